@@ -1,0 +1,1 @@
+//! The Hindsight server: stores results and records for years and answers filters over them.

@@ -1,0 +1,3 @@
+//! The `hindsight` binary.
+
+fn main() {}

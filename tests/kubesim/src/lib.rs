@@ -1,0 +1,1 @@
+//! A stateful simulator of the Kubernetes API, for tests and demos.
