@@ -1,1 +1,7 @@
 //! The Hindsight server: stores results and records for years and answers filters over them.
+//!
+//! The modules below are in reading order; `docs/ARCHITECTURE.md` is the map.
+
+pub mod filter;
+pub mod model;
+pub mod storage;

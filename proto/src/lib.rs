@@ -12,7 +12,6 @@ pub mod run;
     clippy::all,
     clippy::pedantic,
     missing_docs,
-    unreachable_pub,
     reason = "generated code"
 )]
 pub mod v1alpha2 {

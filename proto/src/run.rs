@@ -1,1 +1,21 @@
-//! Runs.
+//! What a run is: which kinds of object are runs, when one is finished and how it ended,
+//! which result it belongs to, and how it is summed up there.
+//!
+//! Everything here is a pure function over the object's JSON, shared by the watcher (which
+//! sends runs), the importer (which pretends to be one) and the server (which indexes them).
+
+pub mod grouping;
+pub mod keys;
+mod kind;
+mod outcome;
+mod summary;
+mod view;
+
+pub use grouping::{Grouping, group};
+pub use kind::{Completion, KINDS, Kind};
+pub use outcome::{Finish, Outcome};
+pub use summary::{SummaryPolicy, Upload, UploadError, upload};
+pub use view::{Owner, View};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,27 @@
+//! Annotation, label and finalizer names that Hindsight reads or writes on cluster objects.
+//! They are those of Tekton Results, so that either watcher can take over from the other.
+
+/// Full name of the result a run is grouped into.
+pub const RESULT: &str = "results.tekton.dev/result";
+/// Full name of the record a run is stored as.
+pub const RECORD: &str = "results.tekton.dev/record";
+/// `"true"` once the final state is stored, `"false"` while it is not.
+pub const STORED: &str = "results.tekton.dev/stored";
+/// JSON object of annotations to put on the result.
+pub const RESULT_ANNOTATIONS: &str = "results.tekton.dev/resultAnnotations";
+/// JSON object of annotations to put on the result's summary.
+pub const SUMMARY_ANNOTATIONS: &str = "results.tekton.dev/recordSummaryAnnotations";
+/// Set on finished children, so that their owner may be collected.
+pub const CHILD_READY: &str = "results.tekton.dev/childReadyForDeletion";
+/// Label that groups the runs of one trigger event.
+pub const EVENT_ID: &str = "triggers.tekton.dev/triggers-eventid";
+/// Label naming the pipeline of a run.
+pub const PIPELINE: &str = "tekton.dev/pipeline";
+/// Label naming the PipelineRun of a TaskRun.
+pub const PIPELINE_RUN: &str = "tekton.dev/pipelineRun";
+/// Label naming the task of a TaskRun.
+pub const TASK: &str = "tekton.dev/task";
+/// Annotation on the result: the name of the run it is about.
+pub const OBJECT_NAME: &str = "object.metadata.name";
+/// Field manager of the annotation patches.
+pub const FIELD_MANAGER: &str = "tekton-results-watcher";

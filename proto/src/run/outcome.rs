@@ -1,0 +1,117 @@
+//! Whether a run is finished, and how it ended.
+
+use serde_json::Value;
+
+use super::{Completion, Kind};
+
+/// How a run ended. The numbers are those of `RecordSummary.Status`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(i32)]
+pub enum Outcome {
+    /// Not finished, or nobody knows.
+    Unknown = 0,
+    /// It did what it should.
+    Success = 1,
+    /// It failed.
+    Failure = 2,
+    /// It ran out of time.
+    Timeout = 3,
+    /// Somebody stopped it.
+    Cancelled = 4,
+}
+
+/// What an object says about its own end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finish<'a> {
+    /// The run will not change any more.
+    pub done: bool,
+    /// How it ended; [`Outcome::Unknown`] while it has not.
+    pub outcome: Outcome,
+    /// The reason the object gives.
+    pub reason: Option<&'a str>,
+    /// The message the object gives.
+    pub message: Option<&'a str>,
+}
+
+impl<'a> Finish<'a> {
+    /// Reads the end of `object`, taking its kind from `apiVersion` and `kind`. Objects that
+    /// are no known kind of run are judged by a `Succeeded` condition, if they have one.
+    pub fn of(object: &'a Value) -> Self {
+        match Kind::of(object).map_or(Completion::Succeeded, |kind| kind.completion) {
+            Completion::Succeeded => by_succeeded(object),
+            Completion::CompleteOrFailed => by_complete_or_failed(object),
+            Completion::Phase => by_phase(object),
+        }
+    }
+}
+
+fn conditions(object: &Value) -> &[Value] {
+    object.pointer("/status/conditions").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key).and_then(Value::as_str)
+}
+
+fn condition<'a>(object: &'a Value, of_type: &str) -> Option<&'a Value> {
+    conditions(object).iter().find(|c| text(c, "type") == Some(of_type))
+}
+
+/// The reasons come first because they are finer than the condition's status; a reason that
+/// is not listed falls back to the status, so that a new one is never `Unknown`.
+fn by_succeeded(object: &Value) -> Finish<'_> {
+    let Some(condition) = condition(object, "Succeeded") else {
+        return Finish { done: false, outcome: Outcome::Unknown, reason: None, message: None };
+    };
+    let status = text(condition, "status").unwrap_or("Unknown");
+    let reason = text(condition, "reason");
+    let done = matches!(status, "True" | "False");
+    let outcome = match (done, reason.unwrap_or_default()) {
+        (false, _) => Outcome::Unknown,
+        (_, "TaskRunTimeout" | "PipelineRunTimeout" | "CustomRunTimedOut") => Outcome::Timeout,
+        (
+            _,
+            "TaskRunCancelled" | "Cancelled" | "PipelineRunCancelled" | "CustomRunCancelled"
+            | "CancelledRunningFinally" | "StoppedRunningFinally" | "RunCancelled",
+        ) => Outcome::Cancelled,
+        _ if status == "True" => Outcome::Success,
+        _ => Outcome::Failure,
+    };
+    Finish { done, outcome, reason, message: text(condition, "message") }
+}
+
+fn by_complete_or_failed(object: &Value) -> Finish<'_> {
+    let is_true = |c: &&Value| text(c, "status") == Some("True");
+    let complete = condition(object, "Complete").filter(is_true);
+    let failed = condition(object, "Failed").filter(is_true);
+    let (condition, outcome) = match (failed, complete) {
+        (Some(c), _) if text(c, "reason") == Some("DeadlineExceeded") => (c, Outcome::Timeout),
+        (Some(c), _) => (c, Outcome::Failure),
+        (None, Some(c)) => (c, Outcome::Success),
+        (None, None) => {
+            return Finish { done: false, outcome: Outcome::Unknown, reason: None, message: None };
+        }
+    };
+    let reason = text(condition, "reason").or_else(|| text(condition, "type"));
+    Finish { done: true, outcome, reason, message: text(condition, "message") }
+}
+
+fn by_phase(object: &Value) -> Finish<'_> {
+    let status = object.get("status").unwrap_or(&Value::Null);
+    let phase = text(status, "phase").filter(|phase| !phase.is_empty());
+    let stopped = matches!(
+        object.pointer("/spec/shutdown").and_then(Value::as_str),
+        Some("Stop" | "Terminate")
+    );
+    let message = text(status, "message");
+    let outcome = match phase {
+        Some("Succeeded") => Outcome::Success,
+        Some("Failed" | "Error") if stopped => Outcome::Cancelled,
+        Some("Failed" | "Error") if message == Some("Step exceeded its deadline") => {
+            Outcome::Timeout
+        }
+        Some("Failed" | "Error") => Outcome::Failure,
+        _ => Outcome::Unknown,
+    };
+    Finish { done: outcome != Outcome::Unknown, outcome, reason: phase, message }
+}

@@ -1,0 +1,169 @@
+//! The fields of a run that people ask for, found wherever its kind keeps them.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::{Finish, keys};
+
+/// An owner reference, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner<'a> {
+    /// The owner's kind.
+    pub kind: &'a str,
+    /// The owner's name.
+    pub name: &'a str,
+    /// The owner's UID.
+    pub uid: &'a str,
+}
+
+/// A read-only view of one Kubernetes object. Every field is optional, because third parties
+/// may store anything under the type of a run; a field of the wrong JSON type is absent.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a>(&'a Value);
+
+impl<'a> View<'a> {
+    /// Looks at `object`.
+    pub fn new(object: &'a Value) -> Self {
+        Self(object)
+    }
+
+    fn text(&self, pointer: &str) -> Option<&'a str> {
+        self.0.pointer(pointer).and_then(Value::as_str)
+    }
+
+    fn time(&self, pointer: &str) -> Option<Timestamp> {
+        self.text(pointer).and_then(parse_time)
+    }
+
+    fn map(&self, pointer: &str) -> Option<&'a Map<String, Value>> {
+        self.0.pointer(pointer).and_then(Value::as_object)
+    }
+
+    /// The object itself.
+    pub fn object(&self) -> &'a Value {
+        self.0
+    }
+
+    /// `apiVersion`.
+    pub fn api_version(&self) -> Option<&'a str> {
+        self.text("/apiVersion")
+    }
+
+    /// `kind`.
+    pub fn kind(&self) -> Option<&'a str> {
+        self.text("/kind")
+    }
+
+    /// `metadata.name`.
+    pub fn name(&self) -> Option<&'a str> {
+        self.text("/metadata/name")
+    }
+
+    /// `metadata.namespace`.
+    pub fn namespace(&self) -> Option<&'a str> {
+        self.text("/metadata/namespace")
+    }
+
+    /// `metadata.uid`.
+    pub fn uid(&self) -> Option<&'a str> {
+        self.text("/metadata/uid")
+    }
+
+    /// `metadata.resourceVersion`, opaque.
+    pub fn resource_version(&self) -> Option<&'a str> {
+        self.text("/metadata/resourceVersion")
+    }
+
+    /// `metadata.creationTimestamp`.
+    pub fn created(&self) -> Option<Timestamp> {
+        self.time("/metadata/creationTimestamp")
+    }
+
+    /// `metadata.deletionTimestamp`.
+    pub fn deletion(&self) -> Option<Timestamp> {
+        self.time("/metadata/deletionTimestamp")
+    }
+
+    /// `metadata.labels`.
+    pub fn labels(&self) -> Option<&'a Map<String, Value>> {
+        self.map("/metadata/labels")
+    }
+
+    /// `metadata.annotations`.
+    pub fn annotations(&self) -> Option<&'a Map<String, Value>> {
+        self.map("/metadata/annotations")
+    }
+
+    /// One label.
+    pub fn label(&self, key: &str) -> Option<&'a str> {
+        self.labels()?.get(key)?.as_str()
+    }
+
+    /// One annotation.
+    pub fn annotation(&self, key: &str) -> Option<&'a str> {
+        self.annotations()?.get(key)?.as_str()
+    }
+
+    /// `metadata.ownerReferences`, those that are whole.
+    pub fn owners(&self) -> impl Iterator<Item = Owner<'a>> + use<'a> {
+        let list = self.0.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(|owner| {
+            let text = |key| owner.get(key).and_then(Value::as_str);
+            Some(Owner { kind: text("kind")?, name: text("name")?, uid: text("uid")? })
+        })
+    }
+
+    /// Whether the object belongs to another one.
+    pub fn is_owned(&self) -> bool {
+        self.owners().next().is_some()
+    }
+
+    /// When it began: `status.startTime`, or Argo's `status.startedAt`.
+    pub fn started(&self) -> Option<Timestamp> {
+        self.time("/status/startTime").or_else(|| self.time("/status/startedAt"))
+    }
+
+    /// When it ended: `status.completionTime`, or Argo's `status.finishedAt`; for a failed Job,
+    /// which has neither, the time of the condition that ended it.
+    pub fn ended(&self) -> Option<Timestamp> {
+        self.time("/status/completionTime").or_else(|| self.time("/status/finishedAt")).or_else(
+            || {
+                let conditions = self.0.pointer("/status/conditions")?.as_array()?;
+                let ended = conditions.iter().find(|c| {
+                    let text = |key| c.get(key).and_then(Value::as_str);
+                    match text("type") {
+                        Some("Failed") => text("status") == Some("True"),
+                        Some("Succeeded") => text("status") == Some("False"),
+                        _ => false,
+                    }
+                })?;
+                ended.get("lastTransitionTime")?.as_str().and_then(parse_time)
+            },
+        )
+    }
+
+    /// Whether and how it ended.
+    pub fn finish(&self) -> Finish<'a> {
+        Finish::of(self.0)
+    }
+
+    /// The pipeline (or workflow template) it is a run of.
+    pub fn pipeline(&self) -> Option<&'a str> {
+        self.label(keys::PIPELINE)
+            .or_else(|| self.text("/spec/pipelineRef/name"))
+            .or_else(|| self.text("/spec/workflowTemplateRef/name"))
+    }
+
+    /// The task it is a run of.
+    pub fn task(&self) -> Option<&'a str> {
+        self.label(keys::TASK)
+            .or_else(|| self.text("/spec/taskRef/name"))
+            .or_else(|| self.text("/spec/customRef/name"))
+    }
+}
+
+/// An RFC 3339 time, cut to whole microseconds, which is the precision everywhere here.
+pub(super) fn parse_time(text: &str) -> Option<Timestamp> {
+    let time: Timestamp = text.parse().ok()?;
+    Timestamp::from_microsecond(time.as_microsecond()).ok()
+}

@@ -1,0 +1,191 @@
+//! What engines are asked: a condition on columns.
+//!
+//! Only *true* matters to a reader of rows, so conditions are two-valued and hold no negation
+//! but at their leaves: a row without the column passes neither a test nor its negation.
+
+use jiff::Timestamp;
+
+/// A column that every engine keeps for each row, taken from the resource or from the JSON of
+/// the record's payload. A field of the wrong JSON type leaves the column empty.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Column {
+    /// The tenant. Results and records.
+    Parent,
+    /// The last part of the result's name. Results and records.
+    ResultId,
+    /// Identifier given by the server. Results and records.
+    Uid,
+    /// When it was stored first. Results and records.
+    CreateTime,
+    /// When its last change was stored. Results and records.
+    UpdateTime,
+
+    /// `summary.record`. Results.
+    SummaryRecord,
+    /// `summary.type`. Results.
+    SummaryType,
+    /// `summary.start_time`. Results.
+    SummaryStartTime,
+    /// `summary.end_time`. Results.
+    SummaryEndTime,
+    /// `summary.status`, a number; results without a summary have none.
+    SummaryStatus,
+    /// One of the result's annotations.
+    Annotation(String),
+    /// One of the summary's annotations.
+    SummaryAnnotation(String),
+
+    /// The last part of the record's name.
+    RecordId,
+    /// The record's full name.
+    RecordName,
+    /// `data.type`; records without data have none.
+    DataType,
+    /// A field of the record's payload.
+    Object(ObjectField),
+    /// `metadata.labels[key]` of the payload, if it is a string.
+    Label(String),
+}
+
+/// A field of a record's JSON payload that is kept as a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ObjectField {
+    /// `kind`.
+    Kind,
+    /// `metadata.name`.
+    Name,
+    /// `metadata.namespace`.
+    Namespace,
+    /// `metadata.uid`.
+    Uid,
+    /// `spec.pipelineRef.name`.
+    PipelineRef,
+    /// `spec.taskRef.name`.
+    TaskRef,
+    /// `status.conditions[0].reason`.
+    Reason,
+    /// `status.conditions[0].status`.
+    ConditionStatus,
+    /// `status.phase`.
+    Phase,
+    /// `metadata.creationTimestamp`, as a time.
+    CreationTime,
+    /// `status.startTime`, as a time.
+    StartTime,
+    /// `status.completionTime`, as a time.
+    CompletionTime,
+}
+
+impl ObjectField {
+    /// Every field.
+    pub const ALL: [Self; 12] = [
+        Self::Kind,
+        Self::Name,
+        Self::Namespace,
+        Self::Uid,
+        Self::PipelineRef,
+        Self::TaskRef,
+        Self::Reason,
+        Self::ConditionStatus,
+        Self::Phase,
+        Self::CreationTime,
+        Self::StartTime,
+        Self::CompletionTime,
+    ];
+
+    /// Where the field is in the payload, as an RFC 6901 pointer.
+    pub fn pointer(self) -> &'static str {
+        match self {
+            Self::Kind => "/kind",
+            Self::Name => "/metadata/name",
+            Self::Namespace => "/metadata/namespace",
+            Self::Uid => "/metadata/uid",
+            Self::PipelineRef => "/spec/pipelineRef/name",
+            Self::TaskRef => "/spec/taskRef/name",
+            Self::Reason => "/status/conditions/0/reason",
+            Self::ConditionStatus => "/status/conditions/0/status",
+            Self::Phase => "/status/phase",
+            Self::CreationTime => "/metadata/creationTimestamp",
+            Self::StartTime => "/status/startTime",
+            Self::CompletionTime => "/status/completionTime",
+        }
+    }
+
+    /// Whether the column holds a time rather than text.
+    pub fn is_time(self) -> bool {
+        matches!(self, Self::CreationTime | Self::StartTime | Self::CompletionTime)
+    }
+}
+
+/// A value to compare a column with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// For columns of text.
+    Text(String),
+    /// For `SummaryStatus`.
+    Int(i64),
+    /// For columns of times.
+    Time(Timestamp),
+}
+
+/// What is asked of a column. Text is compared by its bytes, in every engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Is {
+    /// The column has a value.
+    Present,
+    /// Equal.
+    Equal(Value),
+    /// Equal to one of them.
+    OneOf(Vec<Value>),
+    /// Strictly below.
+    Less(Value),
+    /// Below or equal.
+    AtMost(Value),
+    /// Strictly above.
+    Greater(Value),
+    /// Above or equal.
+    AtLeast(Value),
+    /// Text that starts so; `%` and `_` are ordinary characters.
+    StartsWith(String),
+    /// Text that ends so.
+    EndsWith(String),
+    /// Text that has this somewhere.
+    Contains(String),
+}
+
+/// One question about one column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Test {
+    /// The column.
+    pub column: Column,
+    /// The question.
+    pub is: Is,
+    /// Pass rows that have the column and fail the test (of [`Is::Present`]: that lack it).
+    pub negated: bool,
+}
+
+/// Which rows an engine returns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// Every row.
+    All,
+    /// No row.
+    Nothing,
+    /// Rows that pass all.
+    And(Vec<Condition>),
+    /// Rows that pass one.
+    Or(Vec<Condition>),
+    /// Rows that pass a test.
+    Test(Test),
+}
+
+/// How well an engine answers a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ability {
+    /// Not at all; it must be evaluated on each row.
+    None,
+    /// It returns every row that passes, and perhaps others.
+    Superset,
+    /// It returns the rows that pass.
+    Exact,
+}

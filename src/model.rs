@@ -1,0 +1,26 @@
+//! The resources as the server holds them: results, records, their etags and their order.
+//!
+//! Types only: nothing here knows protobuf, SQL or CEL. Every time is cut to microseconds, so
+//! that what a write returns equals what the next read returns.
+
+mod etag;
+mod order;
+mod record;
+mod result;
+
+pub use etag::Etag;
+pub use hindsight_proto::names::{
+    Parent, ParentPattern, ParseNameError, RecordName, ResultName, ResultPattern,
+};
+pub use order::{Order, OrderField, Position};
+pub use record::{Payload, Record};
+pub use result::{RunResult, Summary};
+
+/// Which of the two resources a list, a filter or an order is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Resource {
+    /// Results.
+    Results,
+    /// Records.
+    Records,
+}

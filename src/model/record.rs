@@ -1,0 +1,32 @@
+//! Records.
+
+use bytes::Bytes;
+use jiff::Timestamp;
+
+use super::{Etag, RecordName};
+
+/// One stored object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Full name.
+    pub name: RecordName,
+    /// Identifier given by the server.
+    pub uid: String,
+    /// Version.
+    pub etag: Etag,
+    /// When it was stored first.
+    pub create_time: Timestamp,
+    /// When its last change was stored.
+    pub update_time: Timestamp,
+    /// The object; a record without one is legal.
+    pub data: Option<Payload>,
+}
+
+/// A typed payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Payload {
+    /// What `value` is, such as `tekton.dev/v1.TaskRun`.
+    pub data_type: String,
+    /// The bytes exactly as they were sent.
+    pub value: Bytes,
+}

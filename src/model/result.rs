@@ -1,0 +1,43 @@
+//! Results.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::{Etag, RecordName, ResultName};
+
+/// A group of records. `Result` on the wire; the prelude owns that name here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunResult {
+    /// Full name.
+    pub name: ResultName,
+    /// Identifier given by the server.
+    pub uid: String,
+    /// Version.
+    pub etag: Etag,
+    /// When it was stored first.
+    pub create_time: Timestamp,
+    /// When its last change was stored.
+    pub update_time: Timestamp,
+    /// Free key-value pairs.
+    pub annotations: BTreeMap<String, String>,
+    /// What became of the run it is about.
+    pub summary: Option<Summary>,
+}
+
+/// What became of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// The record that is summed up.
+    pub record: RecordName,
+    /// Its `data.type`.
+    pub data_type: String,
+    /// When the run began.
+    pub start_time: Option<Timestamp>,
+    /// When the run ended.
+    pub end_time: Option<Timestamp>,
+    /// Number of `RecordSummary.Status`; unknown numbers are kept as they came.
+    pub status: i32,
+    /// Free key-value pairs.
+    pub annotations: BTreeMap<String, String>,
+}

@@ -1,0 +1,175 @@
+//! The store seam: what every durable store of results and records can do.
+//!
+//! A write is a value: a [`Batch`] of changes with preconditions, all of which happen or none.
+//! A store never sees a filter's text, only a [`Condition`] on columns, and never makes up an
+//! error: what it cannot do is an [`Error`], never an empty answer.
+
+use std::{fmt::Debug, num::NonZeroU32};
+
+use async_trait::async_trait;
+
+use crate::{
+    filter::condition::{Ability, Condition, Test},
+    model::{
+        Etag, Order, Position, Record, RecordName, ResultName, ResultPattern, RunResult,
+    },
+};
+
+/// A row and its place in the order that was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed<T> {
+    /// The row.
+    pub item: T,
+    /// Where it is; a list continues after it.
+    pub position: Position,
+}
+
+/// What a list is asked for.
+#[derive(Debug, Clone)]
+pub struct ListQuery {
+    /// Which parents and results. Lists of results use only the parent, and the id if given.
+    pub scope: ResultPattern,
+    /// Which rows.
+    pub condition: Condition,
+    /// In which order.
+    pub order: Order,
+    /// Continue after this row.
+    pub after: Option<Position>,
+    /// At most so many rows.
+    pub limit: NonZeroU32,
+    /// Records: fetch the payload bytes too. Without them `data` holds the type and no bytes.
+    pub bodies: bool,
+}
+
+/// One change, with what must be true for it to happen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// A new result; [`Error::Exists`] if the name is taken.
+    InsertResult(RunResult),
+    /// Everything but name, uid and create time of the result whose etag is `expect`.
+    ReplaceResult {
+        /// The etag it must have.
+        expect: Etag,
+        /// The new state.
+        value: RunResult,
+    },
+    /// The result and all its records.
+    DeleteResult {
+        /// Which.
+        name: ResultName,
+        /// The etag it must have, if any is wanted.
+        expect: Option<Etag>,
+    },
+    /// A new record; [`Error::Missing`] if its result is not there.
+    InsertRecord(Record),
+    /// Everything but name, uid and create time of the record whose etag is `expect`.
+    ReplaceRecord {
+        /// The etag it must have.
+        expect: Etag,
+        /// The new state.
+        value: Record,
+    },
+    /// One record.
+    DeleteRecord {
+        /// Which.
+        name: RecordName,
+        /// The etag it must have, if any is wanted.
+        expect: Option<Etag>,
+    },
+}
+
+/// Changes that happen together or not at all, in order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Batch {
+    /// The changes.
+    pub changes: Vec<Change>,
+}
+
+impl From<Change> for Batch {
+    fn from(change: Change) -> Self {
+        Self { changes: vec![change] }
+    }
+}
+
+/// Why a store did not do what it was asked. One variant for each thing a caller can do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The row to change, or the result to put a record into, is not there.
+    #[error("`{0}` does not exist")]
+    Missing(String),
+    /// The name is taken.
+    #[error("`{0}` exists already")]
+    Exists(String),
+    /// The row has another etag than expected.
+    #[error("the etag mismatches: `{name}` changed since `{expected}`; read it again and retry")]
+    Stale {
+        /// Which row.
+        name: String,
+        /// The etag that was expected.
+        expected: Etag,
+    },
+    /// The database does not answer, is full, or refuses writes for now; try later.
+    #[error("the database is not available: {what}")]
+    Unavailable {
+        /// What it was doing.
+        what: &'static str,
+        /// The driver's word.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// What is stored cannot be understood; nothing is repaired by guess.
+    #[error("stored data is damaged: {0}")]
+    Corrupt(String),
+    /// The database is not one of ours, or of another version.
+    #[error("{0}")]
+    Unfit(String),
+    /// Anything else the database said.
+    #[error("the database refused: {what}")]
+    Database {
+        /// What it was doing.
+        what: &'static str,
+        /// The driver's word.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// Durable storage of results and records. A call that returned has happened; a write that
+/// returned survives the loss of power.
+#[async_trait]
+pub trait Store: Debug + Send + Sync + 'static {
+    /// Reads one result.
+    async fn result(&self, name: &ResultName) -> Result<Option<RunResult>, Error>;
+
+    /// Reads one record with its payload.
+    async fn record(&self, name: &RecordName) -> Result<Option<Record>, Error>;
+
+    /// Lists results. Every row that `condition` accepts comes once, in order; tests for which
+    /// [`Store::ability`] is not exact may let others through.
+    async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error>;
+
+    /// Lists records likewise.
+    async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error>;
+
+    /// Does all of `batch`, durably, or nothing.
+    async fn commit(&self, batch: &Batch) -> Result<(), Error>;
+
+    /// How well `test` is answered by lists.
+    fn ability(&self, test: &Test) -> Ability;
+}
+
+/// What an operator does to a store; request handlers have no business here.
+#[async_trait]
+pub trait Maintenance: Debug + Send + Sync + 'static {
+    /// Brings the schema up to date; returns the versions applied. Several may call at once.
+    async fn migrate(&self) -> Result<Vec<i64>, Error>;
+
+    /// The secret of this name, kept in the database; `candidate` becomes it if there is none.
+    async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error>;
+
+    /// Whether the store answers.
+    async fn ping(&self) -> Result<(), Error>;
+
+    /// Finishes what is under way and lets go of files and connections.
+    async fn close(&self);
+}
