@@ -1,1 +1,123 @@
-//! Typed client.
+//! The typed client of a results server, ours or any that speaks `tekton.results.v1alpha2`.
+//!
+//! It connects when first used and again after a loss, so that it can be made before the
+//! server is up. Every call has a deadline; nothing is retried here but lost races on etags.
+
+mod store;
+
+use std::time::Duration;
+
+use tonic::{
+    Request, Status,
+    metadata::{Ascii, MetadataValue},
+    service::{Interceptor, interceptor::InterceptedService},
+    transport::{Channel, ClientTlsConfig, Endpoint},
+};
+
+pub use store::{Effect, Stored};
+
+use crate::{MAX_MESSAGE_BYTES, v1alpha2::results_client::ResultsClient};
+
+/// How to reach a server.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// `http://host:port` or `https://host:port`.
+    pub server: String,
+    /// Sent as `authorization: Bearer ...`.
+    pub token: Option<String>,
+    /// How long one call may take.
+    pub deadline: Duration,
+}
+
+impl Options {
+    /// Reaches `server` without a token, with 30 seconds a call.
+    pub fn new(server: impl Into<String>) -> Self {
+        Self { server: server.into(), token: None, deadline: Duration::from_secs(30) }
+    }
+}
+
+/// Why a client cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address is no URL that can be called.
+    #[error("`{server}` is not the address of a server: want `http://host:port` or `https://host:port`")]
+    Address {
+        /// What was given.
+        server: String,
+        /// What the parser said, if it was asked.
+        #[source]
+        source: Option<tonic::transport::Error>,
+    },
+    /// The token cannot be sent in a header.
+    #[error("the token has characters that no header can carry")]
+    Token,
+}
+
+/// Adds the bearer token to each call.
+#[derive(Debug, Clone)]
+pub struct Bearer(Option<MetadataValue<Ascii>>);
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(token) = &self.0 {
+            request.metadata_mut().insert("authorization", token.clone());
+        }
+        Ok(request)
+    }
+}
+
+/// The generated client over our channel.
+pub type Rpc = ResultsClient<InterceptedService<Channel, Bearer>>;
+
+/// A client; clones share one connection.
+#[derive(Debug, Clone)]
+pub struct Client {
+    rpc: Rpc,
+}
+
+impl Client {
+    /// Prepares a client; nothing is connected yet.
+    ///
+    /// # Errors
+    /// If the address or the token cannot be used.
+    pub fn new(options: &Options) -> Result<Self, Error> {
+        let refuse = |source| Error::Address { server: options.server.clone(), source };
+        let scheme = options.server.split_once("://").map(|(scheme, _)| scheme);
+        if !matches!(scheme, Some("http" | "https")) {
+            return Err(refuse(None));
+        }
+        let mut endpoint = Endpoint::from_shared(options.server.clone())
+            .map_err(|e| refuse(Some(e)))?
+            .connect_timeout(Duration::from_secs(5))
+            .timeout(options.deadline)
+            .http2_keep_alive_interval(Duration::from_secs(30))
+            .keep_alive_while_idle(true);
+        if scheme == Some("https") {
+            endpoint = endpoint
+                .tls_config(ClientTlsConfig::new().with_native_roots())
+                .map_err(|e| refuse(Some(e)))?;
+        }
+        Self::over(endpoint.connect_lazy(), options.token.as_deref())
+    }
+
+    /// A client over a channel that is there already.
+    ///
+    /// # Errors
+    /// If the token cannot be used.
+    pub fn over(channel: Channel, token: Option<&str>) -> Result<Self, Error> {
+        let token = match token {
+            // The parser's error repeats the secret; ours does not.
+            Some(token) => Some(format!("Bearer {token}").parse().map_err(|_secret| Error::Token)?),
+            None => None,
+        };
+        let rpc = ResultsClient::with_interceptor(channel, Bearer(token))
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES);
+        Ok(Self { rpc })
+    }
+
+    /// The generated client, for calls that need nothing more.
+    pub fn rpc(&self) -> Rpc {
+        self.rpc.clone()
+    }
+}

@@ -1,0 +1,180 @@
+//! Storing one run: its result is made or brought up to date, then its record.
+//!
+//! Storing the same run twice writes nothing the second time. Only plain `v1alpha2` calls are
+//! used, so it works against every server of that API.
+
+use tonic::{Code, Status};
+
+use super::Client;
+use crate::{
+    names::{RecordName, ResultName},
+    run::Upload,
+    v1alpha2::{
+        Any, CreateRecordRequest, CreateResultRequest, GetRecordRequest, GetResultRequest, Record,
+        RecordSummary, Result as RunResult, UpdateRecordRequest, UpdateResultRequest,
+    },
+};
+
+/// How often a write that lost a race on its etag is tried again.
+const RACES: usize = 8;
+
+/// What a write did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// It was not there.
+    Created,
+    /// It was there and different.
+    Updated,
+    /// It was there and equal; nothing was written.
+    Unchanged,
+}
+
+/// What storing a run did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stored {
+    /// To its result.
+    pub result: Effect,
+    /// To its record.
+    pub record: Effect,
+}
+
+impl Client {
+    /// Stores a run whose JSON is `value`. When this returns, the server has acknowledged the
+    /// result and the record.
+    ///
+    /// # Errors
+    /// What the server answered; a lost race is tried again a few times first.
+    pub async fn store(&self, upload: &Upload, value: &[u8]) -> Result<Stored, Status> {
+        let record = &upload.grouping.record;
+        // The record is the common case on a second visit; its result is then there as well.
+        let result = self.store_result(record.result(), upload).await?;
+        let record = self.store_record(record, &upload.data_type, value).await?;
+        Ok(Stored { result, record })
+    }
+
+    /// Reads a record, `None` if it is not there.
+    ///
+    /// # Errors
+    /// What the server answered, but for NOT_FOUND.
+    pub async fn record(&self, name: &RecordName) -> Result<Option<Record>, Status> {
+        let request = GetRecordRequest { name: name.to_string() };
+        found(self.rpc.clone().get_record(request).await)
+    }
+
+    async fn store_result(&self, name: &ResultName, upload: &Upload) -> Result<Effect, Status> {
+        let mut rpc = self.rpc.clone();
+        let mut race = Status::aborted("no attempt was made");
+        for _ in 0..RACES {
+            let request = GetResultRequest { name: name.to_string() };
+            let Some(current) = found(rpc.get_result(request).await)? else {
+                let result = RunResult {
+                    name: name.to_string(),
+                    annotations: upload.annotations.clone(),
+                    summary: upload.summary.clone(),
+                    ..RunResult::default()
+                };
+                let parent = name.parent().to_string();
+                let request = CreateResultRequest { parent, result: Some(result) };
+                match rpc.create_result(request).await {
+                    Ok(_) => return Ok(Effect::Created),
+                    Err(status) if status.code() == Code::AlreadyExists => race = status,
+                    Err(status) => return Err(status),
+                }
+                continue;
+            };
+            let etag = current.etag.clone();
+            let Some(wanted) = merged(current, upload) else { return Ok(Effect::Unchanged) };
+            let request =
+                UpdateResultRequest { name: name.to_string(), result: Some(wanted), etag };
+            match rpc.update_result(request).await {
+                Ok(_) => return Ok(Effect::Updated),
+                Err(status) if lost(&status) => race = status,
+                Err(status) => return Err(status),
+            }
+        }
+        Err(race)
+    }
+
+    async fn store_record(
+        &self,
+        name: &RecordName,
+        data_type: &str,
+        value: &[u8],
+    ) -> Result<Effect, Status> {
+        let mut rpc = self.rpc.clone();
+        let data = Some(Any { r#type: data_type.to_owned(), value: value.to_vec().into() });
+        let mut race = Status::aborted("no attempt was made");
+        for _ in 0..RACES {
+            let record =
+                Record { name: name.to_string(), data: data.clone(), ..Record::default() };
+            let Some(current) = self.record(name).await? else {
+                let parent = name.result().to_string();
+                let request = CreateRecordRequest { parent, record: Some(record) };
+                match rpc.create_record(request).await {
+                    Ok(_) => return Ok(Effect::Created),
+                    Err(status) if status.code() == Code::AlreadyExists => race = status,
+                    Err(status) => return Err(status),
+                }
+                continue;
+            };
+            if current.data == data {
+                return Ok(Effect::Unchanged);
+            }
+            let request = UpdateRecordRequest {
+                record: Some(record),
+                update_mask: None,
+                etag: current.etag,
+            };
+            match rpc.update_record(request).await {
+                Ok(_) => return Ok(Effect::Updated),
+                Err(status) if lost(&status) => race = status,
+                Err(status) => return Err(status),
+            }
+        }
+        Err(race)
+    }
+}
+
+fn found<T>(answer: Result<tonic::Response<T>, Status>) -> Result<Option<T>, Status> {
+    match answer {
+        Ok(response) => Ok(Some(response.into_inner())),
+        Err(status) if status.code() == Code::NotFound => Ok(None),
+        Err(status) => Err(status),
+    }
+}
+
+/// Somebody else was faster: the row changed or went since it was read.
+fn lost(status: &Status) -> bool {
+    matches!(status.code(), Code::FailedPrecondition | Code::NotFound | Code::Aborted)
+}
+
+/// What the result should become, or `None` if it is that already.
+///
+/// A result that several runs are about (those of one trigger event) is summed up by the one
+/// that began first, whatever order they arrive in, so that its summary does not flip.
+fn merged(current: RunResult, upload: &Upload) -> Option<RunResult> {
+    let ours = upload.summary.as_ref();
+    let wins = ours.is_some_and(|ours| {
+        current.summary.as_ref().is_none_or(|theirs| {
+            theirs.record == ours.record || began(ours) < began(theirs)
+        })
+    });
+    let mut wanted = current.clone();
+    for (key, value) in &upload.annotations {
+        if wins || !wanted.annotations.contains_key(key) {
+            wanted.annotations.insert(key.clone(), value.clone());
+        }
+    }
+    if wins {
+        wanted.summary = ours.cloned();
+    }
+    (wanted != current).then_some(wanted)
+}
+
+/// Sorts runs by when they began; those that have not come last, and ties go by name.
+fn began(summary: &RecordSummary) -> (bool, i64, i32, &str) {
+    match summary.start_time {
+        Some(time) => (false, time.seconds, time.nanos, &summary.record),
+        None => (true, 0, 0, &summary.record),
+    }
+}
