@@ -1,1 +1,4 @@
 //! The Hindsight server: stores results and records for years and answers filters over them.
+
+pub mod clock;
+pub mod error;
