@@ -2,6 +2,9 @@
 //!
 //! The modules below are in reading order; `docs/ARCHITECTURE.md` is the map.
 
+pub mod clock;
+pub mod error;
+
 pub mod filter;
 pub mod model;
 pub mod storage;

@@ -1,0 +1,174 @@
+//! What kind of thing went wrong, and what each kind is on the wire.
+//!
+//! Rooms own their errors and yield an [`ErrorKind`]; the edges translate by the table
+//! here and nowhere else. No room's error lives in this file.
+
+use std::error::Error;
+
+/// A decision that a caller can take about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// The request is malformed; sending it again changes nothing.
+    Invalid,
+    /// What was asked for is not there.
+    Missing,
+    /// What was to be created is there already.
+    Exists,
+    /// The thing changed since the etag was read; read it again, then retry.
+    StaleEtag,
+    /// No credentials, or none that hold.
+    Unauthenticated,
+    /// The caller is known and may not do this.
+    Denied,
+    /// The request or its answer is larger than the limit.
+    TooLarge,
+    /// A budget is spent: a filter that reads too much, too many callers at once.
+    Exhausted,
+    /// Something this server needs does not answer; retry.
+    Unavailable,
+    /// The deadline passed before the work was done.
+    Timeout,
+    /// The caller went away.
+    Cancelled,
+    /// Not offered by this server.
+    Unsupported,
+    /// A broken invariant; the caller can do nothing about it.
+    Internal,
+}
+
+impl ErrorKind {
+    /// Every kind, in the order of the table.
+    pub const ALL: [Self; 13] = [
+        Self::Invalid,
+        Self::Missing,
+        Self::Exists,
+        Self::StaleEtag,
+        Self::Unauthenticated,
+        Self::Denied,
+        Self::TooLarge,
+        Self::Exhausted,
+        Self::Unavailable,
+        Self::Timeout,
+        Self::Cancelled,
+        Self::Unsupported,
+        Self::Internal,
+    ];
+
+    /// The table: number of the gRPC code, its name, HTTP status.
+    const fn wire(self) -> (i32, &'static str, u16) {
+        match self {
+            Self::Invalid => (3, "INVALID_ARGUMENT", 400),
+            Self::Missing => (5, "NOT_FOUND", 404),
+            Self::Exists => (6, "ALREADY_EXISTS", 409),
+            Self::StaleEtag => (9, "FAILED_PRECONDITION", 409),
+            Self::Unauthenticated => (16, "UNAUTHENTICATED", 401),
+            Self::Denied => (7, "PERMISSION_DENIED", 403),
+            Self::TooLarge => (8, "RESOURCE_EXHAUSTED", 413),
+            Self::Exhausted => (8, "RESOURCE_EXHAUSTED", 429),
+            Self::Unavailable => (14, "UNAVAILABLE", 503),
+            Self::Timeout => (4, "DEADLINE_EXCEEDED", 504),
+            Self::Cancelled => (1, "CANCELLED", 499),
+            Self::Unsupported => (12, "UNIMPLEMENTED", 501),
+            Self::Internal => (13, "INTERNAL", 500),
+        }
+    }
+
+    /// Number of the gRPC code.
+    #[must_use]
+    pub const fn grpc_code(self) -> i32 {
+        self.wire().0
+    }
+
+    /// Name of the gRPC code, as in `NOT_FOUND`.
+    #[must_use]
+    pub const fn grpc_name(self) -> &'static str {
+        self.wire().1
+    }
+
+    /// Status of an HTTP answer.
+    #[must_use]
+    pub const fn http_status(self) -> u16 {
+        self.wire().2
+    }
+}
+
+/// An error that knows its kind.
+pub trait HasKind {
+    /// What a caller can decide about this error.
+    fn kind(&self) -> ErrorKind;
+}
+
+/// The texts of `error` and of everything that caused it, outermost first, joined by `: `.
+///
+/// Errors do not print their source themselves; this is the one place that does. A cause
+/// that says exactly what the error above it says is given once.
+#[must_use]
+pub fn report(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut above = text.clone();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if said != above {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        above = said;
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{said}")]
+    struct Layer {
+        said: &'static str,
+        source: Option<Box<Layer>>,
+    }
+
+    fn layers(said: &[&'static str]) -> Layer {
+        let (first, rest) = said.split_first().unwrap();
+        let source = (!rest.is_empty()).then(|| Box::new(layers(rest)));
+        Layer {
+            said: first,
+            source,
+        }
+    }
+
+    #[test]
+    fn a_report_names_every_cause_once() {
+        assert_eq!(report(&layers(&["store is away"])), "store is away");
+        assert_eq!(
+            report(&layers(&["store is away", "connect", "refused"])),
+            "store is away: connect: refused"
+        );
+        assert_eq!(
+            report(&layers(&["away", "away", "refused"])),
+            "away: refused"
+        );
+    }
+
+    #[test]
+    fn every_kind_has_a_code_an_http_error_status_and_a_place_in_all() {
+        let table: Vec<_> = ErrorKind::ALL.iter().map(|kind| kind.wire()).collect();
+        assert_eq!(
+            table.iter().map(|row| row.0).collect::<Vec<_>>(),
+            [3, 5, 6, 9, 16, 7, 8, 8, 14, 4, 1, 12, 13]
+        );
+        assert!(
+            table.iter().all(|row| (400..=504).contains(&row.2)),
+            "{table:?}"
+        );
+        for (position, kind) in ErrorKind::ALL.iter().enumerate() {
+            assert_eq!(
+                ErrorKind::ALL.iter().position(|other| other == kind),
+                Some(position)
+            );
+            assert_eq!(*kind as usize, position, "{kind:?} is out of order");
+        }
+    }
+}
