@@ -1,0 +1,49 @@
+//! Answering lists: the filter is split into what the store answers and what is evaluated here,
+//! pages are refilled until they are full, and page tokens continue where a page ended.
+//!
+//! Invariant: a list gives every matching row that was there throughout exactly once, in order.
+
+mod list;
+mod token;
+
+pub use list::{Engine, List, Page};
+pub use token::{TokenError, Tokens};
+
+use crate::{
+    error::{ErrorKind, HasKind},
+    filter::EvalError,
+    storage,
+};
+
+/// Why a question is not answered.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The page token is not one of ours, or of another list.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The filter reads too much and found nothing so far.
+    #[error(
+        "the filter read {scanned} rows without a match, which is the budget of one call; \
+         narrow it by parent, data_type or time"
+    )]
+    Budget {
+        /// Rows read.
+        scanned: u64,
+    },
+    /// The filter costs too much on one row.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(#[from] storage::Error),
+}
+
+impl HasKind for Error {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Token(_) => ErrorKind::Invalid,
+            Self::Budget { .. } | Self::Eval(_) => ErrorKind::Exhausted,
+            Self::Store(error) => error.kind(),
+        }
+    }
+}

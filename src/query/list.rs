@@ -1,0 +1,268 @@
+//! One page of a list.
+
+use std::{num::NonZeroU32, sync::Arc};
+
+use super::{Error, Tokens, token::Binding};
+use crate::{
+    filter::{Body, Filter, Row},
+    model::{Order, Position, Record, Resource, ResultPattern, RunResult},
+    storage::{ListQuery, Listed, Store},
+};
+
+/// Rows fetched at once while a page is filled. Payloads are fetched with their rows, so this
+/// bounds memory; it grows while rows turn out to be small.
+const FIRST_CHUNK: u32 = 256;
+const MOST_ROWS: u32 = 1_000;
+const CHUNK_BYTES: usize = 4 << 20;
+
+/// Answers lists from one store.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    store: Arc<dyn Store>,
+    tokens: Tokens,
+    /// Most rows one call may read to find its page.
+    scan_budget: u64,
+    /// Most payload bytes one page may hold; it ends early, with a token, rather than grow.
+    page_bytes: usize,
+}
+
+/// What a list is asked for.
+#[derive(Debug)]
+pub struct List<'a> {
+    /// Which parents and results.
+    pub scope: ResultPattern,
+    /// Which rows.
+    pub filter: &'a Filter,
+    /// In which order.
+    pub order: Order,
+    /// Most rows wanted.
+    pub size: NonZeroU32,
+    /// Token of the page before; empty for the first.
+    pub token: &'a str,
+    /// The method and parent that the token belongs to.
+    pub method: &'static str,
+}
+
+/// One page.
+#[derive(Debug)]
+pub struct Page<T> {
+    /// The rows.
+    pub items: Vec<T>,
+    /// Token of the next page; empty on the last.
+    pub next: String,
+}
+
+/// What lists need to know of a row.
+trait Item: Send + Sized + 'static {
+    async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error>;
+    fn bytes(&self) -> usize;
+    fn matches(&self, filter: &Filter) -> Result<bool, Error>;
+}
+
+impl Item for RunResult {
+    async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error> {
+        Ok(store.list_results(query).await?)
+    }
+
+    fn bytes(&self) -> usize {
+        256 + self.annotations.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>()
+    }
+
+    fn matches(&self, filter: &Filter) -> Result<bool, Error> {
+        Ok(filter.matches(&Row::Result(self))?)
+    }
+}
+
+impl Item for Record {
+    async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error> {
+        Ok(store.list_records(query).await?)
+    }
+
+    fn bytes(&self) -> usize {
+        256 + self.data.as_ref().map_or(0, |data| data.value.len())
+    }
+
+    fn matches(&self, filter: &Filter) -> Result<bool, Error> {
+        let body = Body::of(self);
+        Ok(filter.matches(&Row::Record { record: self, body: &body })?)
+    }
+}
+
+impl Engine {
+    /// An engine over `store`.
+    pub fn new(
+        store: Arc<dyn Store>,
+        tokens: Tokens,
+        scan_budget: u64,
+        page_bytes: usize,
+    ) -> Self {
+        Self { store, tokens, scan_budget, page_bytes }
+    }
+
+    /// One page of results.
+    ///
+    /// # Errors
+    /// If the token is wrong, the budget is spent, or the store does not answer.
+    pub async fn results(&self, list: List<'_>) -> Result<Page<RunResult>, Error> {
+        self.page(list, Resource::Results).await
+    }
+
+    /// One page of records.
+    ///
+    /// # Errors
+    /// If the token is wrong, the budget is spent, or the store does not answer.
+    pub async fn records(&self, list: List<'_>) -> Result<Page<Record>, Error> {
+        self.page(list, Resource::Records).await
+    }
+
+    async fn page<T: Item>(&self, list: List<'_>, resource: Resource) -> Result<Page<T>, Error> {
+        let parent = match resource {
+            Resource::Results => list.scope.parent.to_string(),
+            Resource::Records => list.scope.to_string(),
+        };
+        let binding = Binding {
+            method: list.method,
+            parent: &parent,
+            filter: list.filter.text(),
+            order: list.order,
+        };
+        let after = match list.token {
+            "" => None,
+            token => Some(self.tokens.open(token, &binding)?),
+        };
+        let mut scan = self.scan::<T>(list.scope, list.filter, list.order, after);
+        let mut items = Vec::new();
+        let mut bytes = 0;
+        let mut last = None;
+        let wanted = list.size.get() as usize;
+        let more = loop {
+            let room = wanted - items.len();
+            let Some(chunk) = scan.next(room + 1).await? else { break false };
+            let mut full = false;
+            for Listed { item, position } in chunk {
+                bytes += item.bytes();
+                if items.len() == wanted || (!items.is_empty() && bytes > self.page_bytes) {
+                    full = true;
+                    break;
+                }
+                items.push(item);
+                last = Some(position);
+            }
+            if full {
+                break true;
+            }
+            if scan.scanned >= self.scan_budget {
+                if items.is_empty() {
+                    return Err(Error::Budget { scanned: scan.scanned });
+                }
+                last = scan.after;
+                break true;
+            }
+        };
+        let next = match last {
+            Some(position) if more => self.tokens.seal(position, &binding),
+            _ => String::new(),
+        };
+        Ok(Page { items, next })
+    }
+
+    /// Hands every matching record to `visit`, newest first, in bounded batches.
+    ///
+    /// # Errors
+    /// If more rows than the budget would be read, or the store does not answer.
+    pub async fn visit_records(
+        &self,
+        scope: ResultPattern,
+        filter: &Filter,
+        mut visit: impl FnMut(&Record) + Send,
+    ) -> Result<(), Error> {
+        let mut scan = self.scan::<Record>(scope, filter, Order::NEWEST_FIRST, None);
+        while let Some(chunk) = scan.next(MOST_ROWS as usize).await? {
+            for listed in &chunk {
+                visit(&listed.item);
+            }
+            if scan.scanned >= self.scan_budget {
+                return Err(Error::Budget { scanned: scan.scanned });
+            }
+        }
+        Ok(())
+    }
+
+    fn scan<'a, T: Item>(
+        &'a self,
+        scope: ResultPattern,
+        filter: &'a Filter,
+        order: Order,
+        after: Option<Position>,
+    ) -> Scan<'a, T> {
+        let split = filter.split(&|test| self.store.ability(test));
+        Scan {
+            store: &*self.store,
+            filter: split.residual.then(|| filter.clone()),
+            query: ListQuery {
+                scope,
+                condition: split.condition,
+                order,
+                after,
+                limit: NonZeroU32::MIN,
+                bodies: true,
+            },
+            after,
+            scanned: 0,
+            row_bytes: CHUNK_BYTES / FIRST_CHUNK as usize,
+            ended: false,
+            rows: std::marker::PhantomData,
+        }
+    }
+}
+
+/// A walk over the rows of a list, in chunks.
+struct Scan<'a, T> {
+    store: &'a dyn Store,
+    /// What is left to evaluate on each row.
+    filter: Option<Filter>,
+    query: ListQuery,
+    /// The last row read.
+    after: Option<Position>,
+    scanned: u64,
+    /// What a row turned out to weigh.
+    row_bytes: usize,
+    ended: bool,
+    rows: std::marker::PhantomData<T>,
+}
+
+impl<T: Item> Scan<'_, T> {
+    /// The matching rows of the next chunk; `None` after the last.
+    async fn next(&mut self, wanted: usize) -> Result<Option<Vec<Listed<T>>>, Error> {
+        if self.ended {
+            return Ok(None);
+        }
+        let fitting = (CHUNK_BYTES / self.row_bytes.max(1)).clamp(1, MOST_ROWS as usize);
+        // A residual lets few rows through, so that what is wanted says nothing then.
+        let limit = if self.filter.is_some() { fitting } else { fitting.min(wanted) };
+        let limit = u32::try_from(limit).unwrap_or(MOST_ROWS);
+        self.query.limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
+        self.query.after = self.after;
+        let rows = T::fetch(self.store, &self.query).await?;
+        self.ended = rows.len() < limit as usize;
+        if let Some(row) = rows.last() {
+            self.after = Some(row.position);
+            self.row_bytes = rows.iter().map(|row| row.item.bytes()).sum::<usize>() / rows.len();
+        }
+        self.scanned += rows.len() as u64;
+        let Some(filter) = self.filter.clone() else { return Ok(Some(rows)) };
+        // Decoding payloads is work for a thread that may be kept busy.
+        let matching = tokio::task::spawn_blocking(move || {
+            let mut matching = Vec::new();
+            for row in rows {
+                if row.item.matches(&filter)? {
+                    matching.push(row);
+                }
+            }
+            Ok::<_, Error>(matching)
+        })
+        .await
+        .expect("evaluating a filter does not panic")?;
+        Ok(Some(matching))
+    }
+}

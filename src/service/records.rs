@@ -1,0 +1,159 @@
+//! Records.
+
+use bytes::Bytes;
+
+use super::{Ask, Error, Service, limits, write};
+use crate::{
+    auth::{Grant, Verb},
+    filter::{Filter, parse_order},
+    model::{Etag, Payload, Record, RecordName, Resource, ResultPattern},
+    query::{List, Page},
+    storage::{self, Change},
+};
+
+const RECORDS: Resource = Resource::Records;
+
+/// What an update does to the payload of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecordChange {
+    /// What is given replaces what is stored; `None` keeps it. Without an update mask.
+    Merge {
+        /// New type.
+        data_type: Option<String>,
+        /// New bytes.
+        value: Option<Bytes>,
+    },
+    /// The payload becomes exactly this. By an update mask that names it.
+    Replace(Option<Payload>),
+}
+
+impl RecordChange {
+    fn apply(&self, current: Option<&Payload>) -> Option<Payload> {
+        match self {
+            Self::Replace(payload) => payload.clone(),
+            Self::Merge { data_type: None, value: None } => current.cloned(),
+            Self::Merge { data_type, value } => {
+                let kept = current.cloned();
+                let (old_type, old_value) =
+                    kept.map_or_else(Default::default, |kept| (kept.data_type, kept.value));
+                Some(Payload {
+                    data_type: data_type.clone().unwrap_or(old_type),
+                    value: value.clone().unwrap_or(old_value),
+                })
+            }
+        }
+    }
+}
+
+impl Service {
+    /// Stores a new record.
+    ///
+    /// # Errors
+    /// If its result is not there, its name is taken, or its payload is not what its type says.
+    pub async fn create_record(
+        &self,
+        grant: &Grant,
+        name: RecordName,
+        data: Option<Payload>,
+    ) -> Result<Record, Error> {
+        grant.check(Verb::Create, RECORDS, name.result().parent())?;
+        data.as_ref().map_or(Ok(()), limits::payload)?;
+        let now = self.clock.now();
+        let uid = uuid::Uuid::new_v4().to_string();
+        let record = Record {
+            name,
+            etag: Etag::new(&uid, now),
+            uid,
+            create_time: now,
+            update_time: now,
+            data,
+        };
+        self.store.commit(&Change::InsertRecord(record.clone()).into()).await?;
+        Ok(record)
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// If it is not there.
+    pub async fn get_record(&self, grant: &Grant, name: &RecordName) -> Result<Record, Error> {
+        grant.check(Verb::Get, RECORDS, name.result().parent())?;
+        self.read_record(name).await
+    }
+
+    async fn read_record(&self, name: &RecordName) -> Result<Record, Error> {
+        let found = self.store.record(name).await?;
+        found.ok_or_else(|| storage::Error::Missing(name.to_string()).into())
+    }
+
+    /// Changes the payload of a record. Even a change that changes nothing gives a new etag,
+    /// because clients chain them.
+    ///
+    /// # Errors
+    /// If it is not there, has another etag, or its payload would not be what its type says.
+    pub async fn update_record(
+        &self,
+        grant: &Grant,
+        name: &RecordName,
+        change: &RecordChange,
+        etags: [&str; 2],
+    ) -> Result<Record, Error> {
+        grant.check(Verb::Update, RECORDS, name.result().parent())?;
+        let mut attempt = 0;
+        loop {
+            let current = self.read_record(name).await?;
+            write::expect(&name.to_string(), &current.etag, etags)?;
+            let data = change.apply(current.data.as_ref());
+            data.as_ref().map_or(Ok(()), limits::payload)?;
+            let now = write::after(self.clock.now(), current.update_time);
+            let value = Record {
+                etag: Etag::new(&current.uid, now),
+                update_time: now,
+                data,
+                ..current.clone()
+            };
+            let change = Change::ReplaceRecord { expect: current.etag, value: value.clone() };
+            attempt += 1;
+            match self.store.commit(&change.into()).await {
+                Ok(()) => return Ok(value),
+                Err(storage::Error::Stale { .. })
+                    if etags == ["", ""] && attempt < write::RACES => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Removes a record.
+    ///
+    /// # Errors
+    /// If it is not there.
+    pub async fn delete_record(&self, grant: &Grant, name: &RecordName) -> Result<(), Error> {
+        grant.check(Verb::Delete, RECORDS, name.result().parent())?;
+        let change = Change::DeleteRecord { name: name.clone(), expect: None };
+        Ok(self.store.commit(&change.into()).await?)
+    }
+
+    /// One page of the records of the results called `result` (`None`: of every result) under
+    /// the parent that `grant` is for.
+    ///
+    /// # Errors
+    /// If filter, order or token are wrong.
+    pub async fn list_records(
+        &self,
+        grant: &Grant,
+        result: Option<String>,
+        ask: Ask<'_>,
+    ) -> Result<Page<Record>, Error> {
+        let parent = grant.scope(Verb::List, RECORDS)?.clone();
+        let filter = Filter::compile(ask.filter, RECORDS)?;
+        let list = List {
+            scope: ResultPattern { parent, id: result },
+            filter: &filter,
+            order: parse_order(ask.order_by, RECORDS)?,
+            size: ask.size,
+            token: ask.token,
+            method: "ListRecords",
+        };
+        Ok(self.engine.records(list).await?)
+    }
+}

@@ -1,0 +1,138 @@
+//! Results.
+
+use std::collections::BTreeMap;
+
+use super::{Ask, Error, Service, limits, write};
+use crate::{
+    auth::{Grant, Verb},
+    filter::{Filter, parse_order},
+    model::{
+        Etag, Resource, ResultName, ResultPattern, RunResult, Summary,
+    },
+    query::{List, Page},
+    storage::{self, Change},
+};
+
+const RESULTS: Resource = Resource::Results;
+
+fn check(
+    annotations: &BTreeMap<String, String>,
+    summary: Option<&Summary>,
+) -> Result<(), Error> {
+    limits::annotations("annotations", annotations.iter())?;
+    summary.map_or(Ok(()), limits::summary)
+}
+
+impl Service {
+    /// Stores a new result.
+    ///
+    /// # Errors
+    /// If its name is taken, or its summary is not one.
+    pub async fn create_result(
+        &self,
+        grant: &Grant,
+        name: ResultName,
+        annotations: BTreeMap<String, String>,
+        summary: Option<Summary>,
+    ) -> Result<RunResult, Error> {
+        grant.check(Verb::Create, RESULTS, name.parent())?;
+        check(&annotations, summary.as_ref())?;
+        let now = self.clock.now();
+        let uid = uuid::Uuid::new_v4().to_string();
+        let result = RunResult {
+            name,
+            etag: Etag::new(&uid, now),
+            uid,
+            create_time: now,
+            update_time: now,
+            annotations,
+            summary,
+        };
+        self.store.commit(&Change::InsertResult(result.clone()).into()).await?;
+        Ok(result)
+    }
+
+    /// Reads a result.
+    ///
+    /// # Errors
+    /// If it is not there.
+    pub async fn get_result(&self, grant: &Grant, name: &ResultName) -> Result<RunResult, Error> {
+        grant.check(Verb::Get, RESULTS, name.parent())?;
+        self.read_result(name).await
+    }
+
+    async fn read_result(&self, name: &ResultName) -> Result<RunResult, Error> {
+        let found = self.store.result(name).await?;
+        found.ok_or_else(|| storage::Error::Missing(name.to_string()).into())
+    }
+
+    /// Replaces annotations and summary of a result. `etags` are those sent with the request
+    /// and in the resource; empty ones ask for nothing.
+    ///
+    /// # Errors
+    /// If it is not there, has another etag, or its summary is not one.
+    pub async fn update_result(
+        &self,
+        grant: &Grant,
+        name: &ResultName,
+        annotations: BTreeMap<String, String>,
+        summary: Option<Summary>,
+        etags: [&str; 2],
+    ) -> Result<RunResult, Error> {
+        grant.check(Verb::Update, RESULTS, name.parent())?;
+        check(&annotations, summary.as_ref())?;
+        let mut attempt = 0;
+        loop {
+            let current = self.read_result(name).await?;
+            write::expect(&name.to_string(), &current.etag, etags)?;
+            let now = write::after(self.clock.now(), current.update_time);
+            let value = RunResult {
+                etag: Etag::new(&current.uid, now),
+                update_time: now,
+                annotations: annotations.clone(),
+                summary: summary.clone(),
+                ..current.clone()
+            };
+            let change = Change::ReplaceResult { expect: current.etag, value: value.clone() };
+            attempt += 1;
+            match self.store.commit(&change.into()).await {
+                Ok(()) => return Ok(value),
+                Err(storage::Error::Stale { .. })
+                    if etags == ["", ""] && attempt < write::RACES => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Removes a result and its records.
+    ///
+    /// # Errors
+    /// If it is not there.
+    pub async fn delete_result(&self, grant: &Grant, name: &ResultName) -> Result<(), Error> {
+        grant.check(Verb::Delete, RESULTS, name.parent())?;
+        let change = Change::DeleteResult { name: name.clone(), expect: None };
+        Ok(self.store.commit(&change.into()).await?)
+    }
+
+    /// One page of the results of the parent that `grant` is for.
+    ///
+    /// # Errors
+    /// If filter, order or token are wrong.
+    pub async fn list_results(
+        &self,
+        grant: &Grant,
+        ask: Ask<'_>,
+    ) -> Result<Page<RunResult>, Error> {
+        let parent = grant.scope(Verb::List, RESULTS)?.clone();
+        let filter = Filter::compile(ask.filter, RESULTS)?;
+        let list = List {
+            scope: ResultPattern { parent, id: None },
+            filter: &filter,
+            order: parse_order(ask.order_by, RESULTS)?,
+            size: ask.size,
+            token: ask.token,
+            method: "ListResults",
+        };
+        Ok(self.engine.results(list).await?)
+    }
+}

@@ -1,0 +1,80 @@
+//! Counting and timing records: `GetRecordListSummary`.
+//!
+//! Every matching record counts, whatever its type, as in Tekton Results; filter by `data_type`
+//! to count runs. Times are cut in UTC. Durations are given in the text form of PostgreSQL
+//! intervals, which is what dashboards parse.
+
+mod interval;
+mod parse;
+mod tally;
+
+pub use tally::{Group, Value};
+
+use super::{Error, Service};
+use crate::{
+    auth::{Grant, Verb},
+    filter::Filter,
+    model::{Resource, ResultPattern},
+};
+
+/// What can be asked of a group of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// All of them.
+    Total,
+    /// First condition's reason is Succeeded or Completed.
+    Succeeded,
+    /// First condition's reason is Failed.
+    Failed,
+    /// First condition's reason is Cancelled.
+    Cancelled,
+    /// First condition's reason is Running.
+    Running,
+    /// First condition has another reason.
+    Others,
+    /// Mean of completion minus start.
+    AvgDuration,
+    /// Largest completion minus start.
+    MaxDuration,
+    /// Smallest completion minus start.
+    MinDuration,
+    /// Sum of completion minus start.
+    TotalDuration,
+    /// Latest start, in seconds since 1970.
+    LastRuntime,
+}
+
+/// What a summary is asked for, as it comes from outside.
+#[derive(Debug, Clone, Copy)]
+pub struct SummaryQuery<'a> {
+    /// CEL.
+    pub filter: &'a str,
+    /// Comma-separated measures; empty means `total`.
+    pub summary: &'a str,
+    /// What makes a group; empty means one of everything.
+    pub group_by: &'a str,
+    /// `<measure> asc|desc`; only with groups.
+    pub order_by: &'a str,
+}
+
+impl Service {
+    /// Sums up the records of the results called `result` (`None`: of every result) under the
+    /// parent that `grant` is for.
+    ///
+    /// # Errors
+    /// If filter, measures, grouping or order are wrong, or too many rows would be read.
+    pub async fn summarize_records(
+        &self,
+        grant: &Grant,
+        result: Option<String>,
+        query: SummaryQuery<'_>,
+    ) -> Result<Vec<Group>, Error> {
+        let parent = grant.scope(Verb::List, Resource::Records)?.clone();
+        let plan = parse::plan(&query)?;
+        let filter = Filter::compile(query.filter, Resource::Records)?;
+        let mut tally = tally::Tally::new(plan);
+        let scope = ResultPattern { parent, id: result };
+        self.engine.visit_records(scope, &filter, |record| tally.add(record)).await?;
+        Ok(tally.finish())
+    }
+}
