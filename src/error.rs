@@ -54,22 +54,22 @@ impl ErrorKind {
         Self::Internal,
     ];
 
-    /// The table: number of the gRPC code, its name, HTTP status.
-    const fn wire(self) -> (i32, &'static str, u16) {
+    /// The table: number of the gRPC code, HTTP status.
+    const fn wire(self) -> (i32, u16) {
         match self {
-            Self::Invalid => (3, "INVALID_ARGUMENT", 400),
-            Self::Missing => (5, "NOT_FOUND", 404),
-            Self::Exists => (6, "ALREADY_EXISTS", 409),
-            Self::StaleEtag => (9, "FAILED_PRECONDITION", 409),
-            Self::Unauthenticated => (16, "UNAUTHENTICATED", 401),
-            Self::Denied => (7, "PERMISSION_DENIED", 403),
-            Self::TooLarge => (8, "RESOURCE_EXHAUSTED", 413),
-            Self::Exhausted => (8, "RESOURCE_EXHAUSTED", 429),
-            Self::Unavailable => (14, "UNAVAILABLE", 503),
-            Self::Timeout => (4, "DEADLINE_EXCEEDED", 504),
-            Self::Cancelled => (1, "CANCELLED", 499),
-            Self::Unsupported => (12, "UNIMPLEMENTED", 501),
-            Self::Internal => (13, "INTERNAL", 500),
+            Self::Invalid => (3, 400),
+            Self::Missing => (5, 404),
+            Self::Exists => (6, 409),
+            Self::StaleEtag => (9, 409),
+            Self::Unauthenticated => (16, 401),
+            Self::Denied => (7, 403),
+            Self::TooLarge => (8, 413),
+            Self::Exhausted => (8, 429),
+            Self::Unavailable => (14, 503),
+            Self::Timeout => (4, 504),
+            Self::Cancelled => (1, 499),
+            Self::Unsupported => (12, 501),
+            Self::Internal => (13, 500),
         }
     }
 
@@ -82,13 +82,37 @@ impl ErrorKind {
     /// Name of the gRPC code, as in `NOT_FOUND`.
     #[must_use]
     pub const fn grpc_name(self) -> &'static str {
-        self.wire().1
+        grpc_name(self.grpc_code())
     }
 
     /// Status of an HTTP answer.
     #[must_use]
     pub const fn http_status(self) -> u16 {
-        self.wire().2
+        self.wire().1
+    }
+}
+
+/// Name of the gRPC code with this number; `UNKNOWN` for numbers that are no code.
+#[must_use]
+pub const fn grpc_name(code: i32) -> &'static str {
+    match code {
+        0 => "OK",
+        1 => "CANCELLED",
+        3 => "INVALID_ARGUMENT",
+        4 => "DEADLINE_EXCEEDED",
+        5 => "NOT_FOUND",
+        6 => "ALREADY_EXISTS",
+        7 => "PERMISSION_DENIED",
+        8 => "RESOURCE_EXHAUSTED",
+        9 => "FAILED_PRECONDITION",
+        10 => "ABORTED",
+        11 => "OUT_OF_RANGE",
+        12 => "UNIMPLEMENTED",
+        13 => "INTERNAL",
+        14 => "UNAVAILABLE",
+        15 => "DATA_LOSS",
+        16 => "UNAUTHENTICATED",
+        _ => "UNKNOWN",
     }
 }
 
@@ -160,7 +184,7 @@ mod tests {
             [3, 5, 6, 9, 16, 7, 8, 8, 14, 4, 1, 12, 13]
         );
         assert!(
-            table.iter().all(|row| (400..=504).contains(&row.2)),
+            table.iter().all(|row| (400..=504).contains(&row.1)),
             "{table:?}"
         );
         for (position, kind) in ErrorKind::ALL.iter().enumerate() {

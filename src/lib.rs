@@ -8,3 +8,13 @@ pub mod error;
 pub mod filter;
 pub mod model;
 pub mod storage;
+
+pub mod auth;
+pub mod query;
+pub mod service;
+
+pub mod admin;
+pub mod grpc;
+
+pub mod config;
+pub mod telemetry;

@@ -1,0 +1,148 @@
+//! The configuration of `hindsight serve`: typed, checked as a whole, every value knowing
+//! where it came from.
+//!
+//! Defaults give way to the file, the file to `HINDSIGHT_*` variables, those to flags.
+//! [`Config::load`] is a function of a [`Sources`] value; only `config/sources.rs` reads
+//! the environment and files. Nothing here opens a socket or a database.
+
+mod database;
+mod given;
+mod keys;
+mod print;
+mod problem;
+mod reference;
+mod secret;
+mod sources;
+mod units;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    num::{NonZeroU32, NonZeroU64},
+};
+
+use self::given::Reader;
+pub use self::{
+    database::DbUrl,
+    keys::{KEYS, Key, flags},
+    problem::{BadValue, Origin, Problem, Problems},
+    reference::reference_markdown,
+    secret::Secret,
+    sources::{File, Sources},
+    units::{ByteSize, Span},
+    value::Auth,
+};
+use crate::telemetry::{LogFilter, LogFormat};
+
+/// What `hindsight serve` runs with. Made only by [`Config::load`], so every value has
+/// been checked, alone and against the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Where results and records are kept.
+    pub db: DbUrl,
+    /// Address of gRPC and REST.
+    pub listen: SocketAddr,
+    /// Address of metrics and health pages, unless they are off.
+    pub metrics_listen: Option<SocketAddr>,
+    /// How callers are told apart.
+    pub auth: Auth,
+    /// Which log events are written.
+    pub log_level: LogFilter,
+    /// How log events are written.
+    pub log_format: LogFormat,
+    /// Largest message accepted or sent.
+    pub max_message_bytes: ByteSize,
+    /// How many records one call may read to answer a filter.
+    pub scan_budget: NonZeroU64,
+    /// What page tokens are sealed with; without it the database keeps a key.
+    pub page_token_key: Option<Secret>,
+    /// How long requests in flight may take to finish once the server is told to stop.
+    pub shutdown_grace: Span,
+    /// Most connections held to the database at once.
+    pub db_max_connections: NonZeroU32,
+    /// Whether strangers may reach a server that asks nobody who they are.
+    pub allow_unauthenticated_remote: bool,
+    origins: BTreeMap<&'static str, Origin>,
+}
+
+impl Config {
+    /// Reads and checks everything.
+    ///
+    /// # Errors
+    ///
+    /// All problems at once, also those of values that a later source overrides.
+    pub fn load(sources: &Sources) -> Result<Self, Problems> {
+        let mut reader = Reader::over(sources);
+        let mut config = Self {
+            db: reader.read("db"),
+            listen: reader.read("listen"),
+            metrics_listen: reader.read("metrics_listen"),
+            auth: reader.read("auth"),
+            log_level: reader.read("log_level"),
+            log_format: reader.read("log_format"),
+            max_message_bytes: reader.read("max_message_bytes"),
+            scan_budget: reader.read("scan_budget"),
+            page_token_key: reader.read_optional("page_token_key"),
+            shutdown_grace: reader.read("shutdown_grace"),
+            db_max_connections: reader.read("db_max_connections"),
+            allow_unauthenticated_remote: reader.read("allow_unauthenticated_remote"),
+            origins: BTreeMap::new(),
+        };
+        let (origins, mut problems) = reader.finish();
+        config.origins = origins;
+        problems.extend(config.contradictions());
+        if problems.is_empty() {
+            Ok(config)
+        } else {
+            Err(Problems::new(problems))
+        }
+    }
+
+    /// Where the value of `key` came from.
+    #[must_use]
+    pub fn origin(&self, key: &str) -> &Origin {
+        self.origins.get(key).unwrap_or(&Origin::Default)
+    }
+
+    /// What is wrong with values that are well-formed each by itself.
+    fn contradictions(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let Auth::Off = self.auth;
+        if !self.listen.ip().is_loopback() && !self.allow_unauthenticated_remote {
+            problems.push(self.problem(
+                "listen",
+                format!(
+                    "`{}` can be reached from other machines while auth is `off`, so anyone could \
+                     read and delete everything; listen on 127.0.0.1, or set \
+                     allow_unauthenticated_remote = true if something in front of this server \
+                     asks who they are",
+                    self.listen
+                ),
+            ));
+        }
+        if self.metrics_listen == Some(self.listen) && self.listen.port() != 0 {
+            problems.push(self.problem(
+                "metrics_listen",
+                format!(
+                    "`{}` is taken by listen; give it a port of its own",
+                    self.listen
+                ),
+            ));
+        }
+        problems
+    }
+
+    fn problem(&self, key: &'static str, text: String) -> Problem {
+        Problem::of_key(key, self.origin(key), text)
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::load(&Sources::default()).expect("the defaults have no problem")
+    }
+}

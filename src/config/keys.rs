@@ -1,0 +1,185 @@
+//! The table of keys. Names of variables, flags, the printed tree and the reference all
+//! follow from it.
+
+use clap::{Arg, ArgAction, Command};
+
+/// One thing that can be configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// Name in the file.
+    pub name: &'static str,
+    /// Name of the environment variable.
+    pub env: &'static str,
+    /// Name of the flag, without the dashes.
+    pub flag: &'static str,
+    /// What a value looks like, as in `ADDRESS`.
+    pub value: &'static str,
+    /// What it is for; one paragraph.
+    pub help: &'static str,
+    /// Text of the default; `None` when there is nothing unless it is set.
+    pub default: Option<&'static str>,
+    /// Whether the whole value must never be shown.
+    pub secret: bool,
+}
+
+impl Key {
+    /// Whether the flag alone, without a value, means yes.
+    #[must_use]
+    pub fn is_switch(&self) -> bool {
+        self.value == "BOOL"
+    }
+}
+
+/// Every key, in the order in which they are printed.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "db",
+        env: "HINDSIGHT_DB",
+        flag: "db",
+        value: "URL",
+        help: "Where results and records are kept: `sqlite:PATH`, or \
+               `postgres://USER:PASSWORD@HOST:PORT/DATABASE` for several servers on one database.",
+        default: Some("sqlite:hindsight.db"),
+        secret: false,
+    },
+    Key {
+        name: "listen",
+        env: "HINDSIGHT_LISTEN",
+        flag: "listen",
+        value: "ADDRESS",
+        help: "Address and port of gRPC and REST. Port 0 lets the kernel choose.",
+        default: Some("127.0.0.1:8080"),
+        secret: false,
+    },
+    Key {
+        name: "metrics_listen",
+        env: "HINDSIGHT_METRICS_LISTEN",
+        flag: "metrics-listen",
+        value: "ADDRESS",
+        help: "Address and port of /metrics, /livez and /readyz, or `off`.",
+        default: Some("127.0.0.1:9090"),
+        secret: false,
+    },
+    Key {
+        name: "auth",
+        env: "HINDSIGHT_AUTH",
+        flag: "auth",
+        value: "METHOD",
+        help: "How callers are told apart. This version knows only `off`: whoever reaches the \
+               server may do everything.",
+        default: Some("off"),
+        secret: false,
+    },
+    Key {
+        name: "log_level",
+        env: "HINDSIGHT_LOG_LEVEL",
+        flag: "log-level",
+        value: "FILTER",
+        help: "Which log events are written: `error`, `warn`, `info`, `debug`, `trace` or `off`, \
+               and per module as in `info,hindsight::storage=debug`.",
+        default: Some("info"),
+        secret: false,
+    },
+    Key {
+        name: "log_format",
+        env: "HINDSIGHT_LOG_FORMAT",
+        flag: "log-format",
+        value: "FORMAT",
+        help: "How log events are written to standard error: `text` or `json`.",
+        default: Some("text"),
+        secret: false,
+    },
+    Key {
+        name: "max_message_bytes",
+        env: "HINDSIGHT_MAX_MESSAGE_BYTES",
+        flag: "max-message-bytes",
+        value: "SIZE",
+        help: "Largest message accepted or sent, from 1KiB to 2GiB.",
+        default: Some("32MiB"),
+        secret: false,
+    },
+    Key {
+        name: "scan_budget",
+        env: "HINDSIGHT_SCAN_BUDGET",
+        flag: "scan-budget",
+        value: "RECORDS",
+        help: "How many records one call may read to answer a filter that the database cannot \
+               answer by itself.",
+        default: Some("1000000"),
+        secret: false,
+    },
+    Key {
+        name: "page_token_key",
+        env: "HINDSIGHT_PAGE_TOKEN_KEY",
+        flag: "page-token-key",
+        value: "SECRET",
+        help: "What page tokens are sealed with, at least 32 characters. When absent, the server \
+               keeps a random key in the database, so that all replicas agree.",
+        default: None,
+        secret: true,
+    },
+    Key {
+        name: "shutdown_grace",
+        env: "HINDSIGHT_SHUTDOWN_GRACE",
+        flag: "shutdown-grace",
+        value: "DURATION",
+        help: "How long requests in flight may take to finish once the server is told to stop.",
+        default: Some("30s"),
+        secret: false,
+    },
+    Key {
+        name: "db_max_connections",
+        env: "HINDSIGHT_DB_MAX_CONNECTIONS",
+        flag: "db-max-connections",
+        value: "NUMBER",
+        help: "Most connections that this server holds to the database at once.",
+        default: Some("10"),
+        secret: false,
+    },
+    Key {
+        name: "allow_unauthenticated_remote",
+        env: "HINDSIGHT_ALLOW_UNAUTHENTICATED_REMOTE",
+        flag: "allow-unauthenticated-remote",
+        value: "BOOL",
+        help: "Let `listen` be reachable from other machines although auth is `off`.",
+        default: Some("false"),
+        secret: false,
+    },
+];
+
+/// The key with this name in the file.
+pub(super) fn by_name(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+/// Adds `--config` and one flag per key to `command`.
+///
+/// Flags carry text; [`super::Config::load`] checks it, together with everything else.
+#[must_use]
+pub fn flags(command: Command) -> Command {
+    let config = Arg::new("config")
+        .long("config")
+        .value_name("PATH")
+        .help("File of configuration, in TOML [env: HINDSIGHT_CONFIG]");
+    KEYS.iter()
+        .fold(command.arg(config), |command, key| command.arg(flag(key)))
+}
+
+fn flag(key: &'static Key) -> Arg {
+    let default = key
+        .default
+        .map(|text| format!(", default: {text}"))
+        .unwrap_or_default();
+    let arg = Arg::new(key.name)
+        .long(key.flag)
+        .value_name(key.value)
+        .action(ArgAction::Set)
+        .help(format!("{} [env: {}{default}]", key.help, key.env));
+    if key.is_switch() {
+        arg.num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+    } else {
+        arg.allow_hyphen_values(false)
+    }
+}

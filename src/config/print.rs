@@ -1,0 +1,57 @@
+//! The effective configuration as a file that could be given back, each value with the
+//! place it came from. Secrets are `***`.
+
+use std::fmt::Write as _;
+
+use super::{Config, keys::KEYS, value::Value};
+
+impl Config {
+    /// The effective tree in TOML; the origin of each value is a comment behind it.
+    #[must_use]
+    pub fn print(&self) -> String {
+        let mut lines = Vec::new();
+        for (key, shown) in KEYS.iter().zip(self.shown()) {
+            let line = match shown {
+                Some(text) => format!("{} = {}", key.name, toml_value(&text)),
+                None => format!("# {} is not set", key.name),
+            };
+            lines.push((line, self.origin(key.name)));
+        }
+        let width = lines
+            .iter()
+            .map(|(line, _)| line.chars().count())
+            .max()
+            .unwrap_or_default();
+        let mut text = String::new();
+        for (line, origin) in lines {
+            writeln!(text, "{line:width$}  # {origin}").expect("a String takes all text");
+        }
+        text
+    }
+
+    /// The values as text, in the order of [`KEYS`].
+    pub(super) fn shown(&self) -> [Option<String>; KEYS.len()] {
+        [
+            Some(self.db.show()),
+            Some(self.listen.show()),
+            Some(self.metrics_listen.show()),
+            Some(self.auth.show()),
+            Some(self.log_level.show()),
+            Some(self.log_format.show()),
+            Some(self.max_message_bytes.show()),
+            Some(self.scan_budget.show()),
+            self.page_token_key.as_ref().map(Value::show),
+            Some(self.shutdown_grace.show()),
+            Some(self.db_max_connections.show()),
+            Some(self.allow_unauthenticated_remote.show()),
+        ]
+    }
+}
+
+/// Numbers and truth values bare, everything else in quotes.
+fn toml_value(text: &str) -> String {
+    if text.parse::<i64>().is_ok() || text.parse::<bool>().is_ok() {
+        return text.to_owned();
+    }
+    toml::Value::String(text.to_owned()).to_string()
+}

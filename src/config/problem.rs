@@ -1,0 +1,108 @@
+//! What can be wrong with a configuration, and where.
+
+use std::fmt;
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody set it.
+    Default,
+    /// The file of configuration.
+    File {
+        /// As it was given.
+        path: String,
+        /// Counted from 1.
+        line: usize,
+    },
+    /// An environment variable.
+    Environment {
+        /// Its name.
+        variable: String,
+    },
+    /// The command line.
+    Flag {
+        /// Its name, without the dashes.
+        flag: String,
+    },
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { path, line } => write!(f, "{path} line {line}"),
+            Self::Environment { variable } => write!(f, "{variable} in environment"),
+            Self::Flag { flag } => write!(f, "--{flag}"),
+        }
+    }
+}
+
+/// Why a text is not a value of its key: what was found and what is wanted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct BadValue {
+    text: String,
+}
+
+impl BadValue {
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into() }
+    }
+}
+
+/// One thing that is wrong, and its place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {text}")]
+pub struct Problem {
+    place: String,
+    text: String,
+}
+
+impl Problem {
+    pub(super) fn at(place: impl fmt::Display, text: impl Into<String>) -> Self {
+        Self {
+            place: place.to_string(),
+            text: text.into(),
+        }
+    }
+
+    pub(super) fn of_key(key: &str, origin: &Origin, text: impl Into<String>) -> Self {
+        match origin {
+            Origin::Default => Self::at(format_args!("{key} by default"), text),
+            Origin::File { .. } => Self::at(format_args!("{key} in {origin}"), text),
+            Origin::Environment { .. } | Origin::Flag { .. } => Self::at(origin, text),
+        }
+    }
+}
+
+/// Everything that is wrong, one line each. Never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problems {
+    list: Vec<Problem>,
+}
+
+impl Problems {
+    pub(super) fn new(list: Vec<Problem>) -> Self {
+        debug_assert!(!list.is_empty(), "no problems are not an error");
+        Self { list }
+    }
+
+    /// The problems, in the order of sources and keys.
+    pub fn iter(&self) -> impl Iterator<Item = &Problem> {
+        self.list.iter()
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, problem) in self.list.iter().enumerate() {
+            if position > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}

@@ -1,0 +1,414 @@
+//! Configuration as a whole: strength of sources, problems, the printed tree.
+
+use clap::Command;
+
+use super::*;
+
+const KEY: &str = "0123456789abcdef0123456789abcdef";
+
+fn sources(file: Option<&str>, env: &[(&str, &str)], flags: &[(&str, &str)]) -> Sources {
+    let owned = |pairs: &[(&str, &str)]| {
+        pairs
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+            .collect()
+    };
+    Sources {
+        file: file.map(|text| File {
+            path: "/etc/h.toml".to_owned(),
+            text: Ok(text.to_owned()),
+        }),
+        env: owned(env),
+        flags: owned(flags),
+    }
+}
+
+#[track_caller]
+fn refuses(sources: &Sources, problems: &[&str]) {
+    let seen = Config::load(sources).unwrap_err().to_string();
+    assert_eq!(seen.lines().collect::<Vec<_>>(), problems);
+}
+
+fn without_origins(config: Config) -> Config {
+    Config {
+        origins: BTreeMap::new(),
+        ..config
+    }
+}
+
+#[test]
+fn nothing_said_gives_the_defaults() {
+    let expected = Config {
+        db: DbUrl::Sqlite {
+            path: "hindsight.db".to_owned(),
+        },
+        listen: ([127, 0, 0, 1], 8080).into(),
+        metrics_listen: Some(([127, 0, 0, 1], 9090).into()),
+        auth: Auth::Off,
+        log_level: "info".parse().unwrap(),
+        log_format: LogFormat::Text,
+        max_message_bytes: ByteSize::bytes(32 << 20),
+        scan_budget: NonZeroU64::new(1_000_000).unwrap(),
+        page_token_key: None,
+        shutdown_grace: Span::seconds(30),
+        db_max_connections: NonZeroU32::new(10).unwrap(),
+        allow_unauthenticated_remote: false,
+        origins: BTreeMap::new(),
+    };
+    assert_eq!(Config::default(), expected);
+}
+
+#[test]
+fn flags_beat_the_environment_which_beats_the_file_which_beats_defaults() {
+    let config = Config::load(&sources(
+        Some("listen = '127.0.0.1:1'\n\nscan_budget = 5_000\nlog_format = 'json'\n"),
+        &[
+            ("HINDSIGHT_LISTEN", "127.0.0.1:2"),
+            ("HINDSIGHT_LOG_FORMAT", "text"),
+            ("HOME", "/"),
+        ],
+        &[("listen", "localhost:3")],
+    ))
+    .unwrap();
+
+    let file = |line| Origin::File {
+        path: "/etc/h.toml".to_owned(),
+        line,
+    };
+    let expected = Config {
+        listen: ([127, 0, 0, 1], 3).into(),
+        scan_budget: NonZeroU64::new(5_000).unwrap(),
+        origins: BTreeMap::from([
+            (
+                "listen",
+                Origin::Flag {
+                    flag: "listen".to_owned(),
+                },
+            ),
+            ("scan_budget", file(3)),
+            (
+                "log_format",
+                Origin::Environment {
+                    variable: "HINDSIGHT_LOG_FORMAT".to_owned(),
+                },
+            ),
+        ]),
+        ..Config::default()
+    };
+    assert_eq!(config, expected);
+    assert_eq!(config.origin("db"), &Origin::Default);
+}
+
+#[test]
+fn all_problems_are_reported_at_once_each_with_its_place() {
+    refuses(
+        &sources(
+            Some("db = 'mysql://me:secret@db/h'\nlog_levle = 'info'\nscan_budget = [1]\n"),
+            &[("HINDSIGHT_LISTEN", "8080"), ("HINDSIGHT_SCAN_BUDGTE", "5")],
+            &[
+                ("auth", "oidc"),
+                ("log_level", "loud"),
+                ("log_format", "xml"),
+                ("max_message_bytes", "1B"),
+                ("scan_budget", "0"),
+                ("page_token_key", "too short a secret"),
+                ("shutdown_grace", "30"),
+                ("db_max_connections", "many"),
+                ("allow_unauthenticated_remote", "yes"),
+                ("metrics_listen", "on"),
+            ],
+        ),
+        &[
+            "log_levle in /etc/h.toml line 2: no such key; did you mean `log_level`?",
+            "scan_budget in /etc/h.toml line 3: is an array; want a text, a decimal number, true or false",
+            "HINDSIGHT_SCAN_BUDGTE in environment: no such variable; did you mean `HINDSIGHT_SCAN_BUDGET`?",
+            "db in /etc/h.toml line 1: `mysql://me:***@db/h` is not a database; write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`",
+            "HINDSIGHT_LISTEN in environment: `8080` is not an address; write an IP address and a port, as in `127.0.0.1:8080` or `[::]:8080`",
+            "--metrics-listen: `on` is not an address; write an IP address and a port, as in `127.0.0.1:8080` or `[::]:8080`, or `off`",
+            "--auth: `oidc` is not a method of authentication; this version has only `off`",
+            "--log-level: `loud` is not a level; want `error`, `warn`, `info`, `debug`, `trace` or `off`, or with a module `loud=debug`",
+            "--log-format: `xml` is not a log format; want `text` or `json`",
+            "--max-message-bytes: `1B` is out of range; want 1KiB to 2GiB",
+            "--scan-budget: `0` is not a number of records; want a whole number from 1",
+            "--page-token-key: the key has 18 characters; want at least 32, as `openssl rand -hex 32` makes them",
+            "--shutdown-grace: `30` is not a duration; write `30s`, `10m` or `1h`",
+            "--db-max-connections: `many` is not a number of connections; want a whole number from 1 to 10000",
+            "--allow-unauthenticated-remote: `yes` is neither `true` nor `false`",
+        ],
+    );
+}
+
+#[test]
+fn a_value_is_checked_even_when_a_stronger_source_overrides_it() {
+    refuses(
+        &sources(
+            Some("listen = 'nowhere'\n"),
+            &[],
+            &[("listen", "127.0.0.1:3")],
+        ),
+        &[
+            "listen in /etc/h.toml line 1: `nowhere` is not an address; write an IP address and a port, as in `127.0.0.1:8080` or `[::]:8080`",
+        ],
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_or_parsed_is_a_problem_among_others() {
+    let missing = Sources {
+        file: Some(File {
+            path: "/etc/h.toml".to_owned(),
+            text: Err("no such file".to_owned()),
+        }),
+        ..sources(None, &[], &[("auth", "tokens")])
+    };
+    refuses(
+        &missing,
+        &[
+            "/etc/h.toml: cannot be read: no such file",
+            "--auth: `tokens` is not a method of authentication; this version has only `off`",
+        ],
+    );
+
+    let broken = sources(
+        Some("auth = 'off'\nauth = 'off'\nlisten = \nscan-budget = 1\n"),
+        &[],
+        &[],
+    );
+    let seen = Config::load(&broken).unwrap_err().to_string();
+    let places: Vec<_> = seen
+        .lines()
+        .map(|line| line.split(": ").next().unwrap())
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "/etc/h.toml line 2",
+            "/etc/h.toml line 3",
+            "scan-budget in /etc/h.toml line 4",
+        ],
+        "{seen}"
+    );
+    refuses(
+        &sources(Some("[server]\nlisten = 'x'\n"), &[], &[]),
+        &[
+            "server in /etc/h.toml line 1: no such key; there are db, listen, metrics_listen, auth, \
+           log_level, log_format, max_message_bytes, scan_budget, page_token_key, shutdown_grace, \
+           db_max_connections, allow_unauthenticated_remote",
+        ],
+    );
+}
+
+#[test]
+fn variables_of_kubernetes_services_and_of_sibling_programs_are_left_alone() {
+    let names = [
+        "HINDSIGHT_SERVICE_HOST",
+        "HINDSIGHT_SERVICE_PORT",
+        "HINDSIGHT_SERVICE_PORT_GRPC",
+        "HINDSIGHT_PORT",
+        "HINDSIGHT_PORT_8080_TCP",
+        "HINDSIGHT_PORT_8080_TCP_ADDR",
+        "HINDSIGHT_UI_PORT_80_TCP_PROTO",
+        "HINDSIGHT_UI_SERVICE_HOST",
+        "HINDSIGHT_SERVER",
+        "HINDSIGHT_WATCHER_GRACE",
+        "HINDSIGHT_TEST_POSTGRES",
+        "HINDSIGHT_FORBID_SKIP",
+        "HINDSIGHT_CONFIG",
+    ];
+    let env = names.map(|name| (name, "tcp://10.0.0.1:8080"));
+    assert_eq!(
+        Config::load(&sources(None, &env, &[])),
+        Ok(Config::default())
+    );
+}
+
+#[test]
+fn text_that_is_not_utf8_is_a_problem_not_a_different_name() {
+    refuses(
+        &sources(None, &[("HINDSIGHT_DB", "sqlite:caf\u{FFFD}.db")], &[]),
+        &["HINDSIGHT_DB in environment: is not UTF-8 text"],
+    );
+}
+
+#[test]
+fn a_server_that_asks_nobody_who_they_are_is_not_reachable_by_accident() {
+    let open = [("listen", "0.0.0.0:8080")];
+    refuses(
+        &sources(None, &[], &open),
+        &[
+            "--listen: `0.0.0.0:8080` can be reached from other machines while auth is `off`, so \
+           anyone could read and delete everything; listen on 127.0.0.1, or set \
+           allow_unauthenticated_remote = true if something in front of this server asks who they \
+           are",
+        ],
+    );
+    let meant = [("HINDSIGHT_ALLOW_UNAUTHENTICATED_REMOTE", "true")];
+    let config = Config::load(&sources(None, &meant, &open)).unwrap();
+    assert_eq!(config.listen, ([0, 0, 0, 0], 8080).into());
+    assert!(Config::load(&sources(None, &[], &[("listen", "[::1]:8080")])).is_ok());
+}
+
+#[test]
+fn two_listeners_cannot_share_a_port_unless_the_kernel_chooses() {
+    let shared = [("listen", "127.0.0.1:7"), ("metrics_listen", "127.0.0.1:7")];
+    refuses(
+        &sources(None, &[], &shared),
+        &["--metrics-listen: `127.0.0.1:7` is taken by listen; give it a port of its own"],
+    );
+    let chosen = [("listen", "127.0.0.1:0"), ("metrics_listen", "127.0.0.1:0")];
+    assert!(Config::load(&sources(None, &[], &chosen)).is_ok());
+}
+
+#[test]
+fn the_printed_tree_shows_values_origins_and_no_secret() {
+    let config = Config::load(&sources(
+        Some("db = 'postgres://me:secret@db/h'\n"),
+        &[("HINDSIGHT_PAGE_TOKEN_KEY", KEY)],
+        &[("shutdown_grace", "90s"), ("metrics_listen", "off")],
+    ))
+    .unwrap();
+    let expected = r#"
+db = "postgres://me:***@db/h"         # /etc/h.toml line 1
+listen = "127.0.0.1:8080"             # default
+metrics_listen = "off"                # --metrics-listen
+auth = "off"                          # default
+log_level = "info"                    # default
+log_format = "text"                   # default
+max_message_bytes = "32MiB"           # default
+scan_budget = 1000000                 # default
+page_token_key = "***"                # HINDSIGHT_PAGE_TOKEN_KEY in environment
+shutdown_grace = "1m30s"              # --shutdown-grace
+db_max_connections = 10               # default
+allow_unauthenticated_remote = false  # default
+"#;
+    assert_eq!(config.print(), expected.trim_start());
+    assert!(
+        Config::default()
+            .print()
+            .contains("# page_token_key is not set")
+    );
+    assert_eq!(format!("{:?}", config.page_token_key), "Some(***)");
+}
+
+#[test]
+fn the_printed_tree_can_be_given_back_as_a_file() {
+    let given = [
+        ("db", "sqlite:a \"b\" #c.db"),
+        ("log_level", "info,hindsight=debug"),
+        ("max_message_bytes", "1025"),
+    ];
+    let config = Config::load(&sources(None, &[], &given)).unwrap();
+    let again = Config::load(&sources(Some(&config.print()), &[], &[])).unwrap();
+    assert_eq!(without_origins(again), without_origins(config));
+}
+
+#[test]
+fn names_of_variables_and_flags_follow_from_the_key() {
+    for key in KEYS {
+        assert_eq!(
+            key.env,
+            format!("{}{}", sources::PREFIX, key.name.to_uppercase())
+        );
+        assert_eq!(key.flag, key.name.replace('_', "-"));
+    }
+}
+
+#[test]
+fn every_key_is_read_from_its_own_place_in_the_table() {
+    let values = [
+        ("db", "sqlite:other.db"),
+        ("listen", "127.0.0.1:1"),
+        ("metrics_listen", "127.0.0.1:2"),
+        ("auth", "off"),
+        ("log_level", "warn"),
+        ("log_format", "json"),
+        ("max_message_bytes", "1MiB"),
+        ("scan_budget", "2"),
+        ("page_token_key", KEY),
+        ("shutdown_grace", "3s"),
+        ("db_max_connections", "4"),
+        ("allow_unauthenticated_remote", "true"),
+    ];
+    let names: Vec<_> = KEYS.iter().map(|key| key.name).collect();
+    assert_eq!(values.map(|(name, _)| name).as_slice(), names);
+    let config = Config::load(&sources(None, &[], &values)).unwrap();
+    let shown = values.map(|(name, text)| {
+        Some(
+            if name == "page_token_key" {
+                "***"
+            } else {
+                text
+            }
+            .to_owned(),
+        )
+    });
+    assert_eq!(config.shown(), shown);
+    assert!(KEYS.iter().all(|key| *config.origin(key.name)
+        == Origin::Flag {
+            flag: key.flag.to_owned()
+        }));
+}
+
+#[test]
+fn every_key_has_a_flag_whose_text_reaches_the_sources() {
+    let command = flags(Command::new("serve"));
+    let given = [
+        "serve",
+        "--db",
+        "sqlite:x.db",
+        "--allow-unauthenticated-remote",
+        "--scan-budget=7",
+    ];
+    let matches = command.clone().get_matches_from(given);
+    let seen = Sources::gather(&matches).flags;
+    let expected = [
+        ("db", "sqlite:x.db"),
+        ("scan_budget", "7"),
+        ("allow_unauthenticated_remote", "true"),
+    ];
+    assert_eq!(seen, sources(None, &[], &expected).flags);
+
+    for key in KEYS {
+        let argument = format!("--{}=text", key.flag);
+        let matches = command.clone().get_matches_from(["serve", &argument]);
+        assert_eq!(
+            Sources::gather(&matches).flags,
+            sources(None, &[], &[(key.name, "text")]).flags
+        );
+    }
+}
+
+#[test]
+fn the_file_named_by_the_flag_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("h.toml").to_str().unwrap().to_owned();
+    let gathered = || {
+        let matches = flags(Command::new("serve")).get_matches_from(["serve", "--config", &path]);
+        Sources::gather(&matches).file.unwrap()
+    };
+    assert!(gathered().text.unwrap_err().starts_with("No such file"));
+    std::fs::write(&path, "db = 'sqlite:y.db'\n").unwrap();
+    assert_eq!(
+        gathered(),
+        File {
+            path: path.clone(),
+            text: Ok("db = 'sqlite:y.db'\n".to_owned())
+        }
+    );
+}
+
+#[test]
+fn the_reference_has_a_row_for_every_key() {
+    let page = reference_markdown();
+    for key in KEYS {
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{}` |", key.name)));
+        let row = row.unwrap_or_else(|| panic!("{} has no row", key.name));
+        assert!(
+            row.contains(key.env) && row.contains(&format!("`--{}", key.flag)),
+            "{row}"
+        );
+        assert_eq!(row.matches(" | ").count(), 4, "{row}");
+    }
+}

@@ -1,0 +1,212 @@
+//! How each type of value is read from text and shown again.
+
+use std::{
+    fmt,
+    net::SocketAddr,
+    num::{NonZeroU32, NonZeroU64},
+    str::FromStr,
+};
+
+use super::{
+    database::DbUrl,
+    problem::BadValue,
+    secret::Secret,
+    units::{ByteSize, Span},
+};
+use crate::telemetry::{LogFilter, LogFormat};
+
+/// A type that a key can have.
+///
+/// Invariant: `read` takes what `show` gives, and yields the same value; secrets excepted.
+pub(super) trait Value: Sized {
+    fn read(text: &str) -> Result<Self, BadValue>;
+    fn show(&self) -> String;
+}
+
+/// How callers are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Auth {
+    /// They are not: whoever reaches the server may do everything.
+    Off,
+}
+
+impl fmt::Display for Auth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+        }
+    }
+}
+
+impl Value for Auth {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        match text {
+            "off" => Ok(Self::Off),
+            _ => Err(BadValue::new(format!(
+                "`{text}` is not a method of authentication; this version has only `off`"
+            ))),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for DbUrl {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        text.parse()
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for SocketAddr {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        let numeric = match text.strip_prefix("localhost:") {
+            Some(port) => format!("127.0.0.1:{port}"),
+            None => text.to_owned(),
+        };
+        parsed(&numeric).ok_or_else(|| {
+            BadValue::new(format!(
+                "`{text}` is not an address; write an IP address and a port, as in \
+                 `127.0.0.1:8080` or `[::]:8080`"
+            ))
+        })
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for Option<SocketAddr> {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        if text == "off" {
+            return Ok(None);
+        }
+        SocketAddr::read(text)
+            .map(Some)
+            .map_err(|bad| BadValue::new(format!("{bad}, or `off`")))
+    }
+
+    fn show(&self) -> String {
+        self.map_or_else(|| "off".to_owned(), |address| address.to_string())
+    }
+}
+
+impl Value for LogFilter {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        text.parse::<Self>()
+            .map_err(|bad| BadValue::new(crate::error::report(&bad)))
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for LogFormat {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        text.parse::<Self>()
+            .map_err(|bad| BadValue::new(crate::error::report(&bad)))
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for ByteSize {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        let size = text.parse::<Self>()?;
+        let range = Self::bytes(1 << 10)..=Self::bytes(2 << 30);
+        if !range.contains(&size) {
+            return Err(BadValue::new(format!(
+                "`{text}` is out of range; want {} to {}",
+                range.start(),
+                range.end()
+            )));
+        }
+        Ok(size)
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for Span {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        text.parse()
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for NonZeroU64 {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        parsed(&text.replace('_', "")).ok_or_else(|| {
+            BadValue::new(format!(
+                "`{text}` is not a number of records; want a whole number from 1"
+            ))
+        })
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for NonZeroU32 {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        parsed::<Self>(text)
+            .filter(|number| number.get() <= 10_000)
+            .ok_or_else(|| {
+                BadValue::new(format!(
+                    "`{text}` is not a number of connections; want a whole number from 1 to 10000"
+                ))
+            })
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for bool {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        parsed(text).ok_or_else(|| BadValue::new(format!("`{text}` is neither `true` nor `false`")))
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// Keys for sealing. The text of a refusal never holds the secret.
+impl Value for Secret {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        let length = text.chars().count();
+        if length < 32 {
+            return Err(BadValue::new(format!(
+                "the key has {length} characters; want at least 32, as `openssl rand -hex 32` \
+                 makes them"
+            )));
+        }
+        Ok(Self::new(text))
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// `text` as a `T`, for types whose own complaint says less than ours.
+fn parsed<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
