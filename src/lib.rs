@@ -14,7 +14,10 @@ pub mod query;
 pub mod service;
 
 pub mod admin;
+pub mod app;
+pub mod cli;
 pub mod grpc;
+pub mod import;
 
 pub mod config;
 pub mod telemetry;

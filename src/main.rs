@@ -1,3 +1,5 @@
 //! The `hindsight` binary.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    hindsight::cli::main()
+}

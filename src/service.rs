@@ -13,7 +13,7 @@ use std::{num::NonZeroU32, sync::Arc};
 
 pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use records::RecordChange;
-pub use summary::{Group, Measure, SummaryQuery};
+pub use summary::{Group, Measure, SummaryQuery, Value as SummaryValue};
 
 use crate::{
     auth,

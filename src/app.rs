@@ -1,0 +1,236 @@
+//! The composition root of the server: configuration in, a running server out.
+//!
+//! [`App::bind`] opens the store and the sockets, so that everything that can be wrong at the
+//! start is an error there; [`App::run`] serves until it is told to stop, and returns once
+//! every request that was taken has been answered or the grace is over.
+
+mod health;
+mod listen;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use hindsight_proto::{FILE_DESCRIPTOR_SET, v1alpha2::results_server::ResultsServer};
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::{Server, server::Router};
+
+use crate::{
+    admin::{self, Readiness},
+    auth::Open,
+    clock::Clock,
+    config::{Auth, Config},
+    error::report,
+    grpc::{Door, SizeStatus},
+    query::{Engine, Tokens},
+    service::Service,
+    storage::{self, Maintenance},
+    telemetry::{Registry, RequestMetrics},
+};
+
+/// The part of a message that rows may fill; the rest is names and framing.
+const PAGE_SHARE: (usize, usize) = (7, 8);
+/// Under which name the database keeps the secret of page tokens.
+const TOKEN_SECRET: &str = "page_token_key";
+
+/// Why a server does not start, or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The database cannot be used.
+    #[error("the database {db} cannot be used")]
+    Store {
+        /// Which, without its password.
+        db: String,
+        /// Why.
+        #[source]
+        source: storage::Error,
+    },
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address}; choose another with --{flag}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The flag that sets it.
+        flag: &'static str,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The descriptors do not decode; the binary was built wrong.
+    #[error("the service descriptors are broken")]
+    Reflection(#[source] tonic_reflection::server::Error),
+    /// The transport failed.
+    #[error("serving stopped")]
+    Serve(#[source] tonic::transport::Error),
+    /// The metrics page failed.
+    #[error("serving metrics stopped")]
+    Admin(#[source] std::io::Error),
+}
+
+/// A server that listens but does not answer yet.
+#[derive(Debug)]
+pub struct App {
+    api: TcpListener,
+    admin: Option<TcpListener>,
+    address: SocketAddr,
+    admin_address: Option<SocketAddr>,
+    router: Router,
+    health: health::Health,
+    registry: Arc<Registry>,
+    maintenance: Arc<dyn Maintenance>,
+    grace: Duration,
+}
+
+impl App {
+    /// Opens the store, brings its schema up to date, and takes the sockets.
+    ///
+    /// # Errors
+    /// If the store or an address cannot be used.
+    pub async fn bind(config: &Config, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+        let unusable = |source| Error::Store { db: config.db.to_string(), source };
+        let options = storage::Options {
+            max_connections: config.db_max_connections.get(),
+            ..storage::Options::default()
+        };
+        let opened =
+            storage::open(&config.db.expose(), &options).await.map_err(unusable)?;
+        let applied = opened.maintenance.migrate().await.map_err(unusable)?;
+        if !applied.is_empty() {
+            tracing::info!(db = %config.db, versions = ?applied, "the schema was brought up to date");
+        }
+        let tokens = tokens(config, &*opened.maintenance).await.map_err(unusable)?;
+        let limit = config.max_message_bytes.as_usize();
+        let engine = Engine::new(
+            Arc::clone(&opened.store),
+            tokens,
+            config.scan_budget.get(),
+            limit / PAGE_SHARE.1 * PAGE_SHARE.0,
+        );
+        let service = Service::new(opened.store, engine, clock);
+        let mut registry = Registry::new();
+        let metrics = RequestMetrics::new(&mut registry);
+        let Auth::Off = config.auth;
+        let door = Door::new(service, Arc::new(Open), metrics);
+        let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance));
+
+        let results = ResultsServer::new(door)
+            .max_decoding_message_size(limit)
+            .max_encoding_message_size(limit)
+            .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+            .send_compressed(tonic::codec::CompressionEncoding::Gzip);
+        let reflection = || {
+            tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        };
+        let router = Server::builder()
+            .http2_keepalive_interval(Some(Duration::from_secs(60)))
+            .add_service(SizeStatus(results))
+            .add_service(health_service)
+            .add_service(reflection().build_v1().map_err(Error::Reflection)?)
+            .add_service(reflection().build_v1alpha().map_err(Error::Reflection)?);
+
+        let api = listen::bind(config.listen, "listen").await?;
+        let admin = match config.metrics_listen {
+            Some(address) => Some(listen::bind(address, "metrics-listen").await?),
+            None => None,
+        };
+        let address = |listener: &TcpListener, asked| listener.local_addr().unwrap_or(asked);
+        Ok(Self {
+            address: address(&api, config.listen),
+            admin_address: admin.as_ref().zip(config.metrics_listen).map(|(l, a)| address(l, a)),
+            api,
+            admin,
+            router,
+            health,
+            registry: Arc::new(registry),
+            maintenance: opened.maintenance,
+            grace: config.shutdown_grace.get(),
+        })
+    }
+
+    /// Where gRPC is answered.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where metrics and health pages are, unless they are off.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin_address
+    }
+
+    /// Serves until `shutdown`, then lets requests in flight finish within the grace.
+    ///
+    /// # Errors
+    /// If a listener fails.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), Error> {
+        // The admin page outlives the API, so that a drain can be watched.
+        let drained = CancellationToken::new();
+        let admin = self.admin.map(|listener| {
+            let readiness = readiness(Arc::clone(&self.maintenance), shutdown.clone());
+            let router = admin::router(self.registry, readiness);
+            let drained = drained.clone();
+            tokio::spawn(async move {
+                axum::serve(listener, router)
+                    .with_graceful_shutdown(async move { drained.cancelled().await })
+                    .await
+            })
+        });
+        let watch = tokio::spawn(self.health.watch(shutdown.clone()));
+        tracing::info!(address = %self.address, "serving");
+
+        let incoming = listen::accept(TcpListenerStream::new(self.api));
+        let stop = shutdown.clone();
+        let serving = self.router.serve_with_incoming_shutdown(incoming, async move {
+            stop.cancelled().await;
+        });
+        let grace = async {
+            shutdown.cancelled().await;
+            tracing::info!(grace = ?self.grace, "stopping; requests in flight may finish");
+            tokio::time::sleep(self.grace).await;
+        };
+        let served = tokio::select! {
+            served = serving => served.map_err(Error::Serve),
+            () = grace => {
+                tracing::warn!("the grace is over; requests in flight were cut off");
+                Ok(())
+            }
+        };
+        watch.abort();
+        self.maintenance.close().await;
+        drained.cancel();
+        if let Some(admin) = admin {
+            admin.await.expect("the metrics page does not panic").map_err(Error::Admin)?;
+        }
+        served?;
+        tracing::info!("stopped");
+        Ok(())
+    }
+}
+
+async fn tokens(
+    config: &Config,
+    maintenance: &dyn Maintenance,
+) -> Result<Tokens, storage::Error> {
+    if let Some(key) = &config.page_token_key {
+        return Ok(Tokens::new(key.expose().as_bytes()));
+    }
+    let candidate: Vec<u8> = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()]
+        .iter()
+        .flat_map(|uuid| uuid.into_bytes())
+        .collect();
+    Ok(Tokens::new(&maintenance.secret(TOKEN_SECRET, &candidate).await?))
+}
+
+/// Ready while the store answers and nobody asked to stop.
+fn readiness(maintenance: Arc<dyn Maintenance>, shutdown: CancellationToken) -> Readiness {
+    Readiness::new(move || {
+        let (maintenance, shutdown) = (Arc::clone(&maintenance), shutdown.clone());
+        async move {
+            if shutdown.is_cancelled() {
+                return Err("the server is stopping".to_owned());
+            }
+            maintenance.ping().await.map_err(|error| report(&error))
+        }
+    })
+}

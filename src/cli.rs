@@ -1,0 +1,117 @@
+//! The command line: what is asked, what is printed, which exit code says how it went.
+
+mod config;
+mod connect;
+mod delete;
+mod failure;
+mod get;
+mod import;
+mod list;
+mod migrate;
+mod output;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use self::failure::Failure;
+use crate::config::flags;
+
+/// Long-term history of what ran on Kubernetes.
+///
+/// `serve` keeps results and records in SQLite or PostgreSQL and answers gRPC; the other
+/// commands ask such a server. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration,
+/// 3 not found, 4 not allowed, 5 server or database not reachable.
+#[derive(Debug, Parser)]
+#[command(name = "hindsight", version, disable_help_subcommand = true)]
+struct Cli {}
+
+#[derive(Debug, Subcommand)]
+enum Ask {
+    /// List runs, records or results, newest first
+    #[command(visible_alias = "ls")]
+    List(list::List),
+    /// Show one run, record or result
+    Get(get::Get),
+    /// Delete records or results, with everything below them
+    Delete(delete::Delete),
+    /// Store objects that `kubectl get -o json|yaml` printed, as the watcher would
+    Import(import::Import),
+    /// Print a script that completes this program's commands in a shell
+    Completion(Completion),
+}
+
+#[derive(Debug, clap::Args)]
+struct Completion {
+    /// Which shell
+    shell: clap_complete::Shell,
+}
+
+/// The whole command tree.
+#[must_use]
+pub fn command() -> Command {
+    let serve = flags(
+        Command::new("serve")
+            .about("Run the server")
+            .long_about(serve::ABOUT)
+            .after_long_help(serve::EXAMPLES),
+    );
+    let migrate = flags(
+        Command::new("migrate")
+            .about("Bring the database's schema up to date")
+            .long_about(migrate::ABOUT),
+    );
+    let print = flags(Command::new("print").about("Print the configuration in effect, and where each value comes from"));
+    let docs = Command::new("docs").about("Print the reference of every key, as Markdown");
+    let config = Command::new("config")
+        .about("Look at the configuration")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(print)
+        .subcommand(docs);
+    Ask::augment_subcommands(
+        Cli::command()
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommand(serve)
+            .subcommand(migrate)
+            .subcommand(config),
+    )
+}
+
+/// Runs the program.
+#[must_use]
+pub fn main() -> ExitCode {
+    let matches = command().get_matches();
+    let outcome = match matches.subcommand() {
+        Some(("serve", sub)) => serve::run(sub),
+        Some(("migrate", sub)) => migrate::run(sub),
+        Some(("config", sub)) => config::run(sub),
+        _ => ask(&matches),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(failure) => failure.tell(),
+    }
+}
+
+fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let ask = Ask::from_arg_matches(matches).map_err(|error| Failure::usage(error.to_string()))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::other(error.to_string()))?;
+    runtime.block_on(async {
+        match ask {
+            Ask::List(list) => list.run().await,
+            Ask::Get(get) => get.run().await,
+            Ask::Delete(delete) => delete.run().await,
+            Ask::Import(import) => import.run().await,
+            Ask::Completion(Completion { shell }) => {
+                clap_complete::generate(shell, &mut command(), "hindsight", &mut std::io::stdout());
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    })
+}

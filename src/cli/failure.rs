@@ -1,0 +1,83 @@
+//! How a command ends badly: what is said, and which exit code scripts see.
+
+use std::{io::Write as _, process::ExitCode};
+
+use tonic::{Code, Status};
+
+/// A command that did not do what was asked.
+#[derive(Debug)]
+pub(super) struct Failure {
+    code: u8,
+    text: String,
+}
+
+impl Failure {
+    pub(super) const FAILED: u8 = 1;
+    pub(super) const USAGE: u8 = 2;
+    pub(super) const MISSING: u8 = 3;
+    pub(super) const DENIED: u8 = 4;
+    pub(super) const UNREACHABLE: u8 = 5;
+
+    pub(super) fn other(text: impl Into<String>) -> Self {
+        Self { code: Self::FAILED, text: text.into() }
+    }
+
+    pub(super) fn usage(text: impl Into<String>) -> Self {
+        Self { code: Self::USAGE, text: text.into() }
+    }
+
+    pub(super) fn missing(text: impl Into<String>) -> Self {
+        Self { code: Self::MISSING, text: text.into() }
+    }
+
+    pub(super) fn unreachable(text: impl Into<String>) -> Self {
+        Self { code: Self::UNREACHABLE, text: text.into() }
+    }
+
+    /// What a server at `server` answered.
+    pub(super) fn status(server: &str, status: &Status) -> Self {
+        let said = status.message();
+        let (code, text) = match status.code() {
+            Code::NotFound => (Self::MISSING, said.to_owned()),
+            Code::Unauthenticated | Code::PermissionDenied => {
+                (Self::DENIED, format!("{said} (by {server})"))
+            }
+            Code::Unavailable | Code::DeadlineExceeded => (
+                Self::UNREACHABLE,
+                format!(
+                    "the server at {server} does not answer: {}; is it running? \
+                     start one with `hindsight serve`, or name another with --server",
+                    cause(status)
+                ),
+            ),
+            Code::InvalidArgument => (Self::USAGE, said.to_owned()),
+            code => (Self::FAILED, format!("{said} ({code:?} from {server})")),
+        };
+        Self { code, text }
+    }
+
+    /// Prints what went wrong and gives the exit code.
+    pub(super) fn tell(&self) -> ExitCode {
+        let mut stderr = std::io::stderr().lock();
+        // With standard error gone there is nobody left to tell; the exit code remains.
+        drop(writeln!(stderr, "hindsight: {}", self.text));
+        ExitCode::from(self.code)
+    }
+}
+
+/// The innermost cause of a transport error, which is the one that tells.
+fn cause(status: &Status) -> String {
+    let mut text = status.message().to_owned();
+    let mut error = std::error::Error::source(status);
+    while let Some(inner) = error {
+        text = inner.to_string();
+        error = inner.source();
+    }
+    text
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::other(format!("output stopped: {error}"))
+    }
+}

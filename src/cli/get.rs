@@ -1,0 +1,200 @@
+//! `hindsight get`.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use hindsight_proto::{run::View, v1alpha2 as pb};
+use serde_json::Value;
+
+use super::{
+    connect::Connect,
+    failure::Failure,
+    list::{run_status, run_types},
+    output::{self, Format, RecordView, ResultView},
+};
+
+/// What to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum What {
+    /// A run, by the name or UID of its object; the newest of that name
+    #[value(alias = "runs")]
+    Run,
+    /// A record, by its full name
+    #[value(alias = "records")]
+    Record,
+    /// A result, by its full name
+    #[value(alias = "results")]
+    Result,
+}
+
+/// Show one run, record or result
+///
+/// `get run` prints the object as it was in the cluster, byte for byte with `-o json`; `get record`
+/// and `get result` print what the server keeps about it too.
+#[derive(Debug, Args)]
+#[command(after_long_help = "Examples:
+  hindsight get run nightly-00042 -n ci -o yaml
+  hindsight get record ci/results/5d5f/records/5d5f -o json
+  hindsight get result ci/results/5d5f")]
+pub(super) struct Get {
+    /// What to show
+    #[arg(value_enum)]
+    what: What,
+
+    /// Its name
+    name: String,
+
+    /// The namespace (parent) of a run
+    #[arg(short, long, value_name = "NAMESPACE", default_value = "default", conflicts_with = "all_namespaces")]
+    namespace: String,
+
+    /// Look for a run in all namespaces
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+
+    #[command(flatten)]
+    connect: Connect,
+}
+
+impl Get {
+    pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
+        let mut rpc = self.connect.client()?.rpc();
+        let failure = |status: tonic::Status| self.connect.failure(&status);
+        match self.what {
+            What::Run => {
+                let record = self.find_run(&mut rpc).await?;
+                self.print_run(record)?;
+            }
+            What::Record => {
+                let request = pb::GetRecordRequest { name: self.name.clone() };
+                let record = rpc.get_record(request).await.map_err(failure)?.into_inner();
+                self.print_record(record)?;
+            }
+            What::Result => {
+                let request = pb::GetResultRequest { name: self.name.clone() };
+                let result = rpc.get_result(request).await.map_err(failure)?.into_inner();
+                self.print_result(result)?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    async fn find_run(
+        &self,
+        rpc: &mut hindsight_proto::client::Rpc,
+    ) -> Result<pb::Record, Failure> {
+        let parent = if self.all_namespaces { "-" } else { &self.namespace };
+        // A JSON string is a CEL string, so that no name can end the literal.
+        let name = Value::from(self.name.as_str());
+        let filter = format!(
+            "(data.metadata.name == {name} || data.metadata.uid == {name}) && {}",
+            run_types()
+        );
+        let request = pb::ListRecordsRequest {
+            parent: format!("{parent}/results/-"),
+            filter,
+            page_size: 2,
+            ..pb::ListRecordsRequest::default()
+        };
+        let reply = rpc.list_records(request).await;
+        let reply = reply.map_err(|status| self.connect.failure(&status))?.into_inner();
+        if reply.records.len() > 1 {
+            output::note(&format!(
+                "several runs are called `{}`; this is the newest (name one by its UID)",
+                self.name
+            ));
+        }
+        reply.records.into_iter().next().ok_or_else(|| {
+            let place = if self.all_namespaces {
+                "in any namespace".to_owned()
+            } else {
+                format!("in namespace {} (-A looks in all)", self.namespace)
+            };
+            Failure::missing(format!("no run `{}` {place}", self.name))
+        })
+    }
+
+    fn print_run(&self, record: pb::Record) -> Result<(), Failure> {
+        let data = record.data.clone().unwrap_or_default();
+        match self.output {
+            Format::Json => output::bytes(&data.value),
+            Format::Yaml => {
+                let object: Value = serde_json::from_slice(&data.value)
+                    .map_err(|error| Failure::other(format!("the stored run is no JSON: {error}")))?;
+                output::document(Format::Yaml, &object)
+            }
+            Format::Table | Format::Wide => self.print_record(record),
+        }
+    }
+
+    fn print_record(&self, record: pb::Record) -> Result<(), Failure> {
+        if matches!(self.output, Format::Json | Format::Yaml) {
+            return output::document(self.output, &RecordView::from(record));
+        }
+        let data = record.data.unwrap_or_default();
+        let object: Value = serde_json::from_slice(&data.value).unwrap_or_default();
+        let view = View::new(&object);
+        let time = |time: Option<jiff::Timestamp>| time.map(|time| time.to_string());
+        let mut facts = vec![
+            ("Record", Some(record.name)),
+            ("Type", Some(data.r#type)),
+            ("Object", view.name().map(str::to_owned)),
+            ("Namespace", view.namespace().map(str::to_owned)),
+            ("Pipeline", view.pipeline().map(str::to_owned)),
+            ("Started", time(view.started())),
+            ("Ended", time(view.ended())),
+            ("Duration", Some(output::took(view.started(), view.ended()))),
+            ("Message", view.finish().message.map(str::to_owned)),
+            ("Payload", Some(format!("{} bytes", data.value.len()))),
+            ("Stored", time(record.create_time.and_then(output::time))),
+            ("Updated", time(record.update_time.and_then(output::time))),
+        ];
+        if self.output == Format::Wide {
+            facts.extend([("UID", Some(record.uid)), ("Etag", Some(record.etag))]);
+        }
+        facts.push(("Status", Some(run_status(&view))));
+        print(facts)
+    }
+
+    fn print_result(&self, result: pb::Result) -> Result<(), Failure> {
+        if matches!(self.output, Format::Json | Format::Yaml) {
+            return output::document(self.output, &ResultView::from(result));
+        }
+        let time = |time: Option<prost_types::Timestamp>| {
+            time.and_then(output::time).map(|time| time.to_string())
+        };
+        let mut facts = vec![
+            ("Result", Some(result.name)),
+            ("Stored", time(result.create_time)),
+            ("Updated", time(result.update_time)),
+        ];
+        if self.output == Format::Wide {
+            facts.extend([("UID", Some(result.uid)), ("Etag", Some(result.etag))]);
+        }
+        for (key, value) in &result.annotations {
+            facts.push(("Annotation", Some(format!("{key} = {value}"))));
+        }
+        if let Some(summary) = &result.summary {
+            facts.extend([
+                ("About", Some(summary.record.clone())),
+                ("Type", Some(summary.r#type.clone())),
+                ("Started", time(summary.start_time)),
+                ("Ended", time(summary.end_time)),
+                ("Status", Some(output::status_name(summary))),
+            ]);
+        }
+        print(facts)
+    }
+}
+
+fn print(facts: Vec<(&'static str, Option<String>)>) -> Result<(), Failure> {
+    let rows: Vec<_> = facts
+        .into_iter()
+        .filter_map(|(name, value)| Some(vec![format!("{name}:"), value?]))
+        .collect();
+    output::facts(&rows)
+}

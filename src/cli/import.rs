@@ -1,0 +1,187 @@
+//! `hindsight import`.
+
+use std::{
+    io::{Read as _, Write as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use futures::{StreamExt as _, stream};
+use hindsight_proto::{
+    client::{Client, Effect, Stored},
+    names::Parent,
+    run::{SummaryPolicy, upload},
+};
+use indicatif::{ProgressBar, ProgressStyle};
+use tonic::Code;
+
+use super::{connect::Connect, failure::Failure, output};
+use crate::{
+    error::report,
+    import::{Object, read},
+};
+
+/// Store objects that `kubectl get -o json|yaml` printed, as the watcher would
+///
+/// Reads Lists, single objects, and streams of either; `-` reads standard input. Importing the
+/// same objects again changes nothing. Objects that cannot be stored are listed with the reason,
+/// the others are stored all the same, and the exit code is then 1.
+#[derive(Debug, Args)]
+#[command(after_long_help = "Examples:
+  kubectl get taskruns,pipelineruns -A -o json | hindsight import -
+  hindsight import backup/*.json --server http://127.0.0.1:8080")]
+pub(super) struct Import {
+    /// Files to read; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Store everything under this parent instead of the namespace of each object
+    #[arg(long, value_name = "PARENT")]
+    parent: Option<String>,
+
+    /// How many objects to send at once
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
+    concurrency: u16,
+
+    #[command(flatten)]
+    connect: Connect,
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    created: u64,
+    updated: u64,
+    unchanged: u64,
+    refused: Vec<String>,
+}
+
+/// What became of one object.
+enum Outcome {
+    Done(Stored),
+    Refused(String),
+    /// The server is not there, so that going on makes no sense.
+    Stop(tonic::Status),
+}
+
+impl Import {
+    pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
+        let parent: Option<Parent> = match &self.parent {
+            Some(text) => Some(text.parse().map_err(|error| {
+                Failure::usage(format!("--parent: {error}"))
+            })?),
+            None => None,
+        };
+        // All files are read before anything is sent, so that a typing error changes nothing.
+        let mut objects = Vec::new();
+        for file in &self.files {
+            let name = file.display().to_string();
+            let read = open(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+            let read = self::read(&read)
+                .map_err(|error| Failure::usage(format!("{name}: {}", report(&error))))?;
+            objects.extend(read);
+        }
+        let client = self.connect.client()?;
+        let began = Instant::now();
+        let count = self.send(&client, objects, parent).await?;
+        self.conclude(&count, began.elapsed())
+    }
+
+    async fn send(
+        &self,
+        client: &Client,
+        objects: Vec<Object>,
+        parent: Option<Parent>,
+    ) -> Result<Count, Failure> {
+        let bar = bar(objects.len() as u64);
+        let mut count = Count::default();
+        let mut sending = stream::iter(objects)
+            .map(|object| store(client, object, parent.clone()))
+            .buffer_unordered(self.concurrency.into());
+        while let Some((what, outcome)) = sending.next().await {
+            match outcome {
+                Outcome::Done(Stored { record: Effect::Created, .. }) => count.created += 1,
+                Outcome::Done(Stored { record: Effect::Unchanged, result: Effect::Unchanged }) => {
+                    count.unchanged += 1;
+                }
+                Outcome::Done(_) => count.updated += 1,
+                Outcome::Refused(why) => count.refused.push(format!("{what}: {why}")),
+                Outcome::Stop(status) => {
+                    bar.abandon();
+                    return Err(self.connect.failure(&status));
+                }
+            }
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        Ok(count)
+    }
+
+    fn conclude(&self, count: &Count, took: Duration) -> Result<ExitCode, Failure> {
+        for refused in &count.refused {
+            output::note(&format!("refused {refused}"));
+        }
+        let total = count.created + count.updated + count.unchanged;
+        writeln!(
+            std::io::stdout().lock(),
+            "imported {total} objects from {} files in {:.1} s: {} created, {} updated, {} unchanged, {} refused",
+            self.files.len(),
+            took.as_secs_f64(),
+            count.created,
+            count.updated,
+            count.unchanged,
+            count.refused.len()
+        )?;
+        Ok(if count.refused.is_empty() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(Failure::FAILED)
+        })
+    }
+}
+
+fn open(file: &Path) -> std::io::Result<Vec<u8>> {
+    if file == Path::new("-") {
+        let mut input = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut input)?;
+        return Ok(input);
+    }
+    std::fs::read(file)
+}
+
+async fn store(client: &Client, object: Object, parent: Option<Parent>) -> (String, Outcome) {
+    let text = |pointer: &str| object.value.pointer(pointer).and_then(|v| v.as_str());
+    let what = [text("/kind"), text("/metadata/namespace"), text("/metadata/name")]
+        .map(|part| part.unwrap_or("?"))
+        .join("/");
+    let upload = match upload(&object.value, parent, &SummaryPolicy::default()) {
+        Ok(upload) => upload,
+        Err(error) => return (what, Outcome::Refused(report(&error))),
+    };
+    for warning in &upload.grouping.notes {
+        output::note(&format!("{what}: {warning}"));
+    }
+    let outcome = match client.store(&upload, &object.bytes).await {
+        Ok(stored) => Outcome::Done(stored),
+        Err(status) if hopeless(status.code()) => Outcome::Stop(status),
+        Err(status) => Outcome::Refused(status.message().to_owned()),
+    };
+    (what, outcome)
+}
+
+fn hopeless(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Unavailable | Code::DeadlineExceeded | Code::Unauthenticated | Code::Unimplemented
+    )
+}
+
+fn bar(objects: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template(
+        "{bar:30} {pos}/{len} objects, {per_sec}, {eta} left",
+    )
+    .unwrap_or_else(|_e| ProgressStyle::default_bar());
+    // Draws on standard error, and only on a terminal.
+    ProgressBar::new(objects).with_style(style)
+}

@@ -1,0 +1,259 @@
+//! What commands print: tables for people, JSON and YAML for programs.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use clap::ValueEnum;
+use comfy_table::{Table, presets};
+use hindsight_proto::v1alpha2 as pb;
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::failure::Failure;
+
+/// In which form to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Columns for people
+    Table,
+    /// More columns
+    Wide,
+    /// JSON, payloads byte for byte
+    Json,
+    /// YAML
+    Yaml,
+}
+
+/// A record as JSON and YAML show it: the payload is part of the document when it is JSON.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RecordView {
+    name: String,
+    uid: String,
+    etag: String,
+    create_time: Option<String>,
+    update_time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<DataView>,
+}
+
+#[derive(Debug, Serialize)]
+struct DataView {
+    r#type: String,
+    #[serde(flatten)]
+    value: ValueView,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum ValueView {
+    Value(Box<RawValue>),
+    /// Bytes that are no JSON.
+    ValueBase64(String),
+}
+
+/// A result as JSON and YAML show it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ResultView {
+    name: String,
+    uid: String,
+    etag: String,
+    create_time: Option<String>,
+    update_time: Option<String>,
+    annotations: std::collections::BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<SummaryView>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SummaryView {
+    record: String,
+    r#type: String,
+    status: String,
+    start_time: Option<String>,
+    end_time: Option<String>,
+    annotations: std::collections::BTreeMap<String, String>,
+}
+
+/// A list as JSON and YAML show it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ListView<T> {
+    pub(super) items: Vec<T>,
+    /// There are more; ask for them with --page-token.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) next_page_token: String,
+}
+
+impl From<pb::Record> for RecordView {
+    fn from(record: pb::Record) -> Self {
+        Self {
+            create_time: record.create_time.and_then(time).map(|t| t.to_string()),
+            update_time: record.update_time.and_then(time).map(|t| t.to_string()),
+            name: record.name,
+            uid: record.uid,
+            etag: record.etag,
+            data: record.data.map(|data| DataView {
+                r#type: data.r#type,
+                value: json(&data.value)
+                    .map_or_else(|| ValueView::ValueBase64(STANDARD.encode(&data.value)), ValueView::Value),
+            }),
+        }
+    }
+}
+
+impl From<pb::Result> for ResultView {
+    fn from(result: pb::Result) -> Self {
+        Self {
+            create_time: result.create_time.and_then(time).map(|t| t.to_string()),
+            update_time: result.update_time.and_then(time).map(|t| t.to_string()),
+            name: result.name,
+            uid: result.uid,
+            etag: result.etag,
+            annotations: result.annotations,
+            summary: result.summary.map(|summary| SummaryView {
+                status: status_name(&summary),
+                start_time: summary.start_time.and_then(time).map(|t| t.to_string()),
+                end_time: summary.end_time.and_then(time).map(|t| t.to_string()),
+                record: summary.record,
+                r#type: summary.r#type,
+                annotations: summary.annotations,
+            }),
+        }
+    }
+}
+
+fn json(bytes: &[u8]) -> Option<Box<RawValue>> {
+    serde_json::from_slice(bytes).ok()
+}
+
+/// The name of a summary's status, or its number if it has none.
+pub(super) fn status_name(summary: &pb::RecordSummary) -> String {
+    pb::record_summary::Status::try_from(summary.status)
+        .map_or_else(|_| summary.status.to_string(), |status| status.as_str_name().to_owned())
+}
+
+/// A time of the wire.
+pub(super) fn time(time: prost_types::Timestamp) -> Option<Timestamp> {
+    Timestamp::new(time.seconds, time.nanos).ok()
+}
+
+/// How long ago, as kubectl says it: the largest unit that fits.
+pub(super) fn ago(then: Option<Timestamp>, now: Timestamp) -> String {
+    then.map_or_else(|| "-".to_owned(), |then| format!("{} ago", short(now.duration_since(then))))
+}
+
+/// How long from one to the other, if both are known.
+pub(super) fn took(start: Option<Timestamp>, end: Option<Timestamp>) -> String {
+    match (start, end) {
+        (Some(start), Some(end)) => span(end.duration_since(start)),
+        _ => "-".to_owned(),
+    }
+}
+
+fn short(age: SignedDuration) -> String {
+    let seconds = age.as_secs().max(0);
+    match seconds {
+        0..=119 => format!("{seconds}s"),
+        120..=7199 => format!("{}m", seconds / 60),
+        7200..=172_799 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+fn span(took: SignedDuration) -> String {
+    let seconds = took.as_secs();
+    match seconds {
+        ..0 => format!("{seconds}s"),
+        0..=59 => format!("{seconds}s"),
+        60..=3599 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// Prints a document.
+pub(super) fn document<T: Serialize>(format: Format, document: &T) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    if format == Format::Yaml {
+        // Through JSON, because raw payloads know only that form.
+        let value = serde_json::to_value(document).map_err(|e| Failure::other(e.to_string()))?;
+        let text = serde_saphyr::to_string(&value).map_err(|e| Failure::other(e.to_string()))?;
+        write!(out, "{text}")?;
+    } else {
+        serde_json::to_writer(&mut out, document).map_err(|e| Failure::other(e.to_string()))?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Prints bytes as they are, and a line end.
+pub(super) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Prints a table; its last column is coloured by what it says, on terminals only.
+pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(header.to_vec());
+    for row in rows {
+        table.add_row(row.clone());
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 3));
+    }
+    let mut out = std::io::stdout().lock();
+    let colour = out.is_terminal();
+    for line in table.lines() {
+        let line = line.trim_end();
+        let last = line.rsplit("  ").next().unwrap_or_default();
+        match colour.then(|| paint(last)).flatten() {
+            Some(code) => {
+                let rest = line.strip_suffix(last).unwrap_or(line);
+                writeln!(out, "{rest}\u{1b}[{code}m{last}\u{1b}[0m")?;
+            }
+            None => writeln!(out, "{line}")?,
+        }
+    }
+    Ok(())
+}
+
+fn paint(status: &str) -> Option<&'static str> {
+    let word = status.split(['(', ' ']).next().unwrap_or_default();
+    match word.to_ascii_lowercase().as_str() {
+        "succeeded" | "success" => Some("32"),
+        "failed" | "failure" | "timeout" => Some("31"),
+        "cancelled" => Some("33"),
+        "running" => Some("34"),
+        _ => None,
+    }
+}
+
+/// Prints facts, a line each.
+pub(super) fn facts(rows: &[Vec<String>]) -> Result<(), Failure> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    for row in rows {
+        table.add_row(row.clone());
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 3));
+    }
+    let mut out = std::io::stdout().lock();
+    for line in table.lines() {
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// Says something to the person at the terminal, apart from the output.
+pub(super) fn note(text: &str) {
+    // A note that nobody can read is no failure.
+    drop(writeln!(std::io::stderr().lock(), "{text}"));
+}

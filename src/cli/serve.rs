@@ -1,0 +1,72 @@
+//! `hindsight serve`.
+
+use std::{process::ExitCode, sync::Arc};
+
+use clap::ArgMatches;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::failure::Failure;
+use crate::{
+    app::{App, Error},
+    clock::SystemClock,
+    config::{Config, Sources},
+    error::report,
+    telemetry,
+};
+
+pub(super) const ABOUT: &str = "Run the server: keep results and records in a database and answer \
+tekton.results.v1alpha2 over gRPC.
+
+Without any flag it keeps everything in ./hindsight.db and listens on 127.0.0.1:8080. Every flag \
+can also be given as HINDSIGHT_* in the environment or as a key of a TOML file (--config). The \
+schema is brought up to date at the start. SIGTERM or SIGINT stops it after requests in flight.";
+
+pub(super) const EXAMPLES: &str = "Examples:
+  hindsight serve
+  hindsight serve --db sqlite:/var/lib/hindsight/history.db --log-format json
+  hindsight serve --db postgres://hindsight:secret@db.example/hindsight
+  hindsight config print --config /etc/hindsight.toml";
+
+pub(super) fn load(matches: &ArgMatches) -> Result<Config, Failure> {
+    Config::load(&Sources::gather(matches)).map_err(|problems| {
+        Failure::usage(format!("the configuration cannot be used\n{problems}"))
+    })
+}
+
+pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let config = load(matches)?;
+    telemetry::init(&config.log_level, config.log_format)
+        .map_err(|error| Failure::other(report(&error)))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::other(error.to_string()))?;
+    runtime.block_on(async {
+        let shutdown = CancellationToken::new();
+        let mut term = signal(SignalKind::terminate())?;
+        let mut int = signal(SignalKind::interrupt())?;
+        let app = App::bind(&config, Arc::new(SystemClock)).await.map_err(|e| failure(&e))?;
+        let stop = shutdown.clone();
+        let signals = tokio::spawn(async move {
+            tokio::select! {
+                _ = term.recv() => {}
+                _ = int.recv() => {}
+            }
+            stop.cancel();
+        });
+        app.run(shutdown).await.map_err(|e| failure(&e))?;
+        signals.abort();
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+pub(super) fn failure(error: &Error) -> Failure {
+    let text = report(error);
+    match error {
+        Error::Store { source: crate::storage::Error::Unavailable { .. }, .. } => {
+            Failure::unreachable(text)
+        }
+        _ => Failure::other(text),
+    }
+}

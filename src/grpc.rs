@@ -1,0 +1,14 @@
+//! The gRPC door: messages become types, answers become messages, errors become statuses.
+//! Nothing is decided here.
+
+mod call;
+mod convert;
+mod limits;
+mod results;
+mod status;
+
+pub use call::Door;
+pub use limits::SizeStatus;
+
+/// The name under which the service is known to health checks.
+pub const RESULTS_SERVICE: &str = "tekton.results.v1alpha2.Results";

@@ -1,0 +1,270 @@
+//! The eleven methods of `tekton.results.v1alpha2.Results`.
+//!
+//! Names are judged before the caller is, so that a malformed name says so to anybody.
+
+use hindsight_proto::v1alpha2::{self as pb, results_server::Results};
+use prost_types::FieldMask;
+use tonic::{Request, Response, Status};
+
+use super::{Door, convert};
+use crate::{
+    auth::Verb,
+    model::{ParentPattern, RecordName, Resource, ResultName, ResultPattern},
+    service::{Ask, Error, RecordChange, SummaryQuery, page_size},
+};
+
+const RESULTS: Resource = Resource::Results;
+const RECORDS: Resource = Resource::Records;
+
+fn exact(parent: &crate::model::Parent) -> ParentPattern {
+    ParentPattern::Exact(parent.clone())
+}
+
+/// The parent given beside a resource must be the one in its name; empty asks for nothing.
+fn same_parent(given: &str, named: &str) -> Result<(), Error> {
+    if given.is_empty() || given == named {
+        Ok(())
+    } else {
+        Err(Error::Invalid(format!(
+            "requested parent does not match resource name: parent is `{given}`, the name says \
+             `{named}`"
+        )))
+    }
+}
+
+/// What an update of a record does, by its mask. Fields that only the server sets, and the name
+/// and etag that identify the record, may be named and change nothing.
+fn change(data: Option<pb::Any>, mask: Option<FieldMask>) -> Result<RecordChange, Error> {
+    let paths = mask.map(|mask| mask.paths).unwrap_or_default();
+    let given = data.clone().unwrap_or_default();
+    let some_text = (!given.r#type.is_empty()).then(|| given.r#type.clone());
+    let some_value = (!given.value.is_empty()).then(|| given.value.clone());
+    if paths.is_empty() {
+        return Ok(RecordChange::Merge { data_type: some_text, value: some_value });
+    }
+    let (mut data_type, mut value, mut whole) = (None, None, false);
+    for path in &paths {
+        match path.as_str() {
+            "data" | "*" => whole = true,
+            "data.type" => data_type = Some(given.r#type.clone()),
+            "data.value" => value = Some(given.value.clone()),
+            "name" | "id" | "uid" | "etag" | "created_time" | "create_time" | "updated_time"
+            | "update_time" => {}
+            _ => {
+                return Err(Error::Invalid(format!(
+                    "update_mask: `{path}` is no field of a record; want data, data.type or \
+                     data.value"
+                )));
+            }
+        }
+    }
+    Ok(if whole {
+        RecordChange::Replace(convert::to_payload(data))
+    } else {
+        RecordChange::Merge { data_type, value }
+    })
+}
+
+#[tonic::async_trait]
+impl Results for Door {
+    async fn create_result(
+        &self,
+        request: Request<pb::CreateResultRequest>,
+    ) -> Result<Response<pb::Result>, Status> {
+        self.answer("CreateResult", async {
+            let (metadata, _, request) = request.into_parts();
+            let result = convert::required("result", request.result)?;
+            let name: ResultName = convert::name("result.name", &result.name)?;
+            same_parent(&request.parent, name.parent().as_str())?;
+            let grant =
+                self.grant(&metadata, Verb::Create, RESULTS, exact(name.parent())).await?;
+            let summary = result.summary.map(convert::to_summary).transpose()?;
+            let stored =
+                self.service.create_result(&grant, name, result.annotations, summary).await?;
+            Ok(convert::from_result(stored))
+        })
+        .await
+    }
+
+    async fn update_result(
+        &self,
+        request: Request<pb::UpdateResultRequest>,
+    ) -> Result<Response<pb::Result>, Status> {
+        self.answer("UpdateResult", async {
+            let (metadata, _, request) = request.into_parts();
+            let result = request.result.unwrap_or_default();
+            let (field, text) = match request.name.as_str() {
+                "" => ("result.name", &result.name),
+                _ => ("name", &request.name),
+            };
+            let name: ResultName = convert::name(field, text)?;
+            let grant =
+                self.grant(&metadata, Verb::Update, RESULTS, exact(name.parent())).await?;
+            let summary = result.summary.map(convert::to_summary).transpose()?;
+            let etags = [request.etag.as_str(), result.etag.as_str()];
+            let stored = self
+                .service
+                .update_result(&grant, &name, result.annotations, summary, etags)
+                .await?;
+            Ok(convert::from_result(stored))
+        })
+        .await
+    }
+
+    async fn get_result(
+        &self,
+        request: Request<pb::GetResultRequest>,
+    ) -> Result<Response<pb::Result>, Status> {
+        self.answer("GetResult", async {
+            let (metadata, _, request) = request.into_parts();
+            let name: ResultName = convert::name("name", &request.name)?;
+            let grant = self.grant(&metadata, Verb::Get, RESULTS, exact(name.parent())).await?;
+            Ok(convert::from_result(self.service.get_result(&grant, &name).await?))
+        })
+        .await
+    }
+
+    async fn delete_result(
+        &self,
+        request: Request<pb::DeleteResultRequest>,
+    ) -> Result<Response<()>, Status> {
+        self.answer("DeleteResult", async {
+            let (metadata, _, request) = request.into_parts();
+            let name: ResultName = convert::name("name", &request.name)?;
+            let grant =
+                self.grant(&metadata, Verb::Delete, RESULTS, exact(name.parent())).await?;
+            self.service.delete_result(&grant, &name).await
+        })
+        .await
+    }
+
+    async fn list_results(
+        &self,
+        request: Request<pb::ListResultsRequest>,
+    ) -> Result<Response<pb::ListResultsResponse>, Status> {
+        self.answer("ListResults", async {
+            let (metadata, _, request) = request.into_parts();
+            let parent: ParentPattern = convert::name("parent", request.parent.trim())?;
+            let grant = self.grant(&metadata, Verb::List, RESULTS, parent).await?;
+            let ask = Ask {
+                filter: &request.filter,
+                order_by: &request.order_by,
+                size: page_size(request.page_size)?,
+                token: &request.page_token,
+            };
+            let page = self.service.list_results(&grant, ask).await?;
+            Ok(pb::ListResultsResponse {
+                results: page.items.into_iter().map(convert::from_result).collect(),
+                next_page_token: page.next,
+            })
+        })
+        .await
+    }
+
+    async fn create_record(
+        &self,
+        request: Request<pb::CreateRecordRequest>,
+    ) -> Result<Response<pb::Record>, Status> {
+        self.answer("CreateRecord", async {
+            let (metadata, _, request) = request.into_parts();
+            let record = convert::required("record", request.record)?;
+            let name: RecordName = convert::name("record.name", &record.name)?;
+            same_parent(&request.parent, &name.result().to_string())?;
+            let parent = exact(name.result().parent());
+            let grant = self.grant(&metadata, Verb::Create, RECORDS, parent).await?;
+            let data = convert::to_payload(record.data);
+            let stored = self.service.create_record(&grant, name, data).await?;
+            Ok(convert::from_record(stored))
+        })
+        .await
+    }
+
+    async fn update_record(
+        &self,
+        request: Request<pb::UpdateRecordRequest>,
+    ) -> Result<Response<pb::Record>, Status> {
+        self.answer("UpdateRecord", async {
+            let (metadata, _, request) = request.into_parts();
+            let record = convert::required("record", request.record)?;
+            let name: RecordName = convert::name("record.name", &record.name)?;
+            let parent = exact(name.result().parent());
+            let grant = self.grant(&metadata, Verb::Update, RECORDS, parent).await?;
+            let change = change(record.data, request.update_mask)?;
+            let etags = [request.etag.as_str(), record.etag.as_str()];
+            let stored = self.service.update_record(&grant, &name, &change, etags).await?;
+            Ok(convert::from_record(stored))
+        })
+        .await
+    }
+
+    async fn get_record(
+        &self,
+        request: Request<pb::GetRecordRequest>,
+    ) -> Result<Response<pb::Record>, Status> {
+        self.answer("GetRecord", async {
+            let (metadata, _, request) = request.into_parts();
+            let name: RecordName = convert::name("name", &request.name)?;
+            let parent = exact(name.result().parent());
+            let grant = self.grant(&metadata, Verb::Get, RECORDS, parent).await?;
+            Ok(convert::from_record(self.service.get_record(&grant, &name).await?))
+        })
+        .await
+    }
+
+    async fn list_records(
+        &self,
+        request: Request<pb::ListRecordsRequest>,
+    ) -> Result<Response<pb::ListRecordsResponse>, Status> {
+        self.answer("ListRecords", async {
+            let (metadata, _, request) = request.into_parts();
+            let of: ResultPattern = convert::name("parent", request.parent.trim())?;
+            let grant = self.grant(&metadata, Verb::List, RECORDS, of.parent).await?;
+            let ask = Ask {
+                filter: &request.filter,
+                order_by: &request.order_by,
+                size: page_size(request.page_size)?,
+                token: &request.page_token,
+            };
+            let page = self.service.list_records(&grant, of.id, ask).await?;
+            Ok(pb::ListRecordsResponse {
+                records: page.items.into_iter().map(convert::from_record).collect(),
+                next_page_token: page.next,
+            })
+        })
+        .await
+    }
+
+    async fn delete_record(
+        &self,
+        request: Request<pb::DeleteRecordRequest>,
+    ) -> Result<Response<()>, Status> {
+        self.answer("DeleteRecord", async {
+            let (metadata, _, request) = request.into_parts();
+            let name: RecordName = convert::name("name", &request.name)?;
+            let parent = exact(name.result().parent());
+            let grant = self.grant(&metadata, Verb::Delete, RECORDS, parent).await?;
+            self.service.delete_record(&grant, &name).await
+        })
+        .await
+    }
+
+    async fn get_record_list_summary(
+        &self,
+        request: Request<pb::RecordListSummaryRequest>,
+    ) -> Result<Response<pb::RecordListSummary>, Status> {
+        self.answer("GetRecordListSummary", async {
+            let (metadata, _, request) = request.into_parts();
+            let of: ResultPattern = convert::name("parent", request.parent.trim())?;
+            let grant = self.grant(&metadata, Verb::List, RECORDS, of.parent).await?;
+            let query = SummaryQuery {
+                filter: &request.filter,
+                summary: &request.summary,
+                group_by: &request.group_by,
+                order_by: &request.order_by,
+            };
+            let groups = self.service.summarize_records(&grant, of.id, query).await?;
+            Ok(convert::from_groups(groups))
+        })
+        .await
+    }
+}

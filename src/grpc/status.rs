@@ -1,0 +1,21 @@
+//! The one translation of errors into gRPC statuses.
+
+use tonic::{Code, Status};
+
+use crate::error::{ErrorKind, HasKind, report};
+
+/// Turns an error into what the client is told. What only operators should know (the driver's
+/// own words) goes to the log, not to the client.
+pub(super) fn status<E: HasKind + std::error::Error>(method: &'static str, error: &E) -> Status {
+    let kind = error.kind();
+    match kind {
+        ErrorKind::Internal => {
+            tracing::error!(rpc.method = method, error = report(error), "{method} is broken");
+        }
+        ErrorKind::Unavailable => {
+            tracing::warn!(rpc.method = method, error = report(error), "{method} was not answered");
+        }
+        _ => tracing::debug!(rpc.method = method, error = report(error), "{method} was refused"),
+    }
+    Status::new(Code::from_i32(kind.grpc_code()), error.to_string())
+}
