@@ -87,18 +87,24 @@ impl App {
     /// # Errors
     /// If the store or an address cannot be used.
     pub async fn bind(config: &Config, clock: Arc<dyn Clock>) -> Result<Self, Error> {
-        let unusable = |source| Error::Store { db: config.db.to_string(), source };
+        let unusable = |source| Error::Store {
+            db: config.db.to_string(),
+            source,
+        };
         let options = storage::Options {
             max_connections: config.db_max_connections.get(),
             ..storage::Options::default()
         };
-        let opened =
-            storage::open(&config.db.expose(), &options).await.map_err(unusable)?;
+        let opened = storage::open(&config.db.expose(), &options)
+            .await
+            .map_err(unusable)?;
         let applied = opened.maintenance.migrate().await.map_err(unusable)?;
         if !applied.is_empty() {
             tracing::info!(db = %config.db, versions = ?applied, "the schema was brought up to date");
         }
-        let tokens = tokens(config, &*opened.maintenance).await.map_err(unusable)?;
+        let tokens = tokens(config, &*opened.maintenance)
+            .await
+            .map_err(unusable)?;
         let limit = config.max_message_bytes.as_usize();
         let engine = Engine::new(
             Arc::clone(&opened.store),
@@ -138,7 +144,10 @@ impl App {
         let address = |listener: &TcpListener, asked| listener.local_addr().unwrap_or(asked);
         Ok(Self {
             address: address(&api, config.listen),
-            admin_address: admin.as_ref().zip(config.metrics_listen).map(|(l, a)| address(l, a)),
+            admin_address: admin
+                .as_ref()
+                .zip(config.metrics_listen)
+                .map(|(l, a)| address(l, a)),
             api,
             admin,
             router,
@@ -181,9 +190,11 @@ impl App {
 
         let incoming = listen::accept(TcpListenerStream::new(self.api));
         let stop = shutdown.clone();
-        let serving = self.router.serve_with_incoming_shutdown(incoming, async move {
-            stop.cancelled().await;
-        });
+        let serving = self
+            .router
+            .serve_with_incoming_shutdown(incoming, async move {
+                stop.cancelled().await;
+            });
         let grace = async {
             shutdown.cancelled().await;
             tracing::info!(grace = ?self.grace, "stopping; requests in flight may finish");
@@ -200,7 +211,10 @@ impl App {
         self.maintenance.close().await;
         drained.cancel();
         if let Some(admin) = admin {
-            admin.await.expect("the metrics page does not panic").map_err(Error::Admin)?;
+            admin
+                .await
+                .expect("the metrics page does not panic")
+                .map_err(Error::Admin)?;
         }
         served?;
         tracing::info!("stopped");
@@ -208,10 +222,7 @@ impl App {
     }
 }
 
-async fn tokens(
-    config: &Config,
-    maintenance: &dyn Maintenance,
-) -> Result<Tokens, storage::Error> {
+async fn tokens(config: &Config, maintenance: &dyn Maintenance) -> Result<Tokens, storage::Error> {
     if let Some(key) = &config.page_token_key {
         return Ok(Tokens::new(key.expose().as_bytes()));
     }
@@ -219,7 +230,9 @@ async fn tokens(
         .iter()
         .flat_map(|uuid| uuid.into_bytes())
         .collect();
-    Ok(Tokens::new(&maintenance.secret(TOKEN_SECRET, &candidate).await?))
+    Ok(Tokens::new(
+        &maintenance.secret(TOKEN_SECRET, &candidate).await?,
+    ))
 }
 
 /// Ready while the store answers and nobody asked to stop.

@@ -62,7 +62,10 @@ pub fn command() -> Command {
             .about("Bring the database's schema up to date")
             .long_about(migrate::ABOUT),
     );
-    let print = flags(Command::new("print").about("Print the configuration in effect, and where each value comes from"));
+    let print = flags(
+        Command::new("print")
+            .about("Print the configuration in effect, and where each value comes from"),
+    );
     let docs = Command::new("docs").about("Print the reference of every key, as Markdown");
     let config = Command::new("config")
         .about("Look at the configuration")

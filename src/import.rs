@@ -63,8 +63,8 @@ pub fn read(input: &[u8]) -> Result<Vec<Object>, Error> {
             }
         }
         Some(_) => {
-            let documents: Vec<Value> = serde_saphyr::from_multiple(text)
-                .map_err(|error| Error::Yaml(Box::new(error)))?;
+            let documents: Vec<Value> =
+                serde_saphyr::from_multiple(text).map_err(|error| Error::Yaml(Box::new(error)))?;
             for (index, document) in documents.into_iter().enumerate() {
                 from_yaml(document, index + 1, &mut objects)?;
             }
@@ -89,16 +89,23 @@ fn from_json(document: &RawValue, at: usize, objects: &mut Vec<Object>) -> Resul
     }
     if !text.starts_with('{') {
         let value: Value = serde_json::from_str(text).map_err(Error::Json)?;
-        return Err(Error::NotAnObject { at, what: kind_of(&value) });
+        return Err(Error::NotAnObject {
+            at,
+            what: kind_of(&value),
+        });
     }
     let envelope: Envelope<'_> = serde_json::from_str(text).map_err(Error::Json)?;
     match envelope {
-        Envelope { kind, items: Some(items) } if is_list(kind.as_deref()) => {
-            items_from_json(items.get(), at, objects)
-        }
+        Envelope {
+            kind,
+            items: Some(items),
+        } if is_list(kind.as_deref()) => items_from_json(items.get(), at, objects),
         _ => {
             let value = serde_json::from_str(text).map_err(Error::Json)?;
-            objects.push(Object { value, bytes: minify(text).into_bytes() });
+            objects.push(Object {
+                value,
+                bytes: minify(text).into_bytes(),
+            });
             Ok(())
         }
     }
@@ -106,14 +113,18 @@ fn from_json(document: &RawValue, at: usize, objects: &mut Vec<Object>) -> Resul
 
 fn items_from_json(items: &str, at: usize, objects: &mut Vec<Object>) -> Result<(), Error> {
     let items: Vec<Box<RawValue>> = serde_json::from_str(items).map_err(Error::Json)?;
-    items.iter().try_for_each(|item| from_json(item, at, objects))
+    items
+        .iter()
+        .try_for_each(|item| from_json(item, at, objects))
 }
 
 fn from_yaml(document: Value, at: usize, objects: &mut Vec<Object>) -> Result<(), Error> {
     match document {
         // `---` at the end of a stream begins an empty document.
         Value::Null => Ok(()),
-        Value::Array(items) => items.into_iter().try_for_each(|i| from_yaml(i, at, objects)),
+        Value::Array(items) => items
+            .into_iter()
+            .try_for_each(|i| from_yaml(i, at, objects)),
         Value::Object(mut map) => {
             let list = is_list(map.get("kind").and_then(Value::as_str));
             if list && map.get("items").is_some_and(Value::is_array) {
@@ -125,7 +136,10 @@ fn from_yaml(document: Value, at: usize, objects: &mut Vec<Object>) -> Result<()
             objects.push(Object { value, bytes });
             Ok(())
         }
-        other => Err(Error::NotAnObject { at, what: kind_of(&other) }),
+        other => Err(Error::NotAnObject {
+            at,
+            what: kind_of(&other),
+        }),
     }
 }
 

@@ -82,6 +82,10 @@ pub struct Service {
 impl Service {
     /// The use-cases over `store`, whose lists `engine` answers.
     pub fn new(store: Arc<dyn Store>, engine: Engine, clock: Arc<dyn Clock>) -> Self {
-        Self { store, engine, clock }
+        Self {
+            store,
+            engine,
+            clock,
+        }
     }
 }

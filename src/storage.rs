@@ -10,9 +10,7 @@ use async_trait::async_trait;
 
 use crate::{
     filter::condition::{Ability, Condition, Test},
-    model::{
-        Etag, Order, Position, Record, RecordName, ResultName, ResultPattern, RunResult,
-    },
+    model::{Etag, Order, Position, Record, RecordName, ResultName, ResultPattern, RunResult},
 };
 
 /// A row and its place in the order that was asked for.
@@ -87,7 +85,9 @@ pub struct Batch {
 
 impl From<Change> for Batch {
     fn from(change: Change) -> Self {
-        Self { changes: vec![change] }
+        Self {
+            changes: vec![change],
+        }
     }
 }
 

@@ -32,7 +32,11 @@ pub struct Options {
 impl Options {
     /// Reaches `server` without a token, with 30 seconds a call.
     pub fn new(server: impl Into<String>) -> Self {
-        Self { server: server.into(), token: None, deadline: Duration::from_secs(30) }
+        Self {
+            server: server.into(),
+            token: None,
+            deadline: Duration::from_secs(30),
+        }
     }
 }
 
@@ -40,7 +44,9 @@ impl Options {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address is no URL that can be called.
-    #[error("`{server}` is not the address of a server: want `http://host:port` or `https://host:port`")]
+    #[error(
+        "`{server}` is not the address of a server: want `http://host:port` or `https://host:port`"
+    )]
     Address {
         /// What was given.
         server: String,
@@ -60,7 +66,9 @@ pub struct Bearer(Option<MetadataValue<Ascii>>);
 impl Interceptor for Bearer {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
         if let Some(token) = &self.0 {
-            request.metadata_mut().insert("authorization", token.clone());
+            request
+                .metadata_mut()
+                .insert("authorization", token.clone());
         }
         Ok(request)
     }
@@ -81,7 +89,10 @@ impl Client {
     /// # Errors
     /// If the address or the token cannot be used.
     pub fn new(options: &Options) -> Result<Self, Error> {
-        let refuse = |source| Error::Address { server: options.server.clone(), source };
+        let refuse = |source| Error::Address {
+            server: options.server.clone(),
+            source,
+        };
         let scheme = options.server.split_once("://").map(|(scheme, _)| scheme);
         if !matches!(scheme, Some("http" | "https")) {
             return Err(refuse(None));
@@ -107,7 +118,11 @@ impl Client {
     pub fn over(channel: Channel, token: Option<&str>) -> Result<Self, Error> {
         let token = match token {
             // The parser's error repeats the secret; ours does not.
-            Some(token) => Some(format!("Bearer {token}").parse().map_err(|_secret| Error::Token)?),
+            Some(token) => Some(
+                format!("Bearer {token}")
+                    .parse()
+                    .map_err(|_secret| Error::Token)?,
+            ),
             None => None,
         };
         let rpc = ResultsClient::with_interceptor(channel, Bearer(token))

@@ -8,19 +8,13 @@ pub mod names;
 pub mod run;
 
 /// `tekton.results.v1alpha2`, generated from `proto/tekton/results/v1alpha2`.
-#[expect(
-    clippy::all,
-    clippy::pedantic,
-    missing_docs,
-    reason = "generated code"
-)]
+#[expect(clippy::all, clippy::pedantic, missing_docs, reason = "generated code")]
 pub mod v1alpha2 {
     tonic::include_proto!("tekton.results.v1alpha2");
 }
 
 /// Every message and service, encoded, with the `google.api.http` options kept.
-pub const FILE_DESCRIPTOR_SET: &[u8] =
-    include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 
 /// Largest message either side accepts unless told otherwise: 32 MiB.
 pub const MAX_MESSAGE_BYTES: usize = 32 << 20;

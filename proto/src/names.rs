@@ -45,7 +45,12 @@ impl ParseNameError {
         if shown.len() < given.len() {
             shown.push('…');
         }
-        Self { given: shown, what, want, why: why.into() }
+        Self {
+            given: shown,
+            what,
+            want,
+            why: why.into(),
+        }
     }
 }
 
@@ -58,7 +63,10 @@ fn segment(text: &str) -> Result<(), String> {
         _ => {}
     }
     if text.len() > MAX_SEGMENT {
-        return Err(format!("a part has {} bytes, at most {MAX_SEGMENT} are allowed", text.len()));
+        return Err(format!(
+            "a part has {} bytes, at most {MAX_SEGMENT} are allowed",
+            text.len()
+        ));
     }
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '~' | '-');
     match text.chars().find(|c| !allowed(*c)) {

@@ -20,10 +20,18 @@ pub(super) struct Health {
 impl Health {
     pub(super) fn new(
         maintenance: Arc<dyn Maintenance>,
-    ) -> (Self, tonic_health::pb::health_server::HealthServer<impl tonic_health::pb::health_server::Health>)
-    {
+    ) -> (
+        Self,
+        tonic_health::pb::health_server::HealthServer<impl tonic_health::pb::health_server::Health>,
+    ) {
         let (reporter, service) = tonic_health::server::health_reporter();
-        (Self { reporter, maintenance }, service)
+        (
+            Self {
+                reporter,
+                maintenance,
+            },
+            service,
+        )
     }
 
     /// Asks the store until `shutdown`, then reports NOT_SERVING.
@@ -53,7 +61,11 @@ impl Health {
     }
 
     async fn report(&self, serving: bool) {
-        let status = if serving { ServingStatus::Serving } else { ServingStatus::NotServing };
+        let status = if serving {
+            ServingStatus::Serving
+        } else {
+            ServingStatus::NotServing
+        };
         for service in ["", RESULTS_SERVICE] {
             self.reporter.set_service_status(service, status).await;
         }

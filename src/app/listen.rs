@@ -10,7 +10,13 @@ use super::Error;
 
 /// Takes `address`, which the flag `flag` sets.
 pub(super) async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener, Error> {
-    TcpListener::bind(address).await.map_err(|source| Error::Listen { address, flag, source })
+    TcpListener::bind(address)
+        .await
+        .map_err(|source| Error::Listen {
+            address,
+            flag,
+            source,
+        })
 }
 
 /// Connections as they come. A connection that cannot be accepted (its peer is gone, or no file

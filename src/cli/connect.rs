@@ -32,7 +32,12 @@ pub(super) struct Connect {
     token: Option<String>,
 
     /// Seconds that one call may take
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, help_heading = "Server")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        help_heading = "Server"
+    )]
     timeout: u64,
 }
 

@@ -56,8 +56,14 @@ impl Delete {
         let mut rpc = self.connect.client()?.rpc();
         for name in &self.names {
             let answer = match self.what {
-                What::Record => rpc.delete_record(pb::DeleteRecordRequest { name: name.clone() }).await,
-                What::Result => rpc.delete_result(pb::DeleteResultRequest { name: name.clone() }).await,
+                What::Record => {
+                    rpc.delete_record(pb::DeleteRecordRequest { name: name.clone() })
+                        .await
+                }
+                What::Result => {
+                    rpc.delete_result(pb::DeleteResultRequest { name: name.clone() })
+                        .await
+                }
             };
             match answer {
                 Ok(_) => writeln!(std::io::stdout().lock(), "{name} deleted")?,
@@ -76,11 +82,21 @@ impl Delete {
         }
         let stdin = std::io::stdin();
         if !stdin.is_terminal() {
-            return Err(Failure::usage("nobody is at the terminal to confirm; add --yes to delete"));
+            return Err(Failure::usage(
+                "nobody is at the terminal to confirm; add --yes to delete",
+            ));
         }
-        let below = if self.what == What::Result { ", with all their records" } else { "" };
+        let below = if self.what == What::Result {
+            ", with all their records"
+        } else {
+            ""
+        };
         let mut stderr = std::io::stderr().lock();
-        write!(stderr, "Delete {}{below}? This cannot be undone. [y/N] ", self.names.join(", "))?;
+        write!(
+            stderr,
+            "Delete {}{below}? This cannot be undone. [y/N] ",
+            self.names.join(", ")
+        )?;
         stderr.flush()?;
         let mut answer = String::new();
         stdin.lock().read_line(&mut answer)?;

@@ -19,19 +19,31 @@ impl Failure {
     pub(super) const UNREACHABLE: u8 = 5;
 
     pub(super) fn other(text: impl Into<String>) -> Self {
-        Self { code: Self::FAILED, text: text.into() }
+        Self {
+            code: Self::FAILED,
+            text: text.into(),
+        }
     }
 
     pub(super) fn usage(text: impl Into<String>) -> Self {
-        Self { code: Self::USAGE, text: text.into() }
+        Self {
+            code: Self::USAGE,
+            text: text.into(),
+        }
     }
 
     pub(super) fn missing(text: impl Into<String>) -> Self {
-        Self { code: Self::MISSING, text: text.into() }
+        Self {
+            code: Self::MISSING,
+            text: text.into(),
+        }
     }
 
     pub(super) fn unreachable(text: impl Into<String>) -> Self {
-        Self { code: Self::UNREACHABLE, text: text.into() }
+        Self {
+            code: Self::UNREACHABLE,
+            text: text.into(),
+        }
     }
 
     /// What a server at `server` answered.

@@ -45,7 +45,13 @@ pub(super) struct Get {
     name: String,
 
     /// The namespace (parent) of a run
-    #[arg(short, long, value_name = "NAMESPACE", default_value = "default", conflicts_with = "all_namespaces")]
+    #[arg(
+        short,
+        long,
+        value_name = "NAMESPACE",
+        default_value = "default",
+        conflicts_with = "all_namespaces"
+    )]
     namespace: String,
 
     /// Look for a run in all namespaces
@@ -70,12 +76,16 @@ impl Get {
                 self.print_run(record)?;
             }
             What::Record => {
-                let request = pb::GetRecordRequest { name: self.name.clone() };
+                let request = pb::GetRecordRequest {
+                    name: self.name.clone(),
+                };
                 let record = rpc.get_record(request).await.map_err(failure)?.into_inner();
                 self.print_record(record)?;
             }
             What::Result => {
-                let request = pb::GetResultRequest { name: self.name.clone() };
+                let request = pb::GetResultRequest {
+                    name: self.name.clone(),
+                };
                 let result = rpc.get_result(request).await.map_err(failure)?.into_inner();
                 self.print_result(result)?;
             }
@@ -87,7 +97,11 @@ impl Get {
         &self,
         rpc: &mut hindsight_proto::client::Rpc,
     ) -> Result<pb::Record, Failure> {
-        let parent = if self.all_namespaces { "-" } else { &self.namespace };
+        let parent = if self.all_namespaces {
+            "-"
+        } else {
+            &self.namespace
+        };
         // A JSON string is a CEL string, so that no name can end the literal.
         let name = Value::from(self.name.as_str());
         let filter = format!(
@@ -101,7 +115,9 @@ impl Get {
             ..pb::ListRecordsRequest::default()
         };
         let reply = rpc.list_records(request).await;
-        let reply = reply.map_err(|status| self.connect.failure(&status))?.into_inner();
+        let reply = reply
+            .map_err(|status| self.connect.failure(&status))?
+            .into_inner();
         if reply.records.len() > 1 {
             output::note(&format!(
                 "several runs are called `{}`; this is the newest (name one by its UID)",
@@ -123,8 +139,9 @@ impl Get {
         match self.output {
             Format::Json => output::bytes(&data.value),
             Format::Yaml => {
-                let object: Value = serde_json::from_slice(&data.value)
-                    .map_err(|error| Failure::other(format!("the stored run is no JSON: {error}")))?;
+                let object: Value = serde_json::from_slice(&data.value).map_err(|error| {
+                    Failure::other(format!("the stored run is no JSON: {error}"))
+                })?;
                 output::document(Format::Yaml, &object)
             }
             Format::Table | Format::Wide => self.print_record(record),

@@ -68,9 +68,10 @@ enum Outcome {
 impl Import {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
         let parent: Option<Parent> = match &self.parent {
-            Some(text) => Some(text.parse().map_err(|error| {
-                Failure::usage(format!("--parent: {error}"))
-            })?),
+            Some(text) => Some(
+                text.parse()
+                    .map_err(|error| Failure::usage(format!("--parent: {error}")))?,
+            ),
             None => None,
         };
         // All files are read before anything is sent, so that a typing error changes nothing.
@@ -101,8 +102,14 @@ impl Import {
             .buffer_unordered(self.concurrency.into());
         while let Some((what, outcome)) = sending.next().await {
             match outcome {
-                Outcome::Done(Stored { record: Effect::Created, .. }) => count.created += 1,
-                Outcome::Done(Stored { record: Effect::Unchanged, result: Effect::Unchanged }) => {
+                Outcome::Done(Stored {
+                    record: Effect::Created,
+                    ..
+                }) => count.created += 1,
+                Outcome::Done(Stored {
+                    record: Effect::Unchanged,
+                    result: Effect::Unchanged,
+                }) => {
                     count.unchanged += 1;
                 }
                 Outcome::Done(_) => count.updated += 1,
@@ -152,9 +159,13 @@ fn open(file: &Path) -> std::io::Result<Vec<u8>> {
 
 async fn store(client: &Client, object: Object, parent: Option<Parent>) -> (String, Outcome) {
     let text = |pointer: &str| object.value.pointer(pointer).and_then(|v| v.as_str());
-    let what = [text("/kind"), text("/metadata/namespace"), text("/metadata/name")]
-        .map(|part| part.unwrap_or("?"))
-        .join("/");
+    let what = [
+        text("/kind"),
+        text("/metadata/namespace"),
+        text("/metadata/name"),
+    ]
+    .map(|part| part.unwrap_or("?"))
+    .join("/");
     let upload = match upload(&object.value, parent, &SummaryPolicy::default()) {
         Ok(upload) => upload,
         Err(error) => return (what, Outcome::Refused(report(&error))),
@@ -178,10 +189,8 @@ fn hopeless(code: Code) -> bool {
 }
 
 fn bar(objects: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template(
-        "{bar:30} {pos}/{len} objects, {per_sec}, {eta} left",
-    )
-    .unwrap_or_else(|_e| ProgressStyle::default_bar());
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} objects, {per_sec}, {eta} left")
+        .unwrap_or_else(|_e| ProgressStyle::default_bar());
     // Draws on standard error, and only on a terminal.
     ProgressBar::new(objects).with_style(style)
 }

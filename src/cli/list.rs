@@ -47,7 +47,13 @@ pub(super) struct List {
     what: What,
 
     /// Only this namespace (parent)
-    #[arg(short, long, value_name = "NAMESPACE", default_value = "default", conflicts_with = "all_namespaces")]
+    #[arg(
+        short,
+        long,
+        value_name = "NAMESPACE",
+        default_value = "default",
+        conflicts_with = "all_namespaces"
+    )]
     namespace: String,
 
     /// All namespaces
@@ -88,7 +94,11 @@ type Rows<T> = (Vec<T>, String);
 
 impl List {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
-        let parent = if self.all_namespaces { "-" } else { &self.namespace };
+        let parent = if self.all_namespaces {
+            "-"
+        } else {
+            &self.namespace
+        };
         match self.what {
             What::Results => {
                 let (results, next) = self.results(parent).await?;
@@ -114,7 +124,9 @@ impl List {
                 page_token: token,
             };
             let reply = rpc.list_results(request).await;
-            let reply = reply.map_err(|status| self.connect.failure(&status))?.into_inner();
+            let reply = reply
+                .map_err(|status| self.connect.failure(&status))?
+                .into_inner();
             rows.extend(reply.results);
             token = reply.next_page_token;
             if token.is_empty() || rows.len() >= self.limit as usize {
@@ -137,7 +149,9 @@ impl List {
                 page_token: token,
             };
             let reply = rpc.list_records(request).await;
-            let reply = reply.map_err(|status| self.connect.failure(&status))?.into_inner();
+            let reply = reply
+                .map_err(|status| self.connect.failure(&status))?
+                .into_inner();
             rows.extend(reply.records);
             token = reply.next_page_token;
             if token.is_empty() || rows.len() >= self.limit as usize {
@@ -147,7 +161,9 @@ impl List {
     }
 
     fn next_page(&self, have: usize) -> i32 {
-        let left = self.limit.saturating_sub(u32::try_from(have).unwrap_or(u32::MAX));
+        let left = self
+            .limit
+            .saturating_sub(u32::try_from(have).unwrap_or(u32::MAX));
         i32::try_from(left.clamp(1, PAGE)).unwrap_or(i32::MAX)
     }
 
@@ -158,13 +174,23 @@ impl List {
             return self.filter.clone();
         }
         let types = run_types();
-        if self.filter.trim().is_empty() { types } else { format!("({}\n) && {types}", self.filter) }
+        if self.filter.trim().is_empty() {
+            types
+        } else {
+            format!("({}\n) && {types}", self.filter)
+        }
     }
 
     fn print_results(&self, results: Vec<pb::Result>, next: String) -> Result<(), Failure> {
         if matches!(self.output, Format::Json | Format::Yaml) {
             let items = results.into_iter().map(ResultView::from).collect();
-            return output::document(self.output, &ListView { items, next_page_token: next });
+            return output::document(
+                self.output,
+                &ListView {
+                    items,
+                    next_page_token: next,
+                },
+            );
         }
         let now = SystemClock.now();
         let wide = self.output == Format::Wide;
@@ -173,14 +199,23 @@ impl List {
             header.extend(["UID", "ETAG"]);
         }
         header.push("STATUS");
-        let rows: Vec<_> = results.iter().map(|result| result_row(result, wide, now)).collect();
+        let rows: Vec<_> = results
+            .iter()
+            .map(|result| result_row(result, wide, now))
+            .collect();
         self.finish("results", &header, &rows, &next)
     }
 
     fn print_records(&self, records: Vec<pb::Record>, next: String) -> Result<(), Failure> {
         if matches!(self.output, Format::Json | Format::Yaml) {
             let items = records.into_iter().map(RecordView::from).collect();
-            return output::document(self.output, &ListView { items, next_page_token: next });
+            return output::document(
+                self.output,
+                &ListView {
+                    items,
+                    next_page_token: next,
+                },
+            );
         }
         let now = SystemClock.now();
         let wide = self.output == Format::Wide;
@@ -195,8 +230,10 @@ impl List {
             header.push(if runs { "RECORD" } else { "ETAG" });
         }
         header.push("STATUS");
-        let rows: Vec<_> =
-            records.iter().map(|record| record_row(record, runs, wide, now)).collect();
+        let rows: Vec<_> = records
+            .iter()
+            .map(|record| record_row(record, runs, wide, now))
+            .collect();
         self.finish(if runs { "runs" } else { "records" }, &header, &rows, &next)
     }
 
@@ -218,7 +255,9 @@ impl List {
         }
         output::table(header, rows)?;
         if !next.is_empty() {
-            output::note(&format!("there are more: raise --limit, or continue with --page-token {next}"));
+            output::note(&format!(
+                "there are more: raise --limit, or continue with --page-token {next}"
+            ));
         }
         Ok(())
     }
@@ -261,16 +300,27 @@ fn record_row(record: &pb::Record, runs: bool, wide: bool, now: Timestamp) -> Ve
     let view = View::new(&object);
     let or_dash = |text: Option<&str>| text.unwrap_or("-").to_owned();
     let mut row = if runs {
-        vec![or_dash(view.namespace()), or_dash(view.name()), or_dash(view.kind())]
+        vec![
+            or_dash(view.namespace()),
+            or_dash(view.name()),
+            or_dash(view.kind()),
+        ]
     } else {
-        vec![record.name.clone(), or_dash(Some(data.r#type.as_str()).filter(|t| !t.is_empty()))]
+        vec![
+            record.name.clone(),
+            or_dash(Some(data.r#type.as_str()).filter(|t| !t.is_empty())),
+        ]
     };
     row.extend([
         output::ago(view.started(), now),
         output::took(view.started(), view.ended()),
     ]);
     if wide {
-        row.push(if runs { record.name.clone() } else { record.etag.clone() });
+        row.push(if runs {
+            record.name.clone()
+        } else {
+            record.etag.clone()
+        });
     }
     row.push(run_status(&view));
     row

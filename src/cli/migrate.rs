@@ -25,14 +25,23 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         opened.maintenance.close().await;
         Ok(applied)
     });
-    let applied = applied
-        .map_err(|source| serve::failure(&Error::Store { db: config.db.to_string(), source }))?;
+    let applied = applied.map_err(|source| {
+        serve::failure(&Error::Store {
+            db: config.db.to_string(),
+            source,
+        })
+    })?;
     let mut out = std::io::stdout().lock();
     match applied.as_slice() {
         [] => writeln!(out, "{}: the schema is up to date", config.db)?,
         versions => {
             let versions: Vec<_> = versions.iter().map(ToString::to_string).collect();
-            writeln!(out, "{}: applied migration {}", config.db, versions.join(", "))?;
+            writeln!(
+                out,
+                "{}: applied migration {}",
+                config.db,
+                versions.join(", ")
+            )?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -98,8 +98,10 @@ impl From<pb::Record> for RecordView {
             etag: record.etag,
             data: record.data.map(|data| DataView {
                 r#type: data.r#type,
-                value: json(&data.value)
-                    .map_or_else(|| ValueView::ValueBase64(STANDARD.encode(&data.value)), ValueView::Value),
+                value: json(&data.value).map_or_else(
+                    || ValueView::ValueBase64(STANDARD.encode(&data.value)),
+                    ValueView::Value,
+                ),
             }),
         }
     }
@@ -132,8 +134,10 @@ fn json(bytes: &[u8]) -> Option<Box<RawValue>> {
 
 /// The name of a summary's status, or its number if it has none.
 pub(super) fn status_name(summary: &pb::RecordSummary) -> String {
-    pb::record_summary::Status::try_from(summary.status)
-        .map_or_else(|_| summary.status.to_string(), |status| status.as_str_name().to_owned())
+    pb::record_summary::Status::try_from(summary.status).map_or_else(
+        |_| summary.status.to_string(),
+        |status| status.as_str_name().to_owned(),
+    )
 }
 
 /// A time of the wire.
@@ -143,7 +147,10 @@ pub(super) fn time(time: prost_types::Timestamp) -> Option<Timestamp> {
 
 /// How long ago, as kubectl says it: the largest unit that fits.
 pub(super) fn ago(then: Option<Timestamp>, now: Timestamp) -> String {
-    then.map_or_else(|| "-".to_owned(), |then| format!("{} ago", short(now.duration_since(then))))
+    then.map_or_else(
+        || "-".to_owned(),
+        |then| format!("{} ago", short(now.duration_since(then))),
+    )
 }
 
 /// How long from one to the other, if both are known.

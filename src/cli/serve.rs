@@ -29,9 +29,8 @@ pub(super) const EXAMPLES: &str = "Examples:
   hindsight config print --config /etc/hindsight.toml";
 
 pub(super) fn load(matches: &ArgMatches) -> Result<Config, Failure> {
-    Config::load(&Sources::gather(matches)).map_err(|problems| {
-        Failure::usage(format!("the configuration cannot be used\n{problems}"))
-    })
+    Config::load(&Sources::gather(matches))
+        .map_err(|problems| Failure::usage(format!("the configuration cannot be used\n{problems}")))
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -46,7 +45,9 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let shutdown = CancellationToken::new();
         let mut term = signal(SignalKind::terminate())?;
         let mut int = signal(SignalKind::interrupt())?;
-        let app = App::bind(&config, Arc::new(SystemClock)).await.map_err(|e| failure(&e))?;
+        let app = App::bind(&config, Arc::new(SystemClock))
+            .await
+            .map_err(|e| failure(&e))?;
         let stop = shutdown.clone();
         let signals = tokio::spawn(async move {
             tokio::select! {
@@ -64,9 +65,10 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 pub(super) fn failure(error: &Error) -> Failure {
     let text = report(error);
     match error {
-        Error::Store { source: crate::storage::Error::Unavailable { .. }, .. } => {
-            Failure::unreachable(text)
-        }
+        Error::Store {
+            source: crate::storage::Error::Unavailable { .. },
+            ..
+        } => Failure::unreachable(text),
         _ => Failure::other(text),
     }
 }

@@ -24,12 +24,12 @@ pub struct Door {
 
 impl Door {
     /// A door to `service` for whom `authorizer` lets in.
-    pub fn new(
-        service: Service,
-        authorizer: Arc<dyn Authorizer>,
-        metrics: RequestMetrics,
-    ) -> Self {
-        Self { service, authorizer, metrics }
+    pub fn new(service: Service, authorizer: Arc<dyn Authorizer>, metrics: RequestMetrics) -> Self {
+        Self {
+            service,
+            authorizer,
+            metrics,
+        }
     }
 
     /// Answers one call, counting and logging it under the name of its method.
@@ -41,7 +41,9 @@ impl Door {
         let span = tracing::info_span!("rpc", rpc.method = method);
         let ongoing = self.metrics.start(method);
         let answer = work.instrument(span.clone()).await;
-        let code = answer.as_ref().map_or_else(|error| error.kind().grpc_code(), |_| 0);
+        let code = answer
+            .as_ref()
+            .map_or_else(|error| error.kind().grpc_code(), |_| 0);
         ongoing.finish(code);
         span.in_scope(|| match answer {
             Ok(reply) => Ok(Response::new(reply)),
@@ -58,7 +60,11 @@ impl Door {
         parent: ParentPattern,
     ) -> Result<Grant, Error> {
         let credentials = credentials(metadata);
-        let access = Access { verb, resource, parent };
+        let access = Access {
+            verb,
+            resource,
+            parent,
+        };
         Ok(self.authorizer.authorize(&credentials, access).await?)
     }
 }

@@ -16,7 +16,8 @@ pub(super) fn name<T>(field: &str, text: &str) -> Result<T, Error>
 where
     T: std::str::FromStr<Err = crate::model::ParseNameError>,
 {
-    text.parse().map_err(|error| Error::Invalid(format!("{field}: {error}")))
+    text.parse()
+        .map_err(|error| Error::Invalid(format!("{field}: {error}")))
 }
 
 /// A message that must be there.
@@ -100,7 +101,10 @@ pub(super) fn from_record(record: Record) -> pb::Record {
         updated_time: Some(updated),
         update_time: Some(updated),
         etag: record.etag.to_string(),
-        data: record.data.map(|data| pb::Any { r#type: data.data_type, value: data.value }),
+        data: record.data.map(|data| pb::Any {
+            r#type: data.data_type,
+            value: data.value,
+        }),
     }
 }
 
@@ -108,14 +112,20 @@ pub(super) fn from_record(record: Record) -> pb::Record {
 /// clients that cannot leave a message out send.
 pub(super) fn to_payload(data: Option<pb::Any>) -> Option<Payload> {
     data.filter(|data| !(data.r#type.is_empty() && data.value.is_empty()))
-        .map(|data| Payload { data_type: data.r#type, value: data.value })
+        .map(|data| Payload {
+            data_type: data.r#type,
+            value: data.value,
+        })
 }
 
 pub(super) fn from_groups(groups: Vec<Group>) -> pb::RecordListSummary {
     let value = |value: SummaryValue| prost_types::Value {
         kind: Some(match value {
             SummaryValue::Null => prost_types::value::Kind::NullValue(0),
-            #[expect(clippy::cast_precision_loss, reason = "numbers of a Struct are doubles")]
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "numbers of a Struct are doubles"
+            )]
             SummaryValue::Number(number) => prost_types::value::Kind::NumberValue(number as f64),
             SummaryValue::Text(text) => prost_types::value::Kind::StringValue(text),
         }),

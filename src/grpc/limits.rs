@@ -14,7 +14,10 @@ use tower_service::Service;
 const STATUS: &str = "grpc-status";
 const MESSAGE: &str = "grpc-message";
 /// What the transport says of a message over its limit, percent-encoded as it is on the wire.
-const TOO_LARGE: [&str; 2] = ["decoded%20message%20length%20too%20large", "decoded message length too large"];
+const TOO_LARGE: [&str; 2] = [
+    "decoded%20message%20length%20too%20large",
+    "decoded message length too large",
+];
 
 /// A service whose refusals of large messages are mended.
 #[derive(Debug, Clone)]
@@ -50,10 +53,16 @@ where
 
 fn mend(headers: &mut HeaderMap) {
     let out_of_range = (Code::OutOfRange as i32).to_string();
-    if headers.get(STATUS).is_none_or(|status| status.as_bytes() != out_of_range.as_bytes()) {
+    if headers
+        .get(STATUS)
+        .is_none_or(|status| status.as_bytes() != out_of_range.as_bytes())
+    {
         return;
     }
-    let message = headers.get(MESSAGE).and_then(|m| m.to_str().ok()).unwrap_or_default();
+    let message = headers
+        .get(MESSAGE)
+        .and_then(|m| m.to_str().ok())
+        .unwrap_or_default();
     if TOO_LARGE.iter().any(|text| message.contains(text)) {
         headers.insert(STATUS, HeaderValue::from(Code::ResourceExhausted as i32));
     }

@@ -40,7 +40,10 @@ fn change(data: Option<pb::Any>, mask: Option<FieldMask>) -> Result<RecordChange
     let some_text = (!given.r#type.is_empty()).then(|| given.r#type.clone());
     let some_value = (!given.value.is_empty()).then(|| given.value.clone());
     if paths.is_empty() {
-        return Ok(RecordChange::Merge { data_type: some_text, value: some_value });
+        return Ok(RecordChange::Merge {
+            data_type: some_text,
+            value: some_value,
+        });
     }
     let (mut data_type, mut value, mut whole) = (None, None, false);
     for path in &paths {
@@ -76,11 +79,14 @@ impl Results for Door {
             let result = convert::required("result", request.result)?;
             let name: ResultName = convert::name("result.name", &result.name)?;
             same_parent(&request.parent, name.parent().as_str())?;
-            let grant =
-                self.grant(&metadata, Verb::Create, RESULTS, exact(name.parent())).await?;
+            let grant = self
+                .grant(&metadata, Verb::Create, RESULTS, exact(name.parent()))
+                .await?;
             let summary = result.summary.map(convert::to_summary).transpose()?;
-            let stored =
-                self.service.create_result(&grant, name, result.annotations, summary).await?;
+            let stored = self
+                .service
+                .create_result(&grant, name, result.annotations, summary)
+                .await?;
             Ok(convert::from_result(stored))
         })
         .await
@@ -98,8 +104,9 @@ impl Results for Door {
                 _ => ("name", &request.name),
             };
             let name: ResultName = convert::name(field, text)?;
-            let grant =
-                self.grant(&metadata, Verb::Update, RESULTS, exact(name.parent())).await?;
+            let grant = self
+                .grant(&metadata, Verb::Update, RESULTS, exact(name.parent()))
+                .await?;
             let summary = result.summary.map(convert::to_summary).transpose()?;
             let etags = [request.etag.as_str(), result.etag.as_str()];
             let stored = self
@@ -118,8 +125,12 @@ impl Results for Door {
         self.answer("GetResult", async {
             let (metadata, _, request) = request.into_parts();
             let name: ResultName = convert::name("name", &request.name)?;
-            let grant = self.grant(&metadata, Verb::Get, RESULTS, exact(name.parent())).await?;
-            Ok(convert::from_result(self.service.get_result(&grant, &name).await?))
+            let grant = self
+                .grant(&metadata, Verb::Get, RESULTS, exact(name.parent()))
+                .await?;
+            Ok(convert::from_result(
+                self.service.get_result(&grant, &name).await?,
+            ))
         })
         .await
     }
@@ -131,8 +142,9 @@ impl Results for Door {
         self.answer("DeleteResult", async {
             let (metadata, _, request) = request.into_parts();
             let name: ResultName = convert::name("name", &request.name)?;
-            let grant =
-                self.grant(&metadata, Verb::Delete, RESULTS, exact(name.parent())).await?;
+            let grant = self
+                .grant(&metadata, Verb::Delete, RESULTS, exact(name.parent()))
+                .await?;
             self.service.delete_result(&grant, &name).await
         })
         .await
@@ -191,7 +203,10 @@ impl Results for Door {
             let grant = self.grant(&metadata, Verb::Update, RECORDS, parent).await?;
             let change = change(record.data, request.update_mask)?;
             let etags = [request.etag.as_str(), record.etag.as_str()];
-            let stored = self.service.update_record(&grant, &name, &change, etags).await?;
+            let stored = self
+                .service
+                .update_record(&grant, &name, &change, etags)
+                .await?;
             Ok(convert::from_record(stored))
         })
         .await
@@ -206,7 +221,9 @@ impl Results for Door {
             let name: RecordName = convert::name("name", &request.name)?;
             let parent = exact(name.result().parent());
             let grant = self.grant(&metadata, Verb::Get, RECORDS, parent).await?;
-            Ok(convert::from_record(self.service.get_record(&grant, &name).await?))
+            Ok(convert::from_record(
+                self.service.get_record(&grant, &name).await?,
+            ))
         })
         .await
     }
@@ -218,7 +235,9 @@ impl Results for Door {
         self.answer("ListRecords", async {
             let (metadata, _, request) = request.into_parts();
             let of: ResultPattern = convert::name("parent", request.parent.trim())?;
-            let grant = self.grant(&metadata, Verb::List, RECORDS, of.parent).await?;
+            let grant = self
+                .grant(&metadata, Verb::List, RECORDS, of.parent)
+                .await?;
             let ask = Ask {
                 filter: &request.filter,
                 order_by: &request.order_by,
@@ -255,7 +274,9 @@ impl Results for Door {
         self.answer("GetRecordListSummary", async {
             let (metadata, _, request) = request.into_parts();
             let of: ResultPattern = convert::name("parent", request.parent.trim())?;
-            let grant = self.grant(&metadata, Verb::List, RECORDS, of.parent).await?;
+            let grant = self
+                .grant(&metadata, Verb::List, RECORDS, of.parent)
+                .await?;
             let query = SummaryQuery {
                 filter: &request.filter,
                 summary: &request.summary,

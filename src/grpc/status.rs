@@ -10,12 +10,24 @@ pub(super) fn status<E: HasKind + std::error::Error>(method: &'static str, error
     let kind = error.kind();
     match kind {
         ErrorKind::Internal => {
-            tracing::error!(rpc.method = method, error = report(error), "{method} is broken");
+            tracing::error!(
+                rpc.method = method,
+                error = report(error),
+                "{method} is broken"
+            );
         }
         ErrorKind::Unavailable => {
-            tracing::warn!(rpc.method = method, error = report(error), "{method} was not answered");
+            tracing::warn!(
+                rpc.method = method,
+                error = report(error),
+                "{method} was not answered"
+            );
         }
-        _ => tracing::debug!(rpc.method = method, error = report(error), "{method} was refused"),
+        _ => tracing::debug!(
+            rpc.method = method,
+            error = report(error),
+            "{method} was refused"
+        ),
     }
     Status::new(Code::from_i32(kind.grpc_code()), error.to_string())
 }

@@ -5,8 +5,10 @@ use super::{Error, minify, read};
 #[track_caller]
 fn reads(input: &str, bytes: &[&str]) {
     let objects = read(input.as_bytes()).unwrap();
-    let got: Vec<_> =
-        objects.iter().map(|o| String::from_utf8(o.bytes.clone()).unwrap()).collect();
+    let got: Vec<_> = objects
+        .iter()
+        .map(|o| String::from_utf8(o.bytes.clone()).unwrap())
+        .collect();
     assert_eq!(got, bytes);
 }
 
@@ -20,7 +22,10 @@ fn a_list_gives_its_items_with_their_own_spelling() {
 
 #[test]
 fn a_stream_of_json_documents_is_read_to_its_end() {
-    reads("{\"a\": 1}\n{\"a\": 2} [{\"a\": 3}]", &["{\"a\":1}", "{\"a\":2}", "{\"a\":3}"]);
+    reads(
+        "{\"a\": 1}\n{\"a\": 2} [{\"a\": 3}]",
+        &["{\"a\":1}", "{\"a\":2}", "{\"a\":3}"],
+    );
 }
 
 #[test]
@@ -33,7 +38,10 @@ fn yaml_documents_and_lists_are_read() {
 
 #[test]
 fn an_object_with_items_is_a_list_only_if_its_kind_says_so() {
-    reads("{\"kind\": \"ConfigMap\", \"items\": []}", &["{\"kind\":\"ConfigMap\",\"items\":[]}"]);
+    reads(
+        "{\"kind\": \"ConfigMap\", \"items\": []}",
+        &["{\"kind\":\"ConfigMap\",\"items\":[]}"],
+    );
     reads("{\"kind\": \"List\", \"items\": []}", &[]);
 }
 
@@ -42,12 +50,27 @@ fn broken_inputs_are_refused_whole() {
     assert!(matches!(read(b"  \n"), Err(Error::Empty)));
     assert!(matches!(read(b"{\"a\": 1} {\"b\""), Err(Error::Json(_))));
     assert!(matches!(read(b"a: [1"), Err(Error::Yaml(_))));
-    assert!(matches!(read(b"{\"a\":1} 7"), Err(Error::NotAnObject { at: 2, what: "a number" })));
-    assert!(matches!(read(b"just words"), Err(Error::NotAnObject { at: 1, what: "a text" })));
+    assert!(matches!(
+        read(b"{\"a\":1} 7"),
+        Err(Error::NotAnObject {
+            at: 2,
+            what: "a number"
+        })
+    ));
+    assert!(matches!(
+        read(b"just words"),
+        Err(Error::NotAnObject {
+            at: 1,
+            what: "a text"
+        })
+    ));
     assert!(matches!(read(b"{\"a\": \"\xff\"}"), Err(Error::NotText(7))));
 }
 
 #[test]
 fn white_space_inside_text_stays() {
-    assert_eq!(minify(" { \"a b\" : [ 1 , \"\\\\\" , \" \\\" \" ] } "), "{\"a b\":[1,\"\\\\\",\" \\\" \"]}");
+    assert_eq!(
+        minify(" { \"a b\" : [ 1 , \"\\\\\" , \" \\\" \" ] } "),
+        "{\"a b\":[1,\"\\\\\",\" \\\" \"]}"
+    );
 }

@@ -25,7 +25,10 @@ pub struct Order {
 
 impl Order {
     /// Newest first: what a list gives unless asked otherwise.
-    pub const NEWEST_FIRST: Self = Self { field: OrderField::CreateTime, descending: true };
+    pub const NEWEST_FIRST: Self = Self {
+        field: OrderField::CreateTime,
+        descending: true,
+    };
 }
 
 /// A place in an ordered list: the last row that was given out.

@@ -65,7 +65,11 @@ impl Item for RunResult {
     }
 
     fn bytes(&self) -> usize {
-        256 + self.annotations.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>()
+        256 + self
+            .annotations
+            .iter()
+            .map(|(key, value)| key.len() + value.len())
+            .sum::<usize>()
     }
 
     fn matches(&self, filter: &Filter) -> Result<bool, Error> {
@@ -84,19 +88,22 @@ impl Item for Record {
 
     fn matches(&self, filter: &Filter) -> Result<bool, Error> {
         let body = Body::of(self);
-        Ok(filter.matches(&Row::Record { record: self, body: &body })?)
+        Ok(filter.matches(&Row::Record {
+            record: self,
+            body: &body,
+        })?)
     }
 }
 
 impl Engine {
     /// An engine over `store`.
-    pub fn new(
-        store: Arc<dyn Store>,
-        tokens: Tokens,
-        scan_budget: u64,
-        page_bytes: usize,
-    ) -> Self {
-        Self { store, tokens, scan_budget, page_bytes }
+    pub fn new(store: Arc<dyn Store>, tokens: Tokens, scan_budget: u64, page_bytes: usize) -> Self {
+        Self {
+            store,
+            tokens,
+            scan_budget,
+            page_bytes,
+        }
     }
 
     /// One page of results.
@@ -137,7 +144,9 @@ impl Engine {
         let wanted = list.size.get() as usize;
         let more = loop {
             let room = wanted - items.len();
-            let Some(chunk) = scan.next(room + 1).await? else { break false };
+            let Some(chunk) = scan.next(room + 1).await? else {
+                break false;
+            };
             let mut full = false;
             for Listed { item, position } in chunk {
                 bytes += item.bytes();
@@ -153,7 +162,9 @@ impl Engine {
             }
             if scan.scanned >= self.scan_budget {
                 if items.is_empty() {
-                    return Err(Error::Budget { scanned: scan.scanned });
+                    return Err(Error::Budget {
+                        scanned: scan.scanned,
+                    });
                 }
                 last = scan.after;
                 break true;
@@ -182,7 +193,9 @@ impl Engine {
                 visit(&listed.item);
             }
             if scan.scanned >= self.scan_budget {
-                return Err(Error::Budget { scanned: scan.scanned });
+                return Err(Error::Budget {
+                    scanned: scan.scanned,
+                });
             }
         }
         Ok(())
@@ -239,7 +252,11 @@ impl<T: Item> Scan<'_, T> {
         }
         let fitting = (CHUNK_BYTES / self.row_bytes.max(1)).clamp(1, MOST_ROWS as usize);
         // A residual lets few rows through, so that what is wanted says nothing then.
-        let limit = if self.filter.is_some() { fitting } else { fitting.min(wanted) };
+        let limit = if self.filter.is_some() {
+            fitting
+        } else {
+            fitting.min(wanted)
+        };
         let limit = u32::try_from(limit).unwrap_or(MOST_ROWS);
         self.query.limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
         self.query.after = self.after;
@@ -250,7 +267,9 @@ impl<T: Item> Scan<'_, T> {
             self.row_bytes = rows.iter().map(|row| row.item.bytes()).sum::<usize>() / rows.len();
         }
         self.scanned += rows.len() as u64;
-        let Some(filter) = self.filter.clone() else { return Ok(Some(rows)) };
+        let Some(filter) = self.filter.clone() else {
+            return Ok(Some(rows));
+        };
         // Decoding payloads is work for a thread that may be kept busy.
         let matching = tokio::task::spawn_blocking(move || {
             let mut matching = Vec::new();

@@ -57,7 +57,9 @@ impl Tokens {
     /// Tokens under `secret`, which all replicas must share.
     #[must_use]
     pub fn new(secret: &[u8]) -> Self {
-        Self { key: Hmac::new_from_slice(secret).expect("HMAC takes keys of any length") }
+        Self {
+            key: Hmac::new_from_slice(secret).expect("HMAC takes keys of any length"),
+        }
     }
 
     /// The token for the rows after `position`.
@@ -78,16 +80,27 @@ impl Tokens {
     /// # Errors
     /// If it is no token, or not of this list.
     pub fn open(&self, token: &str, binding: &Binding<'_>) -> Result<Position, TokenError> {
-        let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_e| TokenError::Malformed)?;
+        let bytes = URL_SAFE_NO_PAD
+            .decode(token)
+            .map_err(|_e| TokenError::Malformed)?;
         let (body, seal) = bytes.split_at_checked(BODY).ok_or(TokenError::Malformed)?;
         if seal.len() != SEAL || body[0] != VERSION || body[1] > 1 {
             return Err(TokenError::Malformed);
         }
-        self.mac(body, binding).verify_truncated_left(seal).map_err(|_e| TokenError::Foreign)?;
+        self.mac(body, binding)
+            .verify_truncated_left(seal)
+            .map_err(|_e| TokenError::Foreign)?;
         let number = |at: usize| {
-            i64::from_be_bytes(body[at..at + 8].try_into().expect("the body has its length"))
+            i64::from_be_bytes(
+                body[at..at + 8]
+                    .try_into()
+                    .expect("the body has its length"),
+            )
         };
-        Ok(Position { key: (body[1] == 1).then(|| number(2)), id: number(10) })
+        Ok(Position {
+            key: (body[1] == 1).then(|| number(2)),
+            id: number(10),
+        })
     }
 
     fn mac(&self, body: &[u8], binding: &Binding<'_>) -> Hmac<Sha256> {
@@ -129,9 +142,15 @@ mod tests {
     fn a_token_opens_to_the_place_it_was_sealed_for() {
         let tokens = Tokens::new(b"key");
         for position in [
-            Position { key: Some(-7), id: i64::MAX },
+            Position {
+                key: Some(-7),
+                id: i64::MAX,
+            },
             Position { key: None, id: 0 },
-            Position { key: Some(i64::MIN), id: 1 },
+            Position {
+                key: Some(i64::MIN),
+                id: 1,
+            },
         ] {
             let token = tokens.seal(position, &LIST);
             assert_eq!(tokens.open(&token, &LIST), Ok(position));
@@ -141,29 +160,63 @@ mod tests {
     #[test]
     fn a_token_is_good_for_its_own_list_only() {
         let tokens = Tokens::new(b"key");
-        let token = tokens.seal(Position { key: Some(1), id: 2 }, &LIST);
-        let oldest = Order { descending: false, ..Order::NEWEST_FIRST };
+        let token = tokens.seal(
+            Position {
+                key: Some(1),
+                id: 2,
+            },
+            &LIST,
+        );
+        let oldest = Order {
+            descending: false,
+            ..Order::NEWEST_FIRST
+        };
         for other in [
-            Binding { method: "ListResults", ..LIST },
-            Binding { parent: "b/results/-", ..LIST },
+            Binding {
+                method: "ListResults",
+                ..LIST
+            },
+            Binding {
+                parent: "b/results/-",
+                ..LIST
+            },
             Binding { filter: "", ..LIST },
-            Binding { order: oldest, ..LIST },
-            Binding { parent: "a/results/-n", filter: "ame == 'x'", ..LIST },
+            Binding {
+                order: oldest,
+                ..LIST
+            },
+            Binding {
+                parent: "a/results/-n",
+                filter: "ame == 'x'",
+                ..LIST
+            },
         ] {
             assert_eq!(tokens.open(&token, &other), Err(TokenError::Foreign));
         }
-        assert_eq!(Tokens::new(b"other").open(&token, &LIST), Err(TokenError::Foreign));
+        assert_eq!(
+            Tokens::new(b"other").open(&token, &LIST),
+            Err(TokenError::Foreign)
+        );
     }
 
     #[test]
     fn no_bit_of_a_token_can_be_changed() {
         let tokens = Tokens::new(b"key");
-        let sealed = tokens.seal(Position { key: Some(1), id: 2 }, &LIST);
+        let sealed = tokens.seal(
+            Position {
+                key: Some(1),
+                id: 2,
+            },
+            &LIST,
+        );
         let bytes = URL_SAFE_NO_PAD.decode(&sealed).unwrap();
         for bit in 0..bytes.len() * 8 {
             let mut bent = bytes.clone();
             bent[bit / 8] ^= 1 << (bit % 8);
-            assert!(tokens.open(&URL_SAFE_NO_PAD.encode(bent), &LIST).is_err(), "bit {bit}");
+            assert!(
+                tokens.open(&URL_SAFE_NO_PAD.encode(bent), &LIST).is_err(),
+                "bit {bit}"
+            );
         }
     }
 
@@ -171,7 +224,11 @@ mod tests {
     fn what_is_no_token_is_malformed() {
         let tokens = Tokens::new(b"key");
         for text in ["x", "AAAA", "====", "\u{1F600}", &"A".repeat(1000)] {
-            assert_eq!(tokens.open(text, &LIST), Err(TokenError::Malformed), "{text}");
+            assert_eq!(
+                tokens.open(text, &LIST),
+                Err(TokenError::Malformed),
+                "{text}"
+            );
         }
     }
 }

@@ -57,7 +57,9 @@ pub(super) fn data_type(what: &str, text: &str) -> Result<(), Error> {
 
 pub(super) fn summary(summary: &Summary) -> Result<(), Error> {
     if summary.data_type.is_empty() {
-        return Err(Error::Invalid("summary.type is empty; name the type of summary.record".into()));
+        return Err(Error::Invalid(
+            "summary.type is empty; name the type of summary.record".into(),
+        ));
     }
     data_type("summary.type", &summary.data_type)?;
     annotations("summary.annotations", summary.annotations.iter())

@@ -31,7 +31,10 @@ impl RecordChange {
     fn apply(&self, current: Option<&Payload>) -> Option<Payload> {
         match self {
             Self::Replace(payload) => payload.clone(),
-            Self::Merge { data_type: None, value: None } => current.cloned(),
+            Self::Merge {
+                data_type: None,
+                value: None,
+            } => current.cloned(),
             Self::Merge { data_type, value } => {
                 let kept = current.cloned();
                 let (old_type, old_value) =
@@ -68,7 +71,9 @@ impl Service {
             update_time: now,
             data,
         };
-        self.store.commit(&Change::InsertRecord(record.clone()).into()).await?;
+        self.store
+            .commit(&Change::InsertRecord(record.clone()).into())
+            .await?;
         Ok(record)
     }
 
@@ -112,7 +117,10 @@ impl Service {
                 data,
                 ..current.clone()
             };
-            let change = Change::ReplaceRecord { expect: current.etag, value: value.clone() };
+            let change = Change::ReplaceRecord {
+                expect: current.etag,
+                value: value.clone(),
+            };
             attempt += 1;
             match self.store.commit(&change.into()).await {
                 Ok(()) => return Ok(value),
@@ -129,7 +137,10 @@ impl Service {
     /// If it is not there.
     pub async fn delete_record(&self, grant: &Grant, name: &RecordName) -> Result<(), Error> {
         grant.check(Verb::Delete, RECORDS, name.result().parent())?;
-        let change = Change::DeleteRecord { name: name.clone(), expect: None };
+        let change = Change::DeleteRecord {
+            name: name.clone(),
+            expect: None,
+        };
         Ok(self.store.commit(&change.into()).await?)
     }
 

@@ -6,19 +6,14 @@ use super::{Ask, Error, Service, limits, write};
 use crate::{
     auth::{Grant, Verb},
     filter::{Filter, parse_order},
-    model::{
-        Etag, Resource, ResultName, ResultPattern, RunResult, Summary,
-    },
+    model::{Etag, Resource, ResultName, ResultPattern, RunResult, Summary},
     query::{List, Page},
     storage::{self, Change},
 };
 
 const RESULTS: Resource = Resource::Results;
 
-fn check(
-    annotations: &BTreeMap<String, String>,
-    summary: Option<&Summary>,
-) -> Result<(), Error> {
+fn check(annotations: &BTreeMap<String, String>, summary: Option<&Summary>) -> Result<(), Error> {
     limits::annotations("annotations", annotations.iter())?;
     summary.map_or(Ok(()), limits::summary)
 }
@@ -48,7 +43,9 @@ impl Service {
             annotations,
             summary,
         };
-        self.store.commit(&Change::InsertResult(result.clone()).into()).await?;
+        self.store
+            .commit(&Change::InsertResult(result.clone()).into())
+            .await?;
         Ok(result)
     }
 
@@ -93,7 +90,10 @@ impl Service {
                 summary: summary.clone(),
                 ..current.clone()
             };
-            let change = Change::ReplaceResult { expect: current.etag, value: value.clone() };
+            let change = Change::ReplaceResult {
+                expect: current.etag,
+                value: value.clone(),
+            };
             attempt += 1;
             match self.store.commit(&change.into()).await {
                 Ok(()) => return Ok(value),
@@ -110,7 +110,10 @@ impl Service {
     /// If it is not there.
     pub async fn delete_result(&self, grant: &Grant, name: &ResultName) -> Result<(), Error> {
         grant.check(Verb::Delete, RESULTS, name.parent())?;
-        let change = Change::DeleteResult { name: name.clone(), expect: None };
+        let change = Change::DeleteResult {
+            name: name.clone(),
+            expect: None,
+        };
         Ok(self.store.commit(&change.into()).await?)
     }
 

@@ -74,7 +74,9 @@ impl Service {
         let filter = Filter::compile(query.filter, Resource::Records)?;
         let mut tally = tally::Tally::new(plan);
         let scope = ResultPattern { parent, id: result };
-        self.engine.visit_records(scope, &filter, |record| tally.add(record)).await?;
+        self.engine
+            .visit_records(scope, &filter, |record| tally.add(record))
+            .await?;
         Ok(tally.finish())
     }
 }

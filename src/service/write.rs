@@ -28,5 +28,9 @@ pub(super) fn expect(name: &str, current: &Etag, sent: [&str; 2]) -> Result<(), 
 /// The time of a change: now, but always after the one before, so that every change gives a
 /// new etag even when clocks of replicas disagree.
 pub(super) fn after(now: Timestamp, last: Timestamp) -> Timestamp {
-    if now > last { now } else { last.checked_add(1.microsecond()).unwrap_or(last) }
+    if now > last {
+        now
+    } else {
+        last.checked_add(1.microsecond()).unwrap_or(last)
+    }
 }

@@ -57,7 +57,9 @@ impl Client {
     /// # Errors
     /// What the server answered, but for NOT_FOUND.
     pub async fn record(&self, name: &RecordName) -> Result<Option<Record>, Status> {
-        let request = GetRecordRequest { name: name.to_string() };
+        let request = GetRecordRequest {
+            name: name.to_string(),
+        };
         found(self.rpc.clone().get_record(request).await)
     }
 
@@ -65,7 +67,9 @@ impl Client {
         let mut rpc = self.rpc.clone();
         let mut race = Status::aborted("no attempt was made");
         for _ in 0..RACES {
-            let request = GetResultRequest { name: name.to_string() };
+            let request = GetResultRequest {
+                name: name.to_string(),
+            };
             let Some(current) = found(rpc.get_result(request).await)? else {
                 let result = RunResult {
                     name: name.to_string(),
@@ -74,7 +78,10 @@ impl Client {
                     ..RunResult::default()
                 };
                 let parent = name.parent().to_string();
-                let request = CreateResultRequest { parent, result: Some(result) };
+                let request = CreateResultRequest {
+                    parent,
+                    result: Some(result),
+                };
                 match rpc.create_result(request).await {
                     Ok(_) => return Ok(Effect::Created),
                     Err(status) if status.code() == Code::AlreadyExists => race = status,
@@ -83,9 +90,14 @@ impl Client {
                 continue;
             };
             let etag = current.etag.clone();
-            let Some(wanted) = merged(current, upload) else { return Ok(Effect::Unchanged) };
-            let request =
-                UpdateResultRequest { name: name.to_string(), result: Some(wanted), etag };
+            let Some(wanted) = merged(current, upload) else {
+                return Ok(Effect::Unchanged);
+            };
+            let request = UpdateResultRequest {
+                name: name.to_string(),
+                result: Some(wanted),
+                etag,
+            };
             match rpc.update_result(request).await {
                 Ok(_) => return Ok(Effect::Updated),
                 Err(status) if lost(&status) => race = status,
@@ -102,14 +114,23 @@ impl Client {
         value: &[u8],
     ) -> Result<Effect, Status> {
         let mut rpc = self.rpc.clone();
-        let data = Some(Any { r#type: data_type.to_owned(), value: value.to_vec().into() });
+        let data = Some(Any {
+            r#type: data_type.to_owned(),
+            value: value.to_vec().into(),
+        });
         let mut race = Status::aborted("no attempt was made");
         for _ in 0..RACES {
-            let record =
-                Record { name: name.to_string(), data: data.clone(), ..Record::default() };
+            let record = Record {
+                name: name.to_string(),
+                data: data.clone(),
+                ..Record::default()
+            };
             let Some(current) = self.record(name).await? else {
                 let parent = name.result().to_string();
-                let request = CreateRecordRequest { parent, record: Some(record) };
+                let request = CreateRecordRequest {
+                    parent,
+                    record: Some(record),
+                };
                 match rpc.create_record(request).await {
                     Ok(_) => return Ok(Effect::Created),
                     Err(status) if status.code() == Code::AlreadyExists => race = status,
@@ -145,7 +166,10 @@ fn found<T>(answer: Result<tonic::Response<T>, Status>) -> Result<Option<T>, Sta
 
 /// Somebody else was faster: the row changed or went since it was read.
 fn lost(status: &Status) -> bool {
-    matches!(status.code(), Code::FailedPrecondition | Code::NotFound | Code::Aborted)
+    matches!(
+        status.code(),
+        Code::FailedPrecondition | Code::NotFound | Code::Aborted
+    )
 }
 
 /// What the result should become, or `None` if it is that already.
@@ -155,9 +179,10 @@ fn lost(status: &Status) -> bool {
 fn merged(current: RunResult, upload: &Upload) -> Option<RunResult> {
     let ours = upload.summary.as_ref();
     let wins = ours.is_some_and(|ours| {
-        current.summary.as_ref().is_none_or(|theirs| {
-            theirs.record == ours.record || began(ours) < began(theirs)
-        })
+        current
+            .summary
+            .as_ref()
+            .is_none_or(|theirs| theirs.record == ours.record || began(ours) < began(theirs))
     });
     let mut wanted = current.clone();
     for (key, value) in &upload.annotations {

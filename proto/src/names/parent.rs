@@ -30,7 +30,9 @@ impl FromStr for Parent {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let refuse = |why: String| ParseNameError::new(text, WHAT, WANT, why);
         if text.split('/').count() > MAX_PARENT_SEGMENTS {
-            return Err(refuse(format!("it has more than {MAX_PARENT_SEGMENTS} segments")));
+            return Err(refuse(format!(
+                "it has more than {MAX_PARENT_SEGMENTS} segments"
+            )));
         }
         for part in text.split('/') {
             segment(part).map_err(refuse)?;

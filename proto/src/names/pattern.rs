@@ -17,7 +17,11 @@ impl FromStr for ParentPattern {
     type Err = ParseNameError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text == "-" { Ok(Self::Any) } else { text.parse().map(Self::Exact) }
+        if text == "-" {
+            Ok(Self::Any)
+        } else {
+            text.parse().map(Self::Exact)
+        }
     }
 }
 
@@ -44,19 +48,28 @@ impl FromStr for ResultPattern {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let refuse = |why: &str| ParseNameError::new(text, result::WHAT, result::WANT, why);
-        let (parent, id) =
-            text.rsplit_once("/results/").ok_or_else(|| refuse("it has no `/results/`"))?;
+        let (parent, id) = text
+            .rsplit_once("/results/")
+            .ok_or_else(|| refuse("it has no `/results/`"))?;
         let parent = parent.parse().map_err(|e: ParseNameError| refuse(&e.why))?;
         if id == "-" {
             return Ok(Self { parent, id: None });
         }
         segment(id).map_err(|why| refuse(&why))?;
-        Ok(Self { parent, id: Some(id.to_owned()) })
+        Ok(Self {
+            parent,
+            id: Some(id.to_owned()),
+        })
     }
 }
 
 impl fmt::Display for ResultPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/results/{}", self.parent, self.id.as_deref().unwrap_or("-"))
+        write!(
+            f,
+            "{}/results/{}",
+            self.parent,
+            self.id.as_deref().unwrap_or("-")
+        )
     }
 }

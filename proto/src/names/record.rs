@@ -21,7 +21,10 @@ impl RecordName {
     /// If `id` is not a legal id.
     pub fn new(result: ResultName, id: &str) -> Result<Self, ParseNameError> {
         segment(id).map_err(|why| ParseNameError::new(id, WHAT, WANT, why))?;
-        Ok(Self { result, id: id.to_owned() })
+        Ok(Self {
+            result,
+            id: id.to_owned(),
+        })
     }
 
     /// The result it belongs to.
@@ -40,11 +43,15 @@ impl FromStr for RecordName {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let refuse = |why: &str| ParseNameError::new(text, WHAT, WANT, why);
-        let (result, id) =
-            text.rsplit_once("/records/").ok_or_else(|| refuse("it has no `/records/`"))?;
+        let (result, id) = text
+            .rsplit_once("/records/")
+            .ok_or_else(|| refuse("it has no `/records/`"))?;
         let result = result.parse().map_err(|e: ParseNameError| refuse(&e.why))?;
         segment(id).map_err(|why| refuse(&why))?;
-        Ok(Self { result, id: id.to_owned() })
+        Ok(Self {
+            result,
+            id: id.to_owned(),
+        })
     }
 }
 

@@ -21,7 +21,10 @@ impl ResultName {
     /// If `id` is not a legal id.
     pub fn new(parent: Parent, id: &str) -> Result<Self, ParseNameError> {
         segment(id).map_err(|why| ParseNameError::new(id, WHAT, WANT, why))?;
-        Ok(Self { parent, id: id.to_owned() })
+        Ok(Self {
+            parent,
+            id: id.to_owned(),
+        })
     }
 
     /// The tenant it belongs to.
@@ -48,11 +51,15 @@ impl FromStr for ResultName {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let refuse = |why: &str| ParseNameError::new(text, WHAT, WANT, why);
-        let (parent, id) =
-            text.rsplit_once("/results/").ok_or_else(|| refuse("it has no `/results/`"))?;
+        let (parent, id) = text
+            .rsplit_once("/results/")
+            .ok_or_else(|| refuse("it has no `/results/`"))?;
         let parent = parent.parse().map_err(|e: ParseNameError| refuse(&e.why))?;
         segment(id).map_err(|why| refuse(&why))?;
-        Ok(Self { parent, id: id.to_owned() })
+        Ok(Self {
+            parent,
+            id: id.to_owned(),
+        })
     }
 }
 

@@ -4,8 +4,15 @@ use super::{Parent, ParentPattern, RecordName, ResultName, ResultPattern};
 
 #[track_caller]
 fn refuses<T: std::str::FromStr<Err = super::ParseNameError>>(text: &str, because: &str) {
-    let error = text.parse::<T>().err().expect("the name is refused").to_string();
-    assert!(error.contains(because), "`{error}` does not say `{because}`");
+    let error = text
+        .parse::<T>()
+        .err()
+        .expect("the name is refused")
+        .to_string();
+    assert!(
+        error.contains(because),
+        "`{error}` does not say `{because}`"
+    );
 }
 
 #[test]
@@ -57,7 +64,11 @@ fn an_error_names_the_value_and_what_is_wanted() {
 
 #[test]
 fn a_huge_name_is_not_repeated_whole() {
-    let error = "x".repeat(1 << 20).parse::<Parent>().unwrap_err().to_string();
+    let error = "x"
+        .repeat(1 << 20)
+        .parse::<Parent>()
+        .unwrap_err()
+        .to_string();
     assert!(error.len() < 300, "{}", error.len());
 }
 
@@ -65,7 +76,13 @@ fn a_huge_name_is_not_repeated_whole() {
 fn a_dash_is_a_pattern_in_either_half() {
     assert_eq!("-".parse::<ParentPattern>().unwrap(), ParentPattern::Any);
     let all: ResultPattern = "-/results/-".parse().unwrap();
-    assert_eq!(all, ResultPattern { parent: ParentPattern::Any, id: None });
+    assert_eq!(
+        all,
+        ResultPattern {
+            parent: ParentPattern::Any,
+            id: None
+        }
+    );
     let one: ResultPattern = "ns/results/r".parse().unwrap();
     assert_eq!(one.to_string(), "ns/results/r");
 }

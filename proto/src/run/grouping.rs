@@ -39,7 +39,9 @@ pub fn group(object: &Value, parent: Parent) -> Result<Grouping, ParseNameError>
         Some(result) => result,
         None => {
             let event = view.label(keys::EVENT_ID).filter(|id| !id.is_empty());
-            let owner = view.owners().find(|o| o.kind.eq_ignore_ascii_case("PipelineRun"));
+            let owner = view
+                .owners()
+                .find(|o| o.kind.eq_ignore_ascii_case("PipelineRun"));
             let id = event.or(owner.map(|o| o.uid)).unwrap_or(uid);
             match ResultName::new(parent.clone(), id) {
                 Ok(name) => name,
@@ -52,12 +54,18 @@ pub fn group(object: &Value, parent: Parent) -> Result<Grouping, ParseNameError>
         }
     };
     let is_root = !view.is_owned() || result.id() == uid;
-    Ok(Grouping { record: result.record(uid)?, is_root, notes })
+    Ok(Grouping {
+        record: result.record(uid)?,
+        is_root,
+        notes,
+    })
 }
 
 /// The result that the object asks for by annotation, if it may have it.
 fn annotated(view: &View<'_>, parent: &Parent, notes: &mut Vec<String>) -> Option<ResultName> {
-    let wish = view.annotation(keys::RESULT).filter(|text| !text.is_empty())?;
+    let wish = view
+        .annotation(keys::RESULT)
+        .filter(|text| !text.is_empty())?;
     if let Some(record) = view.annotation(keys::RECORD) {
         let id = record.rsplit('/').next().unwrap_or_default();
         let own = view.uid() == Some(id);
@@ -74,7 +82,10 @@ fn annotated(view: &View<'_>, parent: &Parent, notes: &mut Vec<String>) -> Optio
     let result: ResultName = match wish.parse() {
         Ok(result) => result,
         Err(error) => {
-            notes.push(format!("annotation {}: {error}; it is ignored", keys::RESULT));
+            notes.push(format!(
+                "annotation {}: {error}; it is ignored",
+                keys::RESULT
+            ));
             return None;
         }
     };

@@ -135,6 +135,9 @@ impl Kind {
             Some((group, _)) => group,
             None => "",
         };
-        KINDS.iter().chain([&JOB]).find(|k| k.group == group && k.kind == kind)
+        KINDS
+            .iter()
+            .chain([&JOB])
+            .find(|k| k.group == group && k.kind == kind)
     }
 }

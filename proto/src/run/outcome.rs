@@ -46,7 +46,10 @@ impl<'a> Finish<'a> {
 }
 
 fn conditions(object: &Value) -> &[Value] {
-    object.pointer("/status/conditions").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    object
+        .pointer("/status/conditions")
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
@@ -54,14 +57,21 @@ fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
 }
 
 fn condition<'a>(object: &'a Value, of_type: &str) -> Option<&'a Value> {
-    conditions(object).iter().find(|c| text(c, "type") == Some(of_type))
+    conditions(object)
+        .iter()
+        .find(|c| text(c, "type") == Some(of_type))
 }
 
 /// The reasons come first because they are finer than the condition's status; a reason that
 /// is not listed falls back to the status, so that a new one is never `Unknown`.
 fn by_succeeded(object: &Value) -> Finish<'_> {
     let Some(condition) = condition(object, "Succeeded") else {
-        return Finish { done: false, outcome: Outcome::Unknown, reason: None, message: None };
+        return Finish {
+            done: false,
+            outcome: Outcome::Unknown,
+            reason: None,
+            message: None,
+        };
     };
     let status = text(condition, "status").unwrap_or("Unknown");
     let reason = text(condition, "reason");
@@ -71,13 +81,23 @@ fn by_succeeded(object: &Value) -> Finish<'_> {
         (_, "TaskRunTimeout" | "PipelineRunTimeout" | "CustomRunTimedOut") => Outcome::Timeout,
         (
             _,
-            "TaskRunCancelled" | "Cancelled" | "PipelineRunCancelled" | "CustomRunCancelled"
-            | "CancelledRunningFinally" | "StoppedRunningFinally" | "RunCancelled",
+            "TaskRunCancelled"
+            | "Cancelled"
+            | "PipelineRunCancelled"
+            | "CustomRunCancelled"
+            | "CancelledRunningFinally"
+            | "StoppedRunningFinally"
+            | "RunCancelled",
         ) => Outcome::Cancelled,
         _ if status == "True" => Outcome::Success,
         _ => Outcome::Failure,
     };
-    Finish { done, outcome, reason, message: text(condition, "message") }
+    Finish {
+        done,
+        outcome,
+        reason,
+        message: text(condition, "message"),
+    }
 }
 
 fn by_complete_or_failed(object: &Value) -> Finish<'_> {
@@ -89,11 +109,21 @@ fn by_complete_or_failed(object: &Value) -> Finish<'_> {
         (Some(c), _) => (c, Outcome::Failure),
         (None, Some(c)) => (c, Outcome::Success),
         (None, None) => {
-            return Finish { done: false, outcome: Outcome::Unknown, reason: None, message: None };
+            return Finish {
+                done: false,
+                outcome: Outcome::Unknown,
+                reason: None,
+                message: None,
+            };
         }
     };
     let reason = text(condition, "reason").or_else(|| text(condition, "type"));
-    Finish { done: true, outcome, reason, message: text(condition, "message") }
+    Finish {
+        done: true,
+        outcome,
+        reason,
+        message: text(condition, "message"),
+    }
 }
 
 fn by_phase(object: &Value) -> Finish<'_> {
@@ -113,5 +143,10 @@ fn by_phase(object: &Value) -> Finish<'_> {
         Some("Failed" | "Error") => Outcome::Failure,
         _ => Outcome::Unknown,
     };
-    Finish { done: outcome != Outcome::Unknown, outcome, reason: phase, message }
+    Finish {
+        done: outcome != Outcome::Unknown,
+        outcome,
+        reason: phase,
+        message,
+    }
 }

@@ -22,7 +22,10 @@ pub struct SummaryPolicy {
 
 impl Default for SummaryPolicy {
     fn default() -> Self {
-        Self { labels: vec![keys::PIPELINE.to_owned()], annotations: Vec::new() }
+        Self {
+            labels: vec![keys::PIPELINE.to_owned()],
+            annotations: Vec::new(),
+        }
     }
 }
 
@@ -61,19 +64,32 @@ pub fn upload(
     policy: &SummaryPolicy,
 ) -> Result<Upload, UploadError> {
     let view = View::new(object);
-    let api_version = view.api_version().ok_or(UploadError::NotAnObject("apiVersion"))?;
+    let api_version = view
+        .api_version()
+        .ok_or(UploadError::NotAnObject("apiVersion"))?;
     let kind = view.kind().ok_or(UploadError::NotAnObject("kind"))?;
     view.uid().ok_or(UploadError::NotAnObject("metadata.uid"))?;
     let parent = match parent {
         Some(parent) => parent,
-        None => view.namespace().ok_or(UploadError::NotAnObject("metadata.namespace"))?.parse()?,
+        None => view
+            .namespace()
+            .ok_or(UploadError::NotAnObject("metadata.namespace"))?
+            .parse()?,
     };
     let mut grouping = grouping::group(object, parent)?;
     let data_type = format!("{api_version}.{kind}");
     let mut annotations = wished(&view, keys::RESULT_ANNOTATIONS, &mut grouping.notes);
     let summary = grouping.is_root.then(|| {
-        copy(policy.labels.iter(), |key| view.label(key), &mut annotations);
-        copy(policy.annotations.iter(), |key| view.annotation(key), &mut annotations);
+        copy(
+            policy.labels.iter(),
+            |key| view.label(key),
+            &mut annotations,
+        );
+        copy(
+            policy.annotations.iter(),
+            |key| view.annotation(key),
+            &mut annotations,
+        );
         if let Some(name) = view.name() {
             annotations.insert(keys::OBJECT_NAME.to_owned(), name.to_owned());
         }
@@ -86,7 +102,12 @@ pub fn upload(
             annotations: wished(&view, keys::SUMMARY_ANNOTATIONS, &mut grouping.notes),
         }
     });
-    Ok(Upload { grouping, data_type, annotations, summary })
+    Ok(Upload {
+        grouping,
+        data_type,
+        annotations,
+        summary,
+    })
 }
 
 fn copy<'k, 'v>(
@@ -104,7 +125,9 @@ fn copy<'k, 'v>(
 /// A JSON object in an annotation, its values as text. What is not one is noted, not fatal:
 /// a typing error must not keep a run out of the history.
 fn wished(view: &View<'_>, key: &str, notes: &mut Vec<String>) -> BTreeMap<String, String> {
-    let Some(text) = view.annotation(key) else { return BTreeMap::new() };
+    let Some(text) = view.annotation(key) else {
+        return BTreeMap::new();
+    };
     match serde_json::from_str::<serde_json::Map<String, Value>>(text) {
         Ok(map) => map
             .into_iter()
@@ -114,7 +137,9 @@ fn wished(view: &View<'_>, key: &str, notes: &mut Vec<String>) -> BTreeMap<Strin
             })
             .collect(),
         Err(error) => {
-            notes.push(format!("annotation {key} is not a JSON object ({error}); it is ignored"));
+            notes.push(format!(
+                "annotation {key} is not a JSON object ({error}); it is ignored"
+            ));
             BTreeMap::new()
         }
     }

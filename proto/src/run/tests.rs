@@ -27,7 +27,10 @@ fn merge(into: &mut Value, from: Value) {
 #[track_caller]
 fn stored_as(run: &Value, name: &str, notes: usize) {
     let grouping = group(run, "ci".parse().unwrap()).unwrap();
-    assert_eq!((grouping.record.to_string().as_str(), grouping.notes.len()), (name, notes));
+    assert_eq!(
+        (grouping.record.to_string().as_str(), grouping.notes.len()),
+        (name, notes)
+    );
 }
 
 #[test]
@@ -134,16 +137,51 @@ fn succeeded(status: &str, reason: &str) -> Value {
 fn a_tekton_run_is_judged_by_reason_then_by_status() {
     let run = ("tekton.dev/v1", "PipelineRun");
     ends(run, json!({}), false, Outcome::Unknown);
-    ends(run, succeeded("Unknown", "Running"), false, Outcome::Unknown);
+    ends(
+        run,
+        succeeded("Unknown", "Running"),
+        false,
+        Outcome::Unknown,
+    );
     ends(run, succeeded("Unknown", "Failed"), false, Outcome::Unknown);
     ends(run, succeeded("True", "Completed"), true, Outcome::Success);
-    ends(run, succeeded("True", "FailureIgnored"), true, Outcome::Success);
-    ends(run, succeeded("False", "CouldntGetTask"), true, Outcome::Failure);
-    ends(run, succeeded("False", "PipelineRunTimeout"), true, Outcome::Timeout);
-    ends(run, succeeded("False", "Cancelled"), true, Outcome::Cancelled);
+    ends(
+        run,
+        succeeded("True", "FailureIgnored"),
+        true,
+        Outcome::Success,
+    );
+    ends(
+        run,
+        succeeded("False", "CouldntGetTask"),
+        true,
+        Outcome::Failure,
+    );
+    ends(
+        run,
+        succeeded("False", "PipelineRunTimeout"),
+        true,
+        Outcome::Timeout,
+    );
+    ends(
+        run,
+        succeeded("False", "Cancelled"),
+        true,
+        Outcome::Cancelled,
+    );
     let custom = ("tekton.dev/v1beta1", "CustomRun");
-    ends(custom, succeeded("False", "CustomRunCancelled"), true, Outcome::Cancelled);
-    ends(custom, succeeded("False", "CustomRunTimedOut"), true, Outcome::Timeout);
+    ends(
+        custom,
+        succeeded("False", "CustomRunCancelled"),
+        true,
+        Outcome::Cancelled,
+    );
+    ends(
+        custom,
+        succeeded("False", "CustomRunTimedOut"),
+        true,
+        Outcome::Timeout,
+    );
 }
 
 #[test]
@@ -161,22 +199,37 @@ fn an_argo_workflow_is_judged_by_phase() {
 #[test]
 fn our_workflow_and_a_job_are_judged_by_conditions() {
     for kind in [("hindsight.dev/v1alpha1", "Workflow"), ("batch/v1", "Job")] {
-        let with = |of_type: &str, reason: &str| {
-            json!({"conditions": [{"type": of_type, "status": "True", "reason": reason}]})
-        };
+        let with = |of_type: &str, reason: &str| json!({"conditions": [{"type": of_type, "status": "True", "reason": reason}]});
         ends(kind, json!({}), false, Outcome::Unknown);
         ends(kind, with("Suspended", ""), false, Outcome::Unknown);
         ends(kind, with("Complete", ""), true, Outcome::Success);
-        ends(kind, with("Failed", "BackoffLimitExceeded"), true, Outcome::Failure);
-        ends(kind, with("Failed", "DeadlineExceeded"), true, Outcome::Timeout);
+        ends(
+            kind,
+            with("Failed", "BackoffLimitExceeded"),
+            true,
+            Outcome::Failure,
+        );
+        ends(
+            kind,
+            with("Failed", "DeadlineExceeded"),
+            true,
+            Outcome::Timeout,
+        );
     }
 }
 
 #[test]
 fn a_kind_is_found_by_type_text_old_and_new() {
-    for text in ["tekton.dev/v1.TaskRun", "tekton.dev/v1beta1.TaskRun", "pipeline.tekton.dev/TaskRun"]
-    {
-        assert_eq!(Kind::of_type(text).map(|k| k.kind), Some("TaskRun"), "{text}");
+    for text in [
+        "tekton.dev/v1.TaskRun",
+        "tekton.dev/v1beta1.TaskRun",
+        "pipeline.tekton.dev/TaskRun",
+    ] {
+        assert_eq!(
+            Kind::of_type(text).map(|k| k.kind),
+            Some("TaskRun"),
+            "{text}"
+        );
     }
     assert_eq!(Kind::of_type("tekton.dev/v1.TaskRunner"), None);
     assert_eq!(Kind::of_type("results.tekton.dev/v1.EventList"), None);

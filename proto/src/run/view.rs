@@ -106,10 +106,17 @@ impl<'a> View<'a> {
 
     /// `metadata.ownerReferences`, those that are whole.
     pub fn owners(&self) -> impl Iterator<Item = Owner<'a>> + use<'a> {
-        let list = self.0.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        let list = self
+            .0
+            .pointer("/metadata/ownerReferences")
+            .and_then(Value::as_array);
         list.into_iter().flatten().filter_map(|owner| {
             let text = |key| owner.get(key).and_then(Value::as_str);
-            Some(Owner { kind: text("kind")?, name: text("name")?, uid: text("uid")? })
+            Some(Owner {
+                kind: text("kind")?,
+                name: text("name")?,
+                uid: text("uid")?,
+            })
         })
     }
 
@@ -120,14 +127,16 @@ impl<'a> View<'a> {
 
     /// When it began: `status.startTime`, or Argo's `status.startedAt`.
     pub fn started(&self) -> Option<Timestamp> {
-        self.time("/status/startTime").or_else(|| self.time("/status/startedAt"))
+        self.time("/status/startTime")
+            .or_else(|| self.time("/status/startedAt"))
     }
 
     /// When it ended: `status.completionTime`, or Argo's `status.finishedAt`; for a failed Job,
     /// which has neither, the time of the condition that ended it.
     pub fn ended(&self) -> Option<Timestamp> {
-        self.time("/status/completionTime").or_else(|| self.time("/status/finishedAt")).or_else(
-            || {
+        self.time("/status/completionTime")
+            .or_else(|| self.time("/status/finishedAt"))
+            .or_else(|| {
                 let conditions = self.0.pointer("/status/conditions")?.as_array()?;
                 let ended = conditions.iter().find(|c| {
                     let text = |key| c.get(key).and_then(Value::as_str);
@@ -137,9 +146,11 @@ impl<'a> View<'a> {
                         _ => false,
                     }
                 })?;
-                ended.get("lastTransitionTime")?.as_str().and_then(parse_time)
-            },
-        )
+                ended
+                    .get("lastTransitionTime")?
+                    .as_str()
+                    .and_then(parse_time)
+            })
     }
 
     /// Whether and how it ended.

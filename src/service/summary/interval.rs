@@ -18,17 +18,26 @@ pub(super) struct Interval {
 impl Interval {
     /// The interval between two times that are `micros` apart.
     pub(super) fn between(micros: i64) -> Self {
-        Self { days: micros / DAY, micros: micros % DAY }
+        Self {
+            days: micros / DAY,
+            micros: micros % DAY,
+        }
     }
 
     /// The sum, which is not carried from time into days.
     pub(super) fn plus(self, other: Self) -> Self {
-        Self { days: self.days + other.days, micros: self.micros + other.micros }
+        Self {
+            days: self.days + other.days,
+            micros: self.micros + other.micros,
+        }
     }
 
     /// One part of `count`, rounded to microseconds.
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation,
-        reason = "PostgreSQL computes this in doubles too")]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "PostgreSQL computes this in doubles too"
+    )]
     pub(super) fn over(self, count: i64) -> Self {
         let days = self.days / count;
         let spread = (self.days as f64 / count as f64 - days as f64) * DAY as f64;
@@ -88,13 +97,22 @@ mod tests {
         reads(seconds(-86_400), "-1 days");
         reads(seconds(-90_000), "-1 days -01:00:00");
         reads(seconds(0), "00:00:00");
-        reads(Interval { days: -1, micros: 7_200_000_000 }, "-1 days +02:00:00");
+        reads(
+            Interval {
+                days: -1,
+                micros: 7_200_000_000,
+            },
+            "-1 days +02:00:00",
+        );
     }
 
     #[test]
     fn a_sum_is_not_carried_into_days() {
         let half = Interval::between(13 * 3_600_000_000);
-        reads(half.plus(half).plus(Interval::between(DAY)), "1 day 26:00:00");
+        reads(
+            half.plus(half).plus(Interval::between(DAY)),
+            "1 day 26:00:00",
+        );
     }
 
     #[test]

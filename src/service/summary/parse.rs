@@ -75,10 +75,15 @@ impl Measure {
     }
 
     fn parse(text: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|measure| measure.name() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::Invalid(format!("summary `{text}` is not known: want some of {names}"))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|measure| measure.name() == text)
+            .ok_or_else(|| {
+                let names = Self::ALL.map(Self::name).join(", ");
+                Error::Invalid(format!(
+                    "summary `{text}` is not known: want some of {names}"
+                ))
+            })
     }
 }
 
@@ -105,7 +110,11 @@ pub(super) fn plan(query: &SummaryQuery<'_>) -> Result<Plan, Error> {
         "" => None,
         text => Some(order(text, &measures, group_by.is_some())?),
     };
-    Ok(Plan { measures, group_by, order })
+    Ok(Plan {
+        measures,
+        group_by,
+        order,
+    })
 }
 
 fn group_by(text: &str) -> Result<GroupBy, Error> {
@@ -152,14 +161,20 @@ fn order(text: &str, measures: &[Measure], grouped: bool) -> Result<(Measure, bo
         return Err(refuse("there is one group only; ask for group_by too"));
     }
     let measure = Measure::parse(name).map_err(|_e| {
-        refuse(&format!("`{name}` is no summary; order by one that is asked for"))
+        refuse(&format!(
+            "`{name}` is no summary; order by one that is asked for"
+        ))
     })?;
     if !measures.contains(&measure) {
-        return Err(refuse(&format!("`{name}` is not among the summaries asked for")));
+        return Err(refuse(&format!(
+            "`{name}` is not among the summaries asked for"
+        )));
     }
     match direction {
         "asc" | "ASC" => Ok((measure, false)),
         "desc" | "DESC" => Ok((measure, true)),
-        _ => Err(refuse(&format!("`{direction}` is no direction; want asc or desc"))),
+        _ => Err(refuse(&format!(
+            "`{direction}` is no direction; want asc or desc"
+        ))),
     }
 }

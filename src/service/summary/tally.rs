@@ -83,7 +83,11 @@ impl Tally {
     }
 
     pub(super) fn finish(self) -> Vec<Group> {
-        let Plan { measures, group_by, order } = self.plan;
+        let Plan {
+            measures,
+            group_by,
+            order,
+        } = self.plan;
         let mut groups: Vec<_> = self.groups.into_iter().collect();
         if let Some((measure, descending)) = order {
             groups.sort_by(|(_, a), (_, b)| {
@@ -152,9 +156,9 @@ impl Sums {
             Measure::MaxDuration => text(self.most),
             Measure::MinDuration => text(self.least),
             Measure::TotalDuration => text((self.timed > 0).then_some(self.sum)),
-            Measure::LastRuntime => {
-                self.last_start.map_or(Value::Null, |start| Value::Number(start.as_second()))
-            }
+            Measure::LastRuntime => self
+                .last_start
+                .map_or(Value::Null, |start| Value::Number(start.as_second())),
         }
     }
 
@@ -187,12 +191,16 @@ fn time(view: &View<'_>, pointer: &str) -> Option<Timestamp> {
 
 fn key(by: GroupBy, view: &View<'_>) -> Key {
     let below = |tail: Option<&str>| {
-        format!("{}/{}", view.namespace().unwrap_or_default(), tail.unwrap_or_default())
+        format!(
+            "{}/{}",
+            view.namespace().unwrap_or_default(),
+            tail.unwrap_or_default()
+        )
     };
     match by {
-        GroupBy::Namespace => {
-            view.namespace().map_or(Key::None, |namespace| Key::Text(namespace.to_owned()))
-        }
+        GroupBy::Namespace => view
+            .namespace()
+            .map_or(Key::None, |namespace| Key::Text(namespace.to_owned())),
         GroupBy::Pipeline => Key::Text(below(view.label(keys::PIPELINE))),
         GroupBy::Repository => Key::Text(below(view.annotation(REPOSITORY))),
         GroupBy::Time(unit, moment) => {
@@ -201,7 +209,8 @@ fn key(by: GroupBy, view: &View<'_>) -> Key {
                 Moment::Start => time(view, "/status/startTime"),
                 Moment::Completion => time(view, "/status/completionTime"),
             };
-            time.and_then(|time| cut(time, unit)).map_or(Key::None, Key::Number)
+            time.and_then(|time| cut(time, unit))
+                .map_or(Key::None, Key::Number)
         }
     }
 }
@@ -216,7 +225,9 @@ fn cut(time: Timestamp, unit: Unit) -> Option<i64> {
         Unit::Month => date.first_of_month().to_datetime(midnight),
         Unit::Week => {
             let back = i64::from(date.weekday().to_monday_zero_offset());
-            date.checked_sub(jiff::Span::new().days(back)).ok()?.to_datetime(midnight)
+            date.checked_sub(jiff::Span::new().days(back))
+                .ok()?
+                .to_datetime(midnight)
         }
         Unit::Day => date.to_datetime(midnight),
         Unit::Hour => date.at(hour, 0, 0, 0),
