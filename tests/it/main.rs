@@ -1,0 +1,17 @@
+//! Whole-app tests: a real server on a real SQLite and a real PostgreSQL, asked over gRPC and by
+//! its command line, with the watcher on a simulated cluster.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that meets the unexpected fails"
+)]
+
+mod bad_input;
+mod commands;
+mod crash;
+mod import;
+mod lists;
+mod resources;
+mod summaries;
+mod support;
+mod wire;

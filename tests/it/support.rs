@@ -1,0 +1,9 @@
+//! Servers, databases and objects for tests.
+
+pub mod database;
+pub mod objects;
+pub mod process;
+pub mod server;
+
+pub use database::{Database, each_database};
+pub use server::TestServer;

@@ -1,0 +1,46 @@
+//! The program as its users run it: processes, their output, and their end.
+
+use std::{
+    ffi::OsStr,
+    path::PathBuf,
+    process::{Command, Output, Stdio},
+};
+
+/// The `hindsight` binary.
+pub fn hindsight() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hindsight"));
+    command.env_clear().stdin(Stdio::null());
+    command
+}
+
+/// The `hindsight-watcher` binary, built beside it.
+pub fn watcher() -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_BIN_EXE_hindsight")).with_file_name("hindsight-watcher");
+    assert!(path.exists(), "{} is missing: cargo build -p hindsight-watcher", path.display());
+    path
+}
+
+/// What a finished command printed.
+#[derive(Debug)]
+pub struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// Runs `hindsight` to its end without blocking the server of this process.
+pub async fn run<S: AsRef<OsStr>>(arguments: &[S]) -> Said {
+    let mut command = hindsight();
+    command.args(arguments);
+    tokio::task::spawn_blocking(move || command.output().unwrap().into()).await.unwrap()
+}

@@ -1,0 +1,131 @@
+//! What is on the wire beside the service itself: reflection, health, metrics, and a quiet end.
+
+use std::time::Duration;
+
+use hindsight_proto::v1alpha2 as pb;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
+
+use crate::support::{Database, TestServer, server::on_each};
+
+/// GETs a page of the admin port.
+async fn visit(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).await.unwrap();
+    page
+}
+
+/// The names that reflection lists, by either version of its protocol.
+macro_rules! reflected {
+    ($version:ident, $url:expr) => {{
+        use tonic_reflection::pb::$version::{
+            ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
+            server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
+        };
+        let mut client = ServerReflectionClient::connect($url.clone()).await.unwrap();
+        let ask = ServerReflectionRequest {
+            host: String::new(),
+            message_request: Some(MessageRequest::ListServices(String::new())),
+        };
+        let mut answers =
+            client.server_reflection_info(tokio_stream::iter([ask])).await.unwrap().into_inner();
+        match answers.message().await.unwrap().unwrap().message_response.unwrap() {
+            MessageResponse::ListServicesResponse(list) => {
+                list.service.into_iter().map(|service| service.name).collect::<Vec<_>>()
+            }
+            other => panic!("{other:?}"),
+        }
+    }};
+}
+
+#[tokio::test]
+async fn reflection_lists_the_service_in_both_versions() {
+    let database = Database::sqlite();
+    let server = TestServer::start(&database).await;
+    for names in [reflected!(v1, server.url), reflected!(v1alpha, server.url)] {
+        for wanted in ["tekton.results.v1alpha2.Results", "grpc.health.v1.Health"] {
+            assert!(names.iter().any(|name| name == wanted), "{names:?}");
+        }
+        assert!(!names.iter().any(|name| name.ends_with("v1alpha2.Logs")), "{names:?}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn health_says_serving_while_the_store_answers() {
+    on_each(|server| async move {
+        let mut client = HealthClient::connect(server.url.clone()).await.unwrap();
+        for service in ["", "tekton.results.v1alpha2.Results"] {
+            let request = HealthCheckRequest { service: service.to_owned() };
+            let mut states = client.watch(request).await.unwrap().into_inner();
+            // The store is asked in the background; the first word may come before its answer.
+            let serving = async {
+                while let Some(state) = states.message().await.unwrap() {
+                    if state.status() == ServingStatus::Serving {
+                        return;
+                    }
+                }
+                panic!("the watch ended");
+            };
+            tokio::time::timeout(Duration::from_secs(20), serving).await.unwrap();
+        }
+        let request = HealthCheckRequest { service: "no.such.Service".to_owned() };
+        assert_eq!(client.check(request).await.unwrap_err().code(), tonic::Code::NotFound);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_admin_port_shows_metrics_and_readiness() {
+    on_each(|server| async move {
+        let request = pb::GetRecordRequest { name: "nonsense".to_owned() };
+        server.rpc().get_record(request).await.unwrap_err();
+        let page = visit(&server.admin, "/metrics").await;
+        let line = "hindsight_requests_total{method=\"GetRecord\",code=\"INVALID_ARGUMENT\"} 1";
+        assert!(page.contains(line), "{page}");
+        assert!(visit(&server.admin, "/readyz").await.starts_with("HTTP/1.1 200"));
+        assert!(visit(&server.admin, "/livez").await.starts_with("HTTP/1.1 200"));
+        assert!(visit(&server.admin, "/else").await.starts_with("HTTP/1.1 404"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_told_to_stop_finishes_what_it_took() {
+    on_each(|server| async move {
+        server.given_result("ci/results/r").await;
+    })
+    .await;
+    let database = Database::sqlite();
+    let server = TestServer::start(&database).await;
+    server.given_result("ci/results/r").await;
+    let client = server.client();
+    let writes: Vec<_> = (0..64)
+        .map(|n| {
+            let mut rpc = client.rpc();
+            let record =
+                pb::Record { name: format!("ci/results/r/records/{n}"), ..Default::default() };
+            let request = pb::CreateRecordRequest { record: Some(record), ..Default::default() };
+            tokio::spawn(async move { rpc.create_record(request).await })
+        })
+        .collect();
+    // The first answer shows that the load is under way.
+    tokio::task::yield_now().await;
+    server.stop().await;
+    let mut acknowledged = 0;
+    for write in writes {
+        acknowledged += usize::from(write.await.unwrap().is_ok());
+    }
+    let server = TestServer::start(&database).await;
+    let kept = server.ids("ci/results/r", "").await.unwrap().len();
+    assert!(kept >= acknowledged, "{kept} kept of {acknowledged} acknowledged");
+    server.stop().await;
+}
