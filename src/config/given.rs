@@ -15,6 +15,7 @@ use super::{
 /// watcher, the tests. One that ends with `_` stands for all that begin so.
 const ELSEWHERE: &[&str] = &[
     "HINDSIGHT_SERVER",
+    "HINDSIGHT_TOKEN",
     "HINDSIGHT_WATCHER_",
     "HINDSIGHT_TEST_",
     "HINDSIGHT_FORBID_SKIP",
