@@ -15,6 +15,7 @@ use super::{
 /// watcher, the tests. One that ends with `_` stands for all that begin so.
 const ELSEWHERE: &[&str] = &[
     "HINDSIGHT_SERVER",
+    "HINDSIGHT_TOKEN",
     "HINDSIGHT_WATCHER_",
     "HINDSIGHT_TEST_",
     "HINDSIGHT_FORBID_SKIP",
@@ -167,7 +168,7 @@ impl Reader {
                     self.problems.push(Problem::at(origin, "is not UTF-8 text"));
                 }
                 Some(key) => self.give(key.name, origin, text.clone()),
-                None if belongs_elsewhere(variable) => {}
+                None if belongs_elsewhere(variable, text) => {}
                 None => {
                     let known = KEYS.iter().map(|key| key.env).chain([CONFIG_VARIABLE]);
                     let text = format!("no such variable{}", suggestion(variable, known));
@@ -199,8 +200,8 @@ impl Reader {
     }
 }
 
-fn belongs_elsewhere(variable: &str) -> bool {
-    is_service_link(variable)
+fn belongs_elsewhere(variable: &str, text: &str) -> bool {
+    is_service_link(variable, text)
         || ELSEWHERE
             .iter()
             .any(|known| variable == *known || known.ends_with('_') && variable.starts_with(known))
@@ -208,12 +209,13 @@ fn belongs_elsewhere(variable: &str) -> bool {
 
 /// Whether Kubernetes may have set this variable, because a Service of the pod's namespace
 /// is called `hindsight` or `hindsight-...`: `_SERVICE_HOST`, `_SERVICE_PORT[_name]`,
-/// `_PORT` and `_PORT_8080_TCP[_ADDR|_PORT|_PROTO]`.
-fn is_service_link(variable: &str) -> bool {
-    if variable.ends_with("_SERVICE_HOST") || variable.ends_with("_PORT") {
-        return true;
-    }
-    if variable.contains("_SERVICE_PORT_") {
+/// `_PORT=tcp://...` and `_PORT_8080_TCP[_ADDR|_PORT|_PROTO]`.
+fn is_service_link(variable: &str, text: &str) -> bool {
+    if variable.ends_with("_SERVICE_HOST")
+        || variable.ends_with("_SERVICE_PORT")
+        || variable.contains("_SERVICE_PORT_")
+        || variable.ends_with("_PORT") && text.contains("://")
+    {
         return true;
     }
     let Some((_, port)) = variable.split_once("_PORT_") else {

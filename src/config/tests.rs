@@ -220,6 +220,11 @@ fn variables_of_kubernetes_services_and_of_sibling_programs_are_left_alone() {
         Config::load(&sources(None, &env, &[])),
         Ok(Config::default())
     );
+
+    let port = sources(None, &[("HINDSIGHT_DB_PORT", "5432")], &[]);
+    let seen = Config::load(&port).unwrap_err().to_string();
+    let start = "HINDSIGHT_DB_PORT in environment: no such variable; there are HINDSIGHT_DB, ";
+    assert!(seen.starts_with(start), "{seen}");
 }
 
 #[test]

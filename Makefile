@@ -1,0 +1,40 @@
+# Names for what people and CI run. Each target installs what it needs.
+
+CARGO ?= cargo
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+
+.PHONY: demo test bench lint tidy postgres
+
+# Server, watcher and a simulated cluster whose runs are stored and collected.
+demo:
+	$(CARGO) run --release --example demo
+
+# Every test, on SQLite and on a throwaway PostgreSQL.
+test: postgres
+	tests/with-postgres $(CARGO) test --locked --workspace
+
+# Create, get, list and import on both databases.
+bench: postgres
+	tests/with-postgres $(CARGO) bench --locked
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+# The house rules alone.
+tidy:
+	$(CARGO) test --locked --test tidy
+
+# The binaries of PostgreSQL; tests/with-postgres makes its own cluster of them.
+postgres:
+	@if ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null; then \
+		:; \
+	elif command -v apt-get >/dev/null; then \
+		echo "installing PostgreSQL"; \
+		$(SUDO) apt-get update -q && \
+		$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends postgresql; \
+	else \
+		echo "PostgreSQL is missing, and there is no apt-get to install it with;" \
+			"put initdb on the PATH" >&2; \
+		exit 1; \
+	fi

@@ -1,0 +1,459 @@
+//! The rules of the house, as tests over the source tree.
+//!
+//! The tables at the top say who may use what; a new arrow between rooms, or a crate in a new
+//! place, is an edit here that a reviewer sees. Each rule is a function from files to
+//! complaints, and is shown a bad sample too: a check that cannot fail checks nothing.
+
+#[path = "tidy/arrows.rs"]
+mod arrows;
+#[path = "tidy/source.rs"]
+mod source;
+#[path = "tidy/structure.rs"]
+mod structure;
+#[path = "tidy/words.rs"]
+mod words;
+
+use source::{Source, tree};
+
+/// Most lines a file may have.
+const LONGEST: usize = 500;
+
+/// The rooms of the server, and which others each may enter. `*` is every room.
+const ROOMS: &[(&str, &[&str])] = &[
+    (
+        "cli",
+        &[
+            "app",
+            "clock",
+            "config",
+            "error",
+            "import",
+            "storage",
+            "telemetry",
+        ],
+    ),
+    ("app", &["*"]),
+    (
+        "grpc",
+        &["auth", "clock", "error", "model", "service", "telemetry"],
+    ),
+    ("admin", &["telemetry"]),
+    ("import", &["clock", "error", "model"]),
+    (
+        "service",
+        &[
+            "auth", "clock", "error", "filter", "model", "query", "storage",
+        ],
+    ),
+    ("query", &["error", "filter", "model", "storage"]),
+    ("storage", &["clock", "error", "filter", "model"]),
+    ("auth", &["clock", "error", "model"]),
+    ("filter", &["error", "model"]),
+    ("model", &["error"]),
+    ("config", &["error", "telemetry"]),
+    ("telemetry", &["error"]),
+    ("clock", &[]),
+    ("error", &[]),
+];
+
+/// A third-party crate, where it may be named, and where not even then. A pattern that ends
+/// with `*` or `/` is a beginning, one that starts with `*` an end, any other the whole path.
+struct Place {
+    name: &'static str,
+    only: &'static [&'static str],
+    never: &'static [&'static str],
+}
+
+const fn only(name: &'static str, only: &'static [&'static str]) -> Place {
+    Place {
+        name,
+        only,
+        never: &[],
+    }
+}
+
+/// Integration tests, benchmarks and examples may name any crate.
+const CRATES: &[Place] = &[
+    only("cel", &["src/filter/parse.rs", "src/filter/parse/"]),
+    only("sqlx", &["src/storage/"]),
+    only("zstd", &["src/storage/"]),
+    only(
+        "tonic",
+        &[
+            "src/grpc*",
+            "src/app*",
+            "src/cli*",
+            "src/import*",
+            "proto/",
+            "watcher/src/sink*",
+        ],
+    ),
+    only(
+        "axum",
+        &[
+            "src/admin*",
+            "src/app*",
+            "src/grpc/limits.rs",
+            "src/grpc/limits.rs",
+            "watcher/src/admin*",
+        ],
+    ),
+    Place {
+        name: "kube",
+        only: WATCHING,
+        never: DECIDING,
+    },
+    Place {
+        name: "k8s_openapi",
+        only: WATCHING,
+        never: DECIDING,
+    },
+    only(
+        "clap",
+        &[
+            "src/cli*",
+            "src/config/",
+            "watcher/src/cli*",
+            "watcher/src/config*",
+            "watcher/src/main.rs",
+            "tests/kubesim/src/main.rs",
+        ],
+    ),
+    only(
+        "anyhow",
+        &[
+            "src/main.rs",
+            "src/cli*",
+            "watcher/src/main.rs",
+            "watcher/src/cli*",
+            "tests/kubesim/src/main.rs",
+        ],
+    ),
+    only(
+        "prometheus_client",
+        &["*/metrics.rs", "src/telemetry*", "watcher/src/telemetry*"],
+    ),
+    only(
+        "tracing_subscriber",
+        &[
+            "src/telemetry*",
+            "watcher/src/telemetry*",
+            "tests/kubesim/src/main.rs",
+        ],
+    ),
+    only("comfy_table", &["src/cli*"]),
+    only("indicatif", &["src/cli*"]),
+    only("toml", &["src/config/", "watcher/src/config*"]),
+];
+
+/// Where a cluster is talked to.
+const WATCHING: &[&str] = &["watcher/src/", "tests/kubesim/src/"];
+
+/// What decides without talking to anyone.
+const DECIDING: &[&str] = &[
+    "watcher/src/plan*",
+    "watcher/src/policy*",
+    "watcher/src/ledger*",
+];
+
+/// Where environment variables may be read. Tests, also those beside the code, may too.
+const ENVIRONMENT: &[&str] = &[
+    "src/config/sources.rs",
+    "watcher/src/config/sources.rs",
+    "watcher/src/config.rs",
+    "*/build.rs",
+];
+
+/// Fails with every complaint on a line of its own.
+#[track_caller]
+fn clean(complaints: &[String]) {
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+}
+
+/// Shows a rule one bad file and checks what it says about it.
+#[track_caller]
+fn complains(rule: impl Fn(&[Source]) -> Vec<String>, path: &str, text: &str, expected: &[&str]) {
+    assert_eq!(rule(&[Source::new(path, text)]), expected, "about {path}");
+}
+
+#[test]
+fn no_file_is_too_long() {
+    clean(&structure::too_long(&tree(), LONGEST));
+    let long = "//! Long.\n".repeat(3);
+    complains(
+        |files| structure::too_long(files, 3),
+        "src/a.rs",
+        &long,
+        &[],
+    );
+    complains(
+        |files| structure::too_long(files, 2),
+        "src/a.rs",
+        &long,
+        &["src/a.rs:3: more than 2 lines; divide it by what it is for"],
+    );
+}
+
+#[test]
+fn every_file_opens_by_saying_what_it_is_for() {
+    clean(&structure::without_opening(&tree()));
+    complains(
+        structure::without_opening,
+        "src/a.rs",
+        "use std::fmt;\n//! Late.\n",
+        &["src/a.rs:1: does not open with `//!` and what it is for"],
+    );
+    complains(
+        structure::without_opening,
+        "src/a.rs",
+        "//!\n",
+        &["src/a.rs:1: does not open with `//!` and what it is for"],
+    );
+}
+
+#[test]
+fn no_module_is_called_mod_rs() {
+    clean(&structure::mod_files(&tree()));
+    complains(
+        structure::mod_files,
+        "src/a/mod.rs",
+        "//! A.\n",
+        &["src/a/mod.rs:1: call it src/a.rs"],
+    );
+}
+
+#[test]
+fn every_file_is_part_of_a_crate() {
+    clean(&structure::unreachable(&tree()));
+    let files = [
+        Source::new("src/lib.rs", "//! Root.\npub mod a;\n// mod c;\n"),
+        Source::new(
+            "src/a.rs",
+            "//! A.\nmod b;\n#[path = \"odd name.rs\"]\nmod odd;\n",
+        ),
+        Source::new("src/a/b.rs", "//! B.\n"),
+        Source::new("src/a/odd name.rs", "//! B.\n"),
+        Source::new("src/c.rs", "//! C.\n"),
+        Source::new("src/a/lost.rs", "//! Lost.\n"),
+    ];
+    assert_eq!(
+        structure::unreachable(&files),
+        [
+            "src/c.rs:1: no `mod` line leads here, so it is not compiled",
+            "src/a/lost.rs:1: no `mod` line leads here, so it is not compiled",
+        ]
+    );
+}
+
+#[test]
+fn rooms_enter_only_the_rooms_they_may() {
+    clean(&arrows::between_rooms(&tree(), ROOMS));
+    let rule = |files: &[Source]| arrows::between_rooms(files, ROOMS);
+    let grouped = "//! A.\nuse crate::{\n    error::{self, report},\n    service::Page,\n};\n";
+    complains(
+        rule,
+        "src/model/a.rs",
+        grouped,
+        &["src/model/a.rs:4: `model` may not enter `service`; it may enter error"],
+    );
+    let inline = "//! A.\n// crate::app\nfn f() { crate::storage::open(\"crate::app\") }\n";
+    complains(
+        rule,
+        "src/clock.rs",
+        inline,
+        &["src/clock.rs:3: `clock` may not enter `storage`; it may enter nothing"],
+    );
+    complains(
+        rule,
+        "src/attic.rs",
+        "//! A.\n",
+        &["src/attic.rs:1: `attic` is not in the table of rooms in tests/tidy.rs"],
+    );
+    complains(
+        rule,
+        "src/storage/metrics.rs",
+        "//! A.\nuse crate::telemetry::Registry;\n",
+        &[],
+    );
+    complains(
+        rule,
+        "src/app/a.rs",
+        "//! A.\nuse crate::telemetry::Registry;\n",
+        &[],
+    );
+}
+
+#[test]
+fn crates_are_named_only_where_they_may_be() {
+    clean(&arrows::to_crates(&tree(), CRATES));
+    let rule = |files: &[Source]| arrows::to_crates(files, CRATES);
+    let sql = "//! A.\nuse sqlx::Row;\nuse std::fmt;\nfn f() { x::sqlx::y(); notsqlx::z() }\n";
+    complains(rule, "src/storage/sql.rs", sql, &[]);
+    complains(rule, "tests/store.rs", sql, &[]);
+    complains(
+        rule,
+        "src/service/a.rs",
+        sql,
+        &["src/service/a.rs:2: `sqlx` may be named only in src/storage/"],
+    );
+    let grouped = "//! A.\nuse {\n    cel::Program,\n};\nuse anyhow as a;\nuse kube;\n";
+    complains(
+        rule,
+        "watcher/src/plan/a.rs",
+        grouped,
+        &[
+            "watcher/src/plan/a.rs:3: `cel` may be named only in src/filter/parse.rs, src/filter/parse/",
+            "watcher/src/plan/a.rs:6: `kube` may not be named in watcher/src/plan*",
+            "watcher/src/plan/a.rs:5: `anyhow` may be named only in src/main.rs, src/cli*, \
+         watcher/src/main.rs, watcher/src/cli*, tests/kubesim/src/main.rs",
+        ],
+    );
+}
+
+#[test]
+fn only_configuration_reads_the_environment() {
+    clean(&arrows::environment(&tree(), ENVIRONMENT));
+    let rule = |files: &[Source]| arrows::environment(files, ENVIRONMENT);
+    let reads =
+        "//! A.\nfn f() { std::env::var_os(\"HOME\"); env!(\"HOME\"); std::env::temp_dir(); }\n";
+    complains(rule, "src/config/sources.rs", reads, &[]);
+    complains(rule, "tests/a.rs", reads, &[]);
+    complains(
+        rule,
+        "src/app.rs",
+        reads,
+        &["src/app.rs:2: reads the environment; only src/config/sources.rs does"],
+    );
+}
+
+#[test]
+fn error_texts_follow_the_style() {
+    clean(&words::error_texts(&tree()));
+    let bad = "//! A.\n#[error(\"Bad name\")]\n#[error(\n    \"ends here.\"\n)]\n\
+               #[error(\"failed to open \\\n  it\")]\n#[error(transparent)]\n// #[error(\"X.\")]\n\
+               #[error(\"`{0}` is \\\"fine\\\"\")]\n#[error(\"{0}\")]\n#[error(r#\"Raw\"#)]\n";
+    complains(
+        words::error_texts,
+        "src/a.rs",
+        bad,
+        &[
+            "src/a.rs:2: error text begins with `B`; begin with a small letter, a backtick or a brace",
+            "src/a.rs:3: error text ends with a full stop",
+            "src/a.rs:6: error text says it failed; it is an error already, say what was wrong",
+            "src/a.rs:12: error text begins with `R`; begin with a small letter, a backtick or a brace",
+        ],
+    );
+}
+
+#[test]
+fn what_is_left_to_do_has_an_issue() {
+    clean(&words::loose_ends(&tree()));
+    let marks = concat!(
+        "//! A.\n// TO",
+        "DO: later\n// TO",
+        "DO(#12): later\n// FIX",
+        "ME\n"
+    );
+    complains(
+        words::loose_ends,
+        "src/a.rs",
+        marks,
+        &[
+            concat!(
+                "src/a.rs:2: `TO",
+                "DO` without an issue, as in `TO",
+                "DO(#12)`"
+            ),
+            concat!(
+                "src/a.rs:4: `FIX",
+                "ME` without an issue, as in `FIX",
+                "ME(#12)`"
+            ),
+        ],
+    );
+}
+
+#[test]
+fn nothing_is_unfinished_and_no_test_is_switched_off() {
+    clean(&words::unfinished(&tree()));
+    let bad = "//! A. todo!()\nfn f() { todo!() }\nfn g() { unimplemented!(\"x\") }\n\
+               #[test]\n#[ignore = \"slow\"]\nfn test_h() {}\n";
+    complains(
+        words::unfinished,
+        "src/a.rs",
+        bad,
+        &[
+            "src/a.rs:2: `todo!` is not an answer",
+            "src/a.rs:3: `unimplemented!` is not an answer",
+            "src/a.rs:5: a test that is switched off proves nothing; mend it or take it out",
+            "src/a.rs:6: the name of a test is a true sentence, without `test_`",
+        ],
+    );
+}
+
+#[test]
+fn the_project_speaks_of_itself_alone() {
+    clean(&words::foreign(&source::texts()));
+    let path = concat!("See /wo", "rk/notes and crates", ".io.\n");
+    complains(
+        words::foreign,
+        "docs/a.md",
+        path,
+        &[
+            concat!(
+                "docs/a.md:1: says `/wo",
+                "rk/`, which nobody outside can follow"
+            ),
+            concat!(
+                "docs/a.md:1: says `crates",
+                ".io`, which nobody outside can follow"
+            ),
+        ],
+    );
+}
+
+#[test]
+fn the_page_about_configuration_is_fresh() {
+    let page = std::fs::read_to_string(source::root().join("docs/config.md")).unwrap();
+    assert!(
+        page == hindsight::config::reference_markdown(),
+        "docs/config.md is stale; write it anew with `hindsight config docs > docs/config.md`"
+    );
+}
+
+#[test]
+fn crates_whose_types_cross_our_seams_are_there_once() {
+    let read = |name: &str| std::fs::read_to_string(source::root().join(name)).unwrap();
+    clean(&structure::duplicates(
+        &read("deny.toml"),
+        &read("Cargo.lock"),
+    ));
+    let deny =
+        "[bans]\ndeny = [{ crate = \"a\", deny-multiple-versions = true }, { crate = \"b\" }]";
+    let package = |name: &str, version: &str| {
+        format!("[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n")
+    };
+    let lock = package("a", "1.0.0") + &package("a", "2.0.0") + &package("b", "3.0.0");
+    assert_eq!(
+        structure::duplicates(deny, &lock),
+        ["Cargo.lock: `a` is there as 1.0.0 and 2.0.0"]
+    );
+    assert!(structure::duplicates(deny, &package("a", "1.0.0")).is_empty());
+}
+
+#[test]
+fn the_tree_is_really_read() {
+    let paths: Vec<_> = tree().into_iter().map(|file| file.path).collect();
+    for path in [
+        "src/lib.rs",
+        "proto/src/lib.rs",
+        "watcher/src/lib.rs",
+        "tests/tidy/source.rs",
+    ] {
+        assert!(
+            paths.iter().any(|seen| seen == path),
+            "{path} is not among {paths:?}"
+        );
+    }
+    assert!(!paths.iter().any(|path| path.starts_with("target/")));
+}
