@@ -4,6 +4,10 @@ use std::{env, error::Error, fs, path::PathBuf};
 
 use prost::Message as _;
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo tells build scripts where to write"
+)]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=google");
     println!("cargo:rerun-if-changed=tekton");

@@ -23,7 +23,7 @@ pub async fn inserts(
     figures: &mut Figures,
 ) {
     let most = u32::try_from(callers).unwrap();
-    let mut timed = Timed::start(runs.len());
+    let mut timed;
     macro_rules! run {
         ($pool:expr, $insert:expr) => {{
             let pool = $pool;
@@ -50,8 +50,10 @@ pub async fn inserts(
             }
             drop(calls);
             timed.finish();
-            let rows: i64 =
-                sqlx::query_scalar("SELECT count(*) FROM baseline").fetch_one(&pool).await.unwrap();
+            let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM baseline")
+                .fetch_one(&pool)
+                .await
+                .unwrap();
             assert_eq!(usize::try_from(rows).unwrap(), runs.len());
             pool.close().await;
         }};
@@ -63,12 +65,20 @@ pub async fn inserts(
                 .journal_mode(sqlx::sqlite::SqliteJournalMode::Wal)
                 .synchronous(sqlx::sqlite::SqliteSynchronous::Full);
             run!(
-                SqlitePoolOptions::new().max_connections(1).connect_with(options).await.unwrap(),
+                SqlitePoolOptions::new()
+                    .max_connections(1)
+                    .connect_with(options)
+                    .await
+                    .unwrap(),
                 INSERT
             );
         }
         Database::Postgres { .. } => run!(
-            PgPoolOptions::new().max_connections(most).connect(&database.url()).await.unwrap(),
+            PgPoolOptions::new()
+                .max_connections(most)
+                .connect(&database.url())
+                .await
+                .unwrap(),
             "INSERT INTO baseline (name, data) VALUES ($1, $2::jsonb)"
         ),
     }

@@ -23,7 +23,11 @@ impl Run {
             r#type: "tekton.dev/v1.TaskRun".to_owned(),
             value: self.value.clone().into(),
         };
-        pb::Record { name: self.name(), data: Some(data), ..pb::Record::default() }
+        pb::Record {
+            name: self.name(),
+            data: Some(data),
+            ..pb::Record::default()
+        }
     }
 }
 
@@ -31,8 +35,11 @@ impl Run {
 fn script(pipeline: usize, step: usize) -> String {
     let mut script = String::from("#!/usr/bin/env bash\nset -euo pipefail\n");
     for line in 0..12 {
-        writeln!(script, "run-tool --pipeline p{pipeline} --step {step} --phase {line} \"$@\"")
-            .unwrap();
+        writeln!(
+            script,
+            "run-tool --pipeline p{pipeline} --step {step} --phase {line} \"$@\""
+        )
+        .unwrap();
     }
     script
 }
@@ -46,7 +53,11 @@ fn run(n: usize) -> Run {
     let (pipeline, namespace) = (n % 20, n % 10);
     let uid = format!("00000000-0000-4000-8000-{n:012x}");
     let group = format!("10000000-0000-4000-8000-{:012x}", n / 10);
-    let (reason, status) = if n % 5 == 0 { ("Failed", "False") } else { ("Succeeded", "True") };
+    let (reason, status) = if n.is_multiple_of(5) {
+        ("Failed", "False")
+    } else {
+        ("Succeeded", "True")
+    };
     let steps: Vec<_> = (0..4)
         .map(|step| {
             json!({"name": format!("step-{step}"), "image": format!("registry.example/tools:{pipeline}"),
@@ -95,7 +106,8 @@ pub fn results(runs: &[Run]) -> std::collections::BTreeSet<String> {
 /// Writes the runs as `kubectl get -o json` prints them.
 pub fn write_list(file: &Path, runs: &[Run]) {
     let mut out = std::io::BufWriter::new(std::fs::File::create(file).unwrap());
-    out.write_all(b"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[").unwrap();
+    out.write_all(b"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[")
+        .unwrap();
     for (n, run) in runs.iter().enumerate() {
         if n > 0 {
             out.write_all(b",\n").unwrap();

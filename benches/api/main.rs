@@ -7,6 +7,7 @@
 //! stands a plain baseline in the same run: one row, one commit, straight into the same database.
 #![expect(
     clippy::unwrap_used,
+    unreachable_pub,
     clippy::panic,
     clippy::print_stdout,
     clippy::print_stderr,
@@ -37,8 +38,14 @@ const CALLERS: usize = 16;
 const IDLE_RSS_MIB: u64 = 60;
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("bench");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+        .parent()
+        .unwrap()
+        .join("bench");
     std::fs::create_dir_all(&target).unwrap();
     let mut figures = Figures::new(target.join("api.jsonl"));
     runtime.block_on(async {
@@ -85,8 +92,14 @@ fn digest<'a>(values: impl Iterator<Item = &'a [u8]>) -> [u8; 32] {
 async fn create(server: &Server, runs: &[Run], figures: &mut Figures) {
     let mut rpc = server.rpc();
     for result in corpus::results(runs) {
-        let result = pb::Result { name: result, ..pb::Result::default() };
-        let request = pb::CreateResultRequest { result: Some(result), ..Default::default() };
+        let result = pb::Result {
+            name: result,
+            ..pb::Result::default()
+        };
+        let request = pb::CreateResultRequest {
+            result: Some(result),
+            ..Default::default()
+        };
         rpc.create_result(request).await.unwrap();
     }
     let mut timed = Timed::start(RECORDS);
@@ -95,9 +108,13 @@ async fn create(server: &Server, runs: &[Run], figures: &mut Figures) {
             let mut rpc = rpc.clone();
             async move {
                 let record = run.record();
-                let request =
-                    pb::CreateRecordRequest { record: Some(record), ..Default::default() };
-                measure::call(async { rpc.create_record(request).await.unwrap() }).await.1
+                let request = pb::CreateRecordRequest {
+                    record: Some(record),
+                    ..Default::default()
+                };
+                measure::call(async { rpc.create_record(request).await.unwrap() })
+                    .await
+                    .1
             }
         })
         .buffer_unordered(CALLERS);
@@ -111,13 +128,17 @@ async fn create(server: &Server, runs: &[Run], figures: &mut Figures) {
 }
 
 async fn count(mut rpc: Rpc) -> usize {
-    let request =
-        pb::RecordListSummaryRequest { parent: "-/results/-".to_owned(), ..Default::default() };
-    let reply = rpc.get_record_list_summary(request).await.unwrap().into_inner();
+    let request = pb::RecordListSummaryRequest {
+        parent: "-/results/-".to_owned(),
+        ..Default::default()
+    };
+    let reply = rpc
+        .get_record_list_summary(request)
+        .await
+        .unwrap()
+        .into_inner();
     match reply.summary[0].fields["total"].kind {
-        Some(prost_types::value::Kind::NumberValue(total)) => {
-            format!("{total}").parse().unwrap()
-        }
+        Some(prost_types::value::Kind::NumberValue(total)) => format!("{total}").parse().unwrap(),
         ref other => panic!("total is {other:?}"),
     }
 }
@@ -142,16 +163,35 @@ async fn get(server: &Server, runs: &[Run], figures: &mut Figures) {
     drop(calls);
     timed.finish();
     let wanted = digest(runs.iter().map(|run| run.value.as_slice()));
-    assert_eq!(digest(values.iter().map(|v| &v[..])), wanted, "the bytes come back as sent");
+    assert_eq!(
+        digest(values.iter().map(|v| &v[..])),
+        wanted,
+        "the bytes come back as sent"
+    );
     figures.timed(server.label(), "get", &timed, CALLERS);
 }
 
 async fn list(server: &Server, figures: &mut Figures) {
     for (name, filter, size, rows) in [
         ("list_first_page", "", 50, 50),
-        ("list_failed", r#"data.status.conditions[0].reason == "Failed""#, 50, 50),
-        ("list_by_name", r#"data.metadata.name == "build-01234""#, 50, 1),
-        ("list_residual", r#"data.spec.params.exists(p, p.value == "rev-7")"#, 50, 50),
+        (
+            "list_failed",
+            r#"data.status.conditions[0].reason == "Failed""#,
+            50,
+            50,
+        ),
+        (
+            "list_by_name",
+            r#"data.metadata.name == "build-01234""#,
+            50,
+            1,
+        ),
+        (
+            "list_residual",
+            r#"data.spec.params.exists(p, p.value == "rev-7")"#,
+            50,
+            50,
+        ),
     ] {
         let mut rpc = server.rpc();
         let mut timed = Timed::start(100);
@@ -182,5 +222,9 @@ async fn import(server: &Server, runs: &[Run], figures: &mut Figures) {
     assert!(said.contains(&format!("{RECORDS} created")), "{said}");
     assert_eq!(count(server.rpc()).await, RECORDS, "every object is a row");
     figures.timed(server.label(), "import", &timed, CALLERS);
-    figures.value(server.label(), "rss_after_import_mib", server.rss_kib() / 1024);
+    figures.value(
+        server.label(),
+        "rss_after_import_mib",
+        server.rss_kib() / 1024,
+    );
 }

@@ -75,11 +75,17 @@ impl Figures {
     pub fn timed(&mut self, database: &str, bench: &str, timed: &Timed, callers: usize) {
         let rate = timed.per_second().round();
         let (p50, p99) = (timed.quantile(0.5), timed.quantile(0.99));
-        self.write(&json!({"bench": bench, "database": database, "calls": timed.wanted,
+        self.write(
+            &json!({"bench": bench, "database": database, "calls": timed.wanted,
             "callers": callers, "seconds": timed.took.as_secs_f64(), "per_second": rate,
-            "p50_ms": p50, "p99_ms": p99}));
+            "p50_ms": p50, "p99_ms": p99}),
+        );
         let ms = |value: Option<f64>| value.map_or_else(String::new, |ms| format!("{ms:.2} ms"));
-        println!("  {bench:<24} {rate:>8}/s   p50 {:>10}   p99 {:>10}", ms(p50), ms(p99));
+        println!(
+            "  {bench:<24} {rate:>8}/s   p50 {:>10}   p99 {:>10}",
+            ms(p50),
+            ms(p99)
+        );
     }
 
     pub fn value(&mut self, database: &str, bench: &str, value: u64) {

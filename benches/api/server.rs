@@ -16,7 +16,10 @@ pub enum Database {
     Postgres { server: String, name: String },
 }
 
-#[expect(clippy::disallowed_methods, reason = "the harness is told by the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the harness is told by the environment"
+)]
 fn postgres_server() -> Option<String> {
     std::env::var("HINDSIGHT_TEST_POSTGRES").ok()
 }
@@ -110,22 +113,32 @@ impl Server {
     /// Resident memory.
     pub fn rss_kib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmRSS:"))
+            .unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
     /// `hindsight import FILE`, and what it printed.
     pub async fn import(&self, file: &Path) -> String {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hindsight"));
-        command.arg("import").arg(file).args(["--server", &self.url]);
-        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        command
+            .arg("import")
+            .arg(file)
+            .args(["--server", &self.url]);
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap())
+            .await
+            .unwrap();
         String::from_utf8(output.stdout).unwrap()
     }
 
     pub async fn stop(mut self) {
         let id = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &id]).status().unwrap();
-        let ended = tokio::task::spawn_blocking(move || self.child.wait().unwrap()).await.unwrap();
+        let ended = tokio::task::spawn_blocking(move || self.child.wait().unwrap())
+            .await
+            .unwrap();
         assert!(ended.success(), "the server ended with {ended}");
     }
 }

@@ -8,7 +8,13 @@ pub mod names;
 pub mod run;
 
 /// `tekton.results.v1alpha2`, generated from `proto/tekton/results/v1alpha2`.
-#[expect(clippy::all, clippy::pedantic, missing_docs, reason = "generated code")]
+#[expect(
+    clippy::allow_attributes,
+    clippy::allow_attributes_without_reason,
+    clippy::clone_on_ref_ptr,
+    missing_docs,
+    reason = "generated code"
+)]
 pub mod v1alpha2 {
     tonic::include_proto!("tekton.results.v1alpha2");
 }

@@ -32,19 +32,47 @@ async fn list(
 #[tokio::test]
 async fn malformed_names_and_parents_are_named() {
     on_each(|server| async move {
-        for name in ["", "x", "a/results/b", "a/results/b/records/", "a/results/-/records/c"] {
-            refused(server.get_record(name).await, Code::InvalidArgument, &format!("`{name}`"));
+        for name in [
+            "",
+            "x",
+            "a/results/b",
+            "a/results/b/records/",
+            "a/results/-/records/c",
+        ] {
+            refused(
+                server.get_record(name).await,
+                Code::InvalidArgument,
+                &format!("`{name}`"),
+            );
         }
-        refused(list(&server, "ci", "", "", 0).await, Code::InvalidArgument, "`ci`");
-        refused(list(&server, "", "", "", 0).await, Code::InvalidArgument, "parent");
-        let record = pb::Record { name: "a/results/b/records/c".to_owned(), ..Default::default() };
+        refused(
+            list(&server, "ci", "", "", 0).await,
+            Code::InvalidArgument,
+            "`ci`",
+        );
+        refused(
+            list(&server, "", "", "", 0).await,
+            Code::InvalidArgument,
+            "parent",
+        );
+        let record = pb::Record {
+            name: "a/results/b/records/c".to_owned(),
+            ..Default::default()
+        };
         let request = pb::CreateRecordRequest {
             parent: "a/results/other".to_owned(),
             record: Some(record),
         };
         let answer = server.rpc().create_record(request).await;
-        refused(answer, Code::InvalidArgument, "requested parent does not match resource name");
-        let answer = server.rpc().create_record(pb::CreateRecordRequest::default()).await;
+        refused(
+            answer,
+            Code::InvalidArgument,
+            "requested parent does not match resource name",
+        );
+        let answer = server
+            .rpc()
+            .create_record(pb::CreateRecordRequest::default())
+            .await;
         refused(answer, Code::InvalidArgument, "record is missing");
     })
     .await;
@@ -55,15 +83,20 @@ async fn payloads_of_runs_must_be_json_objects_and_others_may_be_anything() {
     on_each(|server| async move {
         server.given_result("ci/results/r").await;
         let name = "ci/results/r/records/a";
-        for (value, says) in
-            [("{\"a\": ", "is not JSON"), ("[1]", "is not a JSON object"), ("", "is empty")]
-        {
+        for (value, says) in [
+            ("{\"a\": ", "is not JSON"),
+            ("[1]", "is not a JSON object"),
+            ("", "is empty"),
+        ] {
             let answer = server.create_record(name, TASK_RUN, value.as_bytes()).await;
             refused(answer, Code::InvalidArgument, says);
         }
         let answer = server.create_record(name, &"x".repeat(769), b"1").await;
         refused(answer, Code::InvalidArgument, "769 bytes, at most 768");
-        server.create_record(name, "tekton.chains.v1.SHA", b"hunter2\xff\x00").await.unwrap();
+        server
+            .create_record(name, "tekton.chains.v1.SHA", b"hunter2\xff\x00")
+            .await
+            .unwrap();
     })
     .await;
 }
@@ -82,17 +115,34 @@ async fn wrong_filters_orders_and_sizes_are_refused_and_never_an_empty_list() {
             "frobnicate(name)",
             "'text'",
         ] {
-            refused(list(&server, "a/results/-", filter, "", 0).await, Code::InvalidArgument, "column");
+            refused(
+                list(&server, "a/results/-", filter, "", 0).await,
+                Code::InvalidArgument,
+                "column",
+            );
         }
         let deep = format!("{}true{}", "(".repeat(5000), ")".repeat(5000));
         let answer = list(&server, "a/results/-", &deep, "", 0).await;
         refused(answer, Code::InvalidArgument, "");
-        for order in ["name", "create_time sideways", "create_time, update_time", "summary.start_time"] {
-            refused(list(&server, "a/results/-", "", order, 0).await, Code::InvalidArgument, "order_by");
+        for order in [
+            "name",
+            "create_time sideways",
+            "create_time, update_time",
+            "summary.start_time",
+        ] {
+            refused(
+                list(&server, "a/results/-", "", order, 0).await,
+                Code::InvalidArgument,
+                "order_by",
+            );
         }
         for size in [-1, 10_001, i32::MIN] {
             let says = format!("page_size {size} is out of range");
-            refused(list(&server, "a/results/-", "", "", size).await, Code::InvalidArgument, &says);
+            refused(
+                list(&server, "a/results/-", "", "", size).await,
+                Code::InvalidArgument,
+                &says,
+            );
         }
     })
     .await;
@@ -116,7 +166,10 @@ async fn summaries_of_results_must_be_whole() {
                 summary: Some(summary),
                 ..pb::Result::default()
             };
-            let request = pb::CreateResultRequest { result: Some(result), ..Default::default() };
+            let request = pb::CreateResultRequest {
+                result: Some(result),
+                ..Default::default()
+            };
             let answer = server.rpc().create_result(request).await;
             refused(answer, Code::InvalidArgument, says);
         }
@@ -128,7 +181,11 @@ async fn fails(arguments: &[&str], code: i32, says: &[&str]) {
     let said = run(arguments).await;
     assert_eq!(said.code, code, "{arguments:?}: {said:?}");
     for text in says {
-        assert!(said.err.contains(text), "{arguments:?}: `{}` does not say `{text}`", said.err);
+        assert!(
+            said.err.contains(text),
+            "{arguments:?}: `{}` does not say `{text}`",
+            said.err
+        );
     }
 }
 
@@ -139,19 +196,37 @@ async fn every_problem_of_the_configuration_is_told_at_once() {
     std::fs::write(&file, "listne = \"127.0.0.1:1\"\nscan_budget = \"many\"\n").unwrap();
     let file = file.display().to_string();
     fails(
-        &["serve", "--config", &file, "--db", "mysql://x", "--auth", "magic"],
+        &[
+            "serve",
+            "--config",
+            &file,
+            "--db",
+            "mysql://x",
+            "--auth",
+            "magic",
+        ],
         2,
         &["listne", "listen", "scan_budget", "mysql://x", "magic"],
     )
     .await;
-    fails(&["serve", "--listen", "0.0.0.0:0"], 2, &["0.0.0.0:0", "allow_unauthenticated_remote"])
-        .await;
+    fails(
+        &["serve", "--listen", "0.0.0.0:0"],
+        2,
+        &["0.0.0.0:0", "allow_unauthenticated_remote"],
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn a_database_that_is_not_there_or_not_ours_is_refused() {
     fails(
-        &["serve", "--db", "postgres://u:secret@127.0.0.1:1/x", "--listen", "127.0.0.1:0"],
+        &[
+            "serve",
+            "--db",
+            "postgres://u:secret@127.0.0.1:1/x",
+            "--listen",
+            "127.0.0.1:0",
+        ],
         5,
         &["127.0.0.1:1"],
     )
@@ -161,17 +236,39 @@ async fn a_database_that_is_not_there_or_not_ours_is_refused() {
 
     let folder = tempfile::tempdir().unwrap();
     let db = |name: &str| format!("sqlite:{}", folder.path().join(name).display());
-    std::fs::write(folder.path().join("noise.db"), b"not a database, but long enough to look at")
-        .unwrap();
+    std::fs::write(
+        folder.path().join("noise.db"),
+        b"not a database, but long enough to look at",
+    )
+    .unwrap();
     fails(&["migrate", "--db", &db("noise.db")], 1, &["noise.db"]).await;
-    fails(&["migrate", "--db", &db("no/such/folder.db")], 1, &["no/such"]).await;
-    fails(&["migrate", "--db", &format!("sqlite:{}", folder.path().display())], 1, &[]).await;
+    fails(
+        &["migrate", "--db", &db("no/such/folder.db")],
+        1,
+        &["no/such"],
+    )
+    .await;
+    fails(
+        &[
+            "migrate",
+            "--db",
+            &format!("sqlite:{}", folder.path().display()),
+        ],
+        1,
+        &[],
+    )
+    .await;
 
     let foreign = folder.path().join("foreign.db");
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&foreign).create_if_missing(true);
-    let mut connection =
-        <sqlx::SqliteConnection as sqlx::Connection>::connect_with(&options).await.unwrap();
-    sqlx::Executor::execute(&mut connection, "CREATE TABLE users (id INTEGER)").await.unwrap();
+    let options = sqlx::sqlite::SqliteConnectOptions::new()
+        .filename(&foreign)
+        .create_if_missing(true);
+    let mut connection = <sqlx::SqliteConnection as sqlx::Connection>::connect_with(&options)
+        .await
+        .unwrap();
+    sqlx::Executor::execute(&mut connection, "CREATE TABLE users (id INTEGER)")
+        .await
+        .unwrap();
     sqlx::Connection::close(connection).await.unwrap();
     fails(&["migrate", "--db", &db("foreign.db")], 1, &["users"]).await;
 }
@@ -179,13 +276,19 @@ async fn a_database_that_is_not_there_or_not_ours_is_refused() {
 #[tokio::test]
 async fn a_foreign_postgres_database_is_left_alone() {
     let Some(database) = Database::postgres().await else {
-        assert!(variable("HINDSIGHT_FORBID_SKIP").is_none(), "run this under tests/with-postgres");
+        assert!(
+            variable("HINDSIGHT_FORBID_SKIP").is_none(),
+            "run this under tests/with-postgres"
+        );
         eprintln!("skipped: HINDSIGHT_TEST_POSTGRES is not set");
         return;
     };
-    let mut connection =
-        <sqlx::PgConnection as sqlx::Connection>::connect(&database.url()).await.unwrap();
-    sqlx::Executor::execute(&mut connection, "CREATE TABLE users (id INTEGER)").await.unwrap();
+    let mut connection = <sqlx::PgConnection as sqlx::Connection>::connect(&database.url())
+        .await
+        .unwrap();
+    sqlx::Executor::execute(&mut connection, "CREATE TABLE users (id INTEGER)")
+        .await
+        .unwrap();
     fails(&["migrate", "--db", &database.url()], 1, &["users"]).await;
     sqlx::Connection::close(connection).await.unwrap();
     database.remove().await;
@@ -197,7 +300,15 @@ async fn a_port_in_use_is_named() {
     let address = taken.local_addr().unwrap().to_string();
     let database = Database::sqlite();
     fails(
-        &["serve", "--db", &database.url(), "--listen", &address, "--metrics-listen", "off"],
+        &[
+            "serve",
+            "--db",
+            &database.url(),
+            "--listen",
+            &address,
+            "--metrics-listen",
+            "off",
+        ],
         1,
         &[&address, "--listen", "in use"],
     )

@@ -19,9 +19,13 @@ async fn given() -> (Database, TestServer) {
     let server = TestServer::start(&database).await;
     for (name, reason) in [("build-1", "Succeeded"), ("build-2", "Failed")] {
         let run = bytes(&task_run(name, reason));
-        server.given_record(&format!("ci/results/{name}/records/{name}"), TASK_RUN, &run).await;
+        server
+            .given_record(&format!("ci/results/{name}/records/{name}"), TASK_RUN, &run)
+            .await;
     }
-    server.given_record("ci/results/build-1/records/blob", "blob", b"\xff\x00").await;
+    server
+        .given_record("ci/results/build-1/records/blob", "blob", b"\xff\x00")
+        .await;
     (database, server)
 }
 
@@ -29,16 +33,26 @@ async fn given() -> (Database, TestServer) {
 async fn runs_are_listed_in_columns_without_colour_for_a_pipe() {
     let (_database, server) = given().await;
     let said = ask(&server, &["list", "runs", "-n", "ci"]).await;
-    let lines: Vec<Vec<&str>> =
-        said.out.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(lines[0], ["NAMESPACE", "NAME", "KIND", "STARTED", "DURATION", "STATUS"]);
+    let lines: Vec<Vec<&str>> = said
+        .out
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(
+        lines[0],
+        ["NAMESPACE", "NAME", "KIND", "STARTED", "DURATION", "STATUS"]
+    );
     assert_eq!(lines[1][..3], ["ci", "build-2", "TaskRun"]);
     assert_eq!(lines[1][5..], ["3m00s", "Failed"]);
     assert_eq!((lines.len(), said.code), (3, 0), "{said:?}");
     assert!(!said.out.contains('\u{1b}'), "{}", said.out);
     let said = ask(&server, &["list", "runs"]).await;
     assert_eq!((said.out.as_str(), said.code), ("", 0));
-    assert!(said.err.contains("no runs found in namespace default"), "{}", said.err);
+    assert!(
+        said.err.contains("no runs found in namespace default"),
+        "{}",
+        said.err
+    );
     server.stop().await;
 }
 
@@ -46,10 +60,17 @@ async fn runs_are_listed_in_columns_without_colour_for_a_pipe() {
 async fn a_filter_narrows_a_list_and_a_wrong_one_is_exit_code_2() {
     let (_database, server) = given().await;
     let filter = "data.status.conditions[0].reason == 'Failed'";
-    let said = ask(&server, &["list", "records", "-A", "-f", filter, "-o", "json"]).await;
+    let said = ask(
+        &server,
+        &["list", "records", "-A", "-f", filter, "-o", "json"],
+    )
+    .await;
     let list: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(list["items"].as_array().unwrap().len(), 1);
-    assert_eq!(list["items"][0]["data"]["value"], task_run("build-2", "Failed"));
+    assert_eq!(
+        list["items"][0]["data"]["value"],
+        task_run("build-2", "Failed")
+    );
     let said = ask(&server, &["list", "runs", "-A", "-f", "nme == 'x'"]).await;
     assert_eq!((said.code, said.out.as_str()), (2, ""), "{said:?}");
     assert!(said.err.contains("nme"), "{}", said.err);
@@ -59,10 +80,18 @@ async fn a_filter_narrows_a_list_and_a_wrong_one_is_exit_code_2() {
 #[tokio::test]
 async fn more_rows_than_the_limit_are_announced_and_can_be_continued() {
     let (_database, server) = given().await;
-    let first = ask(&server, &["list", "records", "-A", "--limit", "2", "-o", "json"]).await;
+    let first = ask(
+        &server,
+        &["list", "records", "-A", "--limit", "2", "-o", "json"],
+    )
+    .await;
     let first: Value = serde_json::from_str(&first.out).unwrap();
     let token = first["nextPageToken"].as_str().unwrap();
-    let rest = ask(&server, &["list", "records", "-A", "--page-token", token, "-o", "json"]).await;
+    let rest = ask(
+        &server,
+        &["list", "records", "-A", "--page-token", token, "-o", "json"],
+    )
+    .await;
     let rest: Value = serde_json::from_str(&rest.out).unwrap();
     assert_eq!(rest["items"].as_array().unwrap().len(), 1);
     assert_eq!(rest.get("nextPageToken"), None);
@@ -74,14 +103,33 @@ async fn more_rows_than_the_limit_are_announced_and_can_be_continued() {
 #[tokio::test]
 async fn get_prints_the_stored_bytes() {
     let (_database, server) = given().await;
-    let said = ask(&server, &["get", "run", "build-1", "-n", "ci", "-o", "json"]).await;
-    assert_eq!(said.out.trim_end().as_bytes(), bytes(&task_run("build-1", "Succeeded")));
+    let said = ask(
+        &server,
+        &["get", "run", "build-1", "-n", "ci", "-o", "json"],
+    )
+    .await;
+    assert_eq!(
+        said.out.trim_end().as_bytes(),
+        bytes(&task_run("build-1", "Succeeded"))
+    );
     let said = ask(&server, &["get", "run", "uid-build-1", "-A", "-o", "yaml"]).await;
     assert!(said.out.contains("name: build-1"), "{}", said.out);
-    let said =
-        ask(&server, &["get", "record", "ci/results/build-1/records/blob", "-o", "json"]).await;
+    let said = ask(
+        &server,
+        &[
+            "get",
+            "record",
+            "ci/results/build-1/records/blob",
+            "-o",
+            "json",
+        ],
+    )
+    .await;
     let record: Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!(record["data"], json!({"type": "blob", "valueBase64": "/wA="}));
+    assert_eq!(
+        record["data"],
+        json!({"type": "blob", "valueBase64": "/wA="})
+    );
     let said = ask(&server, &["get", "result", "ci/results/build-1"]).await;
     assert!(said.out.contains("ci/results/build-1"), "{}", said.out);
     server.stop().await;
@@ -92,13 +140,21 @@ async fn what_is_missing_is_exit_code_3_and_a_server_that_is_missing_5() {
     let (_database, server) = given().await;
     let said = ask(&server, &["get", "run", "no-such", "-n", "ci"]).await;
     assert_eq!(said.code, 3, "{said:?}");
-    assert!(said.err.contains("no run `no-such` in namespace ci"), "{}", said.err);
+    assert!(
+        said.err.contains("no run `no-such` in namespace ci"),
+        "{}",
+        said.err
+    );
     let said = ask(&server, &["get", "record", "ci/results/x/records/y"]).await;
     assert_eq!(said.code, 3, "{said:?}");
     server.stop().await;
     let said = run(&["list", "runs", "--server", "http://127.0.0.1:1"]).await;
     assert_eq!(said.code, 5, "{said:?}");
-    assert!(said.err.contains("http://127.0.0.1:1 does not answer"), "{}", said.err);
+    assert!(
+        said.err.contains("http://127.0.0.1:1 does not answer"),
+        "{}",
+        said.err
+    );
     let said = run(&["list", "runs", "--server", "ftp://x"]).await;
     assert_eq!(said.code, 2, "{said:?}");
 }
@@ -111,10 +167,17 @@ async fn delete_asks_first_and_removes_for_good() {
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("--yes"), "{}", said.err);
     let said = ask(&server, &["delete", "record", name, "--yes"]).await;
-    assert_eq!((said.code, said.out.as_str()), (0, "ci/results/build-1/records/blob deleted\n"));
+    assert_eq!(
+        (said.code, said.out.as_str()),
+        (0, "ci/results/build-1/records/blob deleted\n")
+    );
     let said = ask(&server, &["delete", "record", name, "--yes"]).await;
     assert_eq!(said.code, 3, "{said:?}");
-    let said = ask(&server, &["delete", "result", "ci/results/build-2", "--yes"]).await;
+    let said = ask(
+        &server,
+        &["delete", "result", "ci/results/build-2", "--yes"],
+    )
+    .await;
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(server.ids("-/results/-", "").await.unwrap(), ["build-1"]);
     server.stop().await;
@@ -122,8 +185,12 @@ async fn delete_asks_first_and_removes_for_good() {
 
 #[tokio::test]
 async fn the_program_explains_itself() {
-    for arguments in [&["--help"][..], &["list", "--help"], &["serve", "--help"], &["import", "--help"]]
-    {
+    for arguments in [
+        &["--help"][..],
+        &["list", "--help"],
+        &["serve", "--help"],
+        &["import", "--help"],
+    ] {
         let said = run(arguments).await;
         assert_eq!(said.code, 0);
         assert!(said.out.contains("hindsight"), "{}", said.out);
@@ -131,7 +198,11 @@ async fn the_program_explains_itself() {
     let said = run(&["completion", "bash"]).await;
     assert!(said.out.contains("_hindsight"), "{}", said.out);
     let said = run(&["config", "print", "--db", "postgres://u:secret@h/d"]).await;
-    assert!(said.out.contains("--db") && !said.out.contains("secret"), "{}", said.out);
+    assert!(
+        said.out.contains("--db") && !said.out.contains("secret"),
+        "{}",
+        said.out
+    );
     let said = run(&["frobnicate"]).await;
     assert_eq!(said.code, 2);
 }
@@ -143,5 +214,9 @@ async fn migrate_says_what_it_did() {
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.contains("applied migration 1"), "{}", said.out);
     let said = run(&["migrate", "--db", &database.url()]).await;
-    assert!(said.out.contains("the schema is up to date"), "{}", said.out);
+    assert!(
+        said.out.contains("the schema is up to date"),
+        "{}",
+        said.out
+    );
 }

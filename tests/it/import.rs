@@ -13,10 +13,18 @@ use crate::support::{
     server::on_each,
 };
 
-const FILES: [&str; 5] = ["pipelineruns", "taskruns", "customruns", "workflows", "jobs"];
+const FILES: [&str; 5] = [
+    "pipelineruns",
+    "taskruns",
+    "customruns",
+    "workflows",
+    "jobs",
+];
 
 fn fixture(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("{name}.json"))
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(format!("{name}.json"))
 }
 
 async fn import(server: &TestServer, files: &[String]) -> Said {
@@ -28,15 +36,28 @@ async fn import(server: &TestServer, files: &[String]) -> Said {
 
 async fn everything(server: &TestServer) -> (Vec<pb::Result>, Vec<pb::Record>) {
     let mut rpc = server.rpc();
-    let request =
-        pb::ListResultsRequest { parent: "-".to_owned(), page_size: 1000, ..Default::default() };
-    let results = rpc.list_results(request).await.unwrap().into_inner().results;
+    let request = pb::ListResultsRequest {
+        parent: "-".to_owned(),
+        page_size: 1000,
+        ..Default::default()
+    };
+    let results = rpc
+        .list_results(request)
+        .await
+        .unwrap()
+        .into_inner()
+        .results;
     let request = pb::ListRecordsRequest {
         parent: "-/results/-".to_owned(),
         page_size: 1000,
         ..Default::default()
     };
-    let records = rpc.list_records(request).await.unwrap().into_inner().records;
+    let records = rpc
+        .list_records(request)
+        .await
+        .unwrap()
+        .into_inner()
+        .records;
     (results, records)
 }
 
@@ -50,7 +71,9 @@ fn objects() -> Vec<(String, Value)> {
         let items: Vec<Box<serde_json::value::RawValue>> =
             serde_json::from_str(list["items"].get()).unwrap();
         all.extend(
-            items.iter().map(|i| (minify(i.get()), serde_json::from_str(i.get()).unwrap())),
+            items
+                .iter()
+                .map(|i| (minify(i.get()), serde_json::from_str(i.get()).unwrap())),
         );
     }
     all
@@ -59,15 +82,26 @@ fn objects() -> Vec<(String, Value)> {
 #[tokio::test]
 async fn every_object_is_stored_byte_for_byte_and_a_second_import_changes_nothing() {
     on_each(|server| async move {
-        let files: Vec<_> = FILES.iter().map(|name| fixture(name).display().to_string()).collect();
+        let files: Vec<_> = FILES
+            .iter()
+            .map(|name| fixture(name).display().to_string())
+            .collect();
         let said = import(&server, &files).await;
         assert_eq!(said.code, 0, "{said:?}");
-        assert!(said.out.contains("14 created, 0 updated, 0 unchanged, 0 refused"), "{said:?}");
+        assert!(
+            said.out
+                .contains("14 created, 0 updated, 0 unchanged, 0 refused"),
+            "{said:?}"
+        );
         let before = everything(&server).await;
         assert_eq!((before.0.len(), before.1.len()), (8, 14));
         for (text, object) in objects() {
             let uid = object["metadata"]["uid"].as_str().unwrap();
-            let record = before.1.iter().find(|r| r.name.ends_with(uid)).expect("it is stored");
+            let record = before
+                .1
+                .iter()
+                .find(|r| r.name.ends_with(uid))
+                .expect("it is stored");
             let data = record.data.as_ref().unwrap();
             assert_eq!(std::str::from_utf8(&data.value).unwrap(), text);
             let data_type = format!(
@@ -79,8 +113,16 @@ async fn every_object_is_stored_byte_for_byte_and_a_second_import_changes_nothin
         }
 
         let said = import(&server, &files).await;
-        assert!(said.out.contains("0 created, 0 updated, 14 unchanged, 0 refused"), "{said:?}");
-        assert_eq!(everything(&server).await, before, "the same etags and times");
+        assert!(
+            said.out
+                .contains("0 created, 0 updated, 14 unchanged, 0 refused"),
+            "{said:?}"
+        );
+        assert_eq!(
+            everything(&server).await,
+            before,
+            "the same etags and times"
+        );
     })
     .await;
 }
@@ -95,7 +137,9 @@ async fn a_pipeline_run_and_its_children_share_a_result_that_is_summed_up() {
         let (results, records) = everything(&server).await;
         let about = |name: &str| {
             let is = |r: &&pb::Result| {
-                r.annotations.get("object.metadata.name").is_some_and(|about| about == name)
+                r.annotations
+                    .get("object.metadata.name")
+                    .is_some_and(|about| about == name)
             };
             results.iter().find(is).expect("a result is about it")
         };
@@ -103,16 +147,25 @@ async fn a_pipeline_run_and_its_children_share_a_result_that_is_summed_up() {
         let summary = failed.summary.as_ref().unwrap();
         assert_eq!(summary.status(), pb::record_summary::Status::Failure);
         assert_eq!(summary.r#type, "tekton.dev/v1.PipelineRun");
-        assert_eq!(summary.end_time.unwrap().seconds - summary.start_time.unwrap().seconds, 235);
+        assert_eq!(
+            summary.end_time.unwrap().seconds - summary.start_time.unwrap().seconds,
+            235
+        );
         assert_eq!(summary.annotations["commit"], "c0ffee");
         assert_eq!(summary.annotations["attempt"], "1");
         assert_eq!(failed.annotations["tekton.dev/pipeline"], "release");
-        let inside = records.iter().filter(|r| r.name.starts_with(&failed.name)).count();
+        let inside = records
+            .iter()
+            .filter(|r| r.name.starts_with(&failed.name))
+            .count();
         assert_eq!(inside, 3);
         let cancelled = about("release-002").summary.as_ref().unwrap().status();
         assert_eq!(cancelled, pb::record_summary::Status::Cancelled);
         let running = about("lint-000").summary.as_ref().unwrap();
-        assert_eq!((running.status(), running.end_time), (pb::record_summary::Status::Unknown, None));
+        assert_eq!(
+            (running.status(), running.end_time),
+            (pb::record_summary::Status::Unknown, None)
+        );
     })
     .await;
 }

@@ -25,7 +25,10 @@ async fn page(
         page_token: token.to_owned(),
     };
     let reply = server.rpc().list_records(request).await?.into_inner();
-    let ids = reply.records.iter().map(|r| r.name.rsplit('/').next().unwrap().to_owned());
+    let ids = reply
+        .records
+        .iter()
+        .map(|r| r.name.rsplit('/').next().unwrap().to_owned());
     Ok((ids.collect(), reply.next_page_token))
 }
 
@@ -59,7 +62,11 @@ async fn lists_are_newest_first_and_pages_of_any_size_give_each_row_once() {
     on_each(|server| async move {
         let newest_first = twelve(&server).await;
         for size in [1, 2, 5, 11, 12, 13, 10_000] {
-            assert_eq!(walk(&server, "", "", size).await, newest_first, "pages of {size}");
+            assert_eq!(
+                walk(&server, "", "", size).await,
+                newest_first,
+                "pages of {size}"
+            );
             let odd = walk(&server, "data.spec.n % 2 == 1", "", size).await;
             assert_eq!(odd, ["11", "09", "07", "05", "03", "01"], "pages of {size}");
         }
@@ -78,7 +85,9 @@ async fn rows_that_come_in_between_pages_disturb_nothing() {
         let (mut all, mut token) = page(&server, "", "", 5, "").await.unwrap();
         while !token.is_empty() {
             let name = format!("ns-9/results/new-{}/records/new", all.len());
-            server.given_record(&name, TASK_RUN, &bytes(&task_run("new", "Failed"))).await;
+            server
+                .given_record(&name, TASK_RUN, &bytes(&task_run("new", "Failed")))
+                .await;
             let (ids, next) = page(&server, "", "", 5, &token).await.unwrap();
             all.extend(ids);
             token = next;
@@ -209,7 +218,9 @@ async fn a_page_ends_early_rather_than_outgrow_a_message() {
     let server = TestServer::start_with(&database, &[("max_message_bytes", "1MiB")]).await;
     for n in 0..9 {
         let name = format!("ci/results/r/records/{n}");
-        server.given_record(&name, "blob", &vec![b'x'; 300 << 10]).await;
+        server
+            .given_record(&name, "blob", &vec![b'x'; 300 << 10])
+            .await;
     }
     let all = walk(&server, "", "create_time asc", 9).await;
     assert_eq!(all, ["0", "1", "2", "3", "4", "5", "6", "7", "8"]);

@@ -2,6 +2,7 @@
 //! its command line, with the watcher on a simulated cluster.
 #![expect(
     clippy::unwrap_used,
+    unreachable_pub,
     clippy::panic,
     reason = "a test that meets the unexpected fails"
 )]

@@ -18,7 +18,11 @@ async fn update(
     etag: &str,
 ) -> Result<pb::Record, tonic::Status> {
     let request = pb::UpdateRecordRequest {
-        record: Some(pb::Record { name: name.to_owned(), data, ..pb::Record::default() }),
+        record: Some(pb::Record {
+            name: name.to_owned(),
+            data,
+            ..pb::Record::default()
+        }),
         update_mask: (!mask.is_empty()).then(|| prost_types::FieldMask {
             paths: mask.iter().map(|path| (*path).to_owned()).collect(),
         }),
@@ -33,7 +37,10 @@ async fn the_reply_to_a_write_equals_the_next_read() {
         let summary = pb::RecordSummary {
             record: "ci/results/r/records/a".to_owned(),
             r#type: TASK_RUN.to_owned(),
-            start_time: Some(prost_types::Timestamp { seconds: 1, nanos: 123_456_789 }),
+            start_time: Some(prost_types::Timestamp {
+                seconds: 1,
+                nanos: 123_456_789,
+            }),
             end_time: None,
             status: 99,
             annotations: BTreeMap::from([("ä".to_owned(), String::new())]),
@@ -46,19 +53,39 @@ async fn the_reply_to_a_write_equals_the_next_read() {
             summary: Some(summary),
             ..pb::Result::default()
         };
-        let request = pb::CreateResultRequest { parent: "ci".to_owned(), result: Some(result) };
-        let created = server.rpc().create_result(request).await.unwrap().into_inner();
-        let request = pb::GetResultRequest { name: "ci/results/r".to_owned() };
+        let request = pb::CreateResultRequest {
+            parent: "ci".to_owned(),
+            result: Some(result),
+        };
+        let created = server
+            .rpc()
+            .create_result(request)
+            .await
+            .unwrap()
+            .into_inner();
+        let request = pb::GetResultRequest {
+            name: "ci/results/r".to_owned(),
+        };
         let read = server.rpc().get_result(request).await.unwrap().into_inner();
         assert_eq!(created, read);
         assert_eq!(read.summary.unwrap().start_time.unwrap().nanos, 123_456_000);
-        assert!(read.etag.starts_with(&format!("{}-", read.uid)), "{}", read.etag);
+        assert!(
+            read.etag.starts_with(&format!("{}-", read.uid)),
+            "{}",
+            read.etag
+        );
 
         let body = b"{ \"b\": 1.0,\n \"a\": \"\\u0041\\u0000\", \"a\": 2e3 }";
-        let created = server.given_record("ci/results/r/records/a", TASK_RUN, body).await;
+        let created = server
+            .given_record("ci/results/r/records/a", TASK_RUN, body)
+            .await;
         let read = server.get_record("ci/results/r/records/a").await.unwrap();
         assert_eq!(created, read);
-        assert_eq!(&read.data.unwrap().value[..], body, "bytes come back as they were sent");
+        assert_eq!(
+            &read.data.unwrap().value[..],
+            body,
+            "bytes come back as they were sent"
+        );
     })
     .await;
 }
@@ -71,9 +98,18 @@ async fn a_body_of_25_mib_round_trips_and_one_over_the_limit_is_too_large() {
         server.given_record(name, "github.com/event", &body).await;
         assert!(server.get_record(name).await.unwrap().data.unwrap().value == body);
 
-        let data = pb::Any { r#type: String::new(), value: vec![7_u8; 33 << 20].into() };
-        let record = pb::Record { data: Some(data), ..Default::default() };
-        let request = pb::CreateRecordRequest { record: Some(record), ..Default::default() };
+        let data = pb::Any {
+            r#type: String::new(),
+            value: vec![7_u8; 33 << 20].into(),
+        };
+        let record = pb::Record {
+            data: Some(data),
+            ..Default::default()
+        };
+        let request = pb::CreateRecordRequest {
+            record: Some(record),
+            ..Default::default()
+        };
         let mut rpc = server.rpc().max_encoding_message_size(64 << 20);
         let answer = rpc.create_record(request).await;
         refused(answer, Code::ResourceExhausted, "too large");
@@ -87,11 +123,18 @@ async fn an_update_without_mask_replaces_what_is_set_and_always_gives_a_new_etag
         let name = "ci/results/r/records/a";
         let one = server.given_record(name, "kind/one", b"\"1\"").await;
         let any = |r#type: &str, value: &'static [u8]| {
-            Some(pb::Any { r#type: r#type.to_owned(), value: value.into() })
+            Some(pb::Any {
+                r#type: r#type.to_owned(),
+                value: value.into(),
+            })
         };
-        let two = update(&server, name, any("", b"\"2\""), &[], "").await.unwrap();
+        let two = update(&server, name, any("", b"\"2\""), &[], "")
+            .await
+            .unwrap();
         assert_eq!(two.data, any("kind/one", b"\"2\""));
-        let three = update(&server, name, any("kind/three", b""), &[], "").await.unwrap();
+        let three = update(&server, name, any("kind/three", b""), &[], "")
+            .await
+            .unwrap();
         assert_eq!(three.data, any("kind/three", b"\"2\""));
         let four = update(&server, name, None, &[], "").await.unwrap();
         assert_eq!(four.data, three.data);
@@ -110,13 +153,22 @@ async fn an_update_mask_is_honoured_and_an_unknown_path_is_named() {
     on_each(|server| async move {
         let name = "ci/results/r/records/a";
         server.given_record(name, "kind/one", b"1").await;
-        let data = Some(pb::Any { r#type: "kind/two".to_owned(), value: b"2".as_slice().into() });
-        let kept = update(&server, name, data.clone(), &["data.type"], "").await.unwrap();
+        let data = Some(pb::Any {
+            r#type: "kind/two".to_owned(),
+            value: b"2".as_slice().into(),
+        });
+        let kept = update(&server, name, data.clone(), &["data.type"], "")
+            .await
+            .unwrap();
         assert_eq!(&kept.data.unwrap().value[..], b"1");
         let cleared = update(&server, name, None, &["data"], "").await.unwrap();
         assert_eq!(cleared.data, None);
         let answer = update(&server, name, data, &["data.colour"], "").await;
-        refused(answer, Code::InvalidArgument, "`data.colour` is no field of a record");
+        refused(
+            answer,
+            Code::InvalidArgument,
+            "`data.colour` is no field of a record",
+        );
     })
     .await;
 }
@@ -129,8 +181,15 @@ async fn an_etag_must_be_current_wherever_it_is_sent() {
         update(&server, name, None, &[], &old.etag).await.unwrap();
         let answer = update(&server, name, None, &[], &old.etag).await;
         refused(answer, Code::FailedPrecondition, "the etag mismatches");
-        let record = pb::Record { name: name.to_owned(), etag: old.etag, ..Default::default() };
-        let request = pb::UpdateRecordRequest { record: Some(record), ..Default::default() };
+        let record = pb::Record {
+            name: name.to_owned(),
+            etag: old.etag,
+            ..Default::default()
+        };
+        let request = pb::UpdateRecordRequest {
+            record: Some(record),
+            ..Default::default()
+        };
         let answer = server.rpc().update_record(request).await;
         refused(answer, Code::FailedPrecondition, "the etag mismatches");
     })
@@ -178,14 +237,27 @@ async fn an_update_of_a_result_replaces_annotations_and_summary() {
             annotations: BTreeMap::from([("a".to_owned(), "1".to_owned())]),
             ..pb::Result::default()
         };
-        let request = pb::CreateResultRequest { result: Some(result), ..Default::default() };
-        let created = server.rpc().create_result(request).await.unwrap().into_inner();
+        let request = pb::CreateResultRequest {
+            result: Some(result),
+            ..Default::default()
+        };
+        let created = server
+            .rpc()
+            .create_result(request)
+            .await
+            .unwrap()
+            .into_inner();
         let request = pb::UpdateResultRequest {
             name: created.name.clone(),
             result: Some(pb::Result::default()),
             etag: created.etag.clone(),
         };
-        let updated = server.rpc().update_result(request.clone()).await.unwrap().into_inner();
+        let updated = server
+            .rpc()
+            .update_result(request.clone())
+            .await
+            .unwrap()
+            .into_inner();
         assert_eq!((updated.annotations.len(), &updated.uid), (0, &created.uid));
         let answer = server.rpc().update_result(request).await;
         refused(answer, Code::FailedPrecondition, "the etag mismatches");
@@ -197,11 +269,19 @@ async fn an_update_of_a_result_replaces_annotations_and_summary() {
 async fn a_deleted_result_takes_its_records_along_and_stays_deleted() {
     on_each(|server| async move {
         let record = "ci/results/r/records/a";
-        server.given_record(record, TASK_RUN, &bytes(&task_run("a", "Failed"))).await;
-        let request = pb::DeleteResultRequest { name: "ci/results/r".to_owned() };
+        server
+            .given_record(record, TASK_RUN, &bytes(&task_run("a", "Failed")))
+            .await;
+        let request = pb::DeleteResultRequest {
+            name: "ci/results/r".to_owned(),
+        };
         server.rpc().delete_result(request.clone()).await.unwrap();
         refused(server.get_record(record).await, Code::NotFound, record);
-        refused(update(&server, record, None, &[], "").await, Code::NotFound, record);
+        refused(
+            update(&server, record, None, &[], "").await,
+            Code::NotFound,
+            record,
+        );
         let answer = server.rpc().delete_result(request).await;
         refused(answer, Code::NotFound, "`ci/results/r` does not exist");
         let answer = server.create_record(record, TASK_RUN, b"{}").await;
@@ -214,14 +294,29 @@ async fn a_deleted_result_takes_its_records_along_and_stays_deleted() {
 #[tokio::test]
 async fn names_are_unique_and_parents_are_kept_apart() {
     on_each(|server| async move {
-        for name in ["ci/results/r", "cd/results/r", "cluster/c-1/namespace/ci/results/r"] {
+        for name in [
+            "ci/results/r",
+            "cd/results/r",
+            "cluster/c-1/namespace/ci/results/r",
+        ] {
             let record = format!("{name}/records/a");
             server.given_record(&record, "kind/one", b"1").await;
             let answer = server.create_record(&record, "kind/one", b"1").await;
-            refused(answer, Code::AlreadyExists, &format!("`{record}` exists already"));
+            refused(
+                answer,
+                Code::AlreadyExists,
+                &format!("`{record}` exists already"),
+            );
         }
         assert_eq!(server.ids("ci/results/-", "").await.unwrap().len(), 1);
-        assert_eq!(server.ids("cluster/c-1/namespace/ci/results/r", "").await.unwrap().len(), 1);
+        assert_eq!(
+            server
+                .ids("cluster/c-1/namespace/ci/results/r", "")
+                .await
+                .unwrap()
+                .len(),
+            1
+        );
         assert_eq!(server.ids("-/results/r", "").await.unwrap().len(), 3);
         assert_eq!(server.ids("-/results/-", "").await.unwrap().len(), 3);
     })

@@ -24,7 +24,11 @@ async fn summary(
         group_by: group_by.to_owned(),
         order_by: order_by.to_owned(),
     };
-    let reply = server.rpc().get_record_list_summary(request).await?.into_inner();
+    let reply = server
+        .rpc()
+        .get_record_list_summary(request)
+        .await?
+        .into_inner();
     Ok(reply
         .summary
         .into_iter()
@@ -44,18 +48,27 @@ async fn summary(
 }
 
 async fn given(server: &TestServer) {
-    for (n, reason, seconds) in
-        [(0, "Succeeded", 60), (1, "Failed", 30), (2, "TaskRunTimeout", 90), (3, "Succeeded", 61)]
-    {
+    for (n, reason, seconds) in [
+        (0, "Succeeded", 60),
+        (1, "Failed", 30),
+        (2, "TaskRunTimeout", 90),
+        (3, "Succeeded", 61),
+    ] {
         let mut run = task_run(&format!("b-{n}"), reason);
         run["metadata"]["namespace"] = json!(if n < 2 { "one" } else { "two" });
         run["status"]["startTime"] = json!("2026-03-01T23:59:30Z");
-        let end = format!("2026-03-02T00:{:02}:{:02}Z", (seconds - 30) / 60, (seconds - 30) % 60);
+        let end = format!(
+            "2026-03-02T00:{:02}:{:02}Z",
+            (seconds - 30) / 60,
+            (seconds - 30) % 60
+        );
         run["status"]["completionTime"] = json!(end);
         let name = format!("ci/results/r/records/{n}");
         server.given_record(&name, TASK_RUN, &bytes(&run)).await;
     }
-    server.given_record("ci/results/r/records/log", "other", b"\"no run\"").await;
+    server
+        .given_record("ci/results/r/records/log", "other", b"\"no run\"")
+        .await;
 }
 
 #[tokio::test]
@@ -87,30 +100,45 @@ async fn records_are_grouped_and_ordered() {
         given(&server).await;
         let runs = "data_type == TASK_RUN";
         assert_eq!(
-            summary(&server, runs, "total, max_duration", "namespace", "max_duration DESC")
-                .await
-                .unwrap(),
+            summary(
+                &server,
+                runs,
+                "total, max_duration",
+                "namespace",
+                "max_duration DESC"
+            )
+            .await
+            .unwrap(),
             json!([
                 {"group_value": "two", "total": 2.0, "max_duration": "00:01:30"},
                 {"group_value": "one", "total": 2.0, "max_duration": "00:01:00"},
             ])
         );
         assert_eq!(
-            summary(&server, runs, "total", "day completionTime", "").await.unwrap(),
+            summary(&server, runs, "total", "day completionTime", "")
+                .await
+                .unwrap(),
             json!([{"group_value": 1_772_409_600.0, "total": 4.0}])
         );
         assert_eq!(
-            summary(&server, runs, "total", "week startTime", "").await.unwrap(),
+            summary(&server, runs, "total", "week startTime", "")
+                .await
+                .unwrap(),
             json!([{"group_value": 1_771_804_800.0, "total": 4.0}])
         );
         assert_eq!(
-            summary(&server, runs, "total", "pipeline", "total asc").await.unwrap(),
+            summary(&server, runs, "total", "pipeline", "total asc")
+                .await
+                .unwrap(),
             json!([
                 {"group_value": "one/nightly", "total": 2.0},
                 {"group_value": "two/nightly", "total": 2.0},
             ])
         );
-        assert_eq!(summary(&server, "false", "total", "day", "").await.unwrap(), json!([]));
+        assert_eq!(
+            summary(&server, "false", "total", "day", "").await.unwrap(),
+            json!([])
+        );
     })
     .await;
 }
@@ -120,8 +148,18 @@ async fn wrong_summaries_are_refused_with_what_is_wanted() {
     on_each(|server| async move {
         for (measures, group_by, order_by, says) in [
             ("totals", "", "", "summary `totals` is not known"),
-            ("total", "fortnight", "", "group_by `fortnight` is not known"),
-            ("total", "day created", "", "group_by `day created` is not known"),
+            (
+                "total",
+                "fortnight",
+                "",
+                "group_by `fortnight` is not known",
+            ),
+            (
+                "total",
+                "day created",
+                "",
+                "group_by `day created` is not known",
+            ),
             ("total", "day", "failed asc", "not among the summaries"),
             ("total", "day", "asc total", "`asc` is no summary"),
             ("total", "", "total asc", "ask for group_by"),

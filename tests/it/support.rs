@@ -1,5 +1,6 @@
 //! Servers, databases and objects for tests.
 
+pub mod cluster;
 pub mod database;
 pub mod objects;
 pub mod process;

@@ -7,11 +7,20 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
 };
+use tonic::transport::{Channel, Endpoint};
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
 
 use crate::support::{Database, TestServer, server::on_each};
+
+async fn channel(url: &str) -> Channel {
+    Endpoint::from_shared(url.to_owned())
+        .unwrap()
+        .connect()
+        .await
+        .unwrap()
+}
 
 /// GETs a page of the admin port.
 async fn visit(address: &str, path: &str) -> String {
@@ -30,17 +39,29 @@ macro_rules! reflected {
             ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
             server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
         };
-        let mut client = ServerReflectionClient::connect($url.clone()).await.unwrap();
+        let mut client = ServerReflectionClient::new(channel(&$url).await);
         let ask = ServerReflectionRequest {
             host: String::new(),
             message_request: Some(MessageRequest::ListServices(String::new())),
         };
-        let mut answers =
-            client.server_reflection_info(tokio_stream::iter([ask])).await.unwrap().into_inner();
-        match answers.message().await.unwrap().unwrap().message_response.unwrap() {
-            MessageResponse::ListServicesResponse(list) => {
-                list.service.into_iter().map(|service| service.name).collect::<Vec<_>>()
-            }
+        let mut answers = client
+            .server_reflection_info(tokio_stream::iter([ask]))
+            .await
+            .unwrap()
+            .into_inner();
+        match answers
+            .message()
+            .await
+            .unwrap()
+            .unwrap()
+            .message_response
+            .unwrap()
+        {
+            MessageResponse::ListServicesResponse(list) => list
+                .service
+                .into_iter()
+                .map(|service| service.name)
+                .collect::<Vec<_>>(),
             other => panic!("{other:?}"),
         }
     }};
@@ -54,7 +75,10 @@ async fn reflection_lists_the_service_in_both_versions() {
         for wanted in ["tekton.results.v1alpha2.Results", "grpc.health.v1.Health"] {
             assert!(names.iter().any(|name| name == wanted), "{names:?}");
         }
-        assert!(!names.iter().any(|name| name.ends_with("v1alpha2.Logs")), "{names:?}");
+        assert!(
+            !names.iter().any(|name| name.ends_with("v1alpha2.Logs")),
+            "{names:?}"
+        );
     }
     server.stop().await;
 }
@@ -62,9 +86,11 @@ async fn reflection_lists_the_service_in_both_versions() {
 #[tokio::test]
 async fn health_says_serving_while_the_store_answers() {
     on_each(|server| async move {
-        let mut client = HealthClient::connect(server.url.clone()).await.unwrap();
+        let mut client = HealthClient::new(channel(&server.url).await);
         for service in ["", "tekton.results.v1alpha2.Results"] {
-            let request = HealthCheckRequest { service: service.to_owned() };
+            let request = HealthCheckRequest {
+                service: service.to_owned(),
+            };
             let mut states = client.watch(request).await.unwrap().into_inner();
             // The store is asked in the background; the first word may come before its answer.
             let serving = async {
@@ -75,10 +101,17 @@ async fn health_says_serving_while_the_store_answers() {
                 }
                 panic!("the watch ended");
             };
-            tokio::time::timeout(Duration::from_secs(20), serving).await.unwrap();
+            tokio::time::timeout(Duration::from_secs(20), serving)
+                .await
+                .unwrap();
         }
-        let request = HealthCheckRequest { service: "no.such.Service".to_owned() };
-        assert_eq!(client.check(request).await.unwrap_err().code(), tonic::Code::NotFound);
+        let request = HealthCheckRequest {
+            service: "no.such.Service".to_owned(),
+        };
+        assert_eq!(
+            client.check(request).await.unwrap_err().code(),
+            tonic::Code::NotFound
+        );
     })
     .await;
 }
@@ -86,14 +119,28 @@ async fn health_says_serving_while_the_store_answers() {
 #[tokio::test]
 async fn the_admin_port_shows_metrics_and_readiness() {
     on_each(|server| async move {
-        let request = pb::GetRecordRequest { name: "nonsense".to_owned() };
+        let request = pb::GetRecordRequest {
+            name: "nonsense".to_owned(),
+        };
         server.rpc().get_record(request).await.unwrap_err();
         let page = visit(&server.admin, "/metrics").await;
         let line = "hindsight_requests_total{method=\"GetRecord\",code=\"INVALID_ARGUMENT\"} 1";
         assert!(page.contains(line), "{page}");
-        assert!(visit(&server.admin, "/readyz").await.starts_with("HTTP/1.1 200"));
-        assert!(visit(&server.admin, "/livez").await.starts_with("HTTP/1.1 200"));
-        assert!(visit(&server.admin, "/else").await.starts_with("HTTP/1.1 404"));
+        assert!(
+            visit(&server.admin, "/readyz")
+                .await
+                .starts_with("HTTP/1.1 200")
+        );
+        assert!(
+            visit(&server.admin, "/livez")
+                .await
+                .starts_with("HTTP/1.1 200")
+        );
+        assert!(
+            visit(&server.admin, "/else")
+                .await
+                .starts_with("HTTP/1.1 404")
+        );
     })
     .await;
 }
@@ -111,9 +158,14 @@ async fn a_server_that_is_told_to_stop_finishes_what_it_took() {
     let writes: Vec<_> = (0..64)
         .map(|n| {
             let mut rpc = client.rpc();
-            let record =
-                pb::Record { name: format!("ci/results/r/records/{n}"), ..Default::default() };
-            let request = pb::CreateRecordRequest { record: Some(record), ..Default::default() };
+            let record = pb::Record {
+                name: format!("ci/results/r/records/{n}"),
+                ..Default::default()
+            };
+            let request = pb::CreateRecordRequest {
+                record: Some(record),
+                ..Default::default()
+            };
             tokio::spawn(async move { rpc.create_record(request).await })
         })
         .collect();
@@ -126,6 +178,9 @@ async fn a_server_that_is_told_to_stop_finishes_what_it_took() {
     }
     let server = TestServer::start(&database).await;
     let kept = server.ids("ci/results/r", "").await.unwrap().len();
-    assert!(kept >= acknowledged, "{kept} kept of {acknowledged} acknowledged");
+    assert!(
+        kept >= acknowledged,
+        "{kept} kept of {acknowledged} acknowledged"
+    );
     server.stop().await;
 }

@@ -32,7 +32,9 @@ pub fn variable(name: &str) -> Option<String> {
 
 impl Database {
     pub fn sqlite() -> Self {
-        Self::Sqlite { folder: tempfile::tempdir().unwrap() }
+        Self::Sqlite {
+            folder: tempfile::tempdir().unwrap(),
+        }
     }
 
     /// A new database on the test server, if there is one.
@@ -69,7 +71,9 @@ impl Database {
         if let Self::Postgres { server, name } = self {
             let mut connection = PgConnection::connect(&server).await.unwrap();
             connection
-                .execute(sqlx::AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)")))
+                .execute(sqlx::AssertSqlSafe(format!(
+                    "DROP DATABASE {name} WITH (FORCE)"
+                )))
                 .await
                 .unwrap();
         }

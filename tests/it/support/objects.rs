@@ -7,7 +7,11 @@ pub const PIPELINE_RUN: &str = "tekton.dev/v1.PipelineRun";
 
 /// A finished TaskRun.
 pub fn task_run(name: &str, reason: &str) -> Value {
-    let status = if reason == "Succeeded" { "True" } else { "False" };
+    let status = if reason == "Succeeded" {
+        "True"
+    } else {
+        "False"
+    };
     json!({
         "apiVersion": "tekton.dev/v1",
         "kind": "TaskRun",

@@ -16,7 +16,11 @@ pub fn hindsight() -> Command {
 /// The `hindsight-watcher` binary, built beside it.
 pub fn watcher() -> PathBuf {
     let path = PathBuf::from(env!("CARGO_BIN_EXE_hindsight")).with_file_name("hindsight-watcher");
-    assert!(path.exists(), "{} is missing: cargo build -p hindsight-watcher", path.display());
+    assert!(
+        path.exists(),
+        "{} is missing: cargo build -p hindsight-watcher",
+        path.display()
+    );
     path
 }
 
@@ -42,5 +46,7 @@ impl From<Output> for Said {
 pub async fn run<S: AsRef<OsStr>>(arguments: &[S]) -> Said {
     let mut command = hindsight();
     command.args(arguments);
-    tokio::task::spawn_blocking(move || command.output().unwrap().into()).await.unwrap()
+    tokio::task::spawn_blocking(move || command.output().unwrap().into())
+        .await
+        .unwrap()
 }

@@ -35,8 +35,15 @@ pub fn config(database: &Database, more: &[(&str, &str)]) -> Config {
     .iter()
     .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
     .collect();
-    flags.extend(more.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
-    Config::load(&Sources { flags, ..Sources::default() }).unwrap()
+    flags.extend(
+        more.iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned())),
+    );
+    Config::load(&Sources {
+        flags,
+        ..Sources::default()
+    })
+    .unwrap()
 }
 
 impl TestServer {
@@ -45,7 +52,9 @@ impl TestServer {
     }
 
     pub async fn start_with(database: &Database, more: &[(&str, &str)]) -> Self {
-        let app = App::bind(&config(database, more), Arc::new(SystemClock)).await.unwrap();
+        let app = App::bind(&config(database, more), Arc::new(SystemClock))
+            .await
+            .unwrap();
         let shutdown = CancellationToken::new();
         Self {
             url: format!("http://{}", app.address()),
@@ -69,15 +78,27 @@ impl TestServer {
     }
 
     pub async fn given_result(&self, name: &str) -> pb::Result {
-        let result = pb::Result { name: name.to_owned(), ..pb::Result::default() };
-        let request = pb::CreateResultRequest { result: Some(result), ..Default::default() };
-        self.rpc().create_result(request).await.unwrap().into_inner()
+        let result = pb::Result {
+            name: name.to_owned(),
+            ..pb::Result::default()
+        };
+        let request = pb::CreateResultRequest {
+            result: Some(result),
+            ..Default::default()
+        };
+        self.rpc()
+            .create_result(request)
+            .await
+            .unwrap()
+            .into_inner()
     }
 
     /// Stores a record, and its result if that is not there.
     pub async fn given_record(&self, name: &str, data_type: &str, value: &[u8]) -> pb::Record {
         let (result, _) = name.rsplit_once("/records/").unwrap();
-        let request = pb::GetResultRequest { name: result.to_owned() };
+        let request = pb::GetResultRequest {
+            name: result.to_owned(),
+        };
         if self.rpc().get_result(request).await.is_err() {
             self.given_result(result).await;
         }
@@ -90,15 +111,26 @@ impl TestServer {
         data_type: &str,
         value: &[u8],
     ) -> Result<pb::Record, Status> {
-        let data = pb::Any { r#type: data_type.to_owned(), value: value.to_vec().into() };
-        let record =
-            pb::Record { name: name.to_owned(), data: Some(data), ..pb::Record::default() };
-        let request = pb::CreateRecordRequest { record: Some(record), ..Default::default() };
+        let data = pb::Any {
+            r#type: data_type.to_owned(),
+            value: value.to_vec().into(),
+        };
+        let record = pb::Record {
+            name: name.to_owned(),
+            data: Some(data),
+            ..pb::Record::default()
+        };
+        let request = pb::CreateRecordRequest {
+            record: Some(record),
+            ..Default::default()
+        };
         Ok(self.rpc().create_record(request).await?.into_inner())
     }
 
     pub async fn get_record(&self, name: &str) -> Result<pb::Record, Status> {
-        let request = pb::GetRecordRequest { name: name.to_owned() };
+        let request = pb::GetRecordRequest {
+            name: name.to_owned(),
+        };
         Ok(self.rpc().get_record(request).await?.into_inner())
     }
 
@@ -111,7 +143,10 @@ impl TestServer {
             ..pb::ListRecordsRequest::default()
         };
         let records = self.rpc().list_records(request).await?.into_inner().records;
-        Ok(records.iter().map(|r| r.name.rsplit('/').next().unwrap().to_owned()).collect())
+        Ok(records
+            .iter()
+            .map(|r| r.name.rsplit('/').next().unwrap().to_owned())
+            .collect())
     }
 }
 
@@ -124,7 +159,10 @@ where
     for database in each_database().await {
         let server = Arc::new(TestServer::start(&database).await);
         test(Arc::clone(&server)).await;
-        Arc::into_inner(server).expect("the test lets go of the server").stop().await;
+        Arc::into_inner(server)
+            .expect("the test lets go of the server")
+            .stop()
+            .await;
         database.remove().await;
     }
 }
@@ -134,5 +172,9 @@ where
 pub fn refused<T: std::fmt::Debug>(answer: Result<T, Status>, code: Code, says: &str) {
     let status = answer.expect_err("the call is refused");
     assert_eq!(status.code(), code, "{status:?}");
-    assert!(status.message().contains(says), "`{}` does not say `{says}`", status.message());
+    assert!(
+        status.message().contains(says),
+        "`{}` does not say `{says}`",
+        status.message()
+    );
 }

@@ -1,0 +1,236 @@
+//! The server, the watcher and PostgreSQL are killed in the middle of it all, and started again:
+//! no run is missing, none is doubled, and none was collected without being stored.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::File,
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use hindsight_proto::{
+    client::{Client, Options},
+    run::Finish,
+    v1alpha2 as pb,
+};
+use kubesim::{Crd, Plan, Player, Playing, Sim};
+use serde_json::Value;
+
+use crate::support::{
+    Database,
+    cluster::{Cluster, free_port},
+    database::variable,
+    process::{hindsight, watcher},
+};
+
+const RUNS: usize = 150;
+/// Everything has to be over by then; it takes a tenth of this on two busy cores.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// A process that is killed when the test ends.
+struct Process {
+    child: Child,
+}
+
+impl Process {
+    fn start(command: &mut Command, log: &Path) -> Self {
+        let log = File::options().create(true).append(true).open(log).unwrap();
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        Self { child }
+    }
+
+    /// SIGKILL, and the end of it.
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// A simulated cluster with a server and a watcher beside it.
+struct Scene {
+    folder: tempfile::TempDir,
+    url: String,
+    db: String,
+    port: u16,
+    kubeconfig: String,
+}
+
+impl Scene {
+    fn server(&self) -> Process {
+        let mut command = hindsight();
+        command
+            .args(["serve", "--db", &self.db, "--metrics-listen", "off"])
+            .args(["--listen", &format!("127.0.0.1:{}", self.port)]);
+        Process::start(&mut command, &self.folder.path().join("server.log"))
+    }
+
+    fn watcher(&self) -> Process {
+        let mut command = Command::new(watcher());
+        command
+            .env_clear()
+            .args(["--server", &self.url, "--kubeconfig", &self.kubeconfig])
+            .args(["--collect", "--grace", "0s", "--metrics-listen", "off"]);
+        Process::start(&mut command, &self.folder.path().join("watcher.log"))
+    }
+
+    fn log(&self) -> String {
+        let read = |name: &str| {
+            let text = std::fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
+            let lines: Vec<_> = text.lines().rev().take(20).collect();
+            format!(
+                "--- {name}\n{}\n",
+                lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+            )
+        };
+        read("server.log") + &read("watcher.log")
+    }
+
+    async fn records(&self) -> Vec<pb::Record> {
+        let mut rpc = Client::new(&Options::new(&self.url)).unwrap().rpc();
+        let (mut all, mut token) = (Vec::new(), String::new());
+        loop {
+            let request = pb::ListRecordsRequest {
+                parent: "-/results/-".to_owned(),
+                page_size: 500,
+                page_token: token,
+                ..pb::ListRecordsRequest::default()
+            };
+            let reply = rpc.list_records(request).await.unwrap().into_inner();
+            all.extend(reply.records);
+            token = reply.next_page_token;
+            if token.is_empty() {
+                return all;
+            }
+        }
+    }
+}
+
+fn kinds() -> Vec<Crd> {
+    let mut kinds = Crd::tekton().to_vec();
+    kinds.push(Crd::argo_workflow());
+    kinds
+}
+
+fn left(sim: &Sim) -> usize {
+    kinds()
+        .iter()
+        .map(|kind| sim.count(&kind.group, &kind.plural))
+        .sum()
+}
+
+/// Runs the whole play on `db`; `strike` is called three times in the middle of it.
+async fn play(db: String, strike: impl AsyncFn(usize, &Scene, &mut [Process; 2])) {
+    let sim = Sim::new();
+    sim.install_all(kinds());
+    let listening = sim.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let port = free_port();
+    let scene = Scene {
+        folder: tempfile::tempdir().unwrap(),
+        url: format!("http://127.0.0.1:{port}"),
+        db,
+        port,
+        kubeconfig: listening.kubeconfig().display().to_string(),
+    };
+    let mut processes = [scene.server(), scene.watcher()];
+    let plan = Plan {
+        runs: RUNS,
+        rate: 60.0,
+        seed: 42,
+        ..Plan::default()
+    };
+    let playing = Player::new(&sim, plan).start();
+    for blow in 0..3 {
+        playing
+            .until(|progress| progress.finished >= (blow + 1) * RUNS / 5)
+            .await;
+        strike(blow, &scene, &mut processes).await;
+    }
+    let progress = playing.over().await;
+    assert_eq!(
+        (progress.finished, progress.lost),
+        (RUNS, 0),
+        "the play itself went well"
+    );
+    let empty = tokio::time::timeout(PATIENCE, sim.until(|sim| left(sim) == 0)).await;
+    assert!(
+        empty.is_ok(),
+        "{} objects are left in the cluster\n{}",
+        left(&sim),
+        scene.log()
+    );
+    check(&playing, &scene.records().await);
+}
+
+fn check(playing: &Playing, records: &[pb::Record]) {
+    let finished = playing.finished();
+    let wanted: BTreeMap<&str, &kubesim::Finished> =
+        finished.iter().map(|run| (run.uid.as_str(), run)).collect();
+    let mut seen = BTreeSet::new();
+    for record in records {
+        let data = record.data.as_ref().unwrap();
+        let object: Value = serde_json::from_slice(&data.value).unwrap();
+        let uid = object["metadata"]["uid"].as_str().unwrap();
+        assert!(record.name.ends_with(uid), "{} holds {uid}", record.name);
+        assert!(seen.insert(uid.to_owned()), "{uid} is doubled");
+        assert!(
+            Finish::of(&object).done,
+            "{} was stored in an unfinished state",
+            record.name
+        );
+        let run = wanted.get(uid).expect("only what was played is stored");
+        assert_eq!(object["metadata"]["name"], run.name.as_str());
+    }
+    let missing: Vec<_> = wanted.keys().filter(|uid| !seen.contains(**uid)).collect();
+    assert!(missing.is_empty(), "missing: {missing:?}");
+    assert!(seen.len() > RUNS, "children of pipeline runs are there too");
+}
+
+/// Kills the server, then the watcher, then both.
+async fn server_and_watcher(blow: usize, scene: &Scene, processes: &mut [Process; 2]) {
+    let [server, watcher] = processes;
+    if blow != 1 {
+        server.kill();
+        *server = scene.server();
+    }
+    if blow != 0 {
+        watcher.kill();
+        *watcher = scene.watcher();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kills_of_server_and_watcher_lose_and_double_nothing_on_sqlite() {
+    let database = Database::sqlite();
+    play(database.url(), server_and_watcher).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kills_of_server_watcher_and_database_lose_and_double_nothing_on_postgres() {
+    let Some(cluster) = Cluster::start() else {
+        assert!(
+            variable("HINDSIGHT_FORBID_SKIP").is_none(),
+            "run this under tests/with-postgres"
+        );
+        eprintln!("skipped: HINDSIGHT_TEST_PG_BIN is not set");
+        return;
+    };
+    play(cluster.url(), async |blow, scene, processes| {
+        cluster.kill();
+        cluster.restart();
+        server_and_watcher(blow, scene, processes).await;
+    })
+    .await;
+}

@@ -1,0 +1,132 @@
+//! A PostgreSQL of one test, which the test may kill.
+
+use std::{
+    net::TcpListener,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use super::database::variable;
+
+/// A throwaway cluster; stopped and removed with this value.
+#[derive(Debug)]
+pub struct Cluster {
+    folder: tempfile::TempDir,
+    bin: PathBuf,
+    user: String,
+    port: u16,
+}
+
+impl Cluster {
+    /// Makes and starts a cluster, if `tests/with-postgres` says where PostgreSQL is.
+    pub fn start() -> Option<Self> {
+        let bin = PathBuf::from(variable("HINDSIGHT_TEST_PG_BIN")?);
+        let user = variable("HINDSIGHT_TEST_PG_USER")?;
+        let folder = tempfile::tempdir().unwrap();
+        let port = free_port();
+        let cluster = Self {
+            folder,
+            bin,
+            user,
+            port,
+        };
+        let owned = Command::new("chown")
+            .arg(&cluster.user)
+            .arg(cluster.folder.path())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(owned.success(), "the folder of the cluster has its owner");
+        cluster.run("initdb", &["-A", "trust", "-U", "postgres", "--no-sync"]);
+        cluster.restart();
+        Some(cluster)
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) {
+        let program = self.bin.join(program);
+        // PostgreSQL refuses to run as root, and only root may become somebody else.
+        let mut command = if variable("USER").as_deref() == Some(&self.user) || !is_root() {
+            Command::new(program)
+        } else {
+            let mut command = Command::new("setpriv");
+            command
+                .arg(format!("--reuid={}", self.user))
+                .args(["--clear-groups", "--"])
+                .arg(program);
+            command
+        };
+        let output = command
+            .current_dir("/")
+            .arg("-D")
+            .arg(self.data())
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+    }
+
+    /// Starts it again after it was killed; it recovers from its log first.
+    pub fn restart(&self) {
+        let options = format!("-p {} -k '' -h 127.0.0.1", self.port);
+        let log = self.folder.path().join("data").join("server.log");
+        let log = log.display().to_string();
+        self.run(
+            "pg_ctl",
+            &["-o", &options, "-l", &log, "-w", "-t", "60", "start"],
+        );
+    }
+
+    /// Kills it without a chance to write anything.
+    pub fn kill(&self) {
+        let pid = std::fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
+        let pid = pid.lines().next().unwrap().to_owned();
+        assert!(
+            Command::new("kill")
+                .args(["-KILL", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        // Until its children have noticed, they keep the memory that a new server wants.
+        while Command::new("pgrep")
+            .args(["-P", &pid])
+            .output()
+            .unwrap()
+            .status
+            .success()
+        {
+            std::thread::yield_now();
+        }
+    }
+
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if self.data().join("postmaster.pid").exists() {
+            self.run("pg_ctl", &["-m", "immediate", "-w", "stop"]);
+        }
+    }
+}
+
+fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output().unwrap();
+    id.stdout.starts_with(b"0\n")
+}
+
+/// A port that was free a moment ago.
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
+}
