@@ -4,15 +4,20 @@
 //! A store never sees a filter's text, only a [`Condition`] on columns, and never makes up an
 //! error: what it cannot do is an [`Error`], never an empty answer.
 
+mod body;
+mod migrations;
+pub mod resolve;
+mod row;
+mod sql;
+mod sqlite;
+
 use std::{fmt::Debug, num::NonZeroU32};
 
 use async_trait::async_trait;
 
 use crate::{
     filter::condition::{Ability, Condition, Test},
-    model::{
-        Etag, Order, Position, Record, RecordName, ResultName, ResultPattern, RunResult,
-    },
+    model::{Etag, Order, Position, Record, RecordName, ResultName, ResultPattern, RunResult},
 };
 
 /// A row and its place in the order that was asked for.
@@ -87,7 +92,9 @@ pub struct Batch {
 
 impl From<Change> for Batch {
     fn from(change: Change) -> Self {
-        Self { changes: vec![change] }
+        Self {
+            changes: vec![change],
+        }
     }
 }
 
