@@ -9,4 +9,5 @@
 //! Nothing here reads a database; no text of a filter leaves this room except inside a
 //! [`condition::Value`] or a [`condition::Column`], which stores bind.
 
+pub mod columns;
 pub mod condition;

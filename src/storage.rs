@@ -4,6 +4,13 @@
 //! A store never sees a filter's text, only a [`Condition`] on columns, and never makes up an
 //! error: what it cannot do is an [`Error`], never an empty answer.
 
+mod body;
+mod migrations;
+pub mod resolve;
+mod row;
+mod sql;
+mod sqlite;
+
 use std::{fmt::Debug, num::NonZeroU32};
 
 use async_trait::async_trait;

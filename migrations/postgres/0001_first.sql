@@ -1,0 +1,102 @@
+-- Times are microseconds since 1970 in UTC. Text is ordered by its bytes. In text that clients
+-- send, U+0000 is kept as U+0001 U+0001, and U+0001 as U+0001 U+0002, because PostgreSQL has
+-- no U+0000. Indexed text that clients send is cut to 128 characters in the index, because an
+-- index entry has at most some 2,700 bytes.
+
+-- One row for each migration that was applied. The table's name says whose database this is.
+CREATE TABLE hindsight_schema (
+    version BIGINT PRIMARY KEY,
+    title   TEXT NOT NULL,
+    sha256  BYTEA NOT NULL
+);
+
+-- Keys that all replicas share, such as that of page tokens.
+CREATE TABLE secrets (
+    name  TEXT COLLATE "C" PRIMARY KEY,
+    value BYTEA NOT NULL
+);
+
+-- Without a summary all its columns are null; with one, summary_record is not.
+CREATE TABLE results (
+    row_id              BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    parent              TEXT COLLATE "C" NOT NULL,
+    id                  TEXT COLLATE "C" NOT NULL,
+    uid                 TEXT COLLATE "C" NOT NULL,
+    etag                TEXT COLLATE "C" NOT NULL,
+    create_us           BIGINT NOT NULL,
+    update_us           BIGINT NOT NULL,
+    annotations         JSONB NOT NULL,
+    summary_record      TEXT COLLATE "C",
+    summary_type        TEXT COLLATE "C",
+    summary_start_us    BIGINT,
+    summary_end_us      BIGINT,
+    summary_status      BIGINT,
+    summary_annotations JSONB
+);
+
+CREATE UNIQUE INDEX results_by_name ON results (id, parent);
+CREATE INDEX results_by_create ON results (create_us, row_id);
+CREATE INDEX results_by_parent_create ON results (parent, create_us, row_id);
+CREATE INDEX results_by_update ON results (update_us, row_id);
+CREATE INDEX results_by_parent_update ON results (parent, update_us, row_id);
+CREATE INDEX results_by_start ON results (summary_start_us, row_id);
+CREATE INDEX results_by_parent_start ON results (parent, summary_start_us, row_id);
+CREATE INDEX results_by_end ON results (summary_end_us, row_id);
+CREATE INDEX results_by_parent_end ON results (parent, summary_end_us, row_id);
+
+-- What lists and filters need of a record. `parent` and `result_id` repeat those of the result
+-- for the sake of indexes; results are never renamed. object_* and labels come from the JSON of
+-- the payload, run_* too, if its type is that of a run. Without a payload data_type is null.
+CREATE TABLE records (
+    row_id                  BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    result_row              BIGINT NOT NULL REFERENCES results (row_id) ON DELETE CASCADE,
+    parent                  TEXT COLLATE "C" NOT NULL,
+    result_id               TEXT COLLATE "C" NOT NULL,
+    id                      TEXT COLLATE "C" NOT NULL,
+    uid                     TEXT COLLATE "C" NOT NULL,
+    etag                    TEXT COLLATE "C" NOT NULL,
+    create_us               BIGINT NOT NULL,
+    update_us               BIGINT NOT NULL,
+    data_type               TEXT COLLATE "C",
+    body_size               BIGINT,
+    body_sha256             BYTEA,
+    object_kind             TEXT COLLATE "C",
+    object_name             TEXT COLLATE "C",
+    object_namespace        TEXT COLLATE "C",
+    object_uid              TEXT COLLATE "C",
+    object_pipeline_ref     TEXT COLLATE "C",
+    object_task_ref         TEXT COLLATE "C",
+    object_reason           TEXT COLLATE "C",
+    object_condition_status TEXT COLLATE "C",
+    object_phase            TEXT COLLATE "C",
+    object_creation_us      BIGINT,
+    object_start_us         BIGINT,
+    object_completion_us    BIGINT,
+    labels                  JSONB,
+    run_outcome             BIGINT,
+    run_began_us            BIGINT,
+    run_ended_us            BIGINT,
+    run_duration_us         BIGINT
+);
+
+CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
+CREATE INDEX records_by_result ON records (result_row, create_us, row_id);
+CREATE INDEX records_by_create ON records (create_us, row_id);
+CREATE INDEX records_by_parent_create ON records (parent, create_us, row_id);
+CREATE INDEX records_by_update ON records (update_us, row_id);
+CREATE INDEX records_by_parent_update ON records (parent, update_us, row_id);
+CREATE INDEX records_by_type ON records (left(data_type, 128), create_us, row_id);
+CREATE INDEX records_by_parent_type ON records (parent, left(data_type, 128), create_us, row_id);
+CREATE INDEX records_by_object_uid ON records (left(object_uid, 128));
+CREATE INDEX records_by_object_name ON records (left(object_name, 128), create_us, row_id);
+
+-- The payloads, apart so that lists without them do not read past them. codec 0: as they are;
+-- 1: one zstd frame with a checksum. An empty payload has no row.
+CREATE TABLE bodies (
+    record_row BIGINT PRIMARY KEY REFERENCES records (row_id) ON DELETE CASCADE,
+    codec      BIGINT NOT NULL,
+    bytes      BYTEA NOT NULL
+);
+
+-- They are compressed already.
+ALTER TABLE bodies ALTER COLUMN bytes SET STORAGE EXTERNAL;

@@ -1,0 +1,89 @@
+-- Names of the tables and columns are those of PostgreSQL; see that file for what they mean.
+-- Every index ends in the row id without saying so.
+
+CREATE TABLE hindsight_schema (
+    version INTEGER PRIMARY KEY,
+    title   TEXT NOT NULL,
+    sha256  BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE secrets (
+    name  TEXT PRIMARY KEY,
+    value BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE results (
+    row_id              INTEGER PRIMARY KEY,
+    parent              TEXT NOT NULL,
+    id                  TEXT NOT NULL,
+    uid                 TEXT NOT NULL,
+    etag                TEXT NOT NULL,
+    create_us           INTEGER NOT NULL,
+    update_us           INTEGER NOT NULL,
+    annotations         TEXT NOT NULL,
+    summary_record      TEXT,
+    summary_type        TEXT,
+    summary_start_us    INTEGER,
+    summary_end_us      INTEGER,
+    summary_status      INTEGER,
+    summary_annotations TEXT
+) STRICT;
+
+CREATE UNIQUE INDEX results_by_name ON results (id, parent);
+CREATE INDEX results_by_create ON results (create_us);
+CREATE INDEX results_by_parent_create ON results (parent, create_us);
+CREATE INDEX results_by_update ON results (update_us);
+CREATE INDEX results_by_parent_update ON results (parent, update_us);
+CREATE INDEX results_by_start ON results (summary_start_us);
+CREATE INDEX results_by_parent_start ON results (parent, summary_start_us);
+CREATE INDEX results_by_end ON results (summary_end_us);
+CREATE INDEX results_by_parent_end ON results (parent, summary_end_us);
+
+CREATE TABLE records (
+    row_id                  INTEGER PRIMARY KEY,
+    result_row              INTEGER NOT NULL REFERENCES results (row_id) ON DELETE CASCADE,
+    parent                  TEXT NOT NULL,
+    result_id               TEXT NOT NULL,
+    id                      TEXT NOT NULL,
+    uid                     TEXT NOT NULL,
+    etag                    TEXT NOT NULL,
+    create_us               INTEGER NOT NULL,
+    update_us               INTEGER NOT NULL,
+    data_type               TEXT,
+    body_size               INTEGER,
+    body_sha256             BLOB,
+    object_kind             TEXT,
+    object_name             TEXT,
+    object_namespace        TEXT,
+    object_uid              TEXT,
+    object_pipeline_ref     TEXT,
+    object_task_ref         TEXT,
+    object_reason           TEXT,
+    object_condition_status TEXT,
+    object_phase            TEXT,
+    object_creation_us      INTEGER,
+    object_start_us         INTEGER,
+    object_completion_us    INTEGER,
+    labels                  TEXT,
+    run_outcome             INTEGER,
+    run_began_us            INTEGER,
+    run_ended_us            INTEGER,
+    run_duration_us         INTEGER
+) STRICT;
+
+CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
+CREATE INDEX records_by_result ON records (result_row, create_us);
+CREATE INDEX records_by_create ON records (create_us);
+CREATE INDEX records_by_parent_create ON records (parent, create_us);
+CREATE INDEX records_by_update ON records (update_us);
+CREATE INDEX records_by_parent_update ON records (parent, update_us);
+CREATE INDEX records_by_type ON records (data_type, create_us);
+CREATE INDEX records_by_parent_type ON records (parent, data_type, create_us);
+CREATE INDEX records_by_object_uid ON records (object_uid);
+CREATE INDEX records_by_object_name ON records (object_name, create_us);
+
+CREATE TABLE bodies (
+    record_row INTEGER PRIMARY KEY REFERENCES records (row_id) ON DELETE CASCADE,
+    codec      INTEGER NOT NULL,
+    bytes      BLOB NOT NULL
+) STRICT;

@@ -1,0 +1,117 @@
+//! The columns that come out of a record's payload. Stores keep what this says, and nothing
+//! else reads a payload to fill a column, so that an indexed answer equals an evaluated one.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::condition::ObjectField;
+use crate::model::Payload;
+
+/// What a payload gives to the columns [`Column::Object`] and [`Column::Label`].
+///
+/// [`Column::Object`]: super::condition::Column::Object
+/// [`Column::Label`]: super::condition::Column::Label
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ObjectColumns {
+    texts: [Option<String>; ObjectField::ALL.len()],
+    times: [Option<Timestamp>; ObjectField::ALL.len()],
+    /// `metadata.labels`, those whose value is a string.
+    pub labels: BTreeMap<String, String>,
+}
+
+impl ObjectColumns {
+    /// The value of a column of text; none for columns of times.
+    pub fn text(&self, field: ObjectField) -> Option<&str> {
+        self.texts[field as usize].as_deref()
+    }
+
+    /// The value of a column of times, cut to microseconds; none for columns of text.
+    pub fn time(&self, field: ObjectField) -> Option<Timestamp> {
+        self.times[field as usize]
+    }
+}
+
+/// The columns of a payload. A payload that is not JSON has none.
+pub fn object_columns(payload: &Payload) -> ObjectColumns {
+    let mut columns = ObjectColumns::default();
+    let Some(body) = parse_body(&payload.value) else { return columns };
+    for field in ObjectField::ALL {
+        let Some(text) = at(&body, field.pointer()).and_then(Value::as_str) else { continue };
+        if field.is_time() {
+            columns.times[field as usize] = parse_time(text);
+        } else {
+            columns.texts[field as usize] = Some(text.to_owned());
+        }
+    }
+    if let Some(labels) = at(&body, "/metadata/labels").and_then(Value::as_object) {
+        for (key, value) in labels {
+            if let Some(text) = value.as_str() {
+                columns.labels.insert(key.clone(), text.to_owned());
+            }
+        }
+    }
+    columns
+}
+
+/// The JSON of a payload, if it is JSON (nested 127 deep at most).
+pub(super) fn parse_body(bytes: &[u8]) -> Option<Value> {
+    serde_json::from_slice(bytes).ok()
+}
+
+/// An RFC 3339 time, cut to whole microseconds, which is the precision everywhere here.
+pub(super) fn parse_time(text: &str) -> Option<Timestamp> {
+    let time: Timestamp = text.parse().ok()?;
+    Timestamp::from_microsecond(time.as_microsecond()).ok()
+}
+
+/// The value at a pointer whose numbers are indexes of arrays: unlike RFC 6901, a number does
+/// not find the member of an object, because `conditions[0]` in a filter would not either.
+fn at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
+    pointer.split('/').skip(1).try_fold(value, |value, part| match part.parse::<usize>() {
+        Ok(index) => value.as_array()?.get(index),
+        Err(_not_a_number) => value.as_object()?.get(part),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(json: &str) -> ObjectColumns {
+        object_columns(&Payload {
+            data_type: "tekton.dev/v1.TaskRun".to_owned(),
+            value: json.as_bytes().to_vec().into(),
+        })
+    }
+
+    #[test]
+    fn fields_are_found_and_times_are_cut() {
+        let columns = columns(
+            r#"{"kind":"TaskRun","metadata":{"name":"a","labels":{"x":"1","n":2},
+                "creationTimestamp":"2026-01-02T03:04:05.123456789Z"},
+                "status":{"conditions":[{"reason":"Failed","status":"False"}],
+                "startTime":"2026-01-02T05:04:05+02:00"}}"#,
+        );
+        assert_eq!(columns.text(ObjectField::Kind), Some("TaskRun"));
+        assert_eq!(columns.text(ObjectField::Name), Some("a"));
+        assert_eq!(columns.text(ObjectField::Reason), Some("Failed"));
+        assert_eq!(columns.text(ObjectField::Namespace), None);
+        let created = columns.time(ObjectField::CreationTime).unwrap();
+        assert_eq!(created.to_string(), "2026-01-02T03:04:05.123456Z");
+        let started = columns.time(ObjectField::StartTime).unwrap();
+        assert_eq!(started.to_string(), "2026-01-02T03:04:05Z");
+        assert_eq!(columns.labels, BTreeMap::from([("x".to_owned(), "1".to_owned())]));
+    }
+
+    #[test]
+    fn a_field_of_another_type_is_empty() {
+        let odd = columns(
+            r#"{"kind":7,"metadata":{"name":null,"creationTimestamp":"soon","labels":["a"]},
+                "status":{"conditions":{"0":{"reason":"Failed"}}}}"#,
+        );
+        assert_eq!(odd, ObjectColumns::default());
+        assert_eq!(columns("not json"), ObjectColumns::default());
+    }
+}

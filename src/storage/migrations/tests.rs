@@ -1,0 +1,82 @@
+//! Which databases are taken.
+
+use super::*;
+
+fn applied(versions: &[i64]) -> Found {
+    Found::Ours(
+        versions
+            .iter()
+            .map(|&version| Applied {
+                version,
+                sha256: MIGRATIONS
+                    .iter()
+                    .find(|m| m.version == version)
+                    .map_or(vec![], |m| m.sha256(Dialect::Sqlite)),
+            })
+            .collect(),
+    )
+}
+
+#[track_caller]
+fn refuses(found: &Found, because: &str) {
+    let error = needed(found, Dialect::Sqlite, "`x.db`")
+        .unwrap_err()
+        .to_string();
+    assert_eq!(error, because);
+}
+
+#[test]
+fn migrations_are_numbered_from_one_without_gaps() {
+    for (at, migration) in MIGRATIONS.iter().enumerate() {
+        assert_eq!(migration.version, i64::try_from(at).unwrap() + 1);
+    }
+}
+
+#[test]
+fn an_empty_database_needs_all_and_a_current_one_none() {
+    assert_eq!(
+        needed(&Found::Empty, Dialect::Sqlite, "x").unwrap().len(),
+        MIGRATIONS.len()
+    );
+    let all: Vec<i64> = MIGRATIONS.iter().map(|m| m.version).collect();
+    assert_eq!(
+        needed(&applied(&all), Dialect::Sqlite, "x").unwrap().len(),
+        0
+    );
+    require_current(&applied(&all), Dialect::Sqlite, "x").unwrap();
+}
+
+#[test]
+fn an_unmigrated_database_is_refused_with_the_remedy() {
+    let error = require_current(&Found::Empty, Dialect::Sqlite, "`x.db`")
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "`x.db` has schema version 0 and this program needs 1; run `hindsight migrate`"
+    );
+}
+
+#[test]
+fn strangers_are_refused() {
+    refuses(
+        &Found::Foreign("wp_posts".to_owned()),
+        "`x.db` belongs to another program: it has the table `wp_posts` and no \
+         `hindsight_schema`; give an empty database or one that hindsight made",
+    );
+    let mut versions: Vec<i64> = MIGRATIONS.iter().map(|m| m.version).collect();
+    versions.push(99);
+    refuses(
+        &applied(&versions),
+        "`x.db` has schema version 99 and this program knows versions up to 1; use a newer \
+         hindsight",
+    );
+    refuses(
+        &Found::Ours(vec![Applied {
+            version: 1,
+            sha256: vec![1],
+        }]),
+        "`x.db` was migrated otherwise: its migration 1 is not number 1 (`first`) of this \
+         program; restore a backup, or use the program that made it",
+    );
+}

@@ -1,0 +1,78 @@
+//! From the text that says where the database is to a store.
+
+use std::{num::NonZeroU32, path::Path, sync::Arc};
+
+use super::{Error, Maintenance, Store, sqlite};
+
+/// How to open a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// At most so many connections: of SQLite, to read (one more writes).
+    pub max_connections: NonZeroU32,
+    /// What to do about a schema that is missing or old.
+    pub schema: Schema,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            max_connections: NonZeroU32::new(8).expect("8 is not 0"),
+            schema: Schema::Require,
+        }
+    }
+}
+
+/// What to do about a schema that is missing or old. A newer one is always refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schema {
+    /// Refuse it, naming the remedy.
+    Require,
+    /// Bring it up to date first; a file that does not exist is made.
+    Migrate,
+}
+
+/// An open database.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// For requests.
+    pub store: Arc<dyn Store>,
+    /// For operators. It is the same database.
+    pub maintenance: Arc<dyn Maintenance>,
+    /// The migrations that opening applied.
+    pub applied: Vec<i64>,
+}
+
+impl Opened {
+    fn new<T: Store + Maintenance>((database, applied): (T, Vec<i64>)) -> Self {
+        let database = Arc::new(database);
+        let store = Arc::<T>::clone(&database);
+        Self {
+            store,
+            maintenance: database,
+            applied,
+        }
+    }
+}
+
+/// Opens `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`.
+///
+/// # Errors
+/// [`Error::Unfit`] if the text, the database or its schema is not what is wanted, with the
+/// remedy; [`Error::Unavailable`] if the database does not answer.
+pub async fn open(url: &str, options: &Options) -> Result<Opened, Error> {
+    const WANT: &str = "want `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`";
+    let refuse = |why: &str| Err(Error::Unfit(format!("{why}; {WANT}")));
+    match url.split_once(':') {
+        Some(("sqlite", rest)) => {
+            let path = rest.strip_prefix("//").unwrap_or(rest);
+            match path {
+                "" => refuse("`sqlite:` names no file"),
+                ":memory:" => refuse("a database in memory keeps nothing"),
+                path => Ok(Opened::new(sqlite::open(Path::new(path), options).await?)),
+            }
+        }
+        // The text may hold a password, so only the scheme is repeated.
+        Some((scheme, _)) => refuse(&format!("`{scheme}:` is no database known here")),
+        None => refuse(&format!("`{url}` is not the address of a database")),
+    }
+}

@@ -1,0 +1,13 @@
+//! What the SQL stores share: tables, statements and how conditions become SQL.
+//!
+//! Pure: nothing here connects or runs anything. Every value is a bind; every column comes from
+//! a constant; [`statement::Statement`] is the only thing whose text reaches a driver.
+
+pub(super) mod columns;
+pub(super) mod condition;
+pub(super) mod dialect;
+pub(super) mod list;
+pub(super) mod read;
+pub(super) mod statement;
+pub(super) mod text;
+pub(super) mod write;

@@ -1,0 +1,120 @@
+//! Which column of which table answers a [`Column`] of a condition.
+
+use crate::{
+    filter::condition::{Column, ObjectField},
+    model::{OrderField, Resource},
+};
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::storage) enum Holds {
+    /// Text.
+    Text,
+    /// A number.
+    Int,
+    /// A time in microseconds.
+    Time,
+}
+
+/// Where the value of a column is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::storage) enum Place<'a> {
+    /// The resource has no such column: it is empty in every row.
+    Nowhere,
+    /// In a column of its own.
+    Column(&'static str),
+    /// Under this key of a column of JSON.
+    Map(&'static str, &'a str),
+    /// It is the record's name, put together.
+    RecordName,
+}
+
+/// What `column` holds.
+pub(in crate::storage) fn holds(column: &Column) -> Holds {
+    match column {
+        Column::CreateTime
+        | Column::UpdateTime
+        | Column::SummaryStartTime
+        | Column::SummaryEndTime => Holds::Time,
+        Column::SummaryStatus => Holds::Int,
+        Column::Object(field) if field.is_time() => Holds::Time,
+        _ => Holds::Text,
+    }
+}
+
+/// Where `column` of `resource` is.
+pub(in crate::storage) fn place(resource: Resource, column: &Column) -> Place<'_> {
+    let own = match (resource, column) {
+        (_, Column::Parent) => "parent",
+        (Resource::Results, Column::ResultId) | (Resource::Records, Column::RecordId) => "id",
+        (_, Column::Uid) => "uid",
+        (_, Column::CreateTime) => "create_us",
+        (_, Column::UpdateTime) => "update_us",
+        (Resource::Results, Column::SummaryRecord) => "summary_record",
+        (Resource::Results, Column::SummaryType) => "summary_type",
+        (Resource::Results, Column::SummaryStartTime) => "summary_start_us",
+        (Resource::Results, Column::SummaryEndTime) => "summary_end_us",
+        (Resource::Results, Column::SummaryStatus) => "summary_status",
+        (Resource::Results, Column::Annotation(key)) => return Place::Map("annotations", key),
+        (Resource::Results, Column::SummaryAnnotation(key)) => {
+            return Place::Map("summary_annotations", key);
+        }
+        (Resource::Records, Column::ResultId) => "result_id",
+        (Resource::Records, Column::RecordName) => return Place::RecordName,
+        (Resource::Records, Column::DataType) => "data_type",
+        (Resource::Records, Column::Object(field)) => object(*field),
+        (Resource::Records, Column::Label(key)) => return Place::Map("labels", key),
+        _ => return Place::Nowhere,
+    };
+    Place::Column(own)
+}
+
+/// The column of a field of the payload.
+fn object(field: ObjectField) -> &'static str {
+    match field {
+        ObjectField::Kind => "object_kind",
+        ObjectField::Name => "object_name",
+        ObjectField::Namespace => "object_namespace",
+        ObjectField::Uid => "object_uid",
+        ObjectField::PipelineRef => "object_pipeline_ref",
+        ObjectField::TaskRef => "object_task_ref",
+        ObjectField::Reason => "object_reason",
+        ObjectField::ConditionStatus => "object_condition_status",
+        ObjectField::Phase => "object_phase",
+        ObjectField::CreationTime => "object_creation_us",
+        ObjectField::StartTime => "object_start_us",
+        ObjectField::CompletionTime => "object_completion_us",
+    }
+}
+
+/// A column that rows are ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::storage) enum Key {
+    /// Every row has it.
+    Always(&'static str),
+    /// Some rows have it.
+    Sometimes(&'static str),
+    /// No row has it.
+    Never,
+}
+
+impl Key {
+    /// The column, if there is one.
+    pub(in crate::storage) fn column(self) -> Option<&'static str> {
+        match self {
+            Self::Always(column) | Self::Sometimes(column) => Some(column),
+            Self::Never => None,
+        }
+    }
+}
+
+/// The column that `field` orders `resource` by.
+pub(in crate::storage) fn key(resource: Resource, field: OrderField) -> Key {
+    match (resource, field) {
+        (_, OrderField::CreateTime) => Key::Always("create_us"),
+        (_, OrderField::UpdateTime) => Key::Always("update_us"),
+        (Resource::Results, OrderField::SummaryStartTime) => Key::Sometimes("summary_start_us"),
+        (Resource::Results, OrderField::SummaryEndTime) => Key::Sometimes("summary_end_us"),
+        (Resource::Records, _) => Key::Never,
+    }
+}

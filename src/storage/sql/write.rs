@@ -1,0 +1,315 @@
+//! Writing rows: each change is one text for the driver, with its precondition inside, so that
+//! nothing can happen between the check and the change.
+//!
+//! A change happened if and only if the driver reports affected rows.
+
+use bytes::Bytes;
+
+use super::{
+    condition::in_result,
+    dialect::Dialect,
+    statement::{Bind, Statement},
+};
+use crate::{
+    filter::condition::ObjectField,
+    model::{Etag, RecordName, ResultName, RunResult},
+    storage::{
+        body::Packed,
+        row::{Ready, RecordRow, json},
+    },
+};
+
+/// A column and the value it gets.
+struct Set {
+    column: &'static str,
+    value: Bind,
+    is_json: bool,
+}
+
+impl Set {
+    fn new(column: &'static str, value: impl Into<Bind>) -> Self {
+        Self {
+            column,
+            value: value.into(),
+            is_json: false,
+        }
+    }
+
+    fn json(column: &'static str, value: Option<String>) -> Self {
+        // Escapes inside are done already, key by key.
+        Self {
+            column,
+            value: Bind::Text(value),
+            is_json: true,
+        }
+    }
+
+    fn value(self, out: &mut Statement, dialect: Dialect) {
+        out.bind(self.value);
+        if self.is_json {
+            out.push(dialect.json_cast());
+        }
+    }
+}
+
+/// The statement that does a change.
+pub(in crate::storage) fn write(dialect: Dialect, change: &Ready) -> Statement {
+    match change {
+        Ready::InsertResult(value) => insert_result(dialect, value),
+        Ready::ReplaceResult(expect, value) => replace_result(dialect, expect, value),
+        Ready::DeleteResult(name, expect) => {
+            let mut out = Statement::new("DELETE FROM results WHERE ");
+            is_result(&mut out, name);
+            with_etag(&mut out, expect.as_ref());
+            out
+        }
+        Ready::InsertRecord(row) => insert_record(dialect, row),
+        Ready::ReplaceRecord(expect, row) => replace_record(dialect, expect, row),
+        Ready::DeleteRecord(name, expect) => {
+            let mut out = Statement::new("DELETE FROM records WHERE ");
+            is_record(&mut out, name);
+            with_etag(&mut out, expect.as_ref());
+            out
+        }
+    }
+}
+
+/// The statement that reads the etag of the row that a change is about.
+pub(in crate::storage) fn etag_of(change: &Ready) -> Statement {
+    let mut out;
+    match change {
+        Ready::InsertResult(RunResult { name, .. })
+        | Ready::ReplaceResult(_, RunResult { name, .. })
+        | Ready::DeleteResult(name, _) => {
+            out = Statement::new("SELECT etag FROM results WHERE ");
+            is_result(&mut out, name);
+        }
+        Ready::InsertRecord(row) | Ready::ReplaceRecord(_, row) => {
+            out = Statement::new("SELECT etag FROM records WHERE ");
+            is_record(&mut out, &row.record.name);
+        }
+        Ready::DeleteRecord(name, _) => {
+            out = Statement::new("SELECT etag FROM records WHERE ");
+            is_record(&mut out, name);
+        }
+    }
+    out
+}
+
+fn is_result(out: &mut Statement, name: &ResultName) {
+    out.push("id = ")
+        .bind(name.id())
+        .push(" AND parent = ")
+        .bind(name.parent().as_str());
+}
+
+fn is_record(out: &mut Statement, name: &RecordName) {
+    out.push("id = ").bind(name.id()).push(" AND ");
+    in_result(out, name);
+}
+
+fn with_etag(out: &mut Statement, etag: Option<&Etag>) {
+    if let Some(etag) = etag {
+        out.push(" AND etag = ").bind(etag.as_str());
+    }
+}
+
+/// What an update changes of a result.
+fn result_state(value: &RunResult) -> Vec<Set> {
+    let summary = value.summary.as_ref();
+    vec![
+        Set::new("etag", value.etag.as_str()),
+        Set::new("update_us", value.update_time),
+        Set::json("annotations", Some(json(&value.annotations))),
+        Set::new(
+            "summary_record",
+            summary.map(|s| s.record.to_string()).as_deref(),
+        ),
+        Set::new("summary_type", summary.map(|s| s.data_type.as_str())),
+        Set::new("summary_start_us", summary.and_then(|s| s.start_time)),
+        Set::new("summary_end_us", summary.and_then(|s| s.end_time)),
+        Set::new("summary_status", summary.map(|s| i64::from(s.status))),
+        Set::json("summary_annotations", summary.map(|s| json(&s.annotations))),
+    ]
+}
+
+/// What an update changes of a record.
+fn record_state(row: &RecordRow) -> Vec<Set> {
+    let object = |field| row.columns.text(field);
+    let time = |field| row.columns.time(field);
+    let body = row.body.as_ref();
+    let labels = Some(&row.columns.labels).filter(|labels| !labels.is_empty());
+    vec![
+        Set::new("etag", row.record.etag.as_str()),
+        Set::new("update_us", row.record.update_time),
+        Set::new(
+            "data_type",
+            row.record.data.as_ref().map(|data| data.data_type.as_str()),
+        ),
+        Set::new("body_size", body.map(|body| body.size)),
+        Set::new(
+            "body_sha256",
+            body.map(|body| Bytes::copy_from_slice(&body.sha256)),
+        ),
+        Set::new("object_kind", object(ObjectField::Kind)),
+        Set::new("object_name", object(ObjectField::Name)),
+        Set::new("object_namespace", object(ObjectField::Namespace)),
+        Set::new("object_uid", object(ObjectField::Uid)),
+        Set::new("object_pipeline_ref", object(ObjectField::PipelineRef)),
+        Set::new("object_task_ref", object(ObjectField::TaskRef)),
+        Set::new("object_reason", object(ObjectField::Reason)),
+        Set::new(
+            "object_condition_status",
+            object(ObjectField::ConditionStatus),
+        ),
+        Set::new("object_phase", object(ObjectField::Phase)),
+        Set::new("object_creation_us", time(ObjectField::CreationTime)),
+        Set::new("object_start_us", time(ObjectField::StartTime)),
+        Set::new("object_completion_us", time(ObjectField::CompletionTime)),
+        Set::json("labels", labels.map(json)),
+        Set::new("run_outcome", row.run.outcome),
+        Set::new("run_began_us", row.run.began),
+        Set::new("run_ended_us", row.run.ended),
+        Set::new("run_duration_us", row.run.duration()),
+    ]
+}
+
+/// Appends `, column = value` for all but the first comma.
+fn assign(out: &mut Statement, dialect: Dialect, sets: Vec<Set>) {
+    for (at, set) in sets.into_iter().enumerate() {
+        out.push(if at == 0 { "" } else { ", " })
+            .push(set.column)
+            .push(" = ");
+        set.value(out, dialect);
+    }
+}
+
+fn names(out: &mut Statement, sets: &[Set]) {
+    for (at, set) in sets.iter().enumerate() {
+        out.push(if at == 0 { "" } else { ", " }).push(set.column);
+    }
+}
+
+fn values(out: &mut Statement, dialect: Dialect, sets: Vec<Set>) {
+    for (at, set) in sets.into_iter().enumerate() {
+        out.push(if at == 0 { "" } else { ", " });
+        set.value(out, dialect);
+    }
+}
+
+fn insert_result(dialect: Dialect, value: &RunResult) -> Statement {
+    let mut sets = vec![
+        Set::new("parent", value.name.parent().as_str()),
+        Set::new("id", value.name.id()),
+        Set::new("uid", value.uid.as_str()),
+        Set::new("create_us", value.create_time),
+    ];
+    sets.extend(result_state(value));
+    let mut out = Statement::new("INSERT INTO results (");
+    names(&mut out, &sets);
+    out.push(") VALUES (");
+    values(&mut out, dialect, sets);
+    out.push(")");
+    out
+}
+
+fn replace_result(dialect: Dialect, expect: &Etag, value: &RunResult) -> Statement {
+    let mut out = Statement::new("UPDATE results SET ");
+    assign(&mut out, dialect, result_state(value));
+    out.push(" WHERE ");
+    is_result(&mut out, &value.name);
+    with_etag(&mut out, Some(expect));
+    out
+}
+
+/// Selecting the result's row is what makes a missing result insert nothing.
+fn insert_record(dialect: Dialect, row: &RecordRow) -> Statement {
+    let name = &row.record.name;
+    let parent = name.result().parent().as_str();
+    let mut sets = vec![
+        Set::new("parent", parent),
+        Set::new("result_id", name.result().id()),
+        Set::new("id", name.id()),
+        Set::new("uid", row.record.uid.as_str()),
+        Set::new("create_us", row.record.create_time),
+    ];
+    sets.extend(record_state(row));
+    let body = stored_body(row);
+    let nested = dialect == Dialect::Postgres && body.is_some();
+    let mut out = Statement::new(if nested { "WITH made AS (" } else { "" });
+    out.push("INSERT INTO records (result_row, ");
+    names(&mut out, &sets);
+    out.push(") SELECT row_id, ");
+    values(&mut out, dialect, sets);
+    out.push(" FROM results WHERE ");
+    is_result(&mut out, name.result());
+    let Some(body) = body else { return out };
+    match dialect {
+        Dialect::Postgres => {
+            out.push(" RETURNING row_id) INSERT INTO bodies (record_row, codec, bytes) ");
+            out.push("SELECT row_id, ");
+            body_values(&mut out, body);
+            out.push(" FROM made");
+        }
+        Dialect::Sqlite => {
+            out.push("; INSERT INTO bodies (record_row, codec, bytes) ");
+            out.push("SELECT last_insert_rowid(), ");
+            body_values(&mut out, body);
+            out.push(" WHERE changes() = 1");
+        }
+    }
+    out
+}
+
+fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement {
+    let name = &row.record.name;
+    let mut update = Statement::new(match dialect {
+        Dialect::Postgres => "WITH kept AS (UPDATE records SET ",
+        Dialect::Sqlite => "UPDATE records SET ",
+    });
+    let out = &mut update;
+    assign(out, dialect, record_state(row));
+    out.push(" WHERE ");
+    is_record(out, name);
+    with_etag(out, Some(expect));
+    match (dialect, stored_body(row)) {
+        (Dialect::Postgres, Some(body)) => {
+            out.push(" RETURNING row_id) INSERT INTO bodies (record_row, codec, bytes) ");
+            out.push("SELECT row_id, ");
+            body_values(out, body);
+            out.push(" FROM kept").push(TAKE_NEW_BODY);
+        }
+        (Dialect::Postgres, None) => {
+            out.push(" RETURNING row_id), gone AS (DELETE FROM bodies WHERE record_row IN ");
+            out.push("(SELECT row_id FROM kept)) SELECT row_id FROM kept");
+        }
+        (Dialect::Sqlite, Some(body)) => {
+            out.push("; INSERT INTO bodies (record_row, codec, bytes) SELECT row_id, ");
+            body_values(out, body);
+            out.push(" FROM records WHERE changes() = 1 AND ");
+            is_record(out, name);
+            out.push(TAKE_NEW_BODY);
+        }
+        (Dialect::Sqlite, None) => {
+            out.push("; DELETE FROM bodies WHERE changes() = 1 AND record_row = ");
+            out.push("(SELECT row_id FROM records WHERE ");
+            is_record(out, name);
+            out.push(")");
+        }
+    }
+    update
+}
+
+const TAKE_NEW_BODY: &str =
+    " ON CONFLICT (record_row) DO UPDATE SET codec = excluded.codec, bytes = excluded.bytes";
+
+/// The body that gets a row; an empty one has none.
+fn stored_body(row: &RecordRow) -> Option<&Packed> {
+    row.body.as_ref().filter(|body| body.size > 0)
+}
+
+fn body_values(out: &mut Statement, body: &Packed) {
+    out.bind(body.codec as i64)
+        .push(", ")
+        .bind(Some(body.bytes.clone()));
+}

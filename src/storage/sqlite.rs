@@ -1,0 +1,184 @@
+//! The store in one SQLite file: one writer that commits in groups, many readers.
+//!
+//! WAL with `synchronous=FULL`: a write that returned is on disk, and readers never wait for the
+//! writer. Other processes may read and write the same file; the writer waits for them.
+
+mod driver;
+mod errors;
+mod migrate;
+mod open;
+mod writer;
+
+use async_trait::async_trait;
+use futures::TryStreamExt;
+use sqlx::{SqlitePool, pool::PoolConnection, sqlite::SqliteConnection};
+
+use self::{driver::query, errors::classify, open::File, writer::Writer};
+use super::{
+    Batch, Error, ListQuery, Listed, Maintenance, Store, row,
+    sql::{
+        condition,
+        dialect::Dialect,
+        list,
+        read::{self, RawRecord},
+    },
+};
+use crate::{
+    filter::condition::{Ability, Test},
+    model::{Position, Record, RecordName, Resource, ResultName, RunResult},
+};
+
+pub(super) use open::open;
+
+/// The store.
+#[derive(Debug)]
+pub(super) struct Sqlite {
+    file: File,
+    readers: SqlitePool,
+    writer: Writer,
+}
+
+impl Sqlite {
+    async fn reader(&self) -> Result<PoolConnection<sqlx::Sqlite>, Error> {
+        self.readers
+            .acquire()
+            .await
+            .map_err(|e| classify("opening the file", e))
+    }
+
+    /// Reads a page, in one transaction if it comes from more than one statement.
+    async fn page<T>(
+        &self,
+        resource: Resource,
+        query: &ListQuery,
+        read: impl Fn(&sqlx::sqlite::SqliteRow) -> Result<T, Error> + Sync,
+    ) -> Result<Vec<T>, Error>
+    where
+        T: Send,
+    {
+        let mut reader = self.reader().await?;
+        let parts = list::parts(resource, query);
+        let [part] = parts.as_slice() else {
+            let mut tx = sqlx::Connection::begin(&mut *reader)
+                .await
+                .map_err(|e| classify("beginning to list", e))?;
+            let mut page = Vec::new();
+            for part in parts {
+                fetch(&mut tx, resource, query, part, &read, &mut page).await?;
+            }
+            tx.rollback()
+                .await
+                .map_err(|e| classify("ending a list", e))?;
+            return Ok(page);
+        };
+        let mut page = Vec::new();
+        fetch(&mut reader, resource, query, *part, &read, &mut page).await?;
+        Ok(page)
+    }
+}
+
+/// Adds rows of one part until the page is full.
+async fn fetch<T>(
+    connection: &mut SqliteConnection,
+    resource: Resource,
+    query: &ListQuery,
+    part: list::Part,
+    read: &(impl Fn(&sqlx::sqlite::SqliteRow) -> Result<T, Error> + Sync),
+    page: &mut Vec<T>,
+) -> Result<(), Error> {
+    let taken = i64::try_from(page.len()).expect("a page is smaller than an i64");
+    let limit = i64::from(query.limit.get()) - taken;
+    if limit <= 0 {
+        return Ok(());
+    }
+    let statement = list::list(Dialect::Sqlite, resource, query, part, limit);
+    let mut rows = driver::query(&statement).fetch(connection);
+    while let Some(row) = rows.try_next().await.map_err(|e| classify("listing", e))? {
+        page.push(read(&row)?);
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl Store for Sqlite {
+    async fn result(&self, name: &ResultName) -> Result<Option<RunResult>, Error> {
+        let statement = read::one_result(Dialect::Sqlite, name);
+        let mut reader = self.reader().await?;
+        let row = query(&statement)
+            .fetch_optional(&mut *reader)
+            .await
+            .map_err(|e| classify("reading a result", e))?;
+        row.as_ref().map(read::result).transpose()
+    }
+
+    async fn record(&self, name: &RecordName) -> Result<Option<Record>, Error> {
+        let statement = read::one_record(Dialect::Sqlite, name);
+        let row = {
+            let mut reader = self.reader().await?;
+            query(&statement)
+                .fetch_optional(&mut *reader)
+                .await
+                .map_err(|e| classify("reading a record", e))?
+        };
+        let Some(row) = row else { return Ok(None) };
+        let raw = RawRecord::read(&row, true)?;
+        drop(row);
+        let nowhere = Position { key: None, id: 0 };
+        let mut unpacked = read::unpack_all(vec![(raw, nowhere)]).await?;
+        Ok(unpacked.pop().map(|listed| listed.item))
+    }
+
+    async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error> {
+        self.page(Resource::Results, query, |row| {
+            Ok(Listed {
+                item: read::result(row)?,
+                position: read::position(row, read::RESULT_KEY)?,
+            })
+        })
+        .await
+    }
+
+    async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
+        let rows = self
+            .page(Resource::Records, query, |row| {
+                let raw = RawRecord::read(row, query.bodies)?;
+                Ok((raw, read::position(row, read::RECORD_KEY)?))
+            })
+            .await?;
+        read::unpack_all(rows).await
+    }
+
+    async fn commit(&self, batch: &Batch) -> Result<(), Error> {
+        self.writer.commit(row::ready(batch).await?).await
+    }
+
+    fn ability(&self, test: &Test) -> Ability {
+        condition::ability(test)
+    }
+}
+
+#[async_trait]
+impl Maintenance for Sqlite {
+    async fn migrate(&self) -> Result<Vec<i64>, Error> {
+        migrate::migrate(&self.file).await
+    }
+
+    async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error> {
+        migrate::secret(&self.file, name, candidate).await
+    }
+
+    async fn ping(&self) -> Result<(), Error> {
+        let mut reader = self.reader().await?;
+        let answer = sqlx::query("SELECT count(*) FROM hindsight_schema");
+        answer
+            .fetch_one(&mut *reader)
+            .await
+            .map_err(|e| classify("asking for the schema", e))?;
+        Ok(())
+    }
+
+    async fn close(&self) {
+        self.writer.close().await;
+        self.readers.close().await;
+    }
+}

@@ -1,0 +1,115 @@
+//! Opening a file, or saying what is wrong with it.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use sqlx::{
+    ConnectOptions,
+    sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous},
+};
+
+use super::{Sqlite, migrate, writer::Writer};
+use crate::storage::{
+    Error,
+    migrations::{Found, require_current},
+    resolve::{Options, Schema},
+    sql::dialect::Dialect,
+};
+
+/// How long a connection waits for another process to finish writing.
+pub(super) const BUSY: Duration = Duration::from_secs(10);
+
+/// How long a request waits for a reader.
+const ACQUIRE: Duration = Duration::from_secs(30);
+
+/// The database's file.
+#[derive(Debug, Clone)]
+pub(super) struct File {
+    path: PathBuf,
+}
+
+impl fmt::Display for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`", self.path.display())
+    }
+}
+
+impl File {
+    /// Options that change nothing of the file by themselves.
+    pub(super) fn options(&self) -> SqliteConnectOptions {
+        SqliteConnectOptions::new()
+            .filename(&self.path)
+            .busy_timeout(BUSY)
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
+            .disable_statement_logging()
+    }
+
+    /// Whether there is anything in the file.
+    ///
+    /// # Errors
+    /// If it cannot be a database that is written to.
+    fn has_content(&self) -> Result<bool, Error> {
+        let unfit = |why: &str| Err(Error::Unfit(format!("{self} {why}")));
+        match std::fs::metadata(&self.path) {
+            Ok(file) if file.is_dir() => unfit("is a directory; give a file, `sqlite:PATH`"),
+            Ok(file) if file.permissions().readonly() => {
+                unfit("is read-only; let hindsight write to it")
+            }
+            Ok(file) => Ok(file.len() > 0),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => match self.path.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
+                    unfit(&format!(
+                        "cannot be made: there is no directory `{}`",
+                        parent.display()
+                    ))
+                }
+                _ => Ok(false),
+            },
+            Err(e) => unfit(&format!("cannot be read: {e}")),
+        }
+    }
+}
+
+/// Opens the file at `path`.
+pub(in crate::storage) async fn open(
+    path: &Path,
+    options: &Options,
+) -> Result<(Sqlite, Vec<i64>), Error> {
+    let file = File {
+        path: path.to_owned(),
+    };
+    let found = if file.has_content()? {
+        migrate::look(&file).await?
+    } else {
+        Found::Empty
+    };
+    let applied = match options.schema {
+        Schema::Require => {
+            require_current(&found, Dialect::Sqlite, &file.to_string())?;
+            Vec::new()
+        }
+        Schema::Migrate => {
+            crate::storage::migrations::needed(&found, Dialect::Sqlite, &file.to_string())?;
+            migrate::migrate(&file).await?
+        }
+    };
+    let writer = Writer::start(&file).await?;
+    let readers = SqlitePoolOptions::new()
+        .max_connections(options.max_connections.get())
+        .min_connections(0)
+        .acquire_timeout(ACQUIRE)
+        .test_before_acquire(false)
+        .connect_lazy_with(file.options().pragma("query_only", "ON"));
+    Ok((
+        Sqlite {
+            file,
+            readers,
+            writer,
+        },
+        applied,
+    ))
+}

@@ -1,0 +1,293 @@
+//! The one writer: a task that owns a connection and commits what waits in one transaction.
+//!
+//! Durability costs one sync of the disk for each transaction; so batches that arrive while one
+//! is under way share the next. Each is answered only after the commit, and one that is refused
+//! changes nothing and leaves its neighbours alone. A caller that stops waiting does not stop
+//! its batch.
+
+use sqlx::{Connection, Executor, Row, sqlite::SqliteConnection};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    driver::query,
+    errors::{classify, is_taken},
+    migrate,
+    open::File,
+};
+use crate::{
+    model::Etag,
+    storage::{
+        Error,
+        row::Ready,
+        sql::{dialect::Dialect, write},
+    },
+};
+
+/// How many batches may wait.
+const QUEUE: usize = 256;
+
+/// At most so many batches share a transaction.
+const MOST: usize = 256;
+
+/// A transaction takes no further batch once it has so many bytes.
+const HEAVY: usize = 8 << 20;
+
+/// The way to the writer.
+#[derive(Debug)]
+pub(super) struct Writer {
+    jobs: mpsc::Sender<Message>,
+}
+
+#[derive(Debug)]
+enum Message {
+    Commit(Job),
+    Close(oneshot::Sender<()>),
+}
+
+#[derive(Debug)]
+struct Job {
+    changes: Vec<Ready>,
+    answer: oneshot::Sender<Result<(), Error>>,
+}
+
+impl Writer {
+    /// Connects and starts the task.
+    pub(super) async fn start(file: &File) -> Result<Self, Error> {
+        let connection = connect(file).await?;
+        let (jobs, waiting) = mpsc::channel(QUEUE);
+        let task = Task {
+            file: file.clone(),
+            connection: Some(connection),
+        };
+        tokio::spawn(task.run(waiting));
+        Ok(Self { jobs })
+    }
+
+    /// Commits one batch.
+    pub(super) async fn commit(&self, changes: Vec<Ready>) -> Result<(), Error> {
+        let (answer, answered) = oneshot::channel();
+        let stopped = |e: &'static str| Error::Unavailable {
+            what: "writing",
+            source: e.into(),
+        };
+        self.jobs
+            .send(Message::Commit(Job { changes, answer }))
+            .await
+            .map_err(|_closed| stopped("the store is closed"))?;
+        answered
+            .await
+            .map_err(|_dropped| stopped("the writer stopped before the commit"))?
+    }
+
+    /// Finishes what waits and ends the task.
+    pub(super) async fn close(&self) {
+        let (done, closed) = oneshot::channel();
+        if self.jobs.send(Message::Close(done)).await.is_ok() {
+            // An error means that the task is gone, which is what was wanted.
+            drop(closed.await);
+        }
+    }
+}
+
+async fn connect(file: &File) -> Result<SqliteConnection, Error> {
+    let options = migrate::writing(file)
+        .pragma("journal_size_limit", "67108864")
+        .pragma("cache_size", "-8192");
+    migrate::connect(options)
+        .await
+        .map_err(|e| classify("opening the file to write", e))
+}
+
+/// The task. It says BEGIN and COMMIT itself: the driver's own transactions count wrongly after
+/// SQLite has rolled one back by itself, as it does when the disk is full.
+#[derive(Debug)]
+struct Task {
+    file: File,
+    /// None after a transaction broke; the next one begins with a new connection.
+    connection: Option<SqliteConnection>,
+}
+
+impl Task {
+    async fn run(mut self, mut waiting: mpsc::Receiver<Message>) {
+        let mut close = None;
+        while close.is_none()
+            && let Some(message) = waiting.recv().await
+        {
+            let mut group = Vec::new();
+            let mut weight = 0;
+            let mut next = Some(message);
+            while let Some(message) = next.take() {
+                match message {
+                    Message::Close(done) => {
+                        close = Some(done);
+                        break;
+                    }
+                    Message::Commit(job) => {
+                        weight += job.changes.iter().map(Ready::weight).sum::<usize>();
+                        group.push(job);
+                    }
+                }
+                if group.len() < MOST && weight < HEAVY {
+                    next = waiting.try_recv().ok();
+                }
+            }
+            self.commit(group).await;
+        }
+        self.end().await;
+        if let Some(done) = close
+            && done.send(()).is_err()
+        {
+            tracing::debug!("nobody waited for the database file to be closed");
+        }
+    }
+
+    /// Tidies up and closes. Statistics for the planner and a short log are good to have, but
+    /// nothing depends on them.
+    async fn end(mut self) {
+        let Some(mut connection) = self.connection.take() else {
+            return;
+        };
+        for tidy in [
+            "PRAGMA analysis_limit = 400",
+            "PRAGMA optimize",
+            "PRAGMA wal_checkpoint(TRUNCATE)",
+        ] {
+            if let Err(error) = connection.execute(tidy).await {
+                tracing::debug!(%error, "`{tidy}` was refused while closing");
+            }
+        }
+        if let Err(error) = connection.close().await {
+            tracing::warn!(%error, "the database file {} was not closed properly", self.file);
+        }
+    }
+
+    /// Commits a group; if the transaction as a whole breaks, each batch by itself, so that the
+    /// one that broke it is found.
+    async fn commit(&mut self, group: Vec<Job>) {
+        if group.is_empty() {
+            return;
+        }
+        match self.transaction(&group).await {
+            Ok(outcomes) => {
+                for (job, outcome) in group.into_iter().zip(outcomes) {
+                    job.answer(outcome);
+                }
+            }
+            Err(error) if group.len() == 1 => {
+                group
+                    .into_iter()
+                    .next()
+                    .expect("the group has one")
+                    .answer(Err(error));
+            }
+            Err(error) => {
+                tracing::debug!(%error, "{} batches are committed one by one", group.len());
+                for job in group {
+                    let alone = [job];
+                    let outcome = match self.transaction(&alone).await {
+                        Ok(mut outcomes) => outcomes.pop().expect("one batch has one outcome"),
+                        Err(error) => Err(error),
+                    };
+                    let [job] = alone;
+                    job.answer(outcome);
+                }
+            }
+        }
+    }
+
+    /// One transaction: what became of each batch, or why nothing became of any.
+    async fn transaction(&mut self, group: &[Job]) -> Result<Vec<Result<(), Error>>, Error> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => connect(&self.file).await?,
+        };
+        let outcome = transaction(&mut connection, group).await;
+        if outcome.is_ok() {
+            self.connection = Some(connection);
+        } else if let Err(error) = connection.close().await {
+            tracing::debug!(%error, "a broken connection was not closed properly");
+        }
+        outcome
+    }
+}
+
+impl Job {
+    fn answer(self, outcome: Result<(), Error>) {
+        if self.answer.send(outcome).is_err() {
+            tracing::debug!("nobody waited for a commit");
+        }
+    }
+}
+
+async fn transaction(
+    connection: &mut SqliteConnection,
+    group: &[Job],
+) -> Result<Vec<Result<(), Error>>, Error> {
+    let begun = connection.execute("BEGIN IMMEDIATE").await;
+    begun.map_err(|e| classify("beginning to write", e))?;
+    let mut outcomes = Vec::with_capacity(group.len());
+    for job in group {
+        let outcome = batch(connection, &job.changes).await;
+        if let Err(error) = &outcome
+            && !is_refusal(error)
+        {
+            return outcome.map(|()| Vec::new());
+        }
+        outcomes.push(outcome);
+    }
+    connection
+        .execute("COMMIT")
+        .await
+        .map_err(|e| classify("committing", e))?;
+    Ok(outcomes)
+}
+
+/// Whether an error is about the batch and leaves the transaction sound.
+fn is_refusal(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Missing(_) | Error::Exists(_) | Error::Stale { .. }
+    )
+}
+
+/// One batch, all or nothing. The first change needs no savepoint: refused, it did nothing.
+async fn batch(tx: &mut SqliteConnection, changes: &[Ready]) -> Result<(), Error> {
+    let failed = |error| classify("writing", error);
+    let many = changes.len() > 1;
+    if many {
+        tx.execute("SAVEPOINT batch").await.map_err(failed)?;
+    }
+    for ready in changes {
+        let Err(error) = change(tx, ready).await else {
+            continue;
+        };
+        if many && is_refusal(&error) {
+            tx.execute("ROLLBACK TO batch; RELEASE batch")
+                .await
+                .map_err(failed)?;
+        }
+        return Err(error);
+    }
+    if many {
+        tx.execute("RELEASE batch").await.map_err(failed)?;
+    }
+    Ok(())
+}
+
+async fn change(tx: &mut SqliteConnection, ready: &Ready) -> Result<(), Error> {
+    let statement = write::write(Dialect::Sqlite, ready);
+    match query(&statement).execute(&mut *tx).await {
+        Ok(done) if done.rows_affected() > 0 => Ok(()),
+        Ok(_) => {
+            let statement = write::etag_of(ready);
+            let found = query(&statement)
+                .fetch_optional(tx)
+                .await
+                .and_then(|row| row.map(|row| row.try_get::<String, _>(0)).transpose())
+                .map_err(|e| classify("reading an etag", e))?;
+            Err(ready.refusal(found.map(Etag::from_text)))
+        }
+        Err(error) if is_taken(&error) => Err(Error::Exists(ready.name())),
+        Err(error) => Err(classify("writing", error)),
+    }
+}
