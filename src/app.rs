@@ -24,7 +24,10 @@ use crate::{
     grpc::{Door, SizeStatus},
     query::{Engine, Tokens},
     service::Service,
-    storage::{self, Maintenance},
+    storage::{
+        self, Maintenance,
+        resolve::{Options, Schema, open},
+    },
     telemetry::{Registry, RequestMetrics},
 };
 
@@ -91,16 +94,15 @@ impl App {
             db: config.db.to_string(),
             source,
         };
-        let options = storage::Options {
-            max_connections: config.db_max_connections.get(),
-            ..storage::Options::default()
+        let options = Options {
+            max_connections: config.db_max_connections,
+            schema: Schema::Migrate,
         };
-        let opened = storage::open(&config.db.expose(), &options)
+        let opened = open(&config.db.expose(), &options)
             .await
             .map_err(unusable)?;
-        let applied = opened.maintenance.migrate().await.map_err(unusable)?;
-        if !applied.is_empty() {
-            tracing::info!(db = %config.db, versions = ?applied, "the schema was brought up to date");
+        if !opened.applied.is_empty() {
+            tracing::info!(db = %config.db, versions = ?opened.applied, "the schema was brought up to date");
         }
         let tokens = tokens(config, &*opened.maintenance)
             .await

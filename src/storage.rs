@@ -16,6 +16,7 @@ use std::{fmt::Debug, num::NonZeroU32};
 use async_trait::async_trait;
 
 use crate::{
+    error::{ErrorKind, HasKind},
     filter::condition::{Ability, Condition, Test},
     model::{Etag, Order, Position, Record, RecordName, ResultName, ResultPattern, RunResult},
 };
@@ -139,6 +140,18 @@ pub enum Error {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+impl HasKind for Error {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Missing(_) => ErrorKind::Missing,
+            Self::Exists(_) => ErrorKind::Exists,
+            Self::Stale { .. } => ErrorKind::StaleEtag,
+            Self::Unavailable { .. } => ErrorKind::Unavailable,
+            Self::Corrupt(_) | Self::Unfit(_) | Self::Database { .. } => ErrorKind::Internal,
+        }
+    }
 }
 
 /// Durable storage of results and records. A call that returned has happened; a write that

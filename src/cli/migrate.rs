@@ -5,7 +5,10 @@ use std::{io::Write as _, process::ExitCode};
 use clap::ArgMatches;
 
 use super::{failure::Failure, serve};
-use crate::{app::Error, storage};
+use crate::{
+    app::Error,
+    storage::resolve::{Options, Schema, open},
+};
 
 pub(super) const ABOUT: &str = "Bring the database's schema up to date, and say what was done.
 
@@ -20,10 +23,13 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         .build()
         .map_err(|error| Failure::other(error.to_string()))?;
     let applied = runtime.block_on(async {
-        let opened = storage::open(&config.db.expose(), &storage::Options::default()).await?;
-        let applied = opened.maintenance.migrate().await?;
+        let options = Options {
+            schema: Schema::Migrate,
+            ..Options::default()
+        };
+        let opened = open(&config.db.expose(), &options).await?;
         opened.maintenance.close().await;
-        Ok(applied)
+        Ok(opened.applied)
     });
     let applied = applied.map_err(|source| {
         serve::failure(&Error::Store {
