@@ -6,8 +6,10 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 .PHONY: demo test bench lint tidy postgres
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
+# DEMO='--runs 200 --exit' passes options on.
 demo:
-	$(CARGO) run --release --example demo
+	$(CARGO) build --locked --workspace --bins --example demo
+	$(CARGO) run --locked --quiet --example demo -- $(DEMO)
 
 # Every test, on SQLite and on a throwaway PostgreSQL.
 test: postgres

@@ -63,14 +63,23 @@ pub fn read(input: &[u8]) -> Result<Vec<Object>, Error> {
             }
         }
         Some(_) => {
-            let documents: Vec<Value> =
-                serde_saphyr::from_multiple(text).map_err(|error| Error::Yaml(Box::new(error)))?;
+            let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options())
+                .map_err(|error| Error::Yaml(Box::new(error)))?;
             for (index, document) in documents.into_iter().enumerate() {
                 from_yaml(document, index + 1, &mut objects)?;
             }
         }
     }
     Ok(objects)
+}
+
+/// YAML as kubectl reads it: only `true` and `false` are booleans, so that a run may be called
+/// `y` or `no`; and a file may be as large as a cluster is.
+fn options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        strict_booleans: true,
+        budget: None,
+    }
 }
 
 /// The parts of a document that tell a List from an object.

@@ -37,6 +37,14 @@ fn yaml_documents_and_lists_are_read() {
 }
 
 #[test]
+fn words_that_old_yaml_took_for_booleans_are_text() {
+    reads(
+        "a: y\nb: no\nc: on\nd: true\n",
+        &["{\"a\":\"y\",\"b\":\"no\",\"c\":\"on\",\"d\":true}"],
+    );
+}
+
+#[test]
 fn an_object_with_items_is_a_list_only_if_its_kind_says_so() {
     reads(
         "{\"kind\": \"ConfigMap\", \"items\": []}",

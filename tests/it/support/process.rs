@@ -36,8 +36,8 @@ impl From<Output> for Said {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
     }
 }
