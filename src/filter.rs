@@ -11,3 +11,91 @@
 
 pub mod columns;
 pub mod condition;
+mod error;
+mod eval;
+mod explain;
+mod expr;
+mod fields;
+mod lower;
+mod order;
+mod parse;
+mod split;
+mod syntax;
+mod types;
+mod value;
+
+pub use error::{EvalError, FilterError, Place};
+pub use eval::{Body, MAX_STEPS, Row};
+pub use order::{OrderError, parse_order};
+pub use parse::{MAX_CHARS, MAX_DEPTH, MAX_NODES};
+pub use split::Split;
+
+use self::{
+    condition::{Ability, Test},
+    expr::{Expr, ExprKind},
+    types::Type,
+    value::Value,
+};
+use crate::model::Resource;
+
+#[cfg(test)]
+mod tests;
+
+/// A filter that makes sense.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    text: String,
+    expr: Expr,
+}
+
+impl Filter {
+    /// Reads `text` as a filter of `resource`. Blank text matches every row.
+    ///
+    /// # Errors
+    /// If the text is too large, is not written in the language, uses a name or a function that
+    /// does not exist, combines types that do not go together, or is not a test.
+    pub fn compile(text: &str, resource: Resource) -> Result<Self, FilterError> {
+        let expr = if text.trim().is_empty() {
+            Expr::new(Type::Bool, ExprKind::Const(Value::Bool(true)))
+        } else {
+            let tree = parse::parse(text)?;
+            lower::lower(&tree, resource).map_err(|problem| problem.in_meaning(text))?
+        };
+        Ok(Self {
+            text: text.trim().to_owned(),
+            expr,
+        })
+    }
+
+    /// The text it was read from, without outer blanks.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether judging a row needs the record's payload.
+    pub fn needs_body(&self) -> bool {
+        self.expr.needs_body()
+    }
+
+    /// Whether `row` matches.
+    ///
+    /// # Errors
+    /// If one row takes more than [`MAX_STEPS`] steps.
+    pub fn matches(&self, row: &Row<'_>) -> Result<bool, EvalError> {
+        eval::matches(&self.expr, *row)
+    }
+
+    /// Divides the filter between an engine, of which `ability` tells how well it answers a
+    /// test, and us.
+    ///
+    /// Invariant: the condition accepts every row that the filter matches. If nothing is left
+    /// over it accepts no other row.
+    pub fn split(&self, ability: &dyn Fn(&Test) -> Ability) -> Split {
+        split::split(&self.expr, ability)
+    }
+
+    /// What the engine is asked and what is left for us, for people.
+    pub fn explain(&self, ability: &dyn Fn(&Test) -> Ability) -> String {
+        explain::explain(&self.split(ability), self.needs_body())
+    }
+}

@@ -1,13 +1,13 @@
-//! The columns that come out of a record's payload. Stores keep what this says, and nothing
-//! else reads a payload to fill a column, so that an indexed answer equals an evaluated one.
+//! The values of columns. Stores keep what this says, and nothing else reads a payload to fill
+//! a column, so that an indexed answer equals an evaluated one.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::condition::ObjectField;
-use crate::model::Payload;
+use super::condition::{Column, ObjectField, Value as ColumnValue};
+use crate::model::{Payload, Record, RunResult};
 
 /// What a payload gives to the columns [`Column::Object`] and [`Column::Label`].
 ///
@@ -36,9 +36,13 @@ impl ObjectColumns {
 /// The columns of a payload. A payload that is not JSON has none.
 pub fn object_columns(payload: &Payload) -> ObjectColumns {
     let mut columns = ObjectColumns::default();
-    let Some(body) = parse_body(&payload.value) else { return columns };
+    let Some(body) = parse_body(&payload.value) else {
+        return columns;
+    };
     for field in ObjectField::ALL {
-        let Some(text) = at(&body, field.pointer()).and_then(Value::as_str) else { continue };
+        let Some(text) = at(&body, field.pointer()).and_then(Value::as_str) else {
+            continue;
+        };
         if field.is_time() {
             columns.times[field as usize] = parse_time(text);
         } else {
@@ -55,6 +59,60 @@ pub fn object_columns(payload: &Payload) -> ObjectColumns {
     columns
 }
 
+/// The value of a column of a result.
+pub fn of_result(result: &RunResult, column: &Column) -> Option<ColumnValue> {
+    let text = |text: &str| Some(ColumnValue::Text(text.to_owned()));
+    let summary = result.summary.as_ref();
+    match column {
+        Column::Parent => text(result.name.parent().as_str()),
+        Column::ResultId => text(result.name.id()),
+        Column::Uid => text(&result.uid),
+        Column::CreateTime => Some(ColumnValue::Time(result.create_time)),
+        Column::UpdateTime => Some(ColumnValue::Time(result.update_time)),
+        Column::SummaryRecord => Some(ColumnValue::Text(summary?.record.to_string())),
+        Column::SummaryType => text(&summary?.data_type),
+        Column::SummaryStartTime => summary?.start_time.map(ColumnValue::Time),
+        Column::SummaryEndTime => summary?.end_time.map(ColumnValue::Time),
+        Column::SummaryStatus => Some(ColumnValue::Int(i64::from(summary?.status))),
+        Column::Annotation(key) => text(result.annotations.get(key)?),
+        Column::SummaryAnnotation(key) => text(summary?.annotations.get(key)?),
+        Column::RecordId
+        | Column::RecordName
+        | Column::DataType
+        | Column::Object(_)
+        | Column::Label(_) => None,
+    }
+}
+
+/// The value of a column of a record whose payload gives `object`.
+pub fn of_record(
+    record: &Record,
+    object: &ObjectColumns,
+    column: &Column,
+) -> Option<ColumnValue> {
+    let text = |text: &str| Some(ColumnValue::Text(text.to_owned()));
+    match column {
+        Column::Parent => text(record.name.result().parent().as_str()),
+        Column::ResultId => text(record.name.result().id()),
+        Column::Uid => text(&record.uid),
+        Column::CreateTime => Some(ColumnValue::Time(record.create_time)),
+        Column::UpdateTime => Some(ColumnValue::Time(record.update_time)),
+        Column::RecordId => text(record.name.id()),
+        Column::RecordName => Some(ColumnValue::Text(record.name.to_string())),
+        Column::DataType => text(&record.data.as_ref()?.data_type),
+        Column::Object(field) if field.is_time() => object.time(*field).map(ColumnValue::Time),
+        Column::Object(field) => text(object.text(*field)?),
+        Column::Label(key) => text(object.labels.get(key)?),
+        Column::SummaryRecord
+        | Column::SummaryType
+        | Column::SummaryStartTime
+        | Column::SummaryEndTime
+        | Column::SummaryStatus
+        | Column::Annotation(_)
+        | Column::SummaryAnnotation(_) => None,
+    }
+}
+
 /// The JSON of a payload, if it is JSON (nested 127 deep at most).
 pub(super) fn parse_body(bytes: &[u8]) -> Option<Value> {
     serde_json::from_slice(bytes).ok()
@@ -69,10 +127,13 @@ pub(super) fn parse_time(text: &str) -> Option<Timestamp> {
 /// The value at a pointer whose numbers are indexes of arrays: unlike RFC 6901, a number does
 /// not find the member of an object, because `conditions[0]` in a filter would not either.
 fn at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
-    pointer.split('/').skip(1).try_fold(value, |value, part| match part.parse::<usize>() {
-        Ok(index) => value.as_array()?.get(index),
-        Err(_not_a_number) => value.as_object()?.get(part),
-    })
+    pointer
+        .split('/')
+        .skip(1)
+        .try_fold(value, |value, part| match part.parse::<usize>() {
+            Ok(index) => value.as_array()?.get(index),
+            Err(_not_a_number) => value.as_object()?.get(part),
+        })
 }
 
 #[cfg(test)]
@@ -102,7 +163,10 @@ mod tests {
         assert_eq!(created.to_string(), "2026-01-02T03:04:05.123456Z");
         let started = columns.time(ObjectField::StartTime).unwrap();
         assert_eq!(started.to_string(), "2026-01-02T03:04:05Z");
-        assert_eq!(columns.labels, BTreeMap::from([("x".to_owned(), "1".to_owned())]));
+        assert_eq!(
+            columns.labels,
+            BTreeMap::from([("x".to_owned(), "1".to_owned())])
+        );
     }
 
     #[test]

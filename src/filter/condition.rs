@@ -3,6 +3,8 @@
 //! Only *true* matters to a reader of rows, so conditions are two-valued and hold no negation
 //! but at their leaves: a row without the column passes neither a test nor its negation.
 
+use std::cmp::Ordering;
+
 use jiff::Timestamp;
 
 /// A column that every engine keeps for each row, taken from the resource or from the JSON of
@@ -191,4 +193,55 @@ pub enum Ability {
     Superset,
     /// It returns the rows that pass.
     Exact,
+}
+
+impl Condition {
+    /// Whether a row passes, by the values of its columns. Every engine must agree with this.
+    pub fn passes(&self, column: &dyn Fn(&Column) -> Option<Value>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Nothing => false,
+            Self::And(parts) => parts.iter().all(|part| part.passes(column)),
+            Self::Or(parts) => parts.iter().any(|part| part.passes(column)),
+            Self::Test(test) => test.passes(column(&test.column).as_ref()),
+        }
+    }
+}
+
+impl Test {
+    /// Whether a row passes whose column has this value.
+    pub fn passes(&self, value: Option<&Value>) -> bool {
+        match (value, &self.is) {
+            (value, Is::Present) => value.is_some() != self.negated,
+            (None, _) => false,
+            (Some(value), is) => is.holds(value) != self.negated,
+        }
+    }
+}
+
+impl Is {
+    fn holds(&self, value: &Value) -> bool {
+        let text = |holds: &dyn Fn(&str) -> bool| matches!(value, Value::Text(text) if holds(text));
+        match self {
+            Self::Present => true,
+            Self::Equal(other) => value == other,
+            Self::OneOf(others) => others.contains(value),
+            Self::Less(other) => order(value, other).is_some_and(Ordering::is_lt),
+            Self::AtMost(other) => order(value, other).is_some_and(Ordering::is_le),
+            Self::Greater(other) => order(value, other).is_some_and(Ordering::is_gt),
+            Self::AtLeast(other) => order(value, other).is_some_and(Ordering::is_ge),
+            Self::StartsWith(part) => text(&|text| text.starts_with(part.as_str())),
+            Self::EndsWith(part) => text(&|text| text.ends_with(part.as_str())),
+            Self::Contains(part) => text(&|text| text.contains(part.as_str())),
+        }
+    }
+}
+
+fn order(a: &Value, b: &Value) -> Option<Ordering> {
+    match (a, b) {
+        (Value::Text(a), Value::Text(b)) => Some(a.as_bytes().cmp(b.as_bytes())),
+        (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
+        (Value::Time(a), Value::Time(b)) => Some(a.cmp(b)),
+        _ => None,
+    }
 }

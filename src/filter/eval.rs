@@ -1,0 +1,363 @@
+//! Judging one row. This is the reference meaning of the language: every engine must agree.
+//!
+//! Nothing here fails on a row: what is missing or does not convert is *unknown*. The one way
+//! out is the budget, so that no filter can hang the server on one row.
+
+mod compare;
+mod functions;
+mod macros;
+mod search;
+mod strings;
+pub(super) mod time;
+
+pub(super) use functions::pattern;
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use hindsight_proto::run::Kind;
+use serde_json::Value as Json;
+
+use super::{
+    columns::parse_body,
+    error::EvalError,
+    expr::{Expr, ExprKind, Field},
+    syntax::Operator,
+    value::{Elements, Shared, Value},
+};
+use crate::model::{Record, RunResult};
+
+/// Most steps that one row may take.
+pub const MAX_STEPS: u32 = 100_000;
+/// Longest text or list that a filter may make of a row, in bytes or elements.
+const MAX_MADE: usize = 1 << 20;
+
+/// One row to judge.
+#[derive(Debug, Clone, Copy)]
+pub enum Row<'r> {
+    /// A result.
+    Result(&'r RunResult),
+    /// A record. Of its data only the type is read from it.
+    Record {
+        /// The record.
+        record: &'r Record,
+        /// Its payload.
+        body: &'r Body,
+    },
+}
+
+/// A record's payload, parsed when it is first needed.
+#[derive(Debug)]
+pub struct Body {
+    bytes: Option<Bytes>,
+    json: OnceLock<Option<Json>>,
+}
+
+impl Body {
+    /// The payload of `record`.
+    pub fn of(record: &Record) -> Self {
+        let bytes = record.data.as_ref().map(|data| data.value.clone());
+        Self {
+            bytes,
+            json: OnceLock::new(),
+        }
+    }
+
+    /// The JSON, unless there is none.
+    fn json(&self) -> Option<&Json> {
+        self.json
+            .get_or_init(|| self.bytes.as_deref().and_then(parse_body))
+            .as_ref()
+    }
+}
+
+/// Why there is no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Miss {
+    Unknown,
+    Budget,
+}
+
+pub(super) type Answer<T> = Result<T, Miss>;
+
+/// Whether the row matches: whether the filter is true, not false and not unknown.
+pub(super) fn matches(expr: &Expr, row: Row<'_>) -> Result<bool, EvalError> {
+    match Judge::new(Some(row)).eval(expr) {
+        Ok(value) => Ok(value == Value::Bool(true)),
+        Err(Miss::Unknown) => Ok(false),
+        Err(Miss::Budget) => Err(EvalError::Budget),
+    }
+}
+
+/// The value of an expression that is made of constants.
+pub(super) fn constant(expr: &Expr) -> Answer<Value<'_>> {
+    Judge::new(None).eval(expr)
+}
+
+struct Judge<'a> {
+    row: Option<Row<'a>>,
+    steps: u32,
+    locals: Vec<Value<'a>>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(row: Option<Row<'a>>) -> Self {
+        Self {
+            row,
+            steps: 0,
+            locals: Vec::new(),
+        }
+    }
+
+    fn charge(&mut self, steps: usize) -> Answer<()> {
+        self.steps = self
+            .steps
+            .saturating_add(u32::try_from(steps).unwrap_or(u32::MAX));
+        if self.steps > MAX_STEPS {
+            Err(Miss::Budget)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Pays for reading or making `size` bytes or elements at once.
+    fn charge_bulk(&mut self, size: usize) -> Answer<()> {
+        self.charge(size / 1024)
+    }
+
+    fn eval(&mut self, expr: &'a Expr) -> Answer<Value<'a>> {
+        self.charge(1)?;
+        match &expr.kind {
+            ExprKind::Const(value) => Ok(value.lend()),
+            ExprKind::Field(field) => self.field(*field),
+            ExprKind::Data => self.data(None),
+            ExprKind::Alias(alias) => self.data(Some(alias)),
+            ExprKind::Local(slot) => self.locals.get(*slot).cloned().ok_or(Miss::Unknown),
+            ExprKind::Member(of, key) => {
+                let of = self.eval(of)?;
+                member(&of, key).ok_or(Miss::Unknown)
+            }
+            ExprKind::Index(of, index) => {
+                let of = self.eval(of)?;
+                let index = self.eval(index)?;
+                self.element(&of, &index)
+            }
+            ExprKind::Has(of, key) => Ok(Value::Bool(
+                self.find(of)?.is_some_and(|of| member(&of, key).is_some()),
+            )),
+            ExprKind::HasField(field) => Ok(Value::Bool(self.field(*field).is_ok())),
+            ExprKind::Not(of) => self.test(of).map(|truth| Value::Bool(!truth)),
+            ExprKind::Negate(of) => negated(self.eval(of)?),
+            ExprKind::And(pair) => self.joined(pair, false).map(Value::Bool),
+            ExprKind::Or(pair) => self.joined(pair, true).map(Value::Bool),
+            ExprKind::If(three) => {
+                let [condition, then, otherwise] = &**three;
+                if self.test(condition)? {
+                    self.eval(then)
+                } else {
+                    self.eval(otherwise)
+                }
+            }
+            ExprKind::Compare(comparison, pair) => {
+                self.compared(*comparison, pair).map(Value::Bool)
+            }
+            ExprKind::In(pair) => self.contained(pair).map(Value::Bool),
+            ExprKind::Arithmetic(operator, pair) => self.arithmetic(*operator, pair),
+            ExprKind::Call(function, args) => self.call(function, args),
+            ExprKind::Macro(of) => self.run_macro(of),
+            ExprKind::List(items) => {
+                let items: Answer<Vec<_>> = items.iter().map(|item| self.eval(item)).collect();
+                Ok(Value::List(items?.into()))
+            }
+            ExprKind::Map(entries) => {
+                let entries: Answer<Vec<_>> = entries
+                    .iter()
+                    .map(|(key, value)| Ok((self.eval(key)?, self.eval(value)?)))
+                    .collect();
+                Ok(Value::Map(entries?.into()))
+            }
+        }
+    }
+
+    /// The truth of a test. A value that is not boolean has none.
+    fn test(&mut self, expr: &'a Expr) -> Answer<bool> {
+        match self.eval(expr)? {
+            Value::Bool(truth) => Ok(truth),
+            _ => Err(Miss::Unknown),
+        }
+    }
+
+    /// `&&` if `decisive` is false, `||` if it is true: one decisive side decides, even if the
+    /// other is unknown.
+    fn joined(&mut self, pair: &'a [Expr; 2], decisive: bool) -> Answer<bool> {
+        let mut unknown = false;
+        for side in pair {
+            match self.test(side) {
+                Ok(truth) if truth == decisive => return Ok(decisive),
+                Ok(_) => {}
+                Err(Miss::Unknown) => unknown = true,
+                Err(Miss::Budget) => return Err(Miss::Budget),
+            }
+        }
+        if unknown {
+            Err(Miss::Unknown)
+        } else {
+            Ok(!decisive)
+        }
+    }
+
+    fn data(&mut self, alias: Option<&str>) -> Answer<Value<'a>> {
+        let Some(Row::Record { record, body }) = self.row else {
+            return Err(Miss::Unknown);
+        };
+        if let Some(alias) = alias {
+            let data = record.data.as_ref().ok_or(Miss::Unknown)?;
+            let kind = Kind::of_type(&data.data_type).ok_or(Miss::Unknown)?;
+            if kind.alias != Some(alias) {
+                return Err(Miss::Unknown);
+            }
+        }
+        body.json().map(Value::of_json).ok_or(Miss::Unknown)
+    }
+
+    fn field(&self, field: Field) -> Answer<Value<'a>> {
+        let row = self.row.ok_or(Miss::Unknown)?;
+        let value = match row {
+            Row::Result(result) => result_field(result, field),
+            Row::Record { record, .. } => record_field(record, field),
+        };
+        value.ok_or(Miss::Unknown)
+    }
+
+    /// The full or the short name that `expr` must be taken for when it is compared with
+    /// `other`; `value` if it is no name.
+    fn named(&self, expr: &Expr, value: Value<'a>, other: &Value<'_>) -> Value<'a> {
+        let Value::Text(other) = other else {
+            return value;
+        };
+        let Some(Row::Record { record, .. }) = self.row else {
+            return value;
+        };
+        match (&expr.kind, other.contains('/')) {
+            (ExprKind::Field(Field::Name), false) => Value::text(record.name.id()),
+            (ExprKind::Field(Field::ResultName), true) => {
+                Value::Text(Shared::own(record.name.result().to_string()))
+            }
+            _ => value,
+        }
+    }
+
+    /// The value at a path, or nothing if a step of it is missing.
+    fn find(&mut self, expr: &'a Expr) -> Answer<Option<Value<'a>>> {
+        self.charge(1)?;
+        match &expr.kind {
+            ExprKind::Member(of, key) => Ok(self.find(of)?.and_then(|of| member(&of, key))),
+            ExprKind::Index(of, index) => {
+                let Some(of) = self.find(of)? else {
+                    return Ok(None);
+                };
+                let index = self.eval(index)?;
+                match self.element(&of, &index) {
+                    Err(Miss::Unknown) => Ok(None),
+                    found => found.map(Some),
+                }
+            }
+            ExprKind::Field(field) => Ok(self.field(*field).ok()),
+            _ => self.eval(expr).map(Some),
+        }
+    }
+
+    fn element(&mut self, of: &Value<'a>, index: &Value<'a>) -> Answer<Value<'a>> {
+        if let Some(elements) = of.elements() {
+            return position(elements, index).ok_or(Miss::Unknown);
+        }
+        if let Value::Map(entries) = of {
+            for (key, value) in entries.iter() {
+                if self.equal(key, index) == Ok(true) {
+                    return Ok(value.clone());
+                }
+            }
+        }
+        match index {
+            Value::Text(key) => member(of, key).ok_or(Miss::Unknown),
+            _ => Err(Miss::Unknown),
+        }
+    }
+
+    fn arithmetic(&mut self, operator: Operator, pair: &'a [Expr; 2]) -> Answer<Value<'a>> {
+        let left = self.eval(&pair[0])?;
+        let right = self.eval(&pair[1])?;
+        functions::arithmetic(self, operator, left, right)
+    }
+}
+
+fn negated(value: Value<'_>) -> Answer<Value<'_>> {
+    match value {
+        Value::Int(value) => value.checked_neg().map(Value::Int),
+        Value::Double(value) => Some(Value::Double(-value)),
+        _ => None,
+    }
+    .ok_or(Miss::Unknown)
+}
+
+/// The member `key` of a map.
+fn member<'a>(of: &Value<'a>, key: &str) -> Option<Value<'a>> {
+    match of {
+        Value::Object(members) => members.get(key).map(Value::of_json),
+        Value::Texts(texts) => texts.get(key).map(|text| Value::text(text)),
+        Value::Map(entries) => entries
+            .iter()
+            .find(|(name, _)| matches!(name, Value::Text(name) if **name == *key))
+            .map(|(_, value)| value.clone()),
+        _ => None,
+    }
+}
+
+/// The element at `index`; below zero it counts from the end.
+fn position<'a>(elements: Elements<'_, 'a>, index: &Value<'_>) -> Option<Value<'a>> {
+    let index = match *index {
+        Value::Int(index) => index,
+        Value::Uint(index) => i64::try_from(index).ok()?,
+        Value::Double(index) if index.fract() == 0.0 && index.abs() < 1e15 => index as i64,
+        _ => return None,
+    };
+    let index = match usize::try_from(index) {
+        Ok(index) => index,
+        Err(_negative) => elements
+            .len()
+            .checked_sub(usize::try_from(index.unsigned_abs()).ok()?)?,
+    };
+    elements.get(index)
+}
+
+fn result_field(result: &RunResult, field: Field) -> Option<Value<'_>> {
+    let summary = result.summary.as_ref();
+    Some(match field {
+        Field::Parent => Value::text(result.name.parent().as_str()),
+        Field::Uid => Value::text(&result.uid),
+        Field::CreateTime => Value::Time(result.create_time),
+        Field::UpdateTime => Value::Time(result.update_time),
+        Field::Annotations => Value::Texts(&result.annotations),
+        Field::Summary => summary.map(|_| Value::Map([].into()))?,
+        Field::SummaryRecord => Value::Text(Shared::own(summary?.record.to_string())),
+        Field::SummaryType => Value::text(&summary?.data_type),
+        Field::SummaryStartTime => Value::Time(summary?.start_time?),
+        Field::SummaryEndTime => Value::Time(summary?.end_time?),
+        Field::SummaryStatus => Value::Int(i64::from(summary?.status)),
+        Field::SummaryAnnotations => Value::Texts(&summary?.annotations),
+        Field::ResultName | Field::Name | Field::DataType => return None,
+    })
+}
+
+fn record_field(record: &Record, field: Field) -> Option<Value<'_>> {
+    Some(match field {
+        Field::Parent => Value::text(record.name.result().parent().as_str()),
+        Field::Uid => Value::text(&record.uid),
+        Field::CreateTime => Value::Time(record.create_time),
+        Field::UpdateTime => Value::Time(record.update_time),
+        Field::ResultName => Value::text(record.name.result().id()),
+        Field::Name => Value::Text(Shared::own(record.name.to_string())),
+        Field::DataType => Value::text(&record.data.as_ref()?.data_type),
+        _ => return None,
+    })
+}

@@ -1,0 +1,241 @@
+//! The catalogue: which names a filter may use on which resource, and what they are.
+
+use hindsight_proto::run::KINDS;
+
+use super::{
+    expr::{ExprKind, Field},
+    types::Type,
+    value::{Shared, TypeName, Value},
+};
+use crate::model::Resource;
+
+/// Numbers of `RecordSummary.Status` by name.
+pub(super) const STATUSES: [(&str, i64); 5] = [
+    ("UNKNOWN", 0),
+    ("SUCCESS", 1),
+    ("FAILURE", 2),
+    ("TIMEOUT", 3),
+    ("CANCELLED", 4),
+];
+
+const STATUS_PREFIX: &str = "tekton.results.v1alpha2.RecordSummary.Status.";
+
+/// Constants that stand for a `data.type`, by the kind's name.
+const TYPE_CONSTANTS: [(&str, &str); 3] = [
+    ("PIPELINE_RUN", "PipelineRun"),
+    ("TASK_RUN", "TaskRun"),
+    ("CUSTOM_RUN", "CustomRun"),
+];
+
+const RESULT_VARIABLES: [(&str, Field); 6] = [
+    ("parent", Field::Parent),
+    ("uid", Field::Uid),
+    ("annotations", Field::Annotations),
+    ("summary", Field::Summary),
+    ("create_time", Field::CreateTime),
+    ("update_time", Field::UpdateTime),
+];
+
+const RECORD_VARIABLES: [(&str, Field); 7] = [
+    ("parent", Field::Parent),
+    ("result_name", Field::ResultName),
+    ("name", Field::Name),
+    ("data_type", Field::DataType),
+    ("uid", Field::Uid),
+    ("create_time", Field::CreateTime),
+    ("update_time", Field::UpdateTime),
+];
+
+const SUMMARY_FIELDS: [(&str, &str, Field); 6] = [
+    ("record", "record", Field::SummaryRecord),
+    ("type", "type", Field::SummaryType),
+    ("start_time", "startTime", Field::SummaryStartTime),
+    ("end_time", "endTime", Field::SummaryEndTime),
+    ("status", "status", Field::SummaryStatus),
+    ("annotations", "annotations", Field::SummaryAnnotations),
+];
+
+impl Field {
+    pub(super) fn ty(self) -> Type {
+        match self {
+            Self::CreateTime | Self::UpdateTime | Self::SummaryStartTime | Self::SummaryEndTime => {
+                Type::Time
+            }
+            Self::Annotations | Self::SummaryAnnotations => Type::Map(Box::new(Type::Text)),
+            Self::Summary => Type::Summary,
+            Self::SummaryStatus => Type::Int,
+            Self::Parent
+            | Self::Uid
+            | Self::SummaryRecord
+            | Self::SummaryType
+            | Self::ResultName
+            | Self::Name
+            | Self::DataType => Type::Text,
+        }
+    }
+}
+
+/// What a name means, if it means anything.
+pub(super) fn name(resource: Resource, name: &str) -> Option<(Type, ExprKind)> {
+    let variables: &[(&str, Field)] = match resource {
+        Resource::Results => &RESULT_VARIABLES,
+        Resource::Records => &RECORD_VARIABLES,
+    };
+    if let Some(&(_, field)) = variables.iter().find(|(known, _)| *known == name) {
+        return Some((field.ty(), ExprKind::Field(field)));
+    }
+    if resource == Resource::Records {
+        if name == "data" {
+            return Some((Type::Dyn, ExprKind::Data));
+        }
+        if let Some(alias) = aliases().find(|alias| *alias == name) {
+            return Some((Type::Object, ExprKind::Alias(alias)));
+        }
+    }
+    let constant = constant(name)?;
+    let ty = match constant {
+        Value::Int(_) => Type::Int,
+        Value::Type(_) => Type::Name,
+        _ => Type::Text,
+    };
+    Some((ty, ExprKind::Const(constant)))
+}
+
+fn constant(name: &str) -> Option<Value<'static>> {
+    if let Some((_, kind)) = TYPE_CONSTANTS.iter().find(|(known, _)| *known == name) {
+        let kind = KINDS.iter().find(|k| k.kind == *kind)?;
+        return Some(Value::Text(Shared::own(kind.data_type())));
+    }
+    if let Some(number) = status(name.strip_prefix(STATUS_PREFIX).unwrap_or(name)) {
+        return Some(Value::Int(number));
+    }
+    TypeName::of_text(name).map(Value::Type)
+}
+
+/// The number of a status by its name.
+pub(super) fn status(name: &str) -> Option<i64> {
+    STATUSES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|&(_, number)| number)
+}
+
+/// A field of `summary`, spelled either way.
+pub(super) fn summary_field(name: &str) -> Option<Field> {
+    let mut fields = SUMMARY_FIELDS.iter();
+    fields
+        .find(|(snake, camel, _)| *snake == name || *camel == name)
+        .map(|&(.., field)| field)
+}
+
+/// The names of the fields of `summary`.
+pub(super) fn summary_names() -> impl Iterator<Item = &'static str> {
+    SUMMARY_FIELDS.iter().map(|&(snake, ..)| snake)
+}
+
+/// The variables that stand for one kind of run, each once.
+fn aliases() -> impl Iterator<Item = &'static str> {
+    let mut seen = Vec::new();
+    KINDS
+        .iter()
+        .filter_map(|kind| kind.alias)
+        .filter(move |alias| {
+            let new = !seen.contains(alias);
+            seen.push(*alias);
+            new
+        })
+}
+
+/// Every `data.type` that an alias stands for.
+pub(super) fn alias_types(alias: &str) -> Vec<String> {
+    let kinds = KINDS.iter().filter(|kind| kind.alias == Some(alias));
+    kinds
+        .flat_map(|kind| {
+            let others = kind.other_types.iter().map(|&other| other.to_owned());
+            std::iter::once(kind.data_type()).chain(others)
+        })
+        .collect()
+}
+
+/// The variables of a resource, as an error lists them.
+pub(super) fn variables(resource: Resource) -> Vec<&'static str> {
+    match resource {
+        Resource::Results => RESULT_VARIABLES.iter().map(|&(name, _)| name).collect(),
+        Resource::Records => {
+            let fields = RECORD_VARIABLES.iter().map(|&(name, _)| name);
+            fields.chain(["data"]).chain(aliases()).collect()
+        }
+    }
+}
+
+/// Every name that may be meant by a misspelled one.
+pub(super) fn names(resource: Resource) -> Vec<&'static str> {
+    let mut names = variables(resource);
+    names.extend(TYPE_CONSTANTS.iter().map(|&(name, _)| name));
+    names.extend(STATUSES.iter().map(|&(name, _)| name));
+    names
+}
+
+/// Members of Kubernetes objects whose own members are named by people, so that an underscore
+/// in them is an underscore.
+const FREE_KEYS: [&str; 9] = [
+    "labels",
+    "annotations",
+    "matchLabels",
+    "nodeSelector",
+    "data",
+    "stringData",
+    "limits",
+    "requests",
+    "value",
+];
+
+/// How the field `name` of the member `of` of a Kubernetes object is spelled there.
+pub(super) fn camel_case(of: Option<&str>, name: &str) -> String {
+    if of.is_some_and(|of| FREE_KEYS.contains(&of)) || name.starts_with('_') {
+        return name.to_owned();
+    }
+    let mut camel = String::with_capacity(name.len());
+    let mut upper = false;
+    for c in name.chars() {
+        if c == '_' {
+            upper = true;
+        } else if std::mem::take(&mut upper) {
+            camel.push(c.to_ascii_uppercase());
+        } else {
+            camel.push(c);
+        }
+    }
+    camel
+}
+
+/// The name of `known` that `name` was probably meant to be.
+pub(super) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let lower = name.to_ascii_lowercase();
+    let far = |other: &str| distance(&lower, &other.to_ascii_lowercase());
+    let best = known
+        .into_iter()
+        .map(|other| (far(other), other))
+        .min_by_key(|(d, _)| *d)?;
+    (best.0 <= name.chars().count().div_ceil(3).min(3)).then_some(best.1)
+}
+
+/// How many letters must be put in, taken out or changed to make one word the other. Words
+/// that cannot be near are not looked at.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > 3 {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

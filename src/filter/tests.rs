@@ -1,0 +1,8 @@
+//! What filters match, what they refuse, and that their two halves agree with the whole.
+
+mod clients;
+mod language;
+mod limits;
+mod refusals;
+mod rows;
+mod splits;
