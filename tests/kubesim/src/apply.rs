@@ -134,7 +134,7 @@ fn conflict(about: About<'_>, conflicts: &[(Writer, Path)]) -> Refusal {
         json!({"name": about.name, "kind": about.plural, "group": about.group, "causes": causes});
     let message = format!("Apply failed with {number}: {}", listed.join(", "));
     Refusal {
-        details,
+        details: Some(Box::new(details)),
         ..Refusal::new(409, "Conflict", message)
     }
 }

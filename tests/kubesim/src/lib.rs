@@ -21,6 +21,7 @@ mod play;
 mod refusal;
 mod reviews;
 mod route;
+mod rules;
 mod select;
 mod service;
 mod sim;

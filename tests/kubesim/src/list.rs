@@ -248,7 +248,7 @@ fn forgotten(version: u64, after: Option<&Key>) -> Refusal {
     };
     let message = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list.";
     Refusal {
-        metadata: json!({"continue": token.encode()}),
+        resume: Some(token.encode()),
         ..Refusal::gone(message)
     }
 }

@@ -13,10 +13,10 @@ pub struct Refusal {
     pub reason: &'static str,
     /// What a person reads.
     pub message: String,
-    /// The `details` of the Status; null when there is none.
-    pub details: Value,
-    /// The `metadata` of the Status; an empty object for most.
-    pub metadata: Value,
+    /// The `details` of the Status.
+    pub(crate) details: Option<Box<Value>>,
+    /// Where a list that expired may go on.
+    pub(crate) resume: Option<String>,
     /// Seconds for the `Retry-After` header.
     pub retry_after: Option<u32>,
 }
@@ -54,8 +54,8 @@ impl Refusal {
             code,
             reason,
             message: message.into(),
-            details: Value::Null,
-            metadata: json!({}),
+            details: None,
+            resume: None,
             retry_after: None,
         }
     }
@@ -67,14 +67,14 @@ impl Refusal {
 
     pub(crate) fn not_found(about: About<'_>) -> Self {
         Self {
-            details: about.details(),
+            details: Some(Box::new(about.details())),
             ..Self::new(404, "NotFound", format!("{} not found", about.title()))
         }
     }
 
     pub(crate) fn exists(about: About<'_>) -> Self {
         Self {
-            details: about.details(),
+            details: Some(Box::new(about.details())),
             ..Self::new(
                 409,
                 "AlreadyExists",
@@ -86,7 +86,7 @@ impl Refusal {
     pub(crate) fn conflict(about: About<'_>, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {}: {why}", about.title());
         Self {
-            details: about.details(),
+            details: Some(Box::new(about.details())),
             ..Self::new(409, "Conflict", message)
         }
     }
@@ -101,7 +101,7 @@ impl Refusal {
         details["causes"] =
             json!([{"reason": "FieldValueInvalid", "message": why, "field": field}]);
         Self {
-            details,
+            details: Some(Box::new(details)),
             ..Self::new(
                 422,
                 "Invalid",
@@ -112,7 +112,7 @@ impl Refusal {
 
     pub(crate) fn forbidden(about: About<'_>, why: &str) -> Self {
         Self {
-            details: about.details(),
+            details: Some(Box::new(about.details())),
             ..Self::new(
                 403,
                 "Forbidden",
@@ -127,11 +127,12 @@ impl Refusal {
 
     pub(crate) fn too_large_version(asked: u64, current: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
-        Self {
-            details: json!({
+        let details = json!({
                 "retryAfterSeconds": 1,
                 "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
-            }),
+        });
+        Self {
+            details: Some(Box::new(details)),
             retry_after: Some(1),
             ..Self::new(504, "Timeout", message)
         }
@@ -142,13 +143,16 @@ impl Refusal {
         let mut status = json!({
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": self.metadata,
+            "metadata": {},
             "status": "Failure",
             "message": self.message,
             "reason": self.reason,
         });
-        if !self.details.is_null() {
-            status["details"] = self.details.clone();
+        if let Some(details) = &self.details {
+            status["details"] = details.as_ref().clone();
+        }
+        if let Some(resume) = &self.resume {
+            status["metadata"]["continue"] = resume.as_str().into();
         }
         status["code"] = self.code.into();
         status

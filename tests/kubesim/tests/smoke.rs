@@ -1,5 +1,4 @@
 //! The public face, end to end: a client in process, a client through a socket, a player in between.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::time::Duration;
 
