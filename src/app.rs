@@ -119,7 +119,7 @@ impl App {
         let metrics = RequestMetrics::new(&mut registry);
         let Auth::Off = config.auth;
         let door = Door::new(service, Arc::new(Open), metrics);
-        let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance));
+        let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance)).await;
 
         let results = ResultsServer::new(door)
             .max_decoding_message_size(limit)

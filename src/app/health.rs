@@ -18,20 +18,20 @@ pub(super) struct Health {
 }
 
 impl Health {
-    pub(super) fn new(
+    pub(super) async fn new(
         maintenance: Arc<dyn Maintenance>,
     ) -> (
         Self,
         tonic_health::pb::health_server::HealthServer<impl tonic_health::pb::health_server::Health>,
     ) {
         let (reporter, service) = tonic_health::server::health_reporter();
-        (
-            Self {
-                reporter,
-                maintenance,
-            },
-            service,
-        )
+        let health = Self {
+            reporter,
+            maintenance,
+        };
+        // Known from the first moment, so that nobody is told that there is no such service.
+        health.report(false).await;
+        (health, service)
     }
 
     /// Asks the store until `shutdown`, then reports NOT_SERVING.

@@ -64,7 +64,7 @@ impl Body {
     }
 
     /// The JSON, unless there is none.
-    fn json(&self) -> Option<&Json> {
+    pub fn json(&self) -> Option<&Json> {
         self.json
             .get_or_init(|| self.bytes.as_deref().and_then(parse_body))
             .as_ref()

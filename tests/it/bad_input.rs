@@ -107,7 +107,7 @@ async fn wrong_filters_orders_and_sizes_are_refused_and_never_an_empty_list() {
         for filter in [
             "data.metadata.name = 'x'",
             "nme == 'x'",
-            "data.metadata.name",
+            "parent",
             "parent == 5",
             "name.matches('(')",
             "((((",

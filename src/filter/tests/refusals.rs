@@ -8,7 +8,10 @@ fn refuses(filter: &str, because: &str) {
         Ok(_) => "nothing".to_owned(),
         Err(error) => error.to_string(),
     };
-    if because.is_empty() { eprintln!("@@{filter}@@{told}"); return; }
+    if because.is_empty() {
+        eprintln!("@@{filter}@@{told}");
+        return;
+    }
     assert_eq!(told, because, "{filter}");
 }
 
@@ -18,7 +21,10 @@ fn refuses_of_results(filter: &str, because: &str) {
         Ok(_) => "nothing".to_owned(),
         Err(error) => error.to_string(),
     };
-    if because.is_empty() { eprintln!("@@{filter}@@{told}"); return; }
+    if because.is_empty() {
+        eprintln!("@@{filter}@@{told}");
+        return;
+    }
     assert_eq!(told, because, "{filter}");
 }
 
