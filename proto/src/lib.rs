@@ -12,6 +12,7 @@ pub mod run;
     clippy::allow_attributes,
     clippy::allow_attributes_without_reason,
     clippy::clone_on_ref_ptr,
+    clippy::too_many_lines,
     missing_docs,
     reason = "generated code"
 )]

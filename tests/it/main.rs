@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     unreachable_pub,
     clippy::panic,
+    clippy::print_stderr,
     reason = "a test that meets the unexpected fails"
 )]
 

@@ -1,8 +1,6 @@
 //! Databases: a fresh SQLite file, and a fresh database in the PostgreSQL that
 //! `HINDSIGHT_TEST_POSTGRES` names (`tests/with-postgres` starts one).
 
-use std::path::PathBuf;
-
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
 /// A database of one test.
@@ -56,14 +54,6 @@ impl Database {
                 let (server, _) = server.rsplit_once('/').unwrap();
                 format!("{server}/{name}")
             }
-        }
-    }
-
-    /// The file of a SQLite database.
-    pub fn file(&self) -> Option<PathBuf> {
-        match self {
-            Self::Sqlite { folder } => Some(folder.path().join("t.db")),
-            Self::Postgres { .. } => None,
         }
     }
 
