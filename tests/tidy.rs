@@ -27,7 +27,10 @@ const ROOMS: &[(&str, &[&str])] = &[
             "clock",
             "config",
             "error",
+            // A refused filter is told in terms of what was typed.
+            "filter",
             "import",
+            "model",
             "storage",
             "telemetry",
         ],

@@ -9,13 +9,18 @@ use hindsight_proto::{
 };
 use jiff::Timestamp;
 use serde_json::Value;
+use tonic::{Code, Status};
 
 use super::{
     connect::Connect,
     failure::Failure,
     output::{self, Format, ListView, RecordView, ResultView},
 };
-use crate::clock::{Clock as _, SystemClock};
+use crate::{
+    clock::{Clock as _, SystemClock},
+    filter::Filter,
+    model::Resource,
+};
 
 /// Rows asked for in one call.
 const PAGE: u32 = 500;
@@ -65,12 +70,23 @@ pub(super) struct List {
     result: Option<String>,
 
     /// CEL expression that rows must match
-    #[arg(short, long, value_name = "CEL", default_value = "")]
+    #[arg(
+        short,
+        long,
+        value_name = "CEL",
+        default_value = "",
+        hide_default_value = true
+    )]
     filter: String,
 
     /// `create_time` or `update_time`, of results also `summary.start_time` or `summary.end_time`,
     /// then `asc` or `desc`
-    #[arg(long, value_name = "FIELD [asc|desc]", default_value = "")]
+    #[arg(
+        long,
+        value_name = "FIELD [asc|desc]",
+        default_value = "",
+        hide_default_value = true
+    )]
     order_by: String,
 
     /// Most rows to print
@@ -78,7 +94,12 @@ pub(super) struct List {
     limit: u32,
 
     /// Continue where an earlier list ended
-    #[arg(long, value_name = "TOKEN", default_value = "")]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        default_value = "",
+        hide_default_value = true
+    )]
     page_token: String,
 
     /// Form of the output
@@ -149,14 +170,22 @@ impl List {
                 page_token: token,
             };
             let reply = rpc.list_records(request).await;
-            let reply = reply
-                .map_err(|status| self.connect.failure(&status))?
-                .into_inner();
+            let reply = reply.map_err(|status| self.refusal(&status))?.into_inner();
             rows.extend(reply.records);
             token = reply.next_page_token;
             if token.is_empty() || rows.len() >= self.limit as usize {
                 return Ok((rows, token));
             }
+        }
+    }
+
+    /// A refused filter is told in terms of what was typed, not of what was sent.
+    fn refusal(&self, status: &Status) -> Failure {
+        match Filter::compile(&self.filter, Resource::Records) {
+            Err(error) if status.code() == Code::InvalidArgument => {
+                Failure::usage(error.to_string())
+            }
+            _ => self.connect.failure(status),
         }
     }
 
@@ -167,8 +196,7 @@ impl List {
         i32::try_from(left.clamp(1, PAGE)).unwrap_or(i32::MAX)
     }
 
-    /// The filter as it is sent: runs are the records of the kinds that are runs. The user's
-    /// part comes first, so that columns in error messages are those that were typed.
+    /// The filter as it is sent: runs are the records of the kinds that are runs.
     fn record_filter(&self) -> String {
         if self.what != What::Runs {
             return self.filter.clone();
