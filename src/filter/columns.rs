@@ -85,11 +85,7 @@ pub fn of_result(result: &RunResult, column: &Column) -> Option<ColumnValue> {
 }
 
 /// The value of a column of a record whose payload gives `object`.
-pub fn of_record(
-    record: &Record,
-    object: &ObjectColumns,
-    column: &Column,
-) -> Option<ColumnValue> {
+pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Option<ColumnValue> {
     let text = |text: &str| Some(ColumnValue::Text(text.to_owned()));
     match column {
         Column::Parent => text(record.name.result().parent().as_str()),

@@ -115,7 +115,10 @@ impl ObjectField {
 
     /// Whether the column holds a time rather than text.
     pub fn is_time(self) -> bool {
-        matches!(self, Self::CreationTime | Self::StartTime | Self::CompletionTime)
+        matches!(
+            self,
+            Self::CreationTime | Self::StartTime | Self::CompletionTime
+        )
     }
 }
 

@@ -256,7 +256,10 @@ impl Lowering {
             ty => format!("is {ty}, but `in` wants a list such as `[\"a\", \"b\"]`, or a map"),
         };
         if !wrong.is_empty() {
-            return Err(Problem::new(node.at, format!("{} {wrong}", spell(&pair[1]))));
+            return Err(Problem::new(
+                node.at,
+                format!("{} {wrong}", spell(&pair[1])),
+            ));
         }
         Ok(Expr::new(
             Type::Bool,
@@ -304,10 +307,16 @@ fn mismatch(node: &Node, operator: Operator, pair: &[Node; 2], a: &Type, b: &Typ
         (a, Type::Null) => format!("{} is {a}, so it has no `{sign} null`", spell(&pair[0])),
         (Type::Text, b) if b.is_number() => {
             let number = path(&pair[1]).unwrap_or_else(|| "...".to_owned());
-            format!("{} is text; put the number in quotes, `\"{number}\"`", spell(&pair[0]))
+            format!(
+                "{} is text; put the number in quotes, `\"{number}\"`",
+                spell(&pair[0])
+            )
         }
         (a, b) => {
-            format!("{} is {a} and cannot be compared with {b} by `{sign}`", spell(&pair[0]))
+            format!(
+                "{} is {a} and cannot be compared with {b} by `{sign}`",
+                spell(&pair[0])
+            )
         }
     };
     Problem::new(node.at, what)

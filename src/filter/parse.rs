@@ -30,7 +30,9 @@ pub(super) fn parse(text: &str) -> Result<Node, FilterError> {
     }
     scan::check(text)?;
     let parser = Env::default().parser();
-    let parser = parser.enable_ident_escape_syntax(true).enable_optional_syntax(false);
+    let parser = parser
+        .enable_ident_escape_syntax(true)
+        .enable_optional_syntax(false);
     match parser.parse_with_source_info(text) {
         Ok((tree, source)) => Conversion {
             text,

@@ -17,14 +17,19 @@ fn compile(text: &str) -> Result<Filter, FilterError> {
 #[test]
 fn long_filters_are_refused_by_length() {
     let text = format!("data.kind == '{}'", "x".repeat(100_000));
-    assert_eq!(compile(&text).unwrap_err(), FilterError::TooLong { chars: 100_015 });
+    assert_eq!(
+        compile(&text).unwrap_err(),
+        FilterError::TooLong { chars: 100_015 }
+    );
     let many = format!("data.x in [{}1]", "1,".repeat(20_000));
     assert_eq!(compile(&many).unwrap_err(), FilterError::TooManyParts);
 }
 
 #[test]
 fn wide_filters_are_read() {
-    let names: Vec<_> = (0..2_000).map(|n| format!("data.metadata.name == 'n{n}'")).collect();
+    let names: Vec<_> = (0..2_000)
+        .map(|n| format!("data.metadata.name == 'n{n}'"))
+        .collect();
     compile(&names.join(" || ")).unwrap();
     let list: Vec<_> = (0..5_000).map(|n| format!("'n{n}'")).collect();
     compile(&format!("data.metadata.name in [{}]", list.join(","))).unwrap();
@@ -37,7 +42,10 @@ fn deep_filters_are_refused_whatever_they_nest() {
             let text = format!("{}{inner}{}", open.repeat(times), close.repeat(times));
             if text.len() <= 100_000 {
                 let error = compile(&text).unwrap_err();
-                assert!(matches!(error, FilterError::TooDeep { .. }), "{open}: {error}");
+                assert!(
+                    matches!(error, FilterError::TooDeep { .. }),
+                    "{open}: {error}"
+                );
             }
         }
     };
@@ -63,7 +71,10 @@ fn deep_filters_are_refused_whatever_they_nest() {
 
 #[test]
 fn signs_in_a_row_cancel() {
-    assert_eq!(judge(&format!("{}true", "!".repeat(10_000)), &task_record()), Ok(true));
+    assert_eq!(
+        judge(&format!("{}true", "!".repeat(10_000)), &task_record()),
+        Ok(true)
+    );
 }
 
 #[test]
@@ -88,7 +99,11 @@ fn one_row_cannot_take_forever() {
         assert_eq!(judge(filter, &row), Err(EvalError::Budget), "{filter}");
     }
     // Without the budget each of these takes minutes.
-    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        began.elapsed()
+    );
 }
 
 #[test]
@@ -102,9 +117,41 @@ fn choices_in_conditions_do_not_multiply_without_end() {
 }
 
 const PIECES: [&str; 36] = [
-    "data", ".kind", ".metadata", "[0]", "['k']", " == ", " != ", " && ", " || ", "!", "(", ")",
-    "'a'", "\"b\\n\"", "r'\\'", "5", "5u", "-1.5e3", "0x1F", "null", "true", " in ", "[", "]", ",",
-    "{", "}", ":", " ? ", ".exists(c, ", ".contains(", "timestamp(", "has(", "`x y`", "// c\n",
+    "data",
+    ".kind",
+    ".metadata",
+    "[0]",
+    "['k']",
+    " == ",
+    " != ",
+    " && ",
+    " || ",
+    "!",
+    "(",
+    ")",
+    "'a'",
+    "\"b\\n\"",
+    "r'\\'",
+    "5",
+    "5u",
+    "-1.5e3",
+    "0x1F",
+    "null",
+    "true",
+    " in ",
+    "[",
+    "]",
+    ",",
+    "{",
+    "}",
+    ":",
+    " ? ",
+    ".exists(c, ",
+    ".contains(",
+    "timestamp(",
+    "has(",
+    "`x y`",
+    "// c\n",
     "'''t'''",
 ];
 

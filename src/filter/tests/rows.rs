@@ -21,7 +21,10 @@ pub(super) fn record(name: &str, data_type: &str, value: &[u8]) -> Record {
         etag: Etag::from_text("e"),
         create_time: time("2026-03-01T10:00:00Z"),
         update_time: time("2026-03-01T10:05:00Z"),
-        data: Some(Payload { data_type: data_type.to_owned(), value: value.to_vec().into() }),
+        data: Some(Payload {
+            data_type: data_type.to_owned(),
+            value: value.to_vec().into(),
+        }),
     }
 }
 
@@ -58,7 +61,11 @@ pub(super) fn task_run() -> Value {
 
 pub(super) fn task_record() -> Record {
     let body = task_run().to_string();
-    record("ci/results/r-1/records/u-1", "tekton.dev/v1.TaskRun", body.as_bytes())
+    record(
+        "ci/results/r-1/records/u-1",
+        "tekton.dev/v1.TaskRun",
+        body.as_bytes(),
+    )
 }
 
 pub(super) fn result() -> RunResult {
@@ -81,12 +88,18 @@ pub(super) fn result() -> RunResult {
 }
 
 pub(super) fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    pairs
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect()
 }
 
 pub(super) fn judge(filter: &str, row: &Record) -> Result<bool, EvalError> {
     let filter = Filter::compile(filter, Resource::Records).unwrap_or_else(|e| panic!("{e}"));
-    filter.matches(&Row::Record { record: row, body: &Body::of(row) })
+    filter.matches(&Row::Record {
+        record: row,
+        body: &Body::of(row),
+    })
 }
 
 /// What a test of the TaskRun above is.

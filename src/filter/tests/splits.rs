@@ -21,7 +21,12 @@ const EVERYTHING: &str = "left over: the whole filter, on the payload of each ro
 fn asks(resource: Resource, filter: &str, engine: &str, rest: &str) {
     let filter = Filter::compile(filter, resource).unwrap_or_else(|e| panic!("{e}"));
     let told = filter.explain(&|_| Ability::Exact);
-    assert_eq!(told, format!("engine: {engine}\n{rest}"), "{}", filter.text());
+    assert_eq!(
+        told,
+        format!("engine: {engine}\n{rest}"),
+        "{}",
+        filter.text()
+    );
 }
 
 #[track_caller]
@@ -50,10 +55,22 @@ fn engines_answer_tests_of_columns() {
         "data_type == 'a' || data_type == 'b' || 'c' == data_type",
         "data_type one of [\"a\", \"b\", \"c\"]",
     );
-    whole("data.metadata.name.contains('x%')", "data.metadata.name contains \"x%\"");
-    whole("!(data.metadata.name == 'x')", "data.metadata.name is set and not = \"x\"");
-    whole("data.metadata.name != 'x'", "data.metadata.name is set and not = \"x\"");
-    whole("!(data.kind in ['x'])", "data.kind is set and not one of [\"x\"]");
+    whole(
+        "data.metadata.name.contains('x%')",
+        "data.metadata.name contains \"x%\"",
+    );
+    whole(
+        "!(data.metadata.name == 'x')",
+        "data.metadata.name is set and not = \"x\"",
+    );
+    whole(
+        "data.metadata.name != 'x'",
+        "data.metadata.name is set and not = \"x\"",
+    );
+    whole(
+        "!(data.kind in ['x'])",
+        "data.kind is set and not one of [\"x\"]",
+    );
     whole(
         "!(parent < 'a' || data['status'].conditions[0]['reason'].endsWith('d'))",
         "parent >= \"a\" and data.status.conditions[0].reason is set and not ends with \"d\"",
@@ -90,7 +107,10 @@ fn names_are_asked_for_by_their_parts() {
     whole("name.endsWith('records/u')", "name ends with \"records/u\"");
     whole("name.startsWith('u')", "record id starts with \"u\"");
     whole("name.startsWith('a/')", "name starts with \"a/\"");
-    whole("result_name == 'a/results/b'", "parent = \"a\" and result id = \"b\"");
+    whole(
+        "result_name == 'a/results/b'",
+        "parent = \"a\" and result id = \"b\"",
+    );
 }
 
 #[test]
@@ -112,13 +132,22 @@ fn aliases_ask_for_their_types() {
 #[test]
 fn what_has_no_column_is_left_over() {
     part("data.spec.x == 'a'", "every row");
-    part("data_type == 'a' && data.spec.x == 'a'", "data_type = \"a\"");
+    part(
+        "data_type == 'a' && data.spec.x == 'a'",
+        "data_type = \"a\"",
+    );
     part("data_type == 'a' || data.spec.x == 'a'", "every row");
     part("data.metadata.creationTimestamp > '2026'", "every row");
-    part("data.metadata.name == 5 && data.metadata.name != null", "every row");
+    part(
+        "data.metadata.name == 5 && data.metadata.name != null",
+        "every row",
+    );
     part("has(data.metadata.name)", "every row");
     part("!has(data.metadata.name)", "data.metadata.name is not set");
-    part("data.metadata.name == null", "data.metadata.name is not set");
+    part(
+        "data.metadata.name == null",
+        "data.metadata.name is not set",
+    );
     part("data.metadata.labels.contains('key')", "every row");
     part("data.metadata.name.matches('x')", "every row");
     part("data.metadata.name in ['a', 5]", "every row");
@@ -133,7 +162,10 @@ fn what_has_no_column_is_left_over() {
 #[test]
 fn results_are_asked_for_by_summary_and_annotations() {
     of_results("summary.status == 'FAILURE'", "summary.status = 2");
-    of_results("summary.status in [1u, TIMEOUT]", "summary.status one of [1, 3]");
+    of_results(
+        "summary.status in [1u, TIMEOUT]",
+        "summary.status one of [1, 3]",
+    );
     of_results("summary.status > 1", "summary.status > 1");
     of_results("annotations['a'] == 'b'", "annotations[\"a\"] = \"b\"");
     of_results("!('a' in annotations)", "annotations[\"a\"] is not set");
@@ -142,8 +174,14 @@ fn results_are_asked_for_by_summary_and_annotations() {
         "(summary.status is set and summary.annotations[\"a\"] is not set) or summary.end_time \
          is not set",
     );
-    of_results("has(summary.annotations.a)", "summary.annotations[\"a\"] is set");
-    of_results("summary != null && uid.contains('x')", "summary.status is set and uid contains \"x\"");
+    of_results(
+        "has(summary.annotations.a)",
+        "summary.annotations[\"a\"] is set",
+    );
+    of_results(
+        "summary != null && uid.contains('x')",
+        "summary.status is set and uid contains \"x\"",
+    );
     of_results("summary.end_time == null", "no row");
 }
 
@@ -156,16 +194,23 @@ fn an_engine_is_asked_only_what_it_can_answer() {
         Column::Uid => Ability::Superset,
         _ => Ability::None,
     });
-    assert_eq!(split.condition.to_string(), "parent = \"a\" and uid = \"b\"");
+    assert_eq!(
+        split.condition.to_string(),
+        "parent = \"a\" and uid = \"b\""
+    );
     assert!(split.residual);
 }
 
 #[test]
 fn an_engine_is_not_asked_too_much_at_once() {
-    let many: Vec<_> =
-        (0..600).map(|n| format!("data.metadata.name.contains('{n}')")).collect();
+    let many: Vec<_> = (0..600)
+        .map(|n| format!("data.metadata.name.contains('{n}')"))
+        .collect();
     part(&many.join(" || "), "every row");
-    part(&format!("parent == 'a' && ({})", many.join(" || ")), "parent = \"a\"");
+    part(
+        &format!("parent == 'a' && ({})", many.join(" || ")),
+        "parent = \"a\"",
+    );
 }
 
 fn columns_of(condition: &Condition, visit: &mut dyn FnMut(&Test)) {
@@ -190,19 +235,27 @@ fn agree(
         Ok(filter) => filter,
         Err(error) => return Err(TestCaseError::fail(format!("{text}: {error}"))),
     };
-    let matched = filter.matches(row).map_err(|e| TestCaseError::fail(e.to_string()))?;
+    let matched = filter
+        .matches(row)
+        .map_err(|e| TestCaseError::fail(e.to_string()))?;
     for seed in [None, Some(seed)] {
         let ability = |test: &Test| seed.map_or(Ability::Exact, |seed| ability(seed, test));
         let split = filter.split(&ability);
         let returned = split.condition.passes(column);
-        prop_assert!(returned || !matched, "{text}\n{}: too little", split.condition);
+        prop_assert!(
+            returned || !matched,
+            "{text}\n{}: too little",
+            split.condition
+        );
         prop_assert!(
             split.residual || returned == matched,
             "{text}\n{}: {returned}, but {matched}",
             split.condition
         );
         let mut able = true;
-        columns_of(&split.condition, &mut |test| able &= ability(test) != Ability::None);
+        columns_of(&split.condition, &mut |test| {
+            able &= ability(test) != Ability::None
+        });
         prop_assert!(able, "{text}\n{}: not asked for", split.condition);
     }
     Ok(())

@@ -15,8 +15,20 @@ use crate::{
 };
 
 const TEXTS: [&str; 14] = [
-    "", "a", "ab", "b", "A", "a%", "_b", "it's \"q\"", "back\\slash", "日本", "5",
-    "2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00.000001Z",
+    "",
+    "a",
+    "ab",
+    "b",
+    "A",
+    "a%",
+    "_b",
+    "it's \"q\"",
+    "back\\slash",
+    "日本",
+    "5",
+    "2026-01-01T00:00:00Z",
+    "2026-01-01T01:00:00+01:00",
+    "2026-01-01T00:00:00.000001Z",
 ];
 const TIMES: [&str; 4] = [
     "2026-01-01T00:00:00Z",
@@ -26,7 +38,13 @@ const TIMES: [&str; 4] = [
 ];
 const IDS: [&str; 3] = ["a", "b", "ab"];
 const NAMES: [&str; 8] = [
-    "a", "b", "a/results/b/records/a", "a/results/a", "b/results/ab/records/b", "a/b", "results/",
+    "a",
+    "b",
+    "a/results/b/records/a",
+    "a/results/a",
+    "b/results/ab/records/b",
+    "a/b",
+    "results/",
     "",
 ];
 const TYPES: [&str; 5] = [
@@ -75,22 +93,30 @@ fn payload() -> impl Strategy<Value = Value> {
     ];
     (
         object(&["kind", "flag", "spec"]),
-        object(&["name", "namespace", "uid", "creationTimestamp", "creation_timestamp"]),
+        object(&[
+            "name",
+            "namespace",
+            "uid",
+            "creationTimestamp",
+            "creation_timestamp",
+        ]),
         object(&["a", "x y", "b_c"]),
         object(&["startTime", "completionTime", "phase"]),
         conditions,
         object(&["name"]),
     )
-        .prop_map(|(mut root, mut metadata, labels, mut status, conditions, task)| {
-            metadata["labels"] = labels;
-            status["conditions"] = conditions;
-            root["metadata"] = metadata;
-            root["status"] = status;
-            if !root["spec"].is_string() {
-                root["spec"] = json!({"taskRef": task});
-            }
-            root
-        })
+        .prop_map(
+            |(mut root, mut metadata, labels, mut status, conditions, task)| {
+                metadata["labels"] = labels;
+                status["conditions"] = conditions;
+                root["metadata"] = metadata;
+                root["status"] = status;
+                if !root["spec"].is_string() {
+                    root["spec"] = json!({"taskRef": task});
+                }
+                root
+            },
+        )
 }
 
 pub(super) fn record_row() -> impl Strategy<Value = Record> {
@@ -102,7 +128,9 @@ pub(super) fn record_row() -> impl Strategy<Value = Record> {
     let ids = (select(&IDS[..]), select(&IDS[..]), select(&IDS[..]));
     (ids, select(&TEXTS[..]), select(&TIMES[..2]), data).prop_map(
         |((parent, result, id), uid, created, data)| Record {
-            name: format!("{parent}/results/{result}/records/{id}").parse().unwrap(),
+            name: format!("{parent}/results/{result}/records/{id}")
+                .parse()
+                .unwrap(),
             uid: uid.to_owned(),
             etag: Etag::from_text("e"),
             create_time: time(created),
@@ -135,8 +163,13 @@ pub(super) fn result_row() -> impl Strategy<Value = RunResult> {
         },
     );
     let ids = (select(&IDS[..]), select(&IDS[..]));
-    (ids, select(&TEXTS[..]), texts(), prop::option::weighted(0.8, summary)).prop_map(
-        |((parent, id), uid, annotations, summary)| RunResult {
+    (
+        ids,
+        select(&TEXTS[..]),
+        texts(),
+        prop::option::weighted(0.8, summary),
+    )
+        .prop_map(|((parent, id), uid, annotations, summary)| RunResult {
             name: format!("{parent}/results/{id}").parse().unwrap(),
             uid: uid.to_owned(),
             etag: Etag::from_text("e"),
@@ -144,35 +177,68 @@ pub(super) fn result_row() -> impl Strategy<Value = RunResult> {
             update_time: time(TIMES[1]),
             annotations,
             summary,
-        },
-    )
+        })
 }
 
 pub(super) fn record_filter() -> impl Strategy<Value = String> {
     let text = select(vec![
-        "parent", "uid", "data_type", "data.kind", "data.metadata.name", "data['metadata'].uid",
-        "data.metadata.labels['a']", "data.metadata.labels['x y']", "data.metadata.labels.b_c",
-        "data.status.conditions[0].reason", "data.status['conditions'][0]['status']",
-        "taskrun.spec.task_ref.name", "taskrun.metadata.labels.b_c", "pipelinerun.metadata.name",
-        "workflow.status.phase", "data.spec.taskRef.name", "data.other",
+        "parent",
+        "uid",
+        "data_type",
+        "data.kind",
+        "data.metadata.name",
+        "data['metadata'].uid",
+        "data.metadata.labels['a']",
+        "data.metadata.labels['x y']",
+        "data.metadata.labels.b_c",
+        "data.status.conditions[0].reason",
+        "data.status['conditions'][0]['status']",
+        "taskrun.spec.task_ref.name",
+        "taskrun.metadata.labels.b_c",
+        "pipelinerun.metadata.name",
+        "workflow.status.phase",
+        "data.spec.taskRef.name",
+        "data.other",
     ]);
     let dynamic = select(vec![
-        "data.kind", "data.metadata.name", "data.metadata.labels['a']", "data.status.phase",
-        "taskrun.metadata.name", "data.status.startTime", "taskrun.metadata.creation_timestamp",
-        "data.metadata", "data.flag", "data.status.conditions[0]", "data.spec",
+        "data.kind",
+        "data.metadata.name",
+        "data.metadata.labels['a']",
+        "data.status.phase",
+        "taskrun.metadata.name",
+        "data.status.startTime",
+        "taskrun.metadata.creation_timestamp",
+        "data.metadata",
+        "data.flag",
+        "data.status.conditions[0]",
+        "data.spec",
     ]);
     let times = select(vec![
-        "create_time", "update_time", "data.status.startTime", "data.metadata.creationTimestamp",
-        "taskrun.metadata.creation_timestamp", "data.status.completionTime", "data.kind",
+        "create_time",
+        "update_time",
+        "data.status.startTime",
+        "data.metadata.creationTimestamp",
+        "taskrun.metadata.creation_timestamp",
+        "data.status.completionTime",
+        "data.kind",
     ]);
     let name = select(vec!["name", "result_name"]);
     let others = select(vec![
-        "true", "false", "data.flag", "data.flag == true", "has(data.metadata.name)",
-        "has(taskrun.metadata.name)", "has(data.status.conditions[0].reason)",
-        "has(data.metadata.labels['a'])", "'a' in data.metadata.labels",
-        "data.status.conditions.exists(c, c.reason == 'a')", "data.metadata.labels.contains('a')",
-        "taskrun.status.conditions.all(c, c.status != 'b')", "data.kind + 'a' == 'aa'",
-        "data.metadata.name.matches('^a')", "data.kind == data.metadata.name",
+        "true",
+        "false",
+        "data.flag",
+        "data.flag == true",
+        "has(data.metadata.name)",
+        "has(taskrun.metadata.name)",
+        "has(data.status.conditions[0].reason)",
+        "has(data.metadata.labels['a'])",
+        "'a' in data.metadata.labels",
+        "data.status.conditions.exists(c, c.reason == 'a')",
+        "data.metadata.labels.contains('a')",
+        "taskrun.status.conditions.all(c, c.status != 'b')",
+        "data.kind + 'a' == 'aa'",
+        "data.metadata.name.matches('^a')",
+        "data.kind == data.metadata.name",
         "(data.kind == 'a' || taskrun.kind == 'b') == (parent == 'a')",
     ]);
     combined(prop_oneof![
@@ -187,19 +253,46 @@ pub(super) fn record_filter() -> impl Strategy<Value = String> {
 
 pub(super) fn result_filter() -> impl Strategy<Value = String> {
     let text = select(vec![
-        "parent", "uid", "summary.type", "annotations['a']", "annotations['x y']",
-        "summary.annotations.a", "summary.annotations['x y']",
+        "parent",
+        "uid",
+        "summary.type",
+        "annotations['a']",
+        "annotations['x y']",
+        "summary.annotations.a",
+        "summary.annotations['x y']",
     ]);
-    let times = select(vec!["create_time", "update_time", "summary.start_time", "summary.end_time"]);
-    let status = (select(&OPERATORS[..]), select(vec!["1", "2u", "TIMEOUT", "'FAILURE'", "2.0", "2.5"]))
+    let times = select(vec![
+        "create_time",
+        "update_time",
+        "summary.start_time",
+        "summary.end_time",
+    ]);
+    let status = (
+        select(&OPERATORS[..]),
+        select(vec!["1", "2u", "TIMEOUT", "'FAILURE'", "2.0", "2.5"]),
+    )
         .prop_map(|(operator, value)| format!("summary.status {operator} {value}"));
     let others = select(vec![
-        "true", "has(summary.start_time)", "has(summary.annotations.a)", "has(annotations['x y'])",
-        "'a' in annotations", "'a' in summary.annotations", "summary == null", "summary != null",
-        "summary.end_time == null", "summary.end_time != null", "annotations['a'] == null",
-        "annotations['a'] != null", "summary.status in ['SUCCESS', 3]", "annotations.contains('a')",
-        "has(summary.status)", "has(summary.annotations)", "uid in []", "annotations['a'] in []",
-        "summary.record == 'a/results/b/records/a'", "annotations.exists(k, v, v == 'a')",
+        "true",
+        "has(summary.start_time)",
+        "has(summary.annotations.a)",
+        "has(annotations['x y'])",
+        "'a' in annotations",
+        "'a' in summary.annotations",
+        "summary == null",
+        "summary != null",
+        "summary.end_time == null",
+        "summary.end_time != null",
+        "annotations['a'] == null",
+        "annotations['a'] != null",
+        "summary.status in ['SUCCESS', 3]",
+        "annotations.contains('a')",
+        "has(summary.status)",
+        "has(summary.annotations)",
+        "uid in []",
+        "annotations['a'] in []",
+        "summary.record == 'a/results/b/records/a'",
+        "annotations.exists(k, v, v == 'a')",
     ]);
     combined(prop_oneof![
         3 => text_test(text, select(&TEXTS[..])),
@@ -220,12 +313,16 @@ fn text_test(
     field: impl Strategy<Value = &'static str> + Clone,
     value: impl Strategy<Value = &'static str> + Clone,
 ) -> impl Strategy<Value = String> {
-    let compared = (field.clone(), select(&OPERATORS[..]), value.clone(), any::<bool>()).prop_map(
-        |(field, operator, value, mirrored)| match mirrored {
+    let compared = (
+        field.clone(),
+        select(&OPERATORS[..]),
+        value.clone(),
+        any::<bool>(),
+    )
+        .prop_map(|(field, operator, value, mirrored)| match mirrored {
             false => format!("{field} {operator} {}", quoted(value)),
             true => format!("{} {operator} {field}", quoted(value)),
-        },
-    );
+        });
     let functions = select(vec!["startsWith", "endsWith", "contains"]);
     let called = (field.clone(), functions, value.clone())
         .prop_map(|(field, function, value)| format!("{field}.{function}({})", quoted(value)));
@@ -238,12 +335,22 @@ fn text_test(
 
 fn dynamic_test(field: impl Strategy<Value = &'static str>) -> impl Strategy<Value = String> {
     let values = select(vec![
-        "null", "5", "0.5", "true", "'a'", "['a']", "{'a': 'b'}", "'2026-01-01T00:00:00Z'",
-        "timestamp('2026-01-01T00:00:00Z')", "duration('5s')",
+        "null",
+        "5",
+        "0.5",
+        "true",
+        "'a'",
+        "['a']",
+        "{'a': 'b'}",
+        "'2026-01-01T00:00:00Z'",
+        "timestamp('2026-01-01T00:00:00Z')",
+        "duration('5s')",
     ]);
     (field, select(&OPERATORS[..]), values, any::<bool>()).prop_map(
         |(field, operator, value, listed)| {
-            let orderless = ["null", "[", "{"].iter().any(|start| value.starts_with(start));
+            let orderless = ["null", "[", "{"]
+                .iter()
+                .any(|start| value.starts_with(start));
             match (listed, orderless) {
                 (true, _) => format!("{field} in ['a', {value}]"),
                 (false, true) if operator != "!=" => format!("{field} == {value}"),
@@ -255,17 +362,25 @@ fn dynamic_test(field: impl Strategy<Value = &'static str>) -> impl Strategy<Val
 
 fn time_test(field: impl Strategy<Value = &'static str> + Clone) -> impl Strategy<Value = String> {
     let moved = select(vec!["", " + duration('1us')", " - duration('1ns')"]);
-    let compared = (field.clone(), select(&OPERATORS[..]), select(&TIMES[..]), moved, any::<bool>())
+    let compared = (
+        field.clone(),
+        select(&OPERATORS[..]),
+        select(&TIMES[..]),
+        moved,
+        any::<bool>(),
+    )
         .prop_map(|(field, operator, time, moved, mirrored)| match mirrored {
             false => format!("{field} {operator} timestamp('{time}'){moved}"),
             true => format!("timestamp('{time}'){moved} {operator} {field}"),
         });
-    let one_of = (field, prop::collection::vec(select(&TIMES[..]), 0..3)).prop_map(
-        |(field, times)| {
-            let times: Vec<_> = times.iter().map(|time| format!("timestamp('{time}')")).collect();
+    let one_of =
+        (field, prop::collection::vec(select(&TIMES[..]), 0..3)).prop_map(|(field, times)| {
+            let times: Vec<_> = times
+                .iter()
+                .map(|time| format!("timestamp('{time}')"))
+                .collect();
             format!("{field} in [{}]", times.join(", "))
-        },
-    );
+        });
     prop_oneof![4 => compared, 1 => one_of]
 }
 
