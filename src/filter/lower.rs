@@ -383,6 +383,8 @@ fn path(node: &Node) -> Option<String> {
         Kind::Index(of, index) => Some(format!("{}[{}]", path(of)?, path(index)?)),
         Kind::Literal(Literal::Text(text)) => Some(format!("\"{text}\"")),
         Kind::Literal(Literal::Int(number)) => Some(number.to_string()),
+        Kind::Literal(Literal::Bool(truth)) => Some(truth.to_string()),
+        Kind::Literal(Literal::Null) => Some("null".to_owned()),
         Kind::Call {
             of: Some(of), name, ..
         } => Some(format!("{}.{name}()", path(of)?)),

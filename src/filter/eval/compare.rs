@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use super::{Answer, Judge, Miss, time};
 use crate::filter::{
     columns::parse_time,
-    expr::{Comparison, Expr},
+    expr::{Comparison, Expr, ExprKind},
+    types::Type,
     value::Value,
 };
 
@@ -17,7 +18,10 @@ impl<'a> Judge<'a> {
             Comparison::Equal | Comparison::NotEqual => {
                 let left = self.named(&pair[0], left, &right);
                 let right = self.named(&pair[1], right, &left);
-                let equal = self.equal(&left, &right)?;
+                let equal = match pair.iter().any(|side| side.ty == Type::Null) {
+                    true => is_null(&left) && is_null(&right),
+                    false => self.equal(&left, &right)?,
+                };
                 return Ok(equal == (comparison == Comparison::Equal));
             }
             _ => order(&left, &right)?,
@@ -38,12 +42,14 @@ impl<'a> Judge<'a> {
         let haystack = self.eval(&pair[1])?;
         if let Some(elements) = haystack.elements() {
             self.charge(elements.len() / 64)?;
+            let written = matches!(pair[1].kind, ExprKind::Const(_) | ExprKind::List(_));
             let mut unknown = false;
             for element in elements.iter() {
                 let needle = self.named(&pair[0], needle.clone(), &element);
                 match self.equal(&needle, &element) {
                     Ok(true) => return Ok(true),
                     Ok(false) => {}
+                    Err(Miss::Unknown) if written && is_null(&element) => {}
                     Err(Miss::Unknown) => unknown = true,
                     Err(Miss::Budget) => return Err(Miss::Budget),
                 }
@@ -64,12 +70,10 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether two values are equal. Values of different types are neither equal nor unequal,
-    /// but null is unequal to everything else.
+    /// Whether two values are equal. Values of different types are neither equal nor unequal.
     pub(super) fn equal(&mut self, left: &Value<'a>, right: &Value<'a>) -> Answer<bool> {
         match (left, right) {
             (Value::Null, Value::Null) => return Ok(true),
-            (Value::Null, _) | (_, Value::Null) => return Ok(false),
             (Value::Type(a), Value::Type(b)) => return Ok(a == b),
             _ => {}
         }
@@ -131,6 +135,12 @@ impl<'a> Judge<'a> {
             Ok(true)
         }
     }
+}
+
+/// Null as it is written in a filter is unequal to every value that is not null; a null of a
+/// payload and a value of another type are as unequal as any two types.
+fn is_null(value: &Value<'_>) -> bool {
+    *value == Value::Null
 }
 
 /// How two values are ordered; nothing if one is not a number though it is a double.

@@ -53,6 +53,9 @@ fn what_is_missing_or_of_another_type_is_unknown() {
             "data.spec.missing != 'x'",
             "data.spec.missing == null",
             "data.spec.missing != null",
+            "data.spec.none == 'x'",
+            "data.spec.none != 'x'",
+            "data.spec.none < 5",
             "data.spec.missing.deeper in ['x']",
             "data.kind.deeper == 'x'",
             "data.spec.params[7].name == 'x'",
@@ -87,7 +90,7 @@ fn null_is_a_value() {
         &[
             "data.spec.none != null",
             "data.kind == null",
-            "data.spec.none == 'x'",
+            "data.kind in [null]",
         ],
     );
 }
