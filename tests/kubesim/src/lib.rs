@@ -6,6 +6,7 @@
 mod apply;
 mod calls;
 mod clock;
+pub mod contract;
 mod deletion;
 mod discovery;
 mod faults;

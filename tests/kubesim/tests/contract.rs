@@ -1,0 +1,101 @@
+//! Runs the contract in process, through a socket, and against a real server when
+//! `KUBESIM_CONTRACT_KUBECONFIG` names a kubeconfig.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use kubesim::{
+    Sim,
+    contract::{CASES, Case, Ground, Outcome},
+};
+
+fn report(case: &Case, outcome: Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Passed => None,
+        Outcome::Skipped(needs) => {
+            eprintln!("skipped {}: the server lacks {needs:?}", case.name);
+            None
+        }
+        Outcome::Failed(difference) => {
+            Some(format!("{}: {difference} ({difference:?})", case.name))
+        }
+    }
+}
+
+fn all_pass(failures: impl IntoIterator<Item = Option<String>>) {
+    let failures: Vec<String> = failures.into_iter().flatten().collect();
+    assert!(
+        failures.is_empty(),
+        "{} cases differ:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+#[tokio::test]
+async fn the_simulator_keeps_the_contract_in_process() {
+    let outcomes = join_all(CASES.iter().map(|case| async move {
+        let sim = Sim::new();
+        report(case, Ground::simulated(&sim, sim.client()).run(case).await)
+    }));
+    all_pass(outcomes.await);
+}
+
+#[tokio::test]
+async fn the_simulator_keeps_the_contract_through_a_socket() {
+    let outcomes = join_all(CASES.iter().map(|case| async move {
+        let sim = Sim::new();
+        let listening = sim.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let client = listening.client().unwrap();
+        let outcome = report(case, Ground::simulated(&sim, client).run(case).await);
+        listening.stop().await;
+        outcome
+    }));
+    all_pass(outcomes.await);
+}
+
+#[tokio::test]
+async fn a_real_server_keeps_the_contract() {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a developer points the suite at a server with it"
+    )]
+    let path = std::env::var("KUBESIM_CONTRACT_KUBECONFIG");
+    let Ok(path) = path else {
+        eprintln!("skipped: KUBESIM_CONTRACT_KUBECONFIG is not set");
+        return;
+    };
+    let kubeconfig = kube::config::Kubeconfig::read_from(path).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default())
+        .await
+        .unwrap();
+    let ground = Ground::real(kube::Client::try_from(config).unwrap())
+        .await
+        .unwrap();
+    let mut failures = Vec::new();
+    for case in CASES {
+        failures.push(report(case, ground.run(case).await));
+    }
+    all_pass(failures);
+}
+
+#[test]
+fn every_case_is_in_the_table() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/contract");
+    let mut written = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let module = path.file_stem().unwrap().to_string_lossy().into_owned();
+        for line in std::fs::read_to_string(&path).unwrap().lines() {
+            if let Some((name, "arena: Arena) -> Verdict {")) = line
+                .strip_prefix("pub async fn ")
+                .and_then(|rest| rest.split_once('('))
+            {
+                written.insert(format!("{module}::{name}"));
+            }
+        }
+    }
+    let table: BTreeSet<String> = CASES.iter().map(|case| case.name.to_owned()).collect();
+    assert_eq!(written, table);
+    assert_eq!(table.len(), CASES.len(), "a case is in the table twice");
+}
