@@ -1,1 +1,11 @@
 //! Streams finished runs off a Kubernetes cluster into Hindsight, and collects what is stored.
+//!
+//! The pure half decides and never waits: [`plan`] turns what is known about one object into
+//! steps, [`ledger`] is the memory it decides from. The doing half carries the steps out. The
+//! watcher knows no database and serves no history.
+
+pub mod content;
+pub mod ledger;
+pub mod plan;
+pub mod policy;
+pub mod selector;
