@@ -1,1 +1,38 @@
 //! A stateful simulator of the Kubernetes API, for tests and demos.
+//!
+//! [`Sim`] is a cluster: [`Sim::client`] reaches it in process, [`Sim::listen`] on a socket.
+//! It keeps state and enforces the server's rules; it knows nothing of the programs tested on it.
+
+mod apply;
+mod calls;
+mod clock;
+mod deletion;
+mod discovery;
+mod faults;
+mod fields;
+mod history;
+mod kinds;
+mod lifecycle;
+mod list;
+mod listen;
+mod objects;
+mod patch;
+mod play;
+mod refusal;
+mod reviews;
+mod route;
+mod select;
+mod service;
+mod sim;
+mod watch;
+
+pub use calls::{Call, Calls};
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use faults::{Fault, Faults};
+pub use kinds::Crd;
+pub use listen::Listening;
+pub use play::{Finished, Mix, Outcome, Plan, Player, Playing, Progress};
+pub use refusal::Refusal;
+pub use reviews::Policy;
+pub use service::{SimBody, SimService};
+pub use sim::{KUBE_SYSTEM_UID, Settings, Sim};

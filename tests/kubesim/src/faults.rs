@@ -1,0 +1,251 @@
+//! What goes wrong on purpose: delays, wrong answers, broken connections, lost watches, an outage.
+//! It breaks requests, never the state.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::watch;
+
+use crate::{calls::Call, refusal::Refusal};
+
+/// How the requests a fault meets end.
+#[derive(Debug, Clone)]
+enum Effect {
+    /// Refused before anything happens.
+    Answer(Refusal),
+    /// The connection breaks before anything happens.
+    Break,
+    /// The request takes effect, but the connection breaks before the answer.
+    LoseAnswer,
+}
+
+/// A fault for the next requests that match it.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    effect: Effect,
+    verb: Option<String>,
+    resource: Option<String>,
+    name: Option<String>,
+    left: u32,
+}
+
+impl Fault {
+    /// Answers with `code` instead of doing anything: 429 and 503 come with `Retry-After: 1`.
+    pub fn status(code: u16) -> Self {
+        let (reason, message) = match code {
+            401 => ("Unauthorized", "Unauthorized"),
+            403 => ("Forbidden", "forbidden by a simulated fault"),
+            404 => (
+                "NotFound",
+                "the server could not find the requested resource",
+            ),
+            409 => (
+                "Conflict",
+                "the object has been modified; please apply your changes to the latest version and try again",
+            ),
+            410 => ("Expired", "too old resource version"),
+            429 => (
+                "TooManyRequests",
+                "too many requests, please try again later",
+            ),
+            503 => (
+                "ServiceUnavailable",
+                "the server is currently unable to handle the request",
+            ),
+            504 => ("Timeout", "the request did not complete in time"),
+            _ => (
+                "InternalError",
+                "an error on the server has prevented the request from succeeding",
+            ),
+        };
+        let mut refusal = Refusal::new(code, reason, message);
+        refusal.retry_after = matches!(code, 429 | 503).then_some(1);
+        Self::new(Effect::Answer(refusal))
+    }
+
+    /// Breaks the connection before the request takes effect.
+    pub fn broken() -> Self {
+        Self::new(Effect::Break)
+    }
+
+    /// Lets the request take effect, then breaks the connection instead of answering.
+    pub fn lost_answer() -> Self {
+        Self::new(Effect::LoseAnswer)
+    }
+
+    /// Only for requests of this verb.
+    #[must_use]
+    pub fn verb(mut self, verb: &str) -> Self {
+        self.verb = Some(verb.into());
+        self
+    }
+
+    /// Only for requests on this resource, by its plural.
+    #[must_use]
+    pub fn resource(mut self, resource: &str) -> Self {
+        self.resource = Some(resource.into());
+        self
+    }
+
+    /// Only for requests on objects of this name.
+    #[must_use]
+    pub fn name(mut self, name: &str) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// For the next `count` matching requests; one without this.
+    #[must_use]
+    pub fn times(mut self, count: u32) -> Self {
+        self.left = count;
+        self
+    }
+
+    /// Seconds in the `Retry-After` header of the answer.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u32) -> Self {
+        if let Effect::Answer(refusal) = &mut self.effect {
+            refusal.retry_after = Some(seconds);
+        }
+        self
+    }
+
+    fn new(effect: Effect) -> Self {
+        Self {
+            effect,
+            verb: None,
+            resource: None,
+            name: None,
+            left: 1,
+        }
+    }
+
+    fn meets(&self, call: &Call) -> bool {
+        let fits = |wanted: &Option<String>, found: &str| {
+            wanted.as_ref().is_none_or(|wanted| wanted == found)
+        };
+        self.left > 0
+            && fits(&self.verb, call.verb)
+            && fits(&self.resource, &call.resource)
+            && fits(&self.name, &call.name)
+    }
+}
+
+/// What running watches and players must notice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Signals {
+    /// Refuse every request.
+    pub(crate) down: bool,
+    /// Counts orders to drop watches.
+    pub(crate) drops: u64,
+    /// Counts orders to send bookmarks.
+    pub(crate) bookmarks: u64,
+}
+
+/// The fate of a request.
+#[derive(Debug)]
+pub(crate) enum Fate {
+    Normal,
+    Answer(Refusal),
+    Break,
+    LoseAnswer,
+}
+
+/// The faults of one simulated server.
+#[derive(Debug)]
+pub struct Faults {
+    planned: Mutex<Planned>,
+    signals: watch::Sender<Signals>,
+}
+
+#[derive(Debug, Default)]
+struct Planned {
+    latency: Duration,
+    faults: Vec<Fault>,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self {
+            planned: Mutex::default(),
+            signals: watch::Sender::new(Signals::default()),
+        }
+    }
+}
+
+impl Faults {
+    /// Delays every answer from now on.
+    pub fn latency(&self, delay: Duration) {
+        self.lock().latency = delay;
+    }
+
+    /// Plans a fault; of several that match a request, the one planned first counts.
+    pub fn plan(&self, fault: Fault) {
+        self.lock().faults.push(fault);
+    }
+
+    /// Forgets planned faults and the latency; an outage stays.
+    pub fn clear(&self) {
+        *self.lock() = Planned::default();
+    }
+
+    /// How many requests planned faults still wait for.
+    pub fn pending(&self) -> u32 {
+        self.lock().faults.iter().map(|fault| fault.left).sum()
+    }
+
+    /// Breaks every open watch.
+    pub fn drop_watches(&self) {
+        self.signals.send_modify(|signals| signals.drops += 1);
+    }
+
+    /// Sends a bookmark on every open watch that allows them.
+    pub fn send_bookmarks(&self) {
+        self.signals.send_modify(|signals| signals.bookmarks += 1);
+    }
+
+    /// Breaks every open watch, and every connection that makes a request, until `up`.
+    pub fn down(&self) {
+        self.signals.send_modify(|signals| signals.down = true);
+    }
+
+    /// Ends the outage; the state is as it was.
+    pub fn up(&self) {
+        self.signals.send_modify(|signals| signals.down = false);
+    }
+
+    /// Whether there is an outage.
+    pub fn is_down(&self) -> bool {
+        self.signals.borrow().down
+    }
+
+    pub(crate) fn signals(&self) -> watch::Receiver<Signals> {
+        self.signals.subscribe()
+    }
+
+    pub(crate) fn delay(&self) -> Duration {
+        self.lock().latency
+    }
+
+    /// Decides about a request, and uses up the fault it meets.
+    pub(crate) fn meet(&self, call: &Call) -> Fate {
+        let mut planned = self.lock();
+        let Some(fault) = planned.faults.iter_mut().find(|fault| fault.meets(call)) else {
+            return Fate::Normal;
+        };
+        fault.left -= 1;
+        let fate = match &fault.effect {
+            Effect::Answer(refusal) => Fate::Answer(refusal.clone()),
+            Effect::Break => Fate::Break,
+            Effect::LoseAnswer => Fate::LoseAnswer,
+        };
+        planned.faults.retain(|fault| fault.left > 0);
+        fate
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Planned> {
+        self.planned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

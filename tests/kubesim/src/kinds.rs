@@ -1,0 +1,256 @@
+//! The kinds a simulated server serves: those built in and those installed while it runs.
+//! Only what the server itself must know about a kind is here; what a kind means is not.
+
+use crate::refusal::About;
+
+/// A custom resource to install.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crd {
+    /// API group, `tekton.dev`.
+    pub group: String,
+    /// Served version, `v1`.
+    pub version: String,
+    /// Kind, `TaskRun`.
+    pub kind: String,
+    /// Plural, as in paths: `taskruns`.
+    pub plural: String,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// Whether `/status` exists; without it `status` is a plain field.
+    pub status_subresource: bool,
+    /// Short names shown by discovery.
+    pub short_names: Vec<String>,
+    /// Categories shown by discovery, such as `tekton`.
+    pub categories: Vec<String>,
+}
+
+impl Crd {
+    /// A namespaced kind with a status subresource.
+    pub fn namespaced(group: &str, version: &str, kind: &str, plural: &str) -> Self {
+        Self {
+            group: group.into(),
+            version: version.into(),
+            kind: kind.into(),
+            plural: plural.into(),
+            namespaced: true,
+            status_subresource: true,
+            short_names: Vec::new(),
+            categories: Vec::new(),
+        }
+    }
+
+    /// The same kind without a status subresource.
+    #[must_use]
+    pub fn without_status(mut self) -> Self {
+        self.status_subresource = false;
+        self
+    }
+
+    /// The same kind outside of namespaces.
+    #[must_use]
+    pub fn cluster_scoped(mut self) -> Self {
+        self.namespaced = false;
+        self
+    }
+
+    /// Tekton's `TaskRun`, `tekton.dev/v1`.
+    pub fn tekton_task_run() -> Self {
+        Self {
+            short_names: vec!["tr".into(), "trs".into()],
+            categories: vec!["tekton".into(), "tekton-pipelines".into()],
+            ..Self::namespaced("tekton.dev", "v1", "TaskRun", "taskruns")
+        }
+    }
+
+    /// Tekton's `PipelineRun`, `tekton.dev/v1`.
+    pub fn tekton_pipeline_run() -> Self {
+        Self {
+            short_names: vec!["pr".into(), "prs".into()],
+            categories: vec!["tekton".into(), "tekton-pipelines".into()],
+            ..Self::namespaced("tekton.dev", "v1", "PipelineRun", "pipelineruns")
+        }
+    }
+
+    /// Tekton's `CustomRun`, `tekton.dev/v1beta1`.
+    pub fn tekton_custom_run() -> Self {
+        Self {
+            categories: vec!["tekton".into(), "tekton-pipelines".into()],
+            ..Self::namespaced("tekton.dev", "v1beta1", "CustomRun", "customruns")
+        }
+    }
+
+    /// The three kinds of Tekton runs.
+    pub fn tekton() -> [Self; 3] {
+        [
+            Self::tekton_task_run(),
+            Self::tekton_pipeline_run(),
+            Self::tekton_custom_run(),
+        ]
+    }
+
+    /// Argo's `Workflow`, whose status is a plain field.
+    pub fn argo_workflow() -> Self {
+        Self {
+            short_names: vec!["wf".into()],
+            ..Self::namespaced("argoproj.io", "v1alpha1", "Workflow", "workflows").without_status()
+        }
+    }
+
+    /// `Workflow` of `hindsight.dev/v1alpha1`.
+    pub fn hindsight_workflow() -> Self {
+        Self::namespaced("hindsight.dev", "v1alpha1", "Workflow", "workflows")
+    }
+}
+
+/// Everything the simulator may be asked to do with objects of a stored kind.
+const ALL_VERBS: &[&str] = &[
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+];
+
+/// A kind as the server knows it. Several versions may serve the same objects.
+#[derive(Debug, Clone)]
+pub(crate) struct Kind {
+    pub(crate) group: String,
+    /// Served versions, oldest installed first.
+    pub(crate) versions: Vec<String>,
+    pub(crate) kind: String,
+    pub(crate) plural: String,
+    pub(crate) namespaced: bool,
+    pub(crate) status: bool,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+    pub(crate) verbs: &'static [&'static str],
+    /// Custom resources follow stricter rules than built-in kinds in a few places.
+    pub(crate) custom: bool,
+    /// Whether `metadata.generation` is kept.
+    pub(crate) generations: bool,
+    /// Whether an update may leave `metadata.resourceVersion` out.
+    pub(crate) blind_update: bool,
+}
+
+impl Kind {
+    pub(crate) fn from_crd(crd: Crd) -> Self {
+        Self {
+            group: crd.group,
+            versions: vec![crd.version],
+            kind: crd.kind,
+            plural: crd.plural,
+            namespaced: crd.namespaced,
+            status: crd.status_subresource,
+            short_names: crd.short_names,
+            categories: crd.categories,
+            verbs: ALL_VERBS,
+            custom: true,
+            generations: true,
+            blind_update: false,
+        }
+    }
+
+    fn built_in(group: &str, kind: &str, plural: &str) -> Self {
+        Self {
+            group: group.into(),
+            versions: vec!["v1".into()],
+            kind: kind.into(),
+            plural: plural.into(),
+            namespaced: true,
+            status: false,
+            short_names: Vec::new(),
+            categories: Vec::new(),
+            verbs: ALL_VERBS,
+            custom: false,
+            generations: false,
+            blind_update: true,
+        }
+    }
+
+    /// Whether objects of this kind are kept, or only answered.
+    pub(crate) fn stored(&self) -> bool {
+        self.verbs.contains(&"get")
+    }
+
+    pub(crate) fn is_namespaces(&self) -> bool {
+        self.group.is_empty() && self.plural == "namespaces"
+    }
+
+    pub(crate) fn about<'a>(&'a self, name: &'a str) -> About<'a> {
+        About {
+            group: &self.group,
+            plural: &self.plural,
+            kind: &self.kind,
+            name,
+        }
+    }
+
+    pub(crate) fn serves(&self, version: &str) -> bool {
+        self.versions.iter().any(|served| served == version)
+    }
+
+    pub(crate) fn singular(&self) -> String {
+        self.kind.to_lowercase()
+    }
+}
+
+/// `apiVersion` of a group and a version: `v1`, `tekton.dev/v1`.
+pub(crate) fn api_version(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        version.into()
+    } else {
+        format!("{group}/{version}")
+    }
+}
+
+pub(crate) fn built_in() -> Vec<Kind> {
+    let core = |kind: &str, plural: &str| Kind::built_in("", kind, plural);
+    let short = |name: &str| vec![name.to_owned()];
+    let review = |group: &str, kind: &str, plural: &str| Kind {
+        namespaced: false,
+        verbs: &["create"],
+        ..Kind::built_in(group, kind, plural)
+    };
+    vec![
+        Kind {
+            namespaced: false,
+            status: true,
+            short_names: short("ns"),
+            ..core("Namespace", "namespaces")
+        },
+        Kind {
+            status: true,
+            generations: true,
+            short_names: short("po"),
+            ..core("Pod", "pods")
+        },
+        Kind {
+            short_names: short("ev"),
+            ..core("Event", "events")
+        },
+        Kind {
+            short_names: short("cm"),
+            ..core("ConfigMap", "configmaps")
+        },
+        core("Secret", "secrets"),
+        Kind {
+            status: true,
+            generations: true,
+            ..Kind::built_in("batch", "Job", "jobs")
+        },
+        Kind::built_in("events.k8s.io", "Event", "events"),
+        Kind {
+            blind_update: false,
+            ..Kind::built_in("coordination.k8s.io", "Lease", "leases")
+        },
+        review("authentication.k8s.io", "TokenReview", "tokenreviews"),
+        review(
+            "authorization.k8s.io",
+            "SubjectAccessReview",
+            "subjectaccessreviews",
+        ),
+    ]
+}

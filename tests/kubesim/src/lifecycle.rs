@@ -1,0 +1,622 @@
+//! The rules of a write: what a client may set, versions and preconditions, generations, and when a
+//! write changes nothing. Deletion has its own room, `deletion`.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use crate::{
+    apply,
+    clock::seconds,
+    fields::{Operation, Ownership, Writer},
+    kinds::{Kind, api_version},
+    objects::{Key, KindId, Stored, Types, World},
+    patch::Patch,
+    refusal::Refusal,
+};
+
+/// The part of an object a write is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Everything but the status, where the kind has a status subresource.
+    Main,
+    /// The status subresource.
+    Status,
+}
+
+/// The circumstances of a write.
+#[derive(Debug, Clone)]
+pub(crate) struct Write {
+    /// Who owns the written fields from now on.
+    pub(crate) manager: String,
+    /// The version the client speaks.
+    pub(crate) version: String,
+    pub(crate) part: Part,
+    pub(crate) now: Timestamp,
+    /// Answer as if, but change nothing.
+    pub(crate) dry_run: bool,
+}
+
+impl Write {
+    fn writer(&self, kind: &Kind, operation: Operation) -> Writer {
+        Writer {
+            name: self.manager.clone(),
+            operation,
+            subresource: match self.part {
+                Part::Main => String::new(),
+                Part::Status => "status".into(),
+            },
+            api_version: api_version(&kind.group, &self.version),
+        }
+    }
+}
+
+/// How the new object came about, which decides what must be checked.
+#[derive(Debug)]
+enum Revision {
+    Replaced,
+    Patched,
+    Applied(Ownership),
+}
+
+impl World {
+    /// The kind under `id`.
+    ///
+    /// # Errors
+    /// 404 when it was uninstalled meanwhile.
+    pub(crate) fn served(&self, id: KindId) -> Result<Arc<Kind>, Refusal> {
+        self.kind(id).ok_or_else(|| {
+            Refusal::new(
+                404,
+                "NotFound",
+                "the server could not find the requested resource",
+            )
+        })
+    }
+
+    /// The object at `key`.
+    ///
+    /// # Errors
+    /// 404 when there is none.
+    pub(crate) fn existing(&self, id: KindId, key: &Key) -> Result<Arc<Stored>, Refusal> {
+        let kind = self.served(id)?;
+        self.get(id, key)
+            .cloned()
+            .ok_or_else(|| Refusal::not_found(kind.about(&key.name)))
+    }
+
+    /// Creates an object; the server fills in name, uid, time, version and generation.
+    ///
+    /// # Errors
+    /// As the real server: a taken name, a missing namespace, a body of another kind, no name.
+    pub(crate) fn create(
+        &mut self,
+        id: KindId,
+        namespace: &str,
+        mut object: Value,
+        write: &Write,
+    ) -> Result<Arc<Stored>, Refusal> {
+        let kind = self.served(id)?;
+        check_types(&kind, &write.version, &object)?;
+        let metadata = metadata_of(&mut object)?;
+        if metadata
+            .get("resourceVersion")
+            .is_some_and(|version| version != "" && !version.is_null())
+        {
+            let why = "resourceVersion should not be set on objects to be created";
+            return Err(Refusal::new(500, "InternalError", why));
+        }
+        for field in [
+            "uid",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "generation",
+            "managedFields",
+        ] {
+            metadata.shift_remove(field);
+        }
+        if kind.status
+            && let Some(fields) = object.as_object_mut()
+        {
+            fields.shift_remove("status");
+        }
+        if kind.is_namespaces() {
+            object["status"] = json!({"phase": "Active"});
+        }
+        let ownership = None;
+        self.admit(&kind, id, namespace, object, ownership, write)
+    }
+
+    /// Puts an object in place as it was elsewhere: uid, times, status and `managedFields` are kept.
+    ///
+    /// # Errors
+    /// As `create`.
+    pub(crate) fn restore(
+        &mut self,
+        id: KindId,
+        namespace: &str,
+        mut object: Value,
+        write: &Write,
+    ) -> Result<Arc<Stored>, Refusal> {
+        let kind = self.served(id)?;
+        check_types(&kind, &write.version, &object)?;
+        let metadata = metadata_of(&mut object)?;
+        metadata.shift_remove("resourceVersion");
+        let ownership = metadata
+            .get("managedFields")
+            .is_some()
+            .then(|| Ownership::of(&object));
+        self.admit(&kind, id, namespace, object, ownership, write)
+    }
+
+    fn admit(
+        &mut self,
+        kind: &Kind,
+        id: KindId,
+        namespace: &str,
+        mut object: Value,
+        ownership: Option<Ownership>,
+        write: &Write,
+    ) -> Result<Arc<Stored>, Refusal> {
+        let metadata = metadata_of(&mut object)?;
+        place(kind, namespace, metadata)?;
+        let name = name_of(kind, metadata)?;
+        if kind.namespaced {
+            self.open_namespace(kind, namespace, &name)?;
+        }
+        let key = Key::new(namespace, &name);
+        if self.get(id, &key).is_some() {
+            return Err(Refusal::exists(kind.about(&name)));
+        }
+        metadata
+            .entry("uid")
+            .or_insert_with(|| Uuid::new_v4().to_string().into());
+        metadata
+            .entry("creationTimestamp")
+            .or_insert_with(|| seconds(write.now).into());
+        if kind.generations {
+            metadata.entry("generation").or_insert_with(|| 1.into());
+        }
+        let ownership = ownership.unwrap_or_else(|| {
+            let mut ownership = Ownership::default();
+            let writer = write.writer(kind, Operation::Update);
+            ownership.record(&writer, &Value::Null, &object, write.now);
+            ownership
+        });
+        Ok(self.commit(id, object, &ownership, write.dry_run))
+    }
+
+    /// Replaces an object.
+    ///
+    /// # Errors
+    /// As the real server: missing object, stale version, another uid, another kind or name.
+    pub(crate) fn update(
+        &mut self,
+        id: KindId,
+        key: &Key,
+        object: Value,
+        write: &Write,
+    ) -> Result<Arc<Stored>, Refusal> {
+        let kind = self.served(id)?;
+        check_types(&kind, &write.version, &object)?;
+        let old = self.existing(id, key)?;
+        self.revise(&kind, id, &old, object, Revision::Replaced, write)
+    }
+
+    /// Patches an object; an apply creates it when there is none, which the second value tells.
+    ///
+    /// # Errors
+    /// As the real server: missing object, stale version, conflicting owners, a patch that does not fit.
+    pub(crate) fn patch(
+        &mut self,
+        id: KindId,
+        key: &Key,
+        patch: &Patch,
+        write: &Write,
+    ) -> Result<(Arc<Stored>, bool), Refusal> {
+        let kind = self.served(id)?;
+        let types = types(&kind, &write.version);
+        let Patch::Apply { config, force } = patch else {
+            let old = self.existing(id, key)?;
+            let object = patch.onto(&old.value(&types))?;
+            return Ok((
+                self.revise(&kind, id, &old, object, Revision::Patched, write)?,
+                false,
+            ));
+        };
+        apply::check_config(config, &kind.group, &write.version, &kind.kind)?;
+        let mut config = config.clone();
+        restrict(&mut config, &kind, write.part);
+        let writer = write.writer(&kind, Operation::Apply);
+        let about = kind.about(&key.name);
+        let Some(old) = self.get(id, key).cloned() else {
+            if write.part == Part::Status {
+                return Err(Refusal::not_found(about));
+            }
+            return self
+                .create_applied(&kind, id, key, config, &writer, write)
+                .map(|new| (new, true));
+        };
+        let live = old.value(&types);
+        let applied = apply::apply(&live, &config, &writer, *force, write.now, about)?;
+        let revision = Revision::Applied(applied.ownership);
+        Ok((
+            self.revise(&kind, id, &old, applied.object, revision, write)?,
+            false,
+        ))
+    }
+
+    fn create_applied(
+        &mut self,
+        kind: &Kind,
+        id: KindId,
+        key: &Key,
+        mut config: Value,
+        writer: &Writer,
+        write: &Write,
+    ) -> Result<Arc<Stored>, Refusal> {
+        let metadata = metadata_of(&mut config)?;
+        if let Some(uid) = metadata.get("uid").and_then(Value::as_str) {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(Refusal::conflict(kind.about(&key.name), &why));
+        }
+        metadata.shift_remove("resourceVersion");
+        metadata.insert("name".into(), key.name.as_str().into());
+        let nothing = json!({"metadata": {}});
+        let about = kind.about(&key.name);
+        let applied = apply::apply(&nothing, &config, writer, false, write.now, about)?;
+        self.admit(
+            kind,
+            id,
+            &key.namespace,
+            config,
+            Some(applied.ownership),
+            write,
+        )
+    }
+
+    fn revise(
+        &mut self,
+        kind: &Kind,
+        id: KindId,
+        old: &Arc<Stored>,
+        mut new: Value,
+        revision: Revision,
+        write: &Write,
+    ) -> Result<Arc<Stored>, Refusal> {
+        let before = old.value(&types(kind, &write.version));
+        check_identity(kind, old, &mut new, matches!(revision, Revision::Replaced))?;
+        let mut new = keep_what_is_not_written(kind, &before, new, write.part);
+        let metadata = metadata_of(&mut new)?;
+        if old.deleting {
+            check_finalizers(kind, old, metadata)?;
+        }
+        if kind.generations && desired(kind, &before) != desired(kind, &new) {
+            let generation = before["metadata"]["generation"]
+                .as_i64()
+                .unwrap_or_default()
+                + 1;
+            new["metadata"]["generation"] = generation.into();
+        }
+        let owned = Ownership::of(&before);
+        let ownership = match revision {
+            Revision::Applied(ownership) => ownership,
+            Revision::Replaced | Revision::Patched => {
+                let mut ownership = owned.clone();
+                let writer = write.writer(kind, Operation::Update);
+                ownership.record(&writer, &before, &new, write.now);
+                ownership
+            }
+        };
+        new["metadata"]["managedFields"] = before["metadata"]["managedFields"].clone();
+        if new == before && ownership == owned {
+            return Ok(Arc::clone(old));
+        }
+        let ends = old.deleting
+            && new["metadata"]["finalizers"]
+                .as_array()
+                .is_none_or(|finalizers| finalizers.is_empty());
+        if ends && !write.dry_run {
+            return Ok(self.finish(id, new, write.now));
+        }
+        Ok(self.commit(id, new, &ownership, write.dry_run))
+    }
+
+    fn commit(
+        &mut self,
+        id: KindId,
+        mut object: Value,
+        ownership: &Ownership,
+        dry_run: bool,
+    ) -> Arc<Stored> {
+        object["metadata"]["managedFields"] = ownership.to_value();
+        if dry_run {
+            return Arc::new(Stored::new(&object));
+        }
+        object["metadata"]["resourceVersion"] = self.tick().to_string().into();
+        self.put(id, Stored::new(&object))
+    }
+
+    fn open_namespace(&self, kind: &Kind, namespace: &str, name: &str) -> Result<(), Refusal> {
+        let namespaces = self
+            .find("", "namespaces")
+            .expect("namespaces are always served");
+        let of = self.served(namespaces)?;
+        match self.get(namespaces, &Key::new("", namespace)) {
+            None => Err(Refusal::not_found(of.about(namespace))),
+            Some(found) if found.deleting => {
+                let why = format!(
+                    "unable to create new content in namespace {namespace} because it is being terminated"
+                );
+                Err(Refusal::forbidden(kind.about(name), &why))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// The types under which `version` of `kind` is shown.
+pub(crate) fn types(kind: &Kind, version: &str) -> Types {
+    Types::new(api_version(&kind.group, version), kind.kind.clone())
+}
+
+fn metadata_of(object: &mut Value) -> Result<&mut Map<String, Value>, Refusal> {
+    let fields = object
+        .as_object_mut()
+        .ok_or_else(|| Refusal::bad_request("the body of the request is not an object"))?;
+    fields
+        .entry("metadata")
+        .or_insert_with(|| json!({}))
+        .as_object_mut()
+        .ok_or_else(|| Refusal::bad_request("`metadata` is not an object"))
+}
+
+/// Built-in kinds may leave `apiVersion` and `kind` out.
+fn check_types(kind: &Kind, version: &str, object: &Value) -> Result<(), Refusal> {
+    let wanted = api_version(&kind.group, version);
+    for (field, wanted) in [
+        ("apiVersion", wanted.as_str()),
+        ("kind", kind.kind.as_str()),
+    ] {
+        match object[field].as_str() {
+            Some(found) if found == wanted => {}
+            None if !kind.custom => {}
+            Some(found) => {
+                let why = format!(
+                    "the {field} in the data ({found}) does not match the expected {field} ({wanted})"
+                );
+                return Err(Refusal::bad_request(why));
+            }
+            None => {
+                let why = format!("Object '{field}' is missing; want `{wanted}`");
+                return Err(Refusal::bad_request(why));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn place(kind: &Kind, namespace: &str, metadata: &mut Map<String, Value>) -> Result<(), Refusal> {
+    match metadata.get("namespace").and_then(Value::as_str) {
+        Some(found) if kind.namespaced && !found.is_empty() && found != namespace => {
+            let why = "the namespace of the provided object does not match the namespace sent on the request";
+            return Err(Refusal::bad_request(why));
+        }
+        _ if kind.namespaced => {
+            metadata.insert("namespace".into(), namespace.into());
+        }
+        _ => {
+            metadata.shift_remove("namespace");
+        }
+    }
+    Ok(())
+}
+
+/// The name of a new object, made from `generateName` when there is none.
+fn name_of(kind: &Kind, metadata: &mut Map<String, Value>) -> Result<String, Refusal> {
+    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    let text = |field: &str| {
+        metadata
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let (mut name, prefix) = (text("name"), text("generateName"));
+    if name.is_empty() && !prefix.is_empty() {
+        let random = Uuid::new_v4();
+        let suffix = random.as_bytes()[..5]
+            .iter()
+            .map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]));
+        name = prefix.chars().take(58).chain(suffix).collect();
+        metadata.insert("name".into(), name.as_str().into());
+    }
+    let about = kind.about(&name);
+    if name.is_empty() {
+        let why = "Required value: name or generateName is required";
+        return Err(Refusal::invalid(about, "metadata.name", why));
+    }
+    let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+    if name.len() > 253
+        || !name.chars().all(allowed)
+        || !edge(name.chars().next())
+        || !edge(name.chars().last())
+    {
+        let why = format!(
+            "Invalid value: \"{name}\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character"
+        );
+        return Err(Refusal::invalid(about, "metadata.name", &why));
+    }
+    Ok(name)
+}
+
+/// Checks name, uid and version of a changed object against the one it replaces.
+fn check_identity(
+    kind: &Kind,
+    old: &Stored,
+    new: &mut Value,
+    replaced: bool,
+) -> Result<(), Refusal> {
+    let about = kind.about(&old.key.name);
+    let metadata = metadata_of(new)?;
+    let text = |field: &str| {
+        metadata
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let name = text("name");
+    if name != old.key.name {
+        let why = format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            old.key.name
+        );
+        return Err(Refusal::bad_request(why));
+    }
+    let uid = text("uid");
+    if !uid.is_empty() && uid != old.uid {
+        if replaced {
+            let why = format!(
+                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                old.uid
+            );
+            return Err(Refusal::conflict(about, &why));
+        }
+        let why = format!("Invalid value: \"{uid}\": field is immutable");
+        return Err(Refusal::invalid(about, "metadata.uid", &why));
+    }
+    let version = text("resourceVersion");
+    if version.is_empty() && !kind.blind_update && replaced {
+        let why = "Invalid value: 0: must be specified for an update";
+        return Err(Refusal::invalid(about, "metadata.resourceVersion", why));
+    }
+    if !version.is_empty() && version != old.version.to_string() {
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        return Err(Refusal::conflict(about, why));
+    }
+    Ok(())
+}
+
+/// Puts back what this write must not change: what the server owns, and the other part.
+fn keep_what_is_not_written(kind: &Kind, before: &Value, mut new: Value, part: Part) -> Value {
+    const KEPT: &[&str] = &[
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "managedFields",
+    ];
+    if part == Part::Status {
+        let mut kept = before.clone();
+        match (kept.as_object_mut(), new.get_mut("status")) {
+            (Some(fields), Some(status)) => {
+                fields.insert("status".into(), status.take());
+            }
+            (Some(fields), None) => {
+                fields.shift_remove("status");
+            }
+            (None, _) => {}
+        }
+        return kept;
+    }
+    for field in KEPT {
+        let kept = before["metadata"].get(*field);
+        set(&mut new["metadata"], field, kept);
+    }
+    set(&mut new, "apiVersion", before.get("apiVersion"));
+    set(&mut new, "kind", before.get("kind"));
+    if kind.status {
+        set(&mut new, "status", before.get("status"));
+    }
+    new
+}
+
+fn set(object: &mut Value, field: &str, value: Option<&Value>) {
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    match value {
+        Some(value) => {
+            fields.insert(field.into(), value.clone());
+        }
+        None => {
+            fields.shift_remove(field);
+        }
+    }
+}
+
+/// What generations count: every field but metadata, and but the status where it is apart.
+fn desired(kind: &Kind, object: &Value) -> Vec<(String, Value)> {
+    let mut fields: Vec<(String, Value)> = object
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(field, _)| *field != "metadata" && !(kind.status && *field == "status"))
+        .map(|(field, value)| (field.clone(), value.clone()))
+        .collect();
+    fields.sort_by(|(left, _), (right, _)| left.cmp(right));
+    fields
+}
+
+fn check_finalizers(
+    kind: &Kind,
+    old: &Stored,
+    metadata: &Map<String, Value>,
+) -> Result<(), Refusal> {
+    let now = metadata.get("finalizers").and_then(Value::as_array);
+    let new: Vec<&str> = now
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .filter(|name| !old.finalizers.iter().any(|known| known == name))
+        .collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    let why = format!(
+        "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers {new:?}"
+    );
+    Err(Refusal::invalid(
+        kind.about(&old.key.name),
+        "metadata.finalizers",
+        &why,
+    ))
+}
+
+/// Leaves in an applied configuration only what its subresource may set.
+fn restrict(config: &mut Value, kind: &Kind, part: Part) {
+    let Some(fields) = config.as_object_mut() else {
+        return;
+    };
+    match part {
+        Part::Main if kind.status => {
+            fields.shift_remove("status");
+        }
+        Part::Main => {}
+        Part::Status => {
+            fields.retain(|field, _| {
+                matches!(
+                    field.as_str(),
+                    "apiVersion" | "kind" | "metadata" | "status"
+                )
+            });
+            if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.retain(|field, _| {
+                    matches!(
+                        field.as_str(),
+                        "name" | "namespace" | "uid" | "resourceVersion"
+                    )
+                });
+            }
+        }
+    }
+}

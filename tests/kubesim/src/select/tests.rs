@@ -1,0 +1,93 @@
+use serde_json::json;
+
+use super::Selector;
+use crate::objects::Stored;
+
+fn object() -> Stored {
+    Stored::new(&json!({"metadata": {
+        "name": "a",
+        "namespace": "n",
+        "labels": {"app": "web", "tier": "", "weight": "7", "tekton.dev/pipeline": "nightly"},
+    }}))
+}
+
+#[track_caller]
+fn selects(labels: &str, expected: bool) {
+    let selector = Selector::parse(labels, "").expect("the selector parses");
+    assert_eq!(selector.matches(&object()), expected, "{labels}");
+}
+
+#[track_caller]
+fn fields(fields: &str, expected: bool) {
+    let selector = Selector::parse("", fields).expect("the selector parses");
+    assert_eq!(selector.matches(&object()), expected, "{fields}");
+}
+
+#[test]
+fn every_form_of_label_requirement_has_its_meaning() {
+    for matching in [
+        "",
+        "app",
+        "!gone",
+        "app=web",
+        "app==web",
+        "app = web",
+        "app!=db",
+        "gone!=db",
+        "tier=",
+        "tier=,app",
+        "app in (db, web)",
+        "app in (db,web),weight>6",
+        "app notin (db)",
+        "gone notin (db)",
+        "tier in (,x)",
+        "weight<8,weight>6",
+        "tekton.dev/pipeline=nightly",
+    ] {
+        selects(matching, true);
+    }
+    for missing in [
+        "!app",
+        "gone",
+        "app=db",
+        "app!=web",
+        "app in (db)",
+        "gone in (db)",
+        "app notin (web,db)",
+        "weight>7",
+        "app>1",
+        "app,gone",
+    ] {
+        selects(missing, false);
+    }
+}
+
+#[test]
+fn malformed_label_selectors_are_refused() {
+    for bad in [
+        "=",
+        "app=(a)",
+        "app in web",
+        "app in (web",
+        "app web",
+        "a,,b",
+        "app=a b",
+        "-a",
+        "w>x",
+        "a=b/c",
+    ] {
+        let refusal = Selector::parse(bad, "").expect_err(bad);
+        assert_eq!(refusal.code, 400, "{bad}");
+    }
+}
+
+#[test]
+fn field_selectors_compare_name_and_namespace() {
+    fields("metadata.name=a", true);
+    fields("metadata.name==a,metadata.namespace=n", true);
+    fields("metadata.name!=b", true);
+    fields("metadata.name!=a", false);
+    fields("metadata.namespace=m", false);
+    let refusal = Selector::parse("", "spec.x=1").expect_err("an unknown field");
+    assert_eq!(refusal.message, "field label not supported: spec.x");
+}

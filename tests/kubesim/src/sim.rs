@@ -1,0 +1,418 @@
+//! The simulated cluster as its users hold it: made, installed into, looked at and disturbed here.
+//! What is done here directly is not recorded as a call and meets no fault.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::{
+    calls::{CallLog, Calls},
+    clock::{Clock, SystemClock},
+    deletion::DeleteOptions,
+    faults::Faults,
+    kinds::{self, Crd, Kind},
+    lifecycle::{Part, Write, types},
+    objects::{Key, KindId, Stored, World},
+    patch::Patch,
+    refusal::Refusal,
+    reviews::Policy,
+    service::SimService,
+};
+
+/// How a simulated server behaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// How many changes are remembered for watches and consistent pages.
+    pub history: usize,
+    /// How often watches that allow bookmarks get one.
+    pub bookmark_every: Duration,
+    /// Whether `sendInitialEvents` is offered.
+    pub streaming_lists: bool,
+    /// How many calls are remembered.
+    pub calls: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            history: 20_000,
+            bookmark_every: Duration::from_secs(10),
+            streaming_lists: true,
+            calls: 100_000,
+        }
+    }
+}
+
+/// Uid of the namespace `kube-system`, by which people tell clusters apart.
+pub const KUBE_SYSTEM_UID: &str = "5e1f0c3a-7d52-4b7e-9c55-0b7f6f3c2a11";
+
+/// A simulated cluster. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Sim {
+    shared: Arc<Shared>,
+}
+
+/// What everybody who serves the cluster shares.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    world: Mutex<World>,
+    news: watch::Sender<u64>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) settings: Settings,
+    pub(crate) faults: Faults,
+    pub(crate) calls: CallLog,
+    pub(crate) policy: Policy,
+}
+
+impl Shared {
+    /// The state; no one may wait while holding it.
+    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state and tells watches.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
+        let mut world = self.world();
+        let outcome = change(&mut world);
+        let version = world.version;
+        drop(world);
+        self.news.send_if_modified(|known| {
+            let newer = version > *known;
+            *known = version.max(*known);
+            newer
+        });
+        outcome
+    }
+
+    /// Tells when the newest version changes.
+    pub(crate) fn news(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+}
+
+impl Default for Sim {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Sim {
+    /// A cluster with the built-in kinds, the namespaces `default` and `kube-system`, and the
+    /// computer's clock.
+    pub fn new() -> Self {
+        Self::with(Settings::default(), Arc::new(SystemClock))
+    }
+
+    /// A cluster with other settings and another clock.
+    pub fn with(settings: Settings, clock: Arc<dyn Clock>) -> Self {
+        let mut world = World::new(settings.history);
+        for kind in kinds::built_in() {
+            world.install(kind);
+        }
+        let version = world.version;
+        let sim = Self {
+            shared: Arc::new(Shared {
+                world: Mutex::new(world),
+                news: watch::Sender::new(version),
+                clock,
+                faults: Faults::default(),
+                calls: CallLog::with_capacity(settings.calls),
+                policy: Policy::default(),
+                settings,
+            }),
+        };
+        sim.load(json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": "kube-system", "uid": KUBE_SYSTEM_UID},
+            "status": {"phase": "Active"},
+        }))
+        .expect("a namespace can be put into an empty cluster");
+        sim.namespace("default");
+        sim
+    }
+
+    /// Installs a kind, or another version of it.
+    pub fn install(&self, crd: Crd) -> &Self {
+        self.shared.change(|world| {
+            world.install(Kind::from_crd(crd));
+            world.tick();
+        });
+        self
+    }
+
+    /// Installs several kinds.
+    pub fn install_all(&self, crds: impl IntoIterator<Item = Crd>) -> &Self {
+        for crd in crds {
+            self.install(crd);
+        }
+        self
+    }
+
+    /// Takes a kind away with all of its objects and versions; its watches end.
+    pub fn uninstall(&self, crd: &Crd) -> &Self {
+        self.shared.change(|world| {
+            if let Some(id) = world.find(&crd.group, &crd.plural) {
+                world.uninstall(id);
+            }
+        });
+        self
+    }
+
+    /// Whether a kind is installed in that version.
+    pub fn serves(&self, crd: &Crd) -> bool {
+        self.find(&crd.group, &crd.plural)
+            .is_ok_and(|(_, kind)| kind.serves(&crd.version))
+    }
+
+    /// Makes sure that a namespace exists.
+    pub fn namespace(&self, name: &str) -> &Self {
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        match self.create(namespace) {
+            Err(refusal) if refusal.reason != "AlreadyExists" => {
+                tracing::warn!(name, error = %refusal, "namespace `{name}` was not made");
+            }
+            _ => {}
+        }
+        self
+    }
+
+    /// Tokens, permissions, and how often they were asked for.
+    pub fn policy(&self) -> &Policy {
+        &self.shared.policy
+    }
+
+    /// What goes wrong on purpose.
+    pub fn faults(&self) -> &Faults {
+        &self.shared.faults
+    }
+
+    /// The requests so far, oldest first, as many as the settings keep.
+    pub fn calls(&self) -> Calls {
+        self.shared.calls.snapshot()
+    }
+
+    /// Forgets the requests so far.
+    pub fn clear_calls(&self) {
+        self.shared.calls.clear();
+    }
+
+    /// Forgets all history: watches and pages from earlier versions get 410.
+    pub fn compact(&self) {
+        let mut world = self.shared.world();
+        let version = world.version;
+        world.history.compact(version);
+    }
+
+    /// The newest resource version.
+    pub fn version(&self) -> u64 {
+        self.shared.world().version
+    }
+
+    /// The present moment of the cluster.
+    pub fn now(&self) -> Timestamp {
+        self.shared.clock.now()
+    }
+
+    /// A client that reaches the cluster without sockets. Needs a tokio runtime.
+    pub fn client(&self) -> kube::Client {
+        kube::Client::new(self.service(), "default")
+    }
+
+    /// The cluster as a service of HTTP requests.
+    pub fn service(&self) -> SimService {
+        SimService::new(Arc::clone(&self.shared))
+    }
+
+    /// Creates an object as a client would.
+    ///
+    /// # Errors
+    /// As the server refuses a create; 404 when the kind is not installed.
+    pub fn create(&self, object: Value) -> Result<Value, Refusal> {
+        let (id, kind, write) = self.at(&object)?;
+        let namespace = namespace_of(&kind, &object);
+        let made = self
+            .shared
+            .change(|world| world.create(id, &namespace, object, &write))?;
+        Ok(made.value(&types(&kind, &write.version)))
+    }
+
+    /// Puts an object in place as it was elsewhere: uid, times, status and `managedFields` are kept.
+    ///
+    /// # Errors
+    /// As `create`.
+    pub fn load(&self, object: Value) -> Result<Value, Refusal> {
+        self.load_as(object, "kubesim")
+    }
+
+    pub(crate) fn load_as(&self, object: Value, manager: &str) -> Result<Value, Refusal> {
+        let (id, kind, write) = self.at(&object)?;
+        let namespace = namespace_of(&kind, &object);
+        let write = Write {
+            manager: manager.into(),
+            ..write
+        };
+        let made = self
+            .shared
+            .change(|world| world.restore(id, &namespace, object, &write))?;
+        Ok(made.value(&types(&kind, &write.version)))
+    }
+
+    /// Merges `patch` into an object as `manager`; into its status subresource where there is one
+    /// and `patch` has nothing but a status.
+    ///
+    /// # Errors
+    /// As the server refuses a merge patch.
+    pub fn merge(
+        &self,
+        group: &str,
+        plural: &str,
+        namespace: &str,
+        name: &str,
+        patch: Value,
+        manager: &str,
+    ) -> Result<Value, Refusal> {
+        let (id, kind) = self.find(group, plural)?;
+        let fields = patch.as_object();
+        let status =
+            fields.is_some_and(|fields| fields.len() == 1 && fields.contains_key("status"));
+        let write = Write {
+            manager: manager.into(),
+            part: if status && kind.status {
+                Part::Status
+            } else {
+                Part::Main
+            },
+            ..self.write(&kind.versions[0])
+        };
+        let key = Key::new(namespace, name);
+        let patch = Patch::Merge(patch);
+        let (new, _) = self
+            .shared
+            .change(|world| world.patch(id, &key, &patch, &write))?;
+        Ok(new.value(&types(&kind, &write.version)))
+    }
+
+    /// Deletes an object with background propagation.
+    ///
+    /// # Errors
+    /// 404 when there is no such object.
+    pub fn delete(
+        &self,
+        group: &str,
+        plural: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<(), Refusal> {
+        let (id, _) = self.find(group, plural)?;
+        let key = Key::new(namespace, name);
+        let now = self.now();
+        self.shared
+            .change(|world| world.delete(id, &key, &DeleteOptions::default(), now))?;
+        Ok(())
+    }
+
+    /// Reads an object.
+    pub fn get(&self, group: &str, plural: &str, namespace: &str, name: &str) -> Option<Value> {
+        let (id, kind) = self.find(group, plural).ok()?;
+        let stored = self
+            .shared
+            .world()
+            .get(id, &Key::new(namespace, name))
+            .cloned()?;
+        Some(stored.value(&types(&kind, &kind.versions[0])))
+    }
+
+    /// Reads every object of a kind, ordered by namespace and name.
+    pub fn list(&self, group: &str, plural: &str) -> Vec<Value> {
+        let Ok((id, kind)) = self.find(group, plural) else {
+            return Vec::new();
+        };
+        let stored: Vec<Arc<Stored>> = {
+            let world = self.shared.world();
+            world
+                .shelves
+                .get(&id)
+                .into_iter()
+                .flat_map(|shelf| shelf.objects.values())
+                .cloned()
+                .collect()
+        };
+        let types = types(&kind, &kind.versions[0]);
+        stored.iter().map(|stored| stored.value(&types)).collect()
+    }
+
+    /// How many objects of a kind there are.
+    pub fn count(&self, group: &str, plural: &str) -> usize {
+        let world = self.shared.world();
+        let id = world.find(group, plural);
+        id.and_then(|id| world.shelves.get(&id))
+            .map_or(0, |shelf| shelf.objects.len())
+    }
+
+    /// Waits until `holds` is true of the cluster; it is asked again after every change.
+    pub async fn until(&self, mut holds: impl FnMut(&Self) -> bool) {
+        let mut news = self.shared.news();
+        while !holds(self) {
+            if news.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn find(&self, group: &str, plural: &str) -> Result<(KindId, Arc<Kind>), Refusal> {
+        let world = self.shared.world();
+        let id = world
+            .find(group, plural)
+            .ok_or_else(|| not_installed(group, plural))?;
+        Ok((id, world.served(id)?))
+    }
+
+    /// The kind of an object, by its `apiVersion` and `kind`.
+    fn at(&self, object: &Value) -> Result<(KindId, Arc<Kind>, Write), Refusal> {
+        let text = |field: &str| object[field].as_str().unwrap_or_default();
+        let (group, version) = text("apiVersion")
+            .split_once('/')
+            .unwrap_or(("", text("apiVersion")));
+        let world = self.shared.world();
+        let found = world.shelves.iter().find(|(_, shelf)| {
+            let kind = &shelf.kind;
+            kind.group == group && kind.kind == text("kind") && kind.serves(version)
+        });
+        let (id, shelf) = found.ok_or_else(|| not_installed(text("apiVersion"), text("kind")))?;
+        if !shelf.kind.stored() {
+            let why = format!("{} objects are answered, not stored", shelf.kind.kind);
+            return Err(Refusal::new(405, "MethodNotAllowed", why));
+        }
+        Ok((*id, Arc::clone(&shelf.kind), self.write(version)))
+    }
+
+    fn write(&self, version: &str) -> Write {
+        Write {
+            manager: "kubesim".into(),
+            version: version.into(),
+            part: Part::Main,
+            now: self.now(),
+            dry_run: false,
+        }
+    }
+}
+
+fn namespace_of(kind: &Kind, object: &Value) -> String {
+    match object["metadata"]["namespace"].as_str() {
+        _ if !kind.namespaced => String::new(),
+        Some(namespace) if !namespace.is_empty() => namespace.into(),
+        _ => "default".into(),
+    }
+}
+
+fn not_installed(group: &str, kind: &str) -> Refusal {
+    let message = format!("no kind `{kind}` of `{group}` is installed; install its Crd first");
+    Refusal::new(404, "NotFound", message)
+}
