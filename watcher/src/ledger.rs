@@ -72,6 +72,8 @@ pub struct Entry {
     pub error: Option<Box<str>>,
     /// The version that was last dealt with to the end.
     pub settled: Option<Box<str>>,
+    /// It was said that it would be deleted, if that were not only tried.
+    pub announced: bool,
     /// The list in which it was seen last.
     listed: u32,
 }
@@ -167,6 +169,7 @@ impl Ledger {
                 remembered,
                 error: None,
                 settled: None,
+                announced: false,
                 listed: list,
             };
             self.entries.insert(uid.clone(), entry);

@@ -29,6 +29,7 @@ pub use remembered::{Remembered, StoredCopy};
 use crate::{
     content::Digest,
     policy::{Policy, TEKTON},
+    report::report,
 };
 
 /// One thing to do. All are idempotent.
@@ -104,7 +105,7 @@ pub fn plan(
         Ok(upload) => upload,
         Err(error) => {
             let refuse = Step::Refuse {
-                reason: chain(&error),
+                reason: report(&error),
             };
             return match remembered.gone {
                 true => vec![refuse, Step::Lose { reason: UNNAMEABLE }, Step::Forget],
@@ -166,7 +167,7 @@ pub fn upload(object: &Value, view: &View<'_>, policy: &Policy) -> Result<Upload
 }
 
 /// Whether the run is Tekton's own, or of a controller that we were told to serve as well.
-fn is_ours(view: &View<'_>, policy: &Policy) -> bool {
+pub fn is_ours(view: &View<'_>, policy: &Policy) -> bool {
     if Kind::of(view.object()).is_none_or(|kind| kind.group != "tekton.dev") {
         return true;
     }
@@ -209,17 +210,6 @@ fn without_object(remembered: &Remembered) -> Vec<Step> {
         None => Some(Step::Lose { reason: VANISHED }),
     };
     step.into_iter().chain([Step::Forget]).collect()
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        source = error.source();
-    }
-    text
 }
 
 impl fmt::Display for Step {

@@ -15,6 +15,8 @@ use crate::selector::Selector;
 pub const TEKTON: &str = "tekton.dev/pipeline";
 /// Annotation that keeps a run in the cluster while it is `"true"`.
 pub const HOLD: &str = "hindsight.dev/hold";
+/// Annotation on a result and its summary: why the end of the run was not seen.
+pub const CLOSED: &str = "hindsight.dev/closed";
 
 /// What is stored, annotated and collected.
 #[derive(Debug, Clone, PartialEq, Eq)]
