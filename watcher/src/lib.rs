@@ -1,1 +1,30 @@
 //! Streams finished runs off a Kubernetes cluster into Hindsight, and collects what is stored.
+//!
+//! The pure half decides and never waits: [`plan`] turns what is known about one object into
+//! steps, [`ledger`] is the memory it decides from. The doing half carries the steps out. The
+//! watcher knows no database and serves no history.
+
+// Pure: these decide.
+pub mod content;
+pub mod ledger;
+pub mod plan;
+pub mod policy;
+pub mod selector;
+
+// Doing: these act.
+pub mod backoff;
+pub mod clock;
+mod gate;
+pub mod metrics;
+mod object;
+mod queue;
+mod report;
+pub mod sink;
+mod cluster;
+pub mod config;
+mod shared;
+mod watch;
+mod work;
+mod admin;
+pub mod app;
+pub mod progress;

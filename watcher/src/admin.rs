@@ -1,0 +1,128 @@
+//! What the watcher tells about itself: metrics, probes and the ledger, on a port of their own.
+
+use std::{fmt::Display, sync::Arc};
+
+use axum::{
+    Router,
+    extract::State,
+    http::{StatusCode, header},
+    response::IntoResponse,
+    routing::get,
+};
+use prometheus_client::{encoding::text::encode, registry::Registry};
+use serde::Serialize;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::{ledger::Unstored, metrics::OfState, progress::Handle};
+
+/// How many runs `/ledger` names in each of its lists.
+const NAMED: usize = 500;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Admin {
+    pub(crate) handle: Handle,
+    pub(crate) registry: Arc<Registry>,
+}
+
+/// Answers until `stop`.
+pub(crate) async fn serve(
+    admin: Admin,
+    listener: TcpListener,
+    stop: CancellationToken,
+) -> std::io::Result<()> {
+    let router = Router::new()
+        .route("/metrics", get(metrics))
+        .route("/livez", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .route("/ledger", get(ledger))
+        .with_state(admin);
+    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+}
+
+async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
+    let shared = &admin.handle.shared;
+    let metrics = &shared.metrics;
+    metrics.ledger.clear();
+    for ((state, kind), count) in shared.ledger().counts() {
+        let gauge = metrics.ledger.get_or_create(&OfState { state, kind });
+        gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+    metrics.queue_depth.set(i64::try_from(shared.queue.depth()).unwrap_or(i64::MAX));
+    metrics.held_bytes.set(i64::try_from(shared.queue.held()).unwrap_or(i64::MAX));
+    metrics.server_up.set(i64::from(shared.gate.is_open()));
+    let mut text = String::new();
+    match encode(&mut text, &admin.registry) {
+        Ok(()) => {
+            const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            ([(header::CONTENT_TYPE, TYPE)], text).into_response()
+        }
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+async fn ready(State(admin): State<Admin>) -> impl IntoResponse {
+    if admin.handle.shared.is_listed() {
+        (StatusCode::OK, "ok\n")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "not all kinds have been listed yet\n")
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    /// Why the server cannot be reached, if so.
+    server_away: Option<String>,
+    counts: Vec<Count>,
+    unstored: Vec<Run>,
+    lost: Vec<Run>,
+}
+
+#[derive(Debug, Serialize)]
+struct Count {
+    kind: &'static str,
+    state: &'static str,
+    runs: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Run {
+    uid: String,
+    kind: &'static str,
+    namespace: String,
+    name: String,
+    since: String,
+    reason: String,
+}
+
+impl From<Unstored> for Run {
+    fn from(run: Unstored) -> Self {
+        Self {
+            uid: text(&run.uid),
+            kind: run.kind,
+            namespace: run.namespace,
+            name: run.name,
+            since: text(&run.since),
+            reason: run.reason,
+        }
+    }
+}
+
+fn text(value: &impl Display) -> String {
+    value.to_string()
+}
+
+async fn ledger(State(admin): State<Admin>) -> impl IntoResponse {
+    let shared = &admin.handle.shared;
+    let server_away = shared.gate.state().borrow().clone();
+    let ledger = shared.ledger();
+    let counts = ledger.counts().into_iter();
+    let report = Report {
+        server_away,
+        counts: counts.map(|((state, kind), runs)| Count { kind, state, runs }).collect(),
+        unstored: ledger.unstored_finals(NAMED).into_iter().map(Run::from).collect(),
+        lost: ledger.lost(NAMED).into_iter().map(Run::from).collect(),
+    };
+    let text = serde_json::to_string_pretty(&report).expect("the report has only text keys");
+    ([(header::CONTENT_TYPE, "application/json")], text)
+}

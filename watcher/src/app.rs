@@ -1,0 +1,172 @@
+//! Putting a watcher together, running it, and ending it in order.
+
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
+
+use prometheus_client::registry::Registry;
+use tokio::{net::TcpListener, task::JoinSet, time::timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{
+    admin::{self, Admin},
+    clock::{Clock, SystemClock},
+    cluster::Cluster,
+    config::Config,
+    metrics::Metrics,
+    progress::Handle,
+    shared::Shared,
+    sink::Sink,
+    watch, work,
+};
+
+/// How long tasks get to notice that they are abandoned.
+const LAST: Duration = Duration::from_secs(2);
+
+/// Why a watcher cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address for metrics cannot be used.
+    #[error("`{addr}` cannot be listened on for metrics; choose another with --metrics-listen")]
+    Listen {
+        /// The address.
+        addr: SocketAddr,
+        /// What the system says.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A part ended that should not have.
+    #[error("a part of the watcher ended before it was asked to")]
+    Task {
+        /// How.
+        #[source]
+        source: Option<tokio::task::JoinError>,
+    },
+}
+
+/// A watcher that is ready to run.
+#[derive(Debug)]
+pub struct App {
+    shared: Arc<Shared>,
+    registry: Arc<Registry>,
+    admin: Option<(TcpListener, SocketAddr)>,
+}
+
+impl App {
+    /// Makes a watcher of the cluster behind `client` that stores into `sink`. Neither needs
+    /// to be there yet.
+    ///
+    /// # Errors
+    /// If the address for metrics cannot be listened on.
+    pub async fn bind(
+        config: Config,
+        client: kube::Client,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Self, Error> {
+        Self::bind_with(config, client, sink, Arc::new(SystemClock)).await
+    }
+
+    /// As [`App::bind`], with another clock.
+    ///
+    /// # Errors
+    /// If the address for metrics cannot be listened on.
+    pub async fn bind_with(
+        config: Config,
+        client: kube::Client,
+        sink: Arc<dyn Sink>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
+        let admin = match config.metrics_listen {
+            None => None,
+            Some(addr) => {
+                let refuse = |source| Error::Listen { addr, source };
+                let listener = TcpListener::bind(addr).await.map_err(refuse)?;
+                let addr = listener.local_addr().map_err(refuse)?;
+                Some((listener, addr))
+            }
+        };
+        let mut registry = Registry::default();
+        let metrics = Metrics::register(&mut registry);
+        let cluster = Cluster::new(client, config.namespace.clone());
+        let shared = Arc::new(Shared::new(config, cluster, sink, clock, metrics));
+        Ok(Self { shared, registry: Arc::new(registry), admin })
+    }
+
+    /// A view into the watcher, also while it runs.
+    pub fn handle(&self) -> Handle {
+        Handle { shared: Arc::clone(&self.shared) }
+    }
+
+    /// Where metrics are served, if they are.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.admin.as_ref().map(|(_, addr)| *addr)
+    }
+
+    /// Watches until `shutdown`, then takes no more events and finishes what is being stored,
+    /// within the grace.
+    ///
+    /// # Errors
+    /// If a part of the watcher ends by itself, which is a bug.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), Error> {
+        let shared = self.shared;
+        let stop = shutdown.child_token();
+        let last = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        for kind in &shared.config.kinds {
+            tasks.spawn(watch::follow(Arc::clone(&shared), kind, stop.clone()));
+        }
+        for _ in 0..shared.config.threadiness.get() {
+            tasks.spawn(work::work(Arc::clone(&shared), stop.clone()));
+        }
+        let admin = self.admin.map(|(listener, addr)| {
+            info!("metrics on http://{addr}/metrics, the ledger on http://{addr}/ledger");
+            let handle = Handle { shared: Arc::clone(&shared) };
+            let admin = Admin { handle, registry: Arc::clone(&self.registry) };
+            tokio::spawn(admin::serve(admin, listener, last.clone()))
+        });
+        let result = tokio::select! {
+            () = shutdown.cancelled() => Ok(()),
+            ended = tasks.join_next() => Err(Error::Task {
+                source: ended.and_then(std::result::Result::err),
+            }),
+        };
+        stop.cancel();
+        drain(&shared, &mut tasks).await;
+        last.cancel();
+        if let Some(admin) = admin
+            && timeout(LAST, admin).await.is_err()
+        {
+            warn!("somebody is still reading metrics");
+        }
+        result
+    }
+}
+
+/// Waits until all that was begun is done, or the grace is over.
+async fn drain(shared: &Shared, tasks: &mut JoinSet<()>) {
+    let grace = shared.config.shutdown_grace;
+    if timeout(grace, ended(tasks)).await.is_ok() {
+        return;
+    }
+    warn!("not everything could be stored within {grace:?}; it is stored after the next start");
+    shared.abandon.cancel();
+    if timeout(LAST, ended(tasks)).await.is_err() {
+        tasks.shutdown().await;
+    }
+}
+
+async fn ended(tasks: &mut JoinSet<()>) {
+    while tasks.join_next().await.is_some() {}
+}
+
+/// Watches the cluster behind `client` and stores into `sink`, until `shutdown`.
+///
+/// # Errors
+/// If the address for metrics cannot be listened on, or a part of the watcher ends by itself.
+pub fn run(
+    config: Config,
+    client: kube::Client,
+    sink: Arc<dyn Sink>,
+    shutdown: CancellationToken,
+) -> impl Future<Output = Result<(), Error>> {
+    async move { App::bind(config, client, sink).await?.run(shutdown).await }
+}

@@ -1,0 +1,165 @@
+//! The few things that are asked of the Kubernetes API about one object.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use kube::{
+    Api, Client,
+    api::{DeleteParams, Patch, PatchParams, Preconditions},
+    core::GroupVersionKind,
+    discovery::ApiResource,
+};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use hindsight_proto::run::{Kind, keys};
+
+use crate::{object::Object, report::report};
+
+/// How long one call may take.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The cluster, as far as single objects go.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    client: Client,
+    namespace: Option<String>,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster").field("namespace", &self.namespace).finish_non_exhaustive()
+    }
+}
+
+/// Which object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) kind: &'static Kind,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+/// Why the cluster did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClusterError {
+    /// There is no such object, or it is another one or another version by now.
+    #[error("the object is not there any more as it was")]
+    Moved,
+    /// It will not work until somebody changes something.
+    #[error("the cluster refuses ({code}): {message}")]
+    Refused {
+        /// The HTTP status.
+        code: u16,
+        /// What the API server says.
+        message: String,
+    },
+    /// It may work in a while.
+    #[error("the cluster is away or busy: {0}")]
+    Passing(String),
+}
+
+impl Cluster {
+    pub(crate) fn new(client: Client, namespace: Option<String>) -> Self {
+        Self { client, namespace }
+    }
+
+    /// Whether the cluster has `kind`.
+    pub(crate) async fn has(&self, kind: &Kind) -> Result<bool, ClusterError> {
+        let version = kind.api_version();
+        match call(self.client.list_api_group_resources(&version)).await {
+            Ok(list) => Ok(list.resources.iter().any(|r| r.name == kind.plural)),
+            Err(ClusterError::Moved) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// All watched objects of `kind`.
+    pub(crate) fn watched(&self, kind: &Kind) -> Api<Object> {
+        let resource = resource(kind);
+        match &self.namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        }
+    }
+
+    fn api(&self, at: &Address) -> Api<Object> {
+        Api::namespaced_with(self.client.clone(), &at.namespace, &resource(at.kind))
+    }
+
+    /// The object as it is now.
+    pub(crate) async fn get(&self, at: &Address) -> Result<Option<Value>, ClusterError> {
+        match call(self.api(at).get(&at.name)).await {
+            Ok(object) => Ok(Some(object.into_value(&resource(at.kind)))),
+            Err(ClusterError::Moved) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Puts annotations on the object, and returns it.
+    ///
+    /// It is one forced server-side apply. Because the UID is part of it, it can neither hit
+    /// another object of the same name nor make one.
+    pub(crate) async fn annotate(
+        &self,
+        at: &Address,
+        uid: &str,
+        annotations: &BTreeMap<String, String>,
+    ) -> Result<Value, ClusterError> {
+        let patch = json!({
+            "apiVersion": at.kind.api_version(),
+            "kind": at.kind.kind,
+            "metadata": {
+                "name": at.name, "namespace": at.namespace, "uid": uid,
+                "annotations": annotations,
+            },
+        });
+        let params = PatchParams::apply(keys::FIELD_MANAGER).force();
+        let object = call(self.api(at).patch(&at.name, &params, &Patch::Apply(patch))).await?;
+        Ok(object.into_value(&resource(at.kind)))
+    }
+
+    /// Deletes the object if it has this UID and version, and what it owns in the background.
+    pub(crate) async fn delete(
+        &self,
+        at: &Address,
+        uid: &str,
+        resource_version: &str,
+    ) -> Result<(), ClusterError> {
+        let params = DeleteParams::background().preconditions(Preconditions {
+            uid: Some(uid.to_owned()),
+            resource_version: Some(resource_version.to_owned()),
+        });
+        call(self.api(at).delete(&at.name, &params)).await.map(|_| ())
+    }
+}
+
+/// How `kind` is called in URLs.
+pub(crate) fn resource(kind: &Kind) -> ApiResource {
+    let gvk = GroupVersionKind::gvk(kind.group, kind.version, kind.kind);
+    ApiResource::from_gvk_with_plural(&gvk, kind.plural)
+}
+
+/// What follows from an error of the client.
+pub(crate) fn judge(error: &kube::Error) -> ClusterError {
+    match error {
+        kube::Error::Api(status) => match status.code {
+            404 | 409 | 410 => ClusterError::Moved,
+            408 | 429 | 500.. => {
+                ClusterError::Passing(format!("{} {}", status.code, status.message))
+            }
+            code => ClusterError::Refused { code, message: status.message.clone() },
+        },
+        error => ClusterError::Passing(report(error)),
+    }
+}
+
+async fn call<T>(
+    request: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, ClusterError> {
+    match timeout(DEADLINE, request).await {
+        Ok(answer) => answer.map_err(|error| judge(&error)),
+        Err(_elapsed) => {
+            Err(ClusterError::Passing(format!("no answer in {} s", DEADLINE.as_secs())))
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What a watcher is told, as types. Text becomes these in [`load`]; nothing here reads it.
+
+
+use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+
+use hindsight_proto::run::{KINDS, Kind};
+
+use crate::{backoff::Backoff, policy::Policy};
+
+/// How a watcher works.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The only namespace that is watched; `None` for all.
+    pub namespace: Option<String>,
+    /// The kinds that are watched, as far as the cluster has them.
+    pub kinds: Vec<&'static Kind>,
+    /// What is stored, annotated and collected.
+    pub policy: Policy,
+    /// Say what would be deleted, and delete nothing.
+    pub dry_run: bool,
+    /// How many runs are worked on at once.
+    pub threadiness: NonZeroUsize,
+    /// Where metrics, probes and the ledger are served.
+    pub metrics_listen: Option<SocketAddr>,
+    /// How long runs that are being stored may take once the watcher was asked to stop.
+    pub shutdown_grace: Duration,
+    /// Waits and bounds.
+    pub tuning: Tuning,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            namespace: None,
+            kinds: KINDS.iter().collect(),
+            policy: Policy::default(),
+            dry_run: false,
+            threadiness: NonZeroUsize::new(8).expect("eight is not zero"),
+            metrics_listen: None,
+            shutdown_grace: Duration::from_secs(20),
+            tuning: Tuning::default(),
+        }
+    }
+}
+
+/// Waits and bounds, for those who embed a watcher.
+#[derive(Debug, Clone)]
+pub struct Tuning {
+    /// How often a kind is looked for that the cluster does not have.
+    pub kind_poll: Duration,
+    /// Between attempts to reach a server that is away.
+    pub server: Backoff,
+    /// Between attempts to watch a cluster that is away.
+    pub cluster: Backoff,
+    /// Between attempts to do something about one run.
+    pub retry: Backoff,
+    /// Between attempts that are not expected to work.
+    pub rare_retry: Duration,
+    /// The most bytes of objects that are held while they wait to be stored.
+    pub hold_bytes: usize,
+    /// Objects in one page of a list.
+    pub page_size: u32,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        let between = |first, most| Backoff {
+            first: Duration::from_millis(first),
+            most: Duration::from_secs(most),
+        };
+        Self {
+            kind_poll: Duration::from_secs(30),
+            server: between(500, 30),
+            cluster: between(800, 30),
+            retry: between(500, 60),
+            rare_retry: Duration::from_mins(10),
+            hold_bytes: 256 << 20,
+            page_size: 500,
+        }
+    }
+}
+
+/// All that the program needs besides: whom to talk to, and how to log.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// The address of the server.
+    pub server: String,
+    /// How the watcher says who it is.
+    pub token: Option<Token>,
+    /// A kubeconfig; otherwise the usual places, or the cluster that this runs in.
+    pub kubeconfig: Option<PathBuf>,
+    /// What is logged, as a filter of `tracing`.
+    pub log_level: String,
+    /// How it is logged.
+    pub log_format: LogFormat,
+    /// The watcher itself.
+    pub config: Config,
+}
+
+/// A bearer token. It is not shown by `Debug`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(pub String);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// How logs look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}

@@ -1,0 +1,158 @@
+//! The way to the server, which closes while the server is away.
+//!
+//! While it is closed everybody waits in front of it, and one at a time is let through to see
+//! whether the server is back. So an outage costs one call in a while and not one for each
+//! run, and it is logged twice: when it begins and when it ends.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Notify, watch},
+    time::Instant,
+};
+use tracing::{info, warn};
+
+use crate::{backoff::Backoff, sink::SinkError};
+
+/// Why nobody is let through, if so.
+pub(crate) type Closed = Option<String>;
+
+/// The gate.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    backoff: Backoff,
+    outage: Mutex<Option<Outage>>,
+    changed: Notify,
+    closed: watch::Sender<Closed>,
+}
+
+#[derive(Debug)]
+struct Outage {
+    since: Instant,
+    failures: u32,
+    next: Instant,
+    is_probed: bool,
+}
+
+/// The right to call the server once; tell it how that went.
+#[derive(Debug)]
+#[must_use = "a pass that is dropped is a call of which nobody knows how it went"]
+pub(crate) struct Pass<'g> {
+    gate: &'g Gate,
+    is_probe: bool,
+}
+
+impl Gate {
+    /// An open gate that, once closed, is tried as often as `backoff` says.
+    pub(crate) fn new(backoff: Backoff) -> Self {
+        Self {
+            backoff,
+            outage: Mutex::new(None),
+            changed: Notify::new(),
+            closed: watch::Sender::new(None),
+        }
+    }
+
+    /// Whether the server is there, as far as it is known, and what it said last if not.
+    pub(crate) fn state(&self) -> watch::Receiver<Closed> {
+        self.closed.subscribe()
+    }
+
+    /// Whether the server is there, as far as it is known.
+    pub(crate) fn is_open(&self) -> bool {
+        self.closed.borrow().is_none()
+    }
+
+    /// Waits until a call may be made. Cancel safe.
+    pub(crate) async fn enter(&self) -> Pass<'_> {
+        loop {
+            let changed = self.changed.notified();
+            let next = {
+                let mut outage = self.lock();
+                match &mut *outage {
+                    None => return Pass { gate: self, is_probe: false },
+                    Some(outage) if outage.is_probed => None,
+                    Some(outage) if outage.next <= Instant::now() => {
+                        outage.is_probed = true;
+                        return Pass { gate: self, is_probe: true };
+                    }
+                    Some(outage) => Some(outage.next),
+                }
+            };
+            match next {
+                Some(next) => tokio::select! {
+                    () = changed => {}
+                    () = tokio::time::sleep_until(next) => {}
+                },
+                // A probe that is dropped wakes nobody in time; so look again by oneself.
+                None => tokio::select! {
+                    () = changed => {}
+                    () = tokio::time::sleep(Duration::from_secs(1)) => {}
+                },
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Outage>> {
+        self.outage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pass<'_> {
+    /// The server answered.
+    pub(crate) fn answered(self) {
+        let mut outage = self.gate.lock();
+        if let Some(over) = outage.take() {
+            info!(
+                outage_seconds = over.since.elapsed().as_secs_f64(),
+                "the server is back; storing goes on"
+            );
+            self.gate.closed.send_replace(None);
+            self.gate.changed.notify_waiters();
+        }
+    }
+
+    /// The server did not answer.
+    pub(crate) fn refused(self, error: &SinkError) {
+        let mut outage = self.gate.lock();
+        match &mut *outage {
+            None => {
+                warn!(
+                    error = %error,
+                    "the server is away; runs are kept in mind until it is back"
+                );
+                *outage = Some(Outage {
+                    since: Instant::now(),
+                    failures: 1,
+                    next: Instant::now() + self.gate.backoff.after(1),
+                    is_probed: false,
+                });
+            }
+            Some(outage) if self.is_probe => {
+                outage.failures = outage.failures.saturating_add(1);
+                outage.next = Instant::now() + self.gate.backoff.after(outage.failures);
+                outage.is_probed = false;
+            }
+            // The call had begun before the gate closed.
+            Some(_) => return,
+        }
+        self.gate.closed.send_replace(Some(error.to_string()));
+    }
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        // Whoever gave up in the middle of a probe leaves it to the next one.
+        if self.is_probe
+            && let Some(outage) = &mut *self.gate.lock()
+        {
+            outage.is_probed = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

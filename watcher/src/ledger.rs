@@ -1,0 +1,339 @@
+//! The capture ledger: what is known about every run in the cluster, and what became of those
+//! that left it. Small on purpose: no objects, a few hundred bytes for each run.
+//!
+//! It is the only memory of the watcher and is rebuilt from the cluster and the server after a
+//! restart. It decides nothing and calls nobody.
+
+mod uid;
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use jiff::Timestamp;
+
+use hindsight_proto::run::{Kind, View};
+
+pub use uid::Uid;
+
+use crate::{content::Digest, plan::Remembered};
+
+/// How many lost runs are kept by name; older ones are only counted.
+const LOST_KEPT: usize = 1000;
+
+/// What is known about a run, in one word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// It was seen and is not finished.
+    Seen,
+    /// It is finished, and that is not stored yet.
+    FinalSeen,
+    /// The server confirmed to hold it; finished or, if runs are stored as they progress, not.
+    Stored {
+        /// The version that was stored.
+        resource_version: String,
+        /// The digest of its content.
+        sha256: Digest,
+    },
+    /// It was stored and then deleted by us.
+    Collected,
+    /// It left the cluster before anything of it was stored.
+    Lost {
+        /// How that came.
+        reason: &'static str,
+    },
+}
+
+impl State {
+    /// The state without its details, as metrics name it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Seen => "seen",
+            Self::FinalSeen => "final_seen",
+            Self::Stored { .. } => "stored",
+            Self::Collected => "collected",
+            Self::Lost { .. } => "lost",
+        }
+    }
+}
+
+/// One run.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Its kind.
+    pub kind: &'static Kind,
+    /// Its namespace.
+    pub namespace: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+    /// UIDs of its owners; nearly always none or one.
+    pub owners: Box<[Uid]>,
+    /// What plans are made from.
+    pub remembered: Remembered,
+    /// Why the last attempt to do something about it came to nothing.
+    pub error: Option<Box<str>>,
+    /// The version that was last dealt with to the end.
+    pub settled: Option<Box<str>>,
+    /// It was said that it would be deleted, if that were not only tried.
+    pub announced: bool,
+    /// The list in which it was seen last.
+    listed: u32,
+}
+
+impl Entry {
+    /// Its state.
+    pub fn state(&self) -> State {
+        match &self.remembered.copy {
+            Some(copy) if copy.is_final || self.remembered.final_since.is_none() => State::Stored {
+                resource_version: copy.resource_version.clone(),
+                sha256: copy.digest,
+            },
+            _ if self.remembered.final_since.is_some() => State::FinalSeen,
+            _ => State::Seen,
+        }
+    }
+
+    /// Its final state is stored.
+    pub fn is_safe(&self) -> bool {
+        self.remembered
+            .copy
+            .as_ref()
+            .is_some_and(|copy| copy.is_final)
+    }
+}
+
+/// A run that was not, or not wholly, stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unstored {
+    /// Its UID.
+    pub uid: Uid,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Since when that is so.
+    pub since: Timestamp,
+    /// Why, as far as it is known.
+    pub reason: String,
+}
+
+/// Group, plural, namespace and name.
+type Name = (&'static str, &'static str, Box<str>, Box<str>);
+
+/// The ledger.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    entries: HashMap<Uid, Entry>,
+    names: HashMap<Name, Uid>,
+    children: HashMap<Uid, HashSet<Uid>>,
+    left: BTreeMap<(&'static str, &'static str), u64>,
+    lost: VecDeque<Unstored>,
+}
+
+impl Ledger {
+    /// An empty ledger.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Notes that a run was seen in the `list`-th list of its kind, or after it.
+    ///
+    /// Returns its entry, or `None` if the object has no UID or name.
+    pub fn saw(
+        &mut self,
+        kind: &'static Kind,
+        object: &View<'_>,
+        list: u32,
+        now: Timestamp,
+    ) -> Option<(Uid, &mut Entry)> {
+        let uid = Uid::from(object.uid()?);
+        let name: Box<str> = object.name()?.into();
+        let namespace: Box<str> = object.namespace().unwrap_or_default().into();
+        let is_first = !self.entries.contains_key(&uid);
+        if is_first {
+            let owners: Box<[Uid]> = object.owners().map(|o| Uid::from(o.uid)).collect();
+            for owner in &owners {
+                self.children
+                    .entry(owner.clone())
+                    .or_default()
+                    .insert(uid.clone());
+            }
+            let key = (kind.group, kind.plural, namespace.clone(), name.clone());
+            self.names.insert(key, uid.clone());
+            let remembered = Remembered::new(now);
+            let entry = Entry {
+                kind,
+                namespace,
+                name,
+                owners,
+                remembered,
+                error: None,
+                settled: None,
+                announced: false,
+                listed: list,
+            };
+            self.entries.insert(uid.clone(), entry);
+        }
+        let entry = self.entries.get_mut(&uid)?;
+        entry.listed = list;
+        entry.remembered.saw(object.finish().done, is_first, now);
+        Some((uid, entry))
+    }
+
+    /// One run.
+    pub fn get(&self, uid: &Uid) -> Option<&Entry> {
+        self.entries.get(uid)
+    }
+
+    /// One run, to note something about it.
+    pub fn get_mut(&mut self, uid: &Uid) -> Option<&mut Entry> {
+        self.entries.get_mut(uid)
+    }
+
+    /// The run that has a name now.
+    pub fn named(&self, kind: &Kind, namespace: &str, name: &str) -> Option<(&Uid, &Entry)> {
+        let uid = self
+            .names
+            .get(&(kind.group, kind.plural, namespace.into(), name.into()))?;
+        Some((uid, self.entries.get(uid)?))
+    }
+
+    /// The runs of `kind` that were not in its `list`-th list.
+    pub fn unlisted(&self, kind: &Kind, list: u32) -> Vec<Uid> {
+        let missing = |e: &Entry| e.kind == kind && e.listed != list;
+        self.entries
+            .iter()
+            .filter(|(_, e)| missing(e))
+            .map(|(uid, _)| uid.clone())
+            .collect()
+    }
+
+    /// The runs that would go with `uid`: those it owns, those they own, and so on.
+    pub fn descendants(&self, uid: &Uid) -> Vec<Uid> {
+        let mut found = Vec::new();
+        let mut known = HashSet::from([uid.clone()]);
+        let mut open = vec![uid.clone()];
+        while let Some(owner) = open.pop() {
+            for child in self.children.get(&owner).into_iter().flatten() {
+                if known.insert(child.clone()) {
+                    found.push(child.clone());
+                    open.push(child.clone());
+                }
+            }
+        }
+        found
+    }
+
+    /// Forgets a run that is gone, and counts how it left.
+    pub fn forget(&mut self, uid: &Uid) {
+        let Some(entry) = self.remove(uid) else {
+            return;
+        };
+        let how = match (entry.remembered.deleted, entry.is_safe()) {
+            (true, true) => State::Collected.name(),
+            _ if entry.remembered.gone && entry.remembered.copy.is_some() => "left",
+            _ => return,
+        };
+        self.count(how, entry.kind);
+    }
+
+    /// Forgets a run of which nothing was stored, and keeps that it was lost.
+    pub fn lose(&mut self, uid: &Uid, reason: &'static str, now: Timestamp) {
+        let Some(entry) = self.remove(uid) else {
+            return;
+        };
+        self.count("lost", entry.kind);
+        if self.lost.len() == LOST_KEPT {
+            self.lost.pop_front();
+        }
+        let mut lost = unstored(uid, &entry, now);
+        lost.reason = match entry.error {
+            Some(error) => format!("{reason} ({error})"),
+            None => reason.to_owned(),
+        };
+        self.lost.push_back(lost);
+    }
+
+    /// How many runs are in each state, by state and kind. The states of runs that have left
+    /// (`collected`, `lost`, and `left` for those that others deleted) only ever grow.
+    pub fn counts(&self) -> BTreeMap<(&'static str, &'static str), u64> {
+        let mut counts = self.left.clone();
+        for entry in self.entries.values() {
+            *counts
+                .entry((entry.state().name(), entry.kind.kind))
+                .or_default() += 1;
+        }
+        counts
+    }
+
+    /// How many runs are in the cluster, as far as it is known.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether no run is in the cluster.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Finished runs that are not stored, the longest waiting first, at most `limit`.
+    pub fn unstored_finals(&self, limit: usize) -> Vec<Unstored> {
+        let mut all: Vec<Unstored> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.state() == State::FinalSeen)
+            .map(|(uid, entry)| {
+                unstored(uid, entry, entry.remembered.final_since.unwrap_or_default())
+            })
+            .collect();
+        all.sort_by(|a, b| (a.since, &a.uid).cmp(&(b.since, &b.uid)));
+        all.truncate(limit);
+        all
+    }
+
+    /// The newest of the runs that were lost, at most `limit`.
+    pub fn lost(&self, limit: usize) -> Vec<Unstored> {
+        self.lost.iter().rev().take(limit).cloned().collect()
+    }
+
+    fn remove(&mut self, uid: &Uid) -> Option<Entry> {
+        let entry = self.entries.remove(uid)?;
+        for owner in &entry.owners {
+            if let Some(children) = self.children.get_mut(owner) {
+                children.remove(uid);
+                if children.is_empty() {
+                    self.children.remove(owner);
+                }
+            }
+        }
+        let key = (
+            entry.kind.group,
+            entry.kind.plural,
+            entry.namespace.clone(),
+            entry.name.clone(),
+        );
+        // A newer run may have the name by now.
+        if self.names.get(&key) == Some(uid) {
+            self.names.remove(&key);
+        }
+        Some(entry)
+    }
+
+    fn count(&mut self, how: &'static str, kind: &Kind) {
+        *self.left.entry((how, kind.kind)).or_default() += 1;
+    }
+}
+
+fn unstored(uid: &Uid, entry: &Entry, since: Timestamp) -> Unstored {
+    Unstored {
+        uid: uid.clone(),
+        kind: entry.kind.kind,
+        namespace: entry.namespace.to_string(),
+        name: entry.name.to_string(),
+        since,
+        reason: entry.error.as_deref().unwrap_or("not tried yet").to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! What the watcher measures. Names are those of Tekton Results where it has the same metric;
+//! counters get their `_total` when they are written.
+
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    registry::Registry,
+};
+
+/// Of a stored run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct OfRun {
+    /// The kind in lower case.
+    pub kind: String,
+    /// Its namespace.
+    pub namespace: String,
+}
+
+/// Of a deleted run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct OfDelete {
+    /// Its namespace.
+    pub namespace: String,
+    /// How it ended: `success`, `failed` or `cancelled`.
+    pub status: &'static str,
+}
+
+/// Of a server's error.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct OfCode {
+    /// The name of the gRPC code.
+    pub code: &'static str,
+}
+
+/// Of the ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct OfState {
+    /// The state.
+    pub state: &'static str,
+    /// The kind.
+    pub kind: &'static str,
+}
+
+type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
+
+/// Deletes of one kind.
+#[derive(Debug)]
+struct Deletes {
+    kind: &'static str,
+    count: Family<OfDelete, Counter>,
+    duration: Histograms<OfDelete>,
+}
+
+/// Every handle.
+#[derive(Debug)]
+pub struct Metrics {
+    /// From the end of a run until it is stored.
+    pub storage_latency: Histograms<OfRun>,
+    /// Runs that left the cluster before they were stored.
+    pub not_stored: Family<OfRun, Counter>,
+    /// Errors of the server.
+    pub store_errors: Family<OfCode, Counter>,
+    /// Stores that the server has confirmed.
+    pub stores: Counter,
+    /// Runs that were deleted because they are stored.
+    pub collected: Counter,
+    /// Runs by state.
+    pub ledger: Family<OfState, Gauge>,
+    /// Runs that wait to be worked on.
+    pub queue_depth: Gauge,
+    /// Bytes of objects that wait.
+    pub held_bytes: Gauge,
+    /// Whether the server answers.
+    pub server_up: Gauge,
+    deletes: [Deletes; 4],
+}
+
+fn latencies() -> Histogram {
+    Histogram::new([0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0])
+}
+
+fn ages() -> Histogram {
+    Histogram::new([
+        10.0, 30.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 5400.0, 10_800.0, 21_600.0, 43_200.0,
+        86_400.0,
+    ])
+}
+
+impl Metrics {
+    /// Registers all of them.
+    pub fn register(registry: &mut Registry) -> Self {
+        let deletes = ["pipelinerun", "taskrun", "customrun", "workflow"].map(|kind| {
+            let count = Family::default();
+            let duration = Histograms::new_with_constructor(ages as fn() -> Histogram);
+            registry.register(
+                format!("watcher_{kind}_delete_count"),
+                format!("{kind}s deleted because they are stored"),
+                count.clone(),
+            );
+            registry.register(
+                format!("watcher_{kind}_delete_duration_seconds"),
+                format!("from the end of {kind}s until they are deleted"),
+                duration.clone(),
+            );
+            Deletes { kind, count, duration }
+        });
+        let metrics = Self {
+            storage_latency: Histograms::new_with_constructor(latencies as fn() -> Histogram),
+            not_stored: Family::default(),
+            store_errors: Family::default(),
+            stores: Counter::default(),
+            collected: Counter::default(),
+            ledger: Family::default(),
+            queue_depth: Gauge::default(),
+            held_bytes: Gauge::default(),
+            server_up: Gauge::default(),
+            deletes,
+        };
+        metrics.name(registry);
+        metrics
+    }
+
+    fn name(&self, registry: &mut Registry) {
+        registry.register(
+            "watcher_run_storage_latency_seconds",
+            "from the end of runs until they are stored",
+            self.storage_latency.clone(),
+        );
+        registry.register(
+            "watcher_runs_not_stored_count",
+            "runs that left the cluster before they were stored",
+            self.not_stored.clone(),
+        );
+        registry.register(
+            "hindsight_watcher_store_errors",
+            "errors of the server by gRPC code",
+            self.store_errors.clone(),
+        );
+        registry.register(
+            "hindsight_watcher_stores",
+            "stores that the server has confirmed",
+            self.stores.clone(),
+        );
+        registry.register(
+            "hindsight_watcher_collected",
+            "runs deleted because they are stored",
+            self.collected.clone(),
+        );
+        registry.register(
+            "hindsight_watcher_ledger",
+            "runs by state; collected, left and lost ones are no longer in the cluster",
+            self.ledger.clone(),
+        );
+        registry.register(
+            "hindsight_watcher_queue_depth",
+            "runs that wait to be worked on",
+            self.queue_depth.clone(),
+        );
+        registry.register(
+            "hindsight_watcher_held_bytes",
+            "bytes of objects that wait to be stored",
+            self.held_bytes.clone(),
+        );
+        registry.register(
+            "hindsight_watcher_server_up",
+            "1 while the server answers",
+            self.server_up.clone(),
+        );
+    }
+
+    /// Counts a delete. `seconds` is how long ago the run ended, if it says.
+    pub fn deleted(&self, kind: &str, labels: &OfDelete, seconds: Option<f64>) {
+        self.collected.inc();
+        if let Some(deletes) = self.deletes.iter().find(|d| d.kind.eq_ignore_ascii_case(kind)) {
+            deletes.count.get_or_create(labels).inc();
+            if let Some(seconds) = seconds {
+                deletes.duration.get_or_create(labels).observe(seconds);
+            }
+        }
+    }
+}

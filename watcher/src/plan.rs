@@ -1,0 +1,242 @@
+//! What to do next about one run. The heart of the watcher: facts in, steps out; no I/O, no
+//! clock, not `async`.
+//!
+//! Steps are carried out in order; the first that fails ends the list, and whatever happened
+//! the plan is made again. So each step may be repeated, and any suffix of them may be lost
+//! in a crash, without changing where it ends:
+//!
+//! * a final state is stored before anything else happens to the run;
+//! * [`Step::Delete`] appears only for a finished run whose equal copy the server has
+//!   confirmed, and names the UID and version it was decided for.
+//!
+//! What counts as stored is what the server said it holds, compared by
+//! [content](crate::content). Annotations on the object never count: a re-run made from a
+//! manifest carries those of the run it was copied from.
+
+mod annotations;
+mod collect;
+mod remembered;
+
+use std::{collections::BTreeMap, fmt};
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use hindsight_proto::run::{self, Kind, Upload, UploadError, View};
+
+pub use remembered::{Remembered, StoredCopy};
+
+use crate::{
+    content::Digest,
+    policy::{Policy, TEKTON},
+    report::report,
+};
+
+/// One thing to do. All are idempotent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Ask the server what it holds for this run, and remember that.
+    Ask(Box<Upload>),
+    /// Store the object as it is.
+    Store(Box<Upload>),
+    /// Put these annotations on the object, as one forced server-side apply that names the
+    /// UID. It changes the object, so what follows is planned on the changed one.
+    Annotate(BTreeMap<String, String>),
+    /// Delete the object, if it still has this UID and version, after the server has proved
+    /// once more that it holds it.
+    Delete {
+        /// The object's UID.
+        uid: String,
+        /// The version that was decided about.
+        resource_version: String,
+    },
+    /// Plan again at this time, unless something happens before.
+    LookAgain(Timestamp),
+    /// Say on the run's result that it was not seen to finish.
+    Close {
+        /// Why not.
+        reason: &'static str,
+    },
+    /// Nothing of the run could be stored.
+    Lose {
+        /// Why not.
+        reason: &'static str,
+    },
+    /// It cannot be stored as it is.
+    Refuse {
+        /// Why not.
+        reason: String,
+    },
+    /// Remember the run no longer.
+    Forget,
+}
+
+/// Why a run was closed that was deleted before it ended.
+pub const DELETED_UNFINISHED: &str = "deleted before it finished";
+/// Why a run was closed or lost whose end nobody saw.
+pub const VANISHED: &str = "vanished while the watch was interrupted, last seen unfinished";
+/// Why a run was lost that no name could be made for.
+pub const UNNAMEABLE: &str = "left the cluster and could not be stored as it was";
+/// Why a finished run was lost.
+pub const VANISHED_FINAL: &str = "vanished before its final state was stored";
+
+/// Decides what to do about a run.
+///
+/// `object` is its newest known state, also of a run that is gone; `None` if that is not
+/// known. `now` is the time.
+pub fn plan(
+    object: Option<&Value>,
+    remembered: &Remembered,
+    policy: &Policy,
+    now: Timestamp,
+) -> Vec<Step> {
+    let Some(object) = object else {
+        return if remembered.gone {
+            without_object(remembered)
+        } else {
+            Vec::new()
+        };
+    };
+    let view = View::new(object);
+    if !is_ours(&view, policy) {
+        return vec![Step::Forget];
+    }
+    let upload = match upload(object, &view, policy) {
+        Ok(upload) => upload,
+        Err(error) => {
+            let refuse = Step::Refuse {
+                reason: report(&error),
+            };
+            return match remembered.gone {
+                true => vec![refuse, Step::Lose { reason: UNNAMEABLE }, Step::Forget],
+                false => vec![refuse],
+            };
+        }
+    };
+    let is_final = view.finish().done;
+    if !is_final && !remembered.gone && !policy.store_incomplete {
+        return Vec::new();
+    }
+    let is_stored = remembered.copy.as_ref().is_some_and(|copy| {
+        copy.record == upload.grouping.record && copy.digest == Digest::of(object)
+    });
+    if remembered.gone {
+        return last_will(upload, is_stored, is_final, remembered);
+    }
+    if is_final && !is_stored && remembered.may_be_stored_already() {
+        return vec![Step::Ask(Box::new(upload))];
+    }
+    let annotate = if is_final && policy.annotate && !remembered.annotated {
+        annotations::missing(&view, &upload)
+    } else {
+        None
+    };
+    let mut steps = Vec::new();
+    if !is_stored {
+        steps.push(Step::Store(Box::new(upload)));
+    }
+    let is_changed = annotate.is_some();
+    steps.extend(annotate.map(Step::Annotate));
+    match collect::verdict(&view, remembered, policy, now) {
+        collect::Verdict::Leave => {}
+        collect::Verdict::Wait(until) => steps.push(Step::LookAgain(until)),
+        // The version that would be named is outdated once the annotations are written.
+        collect::Verdict::Due if is_changed => steps.push(Step::LookAgain(now)),
+        collect::Verdict::Due => {
+            if let (Some(uid), Some(version)) = (view.uid(), view.resource_version()) {
+                steps.push(Step::Delete {
+                    uid: uid.to_owned(),
+                    resource_version: version.to_owned(),
+                });
+            }
+        }
+    }
+    steps
+}
+
+/// What is sent for `object`.
+///
+/// # Errors
+/// If the object is no Kubernetes object or cannot be named.
+pub fn upload(object: &Value, view: &View<'_>, policy: &Policy) -> Result<Upload, UploadError> {
+    let parent = view
+        .namespace()
+        .map(|namespace| policy.parent(namespace))
+        .transpose()?;
+    run::upload(object, parent, &policy.summary)
+}
+
+/// Whether the run is Tekton's own, or of a controller that we were told to serve as well.
+pub fn is_ours(view: &View<'_>, policy: &Policy) -> bool {
+    if Kind::of(view.object()).is_none_or(|kind| kind.group != "tekton.dev") {
+        return true;
+    }
+    let managed_by = view
+        .object()
+        .pointer("/spec/managedBy")
+        .and_then(Value::as_str);
+    let managed_by = managed_by.unwrap_or_default().trim();
+    managed_by.is_empty() || managed_by == TEKTON || policy.managed_by.contains(managed_by)
+}
+
+/// The run is gone and this was its last state.
+fn last_will(
+    upload: Upload,
+    is_stored: bool,
+    is_final: bool,
+    remembered: &Remembered,
+) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if !is_stored {
+        steps.push(Step::Store(Box::new(upload)));
+    }
+    if !is_final && !remembered.closed {
+        steps.push(Step::Close {
+            reason: DELETED_UNFINISHED,
+        });
+    }
+    steps.push(Step::Forget);
+    steps
+}
+
+/// The run is gone and its last state is not known.
+fn without_object(remembered: &Remembered) -> Vec<Step> {
+    let step = match &remembered.copy {
+        Some(copy) if copy.is_final || remembered.closed => None,
+        Some(_) => Some(Step::Close { reason: VANISHED }),
+        None if remembered.final_since.is_some() => Some(Step::Lose {
+            reason: VANISHED_FINAL,
+        }),
+        None => Some(Step::Lose { reason: VANISHED }),
+    };
+    step.into_iter().chain([Step::Forget]).collect()
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ask(upload) => write!(f, "ask for {}", upload.grouping.record),
+            Self::Store(upload) => write!(f, "store {}", upload.grouping.record),
+            Self::Annotate(annotations) => {
+                f.write_str("annotate")?;
+                annotations
+                    .iter()
+                    .try_for_each(|(key, value)| write!(f, " {key}={value}"))
+            }
+            Self::Delete {
+                uid,
+                resource_version,
+            } => {
+                write!(f, "delete uid {uid} at version {resource_version}")
+            }
+            Self::LookAgain(time) => write!(f, "look again at {time}"),
+            Self::Close { reason } => write!(f, "close: {reason}"),
+            Self::Lose { reason } => write!(f, "lose: {reason}"),
+            Self::Refuse { reason } => write!(f, "refuse: {reason}"),
+            Self::Forget => f.write_str("forget"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! Which annotations a stored run should have.
+
+use std::collections::BTreeMap;
+
+use hindsight_proto::run::{Upload, View, keys};
+
+use crate::content::{EVENT_LIST, LOG};
+
+/// The annotations of a run whose final state is stored, or `None` if it has them.
+///
+/// Server-side apply takes away what its manager wrote before and does not write again.
+/// Tekton Results' watcher is the same manager to the API server, so what it wrote about logs
+/// and events is written again.
+pub(super) fn missing(view: &View<'_>, upload: &Upload) -> Option<BTreeMap<String, String>> {
+    let record = &upload.grouping.record;
+    let mut wanted = BTreeMap::from([
+        (keys::RESULT.to_owned(), record.result().to_string()),
+        (keys::RECORD.to_owned(), record.to_string()),
+        (keys::STORED.to_owned(), "true".to_owned()),
+    ]);
+    if view.is_owned() {
+        wanted.insert(keys::CHILD_READY.to_owned(), "true".to_owned());
+    }
+    if wanted
+        .iter()
+        .all(|(key, value)| view.annotation(key) == Some(value))
+    {
+        return None;
+    }
+    for key in [LOG, EVENT_LIST] {
+        if let Some(value) = view.annotation(key) {
+            wanted.insert(key.to_owned(), value.to_owned());
+        }
+    }
+    Some(wanted)
+}

@@ -1,0 +1,63 @@
+//! Whether a stored run may leave the cluster.
+
+use jiff::Timestamp;
+
+use hindsight_proto::run::View;
+
+use super::Remembered;
+use crate::policy::{HOLD, Policy};
+
+/// What collection says about a run, provided that its state is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It stays, until something about it changes.
+    Leave,
+    /// It may go later.
+    Wait(Timestamp),
+    /// It may go.
+    Due,
+}
+
+/// Judges a run whose newest state is stored, or will be before anything else happens.
+///
+/// A run that a PipelineRun owns never goes on its own but with its owner. A run that has
+/// children goes when all of them are stored, because they go with it. The grace counts from
+/// the end that the run states; of a run that states none, from when it was first seen
+/// finished, which a restart can only move later.
+pub(super) fn verdict(
+    view: &View<'_>,
+    remembered: &Remembered,
+    policy: &Policy,
+    now: Timestamp,
+) -> Verdict {
+    let Some(collect) = &policy.collect else {
+        return Verdict::Leave;
+    };
+    let is_owned = view
+        .owners()
+        .any(|owner| owner.kind.eq_ignore_ascii_case("PipelineRun"))
+        || (collect.check_owner && view.is_owned());
+    if !view.finish().done
+        || is_owned
+        || remembered.deleted
+        || view.deletion().is_some()
+        || view.annotation(HOLD) == Some("true")
+        || !collect.selector.matches(view.labels())
+    {
+        return Verdict::Leave;
+    }
+    let ended = view.ended().or(remembered.final_since).unwrap_or(now);
+    // An end beyond the calendar never comes.
+    let Ok(due) = ended.checked_add(collect.grace) else {
+        return Verdict::Leave;
+    };
+    if now < due {
+        return Verdict::Wait(due);
+    }
+    match remembered.waits_for {
+        None => Verdict::Due,
+        Some(_) => now
+            .checked_add(collect.recheck)
+            .map_or(Verdict::Leave, Verdict::Wait),
+    }
+}

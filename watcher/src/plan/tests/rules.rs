@@ -1,0 +1,318 @@
+//! The rules that fixtures alone do not show.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use hindsight_proto::run::View;
+
+use crate::{
+    content::EVENT_LIST,
+    plan::{DELETED_UNFINISHED, Remembered, Step, VANISHED, VANISHED_FINAL, plan, upload},
+    policy::{Collect, Policy},
+};
+
+fn now() -> Timestamp {
+    "2026-03-01T12:00:00Z".parse().unwrap()
+}
+
+fn run(change: impl FnOnce(&mut Value)) -> Value {
+    let mut run = json!({
+        "apiVersion": "tekton.dev/v1", "kind": "TaskRun",
+        "metadata": {"name": "a", "namespace": "ci", "uid": "u", "resourceVersion": "1",
+            "annotations": {}, "labels": {}},
+        "spec": {},
+        "status": {"completionTime": "2026-03-01T10:00:00Z", "conditions": [
+            {"type": "Succeeded", "status": "True", "reason": "Succeeded"}]},
+    });
+    change(&mut run);
+    run
+}
+
+fn running() -> Value {
+    run(|run| run["status"] = json!({"startTime": "2026-03-01T10:00:00Z"}))
+}
+
+fn remembered(copy: Option<&Value>) -> Remembered {
+    let mut remembered = Remembered {
+        final_since: Some(now()),
+        ..Remembered::new(now())
+    };
+    if let Some(copy) = copy {
+        let upload = upload(copy, &View::new(copy), &Policy::default()).unwrap();
+        remembered.stored(upload.grouping.record, copy);
+        remembered.annotated = true;
+    }
+    remembered
+}
+
+fn collecting(change: impl FnOnce(&mut Collect)) -> Policy {
+    let mut collect = Collect::default();
+    change(&mut collect);
+    Policy {
+        collect: Some(collect),
+        ..Policy::default()
+    }
+}
+
+#[track_caller]
+fn check(object: &Value, remembered: &Remembered, policy: &Policy, expected: &[&str]) {
+    let steps = plan(Some(object), remembered, policy, now());
+    let steps: Vec<String> = steps
+        .iter()
+        .map(|step| step.to_string().split(' ').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(steps, expected);
+}
+
+#[test]
+fn the_echo_of_our_own_annotations_is_not_stored_again() {
+    let before = run(|_| ());
+    let mut memory = remembered(None);
+    let steps = plan(Some(&before), &memory, &Policy::default(), now());
+    let [Step::Store(upload), Step::Annotate(annotations)] = &steps[..] else {
+        panic!("{steps:?}");
+    };
+    memory.stored(upload.grouping.record.clone(), &before);
+    memory.annotated = true;
+    let echo = run(|run| {
+        run["metadata"]["resourceVersion"] = json!("2");
+        run["metadata"]["managedFields"] = json!([{"manager": "tekton-results-watcher"}]);
+        run["metadata"]["annotations"] = json!(annotations);
+    });
+    check(&echo, &memory, &Policy::default(), &[]);
+    // Nor after a restart, once the server was asked.
+    let mut memory = Remembered {
+        born_final: true,
+        ..remembered(None)
+    };
+    check(&echo, &memory, &Policy::default(), &["ask"]);
+    memory.answered(upload.grouping.record.clone(), Some(&before));
+    check(&echo, &memory, &Policy::default(), &[]);
+}
+
+#[test]
+fn what_others_write_on_a_stored_run_is_stored() {
+    let memory = remembered(Some(&run(|_| ())));
+    let signed = run(|run| run["metadata"]["annotations"]["chains.tekton.dev/signed"] = json!("t"));
+    check(&signed, &memory, &Policy::default(), &["store"]);
+}
+
+#[test]
+fn a_run_that_asks_for_another_result_is_stored_there_as_well() {
+    let memory = remembered(Some(&run(|_| ())));
+    let moved = run(|run| {
+        run["metadata"]["annotations"]["results.tekton.dev/result"] = json!("ci/results/mine");
+    });
+    check(&moved, &memory, &Policy::default(), &["store"]);
+}
+
+#[test]
+fn annotations_of_the_same_manager_are_kept() {
+    let run = run(|run| run["metadata"]["annotations"][EVENT_LIST] = json!("ci/e"));
+    let steps = plan(Some(&run), &remembered(None), &Policy::default(), now());
+    let [Step::Store(_), Step::Annotate(annotations)] = &steps[..] else {
+        panic!("{steps:?}")
+    };
+    assert_eq!(
+        annotations.get(EVENT_LIST).map(String::as_str),
+        Some("ci/e")
+    );
+}
+
+#[test]
+fn a_run_waits_for_its_grace_which_counts_from_its_end() {
+    let done = run(|_| ());
+    let memory = remembered(Some(&done));
+    for (minutes, expected) in [
+        (121, "look"),
+        (119, "delete"),
+        (0, "delete"),
+        (-1, "delete"),
+    ] {
+        let policy = collecting(|c| c.grace = SignedDuration::from_mins(minutes));
+        check(&done, &memory, &policy, &[expected]);
+    }
+    let forever = collecting(|c| c.grace = SignedDuration::MAX);
+    check(&done, &memory, &forever, &[]);
+}
+
+#[test]
+fn without_a_stated_end_the_grace_counts_from_when_it_was_seen_finished() {
+    let done = run(|run| {
+        run["status"]
+            .as_object_mut()
+            .unwrap()
+            .remove("completionTime");
+    });
+    let memory = remembered(Some(&done));
+    let steps = plan(Some(&done), &memory, &collecting(|_| ()), now());
+    assert_eq!(
+        steps,
+        [Step::LookAgain("2026-03-01T12:10:00Z".parse().unwrap())]
+    );
+}
+
+#[test]
+fn only_runs_with_the_wanted_labels_go() {
+    let done = run(|run| run["metadata"]["labels"]["app"] = json!("x"));
+    let memory = remembered(Some(&done));
+    let select = |text: &str| collecting(|c| c.selector = text.parse().unwrap());
+    check(&done, &memory, &select("app=x"), &["delete"]);
+    check(&done, &memory, &select("app=y"), &[]);
+}
+
+#[test]
+fn owners_keep_their_runs_and_only_pipeline_runs_always() {
+    let owned_by = |kind: &str| {
+        run(|run| {
+            run["metadata"]["ownerReferences"] = json!([{"kind": kind, "name": "o", "uid": "o"}]);
+        })
+    };
+    for (kind, check_owner, expected) in [
+        ("PipelineRun", true, &[] as &[&str]),
+        ("PipelineRun", false, &[]),
+        ("CronWorkflow", true, &[]),
+        ("CronWorkflow", false, &["delete"]),
+    ] {
+        let done = owned_by(kind);
+        let policy = collecting(|c| c.check_owner = check_owner);
+        check(&done, &remembered(Some(&done)), &policy, expected);
+    }
+}
+
+#[test]
+fn a_run_whose_newest_state_is_not_stored_is_stored_before_it_goes() {
+    let stored = run(|_| ());
+    let changed = run(|run| run["status"]["extra"] = json!(1));
+    check(
+        &changed,
+        &remembered(Some(&stored)),
+        &collecting(|_| ()),
+        &["store", "delete"],
+    );
+}
+
+#[test]
+fn a_stored_unfinished_state_lets_nothing_go() {
+    let running = running();
+    let mut memory = remembered(Some(&running));
+    memory.final_since = None;
+    let policy = Policy {
+        store_incomplete: true,
+        ..collecting(|c| c.grace = SignedDuration::ZERO)
+    };
+    check(&running, &memory, &policy, &[]);
+    check(&run(|_| ()), &memory, &policy, &["store", "delete"]);
+}
+
+#[test]
+fn what_is_deleted_already_is_not_deleted_again() {
+    let done = run(|_| ());
+    let memory = Remembered {
+        deleted: true,
+        ..remembered(Some(&done))
+    };
+    check(&done, &memory, &collecting(|_| ()), &[]);
+}
+
+#[test]
+fn a_run_deleted_unfinished_is_stored_and_closed() {
+    let mut memory = Remembered {
+        gone: true,
+        ..Remembered::new(now())
+    };
+    let steps = plan(Some(&running()), &memory, &Policy::default(), now());
+    assert!(
+        matches!(
+            &steps[..],
+            [
+                Step::Store(_),
+                Step::Close {
+                    reason: DELETED_UNFINISHED
+                },
+                Step::Forget
+            ]
+        ),
+        "{steps:?}"
+    );
+    memory.closed = true;
+    let Step::Store(upload) = &steps[0] else {
+        panic!("{steps:?}")
+    };
+    memory.stored(upload.grouping.record.clone(), &running());
+    check(&running(), &memory, &Policy::default(), &["forget"]);
+}
+
+#[test]
+fn a_run_that_vanished_unseen_is_closed_or_lost() {
+    let gone = |memory: Remembered| {
+        plan(
+            None,
+            &Remembered {
+                gone: true,
+                ..memory
+            },
+            &Policy::default(),
+            now(),
+        )
+    };
+    assert_eq!(gone(remembered(Some(&run(|_| ())))), [Step::Forget]);
+    assert_eq!(
+        gone(remembered(Some(&running()))),
+        [Step::Close { reason: VANISHED }, Step::Forget]
+    );
+    assert_eq!(
+        gone(Remembered::new(now())),
+        [Step::Lose { reason: VANISHED }, Step::Forget]
+    );
+    assert_eq!(
+        gone(remembered(None)),
+        [
+            Step::Lose {
+                reason: VANISHED_FINAL
+            },
+            Step::Forget
+        ]
+    );
+}
+
+#[test]
+fn an_unknown_object_needs_nothing_while_it_is_not_gone() {
+    assert_eq!(plan(None, &remembered(None), &Policy::default(), now()), []);
+}
+
+#[test]
+fn runs_of_other_controllers_are_left_alone_unless_they_were_named() {
+    let managed = |by: &str| run(|run| run["spec"]["managedBy"] = json!(by));
+    let none = remembered(None);
+    for by in ["", "  ", "tekton.dev/pipeline", " tekton.dev/pipeline "] {
+        check(
+            &managed(by),
+            &none,
+            &Policy::default(),
+            &["store", "annotate"],
+        );
+    }
+    check(&managed("other"), &none, &Policy::default(), &["forget"]);
+    let policy = Policy {
+        managed_by: ["other".to_owned()].into(),
+        ..Policy::default()
+    };
+    check(&managed("other"), &none, &policy, &["store", "annotate"]);
+}
+
+#[test]
+fn a_cluster_has_its_own_tenants() {
+    let policy = Policy {
+        cluster: Some("east".parse().unwrap()),
+        ..Policy::default()
+    };
+    let steps = plan(Some(&run(|_| ())), &remembered(None), &policy, now());
+    assert_eq!(
+        steps[0].to_string(),
+        "store cluster/east/namespace/ci/results/u/records/u"
+    );
+    for id in ["", "a/b", "-", "a b"] {
+        assert!(id.parse::<crate::policy::ClusterId>().is_err(), "{id}");
+    }
+}

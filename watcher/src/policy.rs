@@ -1,0 +1,116 @@
+//! What the operator wants done with runs. Values only; nothing here decides.
+
+use std::{collections::BTreeSet, str::FromStr};
+
+use jiff::SignedDuration;
+
+use hindsight_proto::{
+    names::{Parent, ParseNameError},
+    run::SummaryPolicy,
+};
+
+use crate::selector::Selector;
+
+/// `spec.managedBy` of runs that Tekton's own controller runs.
+pub const TEKTON: &str = "tekton.dev/pipeline";
+/// Annotation that keeps a run in the cluster while it is `"true"`.
+pub const HOLD: &str = "hindsight.dev/hold";
+/// Annotation on a result and its summary: why the end of the run was not seen.
+pub const CLOSED: &str = "hindsight.dev/closed";
+
+/// What is stored, annotated and collected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// Store runs as they progress, and not only once they are finished.
+    pub store_incomplete: bool,
+    /// Write onto a stored run where it is stored.
+    pub annotate: bool,
+    /// What is copied from a run to its result.
+    pub summary: SummaryPolicy,
+    /// Values of `spec.managedBy` that are not ignored, besides none and Tekton's own.
+    pub managed_by: BTreeSet<String>,
+    /// The cluster's name, if its runs are kept apart from those of other clusters.
+    pub cluster: Option<ClusterId>,
+    /// Which stored runs are deleted from the cluster; `None` deletes none.
+    pub collect: Option<Collect>,
+}
+
+/// Which stored runs are deleted from the cluster, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collect {
+    /// How long a run stays after it ended; negative means not at all.
+    pub grace: SignedDuration,
+    /// Only runs with these labels.
+    pub selector: Selector,
+    /// Leave every run that has an owner, not only those of a PipelineRun.
+    pub check_owner: bool,
+    /// How long until a run that waits for its children is looked at again.
+    pub recheck: SignedDuration,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            store_incomplete: false,
+            annotate: true,
+            summary: SummaryPolicy::default(),
+            managed_by: BTreeSet::new(),
+            cluster: None,
+            collect: None,
+        }
+    }
+}
+
+impl Default for Collect {
+    fn default() -> Self {
+        Self {
+            grace: SignedDuration::from_mins(10),
+            selector: Selector::default(),
+            check_owner: true,
+            recheck: SignedDuration::from_mins(1),
+        }
+    }
+}
+
+/// A cluster's name, legal as a segment of a parent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterId(String);
+
+/// Why a text cannot name a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{given}` cannot name a cluster: want one to 63 letters, digits or any of `.`, `_`, `~`, `-`"
+)]
+pub struct ClusterIdError {
+    given: String,
+}
+
+impl FromStr for ClusterId {
+    type Err = ClusterIdError;
+
+    fn from_str(id: &str) -> Result<Self, Self::Err> {
+        if id.contains('/')
+            || format!("cluster/{id}/namespace/any")
+                .parse::<Parent>()
+                .is_err()
+        {
+            return Err(ClusterIdError {
+                given: id.to_owned(),
+            });
+        }
+        Ok(Self(id.to_owned()))
+    }
+}
+
+impl Policy {
+    /// The tenant of a namespace: itself, or `cluster/<id>/namespace/<namespace>`.
+    ///
+    /// # Errors
+    /// If `namespace` cannot be part of a name.
+    pub fn parent(&self, namespace: &str) -> Result<Parent, ParseNameError> {
+        match &self.cluster {
+            Some(ClusterId(id)) => format!("cluster/{id}/namespace/{namespace}").parse(),
+            None => namespace.parse(),
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Work that waits to be done, one run at a time: no run is worked on by two workers at once,
+//! news about a run that waits replaces older news, and the objects that are held meanwhile
+//! never take more memory than was agreed.
+
+use std::{
+    collections::{BTreeSet, HashMap, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::{sync::Notify, time::Instant};
+
+use crate::ledger::Uid;
+
+/// What is known about a run that waits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// Its newest state as JSON; `None` if that must be read from the cluster.
+    pub(crate) object: Option<Vec<u8>>,
+    /// It is no longer in the cluster, so that its state cannot be read there.
+    pub(crate) gone: bool,
+}
+
+/// A run to work on.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Job {
+    /// Which.
+    pub(crate) uid: Uid,
+    /// What is known about it.
+    pub(crate) work: Work,
+    /// How often in a row it failed before.
+    pub(crate) failures: u32,
+}
+
+/// What became of a job.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// There is nothing more to do.
+    Finished,
+    /// There is nothing more to do before this time.
+    Until(Instant),
+    /// It failed and is tried again at this time, with what was known.
+    Failed(Instant, Work),
+}
+
+/// A state that could not be held, because too much is held already.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Full;
+
+/// The queue.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    limit: usize,
+    inner: Mutex<Inner>,
+    ready: Notify,
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    slots: HashMap<Uid, Slot>,
+    ready: VecDeque<Uid>,
+    later: BTreeSet<(Instant, Uid)>,
+    held: usize,
+    running: usize,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    work: Option<Work>,
+    is_running: bool,
+    is_ready: bool,
+    later: Option<Instant>,
+    failures: u32,
+}
+
+impl Queue {
+    /// A queue that holds at most `limit` bytes of objects.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { limit, inner: Mutex::default(), ready: Notify::new(), freed: Notify::new() }
+    }
+
+    /// Tells news about a run. If too much is held, the state of a run that is still there is
+    /// not kept, because it can be read again.
+    ///
+    /// # Errors
+    /// If the state of a run that is gone cannot be held.
+    pub(crate) fn push(&self, uid: &Uid, mut work: Work) -> Result<(), Full> {
+        let mut inner = self.lock();
+        let size = work.object.as_ref().map_or(0, Vec::len);
+        let known = inner.slots.get(uid).and_then(|slot| slot.work.as_ref()).map_or(0, Work::size);
+        let mut full = Ok(());
+        if size > 0 && inner.held - known + size > self.limit {
+            work.object = None;
+            if work.gone {
+                full = Err(Full);
+            }
+        }
+        inner.put(uid, work);
+        inner.make_ready(uid);
+        drop(inner);
+        self.ready.notify_one();
+        full
+    }
+
+    /// The next run to work on. Cancel safe.
+    pub(crate) async fn pop(&self) -> Job {
+        loop {
+            let ready = self.ready.notified();
+            let next = {
+                let mut inner = self.lock();
+                inner.wake(Instant::now());
+                if let Some(job) = inner.take() {
+                    if !inner.ready.is_empty() {
+                        self.ready.notify_one();
+                    }
+                    return job;
+                }
+                inner.later.first().map(|(at, _)| *at)
+            };
+            match next {
+                Some(at) => tokio::select! {
+                    () = ready => {}
+                    () = tokio::time::sleep_until(at) => {}
+                },
+                None => ready.await,
+            }
+        }
+    }
+
+    /// A run that is gone, whose last state only we know: what must not be left behind.
+    pub(crate) fn pop_gone(&self) -> Option<Job> {
+        let mut inner = self.lock();
+        let is_last_state = |slot: &Slot| {
+            !slot.is_running && slot.work.as_ref().is_some_and(|w| w.gone && w.object.is_some())
+        };
+        let uid = inner.slots.iter().find(|(_, s)| is_last_state(s)).map(|(uid, _)| uid.clone())?;
+        inner.make_ready(&uid);
+        let position = inner.ready.iter().position(|ready| *ready == uid)?;
+        inner.ready.remove(position);
+        inner.ready.push_front(uid);
+        inner.take()
+    }
+
+    /// Gives a job back. News that came meanwhile go first.
+    pub(crate) fn done(&self, uid: &Uid, done: Done) {
+        let mut inner = self.lock();
+        inner.running -= 1;
+        let Some(slot) = inner.slots.get_mut(uid) else { return };
+        slot.is_running = false;
+        slot.failures = match done {
+            Done::Failed(..) => slot.failures.saturating_add(1),
+            Done::Finished | Done::Until(_) => 0,
+        };
+        let has_news = slot.work.is_some();
+        match done {
+            Done::Finished => {}
+            Done::Until(at) => inner.postpone(uid, at),
+            Done::Failed(at, mut work) => {
+                // A state that is no longer the newest one is not needed, unless it is the
+                // only one of a run that is gone.
+                if inner.held + work.size() > self.limit && !work.gone {
+                    work.object = None;
+                }
+                inner.put_older(uid, work);
+                inner.postpone(uid, at);
+            }
+        }
+        if has_news {
+            inner.make_ready(uid);
+        }
+        inner.tidy(uid);
+        drop(inner);
+        self.ready.notify_one();
+        self.freed.notify_waiters();
+    }
+
+    /// Bytes of objects that are held.
+    pub(crate) fn held(&self) -> usize {
+        self.lock().held
+    }
+
+    /// How many runs wait to be worked on now.
+    pub(crate) fn depth(&self) -> usize {
+        self.lock().ready.len()
+    }
+
+    /// Waits until less than a quarter of the limit is held. Cancel safe.
+    pub(crate) async fn room(&self) {
+        loop {
+            let freed = self.freed.notified();
+            tokio::pin!(freed);
+            // Registered before looking, so that no wake-up is missed.
+            freed.as_mut().enable();
+            if self.held() <= self.limit / 4 {
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Work {
+    fn size(&self) -> usize {
+        self.object.as_ref().map_or(0, Vec::len)
+    }
+}
+
+impl Inner {
+    /// Newer news replace older ones; but that a run is gone stays true, and its last state is
+    /// kept until a newer one is known.
+    fn put(&mut self, uid: &Uid, mut work: Work) {
+        let slot = self.slots.entry(uid.clone()).or_default();
+        if let Some(old) = slot.work.take() {
+            self.held -= old.size();
+            work.gone |= old.gone;
+            if work.object.is_none() && work.gone {
+                work.object = old.object;
+            }
+        }
+        self.held += work.size();
+        slot.work = Some(work);
+    }
+
+    /// Puts back what was known before the news, if there are any.
+    fn put_older(&mut self, uid: &Uid, work: Work) {
+        match self.slots.get_mut(uid).and_then(|slot| slot.work.take()) {
+            None => self.put(uid, work),
+            Some(newer) => {
+                self.held -= newer.size();
+                self.put(uid, work);
+                self.put(uid, newer);
+            }
+        }
+    }
+
+    fn make_ready(&mut self, uid: &Uid) {
+        let Some(slot) = self.slots.get_mut(uid) else { return };
+        if slot.is_running || slot.is_ready {
+            return;
+        }
+        slot.is_ready = true;
+        if let Some(at) = slot.later.take() {
+            self.later.remove(&(at, uid.clone()));
+        }
+        self.ready.push_back(uid.clone());
+    }
+
+    fn postpone(&mut self, uid: &Uid, at: Instant) {
+        let Some(slot) = self.slots.get_mut(uid) else { return };
+        if let Some(old) = slot.later.replace(at) {
+            self.later.remove(&(old, uid.clone()));
+        }
+        self.later.insert((at, uid.clone()));
+    }
+
+    /// Makes ready what has waited long enough.
+    fn wake(&mut self, now: Instant) {
+        while let Some((at, uid)) = self.later.first().cloned() {
+            if at > now {
+                return;
+            }
+            self.later.pop_first();
+            if let Some(slot) = self.slots.get_mut(&uid) {
+                slot.later = None;
+            }
+            self.make_ready(&uid);
+        }
+    }
+
+    fn take(&mut self) -> Option<Job> {
+        let uid = self.ready.pop_front()?;
+        let slot = self.slots.get_mut(&uid)?;
+        slot.is_ready = false;
+        slot.is_running = true;
+        let work = slot.work.take().unwrap_or_default();
+        let failures = slot.failures;
+        self.held -= work.size();
+        self.running += 1;
+        Some(Job { uid, work, failures })
+    }
+
+    /// Keeps no slot of a run that nothing waits for.
+    fn tidy(&mut self, uid: &Uid) {
+        let is_idle = self.slots.get(uid).is_some_and(|slot| {
+            slot.work.is_none() && !slot.is_running && !slot.is_ready && slot.later.is_none()
+        });
+        if is_idle {
+            self.slots.remove(uid);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

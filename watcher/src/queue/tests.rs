@@ -1,0 +1,127 @@
+//! Order, merging, waiting and bounds of the queue.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+use super::{Done, Full, Job, Queue, Work};
+use crate::ledger::Uid;
+
+fn state(text: &str) -> Work {
+    Work { object: Some(text.into()), gone: false }
+}
+
+fn last(text: &str) -> Work {
+    Work { gone: true, ..state(text) }
+}
+
+fn gone() -> Work {
+    Work { object: None, gone: true }
+}
+
+async fn is_empty(queue: &Queue) -> bool {
+    timeout(Duration::from_millis(1), queue.pop()).await.is_err()
+}
+
+async fn next(queue: &Queue) -> Job {
+    timeout(Duration::from_secs(10), queue.pop()).await.expect("there is work")
+}
+
+fn uid(text: &str) -> Uid {
+    Uid::from(text)
+}
+
+#[tokio::test]
+async fn runs_are_worked_on_in_order_and_each_by_one() {
+    let queue = Queue::new(1000);
+    queue.push(&uid("a"), state("1")).unwrap();
+    queue.push(&uid("b"), state("2")).unwrap();
+    queue.push(&uid("a"), state("3")).unwrap();
+    let a = next(&queue).await;
+    assert_eq!((a.uid.as_str(), a.work), ("a", state("3")));
+    queue.push(&uid("a"), state("4")).unwrap();
+    assert_eq!(next(&queue).await.uid.as_str(), "b");
+    assert!(is_empty(&queue).await);
+    queue.done(&uid("a"), Done::Finished);
+    assert_eq!(next(&queue).await.work, state("4"));
+}
+
+#[tokio::test]
+async fn the_last_state_of_a_run_that_is_gone_is_kept() {
+    let queue = Queue::new(1000);
+    queue.push(&uid("a"), state("1")).unwrap();
+    queue.push(&uid("a"), gone()).unwrap();
+    assert_eq!(next(&queue).await.work, last("1"));
+    // Also when it was in work at that time, and failed.
+    queue.push(&uid("a"), gone()).unwrap();
+    queue.done(&uid("a"), Done::Failed(Instant::now(), state("1")));
+    let job = next(&queue).await;
+    assert_eq!((job.work, job.failures), (last("1"), 1));
+    queue.push(&uid("a"), last("2")).unwrap();
+    queue.done(&uid("a"), Done::Failed(Instant::now(), state("1")));
+    assert_eq!(next(&queue).await.work, last("2"));
+}
+
+#[tokio::test]
+async fn a_failed_run_waits_unless_there_are_news() {
+    let queue = Queue::new(1000);
+    let hour = Instant::now() + Duration::from_secs(3600);
+    queue.push(&uid("a"), state("1")).unwrap();
+    next(&queue).await;
+    queue.done(&uid("a"), Done::Failed(hour, state("1")));
+    assert!(is_empty(&queue).await);
+    queue.push(&uid("a"), state("2")).unwrap();
+    assert_eq!(next(&queue).await.work, state("2"));
+    queue.done(&uid("a"), Done::Until(hour));
+    assert!(is_empty(&queue).await);
+    assert_eq!(queue.held(), 0);
+}
+
+#[tokio::test]
+async fn a_run_comes_back_when_its_time_has_come() {
+    let queue = Queue::new(1000);
+    queue.push(&uid("a"), Work::default()).unwrap();
+    next(&queue).await;
+    queue.done(&uid("a"), Done::Until(Instant::now() + Duration::from_millis(5)));
+    assert_eq!(next(&queue).await.work, Work::default());
+}
+
+#[tokio::test]
+async fn no_more_is_held_than_was_agreed() {
+    let queue = Queue::new(10);
+    queue.push(&uid("a"), state("1234567890")).unwrap();
+    queue.push(&uid("b"), state("x")).unwrap();
+    assert_eq!(queue.push(&uid("c"), last("x")), Err(Full));
+    assert_eq!(queue.held(), 10);
+    queue.push(&uid("a"), state("123")).unwrap();
+    assert_eq!(queue.held(), 3);
+    queue.push(&uid("c"), last("x")).unwrap();
+    assert_eq!(next(&queue).await.work, state("123"));
+    assert_eq!(next(&queue).await.work, Work::default());
+    assert_eq!(next(&queue).await.work, last("x"));
+    assert_eq!(queue.held(), 0);
+}
+
+#[tokio::test]
+async fn whoever_brings_too_much_waits_for_room() {
+    let queue = Queue::new(40);
+    queue.push(&uid("a"), state("123456789012")).unwrap();
+    assert!(timeout(Duration::from_millis(1), queue.room()).await.is_err());
+    let job = next(&queue).await;
+    queue.done(&job.uid, Done::Finished);
+    timeout(Duration::from_secs(10), queue.room()).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_only_we_know_can_be_asked_for() {
+    let queue = Queue::new(1000);
+    queue.push(&uid("a"), state("1")).unwrap();
+    queue.push(&uid("b"), gone()).unwrap();
+    queue.push(&uid("c"), last("3")).unwrap();
+    let hour = Instant::now() + Duration::from_secs(3600);
+    let job = queue.pop_gone().unwrap();
+    assert_eq!(job.uid.as_str(), "c");
+    assert_eq!(queue.pop_gone(), None);
+    queue.done(&job.uid, Done::Failed(hour, job.work));
+    assert_eq!(queue.pop_gone().unwrap().uid.as_str(), "c");
+}

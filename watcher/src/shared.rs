@@ -1,0 +1,147 @@
+//! What the tasks of one watcher share: its configuration, its memory, and the ways out.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use hindsight_proto::run::Kind;
+
+use crate::{
+    clock::Clock,
+    cluster::Cluster,
+    config::Config,
+    gate::Gate,
+    ledger::{Ledger, Uid},
+    metrics::{Metrics, OfRun},
+    queue::{Queue, Work},
+    sink::Sink,
+};
+
+/// Whether the cluster has a kind, and whether all of its objects were seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// The cluster was not asked yet, or did not answer.
+    Unknown,
+    /// The cluster does not have it.
+    Absent,
+    /// Its first list is being read.
+    Listing,
+    /// All of its objects were seen.
+    Listed,
+}
+
+/// The tasks of one watcher share this.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) cluster: Cluster,
+    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) queue: Queue,
+    pub(crate) gate: Gate,
+    pub(crate) metrics: Metrics,
+    /// Cancelled when the time for an orderly end is over.
+    pub(crate) abandon: CancellationToken,
+    pub(crate) stored: AtomicU64,
+    pub(crate) collected: AtomicU64,
+    pub(crate) lost: AtomicU64,
+    changed: watch::Sender<()>,
+    ledger: Mutex<Ledger>,
+    presence: Mutex<BTreeMap<(&'static str, &'static str), Presence>>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        config: Config,
+        cluster: Cluster,
+        sink: Arc<dyn Sink>,
+        clock: Arc<dyn Clock>,
+        metrics: Metrics,
+    ) -> Self {
+        let unknown = |kind: &&'static Kind| ((kind.group, kind.plural), Presence::Unknown);
+        let presence = config.kinds.iter().map(unknown).collect();
+        Self {
+            queue: Queue::new(config.tuning.hold_bytes),
+            gate: Gate::new(config.tuning.server),
+            abandon: CancellationToken::new(),
+            stored: AtomicU64::new(0),
+            collected: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            changed: watch::Sender::new(()),
+            ledger: Mutex::new(Ledger::new()),
+            presence: Mutex::new(presence),
+            config,
+            cluster,
+            sink,
+            clock,
+            metrics,
+        }
+    }
+
+    /// The ledger. Never held over an `await`.
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells whoever waits for progress that there was some.
+    pub(crate) fn tick(&self) {
+        self.changed.send_replace(());
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    pub(crate) fn presence(&self, kind: &Kind) -> Option<Presence> {
+        let presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
+        presence.get(&(kind.group, kind.plural)).copied()
+    }
+
+    /// Notes whether a kind is there; returns what was known before.
+    pub(crate) fn set_presence(&self, kind: &'static Kind, now: Presence) -> Option<Presence> {
+        let mut presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = presence.insert((kind.group, kind.plural), now);
+        drop(presence);
+        self.tick();
+        before
+    }
+
+    /// Whether every object of every kind that the cluster has was seen.
+    pub(crate) fn is_listed(&self) -> bool {
+        let presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
+        presence.values().all(|p| matches!(p, Presence::Listed | Presence::Absent))
+    }
+
+    /// Puts news about a run on the queue.
+    pub(crate) fn push(&self, uid: &Uid, work: Work) {
+        if self.queue.push(uid, work).is_err() {
+            self.lose(uid, "its last state could not be held, because too much waits already");
+        }
+    }
+
+    /// A run is lost: that is counted, listed and said.
+    pub(crate) fn lose(&self, uid: &Uid, reason: &'static str) {
+        let mut ledger = self.ledger();
+        let Some(entry) = ledger.get(uid) else { return };
+        let (kind, namespace, name) =
+            (entry.kind.kind, entry.namespace.clone(), entry.name.clone());
+        ledger.lose(uid, reason, self.clock.now());
+        drop(ledger);
+        let labels = OfRun { kind: kind.to_lowercase(), namespace: namespace.to_string() };
+        self.metrics.not_stored.get_or_create(&labels).inc();
+        self.lost.fetch_add(1, Ordering::Relaxed);
+        warn!(
+            run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,
+            "{kind} {namespace}/{name} is lost: {reason}"
+        );
+        self.tick();
+    }
+}

@@ -1,0 +1,45 @@
+//! Where runs are stored: the one seam between the watcher and a server.
+
+mod grpc;
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+
+use hindsight_proto::{names::RecordName, run::Upload};
+
+pub use grpc::GrpcSink;
+
+/// What a server can be asked. Both calls are idempotent, and may be made again when their
+/// answer was lost.
+#[async_trait]
+pub trait Sink: Debug + Send + Sync + 'static {
+    /// Stores a run whose JSON is `value`. When it returns, that is durable.
+    async fn store(&self, upload: &Upload, value: &[u8]) -> Result<(), SinkError>;
+
+    /// The bytes that are stored as `record`.
+    async fn stored(&self, record: &RecordName) -> Result<Option<Vec<u8>>, SinkError>;
+}
+
+/// What follows from a server's error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// Nobody can be served now. Everything waits until the server is back.
+    Away,
+    /// This call may work in a while.
+    Passing,
+    /// This call will not work until somebody changes something.
+    Lasting,
+}
+
+/// Why a server did not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the server answers {code}: {message}")]
+pub struct SinkError {
+    /// The name of the gRPC code.
+    pub code: &'static str,
+    /// What the server says about it.
+    pub message: String,
+    /// What follows.
+    pub severity: Severity,
+}

@@ -1,0 +1,263 @@
+//! Carrying out plans: the workers. They decide nothing; whatever goes wrong, they plan again.
+
+mod children;
+mod steps;
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use hindsight_proto::run::View;
+
+use crate::{
+    cluster::{Address, ClusterError},
+    ledger::Uid,
+    plan::{Remembered, plan},
+    queue::{Done, Job, Work},
+    shared::Shared,
+    sink::{Severity, SinkError},
+};
+
+/// How often a run is planned anew in one go, before others get their turn.
+const ROUNDS: usize = 8;
+
+/// Works on runs until `stop`; then stores the last states of runs that are gone, which nobody
+/// else has, until there are none or the time is over.
+pub(crate) async fn work(shared: Arc<Shared>, stop: CancellationToken) {
+    loop {
+        let job = tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            job = shared.queue.pop() => job,
+        };
+        one(&shared, job).await;
+    }
+    while !shared.abandon.is_cancelled()
+        && let Some(job) = shared.queue.pop_gone()
+    {
+        if !one(&shared, job).await {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+/// Works on one run. Whether that came to an end.
+async fn one(shared: &Shared, job: Job) -> bool {
+    let Job { uid, work, failures } = job;
+    let gone = work.gone;
+    let mut task = Task { shared, uid: uid.clone(), gone, bytes: work.object, object: None };
+    let done = match task.run().await {
+        Ok(again) => {
+            task.settle();
+            again.map_or(Done::Finished, |at| Done::Until(shared.instant(at)))
+        }
+        Err(Halt::Abandoned) => Done::Failed(Instant::now(), task.leftover()),
+        Err(Halt::Later { error, is_rare }) => {
+            let failures = failures.saturating_add(1);
+            task.note(&error);
+            task.say(&error, failures, is_rare);
+            let tuning = &shared.config.tuning;
+            let wait = if is_rare { tuning.rare_retry } else { tuning.retry.after(failures) };
+            Done::Failed(Instant::now() + wait, task.leftover())
+        }
+    };
+    let is_done = !matches!(done, Done::Failed(..));
+    shared.queue.done(&uid, done);
+    shared.tick();
+    is_done
+}
+
+/// One run, while it is worked on.
+struct Task<'s> {
+    shared: &'s Shared,
+    uid: Uid,
+    gone: bool,
+    bytes: Option<Vec<u8>>,
+    object: Option<Value>,
+}
+
+/// Why work on a run ended before its end.
+#[derive(Debug)]
+enum Halt {
+    /// The watcher stops.
+    Abandoned,
+    /// It has to be tried again.
+    Later { error: String, is_rare: bool },
+}
+
+/// How carrying out a plan ended.
+#[derive(Debug)]
+enum Next {
+    /// Things are no longer as they were when it was made.
+    Replan,
+    /// It was carried out; look again then.
+    Settled(Option<Timestamp>),
+}
+
+impl Halt {
+    fn passing(error: impl ToString) -> Self {
+        Self::Later { error: error.to_string(), is_rare: false }
+    }
+}
+
+impl From<ClusterError> for Halt {
+    fn from(error: ClusterError) -> Self {
+        let is_rare = matches!(error, ClusterError::Refused { .. });
+        Self::Later { error: error.to_string(), is_rare }
+    }
+}
+
+impl Task<'_> {
+    async fn run(&mut self) -> Result<Option<Timestamp>, Halt> {
+        if let Some(bytes) = &self.bytes {
+            self.object = serde_json::from_slice(bytes).ok();
+        }
+        for _ in 0..ROUNDS {
+            if self.object.is_none() && !self.gone && !self.fetch().await? {
+                // Its end is told by the watch, which may know its last state.
+                return Ok(None);
+            }
+            let Some(remembered) = self.remembered() else { return Ok(None) };
+            let steps = plan(
+                self.object.as_ref(),
+                &remembered,
+                &self.shared.config.policy,
+                self.shared.clock.now(),
+            );
+            match self.carry_out(steps, &remembered).await? {
+                Next::Replan => {}
+                Next::Settled(again) => return Ok(again),
+            }
+        }
+        Err(Halt::passing("the object changes faster than it can be stored"))
+    }
+
+    /// Reads the object anew; whether it is there.
+    async fn fetch(&mut self) -> Result<bool, Halt> {
+        let Some(at) = self.address() else { return Ok(false) };
+        self.bytes = None;
+        self.object = self
+            .shared
+            .cluster
+            .get(&at)
+            .await?
+            .filter(|object| View::new(object).uid() == Some(self.uid.as_str()));
+        let Some(object) = &self.object else { return Ok(false) };
+        let is_final = View::new(object).finish().done;
+        let now = self.shared.clock.now();
+        if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
+            entry.remembered.saw(is_final, false, now);
+        }
+        Ok(true)
+    }
+
+    /// What the plan is made from, with what is known about other runs.
+    fn remembered(&self) -> Option<Remembered> {
+        let ledger = self.shared.ledger();
+        let mut remembered = ledger.get(&self.uid)?.remembered.clone();
+        if self.shared.config.policy.collect.is_some()
+            && !remembered.gone
+            && let Some(object) = &self.object
+        {
+            remembered.waits_for =
+                children::wait(self.shared, &ledger, &self.uid, &View::new(object)).err();
+        }
+        Some(remembered)
+    }
+
+    fn address(&self) -> Option<Address> {
+        let ledger = self.shared.ledger();
+        let entry = ledger.get(&self.uid)?;
+        Some(Address {
+            kind: entry.kind,
+            namespace: entry.namespace.to_string(),
+            name: entry.name.to_string(),
+        })
+    }
+
+    /// Calls the server, for as long as it takes until it answers.
+    async fn ask<T, F>(&self, call: impl Fn() -> F) -> Result<T, Halt>
+    where
+        F: Future<Output = Result<T, SinkError>>,
+    {
+        let abandon = &self.shared.abandon;
+        loop {
+            let pass = tokio::select! {
+                () = abandon.cancelled() => return Err(Halt::Abandoned),
+                pass = self.shared.gate.enter() => pass,
+            };
+            let answer = tokio::select! {
+                biased;
+                () = abandon.cancelled() => return Err(Halt::Abandoned),
+                answer = call() => answer,
+            };
+            let error = match answer {
+                Ok(value) => {
+                    pass.answered();
+                    return Ok(value);
+                }
+                Err(error) => error,
+            };
+            let labels = crate::metrics::OfCode { code: error.code };
+            self.shared.metrics.store_errors.get_or_create(&labels).inc();
+            if error.severity != Severity::Away {
+                pass.answered();
+                let is_rare = error.severity == Severity::Lasting;
+                return Err(Halt::Later { error: error.to_string(), is_rare });
+            }
+            self.note(&error.to_string());
+            pass.refused(&error);
+        }
+    }
+
+    /// Puts into the ledger why the run is not stored.
+    fn note(&self, error: &str) {
+        if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
+            entry.error = Some(error.into());
+        }
+    }
+
+    fn say(&self, error: &str, failures: u32, is_rare: bool) {
+        let Some(at) = self.address() else { return };
+        let (kind, namespace, name) = (at.kind.kind, &at.namespace, &at.name);
+        let uid = &self.uid;
+        if is_rare || failures == 1 {
+            warn!(
+                run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,
+                "{kind} {namespace}/{name} has to be tried again: {error}"
+            );
+        } else {
+            debug!(
+                run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,
+                failures, "{kind} {namespace}/{name} has to be tried again: {error}"
+            );
+        }
+    }
+
+    /// All is done about the version that was looked at.
+    fn settle(&self) {
+        let version = self.object.as_ref().and_then(|o| View::new(o).resource_version());
+        if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
+            entry.error = None;
+            entry.settled = version.map(Into::into);
+        }
+    }
+
+    /// What the next attempt needs. The state of a run that is still there is read again.
+    fn leftover(&mut self) -> Work {
+        let object = if self.gone { self.bytes.take() } else { None };
+        Work { object, gone: self.gone }
+    }
+}
+
+impl Shared {
+    /// When a time of day will be.
+    fn instant(&self, at: Timestamp) -> Instant {
+        let wait = at.duration_since(self.clock.now());
+        Instant::now() + Duration::try_from(wait).unwrap_or_default()
+    }
+}

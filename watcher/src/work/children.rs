@@ -1,0 +1,83 @@
+//! Whether everything that would go with a run is stored.
+
+use hindsight_proto::run::{KINDS, Kind, View};
+
+use crate::{
+    cluster::Address,
+    ledger::{Ledger, Uid},
+    shared::{Presence, Shared},
+};
+
+/// The children of a run as far as they may keep it: those that its status names and the
+/// ledger does not know. They must be looked for in the cluster, because a watch may be late.
+///
+/// # Errors
+/// If it is known that something is not stored; says what.
+pub(super) fn wait(
+    shared: &Shared,
+    ledger: &Ledger,
+    uid: &Uid,
+    run: &View<'_>,
+) -> Result<Vec<Address>, String> {
+    if !shared.is_listed() {
+        return Err("not all kinds have been listed yet".to_owned());
+    }
+    for child in ledger.descendants(uid) {
+        if let Some(entry) = ledger.get(&child)
+            && !entry.is_safe()
+        {
+            return Err(format!("{} {} is not stored", entry.kind.kind, entry.name));
+        }
+    }
+    let namespace = run.namespace().unwrap_or_default();
+    let mut unknown = Vec::new();
+    for child in references(run) {
+        let Child { api_version, kind: named, name } = child;
+        let Some(kind) = known_kind(api_version, named) else {
+            return Err(format!("{named} {name} is of a kind that is not stored"));
+        };
+        match shared.presence(kind) {
+            None => return Err(format!("{named} {name} is of a kind that is not watched")),
+            Some(Presence::Absent) => continue,
+            Some(_) => {}
+        }
+        match ledger.named(kind, namespace, name) {
+            // Whether it is stored was asked above.
+            Some((_, entry)) if entry.owners.contains(uid) => {}
+            Some(_) => {}
+            None => unknown.push(Address {
+                kind,
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
+            }),
+        }
+    }
+    Ok(unknown)
+}
+
+struct Child<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    name: &'a str,
+}
+
+/// `status.childReferences` of a PipelineRun; what is named there without a kind is a TaskRun.
+fn references<'a>(run: &View<'a>) -> Vec<Child<'a>> {
+    let list = run.object().pointer("/status/childReferences").and_then(|list| list.as_array());
+    list.into_iter()
+        .flatten()
+        .filter_map(|child| {
+            let text = |key| child.get(key).and_then(|text| text.as_str());
+            Some(Child {
+                api_version: text("apiVersion").unwrap_or("tekton.dev/v1"),
+                kind: text("kind").filter(|kind| !kind.is_empty()).unwrap_or("TaskRun"),
+                name: text("name")?,
+            })
+        })
+        .collect()
+}
+
+fn known_kind(api_version: &str, kind: &str) -> Option<&'static Kind> {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    KINDS.iter().find(|known| known.group == group && known.kind == kind)
+}

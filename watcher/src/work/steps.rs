@@ -1,0 +1,282 @@
+//! What each step of a plan does.
+
+use std::{collections::BTreeMap, sync::atomic::Ordering};
+
+use serde_json::Value;
+use tracing::{info, warn};
+
+use hindsight_proto::{
+    names::RecordName,
+    run::{Outcome, Upload, View},
+};
+
+use super::{Halt, Next, Task, children};
+use crate::{
+    cluster::ClusterError,
+    content::Digest,
+    metrics::{OfDelete, OfRun},
+    plan::{self, Remembered, Step},
+    policy::CLOSED,
+    queue::Work,
+    watch::bytes,
+};
+
+impl Task<'_> {
+    /// Carries out a plan, as far as it goes.
+    pub(super) async fn carry_out(
+        &mut self,
+        steps: Vec<Step>,
+        remembered: &Remembered,
+    ) -> Result<Next, Halt> {
+        let mut again = None;
+        let last = steps.len();
+        for (n, step) in steps.into_iter().enumerate() {
+            match step {
+                Step::Ask(upload) => {
+                    self.inquire(&upload.grouping.record).await?;
+                    return Ok(Next::Replan);
+                }
+                Step::Store(upload) => self.store(&upload).await?,
+                Step::Annotate(annotations) => return self.annotate(&annotations).await,
+                Step::Delete { uid, resource_version } => {
+                    return self.delete(&uid, &resource_version, remembered).await;
+                }
+                Step::LookAgain(at) => again = Some(at),
+                Step::Close { reason } => self.close(reason).await?,
+                Step::Lose { reason } => {
+                    self.shared.lose(&self.uid, reason);
+                    return Ok(Next::Settled(None));
+                }
+                Step::Refuse { reason } => {
+                    self.note(&reason);
+                    if n + 1 == last {
+                        return Err(Halt::Later { error: reason, is_rare: true });
+                    }
+                }
+                Step::Forget => {
+                    self.shared.ledger().forget(&self.uid);
+                    return Ok(Next::Settled(None));
+                }
+            }
+        }
+        Ok(Next::Settled(again))
+    }
+
+    /// Asks what the server holds as `record`, and remembers it.
+    async fn inquire(&self, record: &RecordName) -> Result<Option<Value>, Halt> {
+        let sink = &self.shared.sink;
+        let held = self.ask(|| sink.stored(record)).await?;
+        // What is no JSON is no copy of an object.
+        let copy: Option<Value> = held.and_then(|held| serde_json::from_slice(&held).ok());
+        let mut ledger = self.shared.ledger();
+        if let Some(entry) = ledger.get_mut(&self.uid) {
+            let was_safe = entry.is_safe();
+            // A copy of an earlier state counts for nothing but itself.
+            entry.remembered.answered(record.clone(), copy.as_ref());
+            if !was_safe && entry.is_safe() {
+                self.shared.stored.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        Ok(copy)
+    }
+
+    async fn store(&mut self, upload: &Upload) -> Result<(), Halt> {
+        let shared = self.shared;
+        let Some(object) = &self.object else {
+            return Err(Halt::passing("the object to store is not known"));
+        };
+        let value = self.bytes.get_or_insert_with(|| bytes(object)).clone();
+        self.ask(|| shared.sink.store(upload, &value)).await?;
+        let view = View::new(object);
+        for note in &upload.grouping.notes {
+            warn!(record.name = %upload.grouping.record, "{}: {note}", upload.grouping.record);
+        }
+        let owners = {
+            let mut ledger = shared.ledger();
+            let Some(entry) = ledger.get_mut(&self.uid) else { return Ok(()) };
+            let was_safe = entry.is_safe();
+            entry.remembered.stored(upload.grouping.record.clone(), object);
+            entry.error = None;
+            if entry.is_safe() && !was_safe {
+                shared.stored.fetch_add(1, Ordering::Relaxed);
+                let labels = OfRun {
+                    kind: entry.kind.kind.to_lowercase(),
+                    namespace: entry.namespace.to_string(),
+                };
+                if let Some(ended) = view.ended() {
+                    let seconds = shared.clock.now().duration_since(ended).as_secs_f64();
+                    let latency = shared.metrics.storage_latency.get_or_create(&labels);
+                    latency.observe(seconds.max(0.0));
+                }
+            }
+            entry.owners.clone()
+        };
+        shared.metrics.stores.inc();
+        shared.tick();
+        if shared.config.policy.collect.is_some() {
+            for owner in &owners {
+                let is_waiting = shared.ledger().get(owner).is_some_and(|owner| owner.is_safe());
+                if is_waiting {
+                    shared.push(owner, Work::default());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn annotate(&mut self, annotations: &BTreeMap<String, String>) -> Result<Next, Halt> {
+        let Some(at) = self.address() else { return Ok(Next::Settled(None)) };
+        match self.shared.cluster.annotate(&at, self.uid.as_str(), annotations).await {
+            Ok(object) => {
+                if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
+                    entry.remembered.annotated = true;
+                    // The watch will tell of our own change; it is known already.
+                    entry.settled = View::new(&object).resource_version().map(Into::into);
+                }
+                self.bytes = None;
+                self.object = Some(object);
+                Ok(Next::Replan)
+            }
+            // The watch tells what became of it.
+            Err(ClusterError::Moved) => Ok(Next::Settled(None)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Deletes the object, once everything that would go is proved to be stored.
+    async fn delete(
+        &mut self,
+        uid: &str,
+        resource_version: &str,
+        remembered: &Remembered,
+    ) -> Result<Next, Halt> {
+        let (Some(at), Some(object)) = (self.address(), self.object.clone()) else {
+            return Ok(Next::Settled(None));
+        };
+        let view = View::new(&object);
+        if let Some(child) = self.hidden_child(&view).await? {
+            info!("{} {}/{} waits for {child}", at.kind.kind, at.namespace, at.name);
+            return Ok(Next::Settled(self.recheck()));
+        }
+        let Some(copy) = &remembered.copy else { return Ok(Next::Replan) };
+        let proof = self.inquire(&copy.record).await?;
+        if proof.as_ref().map(Digest::of) != Some(Digest::of(&object)) {
+            warn!(
+                record.name = %copy.record,
+                "the server no longer holds `{}` as it was stored; it is stored again",
+                copy.record
+            );
+            return Ok(Next::Replan);
+        }
+        if self.shared.config.dry_run {
+            self.announce(&at, &copy.record);
+            return Ok(Next::Settled(None));
+        }
+        match self.shared.cluster.delete(&at, uid, resource_version).await {
+            Ok(()) => {
+                self.deleted(&view);
+                info!(
+                    run.kind = at.kind.kind, run.uid = uid, record.name = %copy.record,
+                    "collected {} {}/{}, which is stored as {}",
+                    at.kind.kind, at.namespace, at.name, copy.record
+                );
+                Ok(Next::Settled(None))
+            }
+            Err(ClusterError::Moved) => {
+                self.object = None;
+                Ok(Next::Replan)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A child that the run names, that the ledger does not know, and that is there all the
+    /// same.
+    async fn hidden_child(&self, view: &View<'_>) -> Result<Option<String>, Halt> {
+        let unknown = {
+            let ledger = self.shared.ledger();
+            children::wait(self.shared, &ledger, &self.uid, view)
+        };
+        let unknown = match unknown {
+            Ok(unknown) => unknown,
+            Err(reason) => return Ok(Some(reason)),
+        };
+        for at in unknown {
+            let child = self.shared.cluster.get(&at).await?;
+            let is_ours = child.as_ref().is_some_and(|child| {
+                View::new(child).owners().any(|owner| owner.uid == self.uid.as_str())
+            });
+            if is_ours {
+                return Ok(Some(format!("{} {}, which was not seen yet", at.kind.kind, at.name)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn recheck(&self) -> Option<jiff::Timestamp> {
+        let collect = self.shared.config.policy.collect.as_ref()?;
+        self.shared.clock.now().checked_add(collect.recheck).ok()
+    }
+
+    /// Says once what would be deleted.
+    fn announce(&self, at: &crate::cluster::Address, record: &RecordName) {
+        let mut ledger = self.shared.ledger();
+        let Some(entry) = ledger.get_mut(&self.uid) else { return };
+        if !std::mem::replace(&mut entry.announced, true) {
+            info!(
+                run.kind = at.kind.kind, run.uid = %self.uid, record.name = %record,
+                "dry run: would collect {} {}/{}, which is stored as {record}",
+                at.kind.kind, at.namespace, at.name
+            );
+        }
+    }
+
+    /// The API server has taken our delete.
+    fn deleted(&self, view: &View<'_>) {
+        let shared = self.shared;
+        let mut ledger = shared.ledger();
+        let going = ledger.descendants(&self.uid);
+        for uid in going.iter().chain([&self.uid]) {
+            if let Some(entry) = ledger.get_mut(uid) {
+                entry.remembered.deleted = true;
+            }
+        }
+        let Some(entry) = ledger.get(&self.uid) else { return };
+        let status = match view.finish().outcome {
+            Outcome::Success => "success",
+            Outcome::Cancelled => "cancelled",
+            Outcome::Unknown | Outcome::Failure | Outcome::Timeout => "failed",
+        };
+        let labels = OfDelete { namespace: entry.namespace.to_string(), status };
+        let seconds =
+            view.ended().map(|ended| shared.clock.now().duration_since(ended).as_secs_f64());
+        shared.metrics.deleted(entry.kind.kind, &labels, seconds);
+        shared.collected.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Says on the run's result that nobody saw its end. The record stays as it is.
+    async fn close(&self, reason: &'static str) -> Result<(), Halt> {
+        let shared = self.shared;
+        let record = shared
+            .ledger()
+            .get(&self.uid)
+            .and_then(|entry| entry.remembered.copy.as_ref())
+            .map(|copy| copy.record.clone());
+        let Some(record) = record else { return Ok(()) };
+        let Some(held) = self.ask(|| shared.sink.stored(&record)).await? else { return Ok(()) };
+        let Ok(object) = serde_json::from_slice::<Value>(&held) else { return Ok(()) };
+        let policy = &shared.config.policy;
+        let Ok(mut upload) = plan::upload(&object, &View::new(&object), policy) else {
+            return Ok(());
+        };
+        if let Some(summary) = &mut upload.summary {
+            upload.annotations.insert(CLOSED.to_owned(), reason.to_owned());
+            summary.annotations.insert(CLOSED.to_owned(), reason.to_owned());
+            self.ask(|| shared.sink.store(&upload, &held)).await?;
+        }
+        if let Some(entry) = shared.ledger().get_mut(&self.uid) {
+            entry.remembered.closed = true;
+        }
+        Ok(())
+    }
+}
