@@ -25,3 +25,6 @@ pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "
 
 /// Largest message either side accepts unless told otherwise: 32 MiB.
 pub const MAX_MESSAGE_BYTES: usize = 32 << 20;
+
+#[cfg(test)]
+mod wire_tests;
