@@ -117,8 +117,8 @@ pub(in crate::storage) fn lists_that_cost_the_page() -> Vec<(String, Resource, L
                         descending,
                     };
                     let at = Position {
-                        key: Some(1_767_225_600_000_500),
-                        id: 500,
+                        key: Some(1_767_225_600_010_000),
+                        id: 10_000,
                     };
                     let mut query = ListQuery {
                         scope: scope.parse().expect("the pattern is legal"),
