@@ -5,7 +5,10 @@
 //! error: what it cannot do is an [`Error`], never an empty answer.
 
 mod body;
+#[cfg(test)]
+mod conformance;
 mod migrations;
+mod postgres;
 pub mod resolve;
 mod row;
 mod sql;

@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroU32, path::Path, sync::Arc};
 
-use super::{Error, Maintenance, Store, sqlite};
+use super::{Error, Maintenance, Store, postgres, sqlite};
 
 /// How to open a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +70,9 @@ pub async fn open(url: &str, options: &Options) -> Result<Opened, Error> {
                 ":memory:" => refuse("a database in memory keeps nothing"),
                 path => Ok(Opened::new(sqlite::open(Path::new(path), options).await?)),
             }
+        }
+        Some(("postgres" | "postgresql", _)) => {
+            Ok(Opened::new(postgres::open(url, options).await?))
         }
         // The text may hold a password, so only the scheme is repeated.
         Some((scheme, _)) => refuse(&format!("`{scheme}:` is no database known here")),

@@ -76,6 +76,16 @@ impl Ready {
         }
     }
 
+    /// The result that is changed, or whose record is.
+    pub(super) fn result(&self) -> &ResultName {
+        match self {
+            Self::InsertResult(value) | Self::ReplaceResult(_, value) => &value.name,
+            Self::DeleteResult(name, _) => name,
+            Self::InsertRecord(row) | Self::ReplaceRecord(_, row) => row.record.name.result(),
+            Self::DeleteRecord(name, _) => name.result(),
+        }
+    }
+
     /// The etag that must be there.
     pub(super) fn expected(&self) -> Option<&Etag> {
         match self {

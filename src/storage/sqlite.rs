@@ -7,11 +7,17 @@ mod driver;
 mod errors;
 mod migrate;
 mod open;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use sqlx::{SqlitePool, pool::PoolConnection, sqlite::SqliteConnection};
+use sqlx::{
+    Connection, SqlitePool,
+    pool::PoolConnection,
+    sqlite::{SqliteConnection, SqliteRow},
+};
 
 use self::{driver::query, errors::classify, open::File, writer::Writer};
 use super::{
@@ -25,7 +31,7 @@ use super::{
 };
 use crate::{
     filter::condition::{Ability, Test},
-    model::{Position, Record, RecordName, Resource, ResultName, RunResult},
+    model::{Record, RecordName, Resource, ResultName, RunResult},
 };
 
 pub(super) use open::open;
@@ -51,28 +57,28 @@ impl Sqlite {
         &self,
         resource: Resource,
         query: &ListQuery,
-        read: impl Fn(&sqlx::sqlite::SqliteRow) -> Result<T, Error> + Sync,
+        read: impl Fn(&SqliteRow) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error>
     where
         T: Send,
     {
         let mut reader = self.reader().await?;
-        let parts = list::parts(resource, query);
-        let [part] = parts.as_slice() else {
-            let mut tx = sqlx::Connection::begin(&mut *reader)
-                .await
-                .map_err(|e| classify("beginning to list", e))?;
-            let mut page = Vec::new();
-            for part in parts {
-                fetch(&mut tx, resource, query, part, &read, &mut page).await?;
-            }
-            tx.rollback()
-                .await
-                .map_err(|e| classify("ending a list", e))?;
-            return Ok(page);
-        };
         let mut page = Vec::new();
-        fetch(&mut reader, resource, query, *part, &read, &mut page).await?;
+        let parts = list::parts(resource, query);
+        if let [part] = parts.as_slice() {
+            fetch(&mut reader, resource, query, *part, &read, &mut page).await?;
+            return Ok(page);
+        }
+        let mut tx = reader
+            .begin()
+            .await
+            .map_err(|e| classify("beginning to list", e))?;
+        for part in parts {
+            fetch(&mut tx, resource, query, part, &read, &mut page).await?;
+        }
+        tx.rollback()
+            .await
+            .map_err(|e| classify("ending a list", e))?;
         Ok(page)
     }
 }
@@ -83,7 +89,7 @@ async fn fetch<T>(
     resource: Resource,
     query: &ListQuery,
     part: list::Part,
-    read: &(impl Fn(&sqlx::sqlite::SqliteRow) -> Result<T, Error> + Sync),
+    read: &(impl Fn(&SqliteRow) -> Result<T, Error> + Sync),
     page: &mut Vec<T>,
 ) -> Result<(), Error> {
     let taken = i64::try_from(page.len()).expect("a page is smaller than an i64");
@@ -123,29 +129,17 @@ impl Store for Sqlite {
         let Some(row) = row else { return Ok(None) };
         let raw = RawRecord::read(&row, true)?;
         drop(row);
-        let nowhere = Position { key: None, id: 0 };
-        let mut unpacked = read::unpack_all(vec![(raw, nowhere)]).await?;
-        Ok(unpacked.pop().map(|listed| listed.item))
+        read::unpack_one(raw).await.map(Some)
     }
 
     async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error> {
-        self.page(Resource::Results, query, |row| {
-            Ok(Listed {
-                item: read::result(row)?,
-                position: read::position(row, read::RESULT_KEY)?,
-            })
-        })
-        .await
+        self.page(Resource::Results, query, read::listed_result)
+            .await
     }
 
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
-        let rows = self
-            .page(Resource::Records, query, |row| {
-                let raw = RawRecord::read(row, query.bodies)?;
-                Ok((raw, read::position(row, read::RECORD_KEY)?))
-            })
-            .await?;
-        read::unpack_all(rows).await
+        let read = |row: &SqliteRow| read::listed_record(row, query.bodies);
+        read::unpack_all(self.page(Resource::Records, query, read).await?).await
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {

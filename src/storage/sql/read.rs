@@ -73,12 +73,28 @@ pub(in crate::storage) fn one_record(dialect: Dialect, name: &RecordName) -> Sta
 }
 
 /// Where the order key stands after the fields of a result.
-pub(in crate::storage) const RESULT_KEY: usize = 14;
+const RESULT_KEY: usize = 14;
 /// Where the order key stands after the fields of a record.
-pub(in crate::storage) const RECORD_KEY: usize = 12;
+const RECORD_KEY: usize = 12;
+
+/// The result in a row of a list.
+pub(in crate::storage) fn listed_result(row: &impl Cells) -> Result<Listed<RunResult>, Error> {
+    Ok(Listed {
+        item: result(row)?,
+        position: position(row, RESULT_KEY)?,
+    })
+}
+
+/// The record in a row of a list, to be unpacked by [`unpack_all`].
+pub(in crate::storage) fn listed_record(
+    row: &impl Cells,
+    bodies: bool,
+) -> Result<(RawRecord, Position), Error> {
+    Ok((RawRecord::read(row, bodies)?, position(row, RECORD_KEY)?))
+}
 
 /// A row's place, given where its order key stands.
-pub(in crate::storage) fn position(row: &impl Cells, key: usize) -> Result<Position, Error> {
+fn position(row: &impl Cells, key: usize) -> Result<Position, Error> {
     Ok(Position {
         key: row.int(key)?,
         id: need(row.int(0)?, "row_id")?,
@@ -189,6 +205,16 @@ pub(in crate::storage) async fn unpack_all(
             what: "unpacking bodies",
             source: e.into(),
         })?
+}
+
+/// Unpacks the body of one record likewise.
+pub(in crate::storage) async fn unpack_one(raw: RawRecord) -> Result<Record, Error> {
+    let alone = vec![(raw, Position { key: None, id: 0 })];
+    let listed = unpack_all(alone)
+        .await?
+        .pop()
+        .expect("one record is unpacked to one");
+    Ok(listed.item)
 }
 
 /// The value of a column that is never null in a row that is whole.

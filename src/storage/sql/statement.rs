@@ -102,4 +102,13 @@ impl Statement {
     pub(in crate::storage) fn binds(&self) -> &[Bind] {
         &self.binds
     }
+
+    /// The same with text before it, to have it explained.
+    #[cfg(test)]
+    pub(in crate::storage) fn prefixed(&self, text: &'static str) -> Self {
+        Self {
+            text: format!("{text}{}", self.text),
+            binds: self.binds.clone(),
+        }
+    }
 }

@@ -38,6 +38,13 @@ impl fmt::Display for File {
 }
 
 impl File {
+    /// The file at `path`.
+    pub(super) fn at(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+        }
+    }
+
     /// Options that change nothing of the file by themselves.
     pub(super) fn options(&self) -> SqliteConnectOptions {
         SqliteConnectOptions::new()
@@ -79,9 +86,7 @@ pub(in crate::storage) async fn open(
     path: &Path,
     options: &Options,
 ) -> Result<(Sqlite, Vec<i64>), Error> {
-    let file = File {
-        path: path.to_owned(),
-    };
+    let file = File::at(path);
     let found = if file.has_content()? {
         migrate::look(&file).await?
     } else {

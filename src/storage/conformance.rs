@@ -1,0 +1,155 @@
+//! What every store must do, as a table of cases that each backend runs.
+//!
+//! A case gets a database of its own and knows only the seam. A test at the end of this file
+//! fails if a case is written but not in the table.
+
+pub(super) mod backends;
+mod filtering;
+pub(super) mod fixtures;
+mod lifecycle;
+mod listing;
+mod model;
+mod races;
+mod writes;
+
+use std::{pin::Pin, sync::Arc};
+
+use self::backends::Database;
+use super::{
+    Maintenance, Store,
+    resolve::{Opened, Options, Schema, open},
+};
+
+/// An open store and where it is.
+#[derive(Debug, Clone)]
+pub(super) struct World {
+    /// The store under test.
+    pub(super) store: Arc<dyn Store>,
+    /// The same database.
+    pub(super) maintenance: Arc<dyn Maintenance>,
+    /// Where it is, to be opened again.
+    pub(super) url: String,
+}
+
+impl World {
+    /// Opens the database at `url`.
+    pub(super) async fn open(url: &str) -> Self {
+        let options = Options {
+            schema: Schema::Migrate,
+            ..Options::default()
+        };
+        Self::of(url, open(url, &options).await.expect("the database opens"))
+    }
+
+    fn of(url: &str, opened: Opened) -> Self {
+        Self {
+            store: opened.store,
+            maintenance: opened.maintenance,
+            url: url.to_owned(),
+        }
+    }
+}
+
+type Run = fn(World) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// One thing that must be true of every store.
+struct Case {
+    name: &'static str,
+    run: Run,
+}
+
+macro_rules! cases {
+    ($($module:ident::$case:ident),* $(,)?) => {
+        &[$(Case { name: stringify!($case), run: |world| Box::pin($module::$case(world)) }),*]
+    };
+}
+
+const CASES: &[Case] = cases![
+    writes::what_is_written_is_read_back,
+    writes::a_big_body_comes_back_byte_for_byte,
+    writes::payloads_need_not_be_json,
+    writes::a_payload_can_come_and_go,
+    writes::a_name_is_taken_once,
+    writes::a_record_needs_its_result,
+    writes::what_is_not_there_is_missing,
+    writes::a_stale_etag_changes_nothing,
+    writes::an_update_keeps_what_the_first_write_fixed,
+    writes::an_update_never_makes_a_deleted_row_again,
+    writes::deleting_a_result_deletes_its_records,
+    writes::a_batch_happens_whole_or_not_at_all,
+    writes::a_batch_sees_its_own_changes,
+    writes::text_of_any_kind_is_only_text,
+    listing::every_order_and_page_size_gives_each_row_once,
+    listing::scopes_cover_what_they_say,
+    listing::pages_are_stable_while_rows_are_inserted,
+    listing::bodies_come_only_when_asked,
+    listing::records_have_no_key_of_results,
+    filtering::every_test_agrees_with_plain_evaluation_on_results,
+    filtering::every_test_agrees_with_plain_evaluation_on_records,
+    filtering::combined_conditions_agree_with_plain_evaluation,
+    filtering::a_condition_of_thousands_is_answered,
+    filtering::names_are_compared_as_wholes,
+    races::of_many_writers_with_one_etag_one_wins,
+    races::of_many_creators_of_one_name_one_wins,
+    races::no_record_outlives_its_result,
+    races::a_delete_and_an_update_do_not_both_win,
+    races::batches_in_crossed_order_all_end,
+    races::a_refused_batch_does_not_harm_its_neighbours,
+    model::random_histories_agree_with_a_model,
+    lifecycle::what_was_acknowledged_is_there_after_reopening,
+    lifecycle::two_open_stores_see_each_other,
+    lifecycle::a_secret_is_made_once,
+    lifecycle::migrating_again_changes_nothing,
+    lifecycle::a_closed_store_says_so,
+];
+
+/// Runs every case on databases that `fresh` makes, and fails with the names of those that fail.
+async fn run_all<D: Database>(fresh: impl AsyncFn() -> D) {
+    let mut failed = Vec::new();
+    for case in CASES {
+        let database = fresh().await;
+        let world = World::open(&database.url()).await;
+        let maintenance = Arc::clone(&world.maintenance);
+        if tokio::spawn((case.run)(world)).await.is_err() {
+            failed.push(case.name);
+        }
+        maintenance.close().await;
+        database.remove().await;
+    }
+    assert!(failed.is_empty(), "cases that do not hold: {failed:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlite_does_what_every_store_must() {
+    run_all(backends::SqliteFile::fresh).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_does_what_every_store_must() {
+    let Some(server) = backends::postgres_server() else {
+        return;
+    };
+    run_all(async || backends::PostgresDatabase::fresh(&server).await).await;
+}
+
+#[test]
+fn every_case_is_in_the_table() {
+    let sources = [
+        include_str!("conformance/filtering.rs"),
+        include_str!("conformance/lifecycle.rs"),
+        include_str!("conformance/listing.rs"),
+        include_str!("conformance/model.rs"),
+        include_str!("conformance/races.rs"),
+        include_str!("conformance/writes.rs"),
+    ];
+    let mut written: Vec<&str> = sources
+        .iter()
+        .flat_map(|source| source.lines())
+        .filter_map(|line| line.strip_prefix("pub(super) async fn "))
+        .filter_map(|rest| rest.split('(').next())
+        .collect();
+    let mut listed: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+    written.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(written, listed);
+}

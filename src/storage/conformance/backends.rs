@@ -1,0 +1,217 @@
+//! Databases to test on: a file in a temporary directory, a database on a PostgreSQL server.
+
+use std::num::NonZeroU32;
+
+use async_trait::async_trait;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, postgres::PgConnectOptions};
+use tempfile::TempDir;
+
+use super::fixtures::everything;
+use crate::{
+    filter::condition::{Column, Condition, Is, Test, Value},
+    model::{Order, OrderField, Position, Resource},
+    storage::{
+        Error, ListQuery,
+        migrations::MIGRATIONS,
+        resolve::{Options, Schema, open},
+    },
+};
+
+/// A database that exists for one case.
+#[async_trait]
+pub(in crate::storage) trait Database: Send + Sync {
+    /// How to open it.
+    fn url(&self) -> String;
+    /// Does away with it.
+    async fn remove(self);
+}
+
+/// A file that does not exist yet.
+#[derive(Debug)]
+pub(in crate::storage) struct SqliteFile(TempDir);
+
+impl SqliteFile {
+    pub(in crate::storage) async fn fresh() -> Self {
+        Self(TempDir::new().expect("there is room for a temporary directory"))
+    }
+}
+
+#[async_trait]
+impl Database for SqliteFile {
+    fn url(&self) -> String {
+        format!("sqlite:{}", self.0.path().join("store.db").display())
+    }
+
+    async fn remove(self) {
+        self.0.close().expect("the directory is removed");
+    }
+}
+
+/// Opens one new database many times at once: it is migrated once, and every opener can use it.
+pub(in crate::storage) async fn is_migrated_once(url: &str) {
+    let openers: Vec<_> = (0..6)
+        .map(|_| {
+            let url = url.to_owned();
+            let options = Options {
+                schema: Schema::Migrate,
+                ..Options::default()
+            };
+            tokio::spawn(async move { open(&url, &options).await })
+        })
+        .collect();
+    let mut applied = Vec::new();
+    for opener in openers {
+        let opened = opener
+            .await
+            .expect("the opener ends")
+            .expect("the database opens");
+        opened.maintenance.ping().await.expect("the store answers");
+        applied.extend(opened.applied);
+        opened.maintenance.close().await;
+    }
+    assert_eq!(
+        applied,
+        MIGRATIONS.iter().map(|m| m.version).collect::<Vec<_>>()
+    );
+}
+
+/// Why `url` is not opened.
+pub(in crate::storage) async fn refusal(url: &str, schema: Schema) -> String {
+    match open(
+        url,
+        &Options {
+            schema,
+            ..Options::default()
+        },
+    )
+    .await
+    {
+        Err(Error::Unfit(why)) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Lists whose first page must come from an index, in order, without sorting, and their names.
+pub(in crate::storage) fn lists_that_cost_the_page() -> Vec<(String, Resource, ListQuery)> {
+    let mut lists = Vec::new();
+    let data_type = Condition::Test(Test {
+        column: Column::DataType,
+        is: Is::Equal(Value::Text("tekton.dev/v1.TaskRun".to_owned())),
+        negated: false,
+    });
+    for scope in ["-/results/-", "p1/results/-"] {
+        for resource in [Resource::Results, Resource::Records] {
+            let fields: &[OrderField] = match resource {
+                Resource::Results => &[
+                    OrderField::CreateTime,
+                    OrderField::UpdateTime,
+                    OrderField::SummaryStartTime,
+                    OrderField::SummaryEndTime,
+                ],
+                Resource::Records => &[OrderField::CreateTime, OrderField::UpdateTime],
+            };
+            for field in fields {
+                for (descending, after) in [(true, 0), (true, 1), (false, 0), (false, 1)] {
+                    let order = Order {
+                        field: *field,
+                        descending,
+                    };
+                    let at = Position {
+                        key: Some(1_767_225_600_010_000),
+                        id: 10_000,
+                    };
+                    let mut query = ListQuery {
+                        scope: scope.parse().expect("the pattern is legal"),
+                        order,
+                        after: (after == 1).then_some(at),
+                        limit: NonZeroU32::new(50).expect("50 is not 0"),
+                        ..everything()
+                    };
+                    let name = format!("{resource:?} {scope} {order:?} after {after}");
+                    lists.push((name.clone(), resource, query.clone()));
+                    if resource == Resource::Records && *field == OrderField::CreateTime {
+                        query.condition = data_type.clone();
+                        lists.push((format!("{name} of a type"), resource, query));
+                    }
+                }
+            }
+        }
+    }
+    lists
+}
+
+/// The server to test on, if the environment names one.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests are configured by the environment"
+)]
+pub(in crate::storage) fn postgres_server() -> Option<PgConnectOptions> {
+    if let Ok(url) = std::env::var("HINDSIGHT_TEST_POSTGRES") {
+        return Some(
+            url.parse()
+                .expect("HINDSIGHT_TEST_POSTGRES is the URL of a superuser"),
+        );
+    }
+    assert!(
+        std::env::var_os("HINDSIGHT_FORBID_SKIP").is_none(),
+        "HINDSIGHT_TEST_POSTGRES is not set, and HINDSIGHT_FORBID_SKIP is"
+    );
+    eprintln!("skipped: HINDSIGHT_TEST_POSTGRES names no PostgreSQL server");
+    None
+}
+
+/// A database of its own on a server.
+#[derive(Debug)]
+pub(in crate::storage) struct PostgresDatabase {
+    server: PgConnectOptions,
+    name: String,
+}
+
+impl PostgresDatabase {
+    pub(in crate::storage) async fn fresh(server: &PgConnectOptions) -> Self {
+        Self::fresh_with(server, "").await
+    }
+
+    /// Made with these options of `CREATE DATABASE`.
+    pub(in crate::storage) async fn fresh_with(server: &PgConnectOptions, with: &str) -> Self {
+        let name = format!("hs_{}", uuid::Uuid::new_v4().simple());
+        let database = Self {
+            server: server.clone(),
+            name,
+        };
+        database
+            .on_server(format!("CREATE DATABASE {} {with}", database.name))
+            .await;
+        database
+    }
+
+    /// Its name.
+    pub(in crate::storage) fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn on_server(&self, sql: String) {
+        let mut connection = self.server.connect().await.expect("the server answers");
+        connection
+            .execute(AssertSqlSafe(sql))
+            .await
+            .expect("the server does as told");
+        connection.close().await.expect("the connection closes");
+    }
+}
+
+#[async_trait]
+impl Database for PostgresDatabase {
+    fn url(&self) -> String {
+        self.server
+            .clone()
+            .database(&self.name)
+            .to_url_lossy()
+            .to_string()
+    }
+
+    async fn remove(self) {
+        self.on_server(format!("DROP DATABASE {} WITH (FORCE)", self.name))
+            .await;
+    }
+}

@@ -1,0 +1,530 @@
+//! Single writers: what is written is there, and what is refused changes nothing.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::{
+    World,
+    fixtures::{
+        Dice, ODD_TEXTS, everything, kind, later_record, later_result, map, record, result,
+        result_name, summary, time,
+    },
+};
+use crate::{
+    filter::condition::{Column, Condition, Is, Test, Value},
+    model::{Etag, Payload, Record, RunResult},
+    storage::{Batch, Change, Error},
+};
+
+fn full_result() -> RunResult {
+    let mut value = result("cluster/east/ns/ci/results/r", 1);
+    value.annotations = map([("", ""), ("a", "日本 ' \" \0 \u{1}"), ("\0", "b")]);
+    let mut about = summary(&value.name, Some(5), None);
+    about.status = -7;
+    about.data_type = "odd \0 type".to_owned();
+    about.annotations = map([("x", "y"), ("$.x", "'")]);
+    value.summary = Some(about);
+    value.uid = "uid \0 '".to_owned();
+    value.etag = Etag::from_text("any \u{1} text");
+    value
+}
+
+pub(super) async fn what_is_written_is_read_back(world: World) {
+    let bare = result("a/results/bare", 2);
+    let mut empty = result("a/results/empty", 3);
+    empty.summary = Some(summary(&empty.name, None, Some(9)));
+    let full = full_result();
+    for value in [&bare, &empty, &full] {
+        world.given([Change::InsertResult(value.clone())]).await;
+        assert_eq!(world.result(&value.name).await.as_ref(), Some(value));
+    }
+
+    let mut odd = record(
+        "a/results/bare/records/odd",
+        4,
+        &json!({"metadata": {"name": "é"}}),
+    );
+    odd.uid = "\0".to_owned();
+    let mut none = record("a/results/bare/records/none", 5, &json!({}));
+    none.data = None;
+    for value in [&odd, &none] {
+        world.given([Change::InsertRecord(value.clone())]).await;
+        assert_eq!(world.record(&value.name).await.as_ref(), Some(value));
+    }
+
+    let listed = world.store.list_results(&everything()).await.unwrap();
+    let listed: Vec<_> = listed.into_iter().map(|row| row.item).collect();
+    assert_eq!(listed, [empty, bare, full]);
+    let listed = world.store.list_records(&everything()).await.unwrap();
+    let listed: Vec<_> = listed.into_iter().map(|row| row.item).collect();
+    assert_eq!(listed, [none, odd]);
+}
+
+pub(super) async fn a_big_body_comes_back_byte_for_byte(world: World) {
+    world
+        .given([Change::InsertResult(result("a/results/r", 1))])
+        .await;
+    let mut dice = Dice::new(1);
+    // A quarter compresses, the rest does not.
+    let mut value = dice.bytes(19 << 20);
+    value.resize(25 << 20, b' ');
+    let mut big = record("a/results/r/records/big", 2, &json!({}));
+    big.data = Some(Payload {
+        data_type: "logs".to_owned(),
+        value: value.into(),
+    });
+    world.given([Change::InsertRecord(big.clone())]).await;
+    assert!(
+        world.record(&big.name).await == Some(big.clone()),
+        "the bytes differ"
+    );
+    let listed = world.store.list_records(&everything()).await.unwrap();
+    assert!(listed[0].item == big, "the listed bytes differ");
+}
+
+pub(super) async fn payloads_need_not_be_json(world: World) {
+    world
+        .given([Change::InsertResult(result("a/results/r", 1))])
+        .await;
+    let bodies: [&[u8]; 8] = [
+        b"",
+        b"not json",
+        b"{",
+        &[0, 159, 146, 150, 0, 255],
+        b"{\"metadata\":{\"name\":\"\\ud800\"}}",
+        b"{\"metadata\":{\"name\":7,\"labels\":[]},\"status\":\"x\"}",
+        b" { \"b\" : 1.0e3 , \"a\" : 1, \"a\" : 2 } \n",
+        b"{\"metadata\":{\"name\":\"\\u0000\",\"labels\":{\"\\u0000\":\"\\u0000\"}}}",
+    ];
+    for (at, body) in bodies.iter().enumerate() {
+        let mut value = record(&format!("a/results/r/records/{at}"), 2, &json!({}));
+        let data_type = "tekton.dev/v1.TaskRun".to_owned();
+        value.data = Some(Payload {
+            data_type,
+            value: body.to_vec().into(),
+        });
+        world.given([Change::InsertRecord(value.clone())]).await;
+        assert_eq!(world.record(&value.name).await, Some(value));
+    }
+}
+
+pub(super) async fn a_payload_can_come_and_go(world: World) {
+    world
+        .given([Change::InsertResult(result("a/results/r", 1))])
+        .await;
+    let mut versions = Vec::new();
+    for (at, body) in [Some("one"), None, Some(""), Some("three"), Some(""), None]
+        .iter()
+        .enumerate()
+    {
+        let us = i64::try_from(at).unwrap();
+        let first = record("a/results/r/records/x", 1, &json!({}));
+        let mut version = later_record(&first, us);
+        version.data = body.map(|body| Payload {
+            data_type: format!("type {at}"),
+            value: body.as_bytes().to_vec().into(),
+        });
+        versions.push(version);
+    }
+    world
+        .given([Change::InsertRecord(versions[0].clone())])
+        .await;
+    for pair in versions.windows(2) {
+        let [before, after] = pair else {
+            unreachable!("windows of two")
+        };
+        let expect = before.etag.clone();
+        world
+            .given([Change::ReplaceRecord {
+                expect,
+                value: after.clone(),
+            }])
+            .await;
+        assert_eq!(world.record(&after.name).await.as_ref(), Some(after));
+    }
+}
+
+pub(super) async fn a_name_is_taken_once(world: World) {
+    let first = result("a/results/r", 1);
+    let one = record("a/results/r/records/x", 1, &json!({"kind": "One"}));
+    world
+        .given([
+            Change::InsertResult(first.clone()),
+            Change::InsertRecord(one.clone()),
+        ])
+        .await;
+
+    let again = world
+        .try_to(Change::InsertResult(result("a/results/r", 2)))
+        .await;
+    assert!(matches!(again, Err(Error::Exists(name)) if name == "a/results/r"));
+    let two = record("a/results/r/records/x", 2, &json!({"kind": "Two"}));
+    let again = world.try_to(Change::InsertRecord(two)).await;
+    assert!(matches!(again, Err(Error::Exists(name)) if name == "a/results/r/records/x"));
+    assert_eq!(world.result(&first.name).await, Some(first));
+    assert_eq!(world.record(&one.name).await, Some(one));
+
+    world
+        .given([Change::InsertResult(result("b/results/r", 2))])
+        .await;
+    world
+        .given([Change::InsertResult(result("a/results/R", 2))])
+        .await;
+    let elsewhere = record("b/results/r/records/x", 2, &json!({}));
+    world.given([Change::InsertRecord(elsewhere)]).await;
+}
+
+pub(super) async fn a_record_needs_its_result(world: World) {
+    world
+        .given([Change::InsertResult(result("a/results/r", 1))])
+        .await;
+    let x = record("a/results/r/records/x", 1, &json!({"kind": "X"}));
+    world.given([Change::InsertRecord(x.clone())]).await;
+    let orphan = record("a/results/none/records/x", 1, &json!({"kind": "Y"}));
+    let refused = world.try_to(Change::InsertRecord(orphan.clone())).await;
+    assert!(matches!(refused, Err(Error::Missing(name)) if name == "a/results/none"));
+    assert_eq!(world.record(&orphan.name).await, None);
+    assert_eq!(world.record(&x.name).await, Some(x));
+}
+
+pub(super) async fn what_is_not_there_is_missing(world: World) {
+    let r = result("a/results/r", 1);
+    let x = record("a/results/r/records/x", 1, &json!({}));
+    let replace_result = Change::ReplaceResult {
+        expect: r.etag.clone(),
+        value: r.clone(),
+    };
+    let replace_record = Change::ReplaceRecord {
+        expect: x.etag.clone(),
+        value: x.clone(),
+    };
+    let delete_record = |expect| Change::DeleteRecord {
+        name: x.name.clone(),
+        expect,
+    };
+    let delete_result = |expect| Change::DeleteResult {
+        name: r.name.clone(),
+        expect,
+    };
+    for with_result in [false, true] {
+        if with_result {
+            world.given([Change::InsertResult(r.clone())]).await;
+        } else {
+            for change in [&replace_result, &delete_result(None)] {
+                let refused = world.try_to(change.clone()).await;
+                assert!(matches!(refused, Err(Error::Missing(name)) if name == "a/results/r"));
+            }
+            assert_eq!(world.result(&r.name).await, None);
+        }
+        for change in [
+            replace_record.clone(),
+            delete_record(None),
+            delete_record(Some(x.etag.clone())),
+        ] {
+            let refused = world.try_to(change).await;
+            assert!(matches!(refused, Err(Error::Missing(n)) if n == "a/results/r/records/x"));
+        }
+        assert_eq!(world.record(&x.name).await, None);
+    }
+}
+
+pub(super) async fn a_stale_etag_changes_nothing(world: World) {
+    let r = result("a/results/r", 1);
+    let x = record("a/results/r/records/x", 1, &json!({"kind": "A"}));
+    world
+        .given([
+            Change::InsertResult(r.clone()),
+            Change::InsertRecord(x.clone()),
+        ])
+        .await;
+    let stale = Etag::from_text("an older one");
+    let later = later_record(
+        &record("a/results/r/records/x", 1, &json!({"kind": "B"})),
+        2,
+    );
+    for change in [
+        Change::ReplaceRecord {
+            expect: stale.clone(),
+            value: later,
+        },
+        Change::DeleteRecord {
+            name: x.name.clone(),
+            expect: Some(stale.clone()),
+        },
+        Change::ReplaceResult {
+            expect: stale.clone(),
+            value: later_result(&r, 2),
+        },
+        Change::DeleteResult {
+            name: r.name.clone(),
+            expect: Some(stale.clone()),
+        },
+    ] {
+        let refused = world.try_to(change).await;
+        assert!(
+            matches!(&refused, Err(Error::Stale { expected, .. }) if *expected == stale),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(world.result(&r.name).await, Some(r));
+    assert_eq!(world.record(&x.name).await, Some(x));
+}
+
+pub(super) async fn an_update_keeps_what_the_first_write_fixed(world: World) {
+    let r = result("a/results/r", 1);
+    let x = record("a/results/r/records/x", 1, &json!({"kind": "A"}));
+    world
+        .given([
+            Change::InsertResult(r.clone()),
+            Change::InsertRecord(x.clone()),
+        ])
+        .await;
+
+    let mut next = later_result(&r, 7);
+    next.annotations = map([("k", "v")]);
+    next.summary = Some(summary(&r.name, Some(1), Some(2)));
+    let other = RunResult {
+        uid: "other".into(),
+        create_time: time(99),
+        ..next.clone()
+    };
+    world
+        .given([Change::ReplaceResult {
+            expect: r.etag.clone(),
+            value: other,
+        }])
+        .await;
+    assert_eq!(world.result(&r.name).await, Some(next.clone()));
+    let bare = RunResult {
+        summary: None,
+        annotations: BTreeMap::new(),
+        ..later_result(&next, 8)
+    };
+    world
+        .given([Change::ReplaceResult {
+            expect: next.etag,
+            value: bare.clone(),
+        }])
+        .await;
+    assert_eq!(world.result(&r.name).await, Some(bare));
+
+    let mut next = later_record(&x, 7);
+    next.data = Some(Payload {
+        data_type: "t".into(),
+        value: b"new".to_vec().into(),
+    });
+    let other = Record {
+        uid: "other".into(),
+        create_time: time(99),
+        ..next.clone()
+    };
+    world
+        .given([Change::ReplaceRecord {
+            expect: x.etag.clone(),
+            value: other,
+        }])
+        .await;
+    assert_eq!(world.record(&x.name).await, Some(next));
+}
+
+pub(super) async fn an_update_never_makes_a_deleted_row_again(world: World) {
+    let r = result("a/results/r", 1);
+    let x = record("a/results/r/records/x", 1, &json!({}));
+    world
+        .given([
+            Change::InsertResult(r.clone()),
+            Change::InsertRecord(x.clone()),
+        ])
+        .await;
+    world
+        .given([Change::DeleteRecord {
+            name: x.name.clone(),
+            expect: None,
+        }])
+        .await;
+    let update = Change::ReplaceRecord {
+        expect: x.etag.clone(),
+        value: later_record(&x, 2),
+    };
+    assert_eq!(kind(&world.try_to(update).await), "missing");
+    assert_eq!(world.record(&x.name).await, None);
+    world
+        .given([Change::DeleteResult {
+            name: r.name.clone(),
+            expect: Some(r.etag.clone()),
+        }])
+        .await;
+    let update = Change::ReplaceResult {
+        expect: r.etag.clone(),
+        value: later_result(&r, 2),
+    };
+    assert_eq!(kind(&world.try_to(update).await), "missing");
+    assert_eq!(world.result(&r.name).await, None);
+}
+
+pub(super) async fn deleting_a_result_deletes_its_records(world: World) {
+    let kept = record("a/results/other/records/x", 1, &json!({"k": 1}));
+    world
+        .given([
+            Change::InsertResult(result("a/results/r", 1)),
+            Change::InsertResult(result("a/results/other", 1)),
+            Change::InsertRecord(kept.clone()),
+        ])
+        .await;
+    let many = (0..50).map(|i| record(&format!("a/results/r/records/{i}"), i, &json!({"i": i})));
+    world.given(many.map(Change::InsertRecord)).await;
+    world
+        .given([Change::DeleteResult {
+            name: result_name("a/results/r"),
+            expect: None,
+        }])
+        .await;
+    let left = world.store.list_records(&everything()).await.unwrap();
+    assert_eq!(
+        left.into_iter().map(|row| row.item).collect::<Vec<_>>(),
+        [kept]
+    );
+    // The names are free again, and nothing of the old bodies shows.
+    world
+        .given([Change::InsertResult(result("a/results/r", 2))])
+        .await;
+    let mut again = record("a/results/r/records/1", 3, &json!({}));
+    again.data = Some(Payload {
+        data_type: "t".into(),
+        value: bytes::Bytes::new(),
+    });
+    world.given([Change::InsertRecord(again.clone())]).await;
+    assert_eq!(world.record(&again.name).await, Some(again));
+}
+
+pub(super) async fn a_batch_happens_whole_or_not_at_all(world: World) {
+    let r = result("a/results/r", 1);
+    let x = record("a/results/r/records/x", 1, &json!({}));
+    world
+        .given([
+            Change::InsertResult(r.clone()),
+            Change::InsertRecord(x.clone()),
+        ])
+        .await;
+    let y = record("a/results/r/records/y", 1, &json!({"y": 1}));
+    let stale = Etag::from_text("stale");
+    let refusals = [
+        Change::InsertRecord(x.clone()),
+        Change::InsertRecord(record("a/results/none/records/x", 1, &json!({}))),
+        Change::ReplaceRecord {
+            expect: stale.clone(),
+            value: later_record(&x, 2),
+        },
+        Change::DeleteResult {
+            name: result_name("a/results/none"),
+            expect: None,
+        },
+    ];
+    for refused in refusals {
+        let changes = vec![
+            Change::InsertRecord(y.clone()),
+            Change::ReplaceResult {
+                expect: r.etag.clone(),
+                value: later_result(&r, 5),
+            },
+            Change::ReplaceRecord {
+                expect: x.etag.clone(),
+                value: later_record(&x, 5),
+            },
+            refused.clone(),
+            Change::InsertResult(result("a/results/after", 1)),
+        ];
+        let outcome = world.store.commit(&Batch { changes }).await;
+        // What the fourth change meets is what the third one left.
+        assert!(outcome.is_err(), "{refused:?} was taken");
+        assert_eq!(world.record(&y.name).await, None);
+        assert_eq!(world.result(&r.name).await.as_ref(), Some(&r));
+        assert_eq!(world.record(&x.name).await.as_ref(), Some(&x));
+    }
+    world
+        .store
+        .commit(&Batch::default())
+        .await
+        .expect("an empty batch is done already");
+}
+
+pub(super) async fn a_batch_sees_its_own_changes(world: World) {
+    let r = result("a/results/r", 1);
+    let x = record("a/results/r/records/x", 1, &json!({}));
+    let next = later_record(&x, 2);
+    world
+        .given([
+            Change::InsertResult(r.clone()),
+            Change::InsertRecord(x.clone()),
+            Change::ReplaceRecord {
+                expect: x.etag.clone(),
+                value: next.clone(),
+            },
+            Change::DeleteRecord {
+                name: x.name.clone(),
+                expect: Some(next.etag.clone()),
+            },
+            Change::InsertRecord(x.clone()),
+        ])
+        .await;
+    assert_eq!(world.record(&x.name).await, Some(x));
+}
+
+pub(super) async fn text_of_any_kind_is_only_text(world: World) {
+    for (at, text) in ODD_TEXTS.iter().enumerate() {
+        let us = i64::try_from(at).unwrap();
+        let mut r = result(&format!("a/results/r{at}"), us);
+        r.uid = (*text).to_owned();
+        r.annotations = map([(*text, *text)]);
+        let mut about = summary(&r.name, None, None);
+        about.data_type = (*text).to_owned();
+        about.annotations = map([(*text, *text)]);
+        r.summary = Some(about);
+        let mut x = record(
+            &format!("a/results/r{at}/records/x"),
+            us,
+            &json!({"kind": text, "metadata": {"name": text, "uid": text, "labels": {*text: text}}}),
+        );
+        x.uid = (*text).to_owned();
+        x.data.as_mut().unwrap().data_type = (*text).to_owned();
+        world
+            .given([
+                Change::InsertResult(r.clone()),
+                Change::InsertRecord(x.clone()),
+            ])
+            .await;
+        assert_eq!(world.result(&r.name).await.as_ref(), Some(&r));
+        assert_eq!(world.record(&x.name).await.as_ref(), Some(&x));
+
+        let has = |column| {
+            let is = Is::Equal(Value::Text((*text).to_owned()));
+            Condition::Test(Test {
+                column,
+                is,
+                negated: false,
+            })
+        };
+        let mut query = everything();
+        query.condition = Condition::And(vec![
+            has(Column::Uid),
+            has(Column::Annotation((*text).to_owned())),
+            has(Column::SummaryAnnotation((*text).to_owned())),
+            has(Column::SummaryType),
+        ]);
+        let found = world.store.list_results(&query).await.unwrap();
+        assert_eq!(
+            found.into_iter().map(|row| row.item).collect::<Vec<_>>(),
+            [r]
+        );
+        query.condition = Condition::And(vec![
+            has(Column::DataType),
+            has(Column::Label((*text).to_owned())),
+        ]);
+        let found = world.store.list_records(&query).await.unwrap();
+        assert_eq!(
+            found.into_iter().map(|row| row.item).collect::<Vec<_>>(),
+            [x]
+        );
+    }
+}

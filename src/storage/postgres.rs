@@ -1,0 +1,271 @@
+//! The store in a PostgreSQL database, which any number of replicas may share.
+//!
+//! A batch of one change is one statement and one round trip; the database itself gathers
+//! commits. Longer batches are a transaction that first queues up behind others that touch the
+//! same results, because they would lock rows in crossed orders; should it meet a deadlock
+//! nevertheless, it is done again.
+
+mod driver;
+mod errors;
+mod migrate;
+mod open;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use futures::TryStreamExt;
+use sqlx::{
+    Connection, PgPool, Row,
+    pool::PoolConnection,
+    postgres::{PgConnection, PgRow},
+};
+
+use self::{driver::query, errors::classify, open::Place};
+use super::{
+    Batch, Error, ListQuery, Listed, Maintenance, Store,
+    row::{self, Ready},
+    sql::{
+        condition,
+        dialect::Dialect,
+        list,
+        read::{self, RawRecord},
+        write,
+    },
+};
+use crate::{
+    filter::condition::{Ability, Test},
+    model::{Etag, Record, RecordName, Resource, ResultName, RunResult},
+};
+
+pub(super) use open::open;
+
+/// How often a batch is begun again after a deadlock, before the caller is told.
+const RETRIES: usize = 5;
+
+/// What the numbers of the queues of writers go with, so that no other lock has the same pair.
+const QUEUES: i32 = 0x6873_7772;
+
+/// The store.
+#[derive(Debug)]
+pub(super) struct Postgres {
+    place: Place,
+    pool: PgPool,
+}
+
+impl Postgres {
+    async fn connection(&self) -> Result<PoolConnection<sqlx::Postgres>, Error> {
+        self.pool
+            .acquire()
+            .await
+            .map_err(|e| classify("connecting", e))
+    }
+
+    /// Reads a page, in one snapshot if it comes from more than one statement.
+    async fn page<T: Send>(
+        &self,
+        resource: Resource,
+        query: &ListQuery,
+        read: impl Fn(&PgRow) -> Result<T, Error> + Sync,
+    ) -> Result<Vec<T>, Error> {
+        const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        let mut connection = self.connection().await?;
+        let mut page = Vec::new();
+        let parts = list::parts(resource, query);
+        if let [part] = parts.as_slice() {
+            fetch(&mut connection, resource, query, *part, &read, &mut page).await?;
+            return Ok(page);
+        }
+        let begun = connection.begin_with(SNAPSHOT).await;
+        let mut tx = begun.map_err(|e| classify("beginning to list", e))?;
+        for part in parts {
+            fetch(&mut tx, resource, query, part, &read, &mut page).await?;
+        }
+        tx.rollback()
+            .await
+            .map_err(|e| classify("ending a list", e))?;
+        Ok(page)
+    }
+
+    /// Tries a batch once.
+    async fn attempt(&self, changes: &[Ready]) -> Result<(), Failure> {
+        let failed = |what| move |error| Failure::Driver(what, error);
+        let mut connection = self.pool.acquire().await.map_err(failed("connecting"))?;
+        match changes {
+            // It locks the records of its result one after the other.
+            [Ready::DeleteResult(..)] => {}
+            [ready] => return change(&mut connection, ready).await,
+            _ => {}
+        }
+        let mut tx = connection
+            .begin()
+            .await
+            .map_err(failed("beginning to write"))?;
+        sqlx::query("SELECT pg_advisory_xact_lock($1, queue) FROM unnest($2::int[]) AS queue")
+            .bind(QUEUES)
+            .bind(queues(changes))
+            .execute(&mut *tx)
+            .await
+            .map_err(failed("queueing up to write"))?;
+        for ready in changes {
+            change(&mut tx, ready).await?;
+        }
+        tx.commit().await.map_err(failed("committing"))
+    }
+}
+
+/// The queues of the results that a batch touches, in the order in which they are entered.
+fn queues(changes: &[Ready]) -> Vec<i32> {
+    let of = |ready: &Ready| {
+        // FNV-1a, because all replicas must agree on it, whatever their version.
+        let hash = ready
+            .result()
+            .to_string()
+            .bytes()
+            .fold(0x811c_9dc5_u32, |hash, byte| {
+                (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+            });
+        i32::try_from(hash % 256).expect("256 queues have small numbers")
+    };
+    let queues: BTreeSet<i32> = changes.iter().map(of).collect();
+    queues.into_iter().collect()
+}
+
+/// Why a batch did not happen.
+#[derive(Debug)]
+enum Failure {
+    /// A precondition does not hold.
+    Refused(Error),
+    /// The database said so.
+    Driver(&'static str, sqlx::Error),
+}
+
+/// Does one change. The statement holds its precondition; what is read after it changed nothing
+/// only tells the caller which one failed.
+async fn change(connection: &mut PgConnection, ready: &Ready) -> Result<(), Failure> {
+    let failed = |error| Failure::Driver("writing", error);
+    let statement = write::write(Dialect::Postgres, ready);
+    match query(&statement).execute(&mut *connection).await {
+        Ok(done) if done.rows_affected() > 0 => Ok(()),
+        Ok(_) => {
+            let statement = write::etag_of(ready);
+            let row = query(&statement)
+                .fetch_optional(connection)
+                .await
+                .map_err(failed)?;
+            let found = row
+                .map(|row| row.try_get::<String, _>(0))
+                .transpose()
+                .map_err(failed)?;
+            Err(Failure::Refused(ready.refusal(found.map(Etag::from_text))))
+        }
+        Err(error) if errors::is_taken(&error) => {
+            Err(Failure::Refused(Error::Exists(ready.name())))
+        }
+        // The result was deleted while its record was inserted.
+        Err(error) if errors::is_orphan(&error) => Err(Failure::Refused(ready.refusal(None))),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Adds rows of one part until the page is full.
+async fn fetch<T>(
+    connection: &mut PgConnection,
+    resource: Resource,
+    query: &ListQuery,
+    part: list::Part,
+    read: &(impl Fn(&PgRow) -> Result<T, Error> + Sync),
+    page: &mut Vec<T>,
+) -> Result<(), Error> {
+    let taken = i64::try_from(page.len()).expect("a page is smaller than an i64");
+    let limit = i64::from(query.limit.get()) - taken;
+    if limit <= 0 {
+        return Ok(());
+    }
+    let statement = list::list(Dialect::Postgres, resource, query, part, limit);
+    let mut rows = driver::query(&statement).fetch(connection);
+    while let Some(row) = rows.try_next().await.map_err(|e| classify("listing", e))? {
+        page.push(read(&row)?);
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl Store for Postgres {
+    async fn result(&self, name: &ResultName) -> Result<Option<RunResult>, Error> {
+        let statement = read::one_result(Dialect::Postgres, name);
+        let mut connection = self.connection().await?;
+        let row = query(&statement).fetch_optional(&mut *connection).await;
+        let row = row.map_err(|e| classify("reading a result", e))?;
+        row.as_ref().map(read::result).transpose()
+    }
+
+    async fn record(&self, name: &RecordName) -> Result<Option<Record>, Error> {
+        let statement = read::one_record(Dialect::Postgres, name);
+        let row = {
+            let mut connection = self.connection().await?;
+            let row = query(&statement).fetch_optional(&mut *connection).await;
+            row.map_err(|e| classify("reading a record", e))?
+        };
+        let Some(row) = row else { return Ok(None) };
+        let raw = RawRecord::read(&row, true)?;
+        drop(row);
+        read::unpack_one(raw).await.map(Some)
+    }
+
+    async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error> {
+        self.page(Resource::Results, query, read::listed_result)
+            .await
+    }
+
+    async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
+        let read = |row: &PgRow| read::listed_record(row, query.bodies);
+        read::unpack_all(self.page(Resource::Records, query, read).await?).await
+    }
+
+    async fn commit(&self, batch: &Batch) -> Result<(), Error> {
+        let changes = row::ready(batch).await?;
+        let mut left = RETRIES;
+        loop {
+            match self.attempt(&changes).await {
+                Ok(()) => return Ok(()),
+                Err(Failure::Refused(error)) => return Err(error),
+                Err(Failure::Driver(_, error)) if errors::is_conflict(&error) && left > 0 => {
+                    left -= 1;
+                }
+                Err(Failure::Driver(what, error)) => return Err(classify(what, error)),
+            }
+        }
+    }
+
+    fn ability(&self, test: &Test) -> Ability {
+        condition::ability(test)
+    }
+}
+
+#[async_trait]
+impl Maintenance for Postgres {
+    async fn migrate(&self) -> Result<Vec<i64>, Error> {
+        let mut connection = self.connection().await?;
+        migrate::migrate(&mut connection, &self.place).await
+    }
+
+    async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error> {
+        let mut connection = self.connection().await?;
+        migrate::secret(&mut connection, name, candidate).await
+    }
+
+    async fn ping(&self) -> Result<(), Error> {
+        let mut connection = self.connection().await?;
+        let answer = sqlx::query("SELECT count(*) FROM hindsight_schema");
+        let answer = answer.fetch_one(&mut *connection).await;
+        answer
+            .map(drop)
+            .map_err(|e| classify("asking for the schema", e))
+    }
+
+    async fn close(&self) {
+        self.pool.close().await;
+    }
+}

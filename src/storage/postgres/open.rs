@@ -1,0 +1,150 @@
+//! Opening a database, or saying what is wrong with it.
+
+use std::{fmt, time::Duration};
+
+use sqlx::{
+    ConnectOptions, Connection, Executor, Row,
+    postgres::{PgConnectOptions, PgConnection, PgPoolOptions},
+};
+
+use super::{
+    Postgres,
+    errors::{classify, refused},
+    migrate,
+};
+use crate::storage::{
+    Error,
+    migrations::{Found, needed, require_current},
+    resolve::{Options, Schema},
+    sql::dialect::Dialect,
+};
+
+/// How long a request waits for a connection.
+const ACQUIRE: Duration = Duration::from_secs(30);
+
+/// How long opening waits for an answer.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// How long an idle connection is taken to be alive.
+const TRUSTED: Duration = Duration::from_millis(500);
+
+/// A write that returned is on disk, also where the server's default is otherwise.
+const DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
+                       WHERE current_setting('synchronous_commit') = 'off'";
+
+/// Where the database is, without the password.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    host: String,
+    port: u16,
+    database: String,
+    /// Who connects.
+    pub(super) user: String,
+}
+
+impl Place {
+    fn of(options: &PgConnectOptions) -> Self {
+        let user = options.get_username().to_owned();
+        Self {
+            host: options.get_socket().map_or_else(
+                || options.get_host().to_owned(),
+                |socket| socket.display().to_string(),
+            ),
+            port: options.get_port(),
+            database: options.get_database().unwrap_or(&user).to_owned(),
+            user,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the PostgreSQL database `{}` at {}:{}",
+            self.database, self.host, self.port
+        )
+    }
+}
+
+/// Opens the database at `url`.
+pub(in crate::storage) async fn open(
+    url: &str,
+    options: &Options,
+) -> Result<(Postgres, Vec<i64>), Error> {
+    let connect: PgConnectOptions = url.parse().map_err(|e: sqlx::Error| {
+        // The text holds a password, and the driver's word does not repeat it.
+        Error::Unfit(format!(
+            "the address of the PostgreSQL database is not one: {e}; want \
+             `postgres://USER:PASSWORD@HOST:PORT/DATABASE`"
+        ))
+    })?;
+    let connect = connect
+        .application_name("hindsight")
+        .disable_statement_logging();
+    let place = Place::of(&connect);
+    let applied = tokio::time::timeout(ANSWER, prepare(&connect, &place, options.schema))
+        .await
+        .map_err(|late| refused(&place, sqlx::Error::Io(std::io::Error::other(late))))??;
+    let pool = PgPoolOptions::new()
+        .max_connections(options.max_connections.get())
+        .acquire_timeout(ACQUIRE)
+        .test_before_acquire(false)
+        .before_acquire(|connection, idle| {
+            // Asking each time would double the round trips; the server goes away rarely.
+            Box::pin(async move {
+                if idle.idle_for > TRUSTED {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
+        .after_connect(|connection, _| {
+            Box::pin(async move { connection.execute(DURABLE).await.map(drop) })
+        })
+        .connect_lazy_with(connect);
+    Ok((Postgres { place, pool }, applied))
+}
+
+/// Looks at the database and, if that is wanted, migrates it.
+async fn prepare(
+    connect: &PgConnectOptions,
+    place: &Place,
+    schema: Schema,
+) -> Result<Vec<i64>, Error> {
+    let unfit = |error| refused(place, error);
+    let mut connection = connect.connect().await.map_err(unfit)?;
+    encoding(&mut connection, place).await?;
+    let found: Found = migrate::look(&mut connection).await.map_err(unfit)?;
+    let applied = match schema {
+        Schema::Require => {
+            require_current(&found, Dialect::Postgres, &place.to_string())?;
+            Vec::new()
+        }
+        Schema::Migrate => {
+            needed(&found, Dialect::Postgres, &place.to_string())?;
+            migrate::migrate(&mut connection, place).await?
+        }
+    };
+    connection
+        .close()
+        .await
+        .map_err(|e| classify("closing a connection", e))?;
+    Ok(applied)
+}
+
+/// Refuses encodings that cannot hold every text.
+async fn encoding(connection: &mut PgConnection, place: &Place) -> Result<(), Error> {
+    let encoding: String = sqlx::query("SELECT current_setting('server_encoding')")
+        .fetch_one(connection)
+        .await
+        .and_then(|row| row.try_get(0))
+        .map_err(|error| refused(place, error))?;
+    if encoding == "UTF8" {
+        return Ok(());
+    }
+    Err(Error::Unfit(format!(
+        "{place} has the encoding {encoding}, which cannot hold every text; make one with \
+         `createdb --encoding=UTF8 --template=template0`"
+    )))
+}

@@ -1,0 +1,248 @@
+//! What is true of the PostgreSQL store alone: its refusals, its schema, its plans.
+
+use sqlx::{
+    AssertSqlSafe, ConnectOptions, Executor, Row,
+    postgres::{PgConnectOptions, PgConnection},
+};
+
+use super::driver::query;
+use crate::storage::{
+    Change, Error,
+    conformance::{
+        World,
+        backends::{
+            Database, PostgresDatabase, is_migrated_once, lists_that_cost_the_page,
+            postgres_server, refusal,
+        },
+        fixtures::{everything, kind, result},
+    },
+    resolve::{Options, Schema, open},
+    sql::{dialect::Dialect, list},
+};
+
+async fn connect(database: &impl Database) -> PgConnection {
+    let options: PgConnectOptions = database.url().parse().unwrap();
+    options.connect().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_new_database_is_migrated_once_by_many() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    is_migrated_once(&database.url()).await;
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn a_database_that_does_not_answer_is_named_without_its_password() {
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = socket.local_addr().unwrap().port();
+    drop(socket);
+    let url = format!("postgres://me:pa55word@127.0.0.1:{port}/history");
+    let error = open(&url, &Options::default()).await.unwrap_err();
+    let Error::Unavailable { source, .. } = &error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(
+        source.to_string(),
+        format!("the PostgreSQL database `history` at 127.0.0.1:{port} does not answer")
+    );
+    assert!(source.source().is_some(), "the driver's word is kept");
+    assert!(!format!("{error:?}").contains("pa55word"), "{error:?}");
+    let why = refusal("postgres://me:pa55word@host:port/x", Schema::Require).await;
+    assert!(!why.contains("pa55word"), "{why}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_opened_is_refused_with_the_remedy() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let url = |options: PgConnectOptions| options.to_url_lossy().to_string();
+    let why = refusal(&url(server.clone().password("wrong")), Schema::Require).await;
+    assert!(why.contains("refuses the user `"), "{why}");
+    assert!(why.ends_with("check user and password"), "{why}");
+    let why = refusal(&url(server.clone().database("hs_none")), Schema::Require).await;
+    assert!(
+        why.ends_with("does not exist; make it with `createdb`"),
+        "{why}"
+    );
+
+    let database = PostgresDatabase::fresh(&server).await;
+    let why = refusal(&database.url(), Schema::Require).await;
+    assert!(why.ends_with("run `hindsight migrate`"), "{why}");
+    let mut connection = connect(&database).await;
+    connection
+        .execute("CREATE TABLE wp_posts (id BIGINT)")
+        .await
+        .unwrap();
+    for schema in [Schema::Require, Schema::Migrate] {
+        let why = refusal(&database.url(), schema).await;
+        assert!(
+            why.contains("belongs to another program: it has the table `wp_posts`"),
+            "{why}"
+        );
+    }
+    connection.execute("DROP TABLE wp_posts").await.unwrap();
+    World::open(&database.url()).await.maintenance.close().await;
+    let add = "INSERT INTO hindsight_schema (version, title, sha256) VALUES (99, 'x', '')";
+    connection.execute(add).await.unwrap();
+    for schema in [Schema::Require, Schema::Migrate] {
+        let why = refusal(&database.url(), schema).await;
+        assert!(why.contains("has schema version 99"), "{why}");
+    }
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn an_encoding_that_cannot_hold_every_text_is_refused() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh_with(
+        &server,
+        "ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'",
+    )
+    .await;
+    let why = refusal(&database.url(), Schema::Migrate).await;
+    assert!(why.contains("has the encoding SQL_ASCII"), "{why}");
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn the_schema_file_is_the_sum_of_the_migrations() {
+    async fn catalogue(connection: &mut PgConnection) -> Vec<String> {
+        let sql = "
+            SELECT format('%s.%s %s %s %s %s %s %s', c.relname, a.attname, a.attnum,
+                     format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attstorage,
+                     a.attidentity, coalesce(l.collname, ''))
+              FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+              LEFT JOIN pg_collation l ON l.oid = a.attcollation
+              WHERE c.relnamespace = 'public'::regnamespace AND a.attnum > 0
+            UNION ALL
+            SELECT pg_get_indexdef(indexrelid) FROM pg_index i JOIN pg_class c
+              ON c.oid = i.indexrelid WHERE c.relnamespace = 'public'::regnamespace
+            UNION ALL
+            SELECT format('%s %s %s', conrelid::regclass, conname, pg_get_constraintdef(oid))
+              FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+            ORDER BY 1";
+        let rows = sqlx::query(sql).fetch_all(connection).await.unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    }
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let migrated = PostgresDatabase::fresh(&server).await;
+    World::open(&migrated.url()).await.maintenance.close().await;
+    let whole = PostgresDatabase::fresh(&server).await;
+    let mut connection = connect(&whole).await;
+    let sql = sqlx::raw_sql(include_str!("../../../migrations/schema.postgres.sql"));
+    sql.execute(&mut connection).await.unwrap();
+    let wanted = catalogue(&mut connect(&migrated).await).await;
+    assert!(wanted.len() > 50, "the catalogue was read");
+    assert_eq!(catalogue(&mut connection).await, wanted);
+    migrated.remove().await;
+    whole.remove().await;
+}
+
+/// Rows enough that reading them all would not be the cheapest plan.
+const MANY: &str = "
+    INSERT INTO results (parent, id, uid, etag, create_us, update_us, annotations,
+                         summary_record, summary_start_us, summary_end_us)
+      SELECT 'p' || i % 20, i::text, i::text, i::text, 1767225600000000 + i,
+             1767225600000000 + i, '{}', 'r', CASE WHEN i % 3 > 0 THEN 1767225600000000 + i END,
+             CASE WHEN i % 3 > 0 THEN 1767225600000000 + i END
+      FROM generate_series(1, 20000) AS i;
+    INSERT INTO records (result_row, parent, result_id, id, uid, etag, create_us, update_us,
+                         data_type)
+      SELECT row_id, parent, id, id, uid, etag, create_us, update_us,
+             'tekton.dev/v1.' || CASE WHEN create_us % 2 = 0 THEN 'TaskRun' ELSE 'Other' END
+      FROM results;
+    ANALYZE;";
+
+#[tokio::test]
+async fn first_pages_cost_the_page() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    World::open(&database.url()).await.maintenance.close().await;
+    let mut connection = connect(&database).await;
+    sqlx::raw_sql(MANY).execute(&mut connection).await.unwrap();
+    for (name, resource, wanted) in lists_that_cost_the_page() {
+        for part in list::parts(resource, &wanted) {
+            let statement = list::list(Dialect::Postgres, resource, &wanted, part, 50);
+            let explain = statement.prefixed("EXPLAIN ");
+            let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
+            let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+            let plan = plan.join("\n");
+            for costly in ["Sort", "Seq Scan on results", "Seq Scan on records"] {
+                assert!(!plan.contains(costly), "{name}:\n{plan}");
+            }
+        }
+    }
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn lost_connections_are_replaced() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    let world = World::open(&database.url()).await;
+    let writers: Vec<_> = (0..8)
+        .map(|at| world.start(Change::InsertResult(result(&format!("a/results/{at}"), at))))
+        .collect();
+    for writer in writers {
+        writer.await.unwrap().unwrap();
+    }
+    let mut other = server.connect().await.unwrap();
+    let kill = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = ";
+    let kill = AssertSqlSafe(format!("{kill}'{}'", database.name()));
+    other.execute(kill).await.unwrap();
+    // Each connection that was lost may cost one call an error, and none an empty answer.
+    let mut errors = 0;
+    while let Err(error) = world.store.list_results(&everything()).await {
+        assert_eq!(kind(&Err(error)), "unavailable");
+        errors += 1;
+        assert!(errors <= 8, "the pool does not recover");
+    }
+    assert_eq!(
+        world.store.list_results(&everything()).await.unwrap().len(),
+        8
+    );
+    world
+        .given([Change::InsertResult(result("a/results/new", 9))])
+        .await;
+    world.maintenance.close().await;
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn commits_are_durable_where_the_default_is_not() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    let mut connection = connect(&database).await;
+    let loose = format!(
+        "ALTER DATABASE {} SET synchronous_commit = off",
+        database.name()
+    );
+    connection.execute(AssertSqlSafe(loose)).await.unwrap();
+    let options = Options {
+        schema: Schema::Migrate,
+        ..Options::default()
+    };
+    let (store, _) = super::open(&database.url(), &options).await.unwrap();
+    let row = sqlx::query("SHOW synchronous_commit")
+        .fetch_one(&store.pool)
+        .await
+        .unwrap();
+    assert_eq!(row.get::<String, _>(0), "on");
+    store.pool.close().await;
+    database.remove().await;
+}

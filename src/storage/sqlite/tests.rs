@@ -1,0 +1,244 @@
+//! What is true of the SQLite store alone: its files, its schema, its plans.
+
+use std::{fs, path::Path};
+
+use sqlx::{AssertSqlSafe, Executor, Row, sqlite::SqliteConnection};
+use tempfile::TempDir;
+
+use super::{driver::query, migrate, open::File};
+use crate::storage::{
+    Change,
+    conformance::{
+        World,
+        backends::{is_migrated_once, lists_that_cost_the_page, refusal},
+        fixtures::{result, summary},
+    },
+    resolve::Schema,
+    sql::{dialect::Dialect, list},
+};
+
+fn dir() -> TempDir {
+    TempDir::new().unwrap()
+}
+
+fn url(path: &Path) -> String {
+    format!("sqlite:{}", path.display())
+}
+
+async fn connect(path: &Path) -> SqliteConnection {
+    migrate::connect(File::at(path).options().create_if_missing(true))
+        .await
+        .unwrap()
+}
+
+/// Makes a database of ours with some rows in it, closed.
+async fn filled(path: &Path) {
+    let world = World::open(&url(path)).await;
+    for at in 0..50 {
+        let mut value = result(&format!("a/results/r{at}"), at);
+        if at % 3 > 0 {
+            value.summary = Some(summary(&value.name, Some(at), Some(at)));
+        }
+        world.given([Change::InsertResult(value)]).await;
+    }
+    world.maintenance.close().await;
+}
+
+#[tokio::test]
+async fn a_new_file_is_migrated_once_by_many() {
+    let dir = dir();
+    is_migrated_once(&url(&dir.path().join("new.db"))).await;
+}
+
+#[tokio::test]
+async fn places_that_are_no_file_are_refused() {
+    let dir = dir();
+    let path = dir.path();
+    let shown = path.display();
+    assert_eq!(
+        refusal(&url(path), Schema::Migrate).await,
+        format!("`{shown}` is a directory; give a file, `sqlite:PATH`")
+    );
+    let lost = path.join("none/x.db");
+    assert_eq!(
+        refusal(&url(&lost), Schema::Migrate).await,
+        format!("`{shown}/none/x.db` cannot be made: there is no directory `{shown}/none`")
+    );
+    let sealed = path.join("sealed.db");
+    filled(&sealed).await;
+    let mut rights = fs::metadata(&sealed).unwrap().permissions();
+    rights.set_readonly(true);
+    fs::set_permissions(&sealed, rights).unwrap();
+    assert_eq!(
+        refusal(&url(&sealed), Schema::Require).await,
+        format!("`{shown}/sealed.db` is read-only; let hindsight write to it")
+    );
+}
+
+#[tokio::test]
+async fn texts_that_are_no_address_are_refused() {
+    for (text, why) in [
+        ("sqlite:", "`sqlite:` names no file"),
+        ("sqlite::memory:", "a database in memory keeps nothing"),
+        (
+            "mysql://me:secret@db/x",
+            "`mysql:` is no database known here",
+        ),
+        (
+            "history.db",
+            "`history.db` is not the address of a database",
+        ),
+    ] {
+        let want = "want `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`";
+        assert_eq!(
+            refusal(text, Schema::Migrate).await,
+            format!("{why}; {want}")
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_unmigrated_file_is_refused_and_not_made() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    let why = refusal(&url(&path), Schema::Require).await;
+    assert_eq!(
+        why,
+        format!(
+            "`{}` has schema version 0 and this program needs 1; run `hindsight migrate`",
+            path.display()
+        )
+    );
+    assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn a_file_of_another_program_is_refused_and_left_alone() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    let mut other = connect(&path).await;
+    other
+        .execute("CREATE TABLE wp_posts (id INTEGER)")
+        .await
+        .unwrap();
+    sqlx::Connection::close(other).await.unwrap();
+    let before = fs::read(&path).unwrap();
+    for schema in [Schema::Require, Schema::Migrate] {
+        let why = refusal(&url(&path), schema).await;
+        assert!(
+            why.contains("belongs to another program: it has the table `wp_posts`"),
+            "{why}"
+        );
+    }
+    assert!(fs::read(&path).unwrap() == before, "the file was changed");
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    filled(&path).await;
+    let mut newer = connect(&path).await;
+    let add = "INSERT INTO hindsight_schema (version, title, sha256) VALUES (99, 'x', x'00')";
+    newer.execute(add).await.unwrap();
+    sqlx::Connection::close(newer).await.unwrap();
+    for schema in [Schema::Require, Schema::Migrate] {
+        let why = refusal(&url(&path), schema).await;
+        assert!(why.contains("has schema version 99"), "{why}");
+        assert!(why.ends_with("use a newer hindsight"), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn a_broken_file_is_refused() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    filled(&path).await;
+    let whole = fs::read(&path).unwrap();
+    let mut scratched = whole.clone();
+    scratched[100..300].fill(0xaa);
+    let broken = [
+        b"This is a letter, not a database.".repeat(100),
+        whole[..whole.len() / 3].to_vec(),
+        whole[..1000].to_vec(),
+        scratched,
+    ];
+    for (at, bytes) in broken.into_iter().enumerate() {
+        fs::write(&path, &bytes).unwrap();
+        for schema in [Schema::Require, Schema::Migrate] {
+            let why = refusal(&url(&path), schema).await;
+            assert!(
+                why.contains("is not a SQLite database, or is damaged"),
+                "{at}: {why}"
+            );
+        }
+        assert!(fs::read(&path).unwrap() == bytes, "file {at} was changed");
+    }
+}
+
+#[tokio::test]
+async fn the_schema_file_is_the_sum_of_the_migrations() {
+    async fn catalogue(connection: &mut SqliteConnection) -> Vec<(String, String, String)> {
+        let sql = "SELECT type, name, coalesce(sql, '') FROM sqlite_master \
+                   WHERE tbl_name NOT LIKE 'sqlite_%' ORDER BY name";
+        let rows = sqlx::query(sql).fetch_all(connection).await.unwrap();
+        rows.iter()
+            .map(|row| {
+                let words = row.get::<String, _>(2);
+                let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+                (row.get(0), row.get(1), words)
+            })
+            .collect()
+    }
+    let dir = dir();
+    filled(&dir.path().join("migrated.db")).await;
+    let mut migrated = connect(&dir.path().join("migrated.db")).await;
+    let mut whole = connect(&dir.path().join("whole.db")).await;
+    whole
+        .execute(include_str!("../../../migrations/schema.sqlite.sql"))
+        .await
+        .unwrap();
+    assert_eq!(catalogue(&mut whole).await, catalogue(&mut migrated).await);
+}
+
+#[tokio::test]
+async fn first_pages_cost_the_page() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    filled(&path).await;
+    let mut connection = connect(&path).await;
+    for (name, resource, wanted) in lists_that_cost_the_page() {
+        for part in list::parts(resource, &wanted) {
+            let statement = list::list(Dialect::Sqlite, resource, &wanted, part, 50);
+            let explain = statement.prefixed("EXPLAIN QUERY PLAN ");
+            let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
+            let plan: Vec<String> = rows.iter().map(|row| row.get(3)).collect();
+            let text = plan.join("\n");
+            assert!(!text.contains("TEMP B-TREE"), "{name}:\n{text}");
+            let bare = |line: &String| line.starts_with("SCAN") && !line.contains("INDEX");
+            assert!(!plan.iter().any(bare), "{name}:\n{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn writes_are_durable_and_pages_are_large() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    filled(&path).await;
+    let mut connection = migrate::connect(migrate::writing(&File::at(&path)))
+        .await
+        .unwrap();
+    for (pragma, wanted) in [
+        ("journal_mode", "wal"),
+        ("synchronous", "2"),
+        ("foreign_keys", "1"),
+        ("page_size", "8192"),
+    ] {
+        let sql = AssertSqlSafe(format!(
+            "SELECT CAST({pragma} AS TEXT) FROM pragma_{pragma}"
+        ));
+        let row = sqlx::query(sql).fetch_one(&mut connection).await.unwrap();
+        assert_eq!(row.get::<String, _>(0), wanted, "{pragma}");
+    }
+}
