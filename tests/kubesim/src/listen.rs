@@ -66,7 +66,7 @@ impl Listening {
         kubeconfig_text(self.addr)
     }
 
-    /// A client that comes through the socket.
+    /// A client that comes through the socket, with kube's own retries after 429, 503 and 504.
     ///
     /// # Errors
     /// When kube does not take the kubeconfig.

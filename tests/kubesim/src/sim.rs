@@ -221,6 +221,9 @@ impl Sim {
     }
 
     /// A client that reaches the cluster without sockets. Needs a tokio runtime.
+    ///
+    /// It shows every refusal as it is; a client that kube makes from a configuration tries again
+    /// after 429, 503 and 504 by itself.
     pub fn client(&self) -> kube::Client {
         kube::Client::new(self.service(), "default")
     }

@@ -1,13 +1,24 @@
 //! Runs the contract in process, through a socket, and against a real server when
 //! `KUBESIM_CONTRACT_KUBECONFIG` names a kubeconfig.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use futures::future::join_all;
 use kubesim::{
     Sim,
     contract::{CASES, Case, Ground, Outcome},
 };
+
+/// A client that shows refusals as they are, where kube's own would try again.
+async fn patient(kubeconfig: &Path) -> kube::Client {
+    let kubeconfig = kube::config::Kubeconfig::read_from(kubeconfig).unwrap();
+    let options = kube::config::KubeConfigOptions::default();
+    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .unwrap();
+    config.default_retry = false;
+    kube::Client::try_from(config).unwrap()
+}
 
 fn report(case: &Case, outcome: Outcome) -> Option<String> {
     match outcome {
@@ -46,7 +57,7 @@ async fn the_simulator_keeps_the_contract_through_a_socket() {
     let outcomes = join_all(CASES.iter().map(|case| async move {
         let sim = Sim::new();
         let listening = sim.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
-        let client = listening.client().unwrap();
+        let client = patient(listening.kubeconfig()).await;
         let outcome = report(case, Ground::simulated(&sim, client).run(case).await);
         listening.stop().await;
         outcome
@@ -65,13 +76,7 @@ async fn a_real_server_keeps_the_contract() {
         eprintln!("skipped: KUBESIM_CONTRACT_KUBECONFIG is not set");
         return;
     };
-    let kubeconfig = kube::config::Kubeconfig::read_from(path).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default())
-        .await
-        .unwrap();
-    let ground = Ground::real(kube::Client::try_from(config).unwrap())
-        .await
-        .unwrap();
+    let ground = Ground::real(patient(Path::new(&path)).await).await.unwrap();
     let mut failures = Vec::new();
     for case in CASES {
         failures.push(report(case, ground.run(case).await));
