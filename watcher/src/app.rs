@@ -124,6 +124,8 @@ impl App {
             tokio::spawn(admin::serve(admin, listener, last.clone()))
         });
         let result = tokio::select! {
+            // Once it is cancelled the tasks end as well, and that is no surprise.
+            biased;
             () = shutdown.cancelled() => Ok(()),
             ended = tasks.join_next() => Err(Error::Task {
                 source: ended.and_then(std::result::Result::err),

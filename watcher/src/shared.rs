@@ -27,7 +27,7 @@ use crate::{
 
 /// Whether the cluster has a kind, and whether all of its objects were seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Presence {
+pub(crate) enum Presence {
     /// The cluster was not asked yet, or did not answer.
     Unknown,
     /// The cluster does not have it.

@@ -1,0 +1,238 @@
+//! Stored runs leave the cluster; nothing else does.
+
+use hindsight_watcher::{
+    config::Config,
+    policy::{Collect, Policy},
+};
+use jiff::SignedDuration;
+use kubesim::Fault;
+use serde_json::json;
+
+use crate::support::{
+    NAMESPACE, World, child, collecting, done, is_done, pipeline_run, task_run, uid, within,
+};
+
+fn with(change: impl FnOnce(&mut Collect)) -> Config {
+    let mut config = collecting();
+    change(config.policy.collect.as_mut().unwrap());
+    config
+}
+
+fn deletes(world: &World) -> usize {
+    world.sim.calls().filter(|call| call.verb == "delete").count()
+}
+
+#[tokio::test]
+async fn a_run_goes_once_it_is_stored() {
+    let world = World::new(collecting()).await;
+    let mut uids = Vec::new();
+    for n in 0..20 {
+        uids.push(world.finished(&format!("build-{n}")));
+    }
+    world.create(task_run("running"));
+    world.until(|p| p.collected == 20 && p.in_cluster == 1).await;
+    assert_eq!(world.sim.count("tekton.dev", "taskruns"), 1);
+    assert!(uids.iter().all(|uid| is_done(&world.copy(uid))));
+    assert_eq!(world.sink.writes(), 20);
+    assert_eq!((world.progress().lost, deletes(&world)), (0, 20));
+}
+
+#[tokio::test]
+async fn nothing_goes_while_the_server_is_away() {
+    let world = World::new(collecting()).await;
+    world.sink.away(true);
+    world.finished("build");
+    world.until(|p| !p.is_server_up).await;
+    within(world.sink.until(|sink| sink.calls() > 5)).await;
+    assert_eq!(deletes(&world), 0);
+    world.sink.away(false);
+    world.until(|p| p.collected == 1).await;
+    assert_eq!(world.sink.writes(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_forgot_a_run_gets_it_again_before_it_goes() {
+    let world = World::new(with(|c| c.grace = SignedDuration::from_hours(1_000_000))).await;
+    let uid = world.finished("build");
+    world.annotated("build").await;
+    world.sink.forget();
+    // A hand that makes it due: it says that it ended long ago.
+    let ended = json!({"status": {"completionTime": "1850-01-01T00:00:00Z"}});
+    world.sim.merge("tekton.dev", "taskruns", NAMESPACE, "build", ended, "x").unwrap();
+    world.until(|p| p.collected == 1).await;
+    assert!(is_done(&world.copy(&uid)));
+}
+
+#[tokio::test]
+async fn a_restarted_watcher_asks_again_before_it_deletes() {
+    let mut world = World::new(with(|c| c.selector = "never=true".parse().unwrap())).await;
+    let uid = world.finished("build");
+    world.annotated("build").await;
+    world.stop().await;
+    world.sink.forget();
+    world.config = collecting();
+    world.start().await;
+    world.until(|p| p.collected == 1).await;
+    assert!(is_done(&world.copy(&uid)));
+}
+
+#[tokio::test]
+async fn a_run_that_changes_between_storing_and_deleting_is_stored_again() {
+    let world = World::new(collecting()).await;
+    // The first delete comes too late: somebody writes on the run before it.
+    world.sim.faults().plan(Fault::status(409).verb("delete"));
+    let uid = world.finished("build");
+    world.cluster(|sim| sim.faults().pending() == 0).await;
+    world.until(|p| p.collected == 1).await;
+    assert!(is_done(&world.copy(&uid)));
+    assert_eq!(deletes(&world), 2);
+}
+
+#[tokio::test]
+async fn a_lost_answer_to_a_delete_is_no_loss() {
+    let world = World::new(collecting()).await;
+    world.sim.faults().plan(Fault::lost_answer().verb("delete"));
+    let uid = world.finished("build");
+    world.until(|p| p.stored == 1 && p.in_cluster == 0).await;
+    assert!(is_done(&world.copy(&uid)));
+    assert_eq!(world.progress().lost, 0);
+}
+
+#[tokio::test]
+async fn a_run_that_is_held_stays_until_it_is_let_go() {
+    let world = World::new(collecting()).await;
+    let mut run = task_run("held");
+    run["metadata"]["annotations"] = json!({"hindsight.dev/hold": "true"});
+    world.create(run);
+    world.finish("taskruns", "held");
+    world.annotated("held").await;
+    world.finished("free");
+    world.until(|p| p.collected == 1).await;
+    assert!(world.run("held").is_some());
+    world.annotate("held", "hindsight.dev/hold", "false");
+    world.until(|p| p.collected == 2).await;
+}
+
+#[tokio::test]
+async fn only_selected_runs_go() {
+    let world = World::new(with(|c| c.selector = "keep!=yes".parse().unwrap())).await;
+    let mut run = task_run("kept");
+    run["metadata"]["labels"] = json!({"keep": "yes"});
+    world.create(run);
+    world.finish("taskruns", "kept");
+    world.annotated("kept").await;
+    world.finished("free");
+    world.until(|p| p.collected == 1).await;
+    assert!(world.run("kept").is_some());
+}
+
+#[tokio::test]
+async fn a_run_stays_for_its_grace() {
+    let world = World::new(with(|c| c.grace = SignedDuration::from_millis(300))).await;
+    let uid = world.create(task_run("build"));
+    let mut status = done();
+    let ended = world.sim.now();
+    status["completionTime"] = json!(ended.to_string());
+    let status = json!({"status": status});
+    world.sim.merge("tekton.dev", "taskruns", NAMESPACE, "build", status, "x").unwrap();
+    world.until(|p| p.collected == 1).await;
+    assert!(world.sim.now().duration_since(ended) >= SignedDuration::from_millis(300));
+    assert!(is_done(&world.copy(&uid)));
+}
+
+#[tokio::test]
+async fn a_dry_run_deletes_nothing() {
+    let world = World::new(Config { dry_run: true, ..collecting() }).await;
+    world.finished("build");
+    world.annotated("build").await;
+    // What is proved before a delete is proved all the same.
+    within(world.sink.until(|sink| sink.calls() >= 2)).await;
+    world.until(|p| p.waiting == 0).await;
+    assert_eq!((world.progress().collected, deletes(&world)), (0, 0));
+}
+
+#[tokio::test]
+async fn collection_is_off_unless_asked_for() {
+    let config = Config { policy: Policy::default(), ..collecting() };
+    let world = World::new(config).await;
+    world.finished("build");
+    world.annotated("build").await;
+    world.until(|p| p.waiting == 0).await;
+    assert_eq!(deletes(&world), 0);
+}
+
+#[tokio::test]
+async fn a_pipeline_run_waits_for_all_of_its_children_and_takes_them_along() {
+    let world = World::new(collecting()).await;
+    world.sink.refuse("nightly-test");
+    let owner = world.sim.create(pipeline_run("nightly")).unwrap();
+    let mut uids = vec![uid(&owner)];
+    for name in ["nightly-build", "nightly-test"] {
+        uids.push(world.create(child(name, &owner)));
+        world.finish("taskruns", name);
+    }
+    let mut status = done();
+    status["childReferences"] = json!([
+        {"apiVersion": "tekton.dev/v1", "kind": "TaskRun", "name": "nightly-build"},
+        {"apiVersion": "tekton.dev/v1", "kind": "TaskRun", "name": "nightly-test"}]);
+    let status = json!({"status": status});
+    world.sim.merge("tekton.dev", "pipelineruns", NAMESPACE, "nightly", status, "x").unwrap();
+    world.until(|p| p.stored == 2).await;
+    // The refused child is tried more than once, and its owner stays.
+    let calls = world.sink.calls();
+    within(world.sink.until(|sink| sink.calls() > calls + 3)).await;
+    assert_eq!(deletes(&world), 0);
+    world.sink.refuse("");
+    world.until(|p| p.in_cluster == 0).await;
+    assert_eq!(world.progress().collected, 1);
+    assert!(uids.iter().all(|uid| is_done(&world.copy(uid))));
+    let deleted = world.sim.calls().filter(|call| call.verb == "delete");
+    assert!(deleted.all().iter().all(|call| call.resource == "pipelineruns"));
+}
+
+#[tokio::test]
+async fn a_child_that_is_not_watched_keeps_its_owner() {
+    let mut config = collecting();
+    config.kinds.retain(|kind| kind.kind != "CustomRun");
+    let world = World::new(config).await;
+    world.create(pipeline_run("nightly"));
+    let mut status = done();
+    status["childReferences"] =
+        json!([{"apiVersion": "tekton.dev/v1beta1", "kind": "CustomRun", "name": "loop"}]);
+    let status = json!({"status": status});
+    world.sim.merge("tekton.dev", "pipelineruns", NAMESPACE, "nightly", status, "x").unwrap();
+    world.until(|p| p.stored == 1).await;
+    world.finished("free");
+    world.until(|p| p.collected == 1).await;
+    assert_eq!(world.sim.count("tekton.dev", "pipelineruns"), 1);
+}
+
+#[tokio::test]
+async fn a_run_made_again_under_the_same_name_is_not_hit() {
+    let world = World::new(collecting()).await;
+    // The watcher believes that its delete had no effect, and meanwhile the name is used again.
+    world.sim.faults().plan(Fault::lost_answer().verb("delete"));
+    let first = world.finished("build");
+    world.cluster(|sim| sim.count("tekton.dev", "taskruns") == 0).await;
+    let second = world.create(task_run("build"));
+    world.finished("other");
+    world.until(|p| p.collected >= 1 && p.in_cluster == 1 && p.waiting == 0).await;
+    assert_eq!(uid(&world.run("build").unwrap()), second);
+    assert!(is_done(&world.copy(&first)));
+}
+
+#[tokio::test]
+async fn a_finalizer_of_somebody_else_only_delays() {
+    let world = World::new(collecting()).await;
+    let mut run = task_run("build");
+    run["metadata"]["finalizers"] = json!(["example.dev/wait"]);
+    let uid = world.create(run);
+    world.finish("taskruns", "build");
+    world.until(|p| p.collected == 1).await;
+    assert!(world.run("build").unwrap()["metadata"]["deletionTimestamp"].is_string());
+    let free = json!({"metadata": {"finalizers": null}});
+    world.sim.merge("tekton.dev", "taskruns", NAMESPACE, "build", free, "x").unwrap();
+    world.until(|p| p.in_cluster == 0).await;
+    assert!(is_done(&world.copy(&uid)));
+    assert_eq!(deletes(&world), 1);
+}

@@ -1,0 +1,9 @@
+//! The watcher against a simulated cluster and a server in memory.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod admin;
+mod collecting;
+mod kinds;
+mod outages;
+mod storing;
+mod support;

@@ -1,0 +1,138 @@
+//! A server in memory, which can go away, forget and refuse.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard},
+};
+
+use async_trait::async_trait;
+use hindsight_proto::{names::RecordName, run::Upload};
+use hindsight_watcher::sink::{Severity, Sink, SinkError};
+use serde_json::Value;
+use tokio::sync::watch;
+
+/// The server.
+#[derive(Debug, Default)]
+pub(crate) struct MemorySink {
+    state: Mutex<State>,
+    changed: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    records: BTreeMap<String, Vec<u8>>,
+    results: BTreeMap<String, Upload>,
+    /// Every store that changed something, in order.
+    writes: Vec<String>,
+    calls: usize,
+    is_away: bool,
+    /// Names of objects that are refused.
+    refused: Vec<String>,
+}
+
+impl MemorySink {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    pub(crate) fn away(&self, is_away: bool) {
+        self.state().is_away = is_away;
+    }
+
+    /// From now on refuses objects of this name; none with `""`.
+    pub(crate) fn refuse(&self, name: &str) {
+        let mut state = self.state();
+        state.refused.clear();
+        if !name.is_empty() {
+            state.refused.push(name.to_owned());
+        }
+    }
+
+    /// Loses every record, as if an old backup had been restored.
+    pub(crate) fn forget(&self) {
+        self.state().records.clear();
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        self.state().calls
+    }
+
+    /// How often something was written.
+    pub(crate) fn writes(&self) -> usize {
+        self.state().writes.len()
+    }
+
+    pub(crate) fn records(&self) -> Vec<String> {
+        self.state().records.keys().cloned().collect()
+    }
+
+    /// The bytes of the record of the object with this UID.
+    pub(crate) fn bytes(&self, uid: &str) -> Option<Vec<u8>> {
+        let end = format!("/records/{uid}");
+        let state = self.state();
+        state.records.iter().find(|(name, _)| name.ends_with(&end)).map(|(_, v)| v.clone())
+    }
+
+    pub(crate) fn copy(&self, uid: &str) -> Option<Value> {
+        self.bytes(uid).map(|bytes| serde_json::from_slice(&bytes).unwrap())
+    }
+
+    /// What was sent last for a result.
+    pub(crate) fn result(&self, name: &str) -> Option<Upload> {
+        self.state().results.get(name).cloned()
+    }
+
+    pub(crate) async fn until(&self, holds: impl Fn(&Self) -> bool) {
+        let mut changed = self.changed.subscribe();
+        while !holds(self) {
+            changed.changed().await.unwrap();
+        }
+    }
+
+    fn answer<T>(
+        &self,
+        name: &str,
+        with: impl FnOnce(&mut State) -> T,
+    ) -> Result<T, SinkError> {
+        let mut state = self.state();
+        state.calls += 1;
+        let error = |code, message: &str, severity| SinkError {
+            code,
+            message: message.to_owned(),
+            severity,
+        };
+        let answer = if state.is_away {
+            Err(error("UNAVAILABLE", "nobody is there", Severity::Away))
+        } else if state.refused.iter().any(|refused| refused == name) {
+            Err(error("INVALID_ARGUMENT", "not like that", Severity::Lasting))
+        } else {
+            Ok(with(&mut state))
+        };
+        drop(state);
+        self.changed.send_replace(());
+        answer
+    }
+}
+
+#[async_trait]
+impl Sink for MemorySink {
+    async fn store(&self, upload: &Upload, value: &[u8]) -> Result<(), SinkError> {
+        let object: Value = serde_json::from_slice(value).unwrap();
+        let name = object["metadata"]["name"].as_str().unwrap();
+        self.answer(name, |state| {
+            let record = upload.grouping.record.to_string();
+            let old = state.records.insert(record.clone(), value.to_vec());
+            if old.as_deref() != Some(value) {
+                state.writes.push(record);
+            }
+            if upload.summary.is_some() {
+                let result = upload.grouping.record.result().to_string();
+                state.results.insert(result, upload.clone());
+            }
+        })
+    }
+
+    async fn stored(&self, record: &RecordName) -> Result<Option<Vec<u8>>, SinkError> {
+        self.answer("", |state| state.records.get(&record.to_string()).cloned())
+    }
+}
