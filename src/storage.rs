@@ -7,6 +7,8 @@
 mod body;
 #[cfg(test)]
 mod conformance;
+#[cfg(test)]
+mod measure;
 mod migrations;
 mod postgres;
 pub mod resolve;

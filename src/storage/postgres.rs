@@ -183,7 +183,7 @@ async fn fetch<T>(
     if limit <= 0 {
         return Ok(());
     }
-    let statement = list::list(Dialect::Postgres, resource, query, part, limit);
+    let statement = list::list(Dialect::Postgres, resource, query, part, limit)?;
     let mut rows = driver::query(&statement).fetch(connection);
     while let Some(row) = rows.try_next().await.map_err(|e| classify("listing", e))? {
         page.push(read(&row)?);

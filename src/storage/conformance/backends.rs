@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::fixtures::everything;
 use crate::{
-    filter::condition::{Column, Condition, Is, Test, Value},
+    filter::condition::{Column, Condition, Is, ObjectField, Test, Value},
     model::{Order, OrderField, Position, Resource},
     storage::{
         Error, ListQuery,
@@ -138,6 +138,54 @@ pub(in crate::storage) fn lists_that_cost_the_page() -> Vec<(String, Resource, L
         }
     }
     lists
+}
+
+/// Lists of one parent that few rows can match, and the index that must find them.
+pub(in crate::storage) fn lists_that_find_few() -> Vec<(&'static str, ListQuery)> {
+    let few = |index, column, is| {
+        let test = Test {
+            column,
+            is,
+            negated: false,
+        };
+        let scope = "p1/results/-".parse().expect("the pattern is legal");
+        let condition = Condition::And(vec![Condition::All, Condition::Test(test)]);
+        (
+            index,
+            ListQuery {
+                scope,
+                condition,
+                ..everything()
+            },
+        )
+    };
+    let text = |text: &str| Is::Equal(Value::Text(text.to_owned()));
+    vec![
+        few("records_by_name", Column::RecordId, text("7")),
+        few(
+            "records_by_name",
+            Column::RecordName,
+            text("p1/results/7/records/7"),
+        ),
+        few(
+            "records_by_object_uid",
+            Column::Object(ObjectField::Uid),
+            text("7"),
+        ),
+        few(
+            "records_by_object_name",
+            Column::Object(ObjectField::Name),
+            text("7"),
+        ),
+        few(
+            "records_by_object_name",
+            Column::Object(ObjectField::Name),
+            Is::OneOf(vec![
+                Value::Text("7".to_owned()),
+                Value::Text("8".to_owned()),
+            ]),
+        ),
+    ]
 }
 
 /// The server to test on, if the environment names one.

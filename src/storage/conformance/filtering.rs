@@ -15,7 +15,7 @@ use crate::{
         condition::{Ability, Column, Condition, Is, ObjectField, Test, Value},
     },
     model::{Record, Resource, RunResult},
-    storage::{Change, ListQuery},
+    storage::{Change, Error, ListQuery},
 };
 
 /// A row of either resource.
@@ -433,6 +433,18 @@ pub(super) async fn a_condition_of_thousands_is_answered(world: World) {
         true,
     )
     .await;
+    let condition = Condition::Or(many(40_000));
+    let refused = world
+        .store
+        .list_records(&ListQuery {
+            condition,
+            ..everything()
+        })
+        .await;
+    assert!(
+        matches!(refused, Err(Error::Database { .. })),
+        "an answer to too many values"
+    );
     let values = (0..50_000)
         .map(|at| Value::Text(format!("x{}", at * 3)))
         .collect();

@@ -6,18 +6,21 @@ use sqlx::{
 };
 
 use super::driver::query;
-use crate::storage::{
-    Change, Error,
-    conformance::{
-        World,
-        backends::{
-            Database, PostgresDatabase, is_migrated_once, lists_that_cost_the_page,
-            postgres_server, refusal,
+use crate::{
+    model::Resource,
+    storage::{
+        Change, Error,
+        conformance::{
+            World,
+            backends::{
+                Database, PostgresDatabase, is_migrated_once, lists_that_cost_the_page,
+                lists_that_find_few, postgres_server, refusal,
+            },
+            fixtures::{everything, kind, result},
         },
-        fixtures::{everything, kind, result},
+        resolve::{Options, Schema, open},
+        sql::{dialect::Dialect, list},
     },
-    resolve::{Options, Schema, open},
-    sql::{dialect::Dialect, list},
 };
 
 async fn connect(database: &impl Database) -> PgConnection {
@@ -156,10 +159,12 @@ const MANY: &str = "
              CASE WHEN i % 3 > 0 THEN 1767225600000000 + i END
       FROM generate_series(1, 20000) AS i;
     INSERT INTO records (result_row, parent, result_id, id, uid, etag, create_us, update_us,
-                         data_type)
-      SELECT row_id, parent, id, id, uid, etag, create_us, update_us,
-             'tekton.dev/v1.' || CASE WHEN create_us % 2 = 0 THEN 'TaskRun' ELSE 'Other' END
-      FROM results;
+                         data_type, object_uid, object_name)
+      SELECT row_id, parent, id, i::text, i::text, i::text, 1767225600000000 + i,
+             1767225600000000 + i,
+             'tekton.dev/v1.' || CASE WHEN i % 2 = 0 THEN 'TaskRun' ELSE 'Other' END,
+             i::text, i::text
+      FROM generate_series(1, 20000) AS i JOIN results ON id = (i % 200 + 1)::text;
     ANALYZE;";
 
 #[tokio::test]
@@ -173,7 +178,7 @@ async fn first_pages_cost_the_page() {
     sqlx::raw_sql(MANY).execute(&mut connection).await.unwrap();
     for (name, resource, wanted) in lists_that_cost_the_page() {
         for part in list::parts(resource, &wanted) {
-            let statement = list::list(Dialect::Postgres, resource, &wanted, part, 50);
+            let statement = list::list(Dialect::Postgres, resource, &wanted, part, 50).unwrap();
             let explain = statement.prefixed("EXPLAIN ");
             let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
@@ -182,6 +187,31 @@ async fn first_pages_cost_the_page() {
                 assert!(!plan.contains(costly), "{name}:\n{plan}");
             }
         }
+    }
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn few_rows_are_found_by_their_own_index() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    World::open(&database.url()).await.maintenance.close().await;
+    let mut connection = connect(&database).await;
+    sqlx::raw_sql(MANY).execute(&mut connection).await.unwrap();
+    for (index, wanted) in lists_that_find_few() {
+        let part = list::Part::With;
+        let list = list::list(Dialect::Postgres, Resource::Records, &wanted, part, 50).unwrap();
+        let rows = query(&list.prefixed("EXPLAIN "))
+            .fetch_all(&mut connection)
+            .await
+            .unwrap();
+        let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        assert!(
+            plan.iter().any(|line| line.contains(index)),
+            "{index}: {plan:#?}"
+        );
     }
     database.remove().await;
 }

@@ -118,14 +118,14 @@ impl Writer<'_> {
 
     /// Appends the value of a column.
     fn column(&mut self, place: Place<'_>) {
-        match place {
-            Place::Nowhere => self.out.push("NULL"),
-            Place::Column(name) => self.out.push(name),
+        const RECORD_NAME: &str = "(parent || '/results/' || result_id || '/records/' || id)";
+        let text = match place {
+            Place::Nowhere => "NULL",
+            Place::Column(name) => name,
+            Place::RecordName => RECORD_NAME,
             Place::Map(name, key) => return self.dialect.lookup(self.out, name, key),
-            Place::RecordName => self
-                .out
-                .push("(parent || '/results/' || result_id || '/records/' || id)"),
         };
+        self.out.push(text);
     }
 
     /// Appends the value of a column that is compared with these texts.

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     filter::condition::Condition,
     model::{ParentPattern, Position, Resource},
-    storage::ListQuery,
+    storage::{Error, ListQuery},
 };
 
 /// Which rows of a list a statement gives.
@@ -34,14 +34,20 @@ pub(in crate::storage) fn parts(resource: Resource, query: &ListQuery) -> Vec<Pa
     }
 }
 
+/// Values that one statement may bind; SQLite takes 32,766 and PostgreSQL twice as many.
+const MOST_BINDS: usize = 32_000;
+
 /// The statement for at most `limit` rows of one part.
+///
+/// # Errors
+/// If the condition has more values than a statement can.
 pub(in crate::storage) fn list(
     dialect: Dialect,
     resource: Resource,
     query: &ListQuery,
     part: Part,
     limit: i64,
-) -> Statement {
+) -> Result<Statement, Error> {
     let mut out = Statement::new("SELECT ");
     let key = key(resource, query.order.field);
     super::read::fields(&mut out, dialect, resource, query.bodies);
@@ -74,7 +80,15 @@ pub(in crate::storage) fn list(
         .push(direction)
         .push(" LIMIT ")
         .bind(limit);
-    out
+    let values = out.binds().len();
+    if values > MOST_BINDS {
+        let why = format!("the condition has {values} values, at most {MOST_BINDS} are possible");
+        return Err(Error::Database {
+            what: "listing",
+            source: why.into(),
+        });
+    }
+    Ok(out)
 }
 
 /// Appends which parents and results.

@@ -6,15 +6,18 @@ use sqlx::{AssertSqlSafe, Executor, Row, sqlite::SqliteConnection};
 use tempfile::TempDir;
 
 use super::{driver::query, migrate, open::File};
-use crate::storage::{
-    Change,
-    conformance::{
-        World,
-        backends::{is_migrated_once, lists_that_cost_the_page, refusal},
-        fixtures::{result, summary},
+use crate::{
+    model::Resource,
+    storage::{
+        Change,
+        conformance::{
+            World,
+            backends::{is_migrated_once, lists_that_cost_the_page, lists_that_find_few, refusal},
+            fixtures::{result, summary},
+        },
+        resolve::Schema,
+        sql::{dialect::Dialect, list},
     },
-    resolve::Schema,
-    sql::{dialect::Dialect, list},
 };
 
 fn dir() -> TempDir {
@@ -209,7 +212,7 @@ async fn first_pages_cost_the_page() {
     let mut connection = connect(&path).await;
     for (name, resource, wanted) in lists_that_cost_the_page() {
         for part in list::parts(resource, &wanted) {
-            let statement = list::list(Dialect::Sqlite, resource, &wanted, part, 50);
+            let statement = list::list(Dialect::Sqlite, resource, &wanted, part, 50).unwrap();
             let explain = statement.prefixed("EXPLAIN QUERY PLAN ");
             let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get(3)).collect();
@@ -218,6 +221,25 @@ async fn first_pages_cost_the_page() {
             let bare = |line: &String| line.starts_with("SCAN") && !line.contains("INDEX");
             assert!(!plan.iter().any(bare), "{name}:\n{text}");
         }
+    }
+}
+
+#[tokio::test]
+async fn few_rows_are_found_by_their_own_index() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    filled(&path).await;
+    let mut connection = connect(&path).await;
+    for (index, wanted) in lists_that_find_few() {
+        let part = list::Part::With;
+        let list = list::list(Dialect::Sqlite, Resource::Records, &wanted, part, 50).unwrap();
+        let explain = list.prefixed("EXPLAIN QUERY PLAN ");
+        let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
+        let plan: Vec<String> = rows.iter().map(|row| row.get(3)).collect();
+        assert!(
+            plan.iter().any(|line| line.contains(index)),
+            "{index}: {plan:#?}"
+        );
     }
 }
 
