@@ -37,7 +37,9 @@ pub(crate) async fn serve(
         .route("/readyz", get(ready))
         .route("/ledger", get(ledger))
         .with_state(admin);
-    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+    axum::serve(listener, router)
+        .with_graceful_shutdown(stop.cancelled_owned())
+        .await
 }
 
 async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
@@ -48,8 +50,12 @@ async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
         let gauge = metrics.ledger.get_or_create(&OfState { state, kind });
         gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
-    metrics.queue_depth.set(i64::try_from(shared.queue.depth()).unwrap_or(i64::MAX));
-    metrics.held_bytes.set(i64::try_from(shared.queue.held()).unwrap_or(i64::MAX));
+    metrics
+        .queue_depth
+        .set(i64::try_from(shared.queue.depth()).unwrap_or(i64::MAX));
+    metrics
+        .held_bytes
+        .set(i64::try_from(shared.queue.held()).unwrap_or(i64::MAX));
     metrics.server_up.set(i64::from(shared.gate.is_open()));
     let mut text = String::new();
     match encode(&mut text, &admin.registry) {
@@ -65,7 +71,10 @@ async fn ready(State(admin): State<Admin>) -> impl IntoResponse {
     if admin.handle.shared.is_listed() {
         (StatusCode::OK, "ok\n")
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "not all kinds have been listed yet\n")
+        (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "not all kinds have been listed yet\n",
+        )
     }
 }
 
@@ -119,8 +128,14 @@ async fn ledger(State(admin): State<Admin>) -> impl IntoResponse {
     let counts = ledger.counts().into_iter();
     let report = Report {
         server_away,
-        counts: counts.map(|((state, kind), runs)| Count { kind, state, runs }).collect(),
-        unstored: ledger.unstored_finals(NAMED).into_iter().map(Run::from).collect(),
+        counts: counts
+            .map(|((state, kind), runs)| Count { kind, state, runs })
+            .collect(),
+        unstored: ledger
+            .unstored_finals(NAMED)
+            .into_iter()
+            .map(Run::from)
+            .collect(),
         lost: ledger.lost(NAMED).into_iter().map(Run::from).collect(),
     };
     let text = serde_json::to_string_pretty(&report).expect("the report has only text keys");

@@ -1,6 +1,6 @@
 //! Putting a watcher together, running it, and ending it in order.
 
-use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use prometheus_client::registry::Registry;
 use tokio::{net::TcpListener, task::JoinSet, time::timeout};
@@ -88,12 +88,18 @@ impl App {
         let metrics = Metrics::register(&mut registry);
         let cluster = Cluster::new(client, config.namespace.clone());
         let shared = Arc::new(Shared::new(config, cluster, sink, clock, metrics));
-        Ok(Self { shared, registry: Arc::new(registry), admin })
+        Ok(Self {
+            shared,
+            registry: Arc::new(registry),
+            admin,
+        })
     }
 
     /// A view into the watcher, also while it runs.
     pub fn handle(&self) -> Handle {
-        Handle { shared: Arc::clone(&self.shared) }
+        Handle {
+            shared: Arc::clone(&self.shared),
+        }
     }
 
     /// Where metrics are served, if they are.
@@ -119,8 +125,13 @@ impl App {
         }
         let admin = self.admin.map(|(listener, addr)| {
             info!("metrics on http://{addr}/metrics, the ledger on http://{addr}/ledger");
-            let handle = Handle { shared: Arc::clone(&shared) };
-            let admin = Admin { handle, registry: Arc::clone(&self.registry) };
+            let handle = Handle {
+                shared: Arc::clone(&shared),
+            };
+            let admin = Admin {
+                handle,
+                registry: Arc::clone(&self.registry),
+            };
             tokio::spawn(admin::serve(admin, listener, last.clone()))
         });
         let result = tokio::select! {
@@ -164,11 +175,11 @@ async fn ended(tasks: &mut JoinSet<()>) {
 ///
 /// # Errors
 /// If the address for metrics cannot be listened on, or a part of the watcher ends by itself.
-pub fn run(
+pub async fn run(
     config: Config,
     client: kube::Client,
     sink: Arc<dyn Sink>,
     shutdown: CancellationToken,
-) -> impl Future<Output = Result<(), Error>> {
-    async move { App::bind(config, client, sink).await?.run(shutdown).await }
+) -> Result<(), Error> {
+    App::bind(config, client, sink).await?.run(shutdown).await
 }

@@ -34,8 +34,19 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_the_longest() {
-        let backoff = Backoff { first: Duration::from_secs(1), most: Duration::from_secs(60) };
-        for (failures, full) in [(0, 1), (1, 1), (2, 2), (3, 4), (6, 32), (7, 60), (u32::MAX, 60)] {
+        let backoff = Backoff {
+            first: Duration::from_secs(1),
+            most: Duration::from_secs(60),
+        };
+        for (failures, full) in [
+            (0, 1),
+            (1, 1),
+            (2, 2),
+            (3, 4),
+            (6, 32),
+            (7, 60),
+            (u32::MAX, 60),
+        ] {
             let full = Duration::from_secs(full);
             let wait = backoff.after(failures);
             assert!(full / 2 <= wait && wait <= full, "{failures}: {wait:?}");

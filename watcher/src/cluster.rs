@@ -27,7 +27,9 @@ pub(crate) struct Cluster {
 
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cluster").field("namespace", &self.namespace).finish_non_exhaustive()
+        f.debug_struct("Cluster")
+            .field("namespace", &self.namespace)
+            .finish_non_exhaustive()
     }
 }
 
@@ -129,7 +131,9 @@ impl Cluster {
             uid: Some(uid.to_owned()),
             resource_version: Some(resource_version.to_owned()),
         });
-        call(self.api(at).delete(&at.name, &params)).await.map(|_| ())
+        call(self.api(at).delete(&at.name, &params))
+            .await
+            .map(|_| ())
     }
 }
 
@@ -147,19 +151,21 @@ pub(crate) fn judge(error: &kube::Error) -> ClusterError {
             408 | 429 | 500.. => {
                 ClusterError::Passing(format!("{} {}", status.code, status.message))
             }
-            code => ClusterError::Refused { code, message: status.message.clone() },
+            code => ClusterError::Refused {
+                code,
+                message: status.message.clone(),
+            },
         },
         error => ClusterError::Passing(report(error)),
     }
 }
 
-async fn call<T>(
-    request: impl Future<Output = Result<T, kube::Error>>,
-) -> Result<T, ClusterError> {
+async fn call<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, ClusterError> {
     match timeout(DEADLINE, request).await {
         Ok(answer) => answer.map_err(|error| judge(&error)),
-        Err(_elapsed) => {
-            Err(ClusterError::Passing(format!("no answer in {} s", DEADLINE.as_secs())))
-        }
+        Err(_elapsed) => Err(ClusterError::Passing(format!(
+            "no answer in {} s",
+            DEADLINE.as_secs()
+        ))),
     }
 }

@@ -1,5 +1,9 @@
-//! What a watcher is told, as types. Text becomes these in [`load`]; nothing here reads it.
+//! What a watcher is told, as types. Text becomes these in [`load`](mod@load); nothing here
+//! reads it.
 
+pub mod keys;
+pub mod load;
+pub mod sources;
 
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
@@ -87,6 +91,8 @@ pub struct Launch {
     pub server: String,
     /// How the watcher says who it is.
     pub token: Option<Token>,
+    /// A file that says it, and may say something new later.
+    pub token_file: Option<PathBuf>,
     /// A kubeconfig; otherwise the usual places, or the cluster that this runs in.
     pub kubeconfig: Option<PathBuf>,
     /// What is logged, as a filter of `tracing`.

@@ -73,11 +73,19 @@ impl Gate {
             let next = {
                 let mut outage = self.lock();
                 match &mut *outage {
-                    None => return Pass { gate: self, is_probe: false },
+                    None => {
+                        return Pass {
+                            gate: self,
+                            is_probe: false,
+                        };
+                    }
                     Some(outage) if outage.is_probed => None,
                     Some(outage) if outage.next <= Instant::now() => {
                         outage.is_probed = true;
-                        return Pass { gate: self, is_probe: true };
+                        return Pass {
+                            gate: self,
+                            is_probe: true,
+                        };
                     }
                     Some(outage) => Some(outage.next),
                 }

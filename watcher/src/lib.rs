@@ -12,19 +12,21 @@ pub mod policy;
 pub mod selector;
 
 // Doing: these act.
+mod admin;
+pub mod app;
 pub mod backoff;
+pub mod cli;
 pub mod clock;
+mod cluster;
+pub mod config;
 mod gate;
 pub mod metrics;
 mod object;
+pub mod progress;
 mod queue;
 mod report;
-pub mod sink;
-mod cluster;
-pub mod config;
 mod shared;
+pub mod sink;
+mod telemetry;
 mod watch;
 mod work;
-mod admin;
-pub mod app;
-pub mod progress;

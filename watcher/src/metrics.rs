@@ -76,7 +76,9 @@ pub struct Metrics {
 }
 
 fn latencies() -> Histogram {
-    Histogram::new([0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0])
+    Histogram::new([
+        0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0,
+    ])
 }
 
 fn ages() -> Histogram {
@@ -102,7 +104,11 @@ impl Metrics {
                 format!("from the end of {kind}s until they are deleted"),
                 duration.clone(),
             );
-            Deletes { kind, count, duration }
+            Deletes {
+                kind,
+                count,
+                duration,
+            }
         });
         let metrics = Self {
             storage_latency: Histograms::new_with_constructor(latencies as fn() -> Histogram),
@@ -171,7 +177,11 @@ impl Metrics {
     /// Counts a delete. `seconds` is how long ago the run ended, if it says.
     pub fn deleted(&self, kind: &str, labels: &OfDelete, seconds: Option<f64>) {
         self.collected.inc();
-        if let Some(deletes) = self.deletes.iter().find(|d| d.kind.eq_ignore_ascii_case(kind)) {
+        if let Some(deletes) = self
+            .deletes
+            .iter()
+            .find(|d| d.kind.eq_ignore_ascii_case(kind))
+        {
             deletes.count.get_or_create(labels).inc();
             if let Some(seconds) = seconds {
                 deletes.duration.get_or_create(labels).observe(seconds);

@@ -77,6 +77,9 @@ impl Handle {
 
     /// What is known about the run with this UID.
     pub fn state(&self, uid: &str) -> Option<State> {
-        self.shared.ledger().get(&Uid::from(uid)).map(crate::ledger::Entry::state)
+        self.shared
+            .ledger()
+            .get(&Uid::from(uid))
+            .map(crate::ledger::Entry::state)
     }
 }

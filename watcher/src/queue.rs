@@ -76,7 +76,12 @@ struct Slot {
 impl Queue {
     /// A queue that holds at most `limit` bytes of objects.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, inner: Mutex::default(), ready: Notify::new(), freed: Notify::new() }
+        Self {
+            limit,
+            inner: Mutex::default(),
+            ready: Notify::new(),
+            freed: Notify::new(),
+        }
     }
 
     /// Tells news about a run. If too much is held, the state of a run that is still there is
@@ -87,7 +92,11 @@ impl Queue {
     pub(crate) fn push(&self, uid: &Uid, mut work: Work) -> Result<(), Full> {
         let mut inner = self.lock();
         let size = work.object.as_ref().map_or(0, Vec::len);
-        let known = inner.slots.get(uid).and_then(|slot| slot.work.as_ref()).map_or(0, Work::size);
+        let known = inner
+            .slots
+            .get(uid)
+            .and_then(|slot| slot.work.as_ref())
+            .map_or(0, Work::size);
         let mut full = Ok(());
         if size > 0 && inner.held - known + size > self.limit {
             work.object = None;
@@ -131,9 +140,17 @@ impl Queue {
     pub(crate) fn pop_gone(&self) -> Option<Job> {
         let mut inner = self.lock();
         let is_last_state = |slot: &Slot| {
-            !slot.is_running && slot.work.as_ref().is_some_and(|w| w.gone && w.object.is_some())
+            !slot.is_running
+                && slot
+                    .work
+                    .as_ref()
+                    .is_some_and(|w| w.gone && w.object.is_some())
         };
-        let uid = inner.slots.iter().find(|(_, s)| is_last_state(s)).map(|(uid, _)| uid.clone())?;
+        let uid = inner
+            .slots
+            .iter()
+            .find(|(_, s)| is_last_state(s))
+            .map(|(uid, _)| uid.clone())?;
         inner.make_ready(&uid);
         let position = inner.ready.iter().position(|ready| *ready == uid)?;
         inner.ready.remove(position);
@@ -145,7 +162,9 @@ impl Queue {
     pub(crate) fn done(&self, uid: &Uid, done: Done) {
         let mut inner = self.lock();
         inner.running -= 1;
-        let Some(slot) = inner.slots.get_mut(uid) else { return };
+        let Some(slot) = inner.slots.get_mut(uid) else {
+            return;
+        };
         slot.is_running = false;
         slot.failures = match done {
             Done::Failed(..) => slot.failures.saturating_add(1),
@@ -238,7 +257,9 @@ impl Inner {
     }
 
     fn make_ready(&mut self, uid: &Uid) {
-        let Some(slot) = self.slots.get_mut(uid) else { return };
+        let Some(slot) = self.slots.get_mut(uid) else {
+            return;
+        };
         if slot.is_running || slot.is_ready {
             return;
         }
@@ -250,7 +271,9 @@ impl Inner {
     }
 
     fn postpone(&mut self, uid: &Uid, at: Instant) {
-        let Some(slot) = self.slots.get_mut(uid) else { return };
+        let Some(slot) = self.slots.get_mut(uid) else {
+            return;
+        };
         if let Some(old) = slot.later.replace(at) {
             self.later.remove(&(old, uid.clone()));
         }
@@ -280,7 +303,11 @@ impl Inner {
         let failures = slot.failures;
         self.held -= work.size();
         self.running += 1;
-        Some(Job { uid, work, failures })
+        Some(Job {
+            uid,
+            work,
+            failures,
+        })
     }
 
     /// Keeps no slot of a run that nothing waits for.

@@ -117,13 +117,18 @@ impl Shared {
     /// Whether every object of every kind that the cluster has was seen.
     pub(crate) fn is_listed(&self) -> bool {
         let presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
-        presence.values().all(|p| matches!(p, Presence::Listed | Presence::Absent))
+        presence
+            .values()
+            .all(|p| matches!(p, Presence::Listed | Presence::Absent))
     }
 
     /// Puts news about a run on the queue.
     pub(crate) fn push(&self, uid: &Uid, work: Work) {
         if self.queue.push(uid, work).is_err() {
-            self.lose(uid, "its last state could not be held, because too much waits already");
+            self.lose(
+                uid,
+                "its last state could not be held, because too much waits already",
+            );
         }
     }
 
@@ -135,7 +140,10 @@ impl Shared {
             (entry.kind.kind, entry.namespace.clone(), entry.name.clone());
         ledger.lose(uid, reason, self.clock.now());
         drop(ledger);
-        let labels = OfRun { kind: kind.to_lowercase(), namespace: namespace.to_string() };
+        let labels = OfRun {
+            kind: kind.to_lowercase(),
+            namespace: namespace.to_string(),
+        };
         self.metrics.not_stored.get_or_create(&labels).inc();
         self.lost.fetch_add(1, Ordering::Relaxed);
         warn!(

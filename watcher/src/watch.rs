@@ -85,8 +85,7 @@ impl Watch {
 
     /// Reads events until the cluster no longer has the kind.
     async fn watch(&self, list: &mut u32) {
-        let config =
-            watcher::Config::default().page_size(self.shared.config.tuning.page_size);
+        let config = watcher::Config::default().page_size(self.shared.config.tuning.page_size);
         let stream = watcher(self.shared.cluster.watched(self.kind), config);
         let mut stream = std::pin::pin!(stream);
         let mut failures = 0;
@@ -95,7 +94,11 @@ impl Watch {
                 Ok(event) => {
                     // A list that begins says nothing about the cluster yet.
                     if failures > 0 && !matches!(event, Event::Init) {
-                        info!(kind = self.kind.kind, "watching {} again", self.kind.data_type());
+                        info!(
+                            kind = self.kind.kind,
+                            "watching {} again",
+                            self.kind.data_type()
+                        );
                         failures = 0;
                     }
                     self.take(event, list).await;
@@ -156,7 +159,13 @@ impl Watch {
         shared.tick();
         let may_be_work = view.finish().done || shared.config.policy.store_incomplete;
         if gone || (may_be_work && !is_settled) {
-            shared.push(&uid, Work { object: Some(bytes(&object)), gone });
+            shared.push(
+                &uid,
+                Work {
+                    object: Some(bytes(&object)),
+                    gone,
+                },
+            );
         }
     }
 
@@ -167,7 +176,13 @@ impl Watch {
             if let Some(entry) = self.shared.ledger().get_mut(&uid) {
                 entry.remembered.gone = true;
             }
-            self.shared.push(&uid, Work { object: None, gone: true });
+            self.shared.push(
+                &uid,
+                Work {
+                    object: None,
+                    gone: true,
+                },
+            );
         }
     }
 

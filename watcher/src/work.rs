@@ -47,9 +47,19 @@ pub(crate) async fn work(shared: Arc<Shared>, stop: CancellationToken) {
 
 /// Works on one run. Whether that came to an end.
 async fn one(shared: &Shared, job: Job) -> bool {
-    let Job { uid, work, failures } = job;
+    let Job {
+        uid,
+        work,
+        failures,
+    } = job;
     let gone = work.gone;
-    let mut task = Task { shared, uid: uid.clone(), gone, bytes: work.object, object: None };
+    let mut task = Task {
+        shared,
+        uid: uid.clone(),
+        gone,
+        bytes: work.object,
+        object: None,
+    };
     let done = match task.run().await {
         Ok(again) => {
             task.settle();
@@ -61,7 +71,11 @@ async fn one(shared: &Shared, job: Job) -> bool {
             task.note(&error);
             task.say(&error, failures, is_rare);
             let tuning = &shared.config.tuning;
-            let wait = if is_rare { tuning.rare_retry } else { tuning.retry.after(failures) };
+            let wait = if is_rare {
+                tuning.rare_retry
+            } else {
+                tuning.retry.after(failures)
+            };
             Done::Failed(Instant::now() + wait, task.leftover())
         }
     };
@@ -100,14 +114,20 @@ enum Next {
 
 impl Halt {
     fn passing(error: impl ToString) -> Self {
-        Self::Later { error: error.to_string(), is_rare: false }
+        Self::Later {
+            error: error.to_string(),
+            is_rare: false,
+        }
     }
 }
 
 impl From<ClusterError> for Halt {
     fn from(error: ClusterError) -> Self {
         let is_rare = matches!(error, ClusterError::Refused { .. });
-        Self::Later { error: error.to_string(), is_rare }
+        Self::Later {
+            error: error.to_string(),
+            is_rare,
+        }
     }
 }
 
@@ -121,7 +141,9 @@ impl Task<'_> {
                 // Its end is told by the watch, which may know its last state.
                 return Ok(None);
             }
-            let Some(remembered) = self.remembered() else { return Ok(None) };
+            let Some(remembered) = self.remembered() else {
+                return Ok(None);
+            };
             let steps = plan(
                 self.object.as_ref(),
                 &remembered,
@@ -133,12 +155,16 @@ impl Task<'_> {
                 Next::Settled(again) => return Ok(again),
             }
         }
-        Err(Halt::passing("the object changes faster than it can be stored"))
+        Err(Halt::passing(
+            "the object changes faster than it can be stored",
+        ))
     }
 
     /// Reads the object anew; whether it is there.
     async fn fetch(&mut self) -> Result<bool, Halt> {
-        let Some(at) = self.address() else { return Ok(false) };
+        let Some(at) = self.address() else {
+            return Ok(false);
+        };
         self.bytes = None;
         self.object = self
             .shared
@@ -146,7 +172,9 @@ impl Task<'_> {
             .get(&at)
             .await?
             .filter(|object| View::new(object).uid() == Some(self.uid.as_str()));
-        let Some(object) = &self.object else { return Ok(false) };
+        let Some(object) = &self.object else {
+            return Ok(false);
+        };
         let is_final = View::new(object).finish().done;
         let now = self.shared.clock.now();
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
@@ -203,11 +231,18 @@ impl Task<'_> {
                 Err(error) => error,
             };
             let labels = crate::metrics::OfCode { code: error.code };
-            self.shared.metrics.store_errors.get_or_create(&labels).inc();
+            self.shared
+                .metrics
+                .store_errors
+                .get_or_create(&labels)
+                .inc();
             if error.severity != Severity::Away {
                 pass.answered();
                 let is_rare = error.severity == Severity::Lasting;
-                return Err(Halt::Later { error: error.to_string(), is_rare });
+                return Err(Halt::Later {
+                    error: error.to_string(),
+                    is_rare,
+                });
             }
             self.note(&error.to_string());
             pass.refused(&error);
@@ -240,7 +275,10 @@ impl Task<'_> {
 
     /// All is done about the version that was looked at.
     fn settle(&self) {
-        let version = self.object.as_ref().and_then(|o| View::new(o).resource_version());
+        let version = self
+            .object
+            .as_ref()
+            .and_then(|o| View::new(o).resource_version());
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
             entry.error = None;
             entry.settled = version.map(Into::into);
@@ -250,7 +288,10 @@ impl Task<'_> {
     /// What the next attempt needs. The state of a run that is still there is read again.
     fn leftover(&mut self) -> Work {
         let object = if self.gone { self.bytes.take() } else { None };
-        Work { object, gone: self.gone }
+        Work {
+            object,
+            gone: self.gone,
+        }
     }
 }
 

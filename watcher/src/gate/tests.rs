@@ -11,15 +11,24 @@ use crate::{
 };
 
 fn gate() -> Gate {
-    Gate::new(Backoff { first: Duration::from_millis(20), most: Duration::from_millis(40) })
+    Gate::new(Backoff {
+        first: Duration::from_millis(20),
+        most: Duration::from_millis(40),
+    })
 }
 
 fn away() -> SinkError {
-    SinkError { code: "UNAVAILABLE", message: "gone".into(), severity: Severity::Away }
+    SinkError {
+        code: "UNAVAILABLE",
+        message: "gone".into(),
+        severity: Severity::Away,
+    }
 }
 
 async fn is_let_through(gate: &Gate) -> bool {
-    timeout(Duration::from_millis(1), gate.enter()).await.is_ok()
+    timeout(Duration::from_millis(1), gate.enter())
+        .await
+        .is_ok()
 }
 
 #[tokio::test]

@@ -8,23 +8,36 @@ use super::{Done, Full, Job, Queue, Work};
 use crate::ledger::Uid;
 
 fn state(text: &str) -> Work {
-    Work { object: Some(text.into()), gone: false }
+    Work {
+        object: Some(text.into()),
+        gone: false,
+    }
 }
 
 fn last(text: &str) -> Work {
-    Work { gone: true, ..state(text) }
+    Work {
+        gone: true,
+        ..state(text)
+    }
 }
 
 fn gone() -> Work {
-    Work { object: None, gone: true }
+    Work {
+        object: None,
+        gone: true,
+    }
 }
 
 async fn is_empty(queue: &Queue) -> bool {
-    timeout(Duration::from_millis(1), queue.pop()).await.is_err()
+    timeout(Duration::from_millis(1), queue.pop())
+        .await
+        .is_err()
 }
 
 async fn next(queue: &Queue) -> Job {
-    timeout(Duration::from_secs(10), queue.pop()).await.expect("there is work")
+    timeout(Duration::from_secs(10), queue.pop())
+        .await
+        .expect("there is work")
 }
 
 fn uid(text: &str) -> Uid {
@@ -82,7 +95,10 @@ async fn a_run_comes_back_when_its_time_has_come() {
     let queue = Queue::new(1000);
     queue.push(&uid("a"), Work::default()).unwrap();
     next(&queue).await;
-    queue.done(&uid("a"), Done::Until(Instant::now() + Duration::from_millis(5)));
+    queue.done(
+        &uid("a"),
+        Done::Until(Instant::now() + Duration::from_millis(5)),
+    );
     assert_eq!(next(&queue).await.work, Work::default());
 }
 
@@ -106,10 +122,16 @@ async fn no_more_is_held_than_was_agreed() {
 async fn whoever_brings_too_much_waits_for_room() {
     let queue = Queue::new(40);
     queue.push(&uid("a"), state("123456789012")).unwrap();
-    assert!(timeout(Duration::from_millis(1), queue.room()).await.is_err());
+    assert!(
+        timeout(Duration::from_millis(1), queue.room())
+            .await
+            .is_err()
+    );
     let job = next(&queue).await;
     queue.done(&job.uid, Done::Finished);
-    timeout(Duration::from_secs(10), queue.room()).await.unwrap();
+    timeout(Duration::from_secs(10), queue.room())
+        .await
+        .unwrap();
 }
 
 #[tokio::test]

@@ -1,34 +1,149 @@
 //! A sink that is a server of `tekton.results.v1alpha2`, ours or another.
 
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
 use async_trait::async_trait;
+use tokio::time::Instant;
 use tonic::{Code, Status};
 
-use hindsight_proto::{client::Client, names::RecordName, run::Upload};
+use hindsight_proto::{
+    client::{self, Client, Options},
+    names::RecordName,
+    run::Upload,
+};
 
 use super::{Severity, Sink, SinkError};
 
+/// How long a token is used before its file is looked at again.
+const TOKEN_AGE: Duration = Duration::from_secs(30);
+
 /// Stores runs on a server, by gRPC.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct GrpcSink {
-    client: Client,
+    client: Mutex<Client>,
+    renewal: Option<Renewal>,
+}
+
+/// Tokens of service accounts are replaced about every hour.
+#[derive(Debug)]
+struct Renewal {
+    options: Options,
+    path: PathBuf,
+    read: Mutex<(String, Instant)>,
+}
+
+/// Why a sink cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file with the token cannot be read.
+    #[error("the token file `{}` cannot be read", path.display())]
+    Token {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// The server cannot be called like that.
+    #[error("the server cannot be called")]
+    Client {
+        /// Why.
+        #[source]
+        source: client::Error,
+    },
 }
 
 impl GrpcSink {
     /// Uses `client`.
     pub fn new(client: Client) -> Self {
-        Self { client }
+        Self {
+            client: Mutex::new(client),
+            renewal: None,
+        }
     }
+
+    /// Uses the token in a file, and another one once there is another one.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or the address or token cannot be used.
+    pub fn with_token_file(mut options: Options, path: PathBuf) -> Result<Self, Error> {
+        let token = read(&path).map_err(|source| Error::Token {
+            path: path.clone(),
+            source,
+        })?;
+        options.token = Some(token.clone());
+        let client = Client::new(&options).map_err(|source| Error::Client { source })?;
+        let renewal = Renewal {
+            options,
+            path,
+            read: Mutex::new((token, Instant::now())),
+        };
+        Ok(Self {
+            client: Mutex::new(client),
+            renewal: Some(renewal),
+        })
+    }
+
+    fn client(&self) -> Client {
+        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(newer) = self.renewal.as_ref().and_then(Renewal::newer) {
+            *client = newer;
+        }
+        client.clone()
+    }
+}
+
+impl Renewal {
+    /// A client with a newer token, if there is one. A file that cannot be read, or holds
+    /// nonsense, leaves the token that is known; the server says if that is not enough.
+    fn newer(&self) -> Option<Client> {
+        let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.1.elapsed() < TOKEN_AGE {
+            return None;
+        }
+        known.1 = Instant::now();
+        let token = read(&self.path).ok().filter(|token| *token != known.0)?;
+        let options = Options {
+            token: Some(token.clone()),
+            ..self.options.clone()
+        };
+        let client = Client::new(&options).ok()?;
+        known.0 = token;
+        Some(client)
+    }
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    fs::read_to_string(path).map(|text| text.trim().to_owned())
 }
 
 #[async_trait]
 impl Sink for GrpcSink {
     async fn store(&self, upload: &Upload, value: &[u8]) -> Result<(), SinkError> {
-        self.client.store(upload, value).await.map(|_| ()).map_err(|status| judge(&status))
+        self.client()
+            .store(upload, value)
+            .await
+            .map(|_| ())
+            .map_err(|status| judge(&status))
     }
 
     async fn stored(&self, record: &RecordName) -> Result<Option<Vec<u8>>, SinkError> {
-        let record = self.client.record(record).await.map_err(|status| judge(&status))?;
-        Ok(record.map(|record| record.data.map(|data| data.value.to_vec()).unwrap_or_default()))
+        let record = self
+            .client()
+            .record(record)
+            .await
+            .map_err(|status| judge(&status))?;
+        Ok(record.map(|record| {
+            record
+                .data
+                .map(|data| data.value.to_vec())
+                .unwrap_or_default()
+        }))
     }
 }
 
@@ -55,5 +170,9 @@ fn judge(status: &Status) -> SinkError {
         Code::Unimplemented => ("UNIMPLEMENTED", Severity::Lasting),
         Code::DataLoss => ("DATA_LOSS", Severity::Lasting),
     };
-    SinkError { code, message: status.message().to_owned(), severity }
+    SinkError {
+        code,
+        message: status.message().to_owned(),
+        severity,
+    }
 }

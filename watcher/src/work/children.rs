@@ -32,7 +32,11 @@ pub(super) fn wait(
     let namespace = run.namespace().unwrap_or_default();
     let mut unknown = Vec::new();
     for child in references(run) {
-        let Child { api_version, kind: named, name } = child;
+        let Child {
+            api_version,
+            kind: named,
+            name,
+        } = child;
         let Some(kind) = known_kind(api_version, named) else {
             return Err(format!("{named} {name} is of a kind that is not stored"));
         };
@@ -63,14 +67,19 @@ struct Child<'a> {
 
 /// `status.childReferences` of a PipelineRun; what is named there without a kind is a TaskRun.
 fn references<'a>(run: &View<'a>) -> Vec<Child<'a>> {
-    let list = run.object().pointer("/status/childReferences").and_then(|list| list.as_array());
+    let list = run
+        .object()
+        .pointer("/status/childReferences")
+        .and_then(|list| list.as_array());
     list.into_iter()
         .flatten()
         .filter_map(|child| {
             let text = |key| child.get(key).and_then(|text| text.as_str());
             Some(Child {
                 api_version: text("apiVersion").unwrap_or("tekton.dev/v1"),
-                kind: text("kind").filter(|kind| !kind.is_empty()).unwrap_or("TaskRun"),
+                kind: text("kind")
+                    .filter(|kind| !kind.is_empty())
+                    .unwrap_or("TaskRun"),
                 name: text("name")?,
             })
         })
@@ -79,5 +88,7 @@ fn references<'a>(run: &View<'a>) -> Vec<Child<'a>> {
 
 fn known_kind(api_version: &str, kind: &str) -> Option<&'static Kind> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    KINDS.iter().find(|known| known.group == group && known.kind == kind)
+    KINDS
+        .iter()
+        .find(|known| known.group == group && known.kind == kind)
 }

@@ -38,7 +38,10 @@ impl Task<'_> {
                 }
                 Step::Store(upload) => self.store(&upload).await?,
                 Step::Annotate(annotations) => return self.annotate(&annotations).await,
-                Step::Delete { uid, resource_version } => {
+                Step::Delete {
+                    uid,
+                    resource_version,
+                } => {
                     return self.delete(&uid, &resource_version, remembered).await;
                 }
                 Step::LookAgain(at) => again = Some(at),
@@ -50,7 +53,10 @@ impl Task<'_> {
                 Step::Refuse { reason } => {
                     self.note(&reason);
                     if n + 1 == last {
-                        return Err(Halt::Later { error: reason, is_rare: true });
+                        return Err(Halt::Later {
+                            error: reason,
+                            is_rare: true,
+                        });
                     }
                 }
                 Step::Forget => {
@@ -93,9 +99,13 @@ impl Task<'_> {
         }
         let owners = {
             let mut ledger = shared.ledger();
-            let Some(entry) = ledger.get_mut(&self.uid) else { return Ok(()) };
+            let Some(entry) = ledger.get_mut(&self.uid) else {
+                return Ok(());
+            };
             let was_safe = entry.is_safe();
-            entry.remembered.stored(upload.grouping.record.clone(), object);
+            entry
+                .remembered
+                .stored(upload.grouping.record.clone(), object);
             entry.error = None;
             if entry.is_safe() && !was_safe {
                 shared.stored.fetch_add(1, Ordering::Relaxed);
@@ -115,7 +125,10 @@ impl Task<'_> {
         shared.tick();
         if shared.config.policy.collect.is_some() {
             for owner in &owners {
-                let is_waiting = shared.ledger().get(owner).is_some_and(|owner| owner.is_safe());
+                let is_waiting = shared
+                    .ledger()
+                    .get(owner)
+                    .is_some_and(|owner| owner.is_safe());
                 if is_waiting {
                     shared.push(owner, Work::default());
                 }
@@ -125,8 +138,15 @@ impl Task<'_> {
     }
 
     async fn annotate(&mut self, annotations: &BTreeMap<String, String>) -> Result<Next, Halt> {
-        let Some(at) = self.address() else { return Ok(Next::Settled(None)) };
-        match self.shared.cluster.annotate(&at, self.uid.as_str(), annotations).await {
+        let Some(at) = self.address() else {
+            return Ok(Next::Settled(None));
+        };
+        match self
+            .shared
+            .cluster
+            .annotate(&at, self.uid.as_str(), annotations)
+            .await
+        {
             Ok(object) => {
                 if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
                     entry.remembered.annotated = true;
@@ -155,10 +175,15 @@ impl Task<'_> {
         };
         let view = View::new(&object);
         if let Some(child) = self.hidden_child(&view).await? {
-            info!("{} {}/{} waits for {child}", at.kind.kind, at.namespace, at.name);
+            info!(
+                "{} {}/{} waits for {child}",
+                at.kind.kind, at.namespace, at.name
+            );
             return Ok(Next::Settled(self.recheck()));
         }
-        let Some(copy) = &remembered.copy else { return Ok(Next::Replan) };
+        let Some(copy) = &remembered.copy else {
+            return Ok(Next::Replan);
+        };
         let proof = self.inquire(&copy.record).await?;
         if proof.as_ref().map(Digest::of) != Some(Digest::of(&object)) {
             warn!(
@@ -204,10 +229,15 @@ impl Task<'_> {
         for at in unknown {
             let child = self.shared.cluster.get(&at).await?;
             let is_ours = child.as_ref().is_some_and(|child| {
-                View::new(child).owners().any(|owner| owner.uid == self.uid.as_str())
+                View::new(child)
+                    .owners()
+                    .any(|owner| owner.uid == self.uid.as_str())
             });
             if is_ours {
-                return Ok(Some(format!("{} {}, which was not seen yet", at.kind.kind, at.name)));
+                return Ok(Some(format!(
+                    "{} {}, which was not seen yet",
+                    at.kind.kind, at.name
+                )));
             }
         }
         Ok(None)
@@ -221,7 +251,9 @@ impl Task<'_> {
     /// Says once what would be deleted.
     fn announce(&self, at: &crate::cluster::Address, record: &RecordName) {
         let mut ledger = self.shared.ledger();
-        let Some(entry) = ledger.get_mut(&self.uid) else { return };
+        let Some(entry) = ledger.get_mut(&self.uid) else {
+            return;
+        };
         if !std::mem::replace(&mut entry.announced, true) {
             info!(
                 run.kind = at.kind.kind, run.uid = %self.uid, record.name = %record,
@@ -241,15 +273,21 @@ impl Task<'_> {
                 entry.remembered.deleted = true;
             }
         }
-        let Some(entry) = ledger.get(&self.uid) else { return };
+        let Some(entry) = ledger.get(&self.uid) else {
+            return;
+        };
         let status = match view.finish().outcome {
             Outcome::Success => "success",
             Outcome::Cancelled => "cancelled",
             Outcome::Unknown | Outcome::Failure | Outcome::Timeout => "failed",
         };
-        let labels = OfDelete { namespace: entry.namespace.to_string(), status };
-        let seconds =
-            view.ended().map(|ended| shared.clock.now().duration_since(ended).as_secs_f64());
+        let labels = OfDelete {
+            namespace: entry.namespace.to_string(),
+            status,
+        };
+        let seconds = view
+            .ended()
+            .map(|ended| shared.clock.now().duration_since(ended).as_secs_f64());
         shared.metrics.deleted(entry.kind.kind, &labels, seconds);
         shared.collected.fetch_add(1, Ordering::Relaxed);
     }
@@ -263,15 +301,23 @@ impl Task<'_> {
             .and_then(|entry| entry.remembered.copy.as_ref())
             .map(|copy| copy.record.clone());
         let Some(record) = record else { return Ok(()) };
-        let Some(held) = self.ask(|| shared.sink.stored(&record)).await? else { return Ok(()) };
-        let Ok(object) = serde_json::from_slice::<Value>(&held) else { return Ok(()) };
+        let Some(held) = self.ask(|| shared.sink.stored(&record)).await? else {
+            return Ok(());
+        };
+        let Ok(object) = serde_json::from_slice::<Value>(&held) else {
+            return Ok(());
+        };
         let policy = &shared.config.policy;
         let Ok(mut upload) = plan::upload(&object, &View::new(&object), policy) else {
             return Ok(());
         };
         if let Some(summary) = &mut upload.summary {
-            upload.annotations.insert(CLOSED.to_owned(), reason.to_owned());
-            summary.annotations.insert(CLOSED.to_owned(), reason.to_owned());
+            upload
+                .annotations
+                .insert(CLOSED.to_owned(), reason.to_owned());
+            summary
+                .annotations
+                .insert(CLOSED.to_owned(), reason.to_owned());
             self.ask(|| shared.sink.store(&upload, &held)).await?;
         }
         if let Some(entry) = shared.ledger().get_mut(&self.uid) {

@@ -24,7 +24,10 @@ async fn get(addr: SocketAddr, path: &str) -> (u16, String) {
 #[tokio::test]
 async fn metrics_probes_and_the_ledger_are_served() {
     let world = World::without_watcher(collecting());
-    let config = Config { metrics_listen: Some("127.0.0.1:0".parse().unwrap()), ..collecting() };
+    let config = Config {
+        metrics_listen: Some("127.0.0.1:0".parse().unwrap()),
+        ..collecting()
+    };
     world.sink.refuse("bad");
     world.sim.faults().down();
     let sink = Arc::clone(&world.sink);
@@ -42,14 +45,21 @@ async fn metrics_probes_and_the_ledger_are_served() {
     let settled = |w: &hindsight_watcher::progress::Handle| {
         w.progress().collected == 1
             && w.progress().in_cluster == 1
-            && w.unstored(9).iter().any(|u| u.reason.contains("not like that"))
+            && w.unstored(9)
+                .iter()
+                .any(|u| u.reason.contains("not like that"))
     };
     within(handle.until(settled)).await;
     let (code, ledger) = get(addr, "/ledger").await;
     let ledger: serde_json::Value = serde_json::from_str(&ledger).unwrap();
     assert_eq!(code, 200);
     assert_eq!(ledger["unstored"][0]["name"], "bad");
-    assert!(ledger["unstored"][0]["reason"].as_str().unwrap().contains("INVALID_ARGUMENT"));
+    assert!(
+        ledger["unstored"][0]["reason"]
+            .as_str()
+            .unwrap()
+            .contains("INVALID_ARGUMENT")
+    );
     let (_, metrics) = get(addr, "/metrics").await;
     for line in [
         "hindsight_watcher_ledger{state=\"collected\",kind=\"TaskRun\"} 1",
@@ -64,7 +74,9 @@ async fn metrics_probes_and_the_ledger_are_served() {
     }
     shutdown.cancel();
     within(running).await.unwrap().unwrap();
-    TcpStream::connect(addr).await.expect_err("nobody listens any more");
+    TcpStream::connect(addr)
+        .await
+        .expect_err("nobody listens any more");
 }
 
 #[tokio::test]
@@ -72,8 +84,13 @@ async fn a_port_in_use_is_said() {
     let world = World::without_watcher(quick());
     let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addr = taken.local_addr().unwrap();
-    let config = Config { metrics_listen: Some(addr), ..quick() };
+    let config = Config {
+        metrics_listen: Some(addr),
+        ..quick()
+    };
     let sink = Arc::clone(&world.sink);
-    let error = App::bind(config, world.sim.client(), sink).await.unwrap_err();
+    let error = App::bind(config, world.sim.client(), sink)
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains(&addr.to_string()), "{error}");
 }

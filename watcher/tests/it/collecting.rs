@@ -19,7 +19,11 @@ fn with(change: impl FnOnce(&mut Collect)) -> Config {
 }
 
 fn deletes(world: &World) -> usize {
-    world.sim.calls().filter(|call| call.verb == "delete").count()
+    world
+        .sim
+        .calls()
+        .filter(|call| call.verb == "delete")
+        .count()
 }
 
 #[tokio::test]
@@ -30,7 +34,9 @@ async fn a_run_goes_once_it_is_stored() {
         uids.push(world.finished(&format!("build-{n}")));
     }
     world.create(task_run("running"));
-    world.until(|p| p.collected == 20 && p.in_cluster == 1).await;
+    world
+        .until(|p| p.collected == 20 && p.in_cluster == 1)
+        .await;
     assert_eq!(world.sim.count("tekton.dev", "taskruns"), 1);
     assert!(uids.iter().all(|uid| is_done(&world.copy(uid))));
     assert_eq!(world.sink.writes(), 20);
@@ -58,7 +64,10 @@ async fn a_server_that_forgot_a_run_gets_it_again_before_it_goes() {
     world.sink.forget();
     // A hand that makes it due: it says that it ended long ago.
     let ended = json!({"status": {"completionTime": "1850-01-01T00:00:00Z"}});
-    world.sim.merge("tekton.dev", "taskruns", NAMESPACE, "build", ended, "x").unwrap();
+    world
+        .sim
+        .merge("tekton.dev", "taskruns", NAMESPACE, "build", ended, "x")
+        .unwrap();
     world.until(|p| p.collected == 1).await;
     assert!(is_done(&world.copy(&uid)));
 }
@@ -134,7 +143,10 @@ async fn a_run_stays_for_its_grace() {
     let ended = world.sim.now();
     status["completionTime"] = json!(ended.to_string());
     let status = json!({"status": status});
-    world.sim.merge("tekton.dev", "taskruns", NAMESPACE, "build", status, "x").unwrap();
+    world
+        .sim
+        .merge("tekton.dev", "taskruns", NAMESPACE, "build", status, "x")
+        .unwrap();
     world.until(|p| p.collected == 1).await;
     assert!(world.sim.now().duration_since(ended) >= SignedDuration::from_millis(300));
     assert!(is_done(&world.copy(&uid)));
@@ -142,7 +154,11 @@ async fn a_run_stays_for_its_grace() {
 
 #[tokio::test]
 async fn a_dry_run_deletes_nothing() {
-    let world = World::new(Config { dry_run: true, ..collecting() }).await;
+    let world = World::new(Config {
+        dry_run: true,
+        ..collecting()
+    })
+    .await;
     world.finished("build");
     world.annotated("build").await;
     // What is proved before a delete is proved all the same.
@@ -153,7 +169,10 @@ async fn a_dry_run_deletes_nothing() {
 
 #[tokio::test]
 async fn collection_is_off_unless_asked_for() {
-    let config = Config { policy: Policy::default(), ..collecting() };
+    let config = Config {
+        policy: Policy::default(),
+        ..collecting()
+    };
     let world = World::new(config).await;
     world.finished("build");
     world.annotated("build").await;
@@ -176,7 +195,17 @@ async fn a_pipeline_run_waits_for_all_of_its_children_and_takes_them_along() {
         {"apiVersion": "tekton.dev/v1", "kind": "TaskRun", "name": "nightly-build"},
         {"apiVersion": "tekton.dev/v1", "kind": "TaskRun", "name": "nightly-test"}]);
     let status = json!({"status": status});
-    world.sim.merge("tekton.dev", "pipelineruns", NAMESPACE, "nightly", status, "x").unwrap();
+    world
+        .sim
+        .merge(
+            "tekton.dev",
+            "pipelineruns",
+            NAMESPACE,
+            "nightly",
+            status,
+            "x",
+        )
+        .unwrap();
     world.until(|p| p.stored == 2).await;
     // The refused child is tried more than once, and its owner stays.
     let calls = world.sink.calls();
@@ -187,7 +216,12 @@ async fn a_pipeline_run_waits_for_all_of_its_children_and_takes_them_along() {
     assert_eq!(world.progress().collected, 1);
     assert!(uids.iter().all(|uid| is_done(&world.copy(uid))));
     let deleted = world.sim.calls().filter(|call| call.verb == "delete");
-    assert!(deleted.all().iter().all(|call| call.resource == "pipelineruns"));
+    assert!(
+        deleted
+            .all()
+            .iter()
+            .all(|call| call.resource == "pipelineruns")
+    );
 }
 
 #[tokio::test]
@@ -200,7 +234,17 @@ async fn a_child_that_is_not_watched_keeps_its_owner() {
     status["childReferences"] =
         json!([{"apiVersion": "tekton.dev/v1beta1", "kind": "CustomRun", "name": "loop"}]);
     let status = json!({"status": status});
-    world.sim.merge("tekton.dev", "pipelineruns", NAMESPACE, "nightly", status, "x").unwrap();
+    world
+        .sim
+        .merge(
+            "tekton.dev",
+            "pipelineruns",
+            NAMESPACE,
+            "nightly",
+            status,
+            "x",
+        )
+        .unwrap();
     world.until(|p| p.stored == 1).await;
     world.finished("free");
     world.until(|p| p.collected == 1).await;
@@ -213,10 +257,14 @@ async fn a_run_made_again_under_the_same_name_is_not_hit() {
     // The watcher believes that its delete had no effect, and meanwhile the name is used again.
     world.sim.faults().plan(Fault::lost_answer().verb("delete"));
     let first = world.finished("build");
-    world.cluster(|sim| sim.count("tekton.dev", "taskruns") == 0).await;
+    world
+        .cluster(|sim| sim.count("tekton.dev", "taskruns") == 0)
+        .await;
     let second = world.create(task_run("build"));
     world.finished("other");
-    world.until(|p| p.collected >= 1 && p.in_cluster == 1 && p.waiting == 0).await;
+    world
+        .until(|p| p.collected >= 1 && p.in_cluster == 1 && p.waiting == 0)
+        .await;
     assert_eq!(uid(&world.run("build").unwrap()), second);
     assert!(is_done(&world.copy(&first)));
 }
@@ -231,7 +279,10 @@ async fn a_finalizer_of_somebody_else_only_delays() {
     world.until(|p| p.collected == 1).await;
     assert!(world.run("build").unwrap()["metadata"]["deletionTimestamp"].is_string());
     let free = json!({"metadata": {"finalizers": null}});
-    world.sim.merge("tekton.dev", "taskruns", NAMESPACE, "build", free, "x").unwrap();
+    world
+        .sim
+        .merge("tekton.dev", "taskruns", NAMESPACE, "build", free, "x")
+        .unwrap();
     world.until(|p| p.in_cluster == 0).await;
     assert!(is_done(&world.copy(&uid)));
     assert_eq!(deletes(&world), 1);

@@ -23,8 +23,14 @@ async fn a_kind_that_is_installed_later_is_noticed() {
     world.sim.install(Crd::argo_workflow());
     let uid = world.create(workflow("etl"));
     world.until(|p| p.stored == 1).await;
-    assert_eq!(world.copy(&uid)["status"]["nodes"]["n"]["phase"], json!("Failed"));
-    let result = world.sink.result(&format!("{NAMESPACE}/results/{uid}")).unwrap();
+    assert_eq!(
+        world.copy(&uid)["status"]["nodes"]["n"]["phase"],
+        json!("Failed")
+    );
+    let result = world
+        .sink
+        .result(&format!("{NAMESPACE}/results/{uid}"))
+        .unwrap();
     assert_eq!(result.summary.unwrap().status, Outcome::Failure as i32);
     assert_eq!(result.data_type, "argoproj.io/v1alpha1.Workflow");
 }
@@ -68,29 +74,48 @@ async fn two_kinds_of_one_name_are_two_kinds() {
         "spec": {},
     }));
     let done = json!({"status": {"conditions": [{"type": "Complete", "status": "True"}]}});
-    world.sim.merge("hindsight.dev", "workflows", NAMESPACE, "etl", done, "x").unwrap();
+    world
+        .sim
+        .merge("hindsight.dev", "workflows", NAMESPACE, "etl", done, "x")
+        .unwrap();
     world.until(|p| p.stored == 2).await;
-    assert_eq!(world.copy(&argo)["apiVersion"], json!("argoproj.io/v1alpha1"));
-    assert_eq!(world.copy(&ours)["apiVersion"], json!("hindsight.dev/v1alpha1"));
+    assert_eq!(
+        world.copy(&argo)["apiVersion"],
+        json!("argoproj.io/v1alpha1")
+    );
+    assert_eq!(
+        world.copy(&ours)["apiVersion"],
+        json!("hindsight.dev/v1alpha1")
+    );
 }
 
 #[tokio::test]
 async fn only_the_wanted_kinds_and_namespace_are_watched() {
     let kinds = KINDS.iter().filter(|kind| kind.kind == "TaskRun").collect();
-    let config = Config { kinds, namespace: Some(NAMESPACE.to_owned()), ..quick() };
+    let config = Config {
+        kinds,
+        namespace: Some(NAMESPACE.to_owned()),
+        ..quick()
+    };
     let world = World::new(config).await;
     world.sim.namespace("other");
     let mut elsewhere = crate::support::task_run("elsewhere");
     elsewhere["metadata"]["namespace"] = json!("other");
     world.create(elsewhere);
     let done = json!({"status": crate::support::done()});
-    world.sim.merge("tekton.dev", "taskruns", "other", "elsewhere", done, "x").unwrap();
+    world
+        .sim
+        .merge("tekton.dev", "taskruns", "other", "elsewhere", done, "x")
+        .unwrap();
     world.create(crate::support::pipeline_run("nightly"));
     world.finish("pipelineruns", "nightly");
     let here = world.finished("here");
     within(world.sink.until(|sink| sink.writes() == 1)).await;
     world.annotated("here").await;
-    assert_eq!(world.sink.records(), [format!("{NAMESPACE}/results/{here}/records/{here}")]);
+    assert_eq!(
+        world.sink.records(),
+        [format!("{NAMESPACE}/results/{here}/records/{here}")]
+    );
 }
 
 #[tokio::test]
@@ -103,6 +128,9 @@ async fn long_lists_are_read_in_pages() {
     }
     world.start().await;
     world.until(|p| p.stored == 40 && p.is_listed).await;
-    let lists = world.sim.calls().filter(|c| c.verb == "list" && c.resource == "taskruns");
+    let lists = world
+        .sim
+        .calls()
+        .filter(|c| c.verb == "list" && c.resource == "taskruns");
     assert_eq!(lists.count(), 6);
 }

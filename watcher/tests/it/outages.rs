@@ -13,7 +13,9 @@ use crate::support::{NAMESPACE, World, collecting, is_done, quick, task_run, wit
 async fn what_finishes_while_the_server_is_away_is_stored_when_it_is_back() {
     let world = World::new(quick()).await;
     world.sink.away(true);
-    let uids: Vec<String> = (0..50).map(|n| world.finished(&format!("build-{n}"))).collect();
+    let uids: Vec<String> = (0..50)
+        .map(|n| world.finished(&format!("build-{n}")))
+        .collect();
     world.until(|p| !p.is_server_up && p.in_cluster == 50).await;
     let listed = |w: &Handle| w.unstored(100).len() == 50;
     within(world.handle().until(listed)).await;
@@ -51,7 +53,9 @@ async fn a_server_that_is_away_is_called_once_in_a_while() {
     for n in 0..100 {
         world.finished(&format!("build-{n}"));
     }
-    world.until(|p| !p.is_server_up && p.in_cluster == 100).await;
+    world
+        .until(|p| !p.is_server_up && p.in_cluster == 100)
+        .await;
     // At most what was under way when the first call failed.
     assert!(world.sink.calls() <= 8, "{} calls", world.sink.calls());
 }
@@ -153,8 +157,15 @@ async fn an_orderly_stop_stores_what_only_the_watcher_knows() {
         })
         .collect();
     world.until(|p| p.in_cluster == 10 && !p.is_server_up).await;
-    world.cluster(|sim| sim.count("tekton.dev", "taskruns") == 0).await;
-    within(world.handle().until(|w| w.unstored(20).len() == 10 && w.progress().waiting >= 9)).await;
+    world
+        .cluster(|sim| sim.count("tekton.dev", "taskruns") == 0)
+        .await;
+    within(
+        world
+            .handle()
+            .until(|w| w.unstored(20).len() == 10 && w.progress().waiting >= 9),
+    )
+    .await;
     let sink = std::sync::Arc::clone(&world.sink);
     let back = tokio::spawn(async move {
         let calls = sink.calls();
@@ -163,12 +174,18 @@ async fn an_orderly_stop_stores_what_only_the_watcher_knows() {
     });
     world.stop().await;
     back.await.unwrap();
-    assert!(uids.iter().all(|uid| world.sink.copy(uid).is_some_and(|copy| is_done(&copy))));
+    assert!(
+        uids.iter()
+            .all(|uid| world.sink.copy(uid).is_some_and(|copy| is_done(&copy)))
+    );
 }
 
 #[tokio::test]
 async fn a_stop_does_not_wait_for_a_server_that_is_away() {
-    let config = Config { shutdown_grace: Duration::from_millis(50), ..quick() };
+    let config = Config {
+        shutdown_grace: Duration::from_millis(50),
+        ..quick()
+    };
     let mut world = World::new(config).await;
     world.sink.away(true);
     world.finished("build");
@@ -187,7 +204,12 @@ async fn nothing_is_lost_doubled_or_collected_unproven_in_a_storm() {
         rate: 400.0,
         concurrency: 40,
         namespaces: vec![NAMESPACE.to_owned(), "team-b".to_owned()],
-        mix: Mix { pipeline_runs: 2, task_runs: 3, custom_runs: 1, workflows: 0 },
+        mix: Mix {
+            pipeline_runs: 2,
+            task_runs: 3,
+            custom_runs: 1,
+            workflows: 0,
+        },
         life: Duration::from_millis(20),
         told: 1..=300,
     };
@@ -215,17 +237,21 @@ async fn nothing_is_lost_doubled_or_collected_unproven_in_a_storm() {
     assert_eq!((account.created, account.lost), (200, 0));
     let finished = playing.finished();
     assert!(finished.len() >= 200);
-    world.cluster(|sim| {
-        ["taskruns", "pipelineruns", "customruns"]
-            .iter()
-            .all(|plural| sim.count("tekton.dev", plural) == 0)
-    })
-    .await;
+    world
+        .cluster(|sim| {
+            ["taskruns", "pipelineruns", "customruns"]
+                .iter()
+                .all(|plural| sim.count("tekton.dev", plural) == 0)
+        })
+        .await;
     for run in &finished {
         let copy = world.copy(&run.uid);
         assert_eq!(copy["metadata"]["uid"], json!(run.uid));
         let condition = &copy["status"]["conditions"][0];
-        assert!(condition["status"] == "True" || condition["status"] == "False", "{condition}");
+        assert!(
+            condition["status"] == "True" || condition["status"] == "False",
+            "{condition}"
+        );
     }
     assert_eq!(world.sink.records().len(), finished.len());
 }

@@ -19,13 +19,23 @@ async fn a_run_is_stored_once_and_in_its_final_state() {
     assert!(is_done(&world.copy(&uid)));
     assert_eq!(world.sink.writes(), 1);
     let record = format!("{NAMESPACE}/results/{uid}/records/{uid}");
-    assert_eq!(world.sink.records(), [record.clone()]);
+    assert_eq!(world.sink.records(), std::slice::from_ref(&record));
     let annotations = &world.run("build").unwrap()["metadata"]["annotations"];
     assert_eq!(annotations["results.tekton.dev/record"], json!(record));
-    assert_eq!(annotations["results.tekton.dev/childReadyForDeletion"], Value::Null);
-    let summary = world.sink.result(&format!("{NAMESPACE}/results/{uid}")).unwrap().summary;
+    assert_eq!(
+        annotations["results.tekton.dev/childReadyForDeletion"],
+        Value::Null
+    );
+    let summary = world
+        .sink
+        .result(&format!("{NAMESPACE}/results/{uid}"))
+        .unwrap()
+        .summary;
     assert_eq!(summary.unwrap().status, Outcome::Success as i32);
-    assert!(matches!(world.handle().state(&uid), Some(State::Stored { .. })));
+    assert!(matches!(
+        world.handle().state(&uid),
+        Some(State::Stored { .. })
+    ));
 }
 
 #[tokio::test]
@@ -69,7 +79,10 @@ async fn a_run_costs_the_cluster_one_write() {
     }
     let calls = world.sim.calls();
     assert_eq!(calls.verb("patch").count(), 20);
-    assert_eq!(world.sim.calls().verb("get").resource("taskruns").count(), 0);
+    assert_eq!(
+        world.sim.calls().verb("get").resource("taskruns").count(),
+        0
+    );
     assert_eq!(world.sink.writes(), 20);
 }
 
@@ -83,8 +96,7 @@ async fn children_are_stored_with_their_owner_and_marked() {
     let record = format!("{NAMESPACE}/results/{}/records/{child}", uid(&owner));
     assert_eq!(world.sink.records(), [record]);
     assert_eq!(
-        world.run("nightly-build").unwrap()["metadata"]["annotations"]
-            ["results.tekton.dev/childReadyForDeletion"],
+        world.run("nightly-build").unwrap()["metadata"]["annotations"]["results.tekton.dev/childReadyForDeletion"],
         json!("true")
     );
 }
@@ -105,7 +117,14 @@ async fn a_restart_with_everything_stored_writes_nothing() {
     world.until(|p| p.is_listed && p.stored == 30).await;
     world.stop().await;
     assert_eq!(world.sink.writes(), 30);
-    assert_eq!(world.sim.calls().filter(|call| call.verb == "patch").count(), 0);
+    assert_eq!(
+        world
+            .sim
+            .calls()
+            .filter(|call| call.verb == "patch")
+            .count(),
+        0
+    );
 }
 
 #[tokio::test]
@@ -124,7 +143,9 @@ async fn a_run_made_again_from_a_copy_is_stored_as_itself() {
     let own = format!("{NAMESPACE}/results/{second}/records/{second}");
     world
         .cluster(|sim| {
-            let run = sim.get("tekton.dev", "taskruns", NAMESPACE, "again").unwrap();
+            let run = sim
+                .get("tekton.dev", "taskruns", NAMESPACE, "again")
+                .unwrap();
             run["metadata"]["annotations"]["results.tekton.dev/record"] == json!(own)
         })
         .await;
@@ -150,8 +171,14 @@ async fn a_run_deleted_before_it_finished_is_stored_and_closed() {
     world.delete("build");
     world.until(|p| p.in_cluster == 0).await;
     assert!(!is_done(&world.copy(&uid)));
-    let result = world.sink.result(&format!("{NAMESPACE}/results/{uid}")).unwrap();
-    let reason = result.annotations.get("hindsight.dev/closed").map(String::as_str);
+    let result = world
+        .sink
+        .result(&format!("{NAMESPACE}/results/{uid}"))
+        .unwrap();
+    let reason = result
+        .annotations
+        .get("hindsight.dev/closed")
+        .map(String::as_str);
     assert_eq!(reason, Some(DELETED_UNFINISHED));
     assert_eq!(world.progress().lost, 0);
 }
@@ -173,8 +200,7 @@ async fn a_name_used_twice_is_two_runs() {
 async fn bad_json_in_an_annotation_costs_the_annotation_only() {
     let world = World::new(quick()).await;
     let mut run = task_run("build");
-    run["metadata"]["annotations"] =
-        json!({"results.tekton.dev/resultAnnotations": "{not json"});
+    run["metadata"]["annotations"] = json!({"results.tekton.dev/resultAnnotations": "{not json"});
     let uid = world.create(run);
     world.finish("taskruns", "build");
     world.annotated("build").await;
@@ -218,7 +244,10 @@ async fn runs_of_other_controllers_are_left_alone() {
 #[tokio::test]
 async fn runs_can_be_stored_as_they_progress() {
     let config = quick();
-    let policy = Policy { store_incomplete: true, ..Policy::default() };
+    let policy = Policy {
+        store_incomplete: true,
+        ..Policy::default()
+    };
     let world = World::new(hindsight_watcher::config::Config { policy, ..config }).await;
     let uid = world.create(task_run("build"));
     within(world.sink.until(|sink| sink.writes() == 1)).await;
@@ -231,7 +260,10 @@ async fn runs_can_be_stored_as_they_progress() {
 
 #[tokio::test]
 async fn without_annotations_the_cluster_is_only_read() {
-    let policy = Policy { annotate: false, ..Policy::default() };
+    let policy = Policy {
+        annotate: false,
+        ..Policy::default()
+    };
     let config = hindsight_watcher::config::Config { policy, ..quick() };
     let world = World::new(config).await;
     world.finished("build");

@@ -38,7 +38,10 @@ struct Watcher {
 
 /// A watcher that is quick to try again, because tests are.
 pub(crate) fn quick() -> Config {
-    let quick = Backoff { first: Duration::from_millis(5), most: Duration::from_millis(50) };
+    let quick = Backoff {
+        first: Duration::from_millis(5),
+        most: Duration::from_millis(50),
+    };
     Config {
         tuning: Tuning {
             kind_poll: Duration::from_millis(20),
@@ -59,7 +62,13 @@ pub(crate) fn collecting() -> Config {
         recheck: SignedDuration::from_millis(50),
         ..Collect::default()
     };
-    Config { policy: Policy { collect: Some(collect), ..Policy::default() }, ..quick() }
+    Config {
+        policy: Policy {
+            collect: Some(collect),
+            ..Policy::default()
+        },
+        ..quick()
+    }
 }
 
 impl World {
@@ -76,17 +85,28 @@ impl World {
         let sim = Sim::new();
         sim.install_all(Crd::tekton());
         sim.namespace(NAMESPACE);
-        Self { sim, sink: Arc::default(), config, watcher: None }
+        Self {
+            sim,
+            sink: Arc::default(),
+            config,
+            watcher: None,
+        }
     }
 
     pub(crate) async fn start(&mut self) {
         let sink = Arc::clone(&self.sink);
-        let app = App::bind(self.config.clone(), self.sim.client(), sink).await.unwrap();
+        let app = App::bind(self.config.clone(), self.sim.client(), sink)
+            .await
+            .unwrap();
         let handle = app.handle();
         let shutdown = CancellationToken::new();
         let token = shutdown.clone();
         let task = tokio::spawn(async move { app.run(token).await.unwrap() });
-        self.watcher = Some(Watcher { handle, shutdown, task });
+        self.watcher = Some(Watcher {
+            handle,
+            shutdown,
+            task,
+        });
     }
 
     /// Stops the watcher in order.
@@ -123,7 +143,8 @@ impl World {
 
     /// Waits until the run has the annotation that says that it is stored.
     pub(crate) async fn annotated(&self, name: &str) {
-        self.cluster(|sim| stored_annotation(sim, name).as_deref() == Some("true")).await;
+        self.cluster(|sim| stored_annotation(sim, name).as_deref() == Some("true"))
+            .await;
     }
 
     /// Creates a run; returns its UID.
@@ -141,16 +162,22 @@ impl World {
     /// Lets a Tekton run finish.
     pub(crate) fn finish(&self, plural: &str, name: &str) {
         let patch = json!({"status": done()});
-        self.sim.merge("tekton.dev", plural, NAMESPACE, name, patch, "tekton").unwrap();
+        self.sim
+            .merge("tekton.dev", plural, NAMESPACE, name, patch, "tekton")
+            .unwrap();
     }
 
     pub(crate) fn annotate(&self, name: &str, key: &str, value: &str) {
         let patch = json!({"metadata": {"annotations": {key: value}}});
-        self.sim.merge("tekton.dev", "taskruns", NAMESPACE, name, patch, "somebody").unwrap();
+        self.sim
+            .merge("tekton.dev", "taskruns", NAMESPACE, name, patch, "somebody")
+            .unwrap();
     }
 
     pub(crate) fn delete(&self, name: &str) {
-        self.sim.delete("tekton.dev", "taskruns", NAMESPACE, name).unwrap();
+        self.sim
+            .delete("tekton.dev", "taskruns", NAMESPACE, name)
+            .unwrap();
     }
 
     /// The TaskRun in the cluster.
@@ -161,7 +188,7 @@ impl World {
     /// The stored object of a run, by its UID.
     #[track_caller]
     pub(crate) fn copy(&self, uid: &str) -> Value {
-        self.sink.copy(uid).unwrap_or_else(|| panic!("{uid} is not stored"))
+        self.sink.copy(uid).expect("the run is stored")
     }
 }
 
@@ -175,7 +202,9 @@ impl Drop for World {
 
 /// Nothing that is waited for takes this long.
 pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
-    timeout(Duration::from_secs(30), what).await.expect("what is waited for happens")
+    timeout(Duration::from_secs(30), what)
+        .await
+        .expect("what is waited for happens")
 }
 
 pub(crate) fn uid(object: &Value) -> String {
@@ -188,7 +217,11 @@ pub(crate) fn is_done(object: &Value) -> bool {
 
 pub(crate) fn stored_annotation(sim: &Sim, name: &str) -> Option<String> {
     let run = sim.get("tekton.dev", "taskruns", NAMESPACE, name)?;
-    Some(run["metadata"]["annotations"]["results.tekton.dev/stored"].as_str()?.to_owned())
+    Some(
+        run["metadata"]["annotations"]["results.tekton.dev/stored"]
+            .as_str()?
+            .to_owned(),
+    )
 }
 
 pub(crate) fn task_run(name: &str) -> Value {

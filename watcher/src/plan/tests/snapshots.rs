@@ -67,7 +67,17 @@ fn describe(object: &Value) -> String {
             .iter()
             .for_each(|note| writeln!(text, "note: {note}").unwrap());
     }
-    let situations = [
+    for (situation, remembered, policy) in situations(object) {
+        writeln!(text, "\n{situation}:").unwrap();
+        let steps = plan(Some(object), &remembered, &policy, now());
+        list(&mut text, &steps);
+    }
+    text
+}
+
+/// Everything that an object may meet.
+fn situations(object: &Value) -> Vec<(&'static str, Remembered, Policy)> {
+    vec![
         ("live, nothing stored", fresh(), Policy::default()),
         (
             "live, nothing stored, stored as it progresses",
@@ -129,13 +139,7 @@ fn describe(object: &Value) -> String {
             },
             Policy::default(),
         ),
-    ];
-    for (situation, remembered, policy) in situations {
-        writeln!(text, "\n{situation}:").unwrap();
-        let steps = plan(Some(object), &remembered, &policy, now());
-        list(&mut text, &steps);
-    }
-    text
+    ]
 }
 
 fn list(text: &mut String, steps: &[Step]) {

@@ -70,11 +70,16 @@ impl MemorySink {
     pub(crate) fn bytes(&self, uid: &str) -> Option<Vec<u8>> {
         let end = format!("/records/{uid}");
         let state = self.state();
-        state.records.iter().find(|(name, _)| name.ends_with(&end)).map(|(_, v)| v.clone())
+        state
+            .records
+            .iter()
+            .find(|(name, _)| name.ends_with(&end))
+            .map(|(_, v)| v.clone())
     }
 
     pub(crate) fn copy(&self, uid: &str) -> Option<Value> {
-        self.bytes(uid).map(|bytes| serde_json::from_slice(&bytes).unwrap())
+        self.bytes(uid)
+            .map(|bytes| serde_json::from_slice(&bytes).unwrap())
     }
 
     /// What was sent last for a result.
@@ -89,11 +94,7 @@ impl MemorySink {
         }
     }
 
-    fn answer<T>(
-        &self,
-        name: &str,
-        with: impl FnOnce(&mut State) -> T,
-    ) -> Result<T, SinkError> {
+    fn answer<T>(&self, name: &str, with: impl FnOnce(&mut State) -> T) -> Result<T, SinkError> {
         let mut state = self.state();
         state.calls += 1;
         let error = |code, message: &str, severity| SinkError {
@@ -104,7 +105,11 @@ impl MemorySink {
         let answer = if state.is_away {
             Err(error("UNAVAILABLE", "nobody is there", Severity::Away))
         } else if state.refused.iter().any(|refused| refused == name) {
-            Err(error("INVALID_ARGUMENT", "not like that", Severity::Lasting))
+            Err(error(
+                "INVALID_ARGUMENT",
+                "not like that",
+                Severity::Lasting,
+            ))
         } else {
             Ok(with(&mut state))
         };

@@ -1,0 +1,276 @@
+//! Flags as Tekton Results' watcher has them, so that its Deployment starts this one.
+//!
+//! Go writes `-name value`, `-name=value` and `--name=value`, with `_` between words. What has
+//! no meaning here is accepted, and said why.
+
+/// Where a pod finds the token of its service account.
+const ACCOUNT_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+#[derive(Debug, Clone, Copy)]
+enum Rule {
+    /// The same, under another name.
+    Value(&'static str),
+    /// A truth, under another name.
+    Truth(&'static str),
+    /// A truth whose contrary has a name here.
+    Not(&'static str),
+    /// `-api_addr`: an address without a scheme.
+    Address,
+    /// `-auth_mode`: how to connect.
+    AuthMode,
+    /// `-completed_run_grace_period`: 0 collects nothing.
+    Grace,
+    /// Not needed; says why.
+    Ignored(&'static str),
+    /// A switch that is not needed; says why.
+    IgnoredSwitch(&'static str),
+}
+
+const DEADLINE: &str = "runs are stored for as long as it takes, and no finalizer waits for it";
+const LOGS: &str = "logs are not read by this watcher";
+const QUEUE: &str = "calls to the cluster are bounded by --threadiness";
+
+const RULES: &[(&str, Rule)] = &[
+    ("api_addr", Rule::Address),
+    ("auth_mode", Rule::AuthMode),
+    ("token", Rule::Value("token")),
+    ("disable_crd_update", Rule::Truth("no-annotations")),
+    ("completed_run_grace_period", Rule::Grace),
+    ("label_selector", Rule::Value("label-selector")),
+    ("requeue_interval", Rule::Value("recheck")),
+    ("check_owner", Rule::Truth("check-owner")),
+    ("namespace", Rule::Value("namespace")),
+    ("threadiness", Rule::Value("threadiness")),
+    ("summary_labels", Rule::Value("summary-labels")),
+    ("summary_annotations", Rule::Value("summary-annotations")),
+    ("managed_by_values", Rule::Value("managed-by-values")),
+    (
+        "disable_storing_incomplete_runs",
+        Rule::Not("store-incomplete"),
+    ),
+    ("store_deadline", Rule::Ignored(DEADLINE)),
+    ("forward_buffer", Rule::Ignored(LOGS)),
+    ("update_log_timeout", Rule::Ignored(LOGS)),
+    ("dynamic_reconcile_timeout", Rule::Ignored(LOGS)),
+    ("logs_api", Rule::IgnoredSwitch(LOGS)),
+    ("logs_timestamps", Rule::IgnoredSwitch(LOGS)),
+    (
+        "store_event",
+        Rule::IgnoredSwitch("events are not read by this watcher"),
+    ),
+    ("qps", Rule::Ignored(QUEUE)),
+    ("burst", Rule::Ignored(QUEUE)),
+    (
+        "disable-ha",
+        Rule::IgnoredSwitch("there is no leader election; run one replica"),
+    ),
+];
+
+/// Arguments as this program wants them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Translated {
+    /// The arguments, without the program's name.
+    pub(super) args: Vec<String>,
+    /// What was accepted but has no effect, and why.
+    pub(super) notes: Vec<String>,
+}
+
+/// Translates upstream's flags; leaves all others as they are.
+pub(super) fn translate(args: impl IntoIterator<Item = String>) -> Translated {
+    let mut translated = Translated::default();
+    let mut connection = Connection::default();
+    let mut args = args.into_iter().peekable();
+    while let Some(arg) = args.next() {
+        let Some((name, value, rule)) = upstream(&arg) else {
+            translated.args.push(arg);
+            continue;
+        };
+        let is_switch = matches!(rule, Rule::Truth(_) | Rule::Not(_) | Rule::IgnoredSwitch(_));
+        let value = match value {
+            Some(value) => value.to_owned(),
+            None if is_switch => "true".to_owned(),
+            None => match args.next() {
+                Some(value) => value,
+                None => {
+                    // The parser says what is missing.
+                    translated.args.push(format!("--{name}"));
+                    continue;
+                }
+            },
+        };
+        apply(rule, name, value, &mut translated, &mut connection);
+    }
+    connection.finish(&mut translated);
+    translated
+}
+
+fn apply(
+    rule: Rule,
+    name: &str,
+    value: String,
+    translated: &mut Translated,
+    connection: &mut Connection,
+) {
+    let mut put = |name: &str, value: &str| translated.args.push(format!("--{name}={value}"));
+    match rule {
+        Rule::Value(ours) => put(ours, &value),
+        Rule::Truth(ours) => put(ours, &go_truth(&value)),
+        Rule::Not(ours) => match go_truth(&value).as_str() {
+            "true" => put(ours, "false"),
+            "false" => put(ours, "true"),
+            _ => put(ours, &value),
+        },
+        Rule::Address => connection.address = Some(value),
+        Rule::AuthMode => connection.mode = Some(value),
+        Rule::Grace if matches!(value.as_str(), "0" | "0s") => {}
+        Rule::Grace => {
+            put("collect", "true");
+            put("grace", &value);
+        }
+        Rule::Ignored(why) | Rule::IgnoredSwitch(why) => {
+            translated
+                .notes
+                .push(format!("-{name} has no effect: {why}"));
+        }
+    }
+}
+
+/// The flag of upstream that `arg` is, with its value if that is part of it.
+fn upstream(arg: &str) -> Option<(&str, Option<&str>, Rule)> {
+    let rest = arg.strip_prefix('-')?;
+    let (is_double, rest) = match rest.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, rest),
+    };
+    let (name, value) = match rest.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (rest, None),
+    };
+    let (name, rule) = RULES.iter().find(|(known, _)| *known == name)?;
+    // With two dashes these are flags of ours.
+    let is_ours = is_double && crate::config::keys::find(name).is_some();
+    (!is_ours).then_some((*name, value, *rule))
+}
+
+/// Go also takes `1`, `t`, `T`, `TRUE` and so on.
+fn go_truth(value: &str) -> String {
+    match value {
+        "1" | "t" | "T" | "true" | "True" | "TRUE" => "true".to_owned(),
+        "0" | "f" | "F" | "false" | "False" | "FALSE" => "false".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+#[derive(Debug, Default)]
+struct Connection {
+    address: Option<String>,
+    mode: Option<String>,
+}
+
+impl Connection {
+    /// `token` and `google` connect by TLS. Without a token of its own, `token` uses that of
+    /// the service account.
+    fn finish(self, translated: &mut Translated) {
+        let is_secure = matches!(self.mode.as_deref(), Some("token" | "google"));
+        if let Some(address) = self.address {
+            let scheme = if is_secure { "https" } else { "http" };
+            let has_scheme = address.contains("://");
+            let server = if has_scheme {
+                address
+            } else {
+                format!("{scheme}://{address}")
+            };
+            translated.args.push(format!("--server={server}"));
+        }
+        match self.mode.as_deref() {
+            Some("token") if !translated.args.iter().any(|arg| arg.starts_with("--token")) => {
+                translated.args.push(format!("--token-file={ACCOUNT_TOKEN}"));
+            }
+            Some("google") => translated.notes.push(
+                "-auth_mode=google has no effect: no ID token is asked for; give one by --token-file"
+                    .to_owned(),
+            ),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::translate;
+
+    #[track_caller]
+    fn check(args: &str, expected: &str, notes: usize) {
+        let translated = translate(args.split_whitespace().map(str::to_owned));
+        assert_eq!(
+            (translated.args.join(" ").as_str(), translated.notes.len()),
+            (expected, notes)
+        );
+    }
+
+    #[test]
+    fn flags_of_upstream_become_ours() {
+        check("-namespace ci", "--namespace=ci", 0);
+        check(
+            "-namespace=ci --summary_labels=a,b",
+            "--namespace=ci --summary-labels=a,b",
+            0,
+        );
+        check(
+            "-check_owner=false -disable_crd_update",
+            "--check-owner=false --no-annotations=true",
+            0,
+        );
+        check(
+            "-disable_storing_incomplete_runs=true",
+            "--store-incomplete=false",
+            0,
+        );
+        check(
+            "-completed_run_grace_period 150s",
+            "--collect=true --grace=150s",
+            0,
+        );
+        check("-completed_run_grace_period=0", "", 0);
+        check(
+            "-api_addr api:8080 -auth_mode insecure",
+            "--server=http://api:8080",
+            0,
+        );
+        check(
+            "-auth_mode token -api_addr=api:8080",
+            "--server=https://api:8080 --token-file=/var/run/secrets/kubernetes.io/serviceaccount/token",
+            0,
+        );
+        check("-auth_mode token -token x", "--token=x", 0);
+    }
+
+    #[test]
+    fn what_has_no_meaning_is_accepted_and_said() {
+        check(
+            "-store_deadline 10m -logs_api=false -store_event -qps=50 -disable-ha",
+            "",
+            5,
+        );
+    }
+
+    #[test]
+    fn our_own_flags_stay_as_they_are() {
+        for args in [
+            "--namespace ci",
+            "--server http://x:1 --collect",
+            "-h",
+            "--help",
+            "--threadiness=3",
+            "--config f --no-such-flag",
+            "-V",
+        ] {
+            check(args, args, 0);
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_missing_is_left_to_the_parser() {
+        check("-namespace", "--namespace", 0);
+    }
+}

@@ -1,0 +1,219 @@
+//! Every key of the configuration: one name for the flag, the environment and the file.
+
+/// One key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// The flag without its dashes; in the file the same, in the environment
+    /// `HINDSIGHT_WATCHER_` and the name in upper case with `_` for `-`.
+    pub name: &'static str,
+    /// What its value looks like; `None` for a switch.
+    pub value: Option<&'static str>,
+    /// What it is for.
+    pub help: &'static str,
+    /// The value it has if nobody says otherwise; empty if none.
+    pub default: &'static str,
+    /// Under which heading `--help` shows it.
+    pub group: &'static str,
+}
+
+const CONNECTIONS: &str = "Connections";
+const STORING: &str = "What is stored";
+const COLLECTING: &str = "What is collected";
+const RUNNING: &str = "Running";
+
+const fn key(
+    group: &'static str,
+    name: &'static str,
+    value: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> Key {
+    Key {
+        name,
+        value: Some(value),
+        help,
+        default,
+        group,
+    }
+}
+
+const fn switch(group: &'static str, name: &'static str, help: &'static str) -> Key {
+    Key {
+        name,
+        value: None,
+        help,
+        default: "false",
+        group,
+    }
+}
+
+/// All of them, in the order of `--help`.
+pub const KEYS: &[Key] = &[
+    key(
+        CONNECTIONS,
+        "server",
+        "URL",
+        "http://127.0.0.1:8080",
+        "The Hindsight server, or any other server of tekton.results.v1alpha2",
+    ),
+    key(
+        CONNECTIONS,
+        "token",
+        "TOKEN",
+        "",
+        "Bearer token for the server; better in a file",
+    ),
+    key(
+        CONNECTIONS,
+        "token-file",
+        "PATH",
+        "",
+        "File with the bearer token; read again when it changes",
+    ),
+    key(
+        CONNECTIONS,
+        "kubeconfig",
+        "PATH",
+        "",
+        "The cluster to watch; otherwise $KUBECONFIG, ~/.kube/config or the cluster that this \
+         runs in",
+    ),
+    key(
+        CONNECTIONS,
+        "namespace",
+        "NAME",
+        "",
+        "Watch only this namespace; otherwise all",
+    ),
+    key(
+        CONNECTIONS,
+        "cluster-id",
+        "ID",
+        "",
+        "Name of the cluster: its runs go to the parents cluster/<ID>/namespace/<namespace>, \
+         apart from those of other clusters; otherwise to <namespace>",
+    ),
+    key(
+        STORING,
+        "kinds",
+        "LIST",
+        "",
+        "Kinds to watch, such as `taskruns,pipelineruns.tekton.dev,Workflow`; otherwise all \
+         that the cluster has",
+    ),
+    key(
+        STORING,
+        "summary-labels",
+        "KEYS",
+        "tekton.dev/pipeline",
+        "Labels of a run to copy to the annotations of its result",
+    ),
+    key(
+        STORING,
+        "summary-annotations",
+        "KEYS",
+        "",
+        "Annotations of a run to copy to the annotations of its result",
+    ),
+    key(
+        STORING,
+        "managed-by-values",
+        "LIST",
+        "",
+        "Values of spec.managedBy to store besides none and tekton.dev/pipeline; other runs are \
+         left alone",
+    ),
+    switch(
+        STORING,
+        "store-incomplete",
+        "Store runs as they progress, and not only once they are finished",
+    ),
+    switch(
+        STORING,
+        "no-annotations",
+        "Do not write onto the runs in the cluster where they are stored",
+    ),
+    switch(
+        COLLECTING,
+        "collect",
+        "Delete finished runs from the cluster, once the server has proved that it holds them",
+    ),
+    key(
+        COLLECTING,
+        "grace",
+        "DURATION",
+        "10m",
+        "How long a finished run stays in the cluster; negative for not at all",
+    ),
+    key(
+        COLLECTING,
+        "label-selector",
+        "SELECTOR",
+        "",
+        "Delete only runs with these labels; all runs are stored",
+    ),
+    key(
+        COLLECTING,
+        "check-owner",
+        "BOOL",
+        "true",
+        "Never delete a run that something owns; with `false` only those of a PipelineRun stay, \
+         until it goes itself",
+    ),
+    key(
+        COLLECTING,
+        "recheck",
+        "DURATION",
+        "1m",
+        "How often to look at a run that waits for its children",
+    ),
+    switch(
+        COLLECTING,
+        "dry-run",
+        "Log what would be deleted, and delete nothing",
+    ),
+    key(
+        RUNNING,
+        "threadiness",
+        "N",
+        "8",
+        "How many runs are worked on at once",
+    ),
+    key(
+        RUNNING,
+        "metrics-listen",
+        "ADDR",
+        "",
+        "Serve /metrics, /livez, /readyz and /ledger here, for example on 127.0.0.1:9091",
+    ),
+    key(
+        RUNNING,
+        "shutdown-grace",
+        "DURATION",
+        "20s",
+        "How long storing may go on after SIGTERM or SIGINT",
+    ),
+    key(
+        RUNNING,
+        "log-level",
+        "LEVEL",
+        "info",
+        "error, warn, info, debug, trace, or a filter such as `info,hindsight_watcher=debug`",
+    ),
+    key(RUNNING, "log-format", "FORMAT", "text", "text or json"),
+];
+
+/// The key of that name.
+pub fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+impl Key {
+    /// Its name in the environment.
+    pub fn variable(&self) -> String {
+        format!("{PREFIX}{}", self.name.to_uppercase().replace('-', "_"))
+    }
+}
+
+/// What variables of ours begin with.
+pub const PREFIX: &str = "HINDSIGHT_WATCHER_";

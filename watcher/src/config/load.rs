@@ -1,0 +1,376 @@
+//! From text to types: every problem at once, each with where it comes from.
+
+use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Duration};
+
+use jiff::SignedDuration;
+
+use hindsight_proto::run::{KINDS, Kind, SummaryPolicy};
+
+use super::{
+    Config, Launch, LogFormat, Token,
+    keys::{self, KEYS, PREFIX},
+    sources::Sources,
+};
+use crate::{
+    policy::{Collect, Policy},
+    telemetry,
+};
+
+/// Something that is wrong with the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{origin}: {why}")]
+pub struct Problem {
+    /// Where it was said: a flag, a variable, a key of the file.
+    pub origin: String,
+    /// What is wrong with it, and what would be right.
+    pub why: String,
+}
+
+/// A value and where it was said.
+#[derive(Debug, Clone)]
+struct Said {
+    text: String,
+    origin: String,
+}
+
+/// Reads what was said. A flag beats a variable, a variable beats the file, and that beats the
+/// default.
+///
+/// # Errors
+/// Everything that is wrong.
+pub fn load(sources: &Sources) -> Result<Launch, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let said = collect(sources, &mut problems);
+    let mut reader = Reader { said, problems };
+    let launch = reader.launch();
+    if reader.problems.is_empty() {
+        Ok(launch)
+    } else {
+        Err(reader.problems)
+    }
+}
+
+fn collect(sources: &Sources, problems: &mut Vec<Problem>) -> BTreeMap<&'static str, Said> {
+    let mut said = BTreeMap::new();
+    if let Some((path, text)) = &sources.file {
+        let at = path.display();
+        match text.parse::<toml::Table>() {
+            Err(error) => problems.push(Problem {
+                origin: at.to_string(),
+                why: format!("it is no TOML: {}", error.to_string().trim_end()),
+            }),
+            Ok(table) => {
+                for (name, value) in table {
+                    let origin = format!("{name} in {at}");
+                    match (keys::find(&name), as_text(&value)) {
+                        (Some(key), Some(text)) => {
+                            said.insert(key.name, Said { text, origin });
+                        }
+                        (Some(_), None) => problems.push(Problem {
+                            origin,
+                            why: "want text, a number, a truth or a list of texts".into(),
+                        }),
+                        (None, _) => {
+                            let why = unknown(&name);
+                            problems.push(Problem { origin, why });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    for (variable, text) in &sources.env {
+        let name = variable.strip_prefix(PREFIX).unwrap_or(variable);
+        let origin = format!("{variable} in the environment");
+        let name = name.to_lowercase().replace('_', "-");
+        match keys::find(&name) {
+            Some(key) => {
+                said.insert(
+                    key.name,
+                    Said {
+                        text: text.clone(),
+                        origin,
+                    },
+                );
+            }
+            None if is_of_a_service(&name) => {}
+            None => problems.push(Problem {
+                origin,
+                why: unknown(&name),
+            }),
+        }
+    }
+    for (name, text) in &sources.flags {
+        said.insert(
+            name,
+            Said {
+                text: text.clone(),
+                origin: format!("--{name}"),
+            },
+        );
+    }
+    said
+}
+
+/// Kubernetes tells every pod about the services beside it; one of our name looks like ours.
+fn is_of_a_service(name: &str) -> bool {
+    name == "port" || name.starts_with("port-") || name.starts_with("service-")
+}
+
+fn as_text(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Boolean(truth) => Some(truth.to_string()),
+        toml::Value::Array(items) => {
+            let texts: Option<Vec<&str>> = items.iter().map(toml::Value::as_str).collect();
+            texts.map(|texts| texts.join(","))
+        }
+        _ => None,
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let near = KEYS.iter().find(|key| {
+        let plain = |text: &str| text.replace(['-', '_'], "");
+        let (ours, theirs) = (plain(key.name), plain(name));
+        ours == theirs || (theirs.len() > 3 && (ours.contains(&theirs) || theirs.contains(&ours)))
+    });
+    match near {
+        Some(key) => format!("there is no such key; is it `{}`?", key.name),
+        None => "there is no such key; `hindsight-watcher --help` lists them".to_owned(),
+    }
+}
+
+struct Reader {
+    said: BTreeMap<&'static str, Said>,
+    problems: Vec<Problem>,
+}
+
+impl Reader {
+    fn launch(&mut self) -> Launch {
+        let server = self.read("server", server).unwrap_or_default();
+        let token = self.token();
+        let log_format = self
+            .read("log-format", log_format)
+            .unwrap_or(LogFormat::Text);
+        Launch {
+            server,
+            token: token.0,
+            token_file: token.1,
+            kubeconfig: self.read("kubeconfig", |text| Ok(PathBuf::from(text))),
+            log_level: self.read("log-level", telemetry::level).unwrap_or_default(),
+            log_format,
+            config: self.config(),
+        }
+    }
+
+    fn config(&mut self) -> Config {
+        let standard = Config::default();
+        let policy = self.policy();
+        Config {
+            namespace: self.read("namespace", namespace),
+            kinds: self.read("kinds", kinds).unwrap_or(standard.kinds),
+            policy,
+            dry_run: self.truth("dry-run"),
+            threadiness: self
+                .read("threadiness", |text| {
+                    text.parse::<NonZeroUsize>()
+                        .ok()
+                        .filter(|n| n.get() <= 1024)
+                        .ok_or_else(|| format!("`{text}` is no number from 1 to 1024"))
+                })
+                .unwrap_or(standard.threadiness),
+            metrics_listen: self.read("metrics-listen", |text| {
+                text.parse().map_err(|_detail| {
+                    format!("`{text}` is no address; write for example `127.0.0.1:9091`")
+                })
+            }),
+            shutdown_grace: self
+                .read("shutdown-grace", |text| {
+                    Duration::try_from(duration(text)?).map_err(|_range| {
+                        format!("`{text}` is negative; nothing ends before it began")
+                    })
+                })
+                .unwrap_or(standard.shutdown_grace),
+            tuning: standard.tuning,
+        }
+    }
+
+    fn policy(&mut self) -> Policy {
+        let collect = Collect {
+            grace: self.read("grace", duration).unwrap_or_default(),
+            selector: self.parse("label-selector").unwrap_or_default(),
+            check_owner: self.truth("check-owner"),
+            recheck: self
+                .read("recheck", positive)
+                .unwrap_or(SignedDuration::from_mins(1)),
+        };
+        // A dry run shows what collection would do, so it need not be asked for twice.
+        let wants = self.truth("collect") | self.truth("dry-run");
+        Policy {
+            store_incomplete: self.truth("store-incomplete"),
+            annotate: !self.truth("no-annotations"),
+            summary: SummaryPolicy {
+                labels: self.read("summary-labels", list).unwrap_or_default(),
+                annotations: self.read("summary-annotations", list).unwrap_or_default(),
+            },
+            managed_by: self
+                .read("managed-by-values", list)
+                .unwrap_or_default()
+                .into_iter()
+                .collect(),
+            cluster: self.parse("cluster-id"),
+            collect: wants.then_some(collect),
+        }
+    }
+
+    fn token(&mut self) -> (Option<Token>, Option<PathBuf>) {
+        let token = self.read("token", |text| Ok(Token(text.to_owned())));
+        let file = self.read("token-file", |text| Ok(PathBuf::from(text)));
+        if token.is_some() && file.is_some() {
+            let origins: Vec<String> = ["token", "token-file"]
+                .iter()
+                .filter_map(|name| self.said.get(name).map(|said| said.origin.clone()))
+                .collect();
+            self.problems.push(Problem {
+                origin: origins.join(" and "),
+                why: "both say who the watcher is; keep one".to_owned(),
+            });
+        }
+        (token, file)
+    }
+
+    /// The value of a key: `None` if it is empty, or wrong, which is noted.
+    fn read<T>(
+        &mut self,
+        name: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let key = keys::find(name).expect("only keys that exist are read");
+        let (text, origin) = match self.said.get(name) {
+            Some(said) => (said.text.trim(), said.origin.as_str()),
+            None => (key.default, "default"),
+        };
+        if text.is_empty() {
+            return None;
+        }
+        match parse(text) {
+            Ok(value) => Some(value),
+            Err(why) => {
+                // Several readers of one key complain once.
+                let problem = Problem {
+                    origin: origin.to_owned(),
+                    why,
+                };
+                if !self.problems.contains(&problem) {
+                    self.problems.push(problem);
+                }
+                None
+            }
+        }
+    }
+
+    fn parse<T: FromStr<Err: std::fmt::Display>>(&mut self, name: &'static str) -> Option<T> {
+        self.read(name, |text| {
+            text.parse().map_err(|error: T::Err| error.to_string())
+        })
+    }
+
+    fn truth(&mut self, name: &'static str) -> bool {
+        self.read(name, |text| match text {
+            "true" | "1" => Ok(true),
+            "false" | "0" => Ok(false),
+            _ => Err(format!("`{text}` is neither `true` nor `false`")),
+        })
+        .unwrap_or_default()
+    }
+}
+
+/// A span as Go writes it: `150s`, `2m30s`, `-1ns`, `1.5h`, and `0`.
+fn duration(text: &str) -> Result<SignedDuration, String> {
+    if text == "0" {
+        return Ok(SignedDuration::ZERO);
+    }
+    text.parse().map_err(|_detail| {
+        format!("`{text}` is not a duration; write for example `30s`, `10m` or `2h30m`")
+    })
+}
+
+fn positive(text: &str) -> Result<SignedDuration, String> {
+    let span = duration(text)?;
+    if span > SignedDuration::ZERO {
+        Ok(span)
+    } else {
+        Err(format!("`{text}` is not positive"))
+    }
+}
+
+fn server(text: &str) -> Result<String, String> {
+    match text.split_once("://") {
+        Some(("http" | "https", rest)) if !rest.is_empty() => Ok(text.to_owned()),
+        _ => Err(format!(
+            "`{text}` is not the address of a server; want `http://host:port` or \
+             `https://host:port`"
+        )),
+    }
+}
+
+fn namespace(text: &str) -> Result<String, String> {
+    let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if text.len() <= 63 && text.chars().all(legal) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
+            "`{text}` is no namespace; want one, in small letters, digits and `-`"
+        ))
+    }
+}
+
+fn list(text: &str) -> Result<Vec<String>, String> {
+    Ok(text
+        .split(',')
+        .map(str::trim)
+        .filter(|item| !item.is_empty())
+        .map(str::to_owned)
+        .collect())
+}
+
+fn log_format(text: &str) -> Result<LogFormat, String> {
+    match text {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err(format!("`{text}` is neither `text` nor `json`")),
+    }
+}
+
+/// Kinds by plural or kind, alone (then of every group that has it) or with `.group`.
+fn kinds(text: &str) -> Result<Vec<&'static Kind>, String> {
+    let mut wanted: Vec<&'static Kind> = Vec::new();
+    for item in list(text)? {
+        let (name, group) = match item.split_once('.') {
+            Some((name, group)) => (name, Some(group)),
+            None => (item.as_str(), None),
+        };
+        let named = |kind: &&'static Kind| {
+            (kind.plural.eq_ignore_ascii_case(name) || kind.kind.eq_ignore_ascii_case(name))
+                && group.is_none_or(|group| kind.group == group)
+        };
+        let found: Vec<&'static Kind> = KINDS.iter().filter(named).collect();
+        if found.is_empty() {
+            let known: Vec<String> = KINDS
+                .iter()
+                .map(|kind| format!("{}.{}", kind.plural, kind.group))
+                .collect();
+            return Err(format!(
+                "`{item}` is no kind of run; want any of {}",
+                known.join(", ")
+            ));
+        }
+        wanted.extend(found);
+    }
+    Ok(KINDS.iter().filter(|kind| wanted.contains(kind)).collect())
+}
+
+#[cfg(test)]
+mod tests;

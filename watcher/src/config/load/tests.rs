@@ -1,0 +1,191 @@
+//! What is read from where, and every way to get it wrong.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+
+use super::load;
+use crate::config::{Launch, LogFormat, keys, sources::Sources};
+
+fn flags(flags: &[(&'static str, &str)]) -> Sources {
+    let flags = flags
+        .iter()
+        .map(|(name, text)| (*name, (*text).to_owned()))
+        .collect();
+    Sources {
+        flags,
+        ..Sources::default()
+    }
+}
+
+fn file(text: &str) -> Sources {
+    Sources {
+        file: Some(("/etc/w.toml".into(), text.to_owned())),
+        ..Sources::default()
+    }
+}
+
+fn env(name: &str, text: &str) -> Sources {
+    Sources {
+        env: BTreeMap::from([(name.to_owned(), text.to_owned())]),
+        ..Sources::default()
+    }
+}
+
+#[track_caller]
+fn loads(sources: &Sources) -> Launch {
+    load(sources).unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
+#[track_caller]
+fn refuses(sources: &Sources, expected: &[&str]) {
+    let problems = load(sources).expect_err("it is refused");
+    let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(said.len(), expected.len(), "{said:#?}");
+    for part in expected {
+        assert!(
+            said.iter().any(|said| said.contains(part)),
+            "{part} is not in {said:#?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_said_is_a_watcher_that_deletes_nothing() {
+    let launch = loads(&Sources::default());
+    assert_eq!(launch.server, "http://127.0.0.1:8080");
+    assert_eq!(launch.log_format, LogFormat::Text);
+    assert_eq!(launch.config.policy.collect, None);
+    assert!(launch.config.policy.annotate);
+    assert_eq!(launch.config.kinds.len(), 5);
+    assert_eq!(launch.config.policy.summary.labels, ["tekton.dev/pipeline"]);
+}
+
+#[test]
+fn a_flag_beats_a_variable_and_a_variable_beats_the_file() {
+    let mut sources = file("namespace = 'file'\ngrace = '1m'\nthreadiness = 3\ncollect = true");
+    sources
+        .env
+        .insert("HINDSIGHT_WATCHER_NAMESPACE".into(), "env".into());
+    sources
+        .env
+        .insert("HINDSIGHT_WATCHER_GRACE".into(), "2m".into());
+    sources.flags.insert("namespace", "flag".into());
+    let config = loads(&sources).config;
+    assert_eq!(config.namespace.as_deref(), Some("flag"));
+    assert_eq!(config.threadiness.get(), 3);
+    assert_eq!(
+        config.policy.collect.unwrap().grace,
+        SignedDuration::from_mins(2)
+    );
+}
+
+#[test]
+fn every_key_can_be_said_everywhere() {
+    for key in keys::KEYS {
+        let text = match key.name {
+            "kinds" => "taskruns",
+            "label-selector" => "a=b",
+            "metrics-listen" => "127.0.0.1:0",
+            _ if !key.default.is_empty() => key.default,
+            _ => "x",
+        };
+        loads(&flags(&[(key.name, text)]));
+        loads(&env(&key.variable(), text));
+        loads(&file(&format!("{} = '{text}'", key.name)));
+    }
+}
+
+#[test]
+fn lists_may_be_lists_in_the_file() {
+    let launch = loads(&file("kinds = ['taskruns', 'Workflow.argoproj.io']"));
+    let kinds: Vec<&str> = launch.config.kinds.iter().map(|kind| kind.group).collect();
+    assert_eq!(kinds, ["tekton.dev", "argoproj.io"]);
+}
+
+#[test]
+fn spans_are_those_of_go() {
+    for (text, expected) in [
+        ("0", SignedDuration::ZERO),
+        ("150s", SignedDuration::from_secs(150)),
+        ("2m30s", SignedDuration::from_secs(150)),
+        ("1.5h", SignedDuration::from_mins(90)),
+        ("-1ns", SignedDuration::from_nanos(-1)),
+    ] {
+        let launch = loads(&flags(&[("collect", "true"), ("grace", text)]));
+        assert_eq!(
+            launch.config.policy.collect.unwrap().grace,
+            expected,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_dry_run_is_one_of_collection() {
+    let launch = loads(&flags(&[("dry-run", "true")]));
+    assert!(launch.config.dry_run && launch.config.policy.collect.is_some());
+}
+
+#[test]
+fn every_problem_is_said_at_once_with_its_origin() {
+    let mut sources = file("grace = 'soon'\nretention = 1\nkinds = 'pods'\nserver = {a = 1}");
+    sources
+        .env
+        .insert("HINDSIGHT_WATCHER_THREADINESS".into(), "0".into());
+    sources
+        .env
+        .insert("HINDSIGHT_WATCHER_SUMMARY_LABEL".into(), "x".into());
+    sources.flags.insert("collect", "maybe".into());
+    sources.flags.insert("label-selector", "a in (".into());
+    sources.flags.insert("cluster-id", "a/b".into());
+    refuses(
+        &sources,
+        &[
+            "grace in /etc/w.toml: `soon` is not a duration",
+            "retention in /etc/w.toml: there is no such key",
+            "kinds in /etc/w.toml: `pods` is no kind of run",
+            "server in /etc/w.toml: want text",
+            "HINDSIGHT_WATCHER_THREADINESS in the environment: `0`",
+            "HINDSIGHT_WATCHER_SUMMARY_LABEL in the environment: there is no such key; is it \
+             `summary-labels`?",
+            "--collect: `maybe` is neither",
+            "--label-selector: `a in (` is not a label selector",
+            "--cluster-id: `a/b` cannot name a cluster",
+        ],
+    );
+}
+
+#[test]
+fn each_value_is_checked() {
+    for (name, text, why) in [
+        ("server", "localhost:8080", "want `http://host:port`"),
+        ("namespace", "Team A", "is no namespace"),
+        ("metrics-listen", "9090", "is no address"),
+        ("shutdown-grace", "-1s", "negative"),
+        ("recheck", "0", "not positive"),
+        ("log-format", "xml", "neither"),
+        ("threadiness", "many", "no number"),
+        ("log-level", "loud=very", "what to log"),
+    ] {
+        refuses(&flags(&[(name, text)]), &[why]);
+    }
+    refuses(
+        &flags(&[("token", "a"), ("token-file", "b")]),
+        &["keep one"],
+    );
+    refuses(&file("a = = b"), &["it is no TOML"]);
+}
+
+#[test]
+fn variables_that_kubernetes_makes_for_a_service_are_not_ours() {
+    loads(&env("HINDSIGHT_WATCHER_SERVICE_HOST", "10.0.0.1"));
+    loads(&env("HINDSIGHT_WATCHER_PORT", "tcp://10.0.0.1:9090"));
+    loads(&env("HINDSIGHT_WATCHER_PORT_9090_TCP_PROTO", "tcp"));
+}
+
+#[test]
+fn a_token_is_not_shown() {
+    let launch = loads(&flags(&[("token", "secret")]));
+    assert!(!format!("{launch:?}").contains("secret"));
+}
