@@ -3,7 +3,8 @@
 use std::{
     net::TcpListener,
     path::PathBuf,
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
 };
 
 use super::database::variable;
@@ -47,6 +48,11 @@ impl Cluster {
     }
 
     fn run(&self, program: &str, arguments: &[&str]) {
+        let output = self.output(program, arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+    }
+
+    fn output(&self, program: &str, arguments: &[&str]) -> Output {
         let program = self.bin.join(program);
         // PostgreSQL refuses to run as root, and only root may become somebody else.
         let mut command = if variable("USER").as_deref() == Some(&self.user) || !is_root() {
@@ -59,15 +65,14 @@ impl Cluster {
                 .arg(program);
             command
         };
-        let output = command
+        command
             .current_dir("/")
             .arg("-D")
             .arg(self.data())
             .args(arguments)
             .stdin(Stdio::null())
             .output()
-            .unwrap();
-        assert!(output.status.success(), "{arguments:?}: {output:?}");
+            .unwrap()
     }
 
     /// Starts it again after it was killed; it recovers from its log first.
@@ -75,10 +80,18 @@ impl Cluster {
         let options = format!("-p {} -k '' -h 127.0.0.1", self.port);
         let log = self.folder.path().join("data").join("server.log");
         let log = log.display().to_string();
-        self.run(
-            "pg_ctl",
-            &["-o", &options, "-l", &log, "-w", "-t", "60", "start"],
-        );
+        let start = ["-o", &options, "-l", &log, "-w", "-t", "60", "start"];
+        // Children of a killed server hold its memory until they notice; a new one refuses to
+        // start before.
+        let patience = Instant::now() + Duration::from_secs(60);
+        loop {
+            let output = self.output("pg_ctl", &start);
+            if output.status.success() {
+                return;
+            }
+            assert!(Instant::now() < patience, "{output:?}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// Kills it without a chance to write anything.
@@ -92,16 +105,6 @@ impl Cluster {
                 .unwrap()
                 .success()
         );
-        // Until its children have noticed, they keep the memory that a new server wants.
-        while Command::new("pgrep")
-            .args(["-P", &pid])
-            .output()
-            .unwrap()
-            .status
-            .success()
-        {
-            std::thread::yield_now();
-        }
     }
 
     pub fn url(&self) -> String {
@@ -112,7 +115,8 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         if self.data().join("postmaster.pid").exists() {
-            self.run("pg_ctl", &["-m", "immediate", "-w", "stop"]);
+            // What is left of a failed test is not worth a second failure.
+            drop(self.output("pg_ctl", &["-m", "immediate", "-w", "stop"]));
         }
     }
 }
