@@ -11,6 +11,7 @@
 mod bad_input;
 mod commands;
 mod crash;
+mod docs;
 mod import;
 mod lists;
 mod resources;

@@ -1,0 +1,324 @@
+//! The documents say what is true: every filter in docs/filters.md is run on a server with the
+//! data set below, and docs/errors.md is compared with the table of kinds.
+
+mod data_set;
+
+use std::collections::BTreeMap;
+
+use hindsight::{
+    error::{ErrorKind, grpc_name},
+    filter::{Filter, MAX_CHARS, MAX_DEPTH, MAX_NODES, MAX_STEPS},
+    model::Resource,
+    storage::resolve::{Options, Schema, open},
+};
+use hindsight_proto::v1alpha2 as pb;
+use tonic::Status;
+
+use self::data_set::{RESULTS, given, records};
+use crate::support::{Database, TestServer, server::on_each};
+
+const FILTERS: &str = include_str!("../../docs/filters.md");
+const ERRORS: &str = include_str!("../../docs/errors.md");
+
+/// A filter in the document, and what the document says about it.
+#[derive(Debug, PartialEq, Eq)]
+struct Claim {
+    line: usize,
+    on: Resource,
+    filter: String,
+    says: Says,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Says {
+    /// It matches these rows and no others.
+    Rows(Vec<String>),
+    /// It is refused in these words.
+    Refused(String),
+    /// On this row it is `true`, `false` or `unknown`.
+    Is(String, String),
+    /// The database is asked this, and this is left over.
+    Split(String, String),
+}
+
+fn resource(name: &str) -> Resource {
+    match name {
+        "results" => Resource::Results,
+        "records" => Resource::Records,
+        other => panic!("`{other}` is neither results nor records"),
+    }
+}
+
+/// The comment of a line that has nothing else.
+fn comment(line: &str) -> Option<&str> {
+    Some(
+        line.strip_prefix("<!-- ")?
+            .strip_suffix(" -->")
+            .unwrap_or_default(),
+    )
+}
+
+/// All claims of a document.
+fn claims(text: &str) -> Vec<Claim> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut claims = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let number = at + 1;
+        let above = at.checked_sub(1).and_then(|above| comment(lines[above]));
+        match line.strip_prefix("```cel") {
+            Some(kind) => {
+                let above = above.unwrap_or_else(|| panic!("line {number}: no comment above"));
+                claims.push(block(&lines[at + 1..], number, kind, above));
+            }
+            None => {
+                if let Some(about) = comment(line).filter(|about| about.contains(" of ")) {
+                    claims.extend(table(&lines[at + 1..], number, about));
+                }
+            }
+        }
+    }
+    claims
+}
+
+fn block(after: &[&str], line: usize, kind: &str, above: &str) -> Claim {
+    let end = after.iter().position(|line| line.starts_with("```"));
+    let end = end.unwrap_or_else(|| panic!("line {line}: the block does not end"));
+    let (on, rows) = above
+        .split_once(':')
+        .unwrap_or_else(|| panic!("line {line}: the comment `{above}` names no rows"));
+    let says = match kind {
+        "" => {
+            let mut rows: Vec<_> = rows.split_whitespace().map(str::to_owned).collect();
+            assert!(!rows.is_empty(), "line {line}: want rows, or `none`");
+            rows.retain(|row| row != "none");
+            rows.sort();
+            Says::Rows(rows)
+        }
+        "-error" => {
+            assert_eq!(rows.trim(), "refused", "line {line}: `{above}`");
+            let told: Vec<_> = after[end + 1..]
+                .iter()
+                .skip_while(|line| line.is_empty())
+                .map_while(|line| line.strip_prefix("> "))
+                .collect();
+            assert!(!told.is_empty(), "line {line}: no message below");
+            Says::Refused(told.join(" "))
+        }
+        other => panic!("line {line}: `cel{other}` is no kind of block"),
+    };
+    Claim {
+        line,
+        on: resource(on),
+        filter: after[..end].join("\n"),
+        says,
+    }
+}
+
+/// The rows of the table that follows; `about` is `truth of records ROW` or `split of records`.
+fn table(after: &[&str], line: usize, about: &str) -> Vec<Claim> {
+    let words: Vec<_> = about.split(' ').collect();
+    let rows = after.iter().take_while(|row| row.starts_with('|')).skip(2);
+    let claims: Vec<_> = rows
+        .enumerate()
+        .map(|(nth, row)| {
+            let row = row.replace("\\|", "\u{0}");
+            let cells: Vec<_> = row
+                .split('|')
+                .map(|cell| cell.trim().replace('\u{0}', "|"))
+                .collect();
+            let code = |cell: &str| {
+                let code = cell.trim_matches('`').trim();
+                assert!(!code.is_empty(), "line {}: {row}", line + nth + 3);
+                code.to_owned()
+            };
+            let says = match words[..] {
+                ["truth", "of", _, row] => Says::Is(row.to_owned(), cells[2].clone()),
+                ["split", "of", _] => Says::Split(code(&cells[2]), cells[3].clone()),
+                _ => panic!("line {line}: `{about}` is not understood"),
+            };
+            Claim {
+                line: line + nth + 3,
+                on: resource(words[2]),
+                filter: code(&cells[1]),
+                says,
+            }
+        })
+        .collect();
+    assert!(!claims.is_empty(), "line {line}: no table follows");
+    claims
+}
+
+/// The last parts of the names of all rows that match, sorted.
+async fn ids(server: &TestServer, on: Resource, filter: &str) -> Result<Vec<String>, Status> {
+    let mut ids = match on {
+        Resource::Records => server.ids("-/results/-", filter).await?,
+        Resource::Results => {
+            let request = pb::ListResultsRequest {
+                parent: "-".to_owned(),
+                filter: filter.to_owned(),
+                page_size: 10_000,
+                ..pb::ListResultsRequest::default()
+            };
+            let results = server
+                .rpc()
+                .list_results(request)
+                .await?
+                .into_inner()
+                .results;
+            let last = |result: &pb::Result| result.name.rsplit('/').next().unwrap().to_owned();
+            results.iter().map(last).collect()
+        }
+    };
+    ids.sort();
+    Ok(ids)
+}
+
+/// What the server says about the filter of a claim.
+async fn said(server: &TestServer, claim: &Claim) -> Says {
+    let asked = async |filter: &str| ids(server, claim.on, filter).await;
+    let found = match asked(&claim.filter).await {
+        Ok(found) => found,
+        Err(status) => return Says::Refused(status.message().to_owned()),
+    };
+    let Says::Is(row, _) = &claim.says else {
+        return Says::Rows(found);
+    };
+    let negation = format!("!({})", claim.filter);
+    let denied = asked(&negation).await.unwrap();
+    let is = match (found.contains(row), denied.contains(row)) {
+        (true, false) => "true",
+        (false, true) => "false",
+        (false, false) => "unknown",
+        (true, true) => "both true and false",
+    };
+    Says::Is(row.clone(), is.to_owned())
+}
+
+#[tokio::test]
+async fn every_filter_in_the_document_finds_what_it_says() {
+    let claims = claims(FILTERS);
+    let count = |is: fn(&Says) -> bool| claims.iter().filter(|claim| is(&claim.says)).count();
+    assert!(count(|says| matches!(says, Says::Rows(_))) >= 20);
+    assert!(count(|says| matches!(says, Says::Refused(_))) >= 5);
+    assert!(count(|says| matches!(says, Says::Is(..))) >= 10);
+    let claims = &claims;
+    on_each(|server| async move {
+        given(&server).await;
+        let mut wrong = Vec::new();
+        for claim in claims
+            .iter()
+            .filter(|claim| !matches!(claim.says, Says::Split(..)))
+        {
+            let said = said(&server, claim).await;
+            if said != claim.says {
+                wrong.push(format!(
+                    "line {}: {:?}, not {:?}",
+                    claim.line, said, claim.says
+                ));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_document_tells_what_the_database_is_asked() {
+    let database = Database::sqlite();
+    let options = Options {
+        schema: Schema::Migrate,
+        ..Options::default()
+    };
+    let opened = open(&database.url(), &options).await.unwrap();
+    let mut seen = 0;
+    for claim in claims(FILTERS) {
+        let Says::Split(engine, left) = &claim.says else {
+            continue;
+        };
+        seen += 1;
+        let filter = Filter::compile(&claim.filter, claim.on).unwrap();
+        let told = filter.explain(&|test| opened.store.ability(test));
+        let (told_engine, told_left) = told.split_once("\nleft over: ").unwrap();
+        assert_eq!(
+            told_engine.strip_prefix("engine: "),
+            Some(engine.as_str()),
+            "{}",
+            claim.filter
+        );
+        let shown = match (told_left == "nothing", filter.needs_body()) {
+            (true, _) => "nothing",
+            (false, true) => "each payload",
+            (false, false) => "each row",
+        };
+        assert_eq!(shown, left, "line {}: {}", claim.line, claim.filter);
+    }
+    assert!(seen >= 5, "{seen} splits");
+    opened.maintenance.close().await;
+}
+
+#[test]
+fn the_document_names_every_row_of_the_data_set_and_every_limit() {
+    let names = records().into_iter().map(|(name, ..)| name);
+    for name in names.chain(RESULTS.iter().map(|row| row.0.to_owned())) {
+        let id = name.rsplit('/').next().unwrap();
+        assert!(
+            FILTERS.contains(&format!("| `{id}` |")),
+            "{id} is not in the table"
+        );
+    }
+    let thousands = |n: usize| match n {
+        0..1000 => n.to_string(),
+        n => format!("{},{:03}", n / 1000, n % 1000),
+    };
+    for limit in [MAX_CHARS, MAX_DEPTH, MAX_NODES, MAX_STEPS as usize] {
+        let limit = format!("| {} |", thousands(limit));
+        assert!(FILTERS.contains(&limit), "{limit}");
+    }
+}
+
+#[test]
+fn a_block_without_its_comment_is_noticed() {
+    for text in [
+        "```cel\ntrue\n```",
+        "text\n```cel\ntrue\n```",
+        "<!-- records: -->\n```cel\ntrue\n```",
+        "<!-- records -->\n```cel\ntrue\n```",
+        "<!-- runs: a -->\n```cel\ntrue\n```",
+        "<!-- records: refused -->\n```cel-error\ndta\n```\n\ntext",
+        "<!-- truth of records a -->\n\ntext",
+    ] {
+        assert!(std::panic::catch_unwind(|| claims(text)).is_err(), "{text}");
+    }
+    assert_eq!(claims("no block"), []);
+    assert_eq!(
+        claims("<!-- results: b a -->\n```cel\ntrue\n```")[0].says,
+        { Says::Rows(vec!["a".to_owned(), "b".to_owned()]) }
+    );
+}
+
+#[test]
+fn the_table_of_errors_is_the_table_of_the_program() {
+    let rows: BTreeMap<String, Vec<String>> = ERRORS
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| {
+            let cells: Vec<_> = line.split('|').map(|cell| cell.trim().to_owned()).collect();
+            (cells[1].trim_matches('`').to_owned(), cells)
+        })
+        .filter(|(name, _)| name.chars().all(char::is_alphabetic))
+        .collect();
+    assert_eq!(rows.len(), ErrorKind::ALL.len(), "{:?}", rows.keys());
+    for kind in ErrorKind::ALL {
+        let row = &rows[&format!("{kind:?}")];
+        let code = format!("{} {}", kind.grpc_code(), grpc_name(kind.grpc_code()));
+        assert_eq!(
+            row[2..4],
+            [code, kind.http_status().to_string()],
+            "{kind:?}"
+        );
+        assert!(
+            row[4].starts_with("yes") || row[4].starts_with("no"),
+            "{kind:?}: {row:?}"
+        );
+    }
+}
