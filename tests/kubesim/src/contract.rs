@@ -244,9 +244,10 @@ pub fn uid(object: &DynamicObject) -> String {
 ///
 /// # Errors
 /// When they differ.
-pub fn same<F: Debug, W: Debug>(what: &str, found: F, wanted: W) -> Verdict
+pub fn same<F, W>(what: &str, found: F, wanted: W) -> Verdict
 where
-    F: PartialEq<W>,
+    F: Debug + PartialEq<W>,
+    W: Debug,
 {
     if found == wanted {
         return Ok(());

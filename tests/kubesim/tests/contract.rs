@@ -1,5 +1,10 @@
 //! Runs the contract in process, through a socket, and against a real server when
 //! `KUBESIM_CONTRACT_KUBECONFIG` names a kubeconfig.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests may panic, and tell what they skip"
+)]
 
 use std::{collections::BTreeSet, path::Path};
 
