@@ -248,6 +248,16 @@ pub const CASES: &[Case] = &[
         run: |arena| Box::pin(writes::status_is_written_apart(arena)),
     },
     Case {
+        name: "writes::an_apply_of_the_status_sets_the_status_alone",
+        needs: Needs::Nothing,
+        run: |arena| Box::pin(writes::an_apply_of_the_status_sets_the_status_alone(arena)),
+    },
+    Case {
+        name: "writes::empty_metadata_is_none",
+        needs: Needs::Nothing,
+        run: |arena| Box::pin(writes::empty_metadata_is_none(arena)),
+    },
+    Case {
         name: "writes::without_the_subresource_status_is_a_field",
         needs: Needs::Nothing,
         run: |arena| Box::pin(writes::without_the_subresource_status_is_a_field(arena)),

@@ -393,6 +393,49 @@ pub async fn status_is_written_apart(arena: Arena) -> Verdict {
     )
 }
 
+/// An apply to the status subresource sets the status, and owns nothing else.
+pub async fn an_apply_of_the_status_sets_the_status_alone(arena: Arena) -> Verdict {
+    let widgets = arena.widgets();
+    arena.widget(json!({"name": "a"})).await?;
+    let config = |status: Value| {
+        Patch::Apply(json!({
+            "apiVersion": format!("{GROUP}/v1"), "kind": "Widget",
+            "metadata": {"name": "a"}, "spec": {"size": 9}, "status": status,
+        }))
+    };
+    let me = PatchParams::apply("me").force();
+    let new = widgets
+        .patch_status("a", &me, &config(json!({"ready": true, "seen": 1})))
+        .await?;
+    same(
+        "the status",
+        &new.data["status"],
+        &json!({"ready": true, "seen": 1}),
+    )?;
+    same("the spec stays", &new.data["spec"], &json!({"size": 1}))?;
+    let new = widgets
+        .patch_status("a", &me, &config(json!({"ready": false})))
+        .await?;
+    same("the status", &new.data["status"], &json!({"ready": false}))?;
+    let none = widgets.patch_status("none", &me, &config(json!({}))).await;
+    refused("the status of nothing", none, 404, "NotFound")?;
+    Ok(())
+}
+
+/// Empty labels and finalizers are as none.
+pub async fn empty_metadata_is_none(arena: Arena) -> Verdict {
+    let metadata = json!({"name": "a", "labels": {}, "finalizers": [], "annotations": null});
+    let made = arena.widget(metadata).await?;
+    same("labels", made.metadata.labels, None)?;
+    same("finalizers", made.metadata.finalizers, None)?;
+    let params = PatchParams::default();
+    let some = Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}}));
+    arena.widgets().patch("a", &params, &some).await?;
+    let none = Patch::Merge(json!({"metadata": {"labels": {"a": null}}}));
+    let new = arena.widgets().patch("a", &params, &none).await?;
+    same("labels", new.metadata.labels, None)
+}
+
 /// Without the subresource, the status is a field like others.
 pub async fn without_the_subresource_status_is_a_field(arena: Arena) -> Verdict {
     let gadgets = arena.gadgets();
