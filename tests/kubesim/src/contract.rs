@@ -367,7 +367,7 @@ impl Seen {
         Ok((kind, name, object))
     }
 
-    /// Finds that the next event is this one.
+    /// Finds that the next event is this one; bookmarks may come in between.
     ///
     /// # Errors
     /// When it is another, or none.
@@ -377,9 +377,14 @@ impl Seen {
         name: &str,
     ) -> Result<Option<DynamicObject>, Difference> {
         let what = format!("event {kind} {name}");
-        let (found_kind, found_name, object) = self.next(&what).await?;
-        same(&what, (found_kind, found_name.as_str()), (kind, name))?;
-        Ok(object)
+        loop {
+            let (found_kind, found_name, object) = self.next(&what).await?;
+            if (found_kind, found_name.as_str()) == ("BOOKMARK", "") {
+                continue;
+            }
+            same(&what, (found_kind, found_name.as_str()), (kind, name))?;
+            return Ok(object);
+        }
     }
 
     /// Finds that the watch ends, whatever comes before, and answers the types of what came.
