@@ -11,6 +11,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
+pub mod applies;
 mod cases;
 pub mod deletes;
 pub mod discovery;
