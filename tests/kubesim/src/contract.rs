@@ -11,6 +11,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
+pub mod applies;
 mod cases;
 pub mod deletes;
 pub mod discovery;
@@ -244,9 +245,10 @@ pub fn uid(object: &DynamicObject) -> String {
 ///
 /// # Errors
 /// When they differ.
-pub fn same<F: Debug, W: Debug>(what: &str, found: F, wanted: W) -> Verdict
+pub fn same<F, W>(what: &str, found: F, wanted: W) -> Verdict
 where
-    F: PartialEq<W>,
+    F: Debug + PartialEq<W>,
+    W: Debug,
 {
     if found == wanted {
         return Ok(());
@@ -366,7 +368,7 @@ impl Seen {
         Ok((kind, name, object))
     }
 
-    /// Finds that the next event is this one.
+    /// Finds that the next event is this one; bookmarks may come in between.
     ///
     /// # Errors
     /// When it is another, or none.
@@ -376,9 +378,14 @@ impl Seen {
         name: &str,
     ) -> Result<Option<DynamicObject>, Difference> {
         let what = format!("event {kind} {name}");
-        let (found_kind, found_name, object) = self.next(&what).await?;
-        same(&what, (found_kind, found_name.as_str()), (kind, name))?;
-        Ok(object)
+        loop {
+            let (found_kind, found_name, object) = self.next(&what).await?;
+            if (found_kind, found_name.as_str()) == ("BOOKMARK", "") {
+                continue;
+            }
+            same(&what, (found_kind, found_name.as_str()), (kind, name))?;
+            return Ok(object);
+        }
     }
 
     /// Finds that the watch ends, whatever comes before, and answers the types of what came.

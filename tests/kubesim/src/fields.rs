@@ -8,6 +8,9 @@ use serde_json::{Map, Value, json};
 
 use crate::clock::seconds;
 
+#[cfg(test)]
+mod tests;
+
 /// A step from an object to one of its fields.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {

@@ -241,6 +241,7 @@ pub(crate) fn built_in() -> Vec<Kind> {
             generations: true,
             ..Kind::built_in("batch", "Job", "jobs")
         },
+        // A real server keeps one set of events for both groups; here each has its own.
         Kind::built_in("events.k8s.io", "Event", "events"),
         Kind {
             blind_update: false,

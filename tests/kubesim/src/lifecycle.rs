@@ -16,8 +16,8 @@ use crate::{
     patch::Patch,
     refusal::Refusal,
     rules::{
-        check_finalizers, check_identity, check_types, desired, keep_what_is_not_written,
-        metadata_of, name_of, place, restrict,
+        check_finalizers, check_identity, check_types, desired, drop_server_fields,
+        keep_what_is_not_written, metadata_of, name_of, place, restrict, tidy,
     },
 };
 
@@ -112,26 +112,13 @@ impl World {
             let why = "resourceVersion should not be set on objects to be created";
             return Err(Refusal::new(500, "InternalError", why));
         }
-        for field in [
-            "uid",
-            "creationTimestamp",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "generation",
-            "managedFields",
-        ] {
-            metadata.shift_remove(field);
-        }
+        drop_server_fields(metadata);
         if kind.status
             && let Some(fields) = object.as_object_mut()
         {
             fields.shift_remove("status");
         }
-        if kind.is_namespaces() {
-            object["status"] = json!({"phase": "Active"});
-        }
-        let ownership = None;
-        self.admit(&kind, id, namespace, object, ownership, write)
+        self.admit(&kind, id, namespace, object, None, write)
     }
 
     /// Puts an object in place as it was elsewhere: uid, times, status and `managedFields` are kept.
@@ -166,6 +153,7 @@ impl World {
         write: &Write,
     ) -> Result<Arc<Stored>, Refusal> {
         let metadata = metadata_of(&mut object)?;
+        tidy(metadata);
         place(kind, namespace, metadata)?;
         let name = name_of(kind, metadata)?;
         if kind.namespaced {
@@ -183,6 +171,9 @@ impl World {
             .or_insert_with(|| seconds(write.now).into());
         if kind.generations {
             metadata.entry("generation").or_insert_with(|| 1.into());
+        }
+        if kind.is_namespaces() && object.get("status").is_none() {
+            object["status"] = json!({"phase": "Active"});
         }
         let ownership = ownership.unwrap_or_else(|| {
             let mut ownership = Ownership::default();
@@ -270,6 +261,7 @@ impl World {
             return Err(Refusal::conflict(kind.about(&key.name), &why));
         }
         metadata.shift_remove("resourceVersion");
+        drop_server_fields(metadata);
         metadata.insert("name".into(), key.name.as_str().into());
         let nothing = json!({"metadata": {}});
         let about = kind.about(&key.name);
@@ -297,6 +289,7 @@ impl World {
         check_identity(kind, old, &mut new, matches!(revision, Revision::Replaced))?;
         let mut new = keep_what_is_not_written(kind, &before, new, write.part);
         let metadata = metadata_of(&mut new)?;
+        tidy(metadata);
         if old.deleting {
             check_finalizers(kind, old, metadata)?;
         }

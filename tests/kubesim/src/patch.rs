@@ -121,6 +121,22 @@ fn strategic(target: &mut Value, patch: &Value) {
     }
 }
 
+/// Reads the object in the body of a create or an update, as its content type says.
+///
+/// # Errors
+/// 400 when it is none, 415 for a form the simulator does not read.
+pub(crate) fn read_body(content_type: &str, body: &[u8]) -> Result<Value, Refusal> {
+    match content_type.split(';').next().unwrap_or_default().trim() {
+        "" | "application/json" => read_object(body),
+        "application/yaml" => read_yaml_object(body),
+        other => Err(Refusal::new(
+            415,
+            "UnsupportedMediaType",
+            format!("the simulator reads application/json and application/yaml, not `{other}`"),
+        )),
+    }
+}
+
 /// Reads a JSON object.
 ///
 /// # Errors
@@ -145,10 +161,10 @@ fn read_yaml_object(body: &[u8]) -> Result<Value, Refusal> {
     match serde_saphyr::from_str(&text) {
         Ok(object @ Value::Object(_)) => Ok(object),
         Ok(_) => Err(Refusal::bad_request(
-            "the applied configuration is not an object",
+            "the body of the request is not an object",
         )),
         Err(error) => Err(Refusal::bad_request(format!(
-            "the applied configuration is not YAML: {error}"
+            "the body of the request is not YAML: {error}"
         ))),
     }
 }

@@ -5,6 +5,9 @@ use http::Method;
 
 use crate::{calls::Call, refusal::Refusal};
 
+#[cfg(test)]
+mod tests;
+
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {

@@ -11,6 +11,10 @@ use crate::{
     refusal::Refusal,
 };
 
+/// The metadata of an object, made when missing.
+///
+/// # Errors
+/// 400 when the object or its metadata is no map.
 pub(crate) fn metadata_of(object: &mut Value) -> Result<&mut Map<String, Value>, Refusal> {
     let fields = object
         .as_object_mut()
@@ -20,6 +24,30 @@ pub(crate) fn metadata_of(object: &mut Value) -> Result<&mut Map<String, Value>,
         .or_insert_with(|| json!({}))
         .as_object_mut()
         .ok_or_else(|| Refusal::bad_request("`metadata` is not an object"))
+}
+
+/// Takes away what a client may not choose for a new object.
+pub(crate) fn drop_server_fields(metadata: &mut Map<String, Value>) {
+    for field in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "managedFields",
+    ] {
+        metadata.shift_remove(field);
+    }
+}
+
+/// Takes away what says nothing: nulls, and empty maps and lists.
+pub(crate) fn tidy(metadata: &mut Map<String, Value>) {
+    metadata.retain(|_, value| match value {
+        Value::Null => false,
+        Value::Object(map) => !map.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        _ => true,
+    });
 }
 
 /// Built-in kinds may leave `apiVersion` and `kind` out.
@@ -47,6 +75,10 @@ pub(crate) fn check_types(kind: &Kind, version: &str, object: &Value) -> Result<
     Ok(())
 }
 
+/// Puts a new object into the namespace of the path.
+///
+/// # Errors
+/// 400 when it names another.
 pub(crate) fn place(
     kind: &Kind,
     namespace: &str,
@@ -222,6 +254,10 @@ pub(crate) fn desired(kind: &Kind, object: &Value) -> Vec<(String, Value)> {
     fields
 }
 
+/// Lets an object that is being deleted gain no finalizer.
+///
+/// # Errors
+/// 422 with the new ones.
 pub(crate) fn check_finalizers(
     kind: &Kind,
     old: &Stored,

@@ -24,7 +24,7 @@ use crate::{
     lifecycle::{Part, Write},
     list::{Form, Listing},
     objects::{Key, KindId, Stored},
-    patch::{Patch, read_object},
+    patch::{Patch, read_body, read_object},
     refusal::Refusal,
     route::{Query, Route, Target, not_allowed, verb},
     sim::Shared,
@@ -223,7 +223,7 @@ impl Asked<'_> {
     }
 
     fn create(&self, served: &Served, target: &Target, form: Form) -> Result<Answer, Refusal> {
-        let object = read_object(self.body)?;
+        let object = read_body(self.header(&header::CONTENT_TYPE), self.body)?;
         if !served.kind.stored() {
             let policy = &self.shared.policy;
             let answered = match served.kind.plural.as_str() {
@@ -258,7 +258,7 @@ impl Asked<'_> {
                 Ok(show(StatusCode::OK, served, &found, form))
             }
             "update" => {
-                let object = read_object(self.body)?;
+                let object = read_body(self.header(&header::CONTENT_TYPE), self.body)?;
                 let write = self.write(served, part);
                 let new = self
                     .shared

@@ -1,9 +1,24 @@
 //! The table of cases. A test compares it with the functions of the suite.
 
-use super::{Case, Needs, deletes, discovery, lists, watches, writes};
+use super::{Case, Needs, applies, deletes, discovery, lists, watches, writes};
 
 /// Every case of the contract.
 pub const CASES: &[Case] = &[
+    Case {
+        name: "applies::an_apply_owns_what_it_sets",
+        needs: Needs::Nothing,
+        run: |arena| Box::pin(applies::an_apply_owns_what_it_sets(arena)),
+    },
+    Case {
+        name: "applies::applied_finalizers_are_a_set",
+        needs: Needs::Nothing,
+        run: |arena| Box::pin(applies::applied_finalizers_are_a_set(arena)),
+    },
+    Case {
+        name: "applies::an_apply_of_the_status_sets_the_status_alone",
+        needs: Needs::Nothing,
+        run: |arena| Box::pin(applies::an_apply_of_the_status_sets_the_status_alone(arena)),
+    },
     Case {
         name: "deletes::preconditions_must_hold",
         needs: Needs::Nothing,
@@ -233,19 +248,14 @@ pub const CASES: &[Case] = &[
         run: |arena| Box::pin(writes::custom_kinds_take_no_strategic_patches(arena)),
     },
     Case {
-        name: "writes::an_apply_owns_what_it_sets",
-        needs: Needs::Nothing,
-        run: |arena| Box::pin(writes::an_apply_owns_what_it_sets(arena)),
-    },
-    Case {
-        name: "writes::applied_finalizers_are_a_set",
-        needs: Needs::Nothing,
-        run: |arena| Box::pin(writes::applied_finalizers_are_a_set(arena)),
-    },
-    Case {
         name: "writes::status_is_written_apart",
         needs: Needs::Nothing,
         run: |arena| Box::pin(writes::status_is_written_apart(arena)),
+    },
+    Case {
+        name: "writes::empty_metadata_is_none",
+        needs: Needs::Nothing,
+        run: |arena| Box::pin(writes::empty_metadata_is_none(arena)),
     },
     Case {
         name: "writes::without_the_subresource_status_is_a_field",

@@ -241,114 +241,6 @@ pub async fn custom_kinds_take_no_strategic_patches(arena: Arena) -> Verdict {
     Ok(())
 }
 
-/// An apply creates, changes, and takes back what its manager no longer applies.
-pub async fn an_apply_owns_what_it_sets(arena: Arena) -> Verdict {
-    let widgets = arena.widgets();
-    let config = |annotations: Value| {
-        let metadata = json!({"name": "a", "annotations": annotations});
-        Patch::Apply(
-            json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Widget", "metadata": metadata}),
-        )
-    };
-    let me = PatchParams::apply("me");
-    widgets
-        .patch("a", &me, &config(json!({"x": "1", "y": "1"})))
-        .await?;
-    let merge = Patch::Merge(json!({"metadata": {"annotations": {"z": "1"}}}));
-    widgets
-        .patch(
-            "a",
-            &PatchParams {
-                field_manager: Some("somebody".into()),
-                ..PatchParams::default()
-            },
-            &merge,
-        )
-        .await?;
-    let new = widgets.patch("a", &me, &config(json!({"x": "2"}))).await?;
-    same(
-        "annotations",
-        json!(new.metadata.annotations),
-        json!({"x": "2", "z": "1"}),
-    )?;
-
-    let outcome = widgets
-        .patch("a", &PatchParams::apply("you"), &config(json!({"x": "3"})))
-        .await;
-    let status = refused("a field of `me`", outcome, 409, "Conflict")?;
-    let causes = status
-        .details
-        .map(|details| details.causes)
-        .unwrap_or_default();
-    same("causes", causes.len(), 1)?;
-    same(
-        "the field",
-        causes[0].field.as_str(),
-        ".metadata.annotations.x",
-    )?;
-    same(
-        "the reason",
-        causes[0].reason.as_str(),
-        "FieldManagerConflict",
-    )?;
-    let forced = widgets
-        .patch(
-            "a",
-            &PatchParams::apply("you").force(),
-            &config(json!({"x": "3"})),
-        )
-        .await?;
-    same(
-        "annotations",
-        json!(forced.metadata.annotations),
-        json!({"x": "3", "z": "1"}),
-    )?;
-    let again = widgets
-        .patch(
-            "a",
-            &PatchParams::apply("you").force(),
-            &config(json!({"x": "3"})),
-        )
-        .await?;
-    same(
-        "an equal apply changes nothing",
-        version(&again),
-        version(&forced),
-    )
-}
-
-/// An apply of finalizers keeps those of others.
-pub async fn applied_finalizers_are_a_set(arena: Arena) -> Verdict {
-    let widgets = arena.widgets();
-    arena
-        .widget(json!({"name": "a", "finalizers": ["example.dev/theirs"]}))
-        .await?;
-    let config = |metadata: Value| {
-        Patch::Apply(
-            json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Widget", "metadata": metadata}),
-        )
-    };
-    let me = PatchParams::apply("me");
-    let mine = json!({"name": "a", "finalizers": ["example.dev/mine"]});
-    let new = widgets.patch("a", &me, &config(mine)).await?;
-    same(
-        "both",
-        json!(new.metadata.finalizers),
-        json!(["example.dev/theirs", "example.dev/mine"]),
-    )?;
-    let new = widgets
-        .patch("a", &me, &config(json!({"name": "a"})))
-        .await?;
-    same(
-        "mine is gone",
-        json!(new.metadata.finalizers),
-        json!(["example.dev/theirs"]),
-    )?;
-    let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    widgets.patch("a", &PatchParams::default(), &none).await?;
-    Ok(())
-}
-
 /// The status subresource writes the status, and nothing else writes it.
 pub async fn status_is_written_apart(arena: Arena) -> Verdict {
     let widgets = arena.widgets();
@@ -391,6 +283,20 @@ pub async fn status_is_written_apart(arena: Arena) -> Verdict {
         &widgets.get_status("a").await?.data["status"],
         &json!({"ready": true}),
     )
+}
+
+/// Empty labels and finalizers are as none.
+pub async fn empty_metadata_is_none(arena: Arena) -> Verdict {
+    let metadata = json!({"name": "a", "labels": {}, "finalizers": [], "annotations": null});
+    let made = arena.widget(metadata).await?;
+    same("labels", made.metadata.labels, None)?;
+    same("finalizers", made.metadata.finalizers, None)?;
+    let params = PatchParams::default();
+    let some = Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}}));
+    arena.widgets().patch("a", &params, &some).await?;
+    let none = Patch::Merge(json!({"metadata": {"labels": {"a": null}}}));
+    let new = arena.widgets().patch("a", &params, &none).await?;
+    same("labels", new.metadata.labels, None)
 }
 
 /// Without the subresource, the status is a field like others.
