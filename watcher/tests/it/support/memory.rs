@@ -28,6 +28,8 @@ struct State {
     is_away: bool,
     /// Names of objects that are refused.
     refused: Vec<String>,
+    /// The name of objects at which it falls over.
+    poison: String,
 }
 
 impl MemorySink {
@@ -46,6 +48,11 @@ impl MemorySink {
         if !name.is_empty() {
             state.refused.push(name.to_owned());
         }
+    }
+
+    /// From now on falls over whenever an object of this name comes; never with `""`.
+    pub(crate) fn choke_on(&self, name: &str) {
+        name.clone_into(&mut self.state().poison);
     }
 
     /// Loses every record, as if an old backup had been restored.
@@ -102,7 +109,8 @@ impl MemorySink {
             message: message.to_owned(),
             severity,
         };
-        let answer = if state.is_away {
+        let is_poison = !name.is_empty() && state.poison == name;
+        let answer = if state.is_away || is_poison {
             Err(error("UNAVAILABLE", "nobody is there", Severity::Away))
         } else if state.refused.iter().any(|refused| refused == name) {
             Err(error(
