@@ -16,6 +16,17 @@ use tokio::sync::watch;
 pub(crate) struct MemorySink {
     state: Mutex<State>,
     changed: watch::Sender<()>,
+    hook: Mutex<Hook>,
+}
+
+/// Something that happens once, when a record is asked for.
+#[derive(Default)]
+struct Hook(Option<Box<dyn FnOnce() + Send>>);
+
+impl std::fmt::Debug for Hook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hook")
+    }
 }
 
 #[derive(Debug, Default)]
@@ -53,6 +64,11 @@ impl MemorySink {
     /// From now on falls over whenever an object of this name comes; never with `""`.
     pub(crate) fn choke_on(&self, name: &str) {
         name.clone_into(&mut self.state().poison);
+    }
+
+    /// Lets something happen in the cluster between the proof of a run and its delete.
+    pub(crate) fn when_asked(&self, happens: impl FnOnce() + Send + 'static) {
+        self.hook.lock().unwrap().0 = Some(Box::new(happens));
     }
 
     /// Loses every record, as if an old backup had been restored.
@@ -146,6 +162,10 @@ impl Sink for MemorySink {
     }
 
     async fn stored(&self, record: &RecordName) -> Result<Option<Vec<u8>>, SinkError> {
+        let hook = self.hook.lock().unwrap().0.take();
+        if let Some(happens) = hook {
+            happens();
+        }
         self.answer("", |state| state.records.get(&record.to_string()).cloned())
     }
 }
