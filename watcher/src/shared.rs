@@ -32,6 +32,8 @@ pub(crate) enum Presence {
     Unknown,
     /// The cluster does not have it.
     Absent,
+    /// The cluster does not let us see it.
+    Forbidden,
     /// Its first list is being read.
     Listing,
     /// All of its objects were seen.
@@ -114,7 +116,7 @@ impl Shared {
         before
     }
 
-    /// Whether every object of every kind that the cluster has was seen.
+    /// Whether every object was seen of every kind that the cluster has and shows.
     pub(crate) fn is_listed(&self) -> bool {
         let presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
         presence

@@ -45,8 +45,10 @@ impl Watch {
                         info!(kind = self.kind.kind, "the cluster is back");
                     }
                     failures = 0;
-                    self.shared.set_presence(self.kind, Presence::Listing);
-                    info!("watching {}", self.kind.data_type());
+                    if self.shared.presence(self.kind) != Some(Presence::Forbidden) {
+                        self.shared.set_presence(self.kind, Presence::Listing);
+                        info!("watching {}", self.kind.data_type());
+                    }
                     self.watch(&mut list).await;
                     continue;
                 }
@@ -83,7 +85,23 @@ impl Watch {
         self.vanished(u32::MAX);
     }
 
-    /// Reads events until the cluster no longer has the kind.
+    /// The cluster does not let us see the kind. That must not keep us from all others.
+    async fn forbidden(&self, error: &ClusterError) {
+        let before = self.shared.set_presence(self.kind, Presence::Forbidden);
+        if before != Some(Presence::Forbidden) {
+            warn!(
+                kind = self.kind.kind,
+                "{} cannot be watched: {error}; allow list and watch of {}.{}, or leave it out \
+                 of --kinds",
+                self.kind.data_type(),
+                self.kind.plural,
+                self.kind.group
+            );
+        }
+        tokio::time::sleep(self.shared.config.tuning.kind_poll).await;
+    }
+
+    /// Reads events until the cluster no longer has the kind, or no longer shows it.
     async fn watch(&self, list: &mut u32) {
         let config = watcher::Config::default().page_size(self.shared.config.tuning.page_size);
         let stream = watcher(self.shared.cluster.watched(self.kind), config);
@@ -108,6 +126,9 @@ impl Watch {
                         && matches!(self.shared.cluster.has(self.kind).await, Ok(false))
                     {
                         return;
+                    }
+                    if let Some(refused) = refusal(&error) {
+                        return self.forbidden(&refused).await;
                     }
                     failures += 1;
                     let said = describe(&error);
@@ -211,6 +232,17 @@ fn is_missing(error: &watcher::Error) -> bool {
         }
         watcher::Error::WatchError(status) => status.code == 404,
         _ => false,
+    }
+}
+
+/// The cluster does not allow it.
+fn refusal(error: &watcher::Error) -> Option<ClusterError> {
+    match error {
+        watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => {
+            Some(cluster::judge(error))
+                .filter(|error| matches!(error, ClusterError::Refused { code: 403, .. }))
+        }
+        _ => None,
     }
 }
 

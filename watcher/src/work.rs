@@ -25,6 +25,10 @@ use crate::{
 /// How often a run is planned anew in one go, before others get their turn.
 const ROUNDS: usize = 8;
 
+/// How often a run is offered to a server that does not answer, before another one is. It may
+/// be this run that the server cannot stand.
+const OFFERS: u32 = 3;
+
 /// Works on runs until `stop`; then stores the last states of runs that are gone, which nobody
 /// else has, until there are none or the time is over.
 pub(crate) async fn work(shared: Arc<Shared>, stop: CancellationToken) {
@@ -65,7 +69,13 @@ async fn one(shared: &Shared, job: Job) -> bool {
             task.settle();
             again.map_or(Done::Finished, |at| Done::Until(shared.instant(at)))
         }
-        Err(Halt::Abandoned) => Done::Failed(Instant::now(), task.leftover()),
+        Err(Halt::Abandoned) => Done::Failed(Instant::now(), task.leftover(true)),
+        Err(Halt::Away { error }) => {
+            task.note(&error);
+            let wait = shared.config.tuning.retry.after(failures.saturating_add(1));
+            // Its state is kept: it may be gone from the cluster before the server is back.
+            Done::Failed(Instant::now() + wait, task.leftover(true))
+        }
         Err(Halt::Later { error, is_rare }) => {
             let failures = failures.saturating_add(1);
             task.note(&error);
@@ -76,7 +86,7 @@ async fn one(shared: &Shared, job: Job) -> bool {
             } else {
                 tuning.retry.after(failures)
             };
-            Done::Failed(Instant::now() + wait, task.leftover())
+            Done::Failed(Instant::now() + wait, task.leftover(gone))
         }
     };
     let is_done = !matches!(done, Done::Failed(..));
@@ -101,6 +111,8 @@ enum Halt {
     Abandoned,
     /// It has to be tried again.
     Later { error: String, is_rare: bool },
+    /// The server does not answer.
+    Away { error: String },
 }
 
 /// How carrying out a plan ended.
@@ -213,6 +225,7 @@ impl Task<'_> {
         F: Future<Output = Result<T, SinkError>>,
     {
         let abandon = &self.shared.abandon;
+        let mut offers = 0;
         loop {
             let pass = tokio::select! {
                 () = abandon.cancelled() => return Err(Halt::Abandoned),
@@ -244,8 +257,13 @@ impl Task<'_> {
                     is_rare,
                 });
             }
-            self.note(&error.to_string());
             pass.refused(&error);
+            let error = error.to_string();
+            self.note(&error);
+            offers += 1;
+            if offers == OFFERS {
+                return Err(Halt::Away { error });
+            }
         }
     }
 
@@ -285,9 +303,9 @@ impl Task<'_> {
         }
     }
 
-    /// What the next attempt needs. The state of a run that is still there is read again.
-    fn leftover(&mut self) -> Work {
-        let object = if self.gone { self.bytes.take() } else { None };
+    /// What the next attempt needs. A state that is not kept is read again.
+    fn leftover(&mut self, keep: bool) -> Work {
+        let object = if keep { self.bytes.take() } else { None };
         Work {
             object,
             gone: self.gone,

@@ -103,6 +103,13 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         STORING,
+        "kind-poll",
+        "DURATION",
+        "30s",
+        "How often to look for kinds that the cluster does not have or does not show",
+    ),
+    key(
+        STORING,
         "summary-labels",
         "KEYS",
         "tekton.dev/pipeline",

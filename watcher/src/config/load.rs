@@ -168,6 +168,10 @@ impl Reader {
     fn config(&mut self) -> Config {
         let standard = Config::default();
         let policy = self.policy();
+        let mut tuning = standard.tuning;
+        if let Some(poll) = self.read("kind-poll", positive) {
+            tuning.kind_poll = poll.unsigned_abs();
+        }
         Config {
             namespace: self.read("namespace", namespace),
             kinds: self.read("kinds", kinds).unwrap_or(standard.kinds),
@@ -193,7 +197,7 @@ impl Reader {
                     })
                 })
                 .unwrap_or(standard.shutdown_grace),
-            tuning: standard.tuning,
+            tuning,
         }
     }
 

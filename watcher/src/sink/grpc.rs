@@ -147,16 +147,18 @@ impl Sink for GrpcSink {
     }
 }
 
-/// What follows from a status. A connection that breaks in the middle of a call shows as
-/// `UNKNOWN` or `CANCELLED`. A token that is not accepted is no property of one run, so
-/// everything waits for a better one.
+/// What follows from a status.
+///
+/// A connection that breaks in the middle of a call shows as one of several codes, but always
+/// with its cause, which a status that the server sent never has. A token that is not accepted
+/// is no property of one run, so everything waits for a better one.
 fn judge(status: &Status) -> SinkError {
     let (code, severity) = match status.code() {
         Code::Ok => ("OK", Severity::Passing),
         Code::Unavailable => ("UNAVAILABLE", Severity::Away),
-        Code::Unknown => ("UNKNOWN", Severity::Away),
-        Code::Cancelled => ("CANCELLED", Severity::Away),
         Code::Unauthenticated => ("UNAUTHENTICATED", Severity::Away),
+        Code::Unknown => ("UNKNOWN", Severity::Passing),
+        Code::Cancelled => ("CANCELLED", Severity::Passing),
         Code::DeadlineExceeded => ("DEADLINE_EXCEEDED", Severity::Passing),
         Code::Internal => ("INTERNAL", Severity::Passing),
         Code::Aborted => ("ABORTED", Severity::Passing),
@@ -170,9 +172,38 @@ fn judge(status: &Status) -> SinkError {
         Code::Unimplemented => ("UNIMPLEMENTED", Severity::Lasting),
         Code::DataLoss => ("DATA_LOSS", Severity::Lasting),
     };
+    let is_broken = severity == Severity::Passing && std::error::Error::source(status).is_some();
+    let severity = if is_broken { Severity::Away } else { severity };
     SinkError {
         code,
         message: status.message().to_owned(),
         severity,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io, sync::Arc};
+
+    use tonic::Status;
+
+    use super::judge;
+    use crate::sink::Severity;
+
+    #[test]
+    fn a_broken_connection_is_told_from_an_error_of_the_server() {
+        let sent = Status::unknown("duplicate key value");
+        assert_eq!(judge(&sent).severity, Severity::Passing);
+        let mut broken = Status::unknown("h2 protocol error");
+        broken.set_source(Arc::new(io::Error::from(io::ErrorKind::BrokenPipe)));
+        assert_eq!(judge(&broken).severity, Severity::Away);
+        assert_eq!(
+            judge(&Status::unavailable("store")).severity,
+            Severity::Away
+        );
+        assert_eq!(
+            judge(&Status::invalid_argument("name")).severity,
+            Severity::Lasting
+        );
     }
 }

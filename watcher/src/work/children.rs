@@ -43,17 +43,21 @@ pub(super) fn wait(
         match shared.presence(kind) {
             None => return Err(format!("{named} {name} is of a kind that is not watched")),
             Some(Presence::Absent) => continue,
+            Some(Presence::Forbidden) => {
+                return Err(format!(
+                    "{named} {name} is of a kind that may not be watched"
+                ));
+            }
             Some(_) => {}
         }
-        match ledger.named(kind, namespace, name) {
-            // Whether it is stored was asked above.
-            Some((_, entry)) if entry.owners.contains(uid) => {}
-            Some(_) => {}
-            None => unknown.push(Address {
+        // Whether one that is known is stored was asked above, if this run owns it at all.
+        if ledger.named(kind, namespace, name).is_none() {
+            let namespace = namespace.to_owned();
+            unknown.push(Address {
                 kind,
-                namespace: namespace.to_owned(),
+                namespace,
                 name: name.to_owned(),
-            }),
+            });
         }
     }
     Ok(unknown)

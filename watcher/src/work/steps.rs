@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
 use serde_json::Value;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use hindsight_proto::{
     names::RecordName,
@@ -121,6 +121,7 @@ impl Task<'_> {
             }
             entry.owners.clone()
         };
+        debug!(run.uid = %self.uid, record.name = %upload.grouping.record, "stored");
         shared.metrics.stores.inc();
         shared.tick();
         if shared.config.policy.collect.is_some() {
@@ -201,9 +202,8 @@ impl Task<'_> {
             Ok(()) => {
                 self.deleted(&view);
                 info!(
-                    run.kind = at.kind.kind, run.uid = uid, record.name = %copy.record,
-                    "collected {} {}/{}, which is stored as {}",
-                    at.kind.kind, at.namespace, at.name, copy.record
+                    run.uid = uid, record.name = %copy.record,
+                    "collected {} {}/{}", at.kind.kind, at.namespace, at.name
                 );
                 Ok(Next::Settled(None))
             }
@@ -256,8 +256,8 @@ impl Task<'_> {
         };
         if !std::mem::replace(&mut entry.announced, true) {
             info!(
-                run.kind = at.kind.kind, run.uid = %self.uid, record.name = %record,
-                "dry run: would collect {} {}/{}, which is stored as {record}",
+                run.uid = %self.uid, record.name = %record,
+                "dry run: would collect {} {}/{}",
                 at.kind.kind, at.namespace, at.name
             );
         }

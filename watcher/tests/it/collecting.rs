@@ -1,5 +1,7 @@
 //! Stored runs leave the cluster; nothing else does.
 
+use std::sync::Arc;
+
 use hindsight_watcher::{
     config::Config,
     policy::{Collect, Policy},
@@ -58,18 +60,20 @@ async fn nothing_goes_while_the_server_is_away() {
 
 #[tokio::test]
 async fn a_server_that_forgot_a_run_gets_it_again_before_it_goes() {
-    let world = World::new(with(|c| c.grace = SignedDuration::from_hours(1_000_000))).await;
+    let world = World::new(collecting()).await;
+    let sink = Arc::clone(&world.sink);
+    world.sink.when_asked(move || {
+        sink.forget();
+        sink.choke_on("build");
+    });
     let uid = world.finished("build");
-    world.annotated("build").await;
-    world.sink.forget();
-    // A hand that makes it due: it says that it ended long ago.
-    let ended = json!({"status": {"completionTime": "1850-01-01T00:00:00Z"}});
-    world
-        .sim
-        .merge("tekton.dev", "taskruns", NAMESPACE, "build", ended, "x")
-        .unwrap();
+    // The proof is missing, and the run cannot be stored again yet; so it stays.
+    world.until(|p| !p.is_server_up).await;
+    assert_eq!(deletes(&world), 0);
+    world.sink.choke_on("");
     world.until(|p| p.collected == 1).await;
     assert!(is_done(&world.copy(&uid)));
+    assert_eq!(world.sink.writes(), 2);
 }
 
 #[tokio::test]
@@ -95,6 +99,56 @@ async fn a_run_that_changes_between_storing_and_deleting_is_stored_again() {
     world.until(|p| p.collected == 1).await;
     assert!(is_done(&world.copy(&uid)));
     assert_eq!(deletes(&world), 2);
+}
+
+#[tokio::test]
+async fn a_run_that_changes_after_its_proof_is_not_deleted_as_it_was() {
+    let world = World::new(collecting()).await;
+    let sim = world.sim.clone();
+    world.sink.when_asked(move || {
+        let patch = json!({"metadata": {"annotations": {"late": "yes"}}});
+        sim.merge(
+            "tekton.dev",
+            "taskruns",
+            NAMESPACE,
+            "build",
+            patch,
+            "somebody",
+        )
+        .unwrap();
+    });
+    let uid = world.finished("build");
+    world.until(|p| p.collected == 1 && p.in_cluster == 0).await;
+    assert_eq!(
+        world.copy(&uid)["metadata"]["annotations"]["late"],
+        json!("yes")
+    );
+    let refused = world
+        .sim
+        .calls()
+        .filter(|call| call.verb == "delete")
+        .status(409);
+    assert_eq!(refused.count(), 1);
+}
+
+#[tokio::test]
+async fn a_run_that_takes_the_name_after_the_proof_is_not_hit() {
+    let world = World::new(collecting()).await;
+    let sim = world.sim.clone();
+    let (told, second) = std::sync::mpsc::channel();
+    world.sink.when_asked(move || {
+        sim.delete("tekton.dev", "taskruns", NAMESPACE, "build")
+            .unwrap();
+        told.send(uid(&sim.create(task_run("build")).unwrap()))
+            .unwrap();
+    });
+    let first = world.finished("build");
+    world.until(|p| p.stored == 1).await;
+    // What is done about the first is over once the next one is done.
+    world.finished("next");
+    world.until(|p| p.collected == 1 && p.in_cluster == 1).await;
+    assert_eq!(uid(&world.run("build").unwrap()), second.recv().unwrap());
+    assert!(is_done(&world.copy(&first)));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use hindsight_proto::run::{KINDS, Outcome};
 use hindsight_watcher::config::Config;
-use kubesim::Crd;
+use kubesim::{Crd, Fault};
 use serde_json::json;
 
 use crate::support::{NAMESPACE, World, quick, within};
@@ -133,4 +133,23 @@ async fn long_lists_are_read_in_pages() {
         .calls()
         .filter(|c| c.verb == "list" && c.resource == "taskruns");
     assert_eq!(lists.count(), 6);
+}
+
+#[tokio::test]
+async fn a_kind_that_may_not_be_seen_keeps_nobody_else_waiting() {
+    let mut world = World::without_watcher(quick());
+    world.sim.install(Crd::argo_workflow());
+    let forbidden = Fault::status(403)
+        .verb("list")
+        .resource("workflows")
+        .times(5);
+    world.sim.faults().plan(forbidden);
+    let uid = world.create(workflow("etl"));
+    world.start().await;
+    world.until(|p| p.is_listed).await;
+    world.finished("build");
+    world.annotated("build").await;
+    // Once it may be seen, it is.
+    world.until(|p| p.stored == 2).await;
+    assert!(world.sink.copy(&uid).is_some());
 }

@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod admin;
+mod binary;
 mod collecting;
 mod kinds;
 mod outages;
+mod scale;
 mod storing;
 mod support;

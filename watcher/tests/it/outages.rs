@@ -61,6 +61,23 @@ async fn a_server_that_is_away_is_called_once_in_a_while() {
 }
 
 #[tokio::test]
+async fn a_run_that_the_server_cannot_stand_does_not_stop_the_others() {
+    let mut config = quick();
+    config.threadiness = std::num::NonZeroUsize::MIN;
+    let world = World::new(config).await;
+    world.sink.choke_on("bad");
+    world.finished("bad");
+    world.until(|p| !p.is_server_up).await;
+    let good: Vec<String> = (0..10)
+        .map(|n| world.finished(&format!("good-{n}")))
+        .collect();
+    world.until(|p| p.stored == 10).await;
+    assert!(good.iter().all(|uid| is_done(&world.copy(uid))));
+    world.sink.choke_on("");
+    world.until(|p| p.stored == 11).await;
+}
+
+#[tokio::test]
 async fn a_watcher_may_be_started_before_everybody_else() {
     let mut world = World::without_watcher(quick());
     world.sim.faults().down();

@@ -2,6 +2,7 @@
 //! can be stopped and started.
 
 mod memory;
+mod rpc;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -19,6 +20,7 @@ use tokio::{task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use memory::MemorySink;
+pub(crate) use rpc::RpcServer;
 
 pub(crate) const NAMESPACE: &str = "ci";
 

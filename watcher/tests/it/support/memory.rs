@@ -16,6 +16,17 @@ use tokio::sync::watch;
 pub(crate) struct MemorySink {
     state: Mutex<State>,
     changed: watch::Sender<()>,
+    hook: Mutex<Hook>,
+}
+
+/// Something that happens once, when a record is asked for.
+#[derive(Default)]
+struct Hook(Option<Box<dyn FnOnce() + Send>>);
+
+impl std::fmt::Debug for Hook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hook")
+    }
 }
 
 #[derive(Debug, Default)]
@@ -28,6 +39,8 @@ struct State {
     is_away: bool,
     /// Names of objects that are refused.
     refused: Vec<String>,
+    /// The name of objects at which it falls over.
+    poison: String,
 }
 
 impl MemorySink {
@@ -46,6 +59,16 @@ impl MemorySink {
         if !name.is_empty() {
             state.refused.push(name.to_owned());
         }
+    }
+
+    /// From now on falls over whenever an object of this name comes; never with `""`.
+    pub(crate) fn choke_on(&self, name: &str) {
+        name.clone_into(&mut self.state().poison);
+    }
+
+    /// Lets something happen in the cluster between the proof of a run and its delete.
+    pub(crate) fn when_asked(&self, happens: impl FnOnce() + Send + 'static) {
+        self.hook.lock().unwrap().0 = Some(Box::new(happens));
     }
 
     /// Loses every record, as if an old backup had been restored.
@@ -102,7 +125,8 @@ impl MemorySink {
             message: message.to_owned(),
             severity,
         };
-        let answer = if state.is_away {
+        let is_poison = !name.is_empty() && state.poison == name;
+        let answer = if state.is_away || is_poison {
             Err(error("UNAVAILABLE", "nobody is there", Severity::Away))
         } else if state.refused.iter().any(|refused| refused == name) {
             Err(error(
@@ -138,6 +162,10 @@ impl Sink for MemorySink {
     }
 
     async fn stored(&self, record: &RecordName) -> Result<Option<Vec<u8>>, SinkError> {
+        let hook = self.hook.lock().unwrap().0.take();
+        if let Some(happens) = hook {
+            happens();
+        }
         self.answer("", |state| state.records.get(&record.to_string()).cloned())
     }
 }

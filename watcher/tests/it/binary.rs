@@ -1,0 +1,192 @@
+//! The program itself: a process, a kubeconfig, a gRPC server.
+
+use std::{
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+    time::Duration,
+};
+
+use kubesim::{Crd, Listening, Mix, Plan, Player, Sim};
+
+use crate::support::{RpcServer, task_run, within};
+
+/// A process that does not outlive its test.
+struct Process(Child);
+
+impl Process {
+    fn start(kubeconfig: &Path, args: &[&str]) -> Self {
+        let mut command = program();
+        command
+            .arg("--kubeconfig")
+            .arg(kubeconfig)
+            .args(args)
+            .stderr(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+
+    fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    /// Asks it to end; its exit code.
+    async fn terminate(mut self) -> Option<i32> {
+        let pid = self.0.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        within(async {
+            loop {
+                if let Some(status) = self.0.try_wait().unwrap() {
+                    return status.code();
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended, and that is well.
+        self.0.kill().unwrap_or_default();
+    }
+}
+
+fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hindsight-watcher"));
+    command.env_clear();
+    command
+}
+
+fn output(args: &[&str]) -> (Option<i32>, String) {
+    let Output { status, stderr, .. } = program().args(args).output().unwrap();
+    (status.code(), String::from_utf8(stderr).unwrap())
+}
+
+async fn cluster() -> (Sim, Listening) {
+    let sim = Sim::new();
+    sim.install_all(Crd::tekton());
+    let listening = sim.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    (sim, listening)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_program_loses_nothing_when_it_or_the_server_is_killed() {
+    let (sim, listening) = cluster().await;
+    let mut server = RpcServer::start();
+    let address = format!("http://{}", server.addr);
+    let args = [
+        "--server",
+        address.as_str(),
+        "--collect",
+        "--grace",
+        "0s",
+        "--recheck",
+        "200ms",
+    ];
+    let plan = Plan {
+        runs: 60,
+        rate: 120.0,
+        concurrency: 20,
+        mix: Mix {
+            pipeline_runs: 1,
+            task_runs: 2,
+            custom_runs: 1,
+            workflows: 0,
+        },
+        life: Duration::from_millis(20),
+        ..Plan::default()
+    };
+    let process = Process::start(listening.kubeconfig(), &args);
+    let playing = Player::new(&sim, plan).start();
+    within(playing.until(|p| p.finished >= 15)).await;
+    server.kill();
+    within(playing.until(|p| p.finished >= 30)).await;
+    process.kill();
+    let process = Process::start(listening.kubeconfig(), &args);
+    within(playing.until(|p| p.finished >= 40)).await;
+    server.up();
+    within(playing.over()).await;
+    let kinds = ["taskruns", "pipelineruns", "customruns"];
+    let is_empty = |sim: &Sim| {
+        kinds
+            .iter()
+            .all(|plural| sim.count("tekton.dev", plural) == 0)
+    };
+    within(sim.until(is_empty)).await;
+    let finished = playing.finished();
+    for run in &finished {
+        let copy = server.copy(&run.uid).expect("a collected run is stored");
+        assert!(copy["status"]["completionTime"].is_string(), "{copy}");
+    }
+    assert_eq!(server.records(), finished.len());
+    assert_eq!(process.terminate().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn flags_of_upstream_and_a_token_file_work() {
+    let (sim, listening) = cluster().await;
+    sim.namespace("ci");
+    let server = RpcServer::start();
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token");
+    std::fs::write(&token, "s3cret\n").unwrap();
+    let run = sim.create(task_run("build")).unwrap();
+    let status = serde_json::json!({"status": crate::support::done()});
+    sim.merge("tekton.dev", "taskruns", "ci", "build", status, "x")
+        .unwrap();
+    let address = server.addr.to_string();
+    let args = [
+        "-api_addr",
+        address.as_str(),
+        "-auth_mode",
+        "insecure",
+        "-completed_run_grace_period=-1ns",
+        "-store_deadline",
+        "10m",
+        "-namespace",
+        "ci",
+        "--token-file",
+        token.to_str().unwrap(),
+        "--log-format",
+        "json",
+    ];
+    let process = Process::start(listening.kubeconfig(), &args);
+    within(sim.until(|sim| sim.count("tekton.dev", "taskruns") == 0)).await;
+    assert!(
+        server
+            .copy(run["metadata"]["uid"].as_str().unwrap())
+            .is_some()
+    );
+    assert_eq!(server.tokens(), ["Bearer s3cret"]);
+    assert_eq!(process.terminate().await, Some(0));
+}
+
+#[test]
+fn what_is_wrong_with_the_flags_is_said_at_once() {
+    let (code, said) = output(&["--grace", "soon", "--server", "localhost", "--kinds=pods"]);
+    assert_eq!(code, Some(2));
+    for part in [
+        "--grace: `soon`",
+        "--server: `localhost`",
+        "--kinds: `pods`",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let (code, said) = output(&["--config", "/nowhere/w.toml"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("/nowhere/w.toml"), "{said}");
+    let (code, said) = output(&["--kubeconfig", "/nowhere/kubeconfig"]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("/nowhere/kubeconfig"), "{said}");
+}
