@@ -7,8 +7,6 @@
 mod body;
 #[cfg(test)]
 mod conformance;
-#[cfg(test)]
-mod measure;
 mod migrations;
 mod postgres;
 pub mod resolve;

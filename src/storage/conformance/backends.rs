@@ -188,26 +188,6 @@ pub(in crate::storage) fn lists_that_find_few() -> Vec<(&'static str, ListQuery)
     ]
 }
 
-/// The server to test on, if the environment names one.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "tests are configured by the environment"
-)]
-pub(in crate::storage) fn postgres_server() -> Option<PgConnectOptions> {
-    if let Ok(url) = std::env::var("HINDSIGHT_TEST_POSTGRES") {
-        return Some(
-            url.parse()
-                .expect("HINDSIGHT_TEST_POSTGRES is the URL of a superuser"),
-        );
-    }
-    assert!(
-        std::env::var_os("HINDSIGHT_FORBID_SKIP").is_none(),
-        "HINDSIGHT_TEST_POSTGRES is not set, and HINDSIGHT_FORBID_SKIP is"
-    );
-    eprintln!("skipped: HINDSIGHT_TEST_POSTGRES names no PostgreSQL server");
-    None
-}
-
 /// A database of its own on a server.
 #[derive(Debug)]
 pub(in crate::storage) struct PostgresDatabase {

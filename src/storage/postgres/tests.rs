@@ -14,9 +14,10 @@ use crate::{
             World,
             backends::{
                 Database, PostgresDatabase, is_migrated_once, lists_that_cost_the_page,
-                lists_that_find_few, postgres_server, refusal,
+                lists_that_find_few, refusal,
             },
             fixtures::{everything, kind, result},
+            tests::postgres_server,
         },
         resolve::{Options, Schema, open},
         sql::{dialect::Dialect, list},
