@@ -74,6 +74,8 @@ pub struct Entry {
     pub settled: Option<Box<str>>,
     /// It was said that it would be deleted, if that were not only tried.
     pub announced: bool,
+    /// It could be collected, but for others that are not stored or not known yet.
+    pub waits: bool,
     /// The list in which it was seen last.
     listed: u32,
 }
@@ -170,6 +172,7 @@ impl Ledger {
                 error: None,
                 settled: None,
                 announced: false,
+                waits: false,
                 listed: list,
             };
             self.entries.insert(uid.clone(), entry);
@@ -196,6 +199,12 @@ impl Ledger {
             .names
             .get(&(kind.group, kind.plural, namespace.into(), name.into()))?;
         Some((uid, self.entries.get(uid)?))
+    }
+
+    /// Runs that wait for others before they may be collected.
+    pub fn waiting(&self) -> Vec<Uid> {
+        let waiting = self.entries.iter().filter(|(_, entry)| entry.waits);
+        waiting.map(|(uid, _)| uid.clone()).collect()
     }
 
     /// The runs of `kind` that were not in its `list`-th list.

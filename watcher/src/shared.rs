@@ -108,12 +108,37 @@ impl Shared {
     }
 
     /// Notes whether a kind is there; returns what was known before.
+    ///
+    /// Runs that waited until everything was listed are looked at again at once.
     pub(crate) fn set_presence(&self, kind: &'static Kind, now: Presence) -> Option<Presence> {
+        let was_listed = self.is_listed();
         let mut presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
         let before = presence.insert((kind.group, kind.plural), now);
         drop(presence);
+        if !was_listed && self.is_listed() {
+            let waiting = self.ledger().waiting();
+            for uid in waiting {
+                self.push(&uid, Work::default());
+            }
+        }
         self.tick();
         before
+    }
+
+    /// What a run's owners waited for may have happened: it is stored.
+    pub(crate) fn wake_owners(&self, uid: &Uid) {
+        let owners: Vec<Uid> = {
+            let ledger = self.ledger();
+            let owners = ledger
+                .get(uid)
+                .map(|entry| entry.owners.clone())
+                .unwrap_or_default();
+            let waits = |owner: &Uid| ledger.get(owner).is_some_and(|owner| owner.waits);
+            owners.into_iter().filter(waits).collect()
+        };
+        for owner in owners {
+            self.push(&owner, Work::default());
+        }
     }
 
     /// Whether every object was seen of every kind that the cluster has and shows.

@@ -197,7 +197,7 @@ impl Task<'_> {
 
     /// What the plan is made from, with what is known about other runs.
     fn remembered(&self) -> Option<Remembered> {
-        let ledger = self.shared.ledger();
+        let mut ledger = self.shared.ledger();
         let mut remembered = ledger.get(&self.uid)?.remembered.clone();
         if self.shared.config.policy.collect.is_some()
             && !remembered.gone
@@ -205,6 +205,9 @@ impl Task<'_> {
         {
             remembered.waits_for =
                 children::wait(self.shared, &ledger, &self.uid, &View::new(object)).err();
+            if let Some(entry) = ledger.get_mut(&self.uid) {
+                entry.waits = remembered.waits_for.is_some();
+            }
         }
         Some(remembered)
     }

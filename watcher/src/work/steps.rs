@@ -17,7 +17,6 @@ use crate::{
     metrics::{OfDelete, OfRun},
     plan::{self, Remembered, Step},
     policy::CLOSED,
-    queue::Work,
     watch::bytes,
 };
 
@@ -74,14 +73,18 @@ impl Task<'_> {
         let held = self.ask(|| sink.stored(record)).await?;
         // What is no JSON is no copy of an object.
         let copy: Option<Value> = held.and_then(|held| serde_json::from_slice(&held).ok());
-        let mut ledger = self.shared.ledger();
-        if let Some(entry) = ledger.get_mut(&self.uid) {
+        let mut is_news = false;
+        if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
             let was_safe = entry.is_safe();
             // A copy of an earlier state counts for nothing but itself.
             entry.remembered.answered(record.clone(), copy.as_ref());
             if !was_safe && entry.is_safe() {
                 self.shared.stored.fetch_add(1, Ordering::Relaxed);
+                is_news = true;
             }
+        }
+        if is_news {
+            self.shared.wake_owners(&self.uid);
         }
         Ok(copy)
     }
@@ -97,7 +100,7 @@ impl Task<'_> {
         for note in &upload.grouping.notes {
             warn!(record.name = %upload.grouping.record, "{}: {note}", upload.grouping.record);
         }
-        let owners = {
+        {
             let mut ledger = shared.ledger();
             let Some(entry) = ledger.get_mut(&self.uid) else {
                 return Ok(());
@@ -119,22 +122,11 @@ impl Task<'_> {
                     latency.observe(seconds.max(0.0));
                 }
             }
-            entry.owners.clone()
-        };
+        }
         debug!(run.uid = %self.uid, record.name = %upload.grouping.record, "stored");
         shared.metrics.stores.inc();
         shared.tick();
-        if shared.config.policy.collect.is_some() {
-            for owner in &owners {
-                let is_waiting = shared
-                    .ledger()
-                    .get(owner)
-                    .is_some_and(|owner| owner.is_safe());
-                if is_waiting {
-                    shared.push(owner, Work::default());
-                }
-            }
-        }
+        shared.wake_owners(&self.uid);
         Ok(())
     }
 
@@ -180,6 +172,9 @@ impl Task<'_> {
                 "{} {}/{} waits for {child}",
                 at.kind.kind, at.namespace, at.name
             );
+            if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
+                entry.waits = true;
+            }
             return Ok(Next::Settled(self.recheck()));
         }
         let Some(copy) = &remembered.copy else {
