@@ -48,13 +48,22 @@ pub(in crate::storage) fn list(
     part: Part,
     limit: i64,
 ) -> Result<Statement, Error> {
-    let mut out = Statement::new("SELECT ");
+    let with_bodies = resource == Resource::Records && query.bodies;
+    // Bodies are joined to the page, not to all rows that are sorted to find it.
+    let mut out = Statement::new(if with_bodies {
+        "SELECT page.*, codec, bytes FROM (SELECT "
+    } else {
+        "SELECT "
+    });
     let key = key(resource, query.order.field);
-    super::read::fields(&mut out, dialect, resource, query.bodies);
+    super::read::fields(&mut out, dialect, resource);
     out.push(", ")
         .push(key.column().unwrap_or("CAST(NULL AS BIGINT)"))
         .push(" AS order_key");
-    super::read::source(&mut out, resource, query.bodies);
+    out.push(match resource {
+        Resource::Results => " FROM results",
+        Resource::Records => " FROM records",
+    });
     out.push(" WHERE 1 = 1");
     scope(&mut out, dialect, resource, query);
     if query.condition != Condition::All {
@@ -67,19 +76,12 @@ pub(in crate::storage) fn list(
         .condition(&query.condition);
     }
     seek(&mut out, query, part, key);
-    let direction = if query.order.descending {
-        " DESC"
-    } else {
-        " ASC"
-    };
-    out.push(" ORDER BY ");
-    if let (Part::With, Some(key)) = (part, key.column()) {
-        out.push(key).push(direction).push(", ");
+    order(&mut out, query, part, key.column());
+    out.push(" LIMIT ").bind(limit);
+    if with_bodies {
+        out.push(") AS page LEFT JOIN bodies ON record_row = row_id");
+        order(&mut out, query, part, Some("order_key"));
     }
-    out.push("row_id")
-        .push(direction)
-        .push(" LIMIT ")
-        .bind(limit);
     let values = out.binds().len();
     if values > MOST_BINDS {
         let why = format!("the condition has {values} values, at most {MOST_BINDS} are possible");
@@ -89,6 +91,20 @@ pub(in crate::storage) fn list(
         });
     }
     Ok(out)
+}
+
+/// Appends in which order the rows come.
+fn order(out: &mut Statement, query: &ListQuery, part: Part, key: Option<&'static str>) {
+    let direction = if query.order.descending {
+        " DESC"
+    } else {
+        " ASC"
+    };
+    out.push(" ORDER BY ");
+    if let (Part::With, Some(key)) = (part, key) {
+        out.push(key).push(direction).push(", ");
+    }
+    out.push("row_id").push(direction);
 }
 
 /// Appends which parents and results.

@@ -22,8 +22,9 @@ pub(in crate::storage) trait Cells {
     fn bytes(&self, at: usize) -> Result<Option<Vec<u8>>, Error>;
 }
 
-/// Appends the columns that [`result`] or [`RawRecord::read`] reads. The order key follows.
-pub(super) fn fields(out: &mut Statement, dialect: Dialect, resource: Resource, bodies: bool) {
+/// Appends the columns that [`result`] or [`RawRecord::read`] reads. The order key follows, and
+/// after it `codec, bytes` where bodies are asked for.
+pub(super) fn fields(out: &mut Statement, dialect: Dialect, resource: Resource) {
     match resource {
         Resource::Results => {
             out.push("row_id, parent, id, uid, etag, create_us, update_us, annotations");
@@ -35,28 +36,14 @@ pub(super) fn fields(out: &mut Statement, dialect: Dialect, resource: Resource, 
         Resource::Records => {
             out.push("row_id, parent, result_id, id, uid, etag, create_us, update_us");
             out.push(", data_type, body_size");
-            out.push(if bodies {
-                ", codec, bytes"
-            } else {
-                ", NULL, NULL"
-            });
         }
     }
-}
-
-/// Appends the tables that [`fields`] are columns of.
-pub(super) fn source(out: &mut Statement, resource: Resource, bodies: bool) {
-    out.push(match (resource, bodies) {
-        (Resource::Results, _) => " FROM results",
-        (Resource::Records, false) => " FROM records",
-        (Resource::Records, true) => " FROM records LEFT JOIN bodies ON record_row = row_id",
-    });
 }
 
 /// The statement that reads one result.
 pub(in crate::storage) fn one_result(dialect: Dialect, name: &ResultName) -> Statement {
     let mut out = Statement::new("SELECT ");
-    fields(&mut out, dialect, Resource::Results, false);
+    fields(&mut out, dialect, Resource::Results);
     out.push(" FROM results WHERE id = ").bind(name.id());
     out.push(" AND parent = ").bind(name.parent().as_str());
     out
@@ -65,8 +52,8 @@ pub(in crate::storage) fn one_result(dialect: Dialect, name: &ResultName) -> Sta
 /// The statement that reads one record with its body.
 pub(in crate::storage) fn one_record(dialect: Dialect, name: &RecordName) -> Statement {
     let mut out = Statement::new("SELECT ");
-    fields(&mut out, dialect, Resource::Records, true);
-    source(&mut out, Resource::Records, true);
+    fields(&mut out, dialect, Resource::Records);
+    out.push(", NULL, codec, bytes FROM records LEFT JOIN bodies ON record_row = row_id");
     out.push(" WHERE id = ").bind(name.id()).push(" AND ");
     super::condition::in_result(&mut out, name);
     out
@@ -75,7 +62,7 @@ pub(in crate::storage) fn one_record(dialect: Dialect, name: &RecordName) -> Sta
 /// Where the order key stands after the fields of a result.
 const RESULT_KEY: usize = 14;
 /// Where the order key stands after the fields of a record.
-const RECORD_KEY: usize = 12;
+const RECORD_KEY: usize = 10;
 
 /// The result in a row of a list.
 pub(in crate::storage) fn listed_result(row: &impl Cells) -> Result<Listed<RunResult>, Error> {
@@ -144,9 +131,9 @@ impl RawRecord {
         let id = need(row.text(3)?, "id")?;
         let name = format!("{parent}/results/{result}/records/{id}");
         let size = row.int(9)?.unwrap_or(0);
-        let packed = match (bodies, row.int(10)?, row.bytes(11)?) {
-            (true, Some(codec), Some(bytes)) => Some((codec, bytes)),
-            _ => None,
+        let packed = match bodies {
+            true => row.int(RECORD_KEY + 1)?.zip(row.bytes(RECORD_KEY + 2)?),
+            false => None,
         };
         if bodies && size > 0 && packed.is_none() {
             return Err(Error::Corrupt(format!("the body of `{name}` is gone")));
