@@ -14,6 +14,7 @@ mod crash;
 mod import;
 mod lists;
 mod resources;
+mod rest;
 mod summaries;
 mod support;
 mod wire;
