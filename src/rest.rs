@@ -11,11 +11,12 @@ mod dialect;
 mod health;
 mod json;
 mod mask;
+mod openapi;
 mod request;
 mod routes;
 mod template;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -39,6 +40,8 @@ const FIELDS: &str = "fields";
 const HEAVY: usize = 64 << 10;
 /// How much of a body that means nothing is read so that the connection can be used again.
 const MEANINGLESS: usize = 1 << 20;
+/// How long such a body is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why the descriptors give no routes.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +70,7 @@ struct Inner {
     routes: Routes,
     grpc: Router,
     limit: usize,
+    description: Bytes,
 }
 
 impl Rest {
@@ -76,8 +80,10 @@ impl Rest {
     /// # Errors
     /// If a method has an option that cannot be a route.
     pub fn new(pool: &DescriptorPool, grpc: Router, limit: usize) -> Result<Self, Error> {
+        let routes = Routes::read(pool)?;
         let inner = Inner {
-            routes: Routes::read(pool)?,
+            description: openapi::describe(&routes).to_string().into(),
+            routes,
             grpc,
             limit,
         };
@@ -86,7 +92,7 @@ impl Rest {
         })
     }
 
-    /// The methods, `/healthz`, and a refusal in JSON for everything else.
+    /// The methods, `/healthz`, `/openapi.json`, and a refusal in JSON for everything else.
     pub fn router(self) -> Router {
         let healthy = self.clone();
         let check = move |request: Request<Body>| async move {
@@ -94,8 +100,14 @@ impl Rest {
             let answer = health::check(&healthy.inner.grpc, query).await;
             answer.unwrap_or_else(Refusal::into_response)
         };
+        let described = self.clone();
+        let describe = move |headers: HeaderMap| async move {
+            let description = described.inner.description.to_vec();
+            answer::packed(description, answer::takes_gzip(&headers))
+        };
         Router::new()
             .route("/healthz", get(check))
+            .route("/openapi.json", get(describe))
             .method_not_allowed_fallback(async || Refusal::wrong_verb().into_response())
             .fallback(move |request| async move { self.answer(request).await })
     }
@@ -148,7 +160,8 @@ impl Inner {
     async fn read(&self, route: &Route, body: Body) -> Result<Bytes, Refusal> {
         if route.body == routes::Body::Ignored {
             // Whatever it is, and whether or not it arrives.
-            drop(Limited::new(body, MEANINGLESS).collect().await);
+            let rest = Limited::new(body, MEANINGLESS).collect();
+            drop(tokio::time::timeout(PATIENCE, rest).await);
             return Ok(Bytes::new());
         }
         // Base64 makes four bytes of three; names and escapes fit in what is added.

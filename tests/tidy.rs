@@ -37,6 +37,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "grpc",
         &["auth", "clock", "error", "model", "service", "telemetry"],
     ),
+    ("rest", &["error"]),
     ("admin", &["telemetry"]),
     ("import", &["clock", "error", "model"]),
     (
@@ -84,6 +85,7 @@ const CRATES: &[Place] = &[
             "src/app*",
             "src/cli*",
             "src/import*",
+            "src/rest*",
             "proto/",
             "watcher/src/sink*",
         ],
@@ -93,8 +95,10 @@ const CRATES: &[Place] = &[
         &[
             "src/admin*",
             "src/app*",
+            "src/grpc/deadline.rs",
+            "src/grpc/fields.rs",
             "src/grpc/limits.rs",
-            "src/grpc/limits.rs",
+            "src/rest*",
             "watcher/src/admin*",
         ],
     ),
@@ -140,6 +144,10 @@ const CRATES: &[Place] = &[
             "watcher/src/telemetry*",
             "tests/kubesim/src/main.rs",
         ],
+    ),
+    only(
+        "prost_reflect",
+        &["src/app*", "src/grpc/fields*", "src/rest*"],
     ),
     only("comfy_table", &["src/cli*"]),
     only("indicatif", &["src/cli*"]),

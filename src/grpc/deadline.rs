@@ -88,6 +88,33 @@ fn parse(text: &str) -> Option<Duration> {
 mod tests {
     use super::*;
 
+    /// Never answers.
+    #[derive(Clone)]
+    struct Busy;
+
+    impl Service<Request<()>> for Busy {
+        type Response = Response<Body>;
+        type Error = std::convert::Infallible;
+        type Future = std::future::Pending<Result<Response<Body>, Self::Error>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Request<()>) -> Self::Future {
+            std::future::pending()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_outlives_its_deadline_is_told_so() {
+        for (timeout, code) in [("1m", "4"), ("soon", "3")] {
+            let request = Request::builder().header(HEADER, timeout).body(()).unwrap();
+            let answer = Deadline(Busy).call(request).await.unwrap();
+            assert_eq!(answer.headers()["grpc-status"], code, "{timeout}");
+        }
+    }
+
     #[test]
     fn a_timeout_is_up_to_eight_digits_and_a_unit() {
         let cases = [

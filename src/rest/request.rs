@@ -189,7 +189,7 @@ fn scalar(
             return Ok(None);
         }
     }
-    let spelled = values.into_iter().map(|text| match field.kind() {
+    let mut spelled = values.into_iter().map(|text| match field.kind() {
         Kind::Bool => text.parse().map_or(json!(text), |value: bool| json!(value)),
         Kind::Enum(_) => text
             .parse()
@@ -199,7 +199,7 @@ fn scalar(
     let spelled = if field.is_list() {
         spelled.collect()
     } else {
-        spelled.last().unwrap_or_default()
+        spelled.next_back().unwrap_or_default()
     };
     let holder = DynamicMessage::deserialize(field.parent_message().clone(), {
         json!({ field.name(): spelled })

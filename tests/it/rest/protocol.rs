@@ -171,3 +171,19 @@ async fn a_grpc_call_of_an_unknown_method_gets_a_grpc_answer() {
     drop(http);
     server.stop().await;
 }
+
+#[tokio::test]
+async fn the_api_describes_itself() {
+    let database = Database::sqlite();
+    let server = TestServer::start(&database).await;
+    let mut http = http(&server).await;
+    let described = http.send("GET", "/openapi.json", &[], "").await.ok();
+    assert_eq!(described["openapi"], "3.1.0");
+    let path = "/apis/results.tekton.dev/v1alpha2/parents/{parent}/results/{result}";
+    assert_eq!(
+        described["paths"][path]["patch"]["operationId"],
+        "UpdateResult"
+    );
+    drop(http);
+    server.stop().await;
+}
