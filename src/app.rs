@@ -6,14 +6,18 @@
 
 mod health;
 mod listen;
+mod serve;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use axum::{Router, body::Body, http::Request, routing::get};
 use hindsight_proto::{FILE_DESCRIPTOR_SET, v1alpha2::results_server::ResultsServer};
+use prost_reflect::DescriptorPool;
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::CancellationToken;
-use tonic::transport::{Server, server::Router};
+use tonic::service::Routes;
+use tower_service::Service as _;
 
 use crate::{
     admin::{self, Readiness},
@@ -21,8 +25,9 @@ use crate::{
     clock::Clock,
     config::{Auth, Config},
     error::report,
-    grpc::{Door, SizeStatus},
+    grpc::{Deadline, Door, Fields, SizeStatus},
     query::{Engine, Tokens},
+    rest::{self, Rest},
     service::Service,
     storage::{
         self, Maintenance,
@@ -62,9 +67,12 @@ pub enum Error {
     /// The descriptors do not decode; the binary was built wrong.
     #[error("the service descriptors are broken")]
     Reflection(#[source] tonic_reflection::server::Error),
-    /// The transport failed.
-    #[error("serving stopped")]
-    Serve(#[source] tonic::transport::Error),
+    /// The descriptors do not decode; the binary was built wrong.
+    #[error("the service descriptors are broken")]
+    Descriptors(#[source] prost_reflect::DescriptorError),
+    /// The descriptors ask for routes that cannot be; the binary was built wrong.
+    #[error("the REST routes cannot be made")]
+    Rest(#[source] rest::Error),
     /// The metrics page failed.
     #[error("serving metrics stopped")]
     Admin(#[source] std::io::Error),
@@ -77,7 +85,8 @@ pub struct App {
     admin: Option<TcpListener>,
     address: SocketAddr,
     admin_address: Option<SocketAddr>,
-    router: Router,
+    grpc: Router,
+    rest: Rest,
     health: health::Health,
     registry: Arc<Registry>,
     maintenance: Arc<dyn Maintenance>,
@@ -121,6 +130,7 @@ impl App {
         let door = Door::new(service, Arc::new(Open), metrics);
         let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance)).await;
 
+        let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).map_err(Error::Descriptors)?;
         let results = ResultsServer::new(door)
             .max_decoding_message_size(limit)
             .max_encoding_message_size(limit)
@@ -131,12 +141,12 @@ impl App {
                 .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };
-        let router = Server::builder()
-            .http2_keepalive_interval(Some(Duration::from_secs(60)))
-            .add_service(SizeStatus(results))
+        let grpc = Routes::new(SizeStatus(Deadline(Fields::new(results, &pool))))
             .add_service(health_service)
             .add_service(reflection().build_v1().map_err(Error::Reflection)?)
-            .add_service(reflection().build_v1alpha().map_err(Error::Reflection)?);
+            .add_service(reflection().build_v1alpha().map_err(Error::Reflection)?)
+            .into_axum_router();
+        let rest = Rest::new(&pool, grpc.clone(), limit).map_err(Error::Rest)?;
 
         let api = listen::bind(config.listen, "listen").await?;
         let admin = match config.metrics_listen {
@@ -152,7 +162,8 @@ impl App {
                 .map(|(l, a)| address(l, a)),
             api,
             admin,
-            router,
+            grpc,
+            rest,
             health,
             registry: Arc::new(registry),
             maintenance: opened.maintenance,
@@ -160,7 +171,7 @@ impl App {
         })
     }
 
-    /// Where gRPC is answered.
+    /// Where gRPC and REST are answered.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -177,12 +188,13 @@ impl App {
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), Error> {
         // The admin page outlives the API, so that a drain can be watched.
         let drained = CancellationToken::new();
+        let readiness = readiness(Arc::clone(&self.maintenance), shutdown.clone());
+        let pages = admin::router(self.registry, readiness);
+        let front = serve::front(self.grpc, probes(self.rest.router(), &pages));
         let admin = self.admin.map(|listener| {
-            let readiness = readiness(Arc::clone(&self.maintenance), shutdown.clone());
-            let router = admin::router(self.registry, readiness);
             let drained = drained.clone();
             tokio::spawn(async move {
-                axum::serve(listener, router)
+                axum::serve(listener, pages)
                     .with_graceful_shutdown(async move { drained.cancelled().await })
                     .await
             })
@@ -190,25 +202,17 @@ impl App {
         let watch = tokio::spawn(self.health.watch(shutdown.clone()));
         tracing::info!(address = %self.address, "serving");
 
-        let incoming = listen::accept(TcpListenerStream::new(self.api));
-        let stop = shutdown.clone();
-        let serving = self
-            .router
-            .serve_with_incoming_shutdown(incoming, async move {
-                stop.cancelled().await;
-            });
+        let connections = listen::accept(TcpListenerStream::new(self.api));
+        let serving = serve::serve(connections, front, shutdown.clone());
         let grace = async {
             shutdown.cancelled().await;
             tracing::info!(grace = ?self.grace, "stopping; requests in flight may finish");
             tokio::time::sleep(self.grace).await;
         };
-        let served = tokio::select! {
-            served = serving => served.map_err(Error::Serve),
-            () = grace => {
-                tracing::warn!("the grace is over; requests in flight were cut off");
-                Ok(())
-            }
-        };
+        tokio::select! {
+            () = serving => {}
+            () = grace => tracing::warn!("the grace is over; requests in flight were cut off"),
+        }
         watch.abort();
         self.maintenance.close().await;
         drained.cancel();
@@ -218,7 +222,6 @@ impl App {
                 .expect("the metrics page does not panic")
                 .map_err(Error::Admin)?;
         }
-        served?;
         tracing::info!("stopped");
         Ok(())
     }
@@ -235,6 +238,20 @@ async fn tokens(config: &Config, maintenance: &dyn Maintenance) -> Result<Tokens
     Ok(Tokens::new(
         &maintenance.secret(TOKEN_SECRET, &candidate).await?,
     ))
+}
+
+/// Puts the probes of the admin port beside the API, for those who reach only that.
+fn probes(api: Router, pages: &Router) -> Router {
+    ["/livez", "/readyz"].into_iter().fold(api, |api, path| {
+        let pages = pages.clone();
+        api.route(
+            path,
+            get(move |request: Request<Body>| async move {
+                let Ok(page) = pages.clone().call(request).await;
+                page
+            }),
+        )
+    })
 }
 
 /// Ready while the store answers and nobody asked to stop.

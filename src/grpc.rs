@@ -3,11 +3,15 @@
 
 mod call;
 mod convert;
+mod deadline;
+mod fields;
 mod limits;
 mod results;
 mod status;
 
 pub use call::Door;
+pub use deadline::Deadline;
+pub use fields::Fields;
 pub use limits::SizeStatus;
 
 /// The name under which the service is known to health checks.

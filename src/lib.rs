@@ -18,6 +18,7 @@ pub mod app;
 pub mod cli;
 pub mod grpc;
 pub mod import;
+pub mod rest;
 
 pub mod config;
 pub mod telemetry;

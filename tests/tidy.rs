@@ -40,6 +40,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "grpc",
         &["auth", "clock", "error", "model", "service", "telemetry"],
     ),
+    ("rest", &["error"]),
     ("admin", &["telemetry"]),
     ("import", &["clock", "error", "model"]),
     (
@@ -87,6 +88,7 @@ const CRATES: &[Place] = &[
             "src/app*",
             "src/cli*",
             "src/import*",
+            "src/rest*",
             "proto/",
             "watcher/src/sink*",
         ],
@@ -96,8 +98,10 @@ const CRATES: &[Place] = &[
         &[
             "src/admin*",
             "src/app*",
+            "src/grpc/deadline.rs",
+            "src/grpc/fields.rs",
             "src/grpc/limits.rs",
-            "src/grpc/limits.rs",
+            "src/rest*",
             "watcher/src/admin*",
         ],
     ),
@@ -143,6 +147,10 @@ const CRATES: &[Place] = &[
             "watcher/src/telemetry*",
             "tests/kubesim/src/main.rs",
         ],
+    ),
+    only(
+        "prost_reflect",
+        &["src/app*", "src/grpc/fields*", "src/rest*"],
     ),
     only("comfy_table", &["src/cli*"]),
     only("indicatif", &["src/cli*"]),

@@ -21,16 +21,14 @@ pub(super) async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpL
 
 /// Connections as they come. A connection that cannot be accepted (its peer is gone, or no file
 /// descriptor is left) is logged and does not end the server.
-pub(super) fn accept(
-    listener: TcpListenerStream,
-) -> impl Stream<Item = std::io::Result<TcpStream>> {
+pub(super) fn accept(listener: TcpListenerStream) -> impl Stream<Item = TcpStream> {
     listener.filter_map(|connection| async move {
         match connection {
             Ok(stream) => {
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "a connection keeps its delay");
                 }
-                Some(Ok(stream))
+                Some(stream)
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection was not accepted");

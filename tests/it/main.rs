@@ -15,6 +15,7 @@ mod docs;
 mod import;
 mod lists;
 mod resources;
+mod rest;
 mod summaries;
 mod support;
 mod wire;

@@ -2,6 +2,7 @@
 
 pub mod cluster;
 pub mod database;
+pub mod http;
 pub mod objects;
 pub mod process;
 pub mod server;

@@ -1,0 +1,86 @@
+//! The one port: HTTP/1.1 and HTTP/2 on every connection, gRPC and everything else told apart
+//! by what they say they are.
+
+use std::time::Duration;
+
+use axum::{
+    Router,
+    body::Body,
+    http::{Request, header},
+};
+use futures::{Stream, StreamExt as _};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::{conn::auto, graceful::GracefulShutdown},
+    service::TowerToHyperService,
+};
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+use tower_service::Service as _;
+
+/// After how much silence a connection is asked whether anybody is there.
+const KEEPALIVE: Duration = Duration::from_secs(60);
+/// How many requests one HTTP/2 connection may have open.
+const STREAMS: u32 = 1000;
+
+/// Sends gRPC calls to `grpc` and everything else to `http`.
+pub(super) fn front(grpc: Router, http: Router) -> Router {
+    Router::new().fallback(move |request: Request<Body>| {
+        let mut door = if is_grpc(&request) {
+            grpc.clone()
+        } else {
+            http.clone()
+        };
+        async move {
+            let Ok(response) = door.call(request).await;
+            response
+        }
+    })
+}
+
+fn is_grpc(request: &Request<Body>) -> bool {
+    request
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
+}
+
+/// Answers connections with `router` until `stop`, then until the last request that was taken
+/// is answered. No connection is taken after `stop`.
+pub(super) async fn serve(
+    connections: impl Stream<Item = TcpStream>,
+    router: Router,
+    stop: CancellationToken,
+) {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new());
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(KEEPALIVE)
+        .max_concurrent_streams(STREAMS);
+    let open = GracefulShutdown::new();
+    {
+        let mut connections = std::pin::pin!(connections);
+        loop {
+            let stream = tokio::select! {
+                () = stop.cancelled() => break,
+                stream = connections.next() => match stream {
+                    Some(stream) => stream,
+                    None => break,
+                },
+            };
+            let service = TowerToHyperService::new(router.clone());
+            let connection = builder
+                .serve_connection(TokioIo::new(stream), service)
+                .into_owned();
+            let connection = open.watch(connection);
+            tokio::spawn(async move {
+                if let Err(error) = connection.await {
+                    tracing::debug!(error, "a connection broke off");
+                }
+            });
+        }
+    }
+    open.shutdown().await;
+}

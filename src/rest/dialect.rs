@@ -1,0 +1,75 @@
+//! How JSON is spelled. Every family of paths has its own habits, which its clients parse
+//! strictly; a route takes them from its prefix.
+
+/// The habits of one family of paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Dialect {
+    /// The beginning of its paths.
+    pub(super) prefix: &'static str,
+    /// How fields are spelled in answers; requests may use either spelling.
+    pub(super) names: Names,
+    /// How values of enums are spelled in answers; requests may use either spelling.
+    pub(super) enums: Enums,
+    /// What a field is that the message does not have.
+    pub(super) unknown: Unknown,
+    /// What the first wildcard of a path stands for.
+    pub(super) first: First,
+}
+
+/// How fields are spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names {
+    /// `page_size`, as in the .proto file.
+    Snake,
+    /// `pageSize`.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no family served yet uses it"))]
+    Camel,
+}
+
+/// How values of enums are spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Enums {
+    /// By name; a value without a name is its number.
+    Name,
+    /// By number.
+    Number,
+}
+
+/// What becomes of a field in a request that the message does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unknown {
+    /// It is passed over.
+    Ignored,
+    /// The request is refused.
+    Refused,
+}
+
+/// What the first wildcard of a path stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum First {
+    /// One or more segments, so that parents such as `cluster/east/namespace/ci` can be named.
+    Segments,
+    /// One segment.
+    Segment,
+}
+
+/// Tekton Results.
+pub(super) const TEKTON: Dialect = Dialect {
+    prefix: "/apis/results.tekton.dev/",
+    names: Names::Snake,
+    enums: Enums::Name,
+    unknown: Unknown::Ignored,
+    first: First::Segments,
+};
+
+const DIALECTS: &[Dialect] = &[TEKTON];
+
+impl Dialect {
+    /// The dialect of the family that `path` belongs to.
+    pub(super) fn of(path: &str) -> Option<Self> {
+        DIALECTS
+            .iter()
+            .find(|dialect| path.starts_with(dialect.prefix))
+            .copied()
+    }
+}

@@ -1,0 +1,289 @@
+//! The OpenAPI 3.1 description of the routes, with the comments of the .proto files.
+
+use std::collections::BTreeMap;
+
+use prost_reflect::{FieldDescriptor, FileDescriptor, Kind, MessageDescriptor};
+use serde_json::{Map, Value, json};
+
+use super::{
+    FIELDS,
+    dialect::{Dialect, Enums, Names},
+    routes::{Body, Route, Routes},
+};
+
+/// Describes every route.
+pub(super) fn describe(routes: &Routes) -> Value {
+    let mut schemas = Schemas::default();
+    let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
+    for route in routes.all() {
+        let (path, _) = route.template.spelled();
+        let verb = route.verb.as_str().to_ascii_lowercase();
+        let operation = operation(route, &mut schemas);
+        paths.entry(path).or_default().insert(verb, operation);
+    }
+    let mut components = schemas.done;
+    components.insert(
+        "Error".to_owned(),
+        json!({
+            "type": "object",
+            "required": ["code", "message"],
+            "properties": {
+                "code": {"type": "integer", "description": "Number of the gRPC code."},
+                "message": {"type": "string"},
+            },
+        }),
+    );
+    json!({
+        "openapi": "3.1.0",
+        "info": {"title": "Hindsight", "version": env!("CARGO_PKG_VERSION")},
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"bearer": []}],
+    })
+}
+
+fn operation(route: &Route, schemas: &mut Schemas) -> Value {
+    let method = &route.method;
+    let dialect = &route.dialect;
+    let (_, names) = route.template.spelled();
+    let mut parameters: Vec<Value> = names
+        .into_iter()
+        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+        .collect();
+    if route.body != Body::Message {
+        for field in method.input().fields() {
+            let in_path = route
+                .template
+                .fields()
+                .any(|bound| bound.rsplit('.').next() == Some(field.name()));
+            let in_body = route.body == Body::Field(field.clone());
+            if !in_path && !in_body {
+                let mut parameter = json!({
+                    "name": spelled(&field, dialect),
+                    "in": "query",
+                    "schema": schemas.of(&field, dialect),
+                });
+                describe_by(&mut parameter, &field.parent_file(), field.path());
+                parameters.push(parameter);
+            }
+        }
+    }
+    parameters.push(json!({
+        "name": FIELDS,
+        "in": "query",
+        "schema": {"type": "string"},
+        "description": "Comma-separated paths of the fields to answer with; all if empty.",
+    }));
+    let reply = schemas.message(&method.output(), dialect);
+    let mut operation = json!({
+        "operationId": method.name(),
+        "tags": [method.parent_service().name()],
+        "parameters": parameters,
+        "responses": {
+            "200": {"description": "Done.", "content": {"application/json": {"schema": reply}}},
+            "default": {
+                "description": "Refused.",
+                "content": {
+                    "application/json": {"schema": {"$ref": "#/components/schemas/Error"}},
+                },
+            },
+        },
+    });
+    let body = match &route.body {
+        Body::Ignored => None,
+        Body::Message => Some(schemas.message(&method.input(), dialect)),
+        Body::Field(field) => Some(schemas.of(field, dialect)),
+    };
+    if let Some(schema) = body {
+        operation["requestBody"] =
+            json!({"required": true, "content": {"application/json": {"schema": schema}}});
+    }
+    describe_by(
+        &mut operation,
+        &method.parent_service().parent_file(),
+        method.path(),
+    );
+    operation
+}
+
+fn spelled(field: &FieldDescriptor, dialect: &Dialect) -> String {
+    match dialect.names {
+        Names::Snake => field.name().to_owned(),
+        Names::Camel => field.json_name().to_owned(),
+    }
+}
+
+/// Adds what the .proto file says of the thing at `path`.
+fn describe_by(thing: &mut Value, file: &FileDescriptor, path: &[i32]) {
+    let comment = file
+        .file_descriptor_proto()
+        .source_code_info
+        .as_ref()
+        .and_then(|info| info.location.iter().find(|location| location.path == path))
+        .and_then(|location| location.leading_comments.as_deref());
+    if let Some(comment) = comment {
+        let lines: Vec<_> = comment.lines().map(str::trim).collect();
+        thing["description"] = lines.join(" ").trim().into();
+    }
+}
+
+/// The schemas of the messages met so far, by full name.
+#[derive(Debug, Default)]
+struct Schemas {
+    done: BTreeMap<String, Value>,
+}
+
+impl Schemas {
+    fn of(&mut self, field: &FieldDescriptor, dialect: &Dialect) -> Value {
+        if field.is_map()
+            && let Kind::Message(entry) = field.kind()
+        {
+            let values = self.of(&entry.map_entry_value_field(), dialect);
+            return json!({"type": "object", "additionalProperties": values});
+        }
+        let one = self.kind(&field.kind(), dialect);
+        if field.is_list() {
+            json!({"type": "array", "items": one})
+        } else {
+            one
+        }
+    }
+
+    fn kind(&mut self, kind: &Kind, dialect: &Dialect) -> Value {
+        match kind {
+            Kind::Bool => json!({"type": "boolean"}),
+            Kind::String => json!({"type": "string"}),
+            Kind::Bytes => json!({"type": "string", "contentEncoding": "base64"}),
+            Kind::Float | Kind::Double => json!({"type": "number"}),
+            Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 | Kind::Uint32 | Kind::Fixed32 => {
+                json!({"type": "integer", "format": "int32"})
+            }
+            Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 | Kind::Uint64 | Kind::Fixed64 => {
+                json!({"type": "string", "format": "int64"})
+            }
+            Kind::Enum(of) => match dialect.enums {
+                Enums::Name => {
+                    let names: Vec<_> = of.values().map(|v| v.name().to_owned()).collect();
+                    json!({"type": "string", "examples": names})
+                }
+                Enums::Number => json!({"type": "integer", "format": "int32"}),
+            },
+            Kind::Message(of) => self.message(of, dialect),
+        }
+    }
+
+    fn message(&mut self, message: &MessageDescriptor, dialect: &Dialect) -> Value {
+        match message.full_name() {
+            "google.protobuf.Timestamp" => return json!({"type": "string", "format": "date-time"}),
+            "google.protobuf.Duration" | "google.protobuf.FieldMask" => {
+                return json!({"type": "string"});
+            }
+            "google.protobuf.Empty" | "google.protobuf.Struct" | "google.protobuf.Any" => {
+                return json!({"type": "object"});
+            }
+            name if name.starts_with("google.protobuf.") => return json!({}),
+            _ => {}
+        }
+        let name = message.full_name().to_owned();
+        if !self.done.contains_key(&name) {
+            // Known before its fields are looked at, so that a message may contain itself.
+            self.done.insert(name.clone(), Value::Null);
+            let mut properties = Map::new();
+            for field in message.fields() {
+                let mut schema = self.of(&field, dialect);
+                describe_by(&mut schema, &message.parent_file(), field.path());
+                properties.insert(spelled(&field, dialect), schema);
+            }
+            let mut schema = json!({"type": "object", "properties": properties});
+            describe_by(&mut schema, &message.parent_file(), message.path());
+            self.done.insert(name.clone(), schema);
+        }
+        json!({"$ref": format!("#/components/schemas/{name}")})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hindsight_proto::FILE_DESCRIPTOR_SET;
+    use prost_reflect::DescriptorPool;
+
+    use super::*;
+
+    fn described() -> Value {
+        let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).unwrap();
+        describe(&Routes::read(&pool).unwrap())
+    }
+
+    /// Every `$ref` in `value`.
+    fn references(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                if let Some(Value::String(to)) = fields.get("$ref") {
+                    found.push(to.clone());
+                }
+                fields.values().for_each(|value| references(value, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_route_is_described_and_every_reference_leads_somewhere() {
+        let described = described();
+        let paths = described["paths"].as_object().unwrap();
+        let operations: usize = paths.values().map(|p| p.as_object().unwrap().len()).sum();
+        assert_eq!(operations, 11);
+        let mut found = Vec::new();
+        references(&described, &mut found);
+        assert!(found.len() > 11, "{found:?}");
+        for to in found {
+            let pointer = to.strip_prefix('#').unwrap();
+            assert!(
+                described.pointer(pointer).is_some_and(Value::is_object),
+                "{to}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_operation_names_its_parameters_and_its_body() {
+        let described = described();
+        let path = "/apis/results.tekton.dev/v1alpha2/parents/{parent}/results/{result}/records";
+        let parameters = |verb: &str| -> Vec<String> {
+            let operation = &described["paths"][path][verb];
+            let all = operation["parameters"].as_array().unwrap();
+            let name = |p: &Value| format!("{}:{}", p["in"], p["name"]).replace('"', "");
+            all.iter().map(name).collect()
+        };
+        assert_eq!(
+            parameters("get"),
+            [
+                "path:parent",
+                "path:result",
+                "query:filter",
+                "query:page_size",
+                "query:page_token",
+                "query:order_by",
+                "query:fields",
+            ]
+        );
+        assert_eq!(
+            parameters("post"),
+            ["path:parent", "path:result", "query:fields"]
+        );
+        let body = &described["paths"][path]["post"]["requestBody"]["content"]["application/json"];
+        let record = "#/components/schemas/tekton.results.v1alpha2.Record";
+        assert_eq!(body["schema"]["$ref"], record);
+        let record = &described["components"]["schemas"]["tekton.results.v1alpha2.Record"];
+        let value = &record["properties"]["create_time"];
+        assert_eq!(value["format"], "date-time");
+        assert_eq!(
+            value["description"],
+            "When the server stored the Record first."
+        );
+    }
+}

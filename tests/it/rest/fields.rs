@@ -1,0 +1,131 @@
+//! Partial answers, asked for in every way there is.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hindsight_proto::v1alpha2 as pb;
+use serde_json::{Value, json};
+use tonic::Request;
+
+use super::{http, some_runs};
+use crate::support::{http::target, server::on_each};
+
+#[tokio::test]
+async fn an_answer_has_the_fields_that_were_asked_for() {
+    on_each(|server| async move {
+        some_runs(&server).await;
+        let mut http = http(&server).await;
+        let path = "ci/results/r1/records";
+        let value = |value: Value| STANDARD.encode(value.to_string());
+        let all = [("name", "p1"), ("name", "t1"), ("name", "t2")];
+        assert_eq!(
+            http.get(path, &[]).await.ok()["records"]
+                .as_array()
+                .unwrap()
+                .len(),
+            all.len()
+        );
+        let cases = [
+            ("next_page_token", json!({})),
+            ("nothing", json!({})),
+            ("records.nothing", json!({"records": [{}]})),
+            (
+                "records.name",
+                json!({"records": [{"name": "ci/results/r1/records/t1"}]}),
+            ),
+            (
+                " records.name , unknown",
+                json!({"records": [{"name": "ci/results/r1/records/t1"}]}),
+            ),
+            (
+                "records.name.deeper",
+                json!({"records": [{"name": "ci/results/r1/records/t1"}]}),
+            ),
+            (
+                "records.data.type",
+                json!({"records": [{"data": {"type": "tekton.dev/v1.TaskRun"}}]}),
+            ),
+            (
+                "records.data.value.metadata.name,records.data.value.nope.x",
+                json!({"records": [{"data": {"value":
+                    value(json!({"metadata": {"name": "build-t1"}, "nope": {"x": null}}))}}]}),
+            ),
+            (
+                "records.data.value.status.conditions.0.reason",
+                json!({"records": [{"data": {"value":
+                    value(json!({"status": {"conditions": {"0": {"reason": "Succeeded"}}}}))}}]}),
+            ),
+        ];
+        for (fields, expected) in cases {
+            let query = [("fields", fields), ("filter", "name == \"t1\"")];
+            assert_eq!(http.get(path, &query).await.ok(), expected, "{fields}");
+            let header = [("Grpc-Metadata-Fields", fields)];
+            let target = target(path, &query[1..]);
+            let reply = http.send("GET", &target, &header, "").await;
+            assert_eq!(reply.ok(), expected, "{fields} in a header");
+        }
+        let whole = http.get(path, &[]).await.text();
+        for nothing in ["", " , "] {
+            let reply = http.get(path, &[("fields", nothing)]).await;
+            assert_eq!(reply.text(), whole, "an empty list asks for everything");
+        }
+        let too_deep = "a.".repeat(100);
+        assert_eq!(http.get(path, &[("fields", &too_deep)]).await.status, 400);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_write_may_answer_in_part_too() {
+    on_each(|server| async move {
+        let mut http = http(&server).await;
+        let body = json!({"name": "ci/results/r", "annotations": {"a": "1", "b": "2"}});
+        let reply = http
+            .put("POST", "ci/results?fields=name,annotations.b", &body)
+            .await;
+        assert_eq!(
+            reply.text(),
+            r#"{"name":"ci/results/r","annotations":{"b":"2"}}"#
+        );
+        let reply = http.get("ci/results/none", &[("fields", "name")]).await;
+        assert_eq!((reply.status, &reply.json()["code"]), (404, &json!(5)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn grpc_takes_the_same_list_as_metadata() {
+    on_each(|server| async move {
+        some_runs(&server).await;
+        let ask = |fields: &[&str]| {
+            let mut request = Request::new(pb::ListRecordsRequest {
+                parent: "ci/results/r1".into(),
+                filter: "name == \"t1\"".into(),
+                ..Default::default()
+            });
+            for fields in fields {
+                request
+                    .metadata_mut()
+                    .append("fields", fields.parse().unwrap());
+            }
+            request
+        };
+        let mut rpc = server.rpc();
+        let mut list = async |fields: &[&str]| {
+            let reply = rpc.list_records(ask(fields)).await.unwrap();
+            reply.into_inner().records.remove(0)
+        };
+        let whole = list(&[]).await;
+        assert_eq!(list(&[""]).await, whole);
+        let part = list(&["records.name, records.data.value.kind", "records.uid"]).await;
+        let expected = pb::Record {
+            name: whole.name,
+            uid: whole.uid,
+            data: Some(pb::Any {
+                r#type: String::new(),
+                value: br#"{"kind":"TaskRun"}"#.as_slice().into(),
+            }),
+            ..Default::default()
+        };
+        assert_eq!(part, expected);
+    })
+    .await;
+}
