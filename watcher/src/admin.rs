@@ -9,12 +9,15 @@ use axum::{
     response::IntoResponse,
     routing::get,
 };
-use prometheus_client::{encoding::text::encode, registry::Registry};
 use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{ledger::Unstored, metrics::OfState, progress::Handle};
+use crate::{
+    ledger::Unstored,
+    metrics::{OfState, Registry, render},
+    progress::Handle,
+};
 
 /// How many runs `/ledger` names in each of its lists.
 const NAMED: usize = 500;
@@ -57,9 +60,8 @@ async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
         .held_bytes
         .set(i64::try_from(shared.queue.held()).unwrap_or(i64::MAX));
     metrics.server_up.set(i64::from(shared.gate.is_open()));
-    let mut text = String::new();
-    match encode(&mut text, &admin.registry) {
-        Ok(()) => {
+    match render(&admin.registry) {
+        Ok(text) => {
             const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             ([(header::CONTENT_TYPE, TYPE)], text).into_response()
         }

@@ -2,7 +2,6 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use prometheus_client::registry::Registry;
 use tokio::{net::TcpListener, task::JoinSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -12,7 +11,7 @@ use crate::{
     clock::{Clock, SystemClock},
     cluster::Cluster,
     config::Config,
-    metrics::Metrics,
+    metrics::{Metrics, Registry},
     progress::Handle,
     shared::Shared,
     sink::Sink,

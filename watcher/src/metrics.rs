@@ -1,11 +1,18 @@
 //! What the watcher measures. Names are those of Tekton Results where it has the same metric;
 //! counters get their `_total` when they are written.
 
+pub(crate) use prometheus_client::registry::Registry;
 use prometheus_client::{
-    encoding::EncodeLabelSet,
+    encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
-    registry::Registry,
 };
+
+/// Everything in `registry`, as Prometheus reads it.
+pub(crate) fn render(registry: &Registry) -> Result<String, std::fmt::Error> {
+    let mut text = String::new();
+    encode(&mut text, registry)?;
+    Ok(text)
+}
 
 /// Of a stored run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]

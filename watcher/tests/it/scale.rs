@@ -1,4 +1,4 @@
-//! How it does with many runs. Not part of every test run: `cargo test -- --ignored scale`.
+//! How it does with many runs.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::{World, collecting, done, quick, task_run};
 
-const RUNS: usize = 5000;
+const RUNS: usize = 2000;
 
 /// A finished run of about ten kilobytes, as a pipeline of a few steps has.
 fn large(n: usize) -> serde_json::Value {
@@ -33,7 +33,6 @@ fn resident_mib() -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "takes long without optimisation"]
 async fn a_cluster_full_of_finished_runs_is_caught_up_with() {
     for config in [quick(), collecting()] {
         let mut world = World::without_watcher(config);

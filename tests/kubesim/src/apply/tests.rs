@@ -1,3 +1,5 @@
+//! Server-side apply: who owns what, and what happens to what nobody owns any more.
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

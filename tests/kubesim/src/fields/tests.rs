@@ -1,3 +1,5 @@
+//! Ownership of fields, by path.
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+//! The player keeps its account, and the same plan gives the same play.
+
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use jiff::Timestamp;

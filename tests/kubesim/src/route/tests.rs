@@ -1,3 +1,5 @@
+//! Paths and queries of the API, and what they ask for.
+
 use http::Method;
 
 use super::{Query, Route, Target, verb};

@@ -1,3 +1,5 @@
+//! Label and field selectors, by example.
+
 use serde_json::json;
 
 use super::Selector;
