@@ -54,6 +54,10 @@ impl Failure {
             Code::Unauthenticated | Code::PermissionDenied => {
                 (Self::DENIED, format!("{said} (by {server})"))
             }
+            // A status that came over the wire has no cause: the server did answer.
+            Code::Unavailable if std::error::Error::source(status).is_none() => {
+                (Self::UNREACHABLE, format!("{said} (by {server})"))
+            }
             Code::Unavailable | Code::DeadlineExceeded => (
                 Self::UNREACHABLE,
                 format!(
