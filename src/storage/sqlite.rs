@@ -15,7 +15,7 @@ use sqlx::{SqlitePool, pool::PoolConnection, sqlite::SqliteConnection};
 
 use self::{driver::query, errors::classify, open::File, writer::Writer};
 use super::{
-    Batch, Error, ListQuery, Listed, Maintenance, Store, row,
+    Batch, Error, LIST_BYTES, ListQuery, Listed, Maintenance, Store, row,
     sql::{
         condition,
         dialect::Dialect,
@@ -51,7 +51,7 @@ impl Sqlite {
         &self,
         resource: Resource,
         query: &ListQuery,
-        read: impl Fn(&sqlx::sqlite::SqliteRow) -> Result<T, Error> + Sync,
+        read: impl Fn(&sqlx::sqlite::SqliteRow) -> Result<(T, usize), Error> + Sync,
     ) -> Result<Vec<T>, Error>
     where
         T: Send,
@@ -62,39 +62,59 @@ impl Sqlite {
             let mut tx = sqlx::Connection::begin(&mut *reader)
                 .await
                 .map_err(|e| classify("beginning to list", e))?;
-            let mut page = Vec::new();
+            let mut page = Page::default();
             for part in parts {
                 fetch(&mut tx, resource, query, part, &read, &mut page).await?;
             }
             tx.rollback()
                 .await
                 .map_err(|e| classify("ending a list", e))?;
-            return Ok(page);
+            return Ok(page.rows);
         };
-        let mut page = Vec::new();
+        let mut page = Page::default();
         fetch(&mut reader, resource, query, *part, &read, &mut page).await?;
-        Ok(page)
+        Ok(page.rows)
     }
 }
 
-/// Adds rows of one part until the page is full.
+/// Rows, and what they weigh together.
+struct Page<T> {
+    rows: Vec<T>,
+    weight: usize,
+}
+
+impl<T> Default for Page<T> {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            weight: 0,
+        }
+    }
+}
+
+/// Adds rows of one part until the page is full. `read` says what a row weighs, too.
 async fn fetch<T>(
     connection: &mut SqliteConnection,
     resource: Resource,
     query: &ListQuery,
     part: list::Part,
-    read: &(impl Fn(&sqlx::sqlite::SqliteRow) -> Result<T, Error> + Sync),
-    page: &mut Vec<T>,
+    read: &(impl Fn(&sqlx::sqlite::SqliteRow) -> Result<(T, usize), Error> + Sync),
+    page: &mut Page<T>,
 ) -> Result<(), Error> {
-    let taken = i64::try_from(page.len()).expect("a page is smaller than an i64");
+    let taken = i64::try_from(page.rows.len()).expect("a page is smaller than an i64");
     let limit = i64::from(query.limit.get()) - taken;
-    if limit <= 0 {
+    if limit <= 0 || page.weight >= LIST_BYTES {
         return Ok(());
     }
     let statement = list::list(Dialect::Sqlite, resource, query, part, limit);
     let mut rows = driver::query(&statement).fetch(connection);
     while let Some(row) = rows.try_next().await.map_err(|e| classify("listing", e))? {
-        page.push(read(&row)?);
+        let (row, weight) = read(&row)?;
+        page.rows.push(row);
+        page.weight += weight;
+        if page.weight >= LIST_BYTES {
+            break;
+        }
     }
     Ok(())
 }
@@ -130,10 +150,10 @@ impl Store for Sqlite {
 
     async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error> {
         self.page(Resource::Results, query, |row| {
-            Ok(Listed {
-                item: read::result(row)?,
-                position: read::position(row, read::RESULT_KEY)?,
-            })
+            let item = read::result(row)?;
+            let weight = item.weight();
+            let position = read::position(row, read::RESULT_KEY)?;
+            Ok((Listed { item, position }, weight))
         })
         .await
     }
@@ -142,7 +162,8 @@ impl Store for Sqlite {
         let rows = self
             .page(Resource::Records, query, |row| {
                 let raw = RawRecord::read(row, query.bodies)?;
-                Ok((raw, read::position(row, read::RECORD_KEY)?))
+                let weight = raw.weight();
+                Ok(((raw, read::position(row, read::RECORD_KEY)?), weight))
             })
             .await?;
         read::unpack_all(rows).await

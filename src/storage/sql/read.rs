@@ -153,6 +153,18 @@ impl RawRecord {
         })
     }
 
+    /// What the record will weigh once its body is unpacked.
+    pub(in crate::storage) fn weight(&self) -> usize {
+        self.record.weight() + self.body_size()
+    }
+
+    fn body_size(&self) -> usize {
+        match self.packed {
+            Some(_) => usize::try_from(self.size).unwrap_or(usize::MAX / 2),
+            None => 0,
+        }
+    }
+
     fn unpack(mut self) -> Result<Record, Error> {
         if let (Some(data), Some((codec, bytes))) = (&mut self.record.data, self.packed) {
             data.value = body::unpack(codec, bytes, self.size).map_err(|e| match e {
