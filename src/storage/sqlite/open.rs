@@ -79,8 +79,13 @@ pub(in crate::storage) async fn open(
     path: &Path,
     options: &Options,
 ) -> Result<(Sqlite, Vec<i64>), Error> {
+    // SQLite reads a name that begins with `file:` as a URI, which would be another file.
     let file = File {
-        path: path.to_owned(),
+        path: if path.as_os_str().as_encoded_bytes().starts_with(b"file:") {
+            Path::new(".").join(path)
+        } else {
+            path.to_owned()
+        },
     };
     let found = if file.has_content()? {
         migrate::look(&file).await?
