@@ -11,6 +11,7 @@
 mod bad_input;
 mod commands;
 mod crash;
+mod hostile;
 mod import;
 mod lists;
 mod resources;
