@@ -13,7 +13,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use axum::{Router, body::Body, http::Request, routing::get};
 use hindsight_proto::{FILE_DESCRIPTOR_SET, v1alpha2::results_server::ResultsServer};
 use prost_reflect::DescriptorPool;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
@@ -38,6 +38,11 @@ use crate::{
 
 /// The part of a message that rows may fill; the rest is names and framing.
 const PAGE_SHARE: (usize, usize) = (7, 8);
+/// What a reply may have more than the request that it answers: what the server adds to a
+/// record. Without this room a record could be stored and never be sent.
+const REPLY_ROOM: usize = 2 << 10;
+/// How long open connections and queries may keep a server that is done.
+const LET_GO: Duration = Duration::from_secs(5);
 /// Under which name the database keeps the secret of page tokens.
 const TOKEN_SECRET: &str = "page_token_key";
 
@@ -132,7 +137,7 @@ impl App {
 
         let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).map_err(Error::Descriptors)?;
         let results = ResultsServer::new(door)
-            .max_decoding_message_size(limit)
+            .max_decoding_message_size(limit - REPLY_ROOM.min(limit / 8))
             .max_encoding_message_size(limit)
             .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
             .send_compressed(tonic::codec::CompressionEncoding::Gzip);
@@ -214,17 +219,31 @@ impl App {
             () = grace => tracing::warn!("the grace is over; requests in flight were cut off"),
         }
         watch.abort();
-        self.maintenance.close().await;
+        if tokio::time::timeout(LET_GO, self.maintenance.close())
+            .await
+            .is_err()
+        {
+            tracing::warn!("a query still runs; the store was not closed in order");
+        }
         drained.cancel();
         if let Some(admin) = admin {
-            admin
-                .await
-                .expect("the metrics page does not panic")
-                .map_err(Error::Admin)?;
+            stop_admin(admin).await?;
         }
         tracing::info!("stopped");
         Ok(())
     }
+}
+
+/// Waits for the metrics page, but not for a peer that never finishes its request.
+async fn stop_admin(mut page: JoinHandle<std::io::Result<()>>) -> Result<(), Error> {
+    if let Ok(ended) = tokio::time::timeout(LET_GO, &mut page).await {
+        return ended
+            .expect("the metrics page does not panic")
+            .map_err(Error::Admin);
+    }
+    tracing::debug!("a connection to the metrics page stayed open; it was cut off");
+    page.abort();
+    Ok(())
 }
 
 async fn tokens(config: &Config, maintenance: &dyn Maintenance) -> Result<Tokens, storage::Error> {

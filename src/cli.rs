@@ -11,7 +11,7 @@ mod migrate;
 mod output;
 mod serve;
 
-use std::process::ExitCode;
+use std::{io::Write as _, process::ExitCode};
 
 use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -112,7 +112,9 @@ fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             Ask::Delete(delete) => delete.run().await,
             Ask::Import(import) => import.run().await,
             Ask::Completion(Completion { shell }) => {
-                clap_complete::generate(shell, &mut command(), "hindsight", &mut std::io::stdout());
+                let mut script = Vec::new();
+                clap_complete::generate(shell, &mut command(), "hindsight", &mut script);
+                std::io::stdout().lock().write_all(&script)?;
                 Ok(ExitCode::SUCCESS)
             }
         }

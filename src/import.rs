@@ -11,6 +11,9 @@ use serde_json::{Value, value::RawValue};
 
 pub use minify::minify;
 
+/// How many Lists may be inside each other. kubectl prints one.
+const MOST_LISTS: usize = 8;
+
 /// One object of an input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object {
@@ -35,6 +38,12 @@ pub enum Error {
     /// It is not YAML.
     #[error("the input is not YAML")]
     Yaml(#[source] Box<serde_saphyr::Error>),
+    /// Lists in Lists in Lists.
+    #[error("document {at} has more than {MOST_LISTS} Lists inside each other; want one")]
+    Nested {
+        /// Which document of the input, from 1.
+        at: usize,
+    },
     /// It is something else than objects.
     #[error("document {at} is {what}; want a Kubernetes object or a List of them")]
     NotAnObject {
@@ -59,7 +68,7 @@ pub fn read(input: &[u8]) -> Result<Vec<Object>, Error> {
         Some('{' | '[') => {
             let documents = serde_json::Deserializer::from_str(text).into_iter::<Box<RawValue>>();
             for (index, document) in documents.enumerate() {
-                from_json(&document.map_err(Error::Json)?, index + 1, &mut objects)?;
+                from_json(&document.map_err(Error::Json)?, index + 1, 0, &mut objects)?;
             }
         }
         Some(_) => {
@@ -91,10 +100,18 @@ struct Envelope<'a> {
     items: Option<&'a RawValue>,
 }
 
-fn from_json(document: &RawValue, at: usize, objects: &mut Vec<Object>) -> Result<(), Error> {
+fn from_json(
+    document: &RawValue,
+    at: usize,
+    lists: usize,
+    objects: &mut Vec<Object>,
+) -> Result<(), Error> {
+    if lists > MOST_LISTS {
+        return Err(Error::Nested { at });
+    }
     let text = document.get();
     if text.starts_with('[') {
-        return items_from_json(text, at, objects);
+        return items_from_json(text, at, lists + 1, objects);
     }
     if !text.starts_with('{') {
         let value: Value = serde_json::from_str(text).map_err(Error::Json)?;
@@ -108,7 +125,7 @@ fn from_json(document: &RawValue, at: usize, objects: &mut Vec<Object>) -> Resul
         Envelope {
             kind,
             items: Some(items),
-        } if is_list(kind.as_deref()) => items_from_json(items.get(), at, objects),
+        } if is_list(kind.as_deref()) => items_from_json(items.get(), at, lists + 1, objects),
         _ => {
             let value = serde_json::from_str(text).map_err(Error::Json)?;
             objects.push(Object {
@@ -120,11 +137,16 @@ fn from_json(document: &RawValue, at: usize, objects: &mut Vec<Object>) -> Resul
     }
 }
 
-fn items_from_json(items: &str, at: usize, objects: &mut Vec<Object>) -> Result<(), Error> {
+fn items_from_json(
+    items: &str,
+    at: usize,
+    lists: usize,
+    objects: &mut Vec<Object>,
+) -> Result<(), Error> {
     let items: Vec<Box<RawValue>> = serde_json::from_str(items).map_err(Error::Json)?;
     items
         .iter()
-        .try_for_each(|item| from_json(item, at, objects))
+        .try_for_each(|item| from_json(item, at, lists, objects))
 }
 
 fn from_yaml(document: Value, at: usize, objects: &mut Vec<Object>) -> Result<(), Error> {

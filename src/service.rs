@@ -77,6 +77,7 @@ pub struct Service {
     store: Arc<dyn Store>,
     engine: Engine,
     clock: Arc<dyn Clock>,
+    turns: write::Turns,
 }
 
 impl Service {
@@ -86,6 +87,7 @@ impl Service {
             store,
             engine,
             clock,
+            turns: write::Turns::new(),
         }
     }
 }

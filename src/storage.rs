@@ -24,6 +24,10 @@ use crate::{
     model::{Etag, Order, Position, Record, RecordName, ResultName, ResultPattern, RunResult},
 };
 
+/// A list ends early, after a row, once its rows weigh so much ([`Record::weight`],
+/// [`RunResult::weight`]), so that large payloads do not take the memory of a whole page.
+pub const LIST_BYTES: usize = 4 << 20;
+
 /// A row and its place in the order that was asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed<T> {
@@ -168,7 +172,8 @@ pub trait Store: Debug + Send + Sync + 'static {
     async fn record(&self, name: &RecordName) -> Result<Option<Record>, Error>;
 
     /// Lists results. Every row that `condition` accepts comes once, in order; tests for which
-    /// [`Store::ability`] is not exact may let others through.
+    /// [`Store::ability`] is not exact may let others through. Fewer rows than the limit are the
+    /// last ones, unless they weigh [`LIST_BYTES`].
     async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error>;
 
     /// Lists records likewise.

@@ -1,8 +1,10 @@
 //! How a command ends badly: what is said, and which exit code scripts see.
 
-use std::{io::Write as _, process::ExitCode};
+use std::{error::Error as _, process::ExitCode};
 
 use tonic::{Code, Status};
+
+use super::output;
 
 /// A command that did not do what was asked.
 #[derive(Debug)]
@@ -54,11 +56,17 @@ impl Failure {
             Code::Unauthenticated | Code::PermissionDenied => {
                 (Self::DENIED, format!("{said} (by {server})"))
             }
-            // A status that came over the wire has no cause: the server did answer.
-            Code::Unavailable if std::error::Error::source(status).is_none() => {
+            // An answer has no source; it is the server that misses something.
+            Code::Unavailable if status.source().is_none() => {
                 (Self::UNREACHABLE, format!("{said} (by {server})"))
             }
-            Code::Unavailable | Code::DeadlineExceeded => (
+            Code::DeadlineExceeded | Code::Cancelled => (
+                Self::UNREACHABLE,
+                format!(
+                    "the server at {server} did not answer in time: {said}; allow more with --timeout"
+                ),
+            ),
+            Code::Unavailable => (
                 Self::UNREACHABLE,
                 format!(
                     "the server at {server} does not answer: {}; is it running? \
@@ -74,9 +82,9 @@ impl Failure {
 
     /// Prints what went wrong and gives the exit code.
     pub(super) fn tell(&self) -> ExitCode {
-        let mut stderr = std::io::stderr().lock();
-        // With standard error gone there is nobody left to tell; the exit code remains.
-        drop(writeln!(stderr, "hindsight: {}", self.text));
+        if !self.text.is_empty() {
+            output::note(&format!("hindsight: {}", self.text));
+        }
         ExitCode::from(self.code)
     }
 }
@@ -84,7 +92,7 @@ impl Failure {
 /// The innermost cause of a transport error, which is the one that tells.
 fn cause(status: &Status) -> String {
     let mut text = status.message().to_owned();
-    let mut error = std::error::Error::source(status);
+    let mut error = status.source();
     while let Some(inner) = error {
         text = inner.to_string();
         error = inner.source();
@@ -94,6 +102,10 @@ fn cause(status: &Status) -> String {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Self::other(format!("output stopped: {error}"))
+        match error.kind() {
+            // Whoever reads the output has seen enough, as `head` has; that is no news.
+            std::io::ErrorKind::BrokenPipe => Self::other(""),
+            _ => Self::other(format!("output stopped: {error}")),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! `hindsight import`.
 
 use std::{
+    collections::HashMap,
     io::{Read as _, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -12,7 +13,7 @@ use futures::{StreamExt as _, stream};
 use hindsight_proto::{
     client::{Client, Effect, Stored},
     names::Parent,
-    run::{SummaryPolicy, upload},
+    run::{SummaryPolicy, Upload, UploadError, upload},
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use tonic::Code;
@@ -97,9 +98,13 @@ impl Import {
     ) -> Result<Count, Failure> {
         let bar = bar(objects.len() as u64);
         let mut count = Count::default();
-        let mut sending = stream::iter(objects)
-            .map(|object| store(client, object, parent.clone()))
-            .buffer_unordered(self.concurrency.into());
+        let chains = chains(objects, parent.as_ref());
+        let mut sending = stream::iter(chains)
+            .map(|chain| {
+                let stored = stream::iter(chain).then(|object| store(client, object));
+                Box::pin(stored)
+            })
+            .flatten_unordered(usize::from(self.concurrency));
         while let Some((what, outcome)) = sending.next().await {
             match outcome {
                 Outcome::Done(Stored {
@@ -157,23 +162,68 @@ fn open(file: &Path) -> std::io::Result<Vec<u8>> {
     std::fs::read(file)
 }
 
-async fn store(client: &Client, object: Object, parent: Option<Parent>) -> (String, Outcome) {
-    let text = |pointer: &str| object.value.pointer(pointer).and_then(|v| v.as_str());
-    let what = [
-        text("/kind"),
-        text("/metadata/namespace"),
-        text("/metadata/name"),
-    ]
-    .map(|part| part.unwrap_or("?"))
-    .join("/");
-    let upload = match upload(&object.value, parent, &SummaryPolicy::default()) {
+/// An object that is about to be sent.
+struct Prepared {
+    /// Kind, namespace and name.
+    what: String,
+    upload: Result<Upload, UploadError>,
+    bytes: Vec<u8>,
+}
+
+impl Prepared {
+    fn new(object: Object, parent: Option<Parent>) -> Self {
+        let text = |pointer: &str| object.value.pointer(pointer).and_then(|v| v.as_str());
+        let what = [
+            text("/kind"),
+            text("/metadata/namespace"),
+            text("/metadata/name"),
+        ]
+        .map(|part| part.unwrap_or("?"))
+        .join("/");
+        Self {
+            what,
+            upload: upload(&object.value, parent, &SummaryPolicy::default()),
+            bytes: object.bytes,
+        }
+    }
+}
+
+/// The objects by the result that they belong to, in the order of the input: what belongs
+/// together is sent one after the other, so that of several states of one run (as `kubectl get
+/// --watch` prints them) the last one stays, and objects of one result do not race each other.
+fn chains(objects: Vec<Object>, parent: Option<&Parent>) -> Vec<Vec<Prepared>> {
+    let mut chains: Vec<Vec<Prepared>> = Vec::new();
+    let mut of_result = HashMap::new();
+    for object in objects {
+        let prepared = Prepared::new(object, parent.cloned());
+        let at = match &prepared.upload {
+            Ok(upload) => *of_result
+                .entry(upload.grouping.record.result().clone())
+                .or_insert(chains.len()),
+            Err(_refused) => chains.len(),
+        };
+        if at == chains.len() {
+            chains.push(Vec::new());
+        }
+        chains[at].push(prepared);
+    }
+    chains
+}
+
+async fn store(client: &Client, object: Prepared) -> (String, Outcome) {
+    let Prepared {
+        what,
+        upload,
+        bytes,
+    } = object;
+    let upload = match upload {
         Ok(upload) => upload,
         Err(error) => return (what, Outcome::Refused(report(&error))),
     };
     for warning in &upload.grouping.notes {
         output::note(&format!("{what}: {warning}"));
     }
-    let outcome = match client.store(&upload, &object.bytes).await {
+    let outcome = match client.store(&upload, &bytes).await {
         Ok(stored) => Outcome::Done(stored),
         Err(status) if hopeless(status.code()) => Outcome::Stop(status),
         Err(status) => Outcome::Refused(status.message().to_owned()),
@@ -184,7 +234,11 @@ async fn store(client: &Client, object: Object, parent: Option<Parent>) -> (Stri
 fn hopeless(code: Code) -> bool {
     matches!(
         code,
-        Code::Unavailable | Code::DeadlineExceeded | Code::Unauthenticated | Code::Unimplemented
+        Code::Unavailable
+            | Code::DeadlineExceeded
+            | Code::Cancelled
+            | Code::Unauthenticated
+            | Code::Unimplemented
     )
 }
 

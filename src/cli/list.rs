@@ -121,6 +121,11 @@ impl List {
             &self.namespace
         };
         match self.what {
+            What::Results if self.result.is_some() => {
+                return Err(Failure::usage(
+                    "--result picks the records of a result; see one with `hindsight get result`",
+                ));
+            }
             What::Results => {
                 let (results, next) = self.results(parent).await?;
                 self.print_results(results, next)?;

@@ -1,6 +1,9 @@
 //! What commands print: tables for people, JSON and YAML for programs.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::{
+    borrow::Cow,
+    io::{IsTerminal as _, Write as _},
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use clap::ValueEnum;
@@ -190,7 +193,7 @@ pub(super) fn document<T: Serialize>(format: Format, document: &T) -> Result<(),
         let text = serde_saphyr::to_string(&value).map_err(|e| Failure::other(e.to_string()))?;
         write!(out, "{text}")?;
     } else {
-        serde_json::to_writer(&mut out, document).map_err(|e| Failure::other(e.to_string()))?;
+        serde_json::to_writer(&mut out, document).map_err(std::io::Error::from)?;
         writeln!(out)?;
     }
     Ok(())
@@ -210,7 +213,7 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> Result<(), Failure
     table.load_style(presets::NOTHING);
     table.set_header(header.to_vec());
     for row in rows {
-        table.add_row(row.clone());
+        table.add_row(row.iter().map(|cell| plain(cell, false)));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 3));
@@ -247,7 +250,7 @@ pub(super) fn facts(rows: &[Vec<String>]) -> Result<(), Failure> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     for row in rows {
-        table.add_row(row.clone());
+        table.add_row(row.iter().map(|cell| plain(cell, true)));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 3));
@@ -262,5 +265,23 @@ pub(super) fn facts(rows: &[Vec<String>]) -> Result<(), Failure> {
 /// Says something to the person at the terminal, apart from the output.
 pub(super) fn note(text: &str) {
     // A note that nobody can read is no failure.
-    drop(writeln!(std::io::stderr().lock(), "{text}"));
+    drop(writeln!(std::io::stderr().lock(), "{}", plain(text, true)));
+}
+
+/// `text` without characters that steer a terminal: anybody who may create a run could put them
+/// into its name. Line ends stay where there is room for `lines`.
+fn plain(text: &str, lines: bool) -> Cow<'_, str> {
+    let steers = |c: char| c.is_control() && !(lines && matches!(c, '\n' | '\t'));
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if steers(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
 }

@@ -94,7 +94,8 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_MAX_MESSAGE_BYTES",
         flag: "max-message-bytes",
         value: "SIZE",
-        help: "Largest message accepted or sent, from 1KiB to 2GiB.",
+        help: "Largest message sent, from 1KiB to 2GiB. Requests may have 2KiB less, so that what \
+               is stored can be sent back.",
         default: Some("32MiB"),
         secret: false,
     },

@@ -22,6 +22,14 @@ pub struct Record {
     pub data: Option<Payload>,
 }
 
+impl Record {
+    /// How many bytes it takes in a message, about; never fewer.
+    pub fn weight(&self) -> usize {
+        let data = self.data.as_ref();
+        1024 + data.map_or(0, |data| data.data_type.len() + data.value.len())
+    }
+}
+
 /// A typed payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload {

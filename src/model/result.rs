@@ -25,6 +25,18 @@ pub struct RunResult {
     pub summary: Option<Summary>,
 }
 
+impl RunResult {
+    /// How many bytes it takes in a message, about; never fewer.
+    pub fn weight(&self) -> usize {
+        let summary = self.summary.as_ref();
+        let pairs = summary.map(|summary| &summary.annotations);
+        // Each pair is framed by three tags and lengths, which may take five bytes each.
+        let pairs = pairs.into_iter().flatten().chain(&self.annotations);
+        let pairs: usize = pairs.map(|(key, value)| 16 + key.len() + value.len()).sum();
+        1024 + summary.map_or(0, |summary| 1024 + summary.data_type.len()) + pairs
+    }
+}
+
 /// What became of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {

@@ -6,14 +6,13 @@ use super::{Error, Tokens, token::Binding};
 use crate::{
     filter::{Body, Filter, Row},
     model::{Order, Position, Record, Resource, ResultPattern, RunResult},
-    storage::{ListQuery, Listed, Store},
+    storage::{LIST_BYTES, ListQuery, Listed, Store},
 };
 
-/// Rows fetched at once while a page is filled. Payloads are fetched with their rows, so this
-/// bounds memory; it grows while rows turn out to be small.
+/// Rows fetched at once while a page is filled; it grows while rows turn out to be small. The
+/// store bounds their bytes.
 const FIRST_CHUNK: u32 = 256;
 const MOST_ROWS: u32 = 1_000;
-const CHUNK_BYTES: usize = 4 << 20;
 
 /// Answers lists from one store.
 #[derive(Debug, Clone)]
@@ -55,7 +54,7 @@ pub struct Page<T> {
 /// What lists need to know of a row.
 trait Item: Send + Sized + 'static {
     async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error>;
-    fn bytes(&self) -> usize;
+    fn weight(&self) -> usize;
     fn matches(&self, filter: &Filter) -> Result<bool, Error>;
 }
 
@@ -64,12 +63,8 @@ impl Item for RunResult {
         Ok(store.list_results(query).await?)
     }
 
-    fn bytes(&self) -> usize {
-        256 + self
-            .annotations
-            .iter()
-            .map(|(key, value)| key.len() + value.len())
-            .sum::<usize>()
+    fn weight(&self) -> usize {
+        Self::weight(self)
     }
 
     fn matches(&self, filter: &Filter) -> Result<bool, Error> {
@@ -82,8 +77,8 @@ impl Item for Record {
         Ok(store.list_records(query).await?)
     }
 
-    fn bytes(&self) -> usize {
-        256 + self.data.as_ref().map_or(0, |data| data.value.len())
+    fn weight(&self) -> usize {
+        Self::weight(self)
     }
 
     fn matches(&self, filter: &Filter) -> Result<bool, Error> {
@@ -149,7 +144,7 @@ impl Engine {
             };
             let mut full = false;
             for Listed { item, position } in chunk {
-                bytes += item.bytes();
+                bytes += item.weight();
                 if items.len() == wanted || (!items.is_empty() && bytes > self.page_bytes) {
                     full = true;
                     break;
@@ -160,7 +155,7 @@ impl Engine {
             if full {
                 break true;
             }
-            if scan.scanned >= self.scan_budget {
+            if scan.is_over(self.scan_budget) {
                 if items.is_empty() {
                     return Err(Error::Budget {
                         scanned: scan.scanned,
@@ -192,7 +187,7 @@ impl Engine {
             for listed in &chunk {
                 visit(&listed.item);
             }
-            if scan.scanned >= self.scan_budget {
+            if scan.is_over(self.scan_budget) {
                 return Err(Error::Budget {
                     scanned: scan.scanned,
                 });
@@ -222,7 +217,7 @@ impl Engine {
             },
             after,
             scanned: 0,
-            row_bytes: CHUNK_BYTES / FIRST_CHUNK as usize,
+            row_bytes: LIST_BYTES / FIRST_CHUNK as usize,
             ended: false,
             rows: std::marker::PhantomData,
         }
@@ -245,12 +240,17 @@ struct Scan<'a, T> {
 }
 
 impl<T: Item> Scan<'_, T> {
+    /// Whether it read more than `budget`, or would have to.
+    fn is_over(&self, budget: u64) -> bool {
+        self.scanned > budget || (self.scanned == budget && !self.ended)
+    }
+
     /// The matching rows of the next chunk; `None` after the last.
     async fn next(&mut self, wanted: usize) -> Result<Option<Vec<Listed<T>>>, Error> {
         if self.ended {
             return Ok(None);
         }
-        let fitting = (CHUNK_BYTES / self.row_bytes.max(1)).clamp(1, MOST_ROWS as usize);
+        let fitting = (LIST_BYTES / self.row_bytes.max(1)).clamp(1, MOST_ROWS as usize);
         // A residual lets few rows through, so that what is wanted says nothing then.
         let limit = if self.filter.is_some() {
             fitting
@@ -261,10 +261,11 @@ impl<T: Item> Scan<'_, T> {
         self.query.limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
         self.query.after = self.after;
         let rows = T::fetch(self.store, &self.query).await?;
-        self.ended = rows.len() < limit as usize;
+        let bytes: usize = rows.iter().map(|row| row.item.weight()).sum();
+        self.ended = rows.len() < limit as usize && bytes < LIST_BYTES;
         if let Some(row) = rows.last() {
             self.after = Some(row.position);
-            self.row_bytes = rows.iter().map(|row| row.item.bytes()).sum::<usize>() / rows.len();
+            self.row_bytes = bytes / rows.len();
         }
         self.scanned += rows.len() as u64;
         let Some(filter) = self.filter.clone() else {

@@ -104,6 +104,7 @@ impl Service {
         etags: [&str; 2],
     ) -> Result<Record, Error> {
         grant.check(Verb::Update, RECORDS, name.result().parent())?;
+        let _turn = self.turns.take(&name.to_string(), etags).await;
         let mut attempt = 0;
         loop {
             let current = self.read_record(name).await?;

@@ -78,6 +78,7 @@ impl Service {
     ) -> Result<RunResult, Error> {
         grant.check(Verb::Update, RESULTS, name.parent())?;
         check(&annotations, summary.as_ref())?;
+        let _turn = self.turns.take(&name.to_string(), etags).await;
         let mut attempt = 0;
         loop {
             let current = self.read_result(name).await?;

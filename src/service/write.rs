@@ -2,15 +2,50 @@
 //!
 //! An update computes the new state from the one it read and writes it only if the row still
 //! has that etag. When somebody else was faster, a caller who sent an etag is told; for one who
-//! did not, the loop starts over.
+//! did not, the loop starts over. Those who sent none take [`Turns`], so that the loop is lost
+//! only to other replicas and to callers with an etag, however many there are.
+
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    sync::Arc,
+};
 
 use jiff::{Timestamp, ToSpan as _};
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::Error;
 use crate::{model::Etag, storage};
 
 /// How often a lost race is tried again for callers who sent no etag.
 pub(super) const RACES: usize = 64;
+
+/// How many turns there are. Names that share one wait for each other, which costs time only.
+const TURNS: usize = 256;
+
+/// Lets updates without an etag of one resource happen one after the other.
+#[derive(Debug, Clone)]
+pub(super) struct Turns {
+    turns: Arc<[Mutex<()>]>,
+    hasher: RandomState,
+}
+
+impl Turns {
+    pub(super) fn new() -> Self {
+        Self {
+            turns: std::iter::repeat_with(Mutex::default).take(TURNS).collect(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// Waits for the turn to update `name`; those who sent an etag need none.
+    pub(super) async fn take(&self, name: &str, etags: [&str; 2]) -> Option<MutexGuard<'_, ()>> {
+        if etags != ["", ""] {
+            return None;
+        }
+        let hash = usize::try_from(self.hasher.hash_one(name) >> 32).unwrap_or_default();
+        Some(self.turns[hash % TURNS].lock().await)
+    }
+}
 
 /// Checks the etags a caller sent against the current one: every one that is given must match.
 pub(super) fn expect(name: &str, current: &Etag, sent: [&str; 2]) -> Result<(), Error> {

@@ -67,15 +67,15 @@ impl Postgres {
         &self,
         resource: Resource,
         query: &ListQuery,
-        read: impl Fn(&PgRow) -> Result<T, Error> + Sync,
+        read: impl Fn(&PgRow) -> Result<(T, usize), Error> + Sync,
     ) -> Result<Vec<T>, Error> {
         const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         let mut connection = self.connection().await?;
-        let mut page = Vec::new();
+        let mut page = list::Page::default();
         let parts = list::parts(resource, query);
         if let [part] = parts.as_slice() {
             fetch(&mut connection, resource, query, *part, &read, &mut page).await?;
-            return Ok(page);
+            return Ok(page.rows);
         }
         let begun = connection.begin_with(SNAPSHOT).await;
         let mut tx = begun.map_err(|e| classify("beginning to list", e))?;
@@ -85,7 +85,7 @@ impl Postgres {
         tx.rollback()
             .await
             .map_err(|e| classify("ending a list", e))?;
-        Ok(page)
+        Ok(page.rows)
     }
 
     /// Tries a batch once.
@@ -175,18 +175,21 @@ async fn fetch<T>(
     resource: Resource,
     query: &ListQuery,
     part: list::Part,
-    read: &(impl Fn(&PgRow) -> Result<T, Error> + Sync),
-    page: &mut Vec<T>,
+    read: &(impl Fn(&PgRow) -> Result<(T, usize), Error> + Sync),
+    page: &mut list::Page<T>,
 ) -> Result<(), Error> {
-    let taken = i64::try_from(page.len()).expect("a page is smaller than an i64");
+    let taken = i64::try_from(page.rows.len()).expect("a page is smaller than an i64");
     let limit = i64::from(query.limit.get()) - taken;
-    if limit <= 0 {
+    if limit <= 0 || page.is_full() {
         return Ok(());
     }
     let statement = list::list(Dialect::Postgres, resource, query, part, limit)?;
     let mut rows = driver::query(&statement).fetch(connection);
     while let Some(row) = rows.try_next().await.map_err(|e| classify("listing", e))? {
         page.push(read(&row)?);
+        if page.is_full() {
+            break;
+        }
     }
     Ok(())
 }

@@ -57,17 +57,17 @@ impl Sqlite {
         &self,
         resource: Resource,
         query: &ListQuery,
-        read: impl Fn(&SqliteRow) -> Result<T, Error> + Sync,
+        read: impl Fn(&SqliteRow) -> Result<(T, usize), Error> + Sync,
     ) -> Result<Vec<T>, Error>
     where
         T: Send,
     {
         let mut reader = self.reader().await?;
-        let mut page = Vec::new();
+        let mut page = list::Page::default();
         let parts = list::parts(resource, query);
         if let [part] = parts.as_slice() {
             fetch(&mut reader, resource, query, *part, &read, &mut page).await?;
-            return Ok(page);
+            return Ok(page.rows);
         }
         let mut tx = reader
             .begin()
@@ -79,28 +79,31 @@ impl Sqlite {
         tx.rollback()
             .await
             .map_err(|e| classify("ending a list", e))?;
-        Ok(page)
+        Ok(page.rows)
     }
 }
 
-/// Adds rows of one part until the page is full.
+/// Adds rows of one part until the page is full. `read` says what a row weighs, too.
 async fn fetch<T>(
     connection: &mut SqliteConnection,
     resource: Resource,
     query: &ListQuery,
     part: list::Part,
-    read: &(impl Fn(&SqliteRow) -> Result<T, Error> + Sync),
-    page: &mut Vec<T>,
+    read: &(impl Fn(&SqliteRow) -> Result<(T, usize), Error> + Sync),
+    page: &mut list::Page<T>,
 ) -> Result<(), Error> {
-    let taken = i64::try_from(page.len()).expect("a page is smaller than an i64");
+    let taken = i64::try_from(page.rows.len()).expect("a page is smaller than an i64");
     let limit = i64::from(query.limit.get()) - taken;
-    if limit <= 0 {
+    if limit <= 0 || page.is_full() {
         return Ok(());
     }
     let statement = list::list(Dialect::Sqlite, resource, query, part, limit)?;
     let mut rows = driver::query(&statement).fetch(connection);
     while let Some(row) = rows.try_next().await.map_err(|e| classify("listing", e))? {
         page.push(read(&row)?);
+        if page.is_full() {
+            break;
+        }
     }
     Ok(())
 }

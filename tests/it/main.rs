@@ -12,6 +12,7 @@ mod bad_input;
 mod commands;
 mod crash;
 mod docs;
+mod hostile;
 mod import;
 mod lists;
 mod resources;

@@ -47,7 +47,7 @@ impl Interval {
 
     /// The length that PostgreSQL compares and sorts by.
     pub(super) fn length(self) -> i64 {
-        self.days * DAY + self.micros
+        self.days.saturating_mul(DAY).saturating_add(self.micros)
     }
 }
 
@@ -113,6 +113,15 @@ mod tests {
             half.plus(half).plus(Interval::between(DAY)),
             "1 day 26:00:00",
         );
+    }
+
+    #[test]
+    fn the_longest_sums_have_a_length() {
+        let ages = Interval {
+            days: i64::MAX / 2,
+            micros: DAY,
+        };
+        assert_eq!(ages.length(), i64::MAX);
     }
 
     #[test]

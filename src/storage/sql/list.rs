@@ -12,7 +12,7 @@ use super::{
 use crate::{
     filter::condition::Condition,
     model::{ParentPattern, Position, Resource},
-    storage::{Error, ListQuery},
+    storage::{Error, LIST_BYTES, ListQuery},
 };
 
 /// Which rows of a list a statement gives.
@@ -168,5 +168,34 @@ fn seek(out: &mut Statement, query: &ListQuery, part: Part, key: Key) {
                 out.push(" AND row_id").push(beyond).bind(id);
             }
         }
+    }
+}
+
+/// The rows read so far, and what they weigh together.
+#[derive(Debug)]
+pub(in crate::storage) struct Page<T> {
+    pub(in crate::storage) rows: Vec<T>,
+    weight: usize,
+}
+
+impl<T> Default for Page<T> {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            weight: 0,
+        }
+    }
+}
+
+impl<T> Page<T> {
+    /// Adds a row and its weight.
+    pub(in crate::storage) fn push(&mut self, (row, weight): (T, usize)) {
+        self.rows.push(row);
+        self.weight += weight;
+    }
+
+    /// Whether it weighs so much that it ends here.
+    pub(in crate::storage) fn is_full(&self) -> bool {
+        self.weight >= LIST_BYTES
     }
 }

@@ -64,20 +64,24 @@ const RESULT_KEY: usize = 14;
 /// Where the order key stands after the fields of a record.
 const RECORD_KEY: usize = 10;
 
-/// The result in a row of a list.
-pub(in crate::storage) fn listed_result(row: &impl Cells) -> Result<Listed<RunResult>, Error> {
-    Ok(Listed {
-        item: result(row)?,
-        position: position(row, RESULT_KEY)?,
-    })
+/// The result in a row of a list, and what it weighs.
+pub(in crate::storage) fn listed_result(
+    row: &impl Cells,
+) -> Result<(Listed<RunResult>, usize), Error> {
+    let item = result(row)?;
+    let weight = item.weight();
+    let position = position(row, RESULT_KEY)?;
+    Ok((Listed { item, position }, weight))
 }
 
-/// The record in a row of a list, to be unpacked by [`unpack_all`].
+/// The record in a row of a list, to be unpacked by [`unpack_all`], and what it will weigh.
 pub(in crate::storage) fn listed_record(
     row: &impl Cells,
     bodies: bool,
-) -> Result<(RawRecord, Position), Error> {
-    Ok((RawRecord::read(row, bodies)?, position(row, RECORD_KEY)?))
+) -> Result<((RawRecord, Position), usize), Error> {
+    let raw = RawRecord::read(row, bodies)?;
+    let weight = raw.weight();
+    Ok(((raw, position(row, RECORD_KEY)?), weight))
 }
 
 /// A row's place, given where its order key stands.
@@ -154,6 +158,18 @@ impl RawRecord {
             size,
             packed,
         })
+    }
+
+    /// What the record will weigh once its body is unpacked.
+    pub(in crate::storage) fn weight(&self) -> usize {
+        self.record.weight() + self.body_size()
+    }
+
+    fn body_size(&self) -> usize {
+        match self.packed {
+            Some(_) => usize::try_from(self.size).unwrap_or(usize::MAX / 2),
+            None => 0,
+        }
     }
 
     fn unpack(mut self) -> Result<Record, Error> {

@@ -86,7 +86,12 @@ pub(in crate::storage) async fn open(
     path: &Path,
     options: &Options,
 ) -> Result<(Sqlite, Vec<i64>), Error> {
-    let file = File::at(path);
+    // SQLite reads a name that begins with `file:` as a URI, which would be another file.
+    let file = if path.as_os_str().as_encoded_bytes().starts_with(b"file:") {
+        File::at(&Path::new(".").join(path))
+    } else {
+        File::at(path)
+    };
     let found = if file.has_content()? {
         migrate::look(&file).await?
     } else {

@@ -15,6 +15,7 @@ use super::{
     open::File,
 };
 use crate::{
+    error::report,
     model::Etag,
     storage::{
         Error,
@@ -162,46 +163,63 @@ impl Task {
     }
 
     /// Commits a group; if the transaction as a whole breaks, each batch by itself, so that the
-    /// one that broke it is found.
+    /// one that broke it is found. If none can begin, which takes long to find out, that is the
+    /// answer to all of them.
     async fn commit(&mut self, group: Vec<Job>) {
         if group.is_empty() {
             return;
         }
         match self.transaction(&group).await {
+            Err(Broken::Begin(error)) => refuse_all(group, &error),
             Ok(outcomes) => {
                 for (job, outcome) in group.into_iter().zip(outcomes) {
                     job.answer(outcome);
                 }
             }
-            Err(error) if group.len() == 1 => {
+            Err(Broken::Midway(error)) if group.len() == 1 => {
                 group
                     .into_iter()
                     .next()
                     .expect("the group has one")
                     .answer(Err(error));
             }
-            Err(error) => {
+            Err(Broken::Midway(error)) => {
                 tracing::debug!(%error, "{} batches are committed one by one", group.len());
-                for job in group {
-                    let alone = [job];
-                    let outcome = match self.transaction(&alone).await {
-                        Ok(mut outcomes) => outcomes.pop().expect("one batch has one outcome"),
-                        Err(error) => Err(error),
-                    };
-                    let [job] = alone;
-                    job.answer(outcome);
+                self.one_by_one(group).await;
+            }
+        }
+    }
+
+    async fn one_by_one(&mut self, group: Vec<Job>) {
+        let mut waiting = group.into_iter();
+        while let Some(job) = waiting.next() {
+            let alone = [job];
+            let outcome = self.transaction(&alone).await;
+            let [job] = alone;
+            match outcome {
+                Ok(mut outcomes) => {
+                    job.answer(outcomes.pop().expect("one batch has one outcome"));
+                }
+                Err(Broken::Midway(error)) => job.answer(Err(error)),
+                Err(Broken::Begin(error)) => {
+                    return refuse_all(std::iter::once(job).chain(waiting), &error);
                 }
             }
         }
     }
 
     /// One transaction: what became of each batch, or why nothing became of any.
-    async fn transaction(&mut self, group: &[Job]) -> Result<Vec<Result<(), Error>>, Error> {
+    async fn transaction(&mut self, group: &[Job]) -> Result<Vec<Result<(), Error>>, Broken> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => connect(&self.file).await?,
+            None => connect(&self.file).await.map_err(Broken::Begin)?,
         };
-        let outcome = transaction(&mut connection, group).await;
+        let outcome = match connection.execute("BEGIN IMMEDIATE").await {
+            Ok(_) => transaction(&mut connection, group)
+                .await
+                .map_err(Broken::Midway),
+            Err(error) => Err(Broken::Begin(classify("beginning to write", error))),
+        };
         if outcome.is_ok() {
             self.connection = Some(connection);
         } else if let Err(error) = connection.close().await {
@@ -219,12 +237,38 @@ impl Job {
     }
 }
 
+/// Why a transaction did not happen.
+#[derive(Debug)]
+enum Broken {
+    /// It did not begin, whatever was in it: another process writes, or the file is gone.
+    Begin(Error),
+    /// Something in it, or its commit, failed.
+    Midway(Error),
+}
+
+/// Tells every batch why none of them was begun.
+fn refuse_all(jobs: impl IntoIterator<Item = Job>, error: &Error) {
+    let again = |error: &Error| match error {
+        Error::Corrupt(why) => Error::Corrupt(why.clone()),
+        Error::Unavailable { what, source } => Error::Unavailable {
+            what,
+            source: source.to_string().into(),
+        },
+        other => Error::Database {
+            what: "beginning to write",
+            source: report(other).into(),
+        },
+    };
+    for job in jobs {
+        job.answer(Err(again(error)));
+    }
+}
+
+/// What is done between BEGIN and COMMIT, and the COMMIT.
 async fn transaction(
     connection: &mut SqliteConnection,
     group: &[Job],
 ) -> Result<Vec<Result<(), Error>>, Error> {
-    let begun = connection.execute("BEGIN IMMEDIATE").await;
-    begun.map_err(|e| classify("beginning to write", e))?;
     let mut outcomes = Vec::with_capacity(group.len());
     for job in group {
         let outcome = batch(connection, &job.changes).await;
