@@ -9,7 +9,6 @@ use hindsight_proto::{
 };
 use jiff::Timestamp;
 use serde_json::Value;
-use tonic::{Code, Status};
 
 use super::{
     connect::Connect,
@@ -164,7 +163,7 @@ impl List {
     async fn records(&self, parent: &str) -> Result<Rows<pb::Record>, Failure> {
         let mut rpc = self.connect.client()?.rpc();
         let result = self.result.as_deref().unwrap_or("-");
-        let filter = self.record_filter();
+        let filter = self.record_filter()?;
         let (mut rows, mut token) = (Vec::new(), self.page_token.clone());
         loop {
             let request = pb::ListRecordsRequest {
@@ -175,22 +174,14 @@ impl List {
                 page_token: token,
             };
             let reply = rpc.list_records(request).await;
-            let reply = reply.map_err(|status| self.refusal(&status))?.into_inner();
+            let reply = reply
+                .map_err(|status| self.connect.failure(&status))?
+                .into_inner();
             rows.extend(reply.records);
             token = reply.next_page_token;
             if token.is_empty() || rows.len() >= self.limit as usize {
                 return Ok((rows, token));
             }
-        }
-    }
-
-    /// A refused filter is told in terms of what was typed, not of what was sent.
-    fn refusal(&self, status: &Status) -> Failure {
-        match Filter::compile(&self.filter, Resource::Records) {
-            Err(error) if status.code() == Code::InvalidArgument => {
-                Failure::usage(error.to_string())
-            }
-            _ => self.connect.failure(status),
         }
     }
 
@@ -202,16 +193,21 @@ impl List {
     }
 
     /// The filter as it is sent: runs are the records of the kinds that are runs.
-    fn record_filter(&self) -> String {
+    ///
+    /// It is checked before it is wrapped, so that errors point at what was typed, and nothing
+    /// typed can reach out of the brackets.
+    fn record_filter(&self) -> Result<String, Failure> {
         if self.what != What::Runs {
-            return self.filter.clone();
+            return Ok(self.filter.clone());
         }
+        Filter::compile(&self.filter, Resource::Records)
+            .map_err(|error| Failure::usage(error.to_string()))?;
         let types = run_types();
-        if self.filter.trim().is_empty() {
+        Ok(if self.filter.trim().is_empty() {
             types
         } else {
             format!("({}\n) && {types}", self.filter)
-        }
+        })
     }
 
     fn print_results(&self, results: Vec<pb::Result>, next: String) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 use std::{process::ExitCode, sync::Arc};
 
 use clap::ArgMatches;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
@@ -41,25 +41,44 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::other(error.to_string()))?;
-    runtime.block_on(async {
+    let outcome = runtime.block_on(async {
+        let _survived = survive_file_limits()?;
         let shutdown = CancellationToken::new();
         let mut term = signal(SignalKind::terminate())?;
         let mut int = signal(SignalKind::interrupt())?;
         let app = App::bind(&config, Arc::new(SystemClock))
             .await
             .map_err(|e| failure(&e))?;
-        let stop = shutdown.clone();
+        let hurry = CancellationToken::new();
+        let (stop, now) = (shutdown.clone(), hurry.clone());
         let signals = tokio::spawn(async move {
-            tokio::select! {
-                _ = term.recv() => {}
-                _ = int.recv() => {}
+            for token in [stop, now] {
+                tokio::select! {
+                    _ = term.recv() => {}
+                    _ = int.recv() => {}
+                }
+                token.cancel();
             }
-            stop.cancel();
         });
-        app.run(shutdown).await.map_err(|e| failure(&e))?;
+        tokio::select! {
+            ended = app.run(shutdown) => ended.map_err(|e| failure(&e))?,
+            () = hurry.cancelled() => {
+                tracing::warn!("told to stop twice; requests in flight are cut off");
+                return Ok(ExitCode::FAILURE);
+            }
+        }
         signals.abort();
         Ok(ExitCode::SUCCESS)
-    })
+    });
+    // A query that still runs must not keep the process.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// A file that may not grow is an error of the write then, not the end of the process.
+fn survive_file_limits() -> std::io::Result<Signal> {
+    const SIGXFSZ: i32 = 25;
+    signal(SignalKind::from_raw(SIGXFSZ))
 }
 
 pub(super) fn failure(error: &Error) -> Failure {

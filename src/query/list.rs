@@ -6,7 +6,7 @@ use super::{Error, Tokens, token::Binding};
 use crate::{
     filter::{Body, Filter, Row},
     model::{Order, Position, Record, Resource, ResultPattern, RunResult},
-    storage::{LIST_BYTES, ListQuery, Listed, Store},
+    storage::{self, LIST_BYTES, ListQuery, Listed, Store},
 };
 
 /// Rows fetched at once while a page is filled; it grows while rows turn out to be small. The
@@ -282,7 +282,11 @@ impl<T: Item> Scan<'_, T> {
             Ok::<_, Error>(matching)
         })
         .await
-        .expect("evaluating a filter does not panic")?;
+        // Only a server that stops gives up such work.
+        .map_err(|error| storage::Error::Unavailable {
+            what: "evaluating a filter",
+            source: error.into(),
+        })??;
         Ok(Some(matching))
     }
 }
