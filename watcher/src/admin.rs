@@ -59,7 +59,7 @@ async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
     metrics
         .held_bytes
         .set(i64::try_from(shared.queue.held()).unwrap_or(i64::MAX));
-    metrics.server_up.set(i64::from(shared.gate.is_open()));
+    metrics.server_up.set(i64::from(shared.gate.is_up()));
     match render(&admin.registry) {
         Ok(text) => {
             const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -183,7 +183,7 @@ async fn watch(launch: Launch) -> anyhow::Result<()> {
 }
 
 async fn cluster(kubeconfig: Option<PathBuf>) -> anyhow::Result<kube::Client> {
-    let config = match kubeconfig {
+    let mut config = match kubeconfig {
         None => kube::Config::infer()
             .await
             .context("no cluster was found; name a kubeconfig with --kubeconfig")?,
@@ -195,6 +195,9 @@ async fn cluster(kubeconfig: Option<PathBuf>) -> anyhow::Result<kube::Client> {
                 .with_context(|| format!("kubeconfig `{}` leads nowhere", path.display()))?
         }
     };
+    // Otherwise a call that meets a busy API server is repeated for minutes, unseen, and keeps a
+    // worker that long. What failed is tried again here, later, and others get their turn.
+    config.default_retry = false;
     kube::Client::try_from(config).context("the kubeconfig cannot be used")
 }
 

@@ -5,7 +5,10 @@
 //! run, and it is logged twice: when it begins and when it ends.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -26,6 +29,7 @@ pub(crate) struct Gate {
     backoff: Backoff,
     outage: Mutex<Option<Outage>>,
     changed: Notify,
+    answered: AtomicBool,
     closed: watch::Sender<Closed>,
 }
 
@@ -52,6 +56,7 @@ impl Gate {
             backoff,
             outage: Mutex::new(None),
             changed: Notify::new(),
+            answered: AtomicBool::new(false),
             closed: watch::Sender::new(None),
         }
     }
@@ -64,6 +69,11 @@ impl Gate {
     /// Whether the server is there, as far as it is known.
     pub(crate) fn is_open(&self) -> bool {
         self.closed.borrow().is_none()
+    }
+
+    /// Whether the server has answered, and still does.
+    pub(crate) fn is_up(&self) -> bool {
+        self.answered.load(Ordering::Relaxed) && self.is_open()
     }
 
     /// Waits until a call may be made. Cancel safe.
@@ -112,6 +122,7 @@ impl Gate {
 impl Pass<'_> {
     /// The server answered.
     pub(crate) fn answered(self) {
+        self.gate.answered.store(true, Ordering::Relaxed);
         let mut outage = self.gate.lock();
         if let Some(over) = outage.take() {
             info!(

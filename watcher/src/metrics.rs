@@ -176,7 +176,7 @@ impl Metrics {
         );
         registry.register(
             "hindsight_watcher_server_up",
-            "1 while the server answers",
+            "1 while the server answers, 0 before it was asked first",
             self.server_up.clone(),
         );
     }

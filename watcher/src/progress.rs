@@ -22,7 +22,7 @@ pub struct Progress {
     pub waiting: usize,
     /// Every object of every kind that the cluster has was seen.
     pub is_listed: bool,
-    /// The server answers.
+    /// The server answers, or was not asked yet.
     pub is_server_up: bool,
 }
 

@@ -10,12 +10,18 @@ use hindsight_proto::{names::RecordName, run::Upload};
 
 pub use grpc::GrpcSink;
 
-/// What a server can be asked. Both calls are idempotent, and may be made again when their
+/// What a server can be asked. All calls are idempotent, and may be made again when their
 /// answer was lost.
 #[async_trait]
 pub trait Sink: Debug + Send + Sync + 'static {
     /// Stores a run whose JSON is `value`. When it returns, that is durable.
     async fn store(&self, upload: &Upload, value: &[u8]) -> Result<(), SinkError>;
+
+    /// The same, for a run of which something is probably stored. A sink for which that makes
+    /// no difference needs not know.
+    async fn store_again(&self, upload: &Upload, value: &[u8]) -> Result<(), SinkError> {
+        self.store(upload, value).await
+    }
 
     /// The bytes that are stored as `record`.
     async fn stored(&self, record: &RecordName) -> Result<Option<Vec<u8>>, SinkError>;

@@ -20,9 +20,13 @@ pub(crate) fn level(text: &str) -> Result<String, String> {
     }
 }
 
+/// The client of the cluster says an error for every call that is refused. It is said once here,
+/// when that begins. A filter that names this module gets them back.
+const SILENCED: &str = "kube_client::client::builder=off";
+
 /// Begins to log. A second call in one process changes nothing.
 pub(crate) fn start(level: &str, format: LogFormat) {
-    let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = filter(level);
     let logs = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -33,4 +37,23 @@ pub(crate) fn start(level: &str, format: LogFormat) {
     };
     // Whoever embeds a watcher has its own logs already.
     started.unwrap_or_default();
+}
+
+fn filter(level: &str) -> EnvFilter {
+    EnvFilter::try_new(format!("{SILENCED},{level}")).unwrap_or_else(|_| EnvFilter::new("info"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::filter;
+
+    #[test]
+    fn the_cluster_client_is_silent_unless_it_is_asked_for() {
+        let silenced = filter("debug").to_string();
+        assert!(silenced.contains("builder=off"), "{silenced}");
+        assert!(silenced.contains("debug"), "{silenced}");
+        let asked = filter("info,kube_client::client::builder=error").to_string();
+        assert!(!asked.contains("off"), "{asked}");
+        assert!(asked.contains("builder=error"), "{asked}");
+    }
 }

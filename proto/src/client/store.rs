@@ -2,6 +2,10 @@
 //!
 //! Storing the same run twice writes nothing the second time. Only plain `v1alpha2` calls are
 //! used, so it works against every server of that API.
+//!
+//! Most runs are stored once, so they are created without asking first: one call for a run whose
+//! result is there, two for a run that brings its own. The record always comes last: who finds
+//! it may rely on its result.
 
 use tonic::{Code, Status};
 
@@ -42,13 +46,45 @@ impl Client {
     /// Stores a run whose JSON is `value`. When this returns, the server has acknowledged the
     /// result and the record.
     ///
+    /// It is meant for a run that is probably not there yet; see [`Client::store_again`].
+    ///
     /// # Errors
     /// What the server answered; a lost race is tried again a few times first.
     pub async fn store(&self, upload: &Upload, value: &[u8]) -> Result<Stored, Status> {
-        let record = &upload.grouping.record;
-        // The record is the common case on a second visit; its result is then there as well.
-        let result = self.store_result(record.result(), upload).await?;
-        let record = self.store_record(record, &upload.data_type, value).await?;
+        let name = &upload.grouping.record;
+        let mut result = Effect::Unchanged;
+        if says_something(upload) {
+            result = self.new_result(name.result(), upload).await?;
+        }
+        let mut race = Status::aborted("no attempt was made");
+        for _ in 0..RACES {
+            match self.create_record(name, &upload.data_type, value).await {
+                Ok(()) => {
+                    let record = Effect::Created;
+                    return Ok(Stored { result, record });
+                }
+                Err(status) if status.code() == Code::AlreadyExists => {
+                    let record = self.store_record(name, &upload.data_type, value).await?;
+                    return Ok(Stored { result, record });
+                }
+                // There is no result to put it into, or no longer.
+                Err(status) if is_orphaned(&status) => race = status,
+                Err(status) => return Err(status),
+            }
+            result = self.new_result(name.result(), upload).await?;
+        }
+        Err(race)
+    }
+
+    /// As [`Client::store`], for a run that is probably there: reads before it writes, which
+    /// takes fewer calls then.
+    ///
+    /// # Errors
+    /// As [`Client::store`].
+    pub async fn store_again(&self, upload: &Upload, value: &[u8]) -> Result<Stored, Status> {
+        let name = &upload.grouping.record;
+        let result = self.store_result(name.result(), upload).await?;
+        let record = self.store_record(name, &upload.data_type, value).await?;
         Ok(Stored { result, record })
     }
 
@@ -63,6 +99,17 @@ impl Client {
         found(self.rpc.clone().get_record(request).await)
     }
 
+    /// Makes a result; one that is there already is brought up to date.
+    async fn new_result(&self, name: &ResultName, upload: &Upload) -> Result<Effect, Status> {
+        match self.create_result(name, upload).await {
+            Ok(()) => Ok(Effect::Created),
+            Err(status) if status.code() == Code::AlreadyExists => {
+                self.store_result(name, upload).await
+            }
+            Err(status) => Err(status),
+        }
+    }
+
     async fn store_result(&self, name: &ResultName, upload: &Upload) -> Result<Effect, Status> {
         let mut rpc = self.rpc.clone();
         let mut race = Status::aborted("no attempt was made");
@@ -71,19 +118,8 @@ impl Client {
                 name: name.to_string(),
             };
             let Some(current) = found(rpc.get_result(request).await)? else {
-                let result = RunResult {
-                    name: name.to_string(),
-                    annotations: upload.annotations.clone(),
-                    summary: upload.summary.clone(),
-                    ..RunResult::default()
-                };
-                let parent = name.parent().to_string();
-                let request = CreateResultRequest {
-                    parent,
-                    result: Some(result),
-                };
-                match rpc.create_result(request).await {
-                    Ok(_) => return Ok(Effect::Created),
+                match self.create_result(name, upload).await {
+                    Ok(()) => return Ok(Effect::Created),
                     Err(status) if status.code() == Code::AlreadyExists => race = status,
                     Err(status) => return Err(status),
                 }
@@ -107,38 +143,38 @@ impl Client {
         Err(race)
     }
 
+    async fn create_result(&self, name: &ResultName, upload: &Upload) -> Result<(), Status> {
+        let result = RunResult {
+            name: name.to_string(),
+            annotations: upload.annotations.clone(),
+            summary: upload.summary.clone(),
+            ..RunResult::default()
+        };
+        let request = CreateResultRequest {
+            parent: name.parent().to_string(),
+            result: Some(result),
+        };
+        self.rpc.clone().create_result(request).await.map(drop)
+    }
+
     async fn store_record(
         &self,
         name: &RecordName,
         data_type: &str,
         value: &[u8],
     ) -> Result<Effect, Status> {
-        let mut rpc = self.rpc.clone();
-        let data = Some(Any {
-            r#type: data_type.to_owned(),
-            value: value.to_vec().into(),
-        });
         let mut race = Status::aborted("no attempt was made");
         for _ in 0..RACES {
-            let record = Record {
-                name: name.to_string(),
-                data: data.clone(),
-                ..Record::default()
-            };
             let Some(current) = self.record(name).await? else {
-                let parent = name.result().to_string();
-                let request = CreateRecordRequest {
-                    parent,
-                    record: Some(record),
-                };
-                match rpc.create_record(request).await {
-                    Ok(_) => return Ok(Effect::Created),
+                match self.create_record(name, data_type, value).await {
+                    Ok(()) => return Ok(Effect::Created),
                     Err(status) if status.code() == Code::AlreadyExists => race = status,
                     Err(status) => return Err(status),
                 }
                 continue;
             };
-            if current.data == data {
+            let record = as_record(name, data_type, value);
+            if current.data == record.data {
                 return Ok(Effect::Unchanged);
             }
             let request = UpdateRecordRequest {
@@ -146,7 +182,7 @@ impl Client {
                 update_mask: None,
                 etag: current.etag,
             };
-            match rpc.update_record(request).await {
+            match self.rpc.clone().update_record(request).await {
                 Ok(_) => return Ok(Effect::Updated),
                 Err(status) if lost(&status) => race = status,
                 Err(status) => return Err(status),
@@ -154,6 +190,40 @@ impl Client {
         }
         Err(race)
     }
+
+    async fn create_record(
+        &self,
+        name: &RecordName,
+        data_type: &str,
+        value: &[u8],
+    ) -> Result<(), Status> {
+        let request = CreateRecordRequest {
+            parent: name.result().to_string(),
+            record: Some(as_record(name, data_type, value)),
+        };
+        self.rpc.clone().create_record(request).await.map(drop)
+    }
+}
+
+fn as_record(name: &RecordName, data_type: &str, value: &[u8]) -> Record {
+    Record {
+        name: name.to_string(),
+        data: Some(Any {
+            r#type: data_type.to_owned(),
+            value: value.to_vec().into(),
+        }),
+        ..Record::default()
+    }
+}
+
+/// Whether there is anything to say about the result; of a child of another run there is not.
+fn says_something(upload: &Upload) -> bool {
+    upload.summary.is_some() || !upload.annotations.is_empty()
+}
+
+/// A record has no result to be in.
+fn is_orphaned(status: &Status) -> bool {
+    matches!(status.code(), Code::NotFound | Code::FailedPrecondition)
 }
 
 fn found<T>(answer: Result<tonic::Response<T>, Status>) -> Result<Option<T>, Status> {

@@ -190,7 +190,7 @@ pub const KEYS: &[Key] = &[
         RUNNING,
         "metrics-listen",
         "ADDR",
-        "",
+        "off",
         "Serve /metrics, /livez, /readyz and /ledger here, for example on 127.0.0.1:9091",
     ),
     key(

@@ -1,6 +1,9 @@
 //! From text to types: every problem at once, each with where it comes from.
 
-use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Duration};
+use std::{
+    collections::BTreeMap, net::SocketAddr, num::NonZeroUsize, path::PathBuf, str::FromStr,
+    time::Duration,
+};
 
 use jiff::SignedDuration;
 
@@ -185,11 +188,7 @@ impl Reader {
                         .ok_or_else(|| format!("`{text}` is no number from 1 to 1024"))
                 })
                 .unwrap_or(standard.threadiness),
-            metrics_listen: self.read("metrics-listen", |text| {
-                text.parse().map_err(|_detail| {
-                    format!("`{text}` is no address; write for example `127.0.0.1:9091`")
-                })
-            }),
+            metrics_listen: self.read("metrics-listen", listen).flatten(),
             shutdown_grace: self
                 .read("shutdown-grace", |text| {
                     Duration::try_from(duration(text)?).map_err(|_range| {
@@ -318,6 +317,15 @@ fn server(text: &str) -> Result<String, String> {
              `https://host:port`"
         )),
     }
+}
+
+fn listen(text: &str) -> Result<Option<SocketAddr>, String> {
+    if text == "off" {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|_detail| {
+        format!("`{text}` is no address; write for example `127.0.0.1:9091`, or `off`")
+    })
 }
 
 fn namespace(text: &str) -> Result<String, String> {

@@ -132,6 +132,14 @@ impl Sink for GrpcSink {
             .map_err(|status| judge(&status))
     }
 
+    async fn store_again(&self, upload: &Upload, value: &[u8]) -> Result<(), SinkError> {
+        self.client()
+            .store_again(upload, value)
+            .await
+            .map(|_| ())
+            .map_err(|status| judge(&status))
+    }
+
     async fn stored(&self, record: &RecordName) -> Result<Option<Vec<u8>>, SinkError> {
         let record = self
             .client()

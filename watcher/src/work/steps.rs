@@ -95,7 +95,15 @@ impl Task<'_> {
             return Err(Halt::passing("the object to store is not known"));
         };
         let value = self.bytes.get_or_insert_with(|| bytes(object)).clone();
-        self.ask(|| shared.sink.store(upload, &value)).await?;
+        let is_known = shared
+            .ledger()
+            .get(&self.uid)
+            .is_some_and(|entry| entry.remembered.copy.is_some());
+        if is_known {
+            self.ask(|| shared.sink.store_again(upload, &value)).await?;
+        } else {
+            self.ask(|| shared.sink.store(upload, &value)).await?;
+        }
         let view = View::new(object);
         for note in &upload.grouping.notes {
             warn!(record.name = %upload.grouping.record, "{}: {note}", upload.grouping.record);
@@ -313,7 +321,7 @@ impl Task<'_> {
             summary
                 .annotations
                 .insert(CLOSED.to_owned(), reason.to_owned());
-            self.ask(|| shared.sink.store(&upload, &held)).await?;
+            self.ask(|| shared.sink.store_again(&upload, &held)).await?;
         }
         if let Some(entry) = shared.ledger().get_mut(&self.uid) {
             entry.remembered.closed = true;

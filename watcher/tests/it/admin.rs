@@ -37,6 +37,12 @@ async fn metrics_probes_and_the_ledger_are_served() {
     let running = tokio::spawn(app.run(shutdown.clone()));
     assert_eq!(get(addr, "/livez").await.0, 200);
     assert_eq!(get(addr, "/readyz").await.0, 503);
+    assert!(
+        get(addr, "/metrics")
+            .await
+            .1
+            .contains("hindsight_watcher_server_up 0")
+    );
     world.sim.faults().up();
     within(handle.until(|w| w.progress().is_listed)).await;
     assert_eq!(get(addr, "/readyz").await.0, 200);

@@ -1,6 +1,7 @@
 //! The program itself: a process, a kubeconfig, a gRPC server.
 
 use std::{
+    io::Read as _,
     path::Path,
     process::{Child, Command, Output, Stdio},
     time::Duration,
@@ -189,4 +190,35 @@ fn what_cannot_be_read_is_named() {
     let (code, said) = output(&["--kubeconfig", "/nowhere/kubeconfig"]);
     assert_eq!(code, Some(1));
     assert!(said.contains("/nowhere/kubeconfig"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_that_hangs_up_is_said_once_for_each_kind() {
+    let (_sim, listening) = cluster().await;
+    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let text = std::fs::read_to_string(listening.kubeconfig()).unwrap();
+    let (sim, port) = (listening.addr.to_string(), nobody.local_addr().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    std::fs::write(&kubeconfig, text.replace(&sim, &port.to_string())).unwrap();
+    let mut command = program();
+    command
+        .arg("--kubeconfig")
+        .arg(&kubeconfig)
+        .args(["--kinds", "taskruns,pipelineruns"])
+        .stderr(Stdio::piped());
+    let mut process = Process(command.spawn().unwrap());
+    let mut stderr = process.0.stderr.take().unwrap();
+    let said = std::thread::spawn(move || {
+        let mut said = String::new();
+        stderr.read_to_string(&mut said).unwrap();
+        said
+    });
+    for _ in 0..6 {
+        drop(within(nobody.accept()).await.unwrap());
+    }
+    assert_eq!(process.terminate().await, Some(0));
+    let said = said.join().unwrap();
+    assert_eq!(said.matches("cannot be asked").count(), 2, "{said}");
+    assert!(!said.contains("ERROR"), "{said}");
 }

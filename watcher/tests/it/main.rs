@@ -3,6 +3,7 @@
 
 mod admin;
 mod binary;
+mod calls;
 mod collecting;
 mod kinds;
 mod outages;

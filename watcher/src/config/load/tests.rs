@@ -157,6 +157,16 @@ fn every_problem_is_said_at_once_with_its_origin() {
 }
 
 #[test]
+fn metrics_can_be_turned_off() {
+    for said in [&[][..], &[("metrics-listen", "off")]] {
+        assert_eq!(loads(&flags(said)).config.metrics_listen, None);
+    }
+    let mut sources = file("metrics-listen = '127.0.0.1:0'");
+    sources.flags.insert("metrics-listen", "off".to_owned());
+    assert_eq!(loads(&sources).config.metrics_listen, None);
+}
+
+#[test]
 fn each_value_is_checked() {
     for (name, text, why) in [
         ("server", "localhost:8080", "want `http://host:port`"),

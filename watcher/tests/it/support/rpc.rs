@@ -8,6 +8,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use hindsight_proto::names::RecordName;
 use hindsight_proto::v1alpha2::{
     CreateRecordRequest, CreateResultRequest, DeleteRecordRequest, DeleteResultRequest,
     GetRecordRequest, GetResultRequest, ListRecordsRequest, ListRecordsResponse,
@@ -29,6 +30,8 @@ struct Tables {
     /// What callers said who they are.
     tokens: Vec<String>,
     writes: u64,
+    /// Every call, in order.
+    calls: Vec<&'static str>,
 }
 
 /// The server; it runs until it is killed.
@@ -93,6 +96,20 @@ impl RpcServer {
         self.tables.lock().unwrap().records.len()
     }
 
+    /// The calls since this was asked last.
+    pub(crate) fn calls(&self) -> Vec<&'static str> {
+        std::mem::take(&mut self.tables.lock().unwrap().calls)
+    }
+
+    /// Everything that is stored of a result and of a record.
+    pub(crate) fn rows(&self, record: &RecordName) -> (Option<RunResult>, Option<Record>) {
+        let tables = self.tables.lock().unwrap();
+        (
+            tables.results.get(&record.result().to_string()).cloned(),
+            tables.records.get(&record.to_string()).cloned(),
+        )
+    }
+
     pub(crate) fn tokens(&self) -> Vec<String> {
         self.tables.lock().unwrap().tokens.clone()
     }
@@ -107,8 +124,9 @@ impl Drop for RpcServer {
 }
 
 impl Service {
-    fn tables<T>(&self, request: &Request<T>) -> MutexGuard<'_, Tables> {
+    fn tables<T>(&self, request: &Request<T>, call: &'static str) -> MutexGuard<'_, Tables> {
         let mut tables = self.0.lock().unwrap();
+        tables.calls.push(call);
         if let Some(token) = request.metadata().get("authorization") {
             let token = token.to_str().unwrap().to_owned();
             if !tables.tokens.contains(&token) {
@@ -145,7 +163,7 @@ fn check(is: &str, wanted: &str) -> Result<(), Status> {
 #[async_trait]
 impl Results for Service {
     async fn create_result(&self, request: Request<CreateResultRequest>) -> Answer<RunResult> {
-        let mut tables = self.tables(&request);
+        let mut tables = self.tables(&request, "create_result");
         let mut result = request.into_inner().result.unwrap();
         if tables.results.contains_key(&result.name) {
             return Err(Status::already_exists(result.name));
@@ -156,7 +174,7 @@ impl Results for Service {
     }
 
     async fn update_result(&self, request: Request<UpdateResultRequest>) -> Answer<RunResult> {
-        let mut tables = self.tables(&request);
+        let mut tables = self.tables(&request, "update_result");
         let request = request.into_inner();
         let old = get(&tables.results, &request.name)?.into_inner();
         check(&old.etag, &request.etag)?;
@@ -170,12 +188,12 @@ impl Results for Service {
     }
 
     async fn get_result(&self, request: Request<GetResultRequest>) -> Answer<RunResult> {
-        let tables = self.tables(&request);
+        let tables = self.tables(&request, "get_result");
         get(&tables.results, &request.into_inner().name)
     }
 
     async fn create_record(&self, request: Request<CreateRecordRequest>) -> Answer<Record> {
-        let mut tables = self.tables(&request);
+        let mut tables = self.tables(&request, "create_record");
         let request = request.into_inner();
         get(&tables.results, &request.parent)?;
         let mut record = request.record.unwrap();
@@ -188,7 +206,7 @@ impl Results for Service {
     }
 
     async fn update_record(&self, request: Request<UpdateRecordRequest>) -> Answer<Record> {
-        let mut tables = self.tables(&request);
+        let mut tables = self.tables(&request, "update_record");
         let request = request.into_inner();
         let mut record = request.record.unwrap();
         check(
@@ -201,7 +219,7 @@ impl Results for Service {
     }
 
     async fn get_record(&self, request: Request<GetRecordRequest>) -> Answer<Record> {
-        let tables = self.tables(&request);
+        let tables = self.tables(&request, "get_record");
         get(&tables.records, &request.into_inner().name)
     }
 

@@ -1,0 +1,101 @@
+//! How many calls it takes to store a run, and that no write is one too many.
+
+use hindsight_proto::{
+    client::{Client, Effect, Options, Stored},
+    run::{SummaryPolicy, Upload, upload},
+};
+use serde_json::{Value, json};
+
+use crate::support::{RpcServer, child, done, pipeline_run};
+
+fn client(server: &RpcServer) -> Client {
+    Client::new(&Options::new(format!("http://{}", server.addr))).unwrap()
+}
+
+fn finished(mut run: Value, uid: &str) -> (Value, Upload, Vec<u8>) {
+    run["metadata"]["uid"] = json!(uid);
+    run["status"] = done();
+    let sent = upload(&run, None, &SummaryPolicy::default()).unwrap();
+    let bytes = serde_json::to_vec(&run).unwrap();
+    (run, sent, bytes)
+}
+
+const NEW: Stored = Stored {
+    result: Effect::Created,
+    record: Effect::Created,
+};
+const SAME: Stored = Stored {
+    result: Effect::Unchanged,
+    record: Effect::Unchanged,
+};
+
+#[tokio::test]
+async fn a_new_run_takes_two_calls_and_its_children_one_each() {
+    let server = RpcServer::start();
+    let client = client(&server);
+    let (run, sent, bytes) = finished(pipeline_run("nightly"), "p");
+    assert_eq!(client.store(&sent, &bytes).await.unwrap(), NEW);
+    assert_eq!(server.calls(), ["create_result", "create_record"]);
+    let (_, sent, bytes) = finished(child("nightly-a", &run), "a");
+    let stored = client.store(&sent, &bytes).await.unwrap();
+    assert_eq!(
+        (stored.result, stored.record),
+        (Effect::Unchanged, Effect::Created)
+    );
+    assert_eq!(server.calls(), ["create_record"]);
+}
+
+#[tokio::test]
+async fn a_run_whose_children_came_first_sums_up_the_result_before_its_record_is_there() {
+    let server = RpcServer::start();
+    let client = client(&server);
+    let (run, root, root_bytes) = finished(pipeline_run("nightly"), "p");
+    let (_, sent, bytes) = finished(child("nightly-a", &run), "a");
+    assert_eq!(client.store(&sent, &bytes).await.unwrap(), NEW);
+    assert_eq!(
+        server.calls(),
+        ["create_record", "create_result", "create_record"]
+    );
+    assert_eq!(server.rows(&root.grouping.record).0.unwrap().summary, None);
+    let stored = client.store(&root, &root_bytes).await.unwrap();
+    assert_eq!(
+        (stored.result, stored.record),
+        (Effect::Updated, Effect::Created)
+    );
+    let calls = [
+        "create_result",
+        "get_result",
+        "update_result",
+        "create_record",
+    ];
+    assert_eq!(server.calls(), calls);
+    let (result, _) = server.rows(&root.grouping.record);
+    assert_eq!(result.unwrap().summary, root.summary);
+}
+
+#[tokio::test]
+async fn storing_twice_writes_nothing_and_a_change_is_written_once() {
+    let server = RpcServer::start();
+    let client = client(&server);
+    let (mut run, sent, bytes) = finished(pipeline_run("nightly"), "p");
+    client.store(&sent, &bytes).await.unwrap();
+    let rows = server.rows(&sent.grouping.record);
+    server.calls();
+    assert_eq!(client.store(&sent, &bytes).await.unwrap(), SAME);
+    let reads = ["create_result", "get_result", "create_record", "get_record"];
+    assert_eq!(server.calls(), reads);
+    assert_eq!(client.store_again(&sent, &bytes).await.unwrap(), SAME);
+    assert_eq!(server.calls(), ["get_result", "get_record"]);
+    assert_eq!(server.rows(&sent.grouping.record), rows);
+    run["metadata"]["annotations"] = json!({"signed": "yes"});
+    let changed = serde_json::to_vec(&run).unwrap();
+    let stored = client.store_again(&sent, &changed).await.unwrap();
+    assert_eq!(
+        (stored.result, stored.record),
+        (Effect::Unchanged, Effect::Updated)
+    );
+    assert_eq!(
+        server.calls(),
+        ["get_result", "get_record", "update_record"]
+    );
+}
