@@ -8,6 +8,7 @@ mod body;
 #[cfg(test)]
 mod conformance;
 mod migrations;
+mod pieces;
 mod postgres;
 pub mod resolve;
 mod row;
@@ -48,6 +49,9 @@ pub struct ListQuery {
     pub limit: NonZeroU32,
     /// Records: fetch the payload bytes too. Without them `data` holds the type and no bytes.
     pub bodies: bool,
+    /// Records with bodies: nothing after the row that brings the payload bytes to so many. The
+    /// first row comes whatever it holds, so a list that was cut short is never empty.
+    pub max_bytes: Option<usize>,
 }
 
 /// One change, with what must be true for it to happen.
@@ -186,6 +190,10 @@ pub trait Store: Debug + Send + Sync + 'static {
 pub trait Maintenance: Debug + Send + Sync + 'static {
     /// Brings the schema up to date; returns the versions applied. Several may call at once.
     async fn migrate(&self) -> Result<Vec<i64>, Error>;
+
+    /// Deletes at most `most` pieces of bodies that no body refers to any more, and says how
+    /// many. Deleting records leaves such pieces behind.
+    async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error>;
 
     /// The secret of this name, kept in the database; `candidate` becomes it if there is none.
     async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error>;

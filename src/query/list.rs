@@ -9,8 +9,8 @@ use crate::{
     storage::{ListQuery, Listed, Store},
 };
 
-/// Rows fetched at once while a page is filled. Payloads are fetched with their rows, so this
-/// bounds memory; it grows while rows turn out to be small.
+/// Rows fetched at once while a page is filled; it grows while rows turn out to be small. Payloads
+/// are fetched with their rows, so a chunk ends with the row that brings it to [`CHUNK_BYTES`].
 const FIRST_CHUNK: u32 = 256;
 const MOST_ROWS: u32 = 1_000;
 const CHUNK_BYTES: usize = 4 << 20;
@@ -219,6 +219,7 @@ impl Engine {
                 after,
                 limit: NonZeroU32::MIN,
                 bodies: true,
+                max_bytes: Some(CHUNK_BYTES),
             },
             after,
             scanned: 0,
@@ -261,10 +262,12 @@ impl<T: Item> Scan<'_, T> {
         self.query.limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
         self.query.after = self.after;
         let rows = T::fetch(self.store, &self.query).await?;
-        self.ended = rows.len() < limit as usize;
+        // Payloads that reach the bytes may have cut the chunk short.
+        let bytes: usize = rows.iter().map(|row| row.item.bytes()).sum();
+        self.ended = rows.len() < limit as usize && bytes < CHUNK_BYTES;
         if let Some(row) = rows.last() {
             self.after = Some(row.position);
-            self.row_bytes = rows.iter().map(|row| row.item.bytes()).sum::<usize>() / rows.len();
+            self.row_bytes = bytes / rows.len();
         }
         self.scanned += rows.len() as u64;
         let Some(filter) = self.filter.clone() else {
