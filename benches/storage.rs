@@ -246,6 +246,7 @@ async fn fill(label: &str, url: &str) {
         after: None,
         limit: NonZeroU32::new(10_000).unwrap(),
         bodies: true,
+        max_bytes: None,
     };
     let rows = opened.store.list_records(&all).await.unwrap();
     let took = began.elapsed();

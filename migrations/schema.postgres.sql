@@ -81,10 +81,31 @@ CREATE INDEX records_by_parent_type ON records (parent, left(data_type, 128), cr
 CREATE INDEX records_by_object_uid ON records (left(object_uid, 128));
 CREATE INDEX records_by_object_name ON records (left(object_name, 128), create_us, row_id);
 
+CREATE TABLE pieces (
+    row_id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    sha256 BYTEA NOT NULL,
+    size   BIGINT NOT NULL,
+    bytes  BYTEA NOT NULL
+);
+
+CREATE UNIQUE INDEX pieces_by_sha256 ON pieces (sha256);
+
+ALTER TABLE pieces ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+CREATE TABLE piece_keys (
+    key   BYTEA PRIMARY KEY,
+    piece BIGINT NOT NULL REFERENCES pieces (row_id) ON DELETE CASCADE
+);
+
+CREATE INDEX piece_keys_by_piece ON piece_keys (piece);
+
 CREATE TABLE bodies (
     record_row BIGINT PRIMARY KEY REFERENCES records (row_id) ON DELETE CASCADE,
     codec      BIGINT NOT NULL,
-    bytes      BYTEA NOT NULL
+    bytes      BYTEA NOT NULL,
+    piece      BIGINT REFERENCES pieces (row_id) ON DELETE RESTRICT
 );
 
 ALTER TABLE bodies ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+CREATE INDEX bodies_by_piece ON bodies (piece);

@@ -81,8 +81,26 @@ CREATE INDEX records_by_parent_type ON records (parent, data_type, create_us);
 CREATE INDEX records_by_object_uid ON records (object_uid);
 CREATE INDEX records_by_object_name ON records (object_name, create_us);
 
+CREATE TABLE pieces (
+    row_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    sha256 BLOB NOT NULL,
+    size   INTEGER NOT NULL,
+    bytes  BLOB NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX pieces_by_sha256 ON pieces (sha256);
+
+CREATE TABLE piece_keys (
+    key   BLOB PRIMARY KEY,
+    piece INTEGER NOT NULL REFERENCES pieces (row_id) ON DELETE CASCADE
+) STRICT;
+
+CREATE INDEX piece_keys_by_piece ON piece_keys (piece);
+
 CREATE TABLE bodies (
     record_row INTEGER PRIMARY KEY REFERENCES records (row_id) ON DELETE CASCADE,
     codec      INTEGER NOT NULL,
     bytes      BLOB NOT NULL
-) STRICT;
+, piece INTEGER REFERENCES pieces (row_id) ON DELETE RESTRICT) STRICT;
+
+CREATE INDEX bodies_by_piece ON bodies (piece);

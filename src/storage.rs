@@ -8,6 +8,7 @@ mod body;
 #[cfg(test)]
 mod conformance;
 mod migrations;
+mod pieces;
 mod postgres;
 pub mod resolve;
 mod row;
@@ -23,10 +24,6 @@ use crate::{
     filter::condition::{Ability, Condition, Test},
     model::{Etag, Order, Position, Record, RecordName, ResultName, ResultPattern, RunResult},
 };
-
-/// A list ends early, after a row, once its rows weigh so much ([`Record::weight`],
-/// [`RunResult::weight`]), so that large payloads do not take the memory of a whole page.
-pub const LIST_BYTES: usize = 4 << 20;
 
 /// A row and its place in the order that was asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +49,9 @@ pub struct ListQuery {
     pub limit: NonZeroU32,
     /// Records: fetch the payload bytes too. Without them `data` holds the type and no bytes.
     pub bodies: bool,
+    /// Records with bodies: nothing after the row that brings the payload bytes to so many. The
+    /// first row comes whatever it holds, so a list that was cut short is never empty.
+    pub max_bytes: Option<usize>,
 }
 
 /// One change, with what must be true for it to happen.
@@ -172,8 +172,7 @@ pub trait Store: Debug + Send + Sync + 'static {
     async fn record(&self, name: &RecordName) -> Result<Option<Record>, Error>;
 
     /// Lists results. Every row that `condition` accepts comes once, in order; tests for which
-    /// [`Store::ability`] is not exact may let others through. Fewer rows than the limit are the
-    /// last ones, unless they weigh [`LIST_BYTES`].
+    /// [`Store::ability`] is not exact may let others through.
     async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error>;
 
     /// Lists records likewise.
@@ -191,6 +190,10 @@ pub trait Store: Debug + Send + Sync + 'static {
 pub trait Maintenance: Debug + Send + Sync + 'static {
     /// Brings the schema up to date; returns the versions applied. Several may call at once.
     async fn migrate(&self) -> Result<Vec<i64>, Error>;
+
+    /// Deletes at most `most` pieces of bodies that no body refers to any more, and says how
+    /// many. Deleting records leaves such pieces behind.
+    async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error>;
 
     /// The secret of this name, kept in the database; `candidate` becomes it if there is none.
     async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error>;

@@ -6,13 +6,14 @@ use super::{Error, Tokens, token::Binding};
 use crate::{
     filter::{Body, Filter, Row},
     model::{Order, Position, Record, Resource, ResultPattern, RunResult},
-    storage::{self, LIST_BYTES, ListQuery, Listed, Store},
+    storage::{self, ListQuery, Listed, Store},
 };
 
-/// Rows fetched at once while a page is filled; it grows while rows turn out to be small. The
-/// store bounds their bytes.
+/// Rows fetched at once while a page is filled; it grows while rows turn out to be small. Payloads
+/// are fetched with their rows, so a chunk ends with the row that brings it to [`CHUNK_BYTES`].
 const FIRST_CHUNK: u32 = 256;
 const MOST_ROWS: u32 = 1_000;
+const CHUNK_BYTES: usize = 4 << 20;
 
 /// Answers lists from one store.
 #[derive(Debug, Clone)]
@@ -214,10 +215,11 @@ impl Engine {
                 after,
                 limit: NonZeroU32::MIN,
                 bodies: true,
+                max_bytes: Some(CHUNK_BYTES),
             },
             after,
             scanned: 0,
-            row_bytes: LIST_BYTES / FIRST_CHUNK as usize,
+            row_bytes: CHUNK_BYTES / FIRST_CHUNK as usize,
             ended: false,
             rows: std::marker::PhantomData,
         }
@@ -250,7 +252,7 @@ impl<T: Item> Scan<'_, T> {
         if self.ended {
             return Ok(None);
         }
-        let fitting = (LIST_BYTES / self.row_bytes.max(1)).clamp(1, MOST_ROWS as usize);
+        let fitting = (CHUNK_BYTES / self.row_bytes.max(1)).clamp(1, MOST_ROWS as usize);
         // A residual lets few rows through, so that what is wanted says nothing then.
         let limit = if self.filter.is_some() {
             fitting
@@ -261,8 +263,9 @@ impl<T: Item> Scan<'_, T> {
         self.query.limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
         self.query.after = self.after;
         let rows = T::fetch(self.store, &self.query).await?;
+        // Payloads that reach the bytes may have cut the chunk short.
         let bytes: usize = rows.iter().map(|row| row.item.weight()).sum();
-        self.ended = rows.len() < limit as usize && bytes < LIST_BYTES;
+        self.ended = rows.len() < limit as usize && bytes < CHUNK_BYTES;
         if let Some(row) = rows.last() {
             self.after = Some(row.position);
             self.row_bytes = bytes / rows.len();

@@ -1,13 +1,22 @@
-//! Payload bytes as they are kept: compressed, and given back byte for byte.
+//! Payload bytes as they are kept: compressed, by themselves or as what differs from a piece,
+//! and given back byte for byte.
+
+use std::cell::RefCell;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
-use zstd::bulk::{Compressor, Decompressor};
+use zstd::{
+    bulk::{Compressor, Decompressor},
+    zstd_safe::{CCtx, DCtx, compress_bound, get_error_name, get_frame_content_size},
+};
 
-use super::Error;
+use super::{Error, pieces::Piece};
 
 /// How hard zstd tries. Higher levels win a few per cent on runs and cost several times more.
-const LEVEL: i32 = 3;
+pub(super) const LEVEL: i32 = 3;
+
+/// Bodies above this many bytes have enough to repeat in themselves.
+pub(super) const MOST_REFERRING: usize = 1 << 20;
 
 /// How the bytes of a body are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,8 +24,10 @@ const LEVEL: i32 = 3;
 pub(super) enum Codec {
     /// As they are, because compressing made them no smaller.
     Raw = 0,
-    /// One zstd frame with a checksum.
+    /// One zstd frame.
     Zstd = 1,
+    /// One zstd frame whose dictionary is the content of a piece.
+    Referring = 2,
 }
 
 /// A body ready to be stored.
@@ -30,88 +41,171 @@ pub(super) struct Packed {
     pub(super) codec: Codec,
     /// The bytes to store.
     pub(super) bytes: Bytes,
+    /// The piece it refers to.
+    pub(super) piece: Option<i64>,
 }
 
-/// Packs a body. Takes some 3 ms for each MiB: big ones belong off the async threads.
-pub(super) fn pack(value: &Bytes) -> Packed {
-    let sha256 = Sha256::digest(value).into();
-    let size = i64::try_from(value.len()).expect("memory is smaller than an i64");
-    match compress(value) {
-        Ok(frame) if frame.len() < value.len() => Packed {
-            size,
-            sha256,
-            codec: Codec::Zstd,
-            bytes: frame.into(),
-        },
-        // zstd has only memory to run out of; then the bytes are kept as they are.
-        Ok(_) | Err(_) => Packed {
-            size,
-            sha256,
+/// How much a piece helped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Help {
+    /// As it should, or there was none.
+    Well,
+    /// The body took more than half of what it takes by itself.
+    Little,
+}
+
+thread_local! {
+    /// Contexts have some 200 KiB of tables, which are not made again for each body.
+    static COMPRESS: RefCell<CCtx<'static>> = RefCell::new(CCtx::create());
+    static DECOMPRESS: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
+}
+
+impl Packed {
+    /// A body that is not compressed yet.
+    pub(super) fn loose(value: Bytes) -> Self {
+        Self {
+            size: i64::try_from(value.len()).expect("memory is smaller than an i64"),
+            sha256: Sha256::digest(&value).into(),
             codec: Codec::Raw,
-            bytes: value.clone(),
-        },
+            bytes: value,
+            piece: None,
+        }
+    }
+
+    /// Compresses a loose body. Takes some 3 ms for each MiB: big ones belong off the async
+    /// threads.
+    pub(super) fn compress(&mut self, piece: Option<&Piece>) -> Help {
+        let value = self.bytes.clone();
+        let differing = piece
+            .filter(|_| value.len() <= MOST_REFERRING)
+            .and_then(|piece| Some((piece.id(), against(&value, piece)?)));
+        let mut help = Help::Well;
+        if let Some((id, frame)) = differing {
+            if frame.len() * 6 <= value.len() {
+                self.take(Codec::Referring, frame, Some(id));
+                return help;
+            }
+            let plain = alone(&value).map_or(value.len(), |plain| plain.len());
+            if frame.len() * 2 > plain {
+                help = Help::Little;
+            }
+            if frame.len() < plain {
+                self.take(Codec::Referring, frame, Some(id));
+                return help;
+            }
+        }
+        // zstd has only memory to run out of; then the bytes are kept as they are.
+        if let Some(frame) = alone(&value).filter(|frame| frame.len() < value.len()) {
+            self.take(Codec::Zstd, frame, None);
+        }
+        help
+    }
+
+    fn take(&mut self, codec: Codec, frame: Vec<u8>, piece: Option<i64>) {
+        self.codec = codec;
+        self.bytes = frame.into();
+        self.piece = piece;
     }
 }
 
-fn compress(value: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut compressor = Compressor::new(LEVEL)?;
-    compressor.include_checksum(true)?;
-    compressor.compress(value)
+/// One frame that stands by itself.
+pub(super) fn alone(value: &[u8]) -> Option<Vec<u8>> {
+    if value.len() > MOST_REFERRING {
+        // The tables for big windows are not kept.
+        return Compressor::new(LEVEL).ok()?.compress(value).ok();
+    }
+    let mut frame = Vec::with_capacity(compress_bound(value.len()));
+    COMPRESS
+        .with_borrow_mut(|context| context.compress(&mut frame, value, LEVEL))
+        .ok()?;
+    Some(shrunk(frame))
 }
 
-/// The body that was packed, or what is wrong with what was stored.
-pub(super) fn unpack(codec: i64, bytes: Vec<u8>, size: i64) -> Result<Bytes, Error> {
-    let wanted = usize::try_from(size)
-        .map_err(|_out_of_range| Error::Corrupt(format!("a body of {size} bytes")))?;
+/// One frame that repeats what the piece has.
+fn against(value: &[u8], piece: &Piece) -> Option<Vec<u8>> {
+    let mut frame = Vec::with_capacity(compress_bound(value.len()));
+    COMPRESS
+        .with_borrow_mut(|context| {
+            context.compress_using_cdict(&mut frame, value, piece.dictionary())
+        })
+        .ok()?;
+    Some(shrunk(frame))
+}
+
+/// Without the room that the worst case would have taken.
+fn shrunk(mut frame: Vec<u8>) -> Vec<u8> {
+    frame.shrink_to_fit();
+    frame
+}
+
+/// A body as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stored {
+    /// How `bytes` holds it.
+    pub(super) codec: i64,
+    /// The stored bytes.
+    pub(super) bytes: Vec<u8>,
+    /// How many bytes the body has.
+    pub(super) size: i64,
+    /// Its digest.
+    pub(super) sha256: Vec<u8>,
+    /// The piece it refers to.
+    pub(super) piece: Option<i64>,
+}
+
+/// The body that was packed, or what is wrong with what was stored. `piece` is the content of
+/// the piece it refers to.
+///
+/// # Errors
+/// [`Error::Corrupt`] if it is not, to the byte, what was packed.
+pub(super) fn unpack(stored: Stored, piece: Option<&[u8]>) -> Result<Bytes, Error> {
+    let corrupt = |why: String| Err(Error::Corrupt(why));
+    let size = stored.size;
+    let Ok(wanted) = usize::try_from(size) else {
+        return corrupt(format!("a body of {size} bytes"));
+    };
+    let codec = stored.codec;
     let value: Bytes = if codec == Codec::Raw as i64 {
-        bytes.into()
+        stored.bytes.into()
     } else if codec == Codec::Zstd as i64 {
-        Decompressor::new()
-            .and_then(|mut zstd| zstd.decompress(&bytes, wanted))
-            .map_err(|e| Error::Corrupt(format!("a compressed body does not open: {e}")))?
-            .into()
+        opened(&stored.bytes, wanted, &[])?
+    } else if codec == Codec::Referring as i64 {
+        let Some(piece) = piece else {
+            return corrupt("a body refers to no piece".to_owned());
+        };
+        opened(&stored.bytes, wanted, piece)?
     } else {
-        return Err(Error::Corrupt(format!(
-            "a body in the unknown codec {codec}"
-        )));
+        return corrupt(format!("a body in the unknown codec {codec}"));
     };
     if value.len() != wanted {
         let has = value.len();
-        return Err(Error::Corrupt(format!(
-            "a body has {has} bytes where {size} were stored"
-        )));
+        return corrupt(format!("a body has {has} bytes where {size} were stored"));
+    }
+    if Sha256::digest(&value).as_slice() != stored.sha256 {
+        return corrupt("a body is not the one that was stored: its SHA-256 differs".to_owned());
     }
     Ok(value)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bodies_come_back_byte_for_byte() {
-        let noise: Vec<u8> = (0..5000_u32)
-            .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
-            .collect();
-        for value in [Vec::new(), b"{}".to_vec(), vec![b'a'; 100_000], noise] {
-            let packed = pack(&value.clone().into());
-            assert!(packed.bytes.len() <= value.len());
-            let back = unpack(packed.codec as i64, packed.bytes.to_vec(), packed.size).unwrap();
-            assert_eq!(back, value);
-        }
+/// What a frame of `wanted` bytes holds.
+pub(super) fn opened(frame: &[u8], wanted: usize, piece: &[u8]) -> Result<Bytes, Error> {
+    let corrupt = |why: &str| Error::Corrupt(format!("a compressed body does not open: {why}"));
+    // Looked at first, so that no damaged number decides how much memory is taken.
+    if get_frame_content_size(frame).ok().flatten() != u64::try_from(wanted).ok() {
+        return Err(corrupt("its size differs"));
     }
-
-    #[test]
-    fn a_damaged_body_is_an_error() {
-        let packed = pack(&vec![b'a'; 1000].into());
-        assert_eq!(packed.codec, Codec::Zstd);
-        for at in 0..packed.bytes.len() {
-            let mut bytes = packed.bytes.to_vec();
-            bytes[at] ^= 0x11;
-            let opened = unpack(packed.codec as i64, bytes, packed.size);
-            assert!(opened.is_err(), "byte {at}");
-        }
-        assert!(unpack(0, vec![1, 2], 3).is_err());
-        assert!(unpack(7, vec![1, 2], 2).is_err());
+    if wanted > MOST_REFERRING {
+        return Decompressor::new()
+            .and_then(|mut zstd| zstd.decompress(frame, wanted))
+            .map(Bytes::from)
+            .map_err(|e| corrupt(&e.to_string()));
     }
+    let mut value = Vec::with_capacity(wanted);
+    DECOMPRESS
+        .with_borrow_mut(|context| context.decompress_using_dict(&mut value, frame, piece))
+        .map_err(|code| corrupt(get_error_name(code)))?;
+    Ok(value.into())
 }
+
+#[cfg(test)]
+mod tests;

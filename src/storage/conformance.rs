@@ -10,6 +10,7 @@ mod lifecycle;
 mod listing;
 mod model;
 mod payloads;
+mod pieces;
 mod races;
 pub(super) mod tests;
 mod writes;
@@ -72,6 +73,10 @@ const CASES: &[Case] = cases![
     payloads::payloads_need_not_be_json,
     payloads::a_payload_can_come_and_go,
     payloads::text_of_any_kind_is_only_text,
+    pieces::like_bodies_come_back_byte_for_byte,
+    pieces::pieces_go_when_nothing_refers_to_them,
+    pieces::a_body_whose_piece_was_swept_is_stored_all_the_same,
+    pieces::sweeping_beside_writers_harms_none,
     writes::a_name_is_taken_once,
     writes::a_record_needs_its_result,
     writes::what_is_not_there_is_missing,
@@ -85,6 +90,7 @@ const CASES: &[Case] = cases![
     listing::scopes_cover_what_they_say,
     listing::pages_are_stable_while_rows_are_inserted,
     listing::bodies_come_only_when_asked,
+    listing::a_list_ends_when_it_has_its_bytes,
     listing::records_have_no_key_of_results,
     filtering::every_test_agrees_with_plain_evaluation_on_results,
     filtering::every_test_agrees_with_plain_evaluation_on_records,

@@ -18,12 +18,20 @@ pub(super) struct Migration {
 }
 
 /// Every migration.
-pub(super) const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    title: "first",
-    sqlite: include_str!("../../migrations/sqlite/0001_first.sql"),
-    postgres: include_str!("../../migrations/postgres/0001_first.sql"),
-}];
+pub(super) const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        title: "first",
+        sqlite: include_str!("../../migrations/sqlite/0001_first.sql"),
+        postgres: include_str!("../../migrations/postgres/0001_first.sql"),
+    },
+    Migration {
+        version: 2,
+        title: "pieces",
+        sqlite: include_str!("../../migrations/sqlite/0002_pieces.sql"),
+        postgres: include_str!("../../migrations/postgres/0002_pieces.sql"),
+    },
+];
 
 impl Migration {
     /// Its SQL.

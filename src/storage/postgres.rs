@@ -12,7 +12,7 @@ mod open;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, num::NonZeroU32};
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
@@ -25,12 +25,13 @@ use sqlx::{
 use self::{driver::query, errors::classify, open::Place};
 use super::{
     Batch, Error, ListQuery, Listed, Maintenance, Store,
+    pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     row::{self, Ready},
     sql::{
         condition,
         dialect::Dialect,
         list,
-        read::{self, RawRecord},
+        read::{self, READS, RawRecord},
         write,
     },
 };
@@ -52,6 +53,7 @@ const QUEUES: i32 = 0x6873_7772;
 pub(super) struct Postgres {
     place: Place,
     pool: PgPool,
+    pieces: Pieces,
 }
 
 impl Postgres {
@@ -67,15 +69,15 @@ impl Postgres {
         &self,
         resource: Resource,
         query: &ListQuery,
-        read: impl Fn(&PgRow) -> Result<(T, usize), Error> + Sync,
+        read: impl Fn(&PgRow) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error> {
         const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         let mut connection = self.connection().await?;
-        let mut page = list::Page::default();
+        let mut page = Vec::new();
         let parts = list::parts(resource, query);
         if let [part] = parts.as_slice() {
             fetch(&mut connection, resource, query, *part, &read, &mut page).await?;
-            return Ok(page.rows);
+            return Ok(page);
         }
         let begun = connection.begin_with(SNAPSHOT).await;
         let mut tx = begun.map_err(|e| classify("beginning to list", e))?;
@@ -85,7 +87,22 @@ impl Postgres {
         tx.rollback()
             .await
             .map_err(|e| classify("ending a list", e))?;
-        Ok(page.rows)
+        Ok(page)
+    }
+
+    /// Does a batch, again where it lost against others.
+    async fn write(&self, changes: &[Ready]) -> Result<(), Error> {
+        let mut left = RETRIES;
+        loop {
+            match self.attempt(changes).await {
+                Ok(()) => return Ok(()),
+                Err(Failure::Refused(error)) => return Err(error),
+                Err(Failure::Driver(_, error)) if errors::is_conflict(&error) && left > 0 => {
+                    left -= 1;
+                }
+                Err(Failure::Driver(what, error)) => return Err(classify(what, error)),
+            }
+        }
     }
 
     /// Tries a batch once.
@@ -163,6 +180,10 @@ async fn change(connection: &mut PgConnection, ready: &Ready) -> Result<(), Fail
         Err(error) if errors::is_taken(&error) => {
             Err(Failure::Refused(Error::Exists(ready.name())))
         }
+        // The piece was deleted while a body that refers to it was on its way.
+        Err(error) if errors::is_orphan_of(&error, "bodies_piece_fkey") => {
+            Err(Failure::Refused(pieces::gone()))
+        }
         // The result was deleted while its record was inserted.
         Err(error) if errors::is_orphan(&error) => Err(Failure::Refused(ready.refusal(None))),
         Err(error) => Err(failed(error)),
@@ -175,21 +196,18 @@ async fn fetch<T>(
     resource: Resource,
     query: &ListQuery,
     part: list::Part,
-    read: &(impl Fn(&PgRow) -> Result<(T, usize), Error> + Sync),
-    page: &mut list::Page<T>,
+    read: &(impl Fn(&PgRow) -> Result<T, Error> + Sync),
+    page: &mut Vec<T>,
 ) -> Result<(), Error> {
-    let taken = i64::try_from(page.rows.len()).expect("a page is smaller than an i64");
+    let taken = i64::try_from(page.len()).expect("a page is smaller than an i64");
     let limit = i64::from(query.limit.get()) - taken;
-    if limit <= 0 || page.is_full() {
+    if limit <= 0 {
         return Ok(());
     }
     let statement = list::list(Dialect::Postgres, resource, query, part, limit)?;
     let mut rows = driver::query(&statement).fetch(connection);
     while let Some(row) = rows.try_next().await.map_err(|e| classify("listing", e))? {
         page.push(read(&row)?);
-        if page.is_full() {
-            break;
-        }
     }
     Ok(())
 }
@@ -206,15 +224,20 @@ impl Store for Postgres {
 
     async fn record(&self, name: &RecordName) -> Result<Option<Record>, Error> {
         let statement = read::one_record(Dialect::Postgres, name);
-        let row = {
-            let mut connection = self.connection().await?;
-            let row = query(&statement).fetch_optional(&mut *connection).await;
-            row.map_err(|e| classify("reading a record", e))?
-        };
-        let Some(row) = row else { return Ok(None) };
-        let raw = RawRecord::read(&row, true)?;
-        drop(row);
-        read::unpack_one(raw).await.map(Some)
+        for _ in 0..READS {
+            let row = {
+                let mut connection = self.connection().await?;
+                let row = query(&statement).fetch_optional(&mut *connection).await;
+                row.map_err(|e| classify("reading a record", e))?
+            };
+            let Some(row) = row else { return Ok(None) };
+            let alone = vec![(RawRecord::read(&row, true)?, read::NOWHERE)];
+            drop(row);
+            if let Some(records) = read::unpack_all(alone, &self.pieces, self).await? {
+                return Ok(records.into_iter().next().map(|listed| listed.item));
+            }
+        }
+        Err(read::without_piece())
     }
 
     async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error> {
@@ -224,20 +247,27 @@ impl Store for Postgres {
 
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
         let read = |row: &PgRow| read::listed_record(row, query.bodies);
-        read::unpack_all(self.page(Resource::Records, query, read).await?).await
+        for _ in 0..READS {
+            let page = self.page(Resource::Records, query, read).await?;
+            if let Some(records) = read::unpack_all(page, &self.pieces, self).await? {
+                return Ok(records);
+            }
+        }
+        Err(read::without_piece())
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {
-        let changes = row::ready(batch).await?;
-        let mut left = RETRIES;
+        let mut left = REPACKS;
         loop {
-            match self.attempt(&changes).await {
-                Ok(()) => return Ok(()),
-                Err(Failure::Refused(error)) => return Err(error),
-                Err(Failure::Driver(_, error)) if errors::is_conflict(&error) && left > 0 => {
+            // In the end without references, which nobody can delete.
+            let pieces = (left > 0).then_some(&self.pieces);
+            let changes = row::ready(batch, pieces, self).await?;
+            match self.write(&changes).await {
+                Err(error) if pieces::is_gone(&error) && left > 0 => {
                     left -= 1;
+                    self.pieces.forget();
                 }
-                Err(Failure::Driver(what, error)) => return Err(classify(what, error)),
+                outcome => return outcome,
             }
         }
     }
@@ -248,7 +278,57 @@ impl Store for Postgres {
 }
 
 #[async_trait]
+impl Shelf for Postgres {
+    async fn current(&self, keys: &[Key]) -> Result<Vec<(Key, StoredPiece)>, Error> {
+        let statement = read::current_pieces(keys);
+        let rows = query(&statement)
+            .fetch_all(&mut *self.connection().await?)
+            .await;
+        let rows = rows.map_err(|e| classify("reading pieces", e))?;
+        rows.iter().map(read::current_piece).collect()
+    }
+
+    async fn pieces(&self, ids: &[i64]) -> Result<Vec<StoredPiece>, Error> {
+        let statement = read::pieces(Dialect::Postgres, ids);
+        let rows = query(&statement)
+            .fetch_all(&mut *self.connection().await?)
+            .await;
+        let rows = rows.map_err(|e| classify("reading pieces", e))?;
+        rows.iter().map(|row| read::piece(row, 0)).collect()
+    }
+
+    /// One statement at a time, so that replicas which store the same pieces in other orders
+    /// do not wait for each other in a circle.
+    async fn put(&self, new: Vec<NewPiece>) -> Result<(), Error> {
+        let mut connection = self.connection().await?;
+        for statement in new.iter().flat_map(write::put_piece) {
+            match query(&statement).execute(&mut *connection).await {
+                Ok(_) => {}
+                // It was swept already, so it is current for nothing.
+                Err(error) if errors::is_orphan(&error) => {}
+                Err(error) => return Err(classify("storing pieces", error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
 impl Maintenance for Postgres {
+    async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error> {
+        let failed = |error| classify("deleting pieces", error);
+        let mut connection = self.connection().await?;
+        let mut tx = connection.begin().await.map_err(failed)?;
+        let unused = write::unused_pieces(Dialect::Postgres, most.get().into());
+        let rows = query(&unused).fetch_all(&mut *tx).await.map_err(failed)?;
+        let ids: Result<_, _> = rows.iter().map(|row| row.try_get(0)).collect();
+        // Seen again after they were locked: a body may have come in between.
+        let delete = write::delete_pieces(Dialect::Postgres, ids.map_err(failed)?);
+        let done = query(&delete).execute(&mut *tx).await.map_err(failed)?;
+        tx.commit().await.map_err(failed)?;
+        Ok(done.rows_affected())
+    }
+
     async fn migrate(&self) -> Result<Vec<i64>, Error> {
         let mut connection = self.connection().await?;
         migrate::migrate(&mut connection, &self.place).await

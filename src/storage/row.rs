@@ -1,17 +1,18 @@
 //! A batch made ready for tables: all that can be computed before a transaction begins.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc};
 
 use bytes::Bytes;
 use hindsight_proto::run::{Kind, View};
 
 use super::{
     Batch, Change, Error,
-    body::{Packed, pack},
+    body::{Help, Packed},
+    pieces::{Keys, Loaded, Pieces, Shelf},
 };
 use crate::{
     filter::columns::{ObjectColumns, object_columns},
-    model::{Etag, Payload, Record, RecordName, ResultName, RunResult},
+    model::{Etag, Record, RecordName, ResultName, RunResult},
 };
 
 /// Above so many bytes of payload, packing and unpacking leave the async threads.
@@ -28,6 +29,8 @@ pub(super) struct RecordRow {
     pub(super) columns: ObjectColumns,
     /// What the run says of itself, if it is one.
     pub(super) run: RunColumns,
+    /// Which other bodies its body is like, if it is JSON.
+    pub(super) keys: Option<Keys>,
 }
 
 /// How a run went, the same for every kind of run.
@@ -107,6 +110,19 @@ impl Ready {
         }
     }
 
+    /// The row of the record that is written.
+    pub(super) fn record_row(&self) -> Option<&RecordRow> {
+        match self {
+            Self::InsertRecord(row) | Self::ReplaceRecord(_, row) => Some(row),
+            _ => None,
+        }
+    }
+
+    /// The body that is written.
+    pub(super) fn body(&self) -> Option<&Packed> {
+        self.record_row()?.body.as_ref()
+    }
+
     /// How many bytes it takes to the database, about.
     pub(super) fn weight(&self) -> usize {
         match self {
@@ -118,19 +134,87 @@ impl Ready {
     }
 }
 
-/// Makes a batch ready; big ones on a thread that may block.
-pub(super) async fn ready(batch: &Batch) -> Result<Vec<Ready>, Error> {
-    let size: usize = batch.changes.iter().map(payload_bytes).sum();
-    let changes = batch.changes.clone();
-    if size <= BIG {
-        return Ok(changes.into_iter().map(make_ready).collect());
+/// Makes a batch ready; big ones on threads that may block. Without `pieces` its bodies refer to
+/// nothing.
+pub(super) async fn ready(
+    batch: &Batch,
+    pieces: Option<&Pieces>,
+    shelf: &impl Shelf,
+) -> Result<Vec<Ready>, Error> {
+    let mut changes = in_parts(batch.changes.clone(), payload_bytes, make_ready).await?;
+    let rows: Vec<&RecordRow> = changes.iter().filter_map(Ready::record_row).collect();
+    if rows.iter().all(|row| row.body.is_none()) {
+        return Ok(changes);
     }
-    tokio::task::spawn_blocking(move || changes.into_iter().map(make_ready).collect())
-        .await
-        .map_err(|e| Error::Database {
+    let (chosen, loaded) = match pieces {
+        Some(pieces) => pieces.choose(shelf, &rows).await?,
+        None => (Vec::new(), Loaded::new()),
+    };
+    let loaded = Arc::new(loaded);
+    let mut chosen = chosen.into_iter();
+    let loose: Vec<(Ready, Option<i64>)> = changes
+        .drain(..)
+        .map(|change| match change.record_row() {
+            Some(_) => (change, chosen.next().flatten()),
+            None => (change, None),
+        })
+        .collect();
+    let compress = move |(change, piece)| compress(change, piece, &loaded);
+    let packed = in_parts(loose, |(change, _)| change.weight(), compress).await?;
+    for (change, help) in &packed {
+        if let Some(keys) = change.record_row().and_then(|row| row.keys.as_ref())
+            && let Some(pieces) = pieces
+        {
+            pieces.learn(keys, *help);
+        }
+    }
+    Ok(packed.into_iter().map(|(change, _)| change).collect())
+}
+
+fn compress(mut change: Ready, piece: Option<i64>, loaded: &Loaded) -> (Ready, Help) {
+    let mut help = Help::Well;
+    if let Ready::InsertRecord(row) | Ready::ReplaceRecord(_, row) = &mut change
+        && let Some(body) = &mut row.body
+    {
+        let piece = piece.and_then(|id| loaded.get(&id));
+        help = body.compress(piece.map(|piece| &**piece));
+    }
+    (change, help)
+}
+
+/// Does `work` on each item, in order; if there is much of it, on as many threads as there are
+/// cores.
+async fn in_parts<T, U>(
+    items: Vec<T>,
+    bytes: impl Fn(&T) -> usize,
+    work: impl Fn(T) -> U + Clone + Send + 'static,
+) -> Result<Vec<U>, Error>
+where
+    T: Send + 'static,
+    U: Send + 'static,
+{
+    if items.iter().map(bytes).sum::<usize>() <= BIG {
+        return Ok(items.into_iter().map(work).collect());
+    }
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let most = items.len().div_ceil(cores).max(1);
+    let mut parts = Vec::new();
+    let mut items = items.into_iter().peekable();
+    while items.peek().is_some() {
+        let part: Vec<T> = items.by_ref().take(most).collect();
+        let work = work.clone();
+        parts.push(tokio::task::spawn_blocking(move || {
+            part.into_iter().map(work).collect::<Vec<U>>()
+        }));
+    }
+    let mut done = Vec::new();
+    for part in parts {
+        done.extend(part.await.map_err(|e| Error::Database {
             what: "packing payloads",
             source: e.into(),
-        })
+        })?);
+    }
+    Ok(done)
 }
 
 fn payload_bytes(change: &Change) -> usize {
@@ -162,32 +246,37 @@ fn row(mut record: Record) -> RecordRow {
             body: None,
             columns: ObjectColumns::default(),
             run: RunColumns::default(),
+            keys: None,
         };
     };
     let columns = object_columns(data);
-    let run = run_columns(data);
-    let body = Some(pack(&std::mem::replace(&mut data.value, Bytes::new())));
+    let value = std::mem::replace(&mut data.value, Bytes::new());
+    let (run, keys) = run_columns(&data.data_type, &value);
     RecordRow {
         record,
-        body,
+        body: Some(Packed::loose(value)),
         columns,
         run,
+        keys,
     }
 }
 
-fn run_columns(data: &Payload) -> RunColumns {
-    if Kind::of_type(&data.data_type).is_none() {
-        return RunColumns::default();
+fn run_columns(data_type: &str, value: &[u8]) -> (RunColumns, Option<Keys>) {
+    // Other bytes may look like a dictionary of zstd's own form, which JSON never does.
+    let plain = value.starts_with(b"{").then(|| Keys::of_type(data_type));
+    if Kind::of_type(data_type).is_none() {
+        return (RunColumns::default(), plain);
     }
-    let Ok(object) = serde_json::from_slice(&data.value) else {
-        return RunColumns::default();
+    let Ok(object) = serde_json::from_slice(value) else {
+        return (RunColumns::default(), plain);
     };
     let view = View::new(&object);
-    RunColumns {
+    let columns = RunColumns {
         outcome: Some(view.finish().outcome as i64),
         began: view.started().map(|time| time.as_microsecond()),
         ended: view.ended().map(|time| time.as_microsecond()),
-    }
+    };
+    (columns, plain.map(|_| Keys::of_run(data_type, &view)))
 }
 
 /// A map of texts as the JSON that columns hold.

@@ -11,6 +11,8 @@ mod open;
 mod tests;
 mod writer;
 
+use std::num::NonZeroU32;
+
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use sqlx::{
@@ -21,12 +23,14 @@ use sqlx::{
 
 use self::{driver::query, errors::classify, open::File, writer::Writer};
 use super::{
-    Batch, Error, ListQuery, Listed, Maintenance, Store, row,
+    Batch, Error, ListQuery, Listed, Maintenance, Store,
+    pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
+    row,
     sql::{
         condition,
         dialect::Dialect,
         list,
-        read::{self, RawRecord},
+        read::{self, READS, RawRecord},
     },
 };
 use crate::{
@@ -42,6 +46,7 @@ pub(super) struct Sqlite {
     file: File,
     readers: SqlitePool,
     writer: Writer,
+    pieces: Pieces,
 }
 
 impl Sqlite {
@@ -57,17 +62,17 @@ impl Sqlite {
         &self,
         resource: Resource,
         query: &ListQuery,
-        read: impl Fn(&SqliteRow) -> Result<(T, usize), Error> + Sync,
+        read: impl Fn(&SqliteRow) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error>
     where
         T: Send,
     {
         let mut reader = self.reader().await?;
-        let mut page = list::Page::default();
+        let mut page = Vec::new();
         let parts = list::parts(resource, query);
         if let [part] = parts.as_slice() {
             fetch(&mut reader, resource, query, *part, &read, &mut page).await?;
-            return Ok(page.rows);
+            return Ok(page);
         }
         let mut tx = reader
             .begin()
@@ -79,31 +84,28 @@ impl Sqlite {
         tx.rollback()
             .await
             .map_err(|e| classify("ending a list", e))?;
-        Ok(page.rows)
+        Ok(page)
     }
 }
 
-/// Adds rows of one part until the page is full. `read` says what a row weighs, too.
+/// Adds rows of one part until the page is full.
 async fn fetch<T>(
     connection: &mut SqliteConnection,
     resource: Resource,
     query: &ListQuery,
     part: list::Part,
-    read: &(impl Fn(&SqliteRow) -> Result<(T, usize), Error> + Sync),
-    page: &mut list::Page<T>,
+    read: &(impl Fn(&SqliteRow) -> Result<T, Error> + Sync),
+    page: &mut Vec<T>,
 ) -> Result<(), Error> {
-    let taken = i64::try_from(page.rows.len()).expect("a page is smaller than an i64");
+    let taken = i64::try_from(page.len()).expect("a page is smaller than an i64");
     let limit = i64::from(query.limit.get()) - taken;
-    if limit <= 0 || page.is_full() {
+    if limit <= 0 {
         return Ok(());
     }
     let statement = list::list(Dialect::Sqlite, resource, query, part, limit)?;
     let mut rows = driver::query(&statement).fetch(connection);
     while let Some(row) = rows.try_next().await.map_err(|e| classify("listing", e))? {
         page.push(read(&row)?);
-        if page.is_full() {
-            break;
-        }
     }
     Ok(())
 }
@@ -122,17 +124,22 @@ impl Store for Sqlite {
 
     async fn record(&self, name: &RecordName) -> Result<Option<Record>, Error> {
         let statement = read::one_record(Dialect::Sqlite, name);
-        let row = {
-            let mut reader = self.reader().await?;
-            query(&statement)
-                .fetch_optional(&mut *reader)
-                .await
-                .map_err(|e| classify("reading a record", e))?
-        };
-        let Some(row) = row else { return Ok(None) };
-        let raw = RawRecord::read(&row, true)?;
-        drop(row);
-        read::unpack_one(raw).await.map(Some)
+        for _ in 0..READS {
+            let row = {
+                let mut reader = self.reader().await?;
+                query(&statement)
+                    .fetch_optional(&mut *reader)
+                    .await
+                    .map_err(|e| classify("reading a record", e))?
+            };
+            let Some(row) = row else { return Ok(None) };
+            let alone = vec![(RawRecord::read(&row, true)?, read::NOWHERE)];
+            drop(row);
+            if let Some(records) = read::unpack_all(alone, &self.pieces, self).await? {
+                return Ok(records.into_iter().next().map(|listed| listed.item));
+            }
+        }
+        Err(read::without_piece())
     }
 
     async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error> {
@@ -142,11 +149,29 @@ impl Store for Sqlite {
 
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
         let read = |row: &SqliteRow| read::listed_record(row, query.bodies);
-        read::unpack_all(self.page(Resource::Records, query, read).await?).await
+        for _ in 0..READS {
+            let page = self.page(Resource::Records, query, read).await?;
+            if let Some(records) = read::unpack_all(page, &self.pieces, self).await? {
+                return Ok(records);
+            }
+        }
+        Err(read::without_piece())
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {
-        self.writer.commit(row::ready(batch).await?).await
+        let mut left = REPACKS;
+        loop {
+            // In the end without references, which nobody can delete.
+            let pieces = (left > 0).then_some(&self.pieces);
+            let changes = row::ready(batch, pieces, self).await?;
+            match self.writer.commit(changes).await {
+                Err(error) if pieces::is_gone(&error) && left > 0 => {
+                    left -= 1;
+                    self.pieces.forget();
+                }
+                outcome => return outcome,
+            }
+        }
     }
 
     fn ability(&self, test: &Test) -> Ability {
@@ -155,7 +180,36 @@ impl Store for Sqlite {
 }
 
 #[async_trait]
+impl Shelf for Sqlite {
+    async fn current(&self, keys: &[Key]) -> Result<Vec<(Key, StoredPiece)>, Error> {
+        let statement = read::current_pieces(keys);
+        let rows = query(&statement)
+            .fetch_all(&mut *self.reader().await?)
+            .await;
+        let rows = rows.map_err(|e| classify("reading pieces", e))?;
+        rows.iter().map(read::current_piece).collect()
+    }
+
+    async fn pieces(&self, ids: &[i64]) -> Result<Vec<StoredPiece>, Error> {
+        let statement = read::pieces(Dialect::Sqlite, ids);
+        let rows = query(&statement)
+            .fetch_all(&mut *self.reader().await?)
+            .await;
+        let rows = rows.map_err(|e| classify("reading pieces", e))?;
+        rows.iter().map(|row| read::piece(row, 0)).collect()
+    }
+
+    async fn put(&self, new: Vec<NewPiece>) -> Result<(), Error> {
+        self.writer.put(new).await
+    }
+}
+
+#[async_trait]
 impl Maintenance for Sqlite {
+    async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error> {
+        self.writer.sweep(most.get().into()).await
+    }
+
     async fn migrate(&self) -> Result<Vec<i64>, Error> {
         migrate::migrate(&self.file).await
     }

@@ -140,6 +140,7 @@ pub(in crate::storage) fn everything() -> ListQuery {
         after: None,
         limit: NonZeroU32::new(10_000).expect("10,000 is not 0"),
         bodies: true,
+        max_bytes: None,
     }
 }
 

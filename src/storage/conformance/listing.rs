@@ -273,3 +273,53 @@ pub(super) async fn records_have_no_key_of_results(world: World) {
         assert_eq!(listed, wanted.map(|id| format!("a/results/r/records/{id}")));
     }
 }
+
+pub(super) async fn a_list_ends_when_it_has_its_bytes(world: World) {
+    let sizes = [10, 0, 300, 5, 5, 5, 2000, 1];
+    world
+        .given([Change::InsertResult(result("a/results/r", 0))])
+        .await;
+    let mut dice = Dice::new(3);
+    for (at, size) in sizes.iter().enumerate() {
+        let us = i64::try_from(at).unwrap();
+        let mut x = record(&format!("a/results/r/records/x{at}"), us, &json!({}));
+        x.data.as_mut().unwrap().value = dice.bytes(*size).into();
+        world.given([Change::InsertRecord(x)]).await;
+    }
+    for max in [0, 1, 10, 11, 309, 310, 311, 2325, 2326, usize::MAX] {
+        for descending in [false, true] {
+            let order = Order {
+                descending,
+                ..Order::NEWEST_FIRST
+            };
+            let mut wanted = sizes.to_vec();
+            if descending {
+                wanted.reverse();
+            }
+            let mut query = ListQuery {
+                order,
+                max_bytes: Some(max),
+                ..everything()
+            };
+            let mut found = Vec::new();
+            while found.len() < sizes.len() {
+                let page = world.store.list_records(&query).await.unwrap();
+                let has: Vec<usize> = page
+                    .iter()
+                    .map(|row| row.item.data.as_ref().unwrap().value.len())
+                    .collect();
+                let rest = &wanted[found.len()..];
+                let mut bytes = 0;
+                let fitting = rest.iter().take_while(|size| {
+                    let fits = bytes < max.max(1);
+                    bytes += **size;
+                    fits
+                });
+                assert_eq!(has.len(), fitting.count(), "at {} of {max}", found.len());
+                found.extend(has);
+                query.after = page.last().map(|row| row.position);
+            }
+            assert_eq!(found, wanted);
+        }
+    }
+}

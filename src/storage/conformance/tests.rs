@@ -49,6 +49,7 @@ fn every_case_is_in_the_table() {
         include_str!("listing.rs"),
         include_str!("model.rs"),
         include_str!("payloads.rs"),
+        include_str!("pieces.rs"),
         include_str!("races.rs"),
         include_str!("writes.rs"),
     ];

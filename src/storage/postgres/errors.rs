@@ -20,6 +20,14 @@ pub(super) fn is_orphan(error: &sqlx::Error) -> bool {
     is(error, &["23503"])
 }
 
+/// Whether what the foreign key of this name refers to is gone.
+pub(super) fn is_orphan_of(error: &sqlx::Error, key: &str) -> bool {
+    let found = error
+        .as_database_error()
+        .and_then(sqlx::error::DatabaseError::constraint);
+    is_orphan(error) && found == Some(key)
+}
+
 /// Whether the transaction lost against another and may be tried again: serialization_failure,
 /// deadlock_detected.
 pub(super) fn is_conflict(error: &sqlx::Error) -> bool {

@@ -15,6 +15,7 @@ use super::{
 use crate::storage::{
     Error,
     migrations::{Found, needed, require_current},
+    pieces::Pieces,
     resolve::{Options, Schema},
     sql::dialect::Dialect,
 };
@@ -103,7 +104,15 @@ pub(in crate::storage) async fn open(
             Box::pin(async move { connection.execute(DURABLE).await.map(drop) })
         })
         .connect_lazy_with(connect);
-    Ok((Postgres { place, pool }, applied))
+    let pieces = Pieces::default();
+    Ok((
+        Postgres {
+            place,
+            pool,
+            pieces,
+        },
+        applied,
+    ))
 }
 
 /// Looks at the database and, if that is wanted, migrates it.

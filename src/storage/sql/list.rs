@@ -12,7 +12,7 @@ use super::{
 use crate::{
     filter::condition::Condition,
     model::{ParentPattern, Position, Resource},
-    storage::{Error, LIST_BYTES, ListQuery},
+    storage::{Error, ListQuery},
 };
 
 /// Which rows of a list a statement gives.
@@ -50,11 +50,13 @@ pub(in crate::storage) fn list(
 ) -> Result<Statement, Error> {
     let with_bodies = resource == Resource::Records && query.bodies;
     // Bodies are joined to the page, not to all rows that are sorted to find it.
-    let mut out = Statement::new(if with_bodies {
-        "SELECT page.*, codec, bytes FROM (SELECT "
-    } else {
-        "SELECT "
-    });
+    let mut out = Statement::new("SELECT ");
+    if with_bodies {
+        out.push("page.*, ").push(super::read::BODY);
+        out.push(" FROM (SELECT found.*, ");
+        before(&mut out, query, part);
+        out.push(" AS bytes_before FROM (SELECT ");
+    }
     let key = key(resource, query.order.field);
     super::read::fields(&mut out, dialect, resource);
     out.push(", ")
@@ -79,7 +81,11 @@ pub(in crate::storage) fn list(
     order(&mut out, query, part, key.column());
     out.push(" LIMIT ").bind(limit);
     if with_bodies {
-        out.push(") AS page LEFT JOIN bodies ON record_row = row_id");
+        out.push(") AS found) AS page LEFT JOIN bodies ON record_row = row_id");
+        if let Some(most) = query.max_bytes {
+            out.push(" WHERE bytes_before < ")
+                .bind(i64::try_from(most.max(1)).unwrap_or(i64::MAX));
+        }
         order(&mut out, query, part, Some("order_key"));
     }
     let values = out.binds().len();
@@ -91,6 +97,17 @@ pub(in crate::storage) fn list(
         });
     }
     Ok(out)
+}
+
+/// Appends how many bytes the bodies before a row have, if anybody asks.
+fn before(out: &mut Statement, query: &ListQuery, part: Part) {
+    if query.max_bytes.is_none() {
+        out.push("NULL");
+        return;
+    }
+    out.push("sum(coalesce(body_size, 0)) OVER (");
+    order(out, query, part, Some("order_key"));
+    out.push(" ROWS UNBOUNDED PRECEDING) - coalesce(body_size, 0)");
 }
 
 /// Appends in which order the rows come.
@@ -168,34 +185,5 @@ fn seek(out: &mut Statement, query: &ListQuery, part: Part, key: Key) {
                 out.push(" AND row_id").push(beyond).bind(id);
             }
         }
-    }
-}
-
-/// The rows read so far, and what they weigh together.
-#[derive(Debug)]
-pub(in crate::storage) struct Page<T> {
-    pub(in crate::storage) rows: Vec<T>,
-    weight: usize,
-}
-
-impl<T> Default for Page<T> {
-    fn default() -> Self {
-        Self {
-            rows: Vec::new(),
-            weight: 0,
-        }
-    }
-}
-
-impl<T> Page<T> {
-    /// Adds a row and its weight.
-    pub(in crate::storage) fn push(&mut self, (row, weight): (T, usize)) {
-        self.rows.push(row);
-        self.weight += weight;
-    }
-
-    /// Whether it weighs so much that it ends here.
-    pub(in crate::storage) fn is_full(&self) -> bool {
-        self.weight >= LIST_BYTES
     }
 }

@@ -1,15 +1,24 @@
 //! Reading rows: which columns are fetched, and what they say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::{dialect::Dialect, statement::Statement, text};
+use super::{
+    dialect::Dialect,
+    statement::{Bind, Statement},
+    text,
+};
 use crate::{
     model::{
         Etag, Payload, Position, Record, RecordName, Resource, ResultName, RunResult, Summary,
     },
-    storage::{Error, Listed, body, row::BIG},
+    storage::{
+        Error, Listed,
+        body::{self, Stored},
+        pieces::{Key, Loaded, Pieces, Shelf, StoredPiece},
+        row::BIG,
+    },
 };
 
 /// A row of any driver, read by position.
@@ -23,7 +32,7 @@ pub(in crate::storage) trait Cells {
 }
 
 /// Appends the columns that [`result`] or [`RawRecord::read`] reads. The order key follows, and
-/// after it `codec, bytes` where bodies are asked for.
+/// where bodies are asked for, how many bytes come before, and [`BODY`].
 pub(super) fn fields(out: &mut Statement, dialect: Dialect, resource: Resource) {
     match resource {
         Resource::Results => {
@@ -35,7 +44,7 @@ pub(super) fn fields(out: &mut Statement, dialect: Dialect, resource: Resource) 
         }
         Resource::Records => {
             out.push("row_id, parent, result_id, id, uid, etag, create_us, update_us");
-            out.push(", data_type, body_size");
+            out.push(", data_type, body_size, body_sha256");
         }
     }
 }
@@ -53,7 +62,8 @@ pub(in crate::storage) fn one_result(dialect: Dialect, name: &ResultName) -> Sta
 pub(in crate::storage) fn one_record(dialect: Dialect, name: &RecordName) -> Statement {
     let mut out = Statement::new("SELECT ");
     fields(&mut out, dialect, Resource::Records);
-    out.push(", NULL, codec, bytes FROM records LEFT JOIN bodies ON record_row = row_id");
+    out.push(", NULL, NULL, ").push(BODY);
+    out.push(" FROM records LEFT JOIN bodies ON record_row = row_id");
     out.push(" WHERE id = ").bind(name.id()).push(" AND ");
     super::condition::in_result(&mut out, name);
     out
@@ -62,26 +72,26 @@ pub(in crate::storage) fn one_record(dialect: Dialect, name: &RecordName) -> Sta
 /// Where the order key stands after the fields of a result.
 const RESULT_KEY: usize = 14;
 /// Where the order key stands after the fields of a record.
-const RECORD_KEY: usize = 10;
+const RECORD_KEY: usize = 11;
+/// What is read of a body.
+pub(super) const BODY: &str = "codec, bytes, piece";
+/// Where that stands.
+const RECORD_BODY: usize = RECORD_KEY + 2;
 
-/// The result in a row of a list, and what it weighs.
-pub(in crate::storage) fn listed_result(
-    row: &impl Cells,
-) -> Result<(Listed<RunResult>, usize), Error> {
-    let item = result(row)?;
-    let weight = item.weight();
-    let position = position(row, RESULT_KEY)?;
-    Ok((Listed { item, position }, weight))
+/// The result in a row of a list.
+pub(in crate::storage) fn listed_result(row: &impl Cells) -> Result<Listed<RunResult>, Error> {
+    Ok(Listed {
+        item: result(row)?,
+        position: position(row, RESULT_KEY)?,
+    })
 }
 
-/// The record in a row of a list, to be unpacked by [`unpack_all`], and what it will weigh.
+/// The record in a row of a list, to be unpacked by [`unpack_all`].
 pub(in crate::storage) fn listed_record(
     row: &impl Cells,
     bodies: bool,
-) -> Result<((RawRecord, Position), usize), Error> {
-    let raw = RawRecord::read(row, bodies)?;
-    let weight = raw.weight();
-    Ok(((raw, position(row, RECORD_KEY)?), weight))
+) -> Result<(RawRecord, Position), Error> {
+    Ok((RawRecord::read(row, bodies)?, position(row, RECORD_KEY)?))
 }
 
 /// A row's place, given where its order key stands.
@@ -123,8 +133,7 @@ pub(in crate::storage) fn result(row: &impl Cells) -> Result<RunResult, Error> {
 #[derive(Debug)]
 pub(in crate::storage) struct RawRecord {
     record: Record,
-    size: i64,
-    packed: Option<(i64, Vec<u8>)>,
+    stored: Option<Stored>,
 }
 
 impl RawRecord {
@@ -135,13 +144,23 @@ impl RawRecord {
         let id = need(row.text(3)?, "id")?;
         let name = format!("{parent}/results/{result}/records/{id}");
         let size = row.int(9)?.unwrap_or(0);
-        let packed = match bodies {
-            true => row.int(RECORD_KEY + 1)?.zip(row.bytes(RECORD_KEY + 2)?),
+        let stored = match bodies {
+            true => row.int(RECORD_BODY)?.zip(row.bytes(RECORD_BODY + 1)?),
             false => None,
         };
-        if bodies && size > 0 && packed.is_none() {
+        if bodies && size > 0 && stored.is_none() {
             return Err(Error::Corrupt(format!("the body of `{name}` is gone")));
         }
+        let stored = match stored {
+            None => None,
+            Some((codec, bytes)) => Some(Stored {
+                codec,
+                bytes,
+                size,
+                sha256: need(row.bytes(10)?, "body_sha256")?,
+                piece: row.int(RECORD_BODY + 2)?,
+            }),
+        };
         let record = Record {
             name: name.parse().map_err(corrupt)?,
             uid: need(text(row, 4)?, "uid")?,
@@ -153,28 +172,20 @@ impl RawRecord {
                 value: bytes::Bytes::new(),
             }),
         };
-        Ok(Self {
-            record,
-            size,
-            packed,
-        })
+        Ok(Self { record, stored })
     }
 
-    /// What the record will weigh once its body is unpacked.
+    /// How many bytes its body has, if that was read.
     pub(in crate::storage) fn weight(&self) -> usize {
-        self.record.weight() + self.body_size()
+        let size = self.stored.as_ref().map_or(0, |stored| stored.size);
+        usize::try_from(size).unwrap_or(0)
     }
 
-    fn body_size(&self) -> usize {
-        match self.packed {
-            Some(_) => usize::try_from(self.size).unwrap_or(usize::MAX / 2),
-            None => 0,
-        }
-    }
-
-    fn unpack(mut self) -> Result<Record, Error> {
-        if let (Some(data), Some((codec, bytes))) = (&mut self.record.data, self.packed) {
-            data.value = body::unpack(codec, bytes, self.size).map_err(|e| match e {
+    fn unpack(mut self, pieces: &Loaded) -> Result<Record, Error> {
+        if let (Some(data), Some(stored)) = (&mut self.record.data, self.stored) {
+            let piece = stored.piece.and_then(|id| pieces.get(&id));
+            let content = piece.map(|piece| piece.content());
+            data.value = body::unpack(stored, content).map_err(|e| match e {
                 Error::Corrupt(why) => Error::Corrupt(format!("`{}`: {why}", self.record.name)),
                 other => other,
             })?;
@@ -183,41 +194,91 @@ impl RawRecord {
     }
 }
 
-/// Unpacks the bodies of a page; big pages on a thread that may block.
+/// Unpacks the bodies of a page; big pages on a thread that may block. Gives nothing if a piece
+/// is gone: it was deleted after the rows that refer to it were read, and with them, so they
+/// must be read again.
 pub(in crate::storage) async fn unpack_all(
     rows: Vec<(RawRecord, Position)>,
-) -> Result<Vec<Listed<Record>>, Error> {
-    let unpack = |rows: Vec<(RawRecord, Position)>| {
-        rows.into_iter()
-            .map(|(raw, position)| {
-                Ok(Listed {
-                    item: raw.unpack()?,
-                    position,
-                })
-            })
-            .collect()
-    };
-    let packed = |raw: &RawRecord| if raw.packed.is_some() { raw.size } else { 0 };
-    let size: i64 = rows.iter().map(|(raw, _)| packed(raw)).sum();
-    if usize::try_from(size).is_ok_and(|size| size <= BIG) {
-        return unpack(rows);
+    pieces: &Pieces,
+    shelf: &impl Shelf,
+) -> Result<Option<Vec<Listed<Record>>>, Error> {
+    let size: usize = rows.iter().map(|(raw, _)| raw.weight()).sum();
+    let wanted: BTreeSet<i64> = rows
+        .iter()
+        .filter_map(|(raw, _)| raw.stored.as_ref()?.piece)
+        .collect();
+    let count = wanted.len();
+    let loaded = pieces.load(shelf, wanted).await?;
+    if loaded.len() < count {
+        return Ok(None);
     }
-    tokio::task::spawn_blocking(move || unpack(rows))
+    let unpack = |rows: Vec<(RawRecord, Position)>, loaded: &Loaded| {
+        let unpack = |(raw, position): (RawRecord, Position)| {
+            Ok(Listed {
+                item: raw.unpack(loaded)?,
+                position,
+            })
+        };
+        rows.into_iter().map(unpack).collect::<Result<Vec<_>, _>>()
+    };
+    if size <= BIG {
+        return unpack(rows, &loaded).map(Some);
+    }
+    tokio::task::spawn_blocking(move || unpack(rows, &loaded))
         .await
         .map_err(|e| Error::Database {
             what: "unpacking bodies",
             source: e.into(),
         })?
+        .map(Some)
 }
 
-/// Unpacks the body of one record likewise.
-pub(in crate::storage) async fn unpack_one(raw: RawRecord) -> Result<Record, Error> {
-    let alone = vec![(raw, Position { key: None, id: 0 })];
-    let listed = unpack_all(alone)
-        .await?
-        .pop()
-        .expect("one record is unpacked to one");
-    Ok(listed.item)
+/// The place of a record that was not listed.
+pub(in crate::storage) const NOWHERE: Position = Position { key: None, id: 0 };
+
+/// How often rows are read again when their pieces are gone.
+pub(in crate::storage) const READS: usize = 4;
+
+/// What is said when rows go on referring to pieces that are not there.
+pub(in crate::storage) fn without_piece() -> Error {
+    Error::Corrupt("a body refers to a piece that is gone; run `hindsight fsck`".to_owned())
+}
+
+/// The statement that reads the current pieces of these keys, each after its key.
+pub(in crate::storage) fn current_pieces(keys: &[Key]) -> Statement {
+    let mut out = Statement::new("SELECT key, row_id, sha256, size, bytes FROM piece_keys ");
+    out.push("JOIN pieces ON row_id = piece WHERE key IN (");
+    for (at, key) in keys.iter().enumerate() {
+        out.push(if at == 0 { "" } else { ", " });
+        out.bind(Some(bytes::Bytes::copy_from_slice(key)));
+    }
+    out.push(")");
+    out
+}
+
+/// The statement that reads the pieces in these rows.
+pub(in crate::storage) fn pieces(dialect: Dialect, ids: &[i64]) -> Statement {
+    let mut out = Statement::new("SELECT row_id, sha256, size, bytes FROM pieces WHERE row_id");
+    dialect.one_of(&mut out, false, Bind::Ints(ids.to_vec()));
+    out
+}
+
+/// The key of a row of [`current_pieces`], and its piece.
+pub(in crate::storage) fn current_piece(row: &impl Cells) -> Result<(Key, StoredPiece), Error> {
+    let key = need(row.bytes(0)?, "key")?;
+    let key =
+        Key::try_from(key).map_err(|_wrong_length| corrupt("a key of a piece is no SHA-256"))?;
+    Ok((key, piece(row, 1)?))
+}
+
+/// The piece in a row, its columns beginning at `from`.
+pub(in crate::storage) fn piece(row: &impl Cells, from: usize) -> Result<StoredPiece, Error> {
+    Ok(StoredPiece {
+        id: need(row.int(from)?, "row_id")?,
+        sha256: need(row.bytes(from + 1)?, "sha256")?,
+        size: need(row.int(from + 2)?, "size")?,
+        bytes: need(row.bytes(from + 3)?, "bytes")?,
+    })
 }
 
 /// The value of a column that is never null in a row that is whole.

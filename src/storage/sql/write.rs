@@ -15,6 +15,7 @@ use crate::{
     model::{Etag, RecordName, ResultName, RunResult},
     storage::{
         body::Packed,
+        pieces::NewPiece,
         row::{Ready, RecordRow, json},
     },
 };
@@ -246,13 +247,13 @@ fn insert_record(dialect: Dialect, row: &RecordRow) -> Statement {
     let Some(body) = body else { return out };
     match dialect {
         Dialect::Postgres => {
-            out.push(" RETURNING row_id) INSERT INTO bodies (record_row, codec, bytes) ");
+            out.push(" RETURNING row_id) INSERT INTO bodies (record_row, codec, bytes, piece) ");
             out.push("SELECT row_id, ");
             body_values(&mut out, body);
             out.push(" FROM made");
         }
         Dialect::Sqlite => {
-            out.push("; INSERT INTO bodies (record_row, codec, bytes) ");
+            out.push("; INSERT INTO bodies (record_row, codec, bytes, piece) ");
             out.push("SELECT last_insert_rowid(), ");
             body_values(&mut out, body);
             out.push(" WHERE changes() = 1");
@@ -274,7 +275,7 @@ fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement
     with_etag(out, Some(expect));
     match (dialect, stored_body(row)) {
         (Dialect::Postgres, Some(body)) => {
-            out.push(" RETURNING row_id) INSERT INTO bodies (record_row, codec, bytes) ");
+            out.push(" RETURNING row_id) INSERT INTO bodies (record_row, codec, bytes, piece) ");
             out.push("SELECT row_id, ");
             body_values(out, body);
             out.push(" FROM kept").push(TAKE_NEW_BODY);
@@ -284,7 +285,7 @@ fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement
             out.push("(SELECT row_id FROM kept)) SELECT row_id FROM kept");
         }
         (Dialect::Sqlite, Some(body)) => {
-            out.push("; INSERT INTO bodies (record_row, codec, bytes) SELECT row_id, ");
+            out.push("; INSERT INTO bodies (record_row, codec, bytes, piece) SELECT row_id, ");
             body_values(out, body);
             out.push(" FROM records WHERE changes() = 1 AND ");
             is_record(out, name);
@@ -300,8 +301,8 @@ fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement
     update
 }
 
-const TAKE_NEW_BODY: &str =
-    " ON CONFLICT (record_row) DO UPDATE SET codec = excluded.codec, bytes = excluded.bytes";
+const TAKE_NEW_BODY: &str = " ON CONFLICT (record_row) DO UPDATE SET codec = excluded.codec, bytes = excluded.bytes, \
+     piece = excluded.piece";
 
 /// The body that gets a row; an empty one has none.
 fn stored_body(row: &RecordRow) -> Option<&Packed> {
@@ -311,5 +312,51 @@ fn stored_body(row: &RecordRow) -> Option<&Packed> {
 fn body_values(out: &mut Statement, body: &Packed) {
     out.bind(body.codec as i64)
         .push(", ")
-        .bind(Some(body.bytes.clone()));
+        .bind(Some(body.bytes.clone()))
+        .push(", ")
+        .bind(body.piece);
 }
+
+/// The statements that store a piece and make it current for its keys.
+pub(in crate::storage) fn put_piece(new: &NewPiece) -> Vec<Statement> {
+    let bytes = |bytes: &[u8]| Some(Bytes::copy_from_slice(bytes));
+    let mut piece = Statement::new("INSERT INTO pieces (sha256, size, bytes) VALUES (");
+    piece.bind(bytes(&new.sha256)).push(", ").bind(new.size);
+    piece.push(", ").bind(Some(new.bytes.clone()));
+    piece.push(") ON CONFLICT (sha256) DO NOTHING");
+    let mut statements = vec![piece];
+    for key in &new.keys {
+        let mut out = Statement::new("INSERT INTO piece_keys (key, piece) SELECT ");
+        out.bind(bytes(key));
+        out.push(", row_id FROM pieces WHERE sha256 = ")
+            .bind(bytes(&new.sha256));
+        out.push(if new.replaces {
+            " ON CONFLICT (key) DO UPDATE SET piece = excluded.piece"
+        } else {
+            " ON CONFLICT (key) DO NOTHING"
+        });
+        statements.push(out);
+    }
+    statements
+}
+
+/// The statement that finds pieces no body refers to, at most so many.
+pub(in crate::storage) fn unused_pieces(dialect: Dialect, most: i64) -> Statement {
+    let mut out = Statement::new("SELECT row_id FROM pieces AS p WHERE ");
+    out.push(UNUSED).push(" ORDER BY row_id LIMIT ").bind(most);
+    if dialect == Dialect::Postgres {
+        // A writer that refers to one right now has it locked.
+        out.push(" FOR UPDATE SKIP LOCKED");
+    }
+    out
+}
+
+/// The statement that deletes those of these pieces that no body refers to.
+pub(in crate::storage) fn delete_pieces(dialect: Dialect, ids: Vec<i64>) -> Statement {
+    let mut out = Statement::new("DELETE FROM pieces AS p WHERE row_id");
+    dialect.one_of(&mut out, false, Bind::Ints(ids));
+    out.push(" AND ").push(UNUSED);
+    out
+}
+
+const UNUSED: &str = "NOT EXISTS (SELECT 1 FROM bodies WHERE piece = p.row_id)";

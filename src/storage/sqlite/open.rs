@@ -15,6 +15,7 @@ use super::{Sqlite, migrate, writer::Writer};
 use crate::storage::{
     Error,
     migrations::{Found, require_current},
+    pieces::Pieces,
     resolve::{Options, Schema},
     sql::dialect::Dialect,
 };
@@ -119,6 +120,7 @@ pub(in crate::storage) async fn open(
             file,
             readers,
             writer,
+            pieces: Pieces::default(),
         },
         applied,
     ))

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     driver::query,
-    errors::{classify, is_taken},
+    errors::{classify, is_orphan, is_taken},
     migrate,
     open::File,
 };
@@ -19,6 +19,7 @@ use crate::{
     model::Etag,
     storage::{
         Error,
+        pieces::{self, NewPiece},
         row::Ready,
         sql::{dialect::Dialect, write},
     },
@@ -42,7 +43,15 @@ pub(super) struct Writer {
 #[derive(Debug)]
 enum Message {
     Commit(Job),
+    Run(Errand, oneshot::Sender<Result<u64, Error>>),
     Close(oneshot::Sender<()>),
+}
+
+/// What is written besides batches, in a transaction of its own.
+#[derive(Debug)]
+enum Errand {
+    Put(Vec<NewPiece>),
+    Sweep(i64),
 }
 
 #[derive(Debug)]
@@ -67,17 +76,29 @@ impl Writer {
     /// Commits one batch.
     pub(super) async fn commit(&self, changes: Vec<Ready>) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
-        let stopped = |e: &'static str| Error::Unavailable {
-            what: "writing",
-            source: e.into(),
-        };
-        self.jobs
-            .send(Message::Commit(Job { changes, answer }))
-            .await
-            .map_err(|_closed| stopped("the store is closed"))?;
-        answered
-            .await
-            .map_err(|_dropped| stopped("the writer stopped before the commit"))?
+        self.send(Message::Commit(Job { changes, answer })).await?;
+        answered.await.map_err(|_dropped| unanswered())?
+    }
+
+    /// Stores pieces and makes them current.
+    pub(super) async fn put(&self, new: Vec<NewPiece>) -> Result<(), Error> {
+        self.run(Errand::Put(new)).await.map(drop)
+    }
+
+    /// Deletes at most so many pieces that no body refers to, and says how many.
+    pub(super) async fn sweep(&self, most: i64) -> Result<u64, Error> {
+        self.run(Errand::Sweep(most)).await
+    }
+
+    async fn run(&self, errand: Errand) -> Result<u64, Error> {
+        let (answer, answered) = oneshot::channel();
+        self.send(Message::Run(errand, answer)).await?;
+        answered.await.map_err(|_dropped| unanswered())?
+    }
+
+    async fn send(&self, message: Message) -> Result<(), Error> {
+        let sent = self.jobs.send(message).await;
+        sent.map_err(|_closed| stopped("the store is closed"))
     }
 
     /// Finishes what waits and ends the task.
@@ -88,6 +109,17 @@ impl Writer {
             drop(closed.await);
         }
     }
+}
+
+fn stopped(why: &'static str) -> Error {
+    Error::Unavailable {
+        what: "writing",
+        source: why.into(),
+    }
+}
+
+fn unanswered() -> Error {
+    stopped("the writer stopped before the commit")
 }
 
 async fn connect(file: &File) -> Result<SqliteConnection, Error> {
@@ -115,6 +147,7 @@ impl Task {
             && let Some(message) = waiting.recv().await
         {
             let mut group = Vec::new();
+            let mut errands = Vec::new();
             let mut weight = 0;
             let mut next = Some(message);
             while let Some(message) = next.take() {
@@ -123,6 +156,7 @@ impl Task {
                         close = Some(done);
                         break;
                     }
+                    Message::Run(errand, answer) => errands.push((errand, answer)),
                     Message::Commit(job) => {
                         weight += job.changes.iter().map(Ready::weight).sum::<usize>();
                         group.push(job);
@@ -133,6 +167,11 @@ impl Task {
                 }
             }
             self.commit(group).await;
+            for (errand, answer) in errands {
+                if answer.send(self.errand(errand).await).is_err() {
+                    tracing::debug!("nobody waited for a change of pieces");
+                }
+            }
         }
         self.end().await;
         if let Some(done) = close
@@ -208,23 +247,39 @@ impl Task {
         }
     }
 
+    async fn errand(&mut self, errand: Errand) -> Result<u64, Error> {
+        let mut connection = self.connection().await?;
+        let outcome = run(&mut connection, errand).await;
+        self.keep(connection, outcome.is_ok()).await;
+        outcome
+    }
+
+    async fn connection(&mut self) -> Result<SqliteConnection, Error> {
+        match self.connection.take() {
+            Some(connection) => Ok(connection),
+            None => connect(&self.file).await,
+        }
+    }
+
+    /// Keeps a sound connection and closes a broken one.
+    async fn keep(&mut self, connection: SqliteConnection, is_sound: bool) {
+        if is_sound {
+            self.connection = Some(connection);
+        } else if let Err(error) = connection.close().await {
+            tracing::debug!(%error, "a broken connection was not closed properly");
+        }
+    }
+
     /// One transaction: what became of each batch, or why nothing became of any.
     async fn transaction(&mut self, group: &[Job]) -> Result<Vec<Result<(), Error>>, Broken> {
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => connect(&self.file).await.map_err(Broken::Begin)?,
-        };
+        let mut connection = self.connection().await.map_err(Broken::Begin)?;
         let outcome = match connection.execute("BEGIN IMMEDIATE").await {
             Ok(_) => transaction(&mut connection, group)
                 .await
                 .map_err(Broken::Midway),
             Err(error) => Err(Broken::Begin(classify("beginning to write", error))),
         };
-        if outcome.is_ok() {
-            self.connection = Some(connection);
-        } else if let Err(error) = connection.close().await {
-            tracing::debug!(%error, "a broken connection was not closed properly");
-        }
+        self.keep(connection, outcome.is_ok()).await;
         outcome
     }
 }
@@ -286,18 +341,45 @@ async fn transaction(
     Ok(outcomes)
 }
 
+async fn run(connection: &mut SqliteConnection, errand: Errand) -> Result<u64, Error> {
+    let failed = |error| classify("writing pieces", error);
+    connection
+        .execute("BEGIN IMMEDIATE")
+        .await
+        .map_err(failed)?;
+    let mut done = 0;
+    let statements = match errand {
+        Errand::Put(new) => new.iter().flat_map(write::put_piece).collect(),
+        Errand::Sweep(most) => {
+            let unused = write::unused_pieces(Dialect::Sqlite, most);
+            let rows = query(&unused).fetch_all(&mut *connection).await;
+            let rows = rows.map_err(failed)?;
+            let ids: Result<_, _> = rows.iter().map(|row| row.try_get(0)).collect();
+            vec![write::delete_pieces(Dialect::Sqlite, ids.map_err(failed)?)]
+        }
+    };
+    for statement in statements {
+        let outcome = query(&statement).execute(&mut *connection).await;
+        done += outcome.map_err(failed)?.rows_affected();
+    }
+    connection.execute("COMMIT").await.map_err(failed)?;
+    Ok(done)
+}
+
 /// Whether an error is about the batch and leaves the transaction sound.
 fn is_refusal(error: &Error) -> bool {
     matches!(
         error,
         Error::Missing(_) | Error::Exists(_) | Error::Stale { .. }
-    )
+    ) || pieces::is_gone(error)
 }
 
-/// One batch, all or nothing. The first change needs no savepoint: refused, it did nothing.
+/// One batch, all or nothing. A single change needs no savepoint, because refused it did nothing,
+/// unless it is two statements and the second may be refused: a body whose piece is gone.
 async fn batch(tx: &mut SqliteConnection, changes: &[Ready]) -> Result<(), Error> {
     let failed = |error| classify("writing", error);
-    let many = changes.len() > 1;
+    let refers = |ready: &Ready| ready.body().is_some_and(|body| body.piece.is_some());
+    let many = changes.len() > 1 || changes.iter().any(refers);
     if many {
         tx.execute("SAVEPOINT batch").await.map_err(failed)?;
     }
@@ -332,6 +414,8 @@ async fn change(tx: &mut SqliteConnection, ready: &Ready) -> Result<(), Error> {
             Err(ready.refusal(found.map(Etag::from_text)))
         }
         Err(error) if is_taken(&error) => Err(Error::Exists(ready.name())),
+        // Another process deleted the piece that the body refers to.
+        Err(error) if is_orphan(&error) => Err(pieces::gone()),
         Err(error) => Err(classify("writing", error)),
     }
 }

@@ -1,0 +1,130 @@
+//! Bodies that refer to others.
+
+use std::num::NonZeroU32;
+
+use serde_json::{Value, json};
+
+use super::{
+    World,
+    fixtures::{Dice, everything, later_record, record, result},
+};
+use crate::{model::Record, storage::Change};
+
+const MANY: NonZeroU32 = NonZeroU32::MAX;
+
+/// A finished run of a task, the same as others but for `at`.
+fn run(pipeline: &str, at: i64) -> Value {
+    let mut dice = Dice::new(pipeline.len() as u64);
+    let script: String = (0..400)
+        .map(|_| char::from(*dice.pick(b"abcdefghijklmnopqrstuvwxyz \n")))
+        .collect();
+    json!({"kind": "TaskRun",
+        "metadata": {"name": format!("{pipeline}-{at}"), "uid": format!("uid-{at}"),
+            "labels": {"tekton.dev/pipeline": pipeline}},
+        "spec": {"script": script},
+        "status": {"conditions": [{"type": "Succeeded", "status": "True"}],
+            "completionTime": "2026-01-01T00:00:00Z"}})
+}
+
+/// Records of runs of one pipeline, in one result.
+async fn given_runs(world: &World, name: &str, pipeline: &str, count: i64) -> Vec<Record> {
+    world.given([Change::InsertResult(result(name, 0))]).await;
+    let mut records = Vec::new();
+    for at in 0..count {
+        let x = record(&format!("{name}/records/x{at}"), at, &run(pipeline, at));
+        world.given([Change::InsertRecord(x.clone())]).await;
+        records.push(x);
+    }
+    records
+}
+
+pub(super) async fn like_bodies_come_back_byte_for_byte(world: World) {
+    let mut records = given_runs(&world, "a/results/r", "build", 20).await;
+    let last = records.last().unwrap().clone();
+    let mut changed = later_record(&last, 99);
+    changed.data.as_mut().unwrap().value = run("build", 777).to_string().into();
+    world
+        .given([Change::ReplaceRecord {
+            expect: last.etag,
+            value: changed.clone(),
+        }])
+        .await;
+    *records.last_mut().unwrap() = changed;
+    // A store that has read and written none of them before.
+    let fresh = World::open(&world.url).await;
+    for world in [&world, &fresh] {
+        let listed = world.store.list_records(&everything()).await.unwrap();
+        let listed: Vec<Record> = listed.into_iter().rev().map(|row| row.item).collect();
+        assert_eq!(listed, records);
+        for x in &records {
+            assert_eq!(world.record(&x.name).await.as_ref(), Some(x));
+        }
+    }
+    fresh.maintenance.close().await;
+}
+
+pub(super) async fn pieces_go_when_nothing_refers_to_them(world: World) {
+    given_runs(&world, "a/results/gone", "build", 5).await;
+    let kept = given_runs(&world, "a/results/kept", "release-train", 5).await;
+    assert_eq!(world.maintenance.sweep(MANY).await.unwrap(), 0);
+    let name = "a/results/gone".parse().unwrap();
+    world
+        .given([Change::DeleteResult { name, expect: None }])
+        .await;
+    // The piece of the pipeline; that of the type helps the first of the other pipeline.
+    assert_eq!(world.maintenance.sweep(MANY).await.unwrap(), 1);
+    assert_eq!(world.maintenance.sweep(MANY).await.unwrap(), 0);
+    for x in &kept {
+        assert_eq!(world.record(&x.name).await.as_ref(), Some(x));
+    }
+}
+
+pub(super) async fn a_body_whose_piece_was_swept_is_stored_all_the_same(world: World) {
+    given_runs(&world, "a/results/gone", "build", 5).await;
+    let other = World::open(&world.url).await;
+    let name = "a/results/gone".parse().unwrap();
+    other
+        .given([Change::DeleteResult { name, expect: None }])
+        .await;
+    assert_eq!(other.maintenance.sweep(MANY).await.unwrap(), 2);
+    other.maintenance.close().await;
+    // This store still remembers the pieces.
+    for x in given_runs(&world, "a/results/new", "build", 5).await {
+        assert_eq!(world.record(&x.name).await.as_ref(), Some(&x));
+    }
+}
+
+pub(super) async fn sweeping_beside_writers_harms_none(world: World) {
+    let sweeper = world.clone();
+    let (stop, mut stopped) = tokio::sync::oneshot::channel::<()>();
+    let sweeping = tokio::spawn(async move {
+        let mut swept = 0;
+        while stopped.try_recv().is_err() {
+            swept += sweeper.maintenance.sweep(MANY).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+        swept
+    });
+    let writers: Vec<_> = (0..4)
+        .map(|writer| {
+            let world = world.clone();
+            tokio::spawn(async move {
+                for round in 0..6 {
+                    let name = format!("a/results/w{writer}-{round}");
+                    for x in given_runs(&world, &name, "build", 4).await {
+                        assert_eq!(world.record(&x.name).await.as_ref(), Some(&x));
+                    }
+                    let name = name.parse().unwrap();
+                    let delete = Change::DeleteResult { name, expect: None };
+                    world.given([delete]).await;
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    stop.send(()).unwrap();
+    sweeping.await.unwrap();
+    while world.maintenance.sweep(MANY).await.unwrap() > 0 {}
+}
