@@ -122,6 +122,7 @@ impl App {
         for _ in 0..shared.config.threadiness.get() {
             tasks.spawn(work::work(Arc::clone(&shared), stop.clone()));
         }
+        tasks.spawn(work::let_go(Arc::clone(&shared), stop.clone()));
         let admin = self.admin.map(|(listener, addr)| {
             info!("metrics on http://{addr}/metrics, the ledger on http://{addr}/ledger");
             let handle = Handle {

@@ -18,6 +18,9 @@ use crate::{object::Object, report::report};
 /// How long one call may take.
 const DEADLINE: Duration = Duration::from_secs(30);
 
+/// Field manager of finalizers; Tekton Results' watcher takes off what this one put on.
+const FINALIZERS: &str = "tekton-results-watcher/finalizers";
+
 /// The cluster, as far as single objects go.
 #[derive(Clone)]
 pub(crate) struct Cluster {
@@ -117,6 +120,49 @@ impl Cluster {
         });
         let params = PatchParams::apply(keys::FIELD_MANAGER).force();
         let object = call(self.api(at).patch(&at.name, &params, &Patch::Apply(patch))).await?;
+        Ok(object.into_value(&resource(at.kind)))
+    }
+
+    /// Puts a finalizer on the object, and returns it. As [`Cluster::annotate`], it cannot hit
+    /// another one.
+    pub(crate) async fn hold(
+        &self,
+        at: &Address,
+        uid: &str,
+        finalizer: &str,
+    ) -> Result<Value, ClusterError> {
+        let patch = json!({
+            "apiVersion": at.kind.api_version(),
+            "kind": at.kind.kind,
+            "metadata": {
+                "name": at.name, "namespace": at.namespace, "uid": uid,
+                "finalizers": [finalizer],
+            },
+        });
+        let params = PatchParams::apply(FINALIZERS).force();
+        let object = call(self.api(at).patch(&at.name, &params, &Patch::Apply(patch))).await?;
+        Ok(object.into_value(&resource(at.kind)))
+    }
+
+    /// Leaves only the finalizers `left` on the object, if it has this UID and version, and
+    /// returns it. It does not matter who put the others on.
+    pub(crate) async fn release(
+        &self,
+        at: &Address,
+        uid: &str,
+        resource_version: &str,
+        left: &[String],
+    ) -> Result<Value, ClusterError> {
+        let patch = json!({
+            "metadata": {
+                "uid": uid, "resourceVersion": resource_version, "finalizers": left,
+            },
+        });
+        let params = PatchParams {
+            field_manager: Some(FINALIZERS.to_owned()),
+            ..PatchParams::default()
+        };
+        let object = call(self.api(at).patch(&at.name, &params, &Patch::Merge(patch))).await?;
         Ok(object.into_value(&resource(at.kind)))
     }
 

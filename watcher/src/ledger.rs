@@ -74,6 +74,8 @@ pub struct Entry {
     pub settled: Option<Box<str>>,
     /// It was said that it would be deleted, if that were not only tried.
     pub announced: bool,
+    /// It was let go before it was stored, and counted for that.
+    pub overdue: bool,
     /// It could be collected, but for others that are not stored or not known yet.
     pub waits: bool,
     /// The list in which it was seen last.
@@ -172,6 +174,7 @@ impl Ledger {
                 error: None,
                 settled: None,
                 announced: false,
+                overdue: false,
                 waits: false,
                 listed: list,
             };

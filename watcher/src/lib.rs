@@ -19,6 +19,7 @@ pub mod cli;
 pub mod clock;
 mod cluster;
 pub mod config;
+mod deadline;
 mod gate;
 pub mod metrics;
 mod object;

@@ -6,6 +6,8 @@
 //! in a crash, without changing where it ends:
 //!
 //! * a final state is stored before anything else happens to the run;
+//! * our finalizers come off a run that somebody deletes only once its newest state is stored,
+//!   or the deadline is over;
 //! * [`Step::Delete`] appears only for a finished run whose equal copy the server has
 //!   confirmed, and names the UID and version it was decided for.
 //!
@@ -15,6 +17,7 @@
 
 mod annotations;
 mod collect;
+pub(crate) mod finalizer;
 mod remembered;
 
 use std::{collections::BTreeMap, fmt};
@@ -42,6 +45,9 @@ pub enum Step {
     /// Put these annotations on the object, as one forced server-side apply that names the
     /// UID. It changes the object, so what follows is planned on the changed one.
     Annotate(BTreeMap<String, String>),
+    /// Put a finalizer on the object, or take ours off. It changes the object, so what follows is
+    /// planned on the changed one.
+    Finalize(Finalize),
     /// Delete the object, if it still has this UID and version, after the server has proved
     /// once more that it holds it.
     Delete {
@@ -69,6 +75,22 @@ pub enum Step {
     },
     /// Remember the run no longer.
     Forget,
+}
+
+/// What happens to finalizers. They make a delete by others wait until the run is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finalize {
+    /// Put this one on, as a server-side apply that names the UID.
+    Add(&'static str),
+    /// Take ours off, whoever put them on, if the object still has this version.
+    Remove {
+        /// The version that was decided about.
+        resource_version: String,
+        /// The finalizers that stay, because they are not ours.
+        left: Vec<String>,
+        /// The run is not stored, but the deadline is over.
+        is_overdue: bool,
+    },
 }
 
 /// Why a run was closed that was deleted before it ended.
@@ -107,24 +129,39 @@ pub fn plan(
             let refuse = Step::Refuse {
                 reason: report(&error),
             };
-            return match remembered.gone {
-                true => vec![refuse, Step::Lose { reason: UNNAMEABLE }, Step::Forget],
-                false => vec![refuse],
-            };
+            if remembered.gone {
+                return vec![refuse, Step::Lose { reason: UNNAMEABLE }, Step::Forget];
+            }
+            let overdue = is_overdue(&view, policy, now).then(|| finalizer::remove(&view, true));
+            return overdue.flatten().into_iter().chain([refuse]).collect();
         }
     };
     let is_final = view.finish().done;
-    if !is_final && !remembered.gone && !policy.store_incomplete {
-        return Vec::new();
-    }
+    let is_held = finalizer::deadline(&view, policy).is_some();
     let is_stored = remembered.copy.as_ref().is_some_and(|copy| {
         copy.record == upload.grouping.record && copy.digest == Digest::of(object)
     });
     if remembered.gone {
         return last_will(upload, is_stored, is_final, remembered);
     }
+    if !is_stored && is_overdue(&view, policy, now) {
+        return finalizer::remove(&view, true).into_iter().collect();
+    }
+    if let Some(add) = finalizer::add(&view, is_final && is_stored, remembered, policy) {
+        return vec![add];
+    }
+    if !is_final && !is_held && !policy.store_incomplete {
+        return Vec::new();
+    }
     if is_final && !is_stored && remembered.may_be_stored_already() {
         return vec![Step::Ask(Box::new(upload))];
+    }
+    if is_held {
+        // It leaves once it is let go, so that annotations would be read by nobody. One that is
+        // deleted before it ended is not waited for: nothing goes on with it any more.
+        let store = (!is_stored).then(|| Step::Store(Box::new(upload)));
+        let remove = finalizer::remove(&view, false);
+        return store.into_iter().chain(remove).collect();
     }
     let annotate = if is_final && policy.annotate && !remembered.annotated {
         annotations::missing(&view, &upload)
@@ -152,6 +189,11 @@ pub fn plan(
         }
     }
     steps
+}
+
+/// A delete has waited for us as long as was agreed.
+fn is_overdue(view: &View<'_>, policy: &Policy, now: Timestamp) -> bool {
+    finalizer::deadline(view, policy).is_some_and(|deadline| deadline <= now)
 }
 
 /// What is sent for `object`.
@@ -222,6 +264,19 @@ impl fmt::Display for Step {
                 annotations
                     .iter()
                     .try_for_each(|(key, value)| write!(f, " {key}={value}"))
+            }
+            Self::Finalize(Finalize::Add(finalizer)) => write!(f, "put finalizer {finalizer} on"),
+            Self::Finalize(Finalize::Remove {
+                resource_version,
+                left,
+                is_overdue,
+            }) => {
+                let why = if *is_overdue { ", overdue" } else { "" };
+                let left = left.join(", ");
+                write!(
+                    f,
+                    "take finalizers off at version {resource_version}, leaving [{left}]{why}"
+                )
             }
             Self::Delete {
                 uid,

@@ -25,6 +25,10 @@ pub struct Policy {
     pub store_incomplete: bool,
     /// Write onto a stored run where it is stored.
     pub annotate: bool,
+    /// Put a finalizer on runs, so that deletes of others wait until they are stored.
+    pub finalizers: bool,
+    /// How long a delete may wait for a finalizer of ours, from when it was asked for.
+    pub store_deadline: SignedDuration,
     /// What is copied from a run to its result.
     pub summary: SummaryPolicy,
     /// Values of `spec.managedBy` that are not ignored, besides none and Tekton's own.
@@ -53,6 +57,8 @@ impl Default for Policy {
         Self {
             store_incomplete: false,
             annotate: true,
+            finalizers: false,
+            store_deadline: SignedDuration::from_mins(10),
             summary: SummaryPolicy::default(),
             managed_by: BTreeSet::new(),
             cluster: None,

@@ -18,6 +18,7 @@ use crate::{
     clock::Clock,
     cluster::Cluster,
     config::Config,
+    deadline::Deadlines,
     gate::Gate,
     ledger::{Ledger, Uid},
     metrics::{Metrics, OfRun},
@@ -50,6 +51,7 @@ pub(crate) struct Shared {
     pub(crate) queue: Queue,
     pub(crate) gate: Gate,
     pub(crate) metrics: Metrics,
+    pub(crate) deadlines: Deadlines,
     /// Cancelled when the time for an orderly end is over.
     pub(crate) abandon: CancellationToken,
     pub(crate) stored: AtomicU64,
@@ -74,6 +76,7 @@ impl Shared {
             queue: Queue::new(config.tuning.hold_bytes),
             gate: Gate::new(config.tuning.server),
             abandon: CancellationToken::new(),
+            deadlines: Deadlines::default(),
             stored: AtomicU64::new(0),
             collected: AtomicU64::new(0),
             lost: AtomicU64::new(0),
@@ -159,19 +162,44 @@ impl Shared {
         }
     }
 
+    /// A run was let go before it could be stored. Returns why it could not.
+    ///
+    /// Its last state is known all the same, and is stored if the server comes back.
+    pub(crate) fn overdue(&self, uid: &Uid) -> String {
+        let mut ledger = self.ledger();
+        let Some(entry) = ledger.get_mut(uid) else {
+            return "it is not known any more".to_owned();
+        };
+        let is_counted = std::mem::replace(&mut entry.overdue, true);
+        let why = entry.error.as_deref().unwrap_or("not tried yet").to_owned();
+        let (kind, namespace) = (entry.kind.kind, entry.namespace.clone());
+        drop(ledger);
+        if !is_counted {
+            self.not_stored(kind, &namespace);
+        }
+        why
+    }
+
+    fn not_stored(&self, kind: &str, namespace: &str) {
+        let labels = OfRun {
+            kind: kind.to_lowercase(),
+            namespace: namespace.to_owned(),
+        };
+        self.metrics.not_stored.get_or_create(&labels).inc();
+    }
+
     /// A run is lost: that is counted, listed and said.
     pub(crate) fn lose(&self, uid: &Uid, reason: &'static str) {
         let mut ledger = self.ledger();
         let Some(entry) = ledger.get(uid) else { return };
         let (kind, namespace, name) =
             (entry.kind.kind, entry.namespace.clone(), entry.name.clone());
+        let is_counted = entry.overdue;
         ledger.lose(uid, reason, self.clock.now());
         drop(ledger);
-        let labels = OfRun {
-            kind: kind.to_lowercase(),
-            namespace: namespace.to_string(),
-        };
-        self.metrics.not_stored.get_or_create(&labels).inc();
+        if !is_counted {
+            self.not_stored(kind, &namespace);
+        }
         self.lost.fetch_add(1, Ordering::Relaxed);
         warn!(
             run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,

@@ -175,10 +175,17 @@ impl Watch {
             return;
         };
         entry.remembered.gone |= gone;
+        let deadline = plan::finalizer::deadline(&view, &shared.config.policy).filter(|_| !gone);
         let is_settled = entry.settled.as_deref() == view.resource_version();
         drop(ledger);
         shared.tick();
-        let may_be_work = view.finish().done || shared.config.policy.store_incomplete;
+        if let Some(deadline) = deadline {
+            shared.deadlines.add(deadline, &uid);
+        }
+        let policy = &shared.config.policy;
+        let may_be_work = view.finish().done
+            || policy.store_incomplete
+            || plan::finalizer::may_be_work(&view, policy);
         if gone || (may_be_work && !is_settled) {
             shared.push(
                 &uid,

@@ -1,11 +1,12 @@
 //! Carrying out plans: the workers. They decide nothing; whatever goes wrong, they plan again.
 
 mod children;
+mod finalize;
 mod steps;
 
 use std::{sync::Arc, time::Duration};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -49,6 +50,33 @@ pub(crate) async fn work(shared: Arc<Shared>, stop: CancellationToken) {
     }
 }
 
+/// Lets overdue runs go until `stop`.
+pub(crate) async fn let_go(shared: Arc<Shared>, stop: CancellationToken) {
+    let mut failures = 0;
+    loop {
+        let uid = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            uid = shared.deadlines.next(&shared) => uid,
+        };
+        let mut task = Task::new(&shared, uid.clone(), false, None);
+        if let Err(halt) = task.let_go().await {
+            failures += 1;
+            let (Halt::Later { error, .. } | Halt::Away { error }) = halt else {
+                return;
+            };
+            task.say(&error, failures, false);
+            let wait = shared.config.tuning.retry.after(failures);
+            let wait = SignedDuration::try_from(wait).unwrap_or_default();
+            let again = shared.clock.now().checked_add(wait);
+            shared.deadlines.add(again.unwrap_or(Timestamp::MAX), &uid);
+        } else {
+            failures = 0;
+        }
+        shared.tick();
+    }
+}
+
 /// Works on one run. Whether that came to an end.
 async fn one(shared: &Shared, job: Job) -> bool {
     let Job {
@@ -57,13 +85,7 @@ async fn one(shared: &Shared, job: Job) -> bool {
         failures,
     } = job;
     let gone = work.gone;
-    let mut task = Task {
-        shared,
-        uid: uid.clone(),
-        gone,
-        bytes: work.object,
-        object: None,
-    };
+    let mut task = Task::new(shared, uid.clone(), gone, work.object);
     let done = match task.run().await {
         Ok(again) => {
             task.settle();
@@ -102,6 +124,8 @@ struct Task<'s> {
     gone: bool,
     bytes: Option<Vec<u8>>,
     object: Option<Value>,
+    /// Why no finalizer could be put on it just now.
+    unprotected: Option<String>,
 }
 
 /// Why work on a run ended before its end.
@@ -143,7 +167,18 @@ impl From<ClusterError> for Halt {
     }
 }
 
-impl Task<'_> {
+impl<'s> Task<'s> {
+    fn new(shared: &'s Shared, uid: Uid, gone: bool, bytes: Option<Vec<u8>>) -> Self {
+        Self {
+            shared,
+            uid,
+            gone,
+            bytes,
+            object: None,
+            unprotected: None,
+        }
+    }
+
     async fn run(&mut self) -> Result<Option<Timestamp>, Halt> {
         if let Some(bytes) = &self.bytes {
             self.object = serde_json::from_slice(bytes).ok();
@@ -164,7 +199,12 @@ impl Task<'_> {
             );
             match self.carry_out(steps, &remembered).await? {
                 Next::Replan => {}
-                Next::Settled(again) => return Ok(again),
+                Next::Settled(again) => {
+                    return match self.unprotected.take() {
+                        Some(error) if !self.gone => Err(Halt::passing(error)),
+                        _ => Ok(again),
+                    };
+                }
             }
         }
         Err(Halt::passing(
@@ -199,6 +239,7 @@ impl Task<'_> {
     fn remembered(&self) -> Option<Remembered> {
         let mut ledger = self.shared.ledger();
         let mut remembered = ledger.get(&self.uid)?.remembered.clone();
+        remembered.unprotected |= self.unprotected.is_some();
         if self.shared.config.policy.collect.is_some()
             && !remembered.gone
             && let Some(object) = &self.object
@@ -318,7 +359,7 @@ impl Task<'_> {
 
 impl Shared {
     /// When a time of day will be.
-    fn instant(&self, at: Timestamp) -> Instant {
+    pub(crate) fn instant(&self, at: Timestamp) -> Instant {
         let wait = at.duration_since(self.clock.now());
         Instant::now() + Duration::try_from(wait).unwrap_or_default()
     }

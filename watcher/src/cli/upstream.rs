@@ -26,7 +26,6 @@ enum Rule {
     IgnoredSwitch(&'static str),
 }
 
-const DEADLINE: &str = "runs are stored for as long as it takes, and no finalizer waits for it";
 const LOGS: &str = "logs are not read by this watcher";
 const QUEUE: &str = "calls to the cluster are bounded by --threadiness";
 
@@ -48,7 +47,7 @@ const RULES: &[(&str, Rule)] = &[
         "disable_storing_incomplete_runs",
         Rule::Not("store-incomplete"),
     ),
-    ("store_deadline", Rule::Ignored(DEADLINE)),
+    ("store_deadline", Rule::Value("store-deadline")),
     ("forward_buffer", Rule::Ignored(LOGS)),
     ("update_log_timeout", Rule::Ignored(LOGS)),
     ("dynamic_reconcile_timeout", Rule::Ignored(LOGS)),
@@ -249,8 +248,8 @@ mod tests {
     fn what_has_no_meaning_is_accepted_and_said() {
         check(
             "-store_deadline 10m -logs_api=false -store_event -qps=50 -disable-ha",
-            "",
-            5,
+            "--store-deadline=10m",
+            4,
         );
     }
 

@@ -141,6 +141,18 @@ pub const KEYS: &[Key] = &[
         "Do not write onto the runs in the cluster where they are stored",
     ),
     switch(
+        STORING,
+        "finalizers",
+        "Put finalizers on runs, so that deletes of others wait until the runs are stored",
+    ),
+    key(
+        STORING,
+        "store-deadline",
+        "DURATION",
+        "10m",
+        "How long a delete may wait for a finalizer at most, from when it was asked for",
+    ),
+    switch(
         COLLECTING,
         "collect",
         "Delete finished runs from the cluster, once the server has proved that it holds them",

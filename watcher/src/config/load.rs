@@ -214,6 +214,10 @@ impl Reader {
         Policy {
             store_incomplete: self.truth("store-incomplete"),
             annotate: !self.truth("no-annotations"),
+            finalizers: self.truth("finalizers"),
+            store_deadline: self
+                .read("store-deadline", positive)
+                .unwrap_or(SignedDuration::from_mins(10)),
             summary: SummaryPolicy {
                 labels: self.read("summary-labels", list).unwrap_or_default(),
                 annotations: self.read("summary-annotations", list).unwrap_or_default(),

@@ -41,6 +41,8 @@ pub struct Remembered {
     pub gone: bool,
     /// Its result says that it was not seen to finish.
     pub closed: bool,
+    /// The cluster refuses to put our finalizer on it.
+    pub unprotected: bool,
     /// A run that would go with it and is not stored yet; filled in by whoever knows the
     /// others.
     pub waits_for: Option<String>,
@@ -59,6 +61,7 @@ impl Remembered {
             deleted: false,
             gone: false,
             closed: false,
+            unprotected: false,
             waits_for: None,
         }
     }

@@ -36,6 +36,7 @@ impl Task<'_> {
                     return Ok(Next::Replan);
                 }
                 Step::Store(upload) => self.store(&upload).await?,
+                Step::Finalize(change) => return self.finalize(change).await,
                 Step::Annotate(annotations) => return self.annotate(&annotations).await,
                 Step::Delete {
                     uid,
@@ -89,7 +90,7 @@ impl Task<'_> {
         Ok(copy)
     }
 
-    async fn store(&mut self, upload: &Upload) -> Result<(), Halt> {
+    pub(super) async fn store(&mut self, upload: &Upload) -> Result<(), Halt> {
         let shared = self.shared;
         let Some(object) = &self.object else {
             return Err(Halt::passing("the object to store is not known"));

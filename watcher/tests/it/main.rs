@@ -5,6 +5,7 @@ mod admin;
 mod binary;
 mod calls;
 mod collecting;
+mod finalizers;
 mod kinds;
 mod outages;
 mod scale;

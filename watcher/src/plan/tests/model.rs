@@ -4,6 +4,8 @@
 //!
 //! * no run is deleted by us without an equal copy of its final state on the server;
 //! * a run that was made again under the same name is never hit;
+//! * our finalizers come off only once the newest state is stored, or the deadline is over, and
+//!   never stay on a run that somebody deletes;
 //! * once all is calm, every finished run that is there is stored and annotated, and nothing
 //!   is left to do.
 
@@ -17,7 +19,7 @@ use hindsight_proto::run::View;
 
 use crate::{
     content::same_content,
-    plan::{Remembered, Step, plan},
+    plan::{Finalize, Remembered, Step, plan},
     policy::{Collect, Policy},
 };
 
@@ -29,8 +31,12 @@ enum Event {
     Finish,
     /// Somebody writes on it, finished or not.
     Touch,
-    /// Somebody deletes it; with `true` at once, else its finalizer keeps it for now.
-    Delete(bool),
+    /// Somebody deletes it; it stays while it has finalizers.
+    Delete,
+    /// A controller puts its finalizer on: Tekton Results' watcher with `true`, else another.
+    Hold(bool),
+    /// The other controller takes its finalizer off.
+    Release,
     /// A run of the same name is made, with the annotations of the last one or without.
     Create(bool),
     /// The watcher notices the newest state.
@@ -52,7 +58,9 @@ fn event() -> impl Strategy<Value = Event> {
         2 => Just(Event::Progress),
         3 => Just(Event::Finish),
         2 => Just(Event::Touch),
-        1 => any::<bool>().prop_map(Event::Delete),
+        2 => Just(Event::Delete),
+        1 => any::<bool>().prop_map(Event::Hold),
+        1 => Just(Event::Release),
         2 => any::<bool>().prop_map(Event::Create),
         6 => Just(Event::Notice),
         8 => (0usize..5).prop_map(Event::Work),
@@ -104,6 +112,26 @@ impl World {
         }
     }
 
+    fn ask_for_end(&mut self) {
+        let now = self.now.to_string();
+        self.change(|run| {
+            if View::new(run).deletion().is_none() {
+                run["metadata"]["deletionTimestamp"] = json!(now);
+            }
+        });
+        self.end_if_free();
+    }
+
+    fn end_if_free(&mut self) {
+        let is_free = self
+            .live
+            .as_mut()
+            .is_some_and(|run| View::new(run).deletion().is_some() && finalizers(run).is_empty());
+        if is_free {
+            self.end();
+        }
+    }
+
     fn end(&mut self) {
         if let Some(run) = self.live.take() {
             self.copied = run["metadata"]["annotations"].clone();
@@ -129,9 +157,15 @@ impl World {
             Event::Touch => {
                 self.change(|run| run["metadata"]["annotations"]["touched"] = json!(now));
             }
-            Event::Delete(true) => self.end(),
-            Event::Delete(false) => {
-                self.change(|run| run["metadata"]["deletionTimestamp"] = json!(now));
+            Event::Delete => self.ask_for_end(),
+            Event::Hold(ours) => self.change(|run| {
+                if View::new(run).deletion().is_none() {
+                    put(run, if *ours { UPSTREAM } else { OTHER });
+                }
+            }),
+            Event::Release => {
+                self.change(|run| finalizers(run).retain(|finalizer| finalizer != OTHER));
+                self.end_if_free();
             }
             Event::Create(copied) => self.create(*copied),
             Event::Notice => self.notice(),
@@ -167,6 +201,7 @@ impl World {
             "metadata": {
                 "name": "run", "namespace": "ci", "uid": format!("uid-{}", self.uids),
                 "resourceVersion": self.version.to_string(), "annotations": annotations,
+                "finalizers": [],
             },
             "status": {},
         }));
@@ -233,6 +268,7 @@ impl World {
                 }
                 self.seen.get_mut(uid).unwrap().1.stored(record, object);
             }
+            Step::Finalize(change) => return self.finalize(uid, object, change),
             Step::Annotate(annotations) => {
                 if self.live.as_ref().and_then(|run| View::new(run).uid()) == Some(uid) {
                     self.change(|run| {
@@ -290,9 +326,49 @@ impl World {
             let copy = &self.server[&record.to_string()];
             assert!(same_content(copy, live), "deleted without an equal copy");
             memory.deleted = true;
-            self.end();
+            self.ask_for_end();
         }
         is_meant
+    }
+
+    /// Whether it could be done. What was planned after it is planned on the changed run.
+    fn finalize(&mut self, uid: &str, object: &Value, change: &Finalize) -> bool {
+        let live = self
+            .live
+            .as_ref()
+            .filter(|run| View::new(run).uid() == Some(uid));
+        let Some(live) = live else { return false };
+        let view = View::new(live);
+        match change {
+            Finalize::Add(finalizer) => {
+                assert!(self.policy.finalizers, "put on although nobody wants it");
+                if view.deletion().is_none() {
+                    self.change(|run| put(run, finalizer));
+                }
+                false
+            }
+            Finalize::Remove {
+                resource_version,
+                left,
+                is_overdue,
+            } => {
+                if view.resource_version() != Some(resource_version) {
+                    return false;
+                }
+                let asked = view.deletion().expect("somebody deletes it");
+                let is_stored = self.server.values().any(|copy| same_content(copy, live));
+                if *is_overdue {
+                    let deadline = asked.checked_add(self.policy.store_deadline).unwrap();
+                    assert!(deadline <= self.now, "let go before its time");
+                } else {
+                    assert!(is_stored || self.server_forgot, "let go unstored");
+                }
+                assert_eq!(object, live, "another version was decided about");
+                self.change(|run| *finalizers(run) = left.iter().map(|f| json!(f)).collect());
+                self.end_if_free();
+                true
+            }
+        }
     }
 
     /// Nothing more happens but the watcher's work. What a server forgot is noticed before a
@@ -310,11 +386,27 @@ impl World {
     }
 }
 
-fn policy(collect: bool, store_incomplete: bool) -> Policy {
+/// The finalizer of Tekton Results' watcher.
+const UPSTREAM: &str = "results.tekton.dev/taskrun";
+/// A finalizer of somebody else.
+const OTHER: &str = "chains.tekton.dev/taskrun";
+
+fn finalizers(run: &mut Value) -> &mut Vec<Value> {
+    run["metadata"]["finalizers"].as_array_mut().unwrap()
+}
+
+fn put(run: &mut Value, finalizer: &str) {
+    if !finalizers(run).contains(&json!(finalizer)) {
+        finalizers(run).push(json!(finalizer));
+    }
+}
+
+fn policy(collect: bool, store_incomplete: bool, finalizers: bool) -> Policy {
     let collect = collect.then(Collect::default);
     Policy {
         collect,
         store_incomplete,
+        finalizers,
         ..Policy::default()
     }
 }
@@ -327,8 +419,9 @@ proptest! {
         events in proptest::collection::vec(event(), 1..60),
         collect in any::<bool>(),
         store_incomplete in any::<bool>(),
+        hold in any::<bool>(),
     ) {
-        let mut world = World::new(policy(collect, store_incomplete));
+        let mut world = World::new(policy(collect, store_incomplete, hold));
         for event in &events {
             world.happen(event);
         }
@@ -342,6 +435,10 @@ proptest! {
                 prop_assert_eq!(view.annotation("results.tekton.dev/stored"), Some("true"));
                 prop_assert!(!collect || view.deletion().is_some(), "not collected");
             }
+            if view.deletion().is_some() {
+                let mut live = live.clone();
+                prop_assert_eq!(finalizers(&mut live).clone(), vec![json!(OTHER)], "it is wedged");
+            }
         }
     }
 
@@ -351,9 +448,10 @@ proptest! {
         before in proptest::collection::vec(event(), 1..20),
         cuts in proptest::collection::vec((0usize..4, any::<bool>()), 0..8),
         collect in any::<bool>(),
+        hold in any::<bool>(),
     ) {
         let end = |cuts: &[(usize, bool)]| {
-            let mut world = World::new(policy(collect, false));
+            let mut world = World::new(policy(collect, false, hold));
             for event in before.iter().filter(|event| !matches!(event, Event::ServerForgets)) {
                 world.happen(event);
             }
@@ -373,10 +471,14 @@ proptest! {
     }
 }
 
-/// Without what depends on how often something was written.
+/// Without what depends on how often and when something was written.
 fn bare(mut object: Value) -> Value {
     let metadata = object["metadata"].as_object_mut().unwrap();
     metadata.remove("resourceVersion");
+    metadata.remove("finalizers");
+    if let Some(asked) = metadata.get_mut("deletionTimestamp") {
+        *asked = json!("set");
+    }
     metadata["annotations"]
         .as_object_mut()
         .unwrap()

@@ -31,6 +31,14 @@ fn collecting(grace_minutes: i64) -> Policy {
     }
 }
 
+fn finalizing(deadline_minutes: i64) -> Policy {
+    Policy {
+        finalizers: true,
+        store_deadline: SignedDuration::from_mins(deadline_minutes),
+        ..Policy::default()
+    }
+}
+
 fn fresh() -> Remembered {
     Remembered {
         final_since: Some(now()),
@@ -122,6 +130,17 @@ fn situations(object: &Value) -> Vec<(&'static str, Remembered, Policy)> {
                 ..stored(object)
             },
             collecting(10),
+        ),
+        (
+            "live, nothing stored, finalizers wanted",
+            fresh(),
+            finalizing(10),
+        ),
+        ("stored, finalizers wanted", stored(object), finalizing(10)),
+        (
+            "live, nothing stored, the deadline for deletes is over",
+            fresh(),
+            finalizing(1),
         ),
         (
             "gone, nothing stored",

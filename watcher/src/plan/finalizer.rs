@@ -1,0 +1,85 @@
+//! Whether a finalizer is put on a run or taken off, so that a delete by others waits until the
+//! run is stored, but never longer than agreed.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use hindsight_proto::run::{Kind, View};
+
+use super::{Finalize, Remembered, Step};
+use crate::policy::Policy;
+
+/// Tekton Results' watcher has one for each kind; either watcher takes off what the other put
+/// on.
+const TEKTON: [(&str, &str); 3] = [
+    ("TaskRun", "results.tekton.dev/taskrun"),
+    ("PipelineRun", "results.tekton.dev/pipelinerun"),
+    ("CustomRun", "results.tekton.dev/customrun"),
+];
+/// For all other kinds.
+const OTHERS: &str = "hindsight.dev/stored";
+
+fn name(view: &View<'_>) -> &'static str {
+    let kind = Kind::of(view.object()).filter(|kind| kind.group == "tekton.dev");
+    TEKTON
+        .iter()
+        .find(|(named, _)| kind.is_some_and(|kind| kind.kind == *named))
+        .map_or(OTHERS, |(_, finalizer)| finalizer)
+}
+
+fn is_ours(finalizer: &str) -> bool {
+    finalizer == OTHERS || TEKTON.iter().any(|(_, ours)| *ours == finalizer)
+}
+
+fn all<'a>(view: &View<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    let list = view
+        .object()
+        .pointer("/metadata/finalizers")
+        .and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Until when a finalizer of ours may hold the run; `None` if it holds nothing up.
+pub(crate) fn deadline(view: &View<'_>, policy: &Policy) -> Option<Timestamp> {
+    let asked = view.deletion().filter(|_| all(view).any(is_ours))?;
+    // A deadline beyond the calendar is none, but nothing is held for ever.
+    Some(
+        asked
+            .checked_add(policy.store_deadline)
+            .unwrap_or(Timestamp::MAX),
+    )
+}
+
+/// Whether there may be something to do about finalizers, so that a plan is worth making.
+pub(crate) fn may_be_work(view: &View<'_>, policy: &Policy) -> bool {
+    is_missing(view, policy) || deadline(view, policy).is_some()
+}
+
+/// The finalizer should be there and is not. On a run that is being deleted none can be put.
+fn is_missing(view: &View<'_>, policy: &Policy) -> bool {
+    let name = name(view);
+    policy.finalizers && view.deletion().is_none() && !all(view).any(|known| known == name)
+}
+
+/// Puts the finalizer on, if that is of use: not on a run whose end is stored already.
+pub(super) fn add(
+    view: &View<'_>,
+    is_safe: bool,
+    remembered: &Remembered,
+    policy: &Policy,
+) -> Option<Step> {
+    let is_wanted = is_missing(view, policy) && !is_safe && !remembered.unprotected;
+    is_wanted.then(|| Step::Finalize(Finalize::Add(name(view))))
+}
+
+/// Takes our finalizers off, all that are there, and leaves those of others.
+pub(super) fn remove(view: &View<'_>, is_overdue: bool) -> Option<Step> {
+    Some(Step::Finalize(Finalize::Remove {
+        resource_version: view.resource_version()?.to_owned(),
+        left: all(view)
+            .filter(|finalizer| !is_ours(finalizer))
+            .map(str::to_owned)
+            .collect(),
+        is_overdue,
+    }))
+}
