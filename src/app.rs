@@ -4,6 +4,7 @@
 //! start is an error there; [`App::run`] serves until it is told to stop, and returns once
 //! every request that was taken has been answered or the grace is over.
 
+mod access;
 mod health;
 mod listen;
 mod serve;
@@ -21,9 +22,9 @@ use tower_service::Service as _;
 
 use crate::{
     admin::{self, Readiness},
-    auth::Open,
+    auth,
     clock::Clock,
-    config::{Auth, Config},
+    config::{self, Config},
     error::report,
     grpc::{Deadline, Door, Fields, SizeStatus},
     query::{Engine, Tokens},
@@ -57,6 +58,15 @@ pub enum Error {
         /// Why.
         #[source]
         source: storage::Error,
+    },
+    /// Nobody can be asked about callers.
+    #[error("auth `{method}` cannot be used")]
+    Auth {
+        /// How callers were to be told apart.
+        method: config::Auth,
+        /// Why.
+        #[source]
+        source: auth::ConnectError,
     },
     /// An address cannot be listened on.
     #[error("cannot listen on {address}; choose another with --{flag}")]
@@ -118,6 +128,7 @@ impl App {
         if !opened.applied.is_empty() {
             tracing::info!(db = %config.db, versions = ?opened.applied, "the schema was brought up to date");
         }
+        let authorizer = access::authorizer(config, Arc::clone(&clock)).await?;
         let tokens = tokens(config, &*opened.maintenance)
             .await
             .map_err(unusable)?;
@@ -131,8 +142,7 @@ impl App {
         let service = Service::new(opened.store, engine, clock);
         let mut registry = Registry::new();
         let metrics = RequestMetrics::new(&mut registry);
-        let Auth::Off = config.auth;
-        let door = Door::new(service, Arc::new(Open), metrics);
+        let door = Door::new(service, authorizer, metrics);
         let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance)).await;
 
         let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).map_err(Error::Descriptors)?;

@@ -1,13 +1,20 @@
 //! Who may do what. A [`Grant`] is the only way to the services, and only an [`Authorizer`]
 //! makes one, so that forgetting to ask does not compile.
 
+mod cache;
+mod kube;
 mod open;
 
-use std::fmt::Debug;
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Debug},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 
-pub use open::Open;
+pub use self::kube::{ConnectError, Kubernetes, Options as KubernetesOptions};
+pub use self::open::Open;
 
 use crate::{
     error::{ErrorKind, HasKind},
@@ -40,11 +47,45 @@ pub struct Access {
     pub parent: ParentPattern,
 }
 
-/// What a caller showed.
-#[derive(Debug, Clone, Default)]
+/// What a caller showed. `Debug` never shows a token.
+#[derive(Clone, Default)]
 pub struct Credentials {
-    /// The bearer tokens, in the order in which they were sent.
+    /// The bearer tokens, in the order in which they were sent. Any of them may do.
     pub bearer: Vec<String>,
+    /// For whom the caller says to act.
+    pub acting_for: ActingFor,
+}
+
+impl Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials")
+            .field("bearer", &self.bearer.len())
+            .field("acting_for", &self.acting_for)
+            .finish()
+    }
+}
+
+/// Whom a caller wants to be taken for. Empty when nobody is named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ActingFor {
+    /// The name of the user.
+    pub user: Option<String>,
+    /// The groups, if not those that follow from the name.
+    pub groups: Vec<String>,
+    /// The uid.
+    pub uid: Option<String>,
+    /// Anything else, by key.
+    pub extra: BTreeMap<String, Vec<String>>,
+    /// Whether something was said that cannot be read: then nobody may be assumed.
+    pub unreadable: bool,
+}
+
+impl ActingFor {
+    /// Whether the caller speaks for itself.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Leave to do one thing in one place. Made only in this room.
@@ -87,18 +128,56 @@ impl Grant {
     }
 }
 
-/// Why somebody may not do a thing.
-#[derive(Debug, thiserror::Error)]
+/// Why somebody may not do a thing. The texts say nothing of who the caller is, of what exists,
+/// or of what others may do.
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
+    /// They showed no token.
+    #[error("a bearer token is required: send `authorization: Bearer TOKEN`")]
+    NoToken,
+    /// No token that they showed is known.
+    #[error("the bearer token is not valid")]
+    BadToken,
+    /// What they say about for whom they act makes no sense.
+    #[error("the impersonation headers are not valid: {0}")]
+    Impersonation(&'static str),
     /// They are known and may not.
     #[error("permission denied")]
     Denied,
+    /// Whoever decides does not answer.
+    #[error("access cannot be checked at the moment; try again")]
+    Unavailable {
+        /// Why; for the log alone.
+        #[source]
+        source: Arc<dyn std::error::Error + Send + Sync>,
+    },
 }
 
 impl HasKind for Error {
     fn kind(&self) -> ErrorKind {
         match self {
+            Self::NoToken | Self::BadToken | Self::Impersonation(_) => ErrorKind::Unauthenticated,
             Self::Denied => ErrorKind::Denied,
+            Self::Unavailable { .. } => ErrorKind::Unavailable,
+        }
+    }
+}
+
+impl Error {
+    /// Of two reasons why two tokens did not do, the one that helps the caller more.
+    fn or(self, other: Self) -> Self {
+        let weight = |error: &Self| match error {
+            Self::NoToken => 0,
+            Self::BadToken => 1,
+            Self::Impersonation(_) => 2,
+            Self::Denied => 3,
+            // It may be the missing answer that would have allowed it.
+            Self::Unavailable { .. } => 4,
+        };
+        if weight(&other) > weight(&self) {
+            other
+        } else {
+            self
         }
     }
 }

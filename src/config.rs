@@ -23,6 +23,7 @@ use std::{
     collections::BTreeMap,
     net::SocketAddr,
     num::{NonZeroU32, NonZeroU64},
+    path::PathBuf,
 };
 
 use self::given::Reader;
@@ -50,6 +51,14 @@ pub struct Config {
     pub metrics_listen: Option<SocketAddr>,
     /// How callers are told apart.
     pub auth: Auth,
+    /// The cluster that is asked about callers, unless it is the one we run in.
+    pub auth_kubeconfig: Option<PathBuf>,
+    /// Whether callers may act for others.
+    pub auth_impersonate: bool,
+    /// How long a yes about a caller is believed.
+    pub auth_cache_allow: Span,
+    /// How long a no about a caller is believed.
+    pub auth_cache_deny: Span,
     /// Which log events are written.
     pub log_level: LogFilter,
     /// How log events are written.
@@ -82,6 +91,10 @@ impl Config {
             listen: reader.read("listen"),
             metrics_listen: reader.read("metrics_listen"),
             auth: reader.read("auth"),
+            auth_kubeconfig: reader.read_optional("auth_kubeconfig"),
+            auth_impersonate: reader.read("auth_impersonate"),
+            auth_cache_allow: reader.read("auth_cache_allow"),
+            auth_cache_deny: reader.read("auth_cache_deny"),
             log_level: reader.read("log_level"),
             log_format: reader.read("log_format"),
             max_message_bytes: reader.read("max_message_bytes"),
@@ -111,18 +124,22 @@ impl Config {
     /// What is wrong with values that are well-formed each by itself.
     fn contradictions(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
-        let Auth::Off = self.auth;
-        if !self.listen.ip().is_loopback() && !self.allow_unauthenticated_remote {
+        let remote = !self.listen.ip().is_loopback() && !self.allow_unauthenticated_remote;
+        if remote && self.auth == Auth::Off {
             problems.push(self.problem(
                 "listen",
                 format!(
                     "`{}` can be reached from other machines while auth is `off`, so anyone could \
-                     read and delete everything; listen on 127.0.0.1, or set \
+                     read and delete everything; listen on 127.0.0.1, choose another auth, or set \
                      allow_unauthenticated_remote = true if something in front of this server \
                      asks who they are",
                     self.listen
                 ),
             ));
+        }
+        if self.auth_kubeconfig.is_some() && self.auth != Auth::Kubernetes {
+            let text = self.idle("kubernetes");
+            problems.push(self.problem("auth_kubeconfig", text));
         }
         if self.metrics_listen == Some(self.listen) && self.listen.port() != 0 {
             problems.push(self.problem(
@@ -134,6 +151,15 @@ impl Config {
             ));
         }
         problems
+    }
+
+    /// What a key says that names a source of access while another method is in effect: to go on
+    /// would leave a server open that somebody meant to close.
+    fn idle(&self, method: &str) -> String {
+        format!(
+            "is not used while auth is `{}`; set auth = \"{method}\", or leave it out",
+            self.auth
+        )
     }
 
     fn problem(&self, key: &'static str, text: String) -> Problem {

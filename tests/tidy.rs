@@ -158,7 +158,7 @@ const CRATES: &[Place] = &[
 ];
 
 /// Where a cluster is talked to.
-const WATCHING: &[&str] = &["watcher/src/", "tests/kubesim/src/"];
+const WATCHING: &[&str] = &["watcher/src/", "tests/kubesim/src/", "src/auth/kube*"];
 
 /// What decides without talking to anyone.
 const DECIDING: &[&str] = &[

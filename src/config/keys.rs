@@ -65,9 +65,49 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_AUTH",
         flag: "auth",
         value: "METHOD",
-        help: "How callers are told apart. This version knows only `off`: whoever reaches the \
-               server may do everything.",
+        help: "How callers are told apart: `off` (whoever reaches the server may do everything) or \
+               `kubernetes` (by the tokens and the RBAC of a cluster).",
         default: Some("off"),
+        secret: false,
+    },
+    Key {
+        name: "auth_kubeconfig",
+        env: "HINDSIGHT_AUTH_KUBECONFIG",
+        flag: "auth-kubeconfig",
+        value: "PATH",
+        help: "The cluster that auth `kubernetes` asks. When absent, the one that this pod runs \
+               in.",
+        default: None,
+        secret: false,
+    },
+    Key {
+        name: "auth_impersonate",
+        env: "HINDSIGHT_AUTH_IMPERSONATE",
+        flag: "auth-impersonate",
+        value: "BOOL",
+        help: "Whether callers may act for others with `Impersonate-*` headers, if the cluster of \
+               auth `kubernetes` lets them. Otherwise such calls are refused.",
+        default: Some("true"),
+        secret: false,
+    },
+    Key {
+        name: "auth_cache_allow",
+        env: "HINDSIGHT_AUTH_CACHE_ALLOW",
+        flag: "auth-cache-allow",
+        value: "DURATION",
+        help: "How long a yes of the cluster of auth `kubernetes` is believed. `0s` asks every \
+               time.",
+        default: Some("10s"),
+        secret: false,
+    },
+    Key {
+        name: "auth_cache_deny",
+        env: "HINDSIGHT_AUTH_CACHE_DENY",
+        flag: "auth-cache-deny",
+        value: "DURATION",
+        help: "How long a no of the cluster of auth `kubernetes` is believed. `0s` asks every \
+               time.",
+        default: Some("5s"),
         secret: false,
     },
     Key {

@@ -45,6 +45,10 @@ fn nothing_said_gives_the_defaults() {
         listen: ([127, 0, 0, 1], 8080).into(),
         metrics_listen: Some(([127, 0, 0, 1], 9090).into()),
         auth: Auth::Off,
+        auth_kubeconfig: None,
+        auth_impersonate: true,
+        auth_cache_allow: Span::seconds(10),
+        auth_cache_deny: Span::seconds(5),
         log_level: "info".parse().unwrap(),
         log_format: LogFormat::Text,
         max_message_bytes: ByteSize::bytes(32 << 20),
@@ -106,7 +110,7 @@ fn all_problems_are_reported_at_once_each_with_its_place() {
             Some("db = 'mysql://me:secret@db/h'\nlog_levle = 'info'\nscan_budget = [1]\n"),
             &[("HINDSIGHT_LISTEN", "8080"), ("HINDSIGHT_SCAN_BUDGTE", "5")],
             &[
-                ("auth", "oidc"),
+                ("auth", "magic"),
                 ("log_level", "loud"),
                 ("log_format", "xml"),
                 ("max_message_bytes", "1B"),
@@ -125,7 +129,7 @@ fn all_problems_are_reported_at_once_each_with_its_place() {
             "db in /etc/h.toml line 1: `mysql://me:***@db/h` is not a database; write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`",
             "HINDSIGHT_LISTEN in environment: `8080` is not an address; write an IP address and a port, as in `127.0.0.1:8080` or `[::]:8080`",
             "--metrics-listen: `on` is not an address; write an IP address and a port, as in `127.0.0.1:8080` or `[::]:8080`, or `off`",
-            "--auth: `oidc` is not a method of authentication; this version has only `off`",
+            "--auth: `magic` is not a method of authentication; want `off` or `kubernetes`",
             "--log-level: `loud` is not a level; want `error`, `warn`, `info`, `debug`, `trace` or `off`, or with a module `loud=debug`",
             "--log-format: `xml` is not a log format; want `text` or `json`",
             "--max-message-bytes: `1B` is out of range; want 1KiB to 2GiB",
@@ -159,13 +163,13 @@ fn a_file_that_cannot_be_read_or_parsed_is_a_problem_among_others() {
             path: "/etc/h.toml".to_owned(),
             text: Err("no such file".to_owned()),
         }),
-        ..sources(None, &[], &[("auth", "tokens")])
+        ..sources(None, &[], &[("auth", "magic")])
     };
     refuses(
         &missing,
         &[
             "/etc/h.toml: cannot be read: no such file",
-            "--auth: `tokens` is not a method of authentication; this version has only `off`",
+            "--auth: `magic` is not a method of authentication; want `off` or `kubernetes`",
         ],
     );
 
@@ -192,6 +196,7 @@ fn a_file_that_cannot_be_read_or_parsed_is_a_problem_among_others() {
         &sources(Some("[server]\nlisten = 'x'\n"), &[], &[]),
         &[
             "server in /etc/h.toml line 1: no such key; there are db, listen, metrics_listen, auth, \
+           auth_kubeconfig, auth_impersonate, auth_cache_allow, auth_cache_deny, \
            log_level, log_format, max_message_bytes, scan_budget, page_token_key, shutdown_grace, \
            db_max_connections, allow_unauthenticated_remote",
         ],
@@ -242,7 +247,7 @@ fn a_server_that_asks_nobody_who_they_are_is_not_reachable_by_accident() {
         &sources(None, &[], &open),
         &[
             "--listen: `0.0.0.0:8080` can be reached from other machines while auth is `off`, so \
-           anyone could read and delete everything; listen on 127.0.0.1, or set \
+           anyone could read and delete everything; listen on 127.0.0.1, choose another auth, or set \
            allow_unauthenticated_remote = true if something in front of this server asks who they \
            are",
         ],
@@ -251,6 +256,27 @@ fn a_server_that_asks_nobody_who_they_are_is_not_reachable_by_accident() {
     let config = Config::load(&sources(None, &meant, &open)).unwrap();
     assert_eq!(config.listen, ([0, 0, 0, 0], 8080).into());
     assert!(Config::load(&sources(None, &[], &[("listen", "[::1]:8080")])).is_ok());
+    let asking = [("listen", "0.0.0.0:8080"), ("auth", "kubernetes")];
+    assert!(Config::load(&sources(None, &[], &asking)).is_ok());
+}
+
+#[test]
+fn a_cluster_that_would_not_be_asked_is_refused_rather_than_ignored() {
+    refuses(
+        &sources(None, &[], &[("auth_kubeconfig", "/etc/kubeconfig")]),
+        &[
+            "--auth-kubeconfig: is not used while auth is `off`; set auth = \"kubernetes\", or \
+           leave it out",
+        ],
+    );
+    refuses(
+        &sources(
+            None,
+            &[],
+            &[("auth", "kubernetes"), ("auth_kubeconfig", "")],
+        ),
+        &["--auth-kubeconfig: is empty; want the path of a file"],
+    );
 }
 
 #[test]
@@ -277,6 +303,10 @@ db = "postgres://me:***@db/h"         # /etc/h.toml line 1
 listen = "127.0.0.1:8080"             # default
 metrics_listen = "off"                # --metrics-listen
 auth = "off"                          # default
+# auth_kubeconfig is not set          # default
+auth_impersonate = true               # default
+auth_cache_allow = "10s"              # default
+auth_cache_deny = "5s"                # default
 log_level = "info"                    # default
 log_format = "text"                   # default
 max_message_bytes = "32MiB"           # default
@@ -324,7 +354,11 @@ fn every_key_is_read_from_its_own_place_in_the_table() {
         ("db", "sqlite:other.db"),
         ("listen", "127.0.0.1:1"),
         ("metrics_listen", "127.0.0.1:2"),
-        ("auth", "off"),
+        ("auth", "kubernetes"),
+        ("auth_kubeconfig", "/etc/kubeconfig"),
+        ("auth_impersonate", "false"),
+        ("auth_cache_allow", "20s"),
+        ("auth_cache_deny", "0s"),
         ("log_level", "warn"),
         ("log_format", "json"),
         ("max_message_bytes", "1MiB"),

@@ -4,6 +4,7 @@ use std::{
     fmt,
     net::SocketAddr,
     num::{NonZeroU32, NonZeroU64},
+    path::PathBuf,
     str::FromStr,
 };
 
@@ -28,12 +29,15 @@ pub(super) trait Value: Sized {
 pub enum Auth {
     /// They are not: whoever reaches the server may do everything.
     Off,
+    /// By the tokens and the RBAC of a Kubernetes cluster.
+    Kubernetes,
 }
 
 impl fmt::Display for Auth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Off => f.write_str("off"),
+            Self::Kubernetes => f.write_str("kubernetes"),
         }
     }
 }
@@ -42,8 +46,9 @@ impl Value for Auth {
     fn read(text: &str) -> Result<Self, BadValue> {
         match text {
             "off" => Ok(Self::Off),
+            "kubernetes" => Ok(Self::Kubernetes),
             _ => Err(BadValue::new(format!(
-                "`{text}` is not a method of authentication; this version has only `off`"
+                "`{text}` is not a method of authentication; want `off` or `kubernetes`"
             ))),
         }
     }
@@ -116,6 +121,19 @@ impl Value for LogFormat {
 
     fn show(&self) -> String {
         self.to_string()
+    }
+}
+
+impl Value for PathBuf {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        if text.is_empty() {
+            return Err(BadValue::new("is empty; want the path of a file"));
+        }
+        Ok(Self::from(text))
+    }
+
+    fn show(&self) -> String {
+        self.display().to_string()
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use percent_encoding::percent_decode_str;
 use tonic::{Response, Status, metadata::MetadataMap};
 use tracing::Instrument as _;
 
 use super::status::status;
 use crate::{
-    auth::{Access, Authorizer, Credentials, Grant, Verb},
+    auth::{Access, ActingFor, Authorizer, Credentials, Grant, Verb},
     error::HasKind as _,
     model::{ParentPattern, Resource},
     service::{Error, Service},
@@ -69,13 +70,57 @@ impl Door {
     }
 }
 
+/// Headers whose names begin so say for whom the caller acts.
+const ACTING_FOR: &str = "impersonate-";
+
 fn credentials(metadata: &MetadataMap) -> Credentials {
     let bearer = metadata
         .get_all("authorization")
         .iter()
-        .filter_map(|value| value.to_str().ok()?.split_once(' '))
+        .filter_map(|value| value.to_str().ok()?.trim().split_once(' '))
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
         .map(|(_, token)| token.trim().to_owned())
+        .filter(|token| !token.is_empty())
         .collect();
-    Credentials { bearer }
+    Credentials {
+        bearer,
+        acting_for: acting_for(metadata),
+    }
 }
+
+/// For whom the caller acts. What is empty, twice or no text is not guessed at.
+fn acting_for(metadata: &MetadataMap) -> ActingFor {
+    let mut acting = ActingFor::default();
+    for (name, value) in metadata.as_ref() {
+        let Some(what) = name.as_str().strip_prefix(ACTING_FOR) else {
+            continue;
+        };
+        let text = match std::str::from_utf8(value.as_bytes()) {
+            Ok(text) if !text.is_empty() => text.to_owned(),
+            _ => {
+                acting.unreadable = true;
+                continue;
+            }
+        };
+        match what {
+            "user" => acting.unreadable |= acting.user.replace(text).is_some(),
+            "uid" => acting.unreadable |= acting.uid.replace(text).is_some(),
+            "group" => acting.groups.push(text),
+            _ => match what.strip_prefix("extra-").map(decoded) {
+                Some(Some(key)) => acting.extra.entry(key).or_default().push(text),
+                // The API server knows no others; one that narrows must not be dropped.
+                Some(None) | None => acting.unreadable = true,
+            },
+        }
+    }
+    acting
+}
+
+/// A key that may hold percent-encoded characters, which no header name can hold itself.
+fn decoded(key: &str) -> Option<String> {
+    let key = percent_decode_str(key).decode_utf8().ok()?;
+    (!key.is_empty()).then(|| key.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests;

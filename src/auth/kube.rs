@@ -1,0 +1,242 @@
+//! Access as a Kubernetes cluster decides it: who holds a token is asked by TokenReview, what
+//! they may do by SubjectAccessReview. Nothing is decided here, and without an answer nothing is
+//! allowed.
+
+mod access_review;
+mod impersonation;
+mod token_review;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use kube::{
+    Client, Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use tokio::sync::Semaphore;
+
+use self::{
+    access_review::{Attributes, Subject},
+    impersonation::Impersonation,
+};
+use super::{
+    Access, Authorizer, Credentials, Error, Grant,
+    cache::{Cache, Keep, digest},
+};
+use crate::clock::Clock;
+
+/// How long the API server is waited for, in all.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How many reviews are under way at once; others wait.
+const AT_ONCE: usize = 64;
+/// How many answers are remembered, of each kind.
+const REMEMBERED: usize = 10_000;
+/// How many tokens of one caller are tried.
+const TRIED: usize = 4;
+
+/// How a cluster is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// For how long a yes is believed.
+    pub keep_allowed: Duration,
+    /// For how long a no is believed.
+    pub keep_denied: Duration,
+    /// Whether callers may act for others, if the cluster lets them.
+    pub impersonate: bool,
+}
+
+/// Why no cluster can be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The kubeconfig does not lead anywhere.
+    #[error("the kubeconfig `{}` cannot be used", path.display())]
+    Kubeconfig {
+        /// Where it is.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<kube::config::KubeconfigError>,
+    },
+    /// This is no pod, or one without a service account.
+    #[error("this is no pod with a service account; name a cluster with --auth-kubeconfig")]
+    NoCluster(#[source] Box<kube::config::InClusterError>),
+    /// The configuration makes no client.
+    #[error("the cluster cannot be reached as configured")]
+    Client(#[source] Box<kube::Error>),
+}
+
+/// Access by the tokens and the RBAC of a cluster.
+#[derive(Debug)]
+pub struct Kubernetes {
+    reviewer: Reviewer,
+    tokens: Cache<Arc<Subject>>,
+    rights: Cache<()>,
+    impersonate: bool,
+}
+
+impl Kubernetes {
+    /// Asks the cluster of `kubeconfig`, or the one that this pod runs in. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// If it is not said, or said wrongly, where the cluster is.
+    pub async fn connect(
+        kubeconfig: Option<&Path>,
+        options: Options,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, ConnectError> {
+        let mut config = match kubeconfig {
+            Some(path) => from_file(path)
+                .await
+                .map_err(|source| ConnectError::Kubeconfig {
+                    path: path.to_owned(),
+                    source: Box::new(source),
+                })?,
+            None => {
+                Config::incluster().map_err(|error| ConnectError::NoCluster(Box::new(error)))?
+            }
+        };
+        config.connect_timeout = Some(PATIENCE);
+        config.read_timeout = Some(PATIENCE);
+        let client =
+            Client::try_from(config).map_err(|error| ConnectError::Client(Box::new(error)))?;
+        Ok(Self::over(client, options, clock))
+    }
+
+    fn over(client: Client, options: Options, clock: Arc<dyn Clock>) -> Self {
+        let keep = Keep {
+            allowed: options.keep_allowed,
+            denied: options.keep_denied,
+            most: REMEMBERED,
+        };
+        Self {
+            reviewer: Reviewer {
+                client,
+                turns: Arc::new(Semaphore::new(AT_ONCE)),
+            },
+            tokens: Cache::new(Arc::clone(&clock), keep),
+            rights: Cache::new(clock, keep),
+            impersonate: options.impersonate,
+        }
+    }
+
+    async fn decide(&self, credentials: &Credentials, access: &Access) -> Result<(), Error> {
+        let acting = self.acting(credentials)?;
+        let mut refusal = Error::NoToken;
+        for token in credentials.bearer.iter().take(TRIED) {
+            match self.with(token, acting.as_ref(), access).await {
+                Ok(()) => return Ok(()),
+                Err(error) => refusal = refusal.or(error),
+            }
+        }
+        Err(refusal)
+    }
+
+    /// For whom the caller acts, checked as far as that needs no cluster.
+    fn acting(&self, credentials: &Credentials) -> Result<Option<Impersonation>, Error> {
+        if credentials.acting_for.is_empty() {
+            return Ok(None);
+        }
+        if !self.impersonate {
+            // To answer as the caller itself would give away what only the caller may see.
+            return Err(Error::Impersonation("this server does not take them"));
+        }
+        Impersonation::read(&credentials.acting_for).map(Some)
+    }
+
+    async fn with(
+        &self,
+        token: &str,
+        acting: Option<&Impersonation>,
+        access: &Access,
+    ) -> Result<(), Error> {
+        let caller = self.subject(token).await?;
+        let wanted = Attributes::of(access);
+        let Some(acting) = acting else {
+            return self.check(&caller, &wanted).await;
+        };
+        for needed in acting.needed() {
+            self.check(&caller, needed).await?;
+        }
+        self.check(acting.subject(), &wanted).await
+    }
+
+    async fn subject(&self, token: &str) -> Result<Arc<Subject>, Error> {
+        let key = digest([token.as_bytes()]);
+        let question = || {
+            let (reviewer, token) = (self.reviewer.clone(), token.to_owned());
+            async move { reviewer.token(token).await }
+        };
+        self.tokens.ask(key, question).await?.ok_or(Error::BadToken)
+    }
+
+    async fn check(&self, subject: &Arc<Subject>, wanted: &Attributes) -> Result<(), Error> {
+        let question = || {
+            let reviewer = self.reviewer.clone();
+            let (subject, wanted) = (Arc::clone(subject), wanted.clone());
+            async move { reviewer.access(&subject, &wanted).await }
+        };
+        self.rights
+            .ask(wanted.key(subject), question)
+            .await?
+            .ok_or(Error::Denied)
+    }
+}
+
+#[async_trait]
+impl Authorizer for Kubernetes {
+    async fn authorize(&self, credentials: &Credentials, access: Access) -> Result<Grant, Error> {
+        in_time(self.decide(credentials, &access)).await?;
+        Ok(Grant::new(access))
+    }
+}
+
+/// Whoever asks the API server.
+#[derive(Clone)]
+struct Reviewer {
+    client: Client,
+    turns: Arc<Semaphore>,
+}
+
+impl std::fmt::Debug for Reviewer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reviewer").finish_non_exhaustive()
+    }
+}
+
+impl Reviewer {
+    /// Waits for a turn and does `review` in it, all within the patience.
+    async fn in_turn<T>(
+        &self,
+        review: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<T, Error> {
+        in_time(async {
+            let _turn = self.turns.acquire().await.map_err(unanswered)?;
+            review.await.map_err(unanswered)
+        })
+        .await
+    }
+}
+
+async fn in_time<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    tokio::time::timeout(PATIENCE, work)
+        .await
+        .map_err(unanswered)?
+}
+
+fn unanswered(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::Unavailable {
+        source: Arc::new(error),
+    }
+}
+
+async fn from_file(path: &Path) -> Result<Config, kube::config::KubeconfigError> {
+    let kubeconfig = Kubeconfig::read_from(path)?;
+    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,21 @@
+//! Who may do what: every method, asked by everybody, in every mode, through both doors.
+
+mod matrix;
+mod outages;
+
+use kubesim::{Listening, Sim};
+
+/// The group under which roles name results and records.
+const GROUP: &str = "results.tekton.dev";
+
+/// A simulated cluster that listens.
+async fn cluster() -> (Sim, Listening) {
+    let sim = Sim::new();
+    let listening = sim.listen(([127, 0, 0, 1], 0).into()).await.unwrap();
+    (sim, listening)
+}
+
+/// The value of an `authorization` header.
+fn bearer(token: &str) -> String {
+    format!("Bearer {token}")
+}
