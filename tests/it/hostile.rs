@@ -164,7 +164,7 @@ async fn a_list_of_large_payloads_does_not_hold_all_of_them_at_once() {
         after: None,
         limit: 50.try_into().unwrap(),
         bodies: true,
-            max_bytes: Some(4 << 20),
+        max_bytes: Some(4 << 20),
     };
     assert_eq!(opened.store.list_records(&query).await.unwrap().len(), 2);
     let query = ListQuery {

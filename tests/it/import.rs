@@ -223,3 +223,31 @@ async fn what_cannot_be_stored_is_listed_and_the_rest_is_stored() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn an_earlier_state_does_not_replace_the_end() {
+    on_each(|server| async move {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("run.json");
+        let state = |condition: &str, version: u32| {
+            format!(
+                r#"{{"apiVersion":"tekton.dev/v1","kind":"TaskRun","metadata":{{"name":"a","namespace":"ci","uid":"u","resourceVersion":"{version}"}},"status":{{"conditions":[{{"type":"Succeeded","status":"{condition}"}}]}}}}"#
+            )
+        };
+        for (condition, version, effect) in [
+            ("Unknown", 5, "1 created"),
+            ("True", 7, "1 updated"),
+            ("Unknown", 6, "1 unchanged"),
+            ("True", 6, "1 unchanged"),
+            ("False", 8, "1 updated"),
+        ] {
+            std::fs::write(&file, state(condition, version)).unwrap();
+            let said = import(&server, &[file.display().to_string()]).await;
+            assert!(said.out.contains(effect), "{condition} {version}: {said:?}");
+        }
+        let (results, _) = everything(&server).await;
+        let summary = results[0].summary.as_ref().unwrap();
+        assert_eq!(summary.status(), pb::record_summary::Status::Failure);
+    })
+    .await;
+}

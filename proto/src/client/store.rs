@@ -12,10 +12,11 @@ use tonic::{Code, Status};
 use super::Client;
 use crate::{
     names::{RecordName, ResultName},
-    run::Upload,
+    run::{Upload, is_earlier},
     v1alpha2::{
         Any, CreateRecordRequest, CreateResultRequest, GetRecordRequest, GetResultRequest, Record,
         RecordSummary, Result as RunResult, UpdateRecordRequest, UpdateResultRequest,
+        record_summary,
     },
 };
 
@@ -174,7 +175,7 @@ impl Client {
                 continue;
             };
             let record = as_record(name, data_type, value);
-            if current.data == record.data {
+            if current.data == record.data || is_late(value, current.data.as_ref()) {
                 return Ok(Effect::Unchanged);
             }
             let request = UpdateRecordRequest {
@@ -216,6 +217,13 @@ fn as_record(name: &RecordName, data_type: &str, value: &[u8]) -> Record {
     }
 }
 
+/// Whether the server holds a later state of the run than `value`.
+fn is_late(value: &[u8], stored: Option<&Any>) -> bool {
+    let parse = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).ok();
+    let stored = stored.and_then(|stored| parse(&stored.value));
+    matches!((parse(value), stored), (Some(new), Some(stored)) if is_earlier(&new, &stored))
+}
+
 /// Whether there is anything to say about the result; of a child of another run there is not.
 fn says_something(upload: &Upload) -> bool {
     upload.summary.is_some() || !upload.annotations.is_empty()
@@ -245,9 +253,19 @@ fn lost(status: &Status) -> bool {
 /// What the result should become, or `None` if it is that already.
 ///
 /// A result that several runs are about (those of one trigger event) is summed up by the one
-/// that began first, whatever order they arrive in, so that its summary does not flip.
+/// that began first, whatever order they arrive in, so that its summary does not flip. A summary
+/// that tells an end is not replaced by an earlier state of the same run.
 fn merged(current: RunResult, upload: &Upload) -> Option<RunResult> {
     let ours = upload.summary.as_ref();
+    let unknown = record_summary::Status::Unknown as i32;
+    let is_late = ours
+        .zip(current.summary.as_ref())
+        .is_some_and(|(ours, theirs)| {
+            theirs.record == ours.record && ours.status == unknown && theirs.status != unknown
+        });
+    if is_late {
+        return None;
+    }
     let wins = ours.is_some_and(|ours| {
         current
             .summary
