@@ -59,6 +59,13 @@ async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
     metrics
         .held_bytes
         .set(i64::try_from(shared.queue.held()).unwrap_or(i64::MAX));
+    let (runs, bytes) = shared.spool.as_ref().map_or((0, 0), |spool| spool.size());
+    metrics
+        .spool_runs
+        .set(i64::try_from(runs).unwrap_or(i64::MAX));
+    metrics
+        .spool_bytes
+        .set(i64::try_from(bytes).unwrap_or(i64::MAX));
     metrics.server_up.set(i64::from(shared.gate.is_up()));
     match render(&admin.registry) {
         Ok(text) => {

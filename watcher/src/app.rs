@@ -15,6 +15,7 @@ use crate::{
     progress::Handle,
     shared::Shared,
     sink::Sink,
+    spool::{self, Spool},
     watch, work,
 };
 
@@ -32,6 +33,13 @@ pub enum Error {
         /// What the system says.
         #[source]
         source: std::io::Error,
+    },
+    /// Nothing can be kept on disk.
+    #[error("runs cannot be kept on disk")]
+    Spool {
+        /// Why not.
+        #[source]
+        source: spool::Error,
     },
     /// A part ended that should not have.
     #[error("a part of the watcher ended before it was asked to")]
@@ -55,7 +63,7 @@ impl App {
     /// to be there yet.
     ///
     /// # Errors
-    /// If the address for metrics cannot be listened on.
+    /// If the address for metrics cannot be listened on, or the spool cannot be used.
     pub async fn bind(
         config: Config,
         client: kube::Client,
@@ -67,7 +75,7 @@ impl App {
     /// As [`App::bind`], with another clock.
     ///
     /// # Errors
-    /// If the address for metrics cannot be listened on.
+    /// If the address for metrics cannot be listened on, or the spool cannot be used.
     pub async fn bind_with(
         config: Config,
         client: kube::Client,
@@ -83,10 +91,19 @@ impl App {
                 Some((listener, addr))
             }
         };
+        let (spool, left) = match &config.spool {
+            None => (None, Vec::new()),
+            Some(spool) => {
+                let (spool, left) = Spool::open(spool.dir.clone(), spool.limit)
+                    .map_err(|source| Error::Spool { source })?;
+                (Some(Arc::new(spool)), left)
+            }
+        };
         let mut registry = Registry::default();
         let metrics = Metrics::register(&mut registry);
         let cluster = Cluster::new(client, config.namespace.clone());
-        let shared = Arc::new(Shared::new(config, cluster, sink, clock, metrics));
+        let shared = Arc::new(Shared::new(config, cluster, sink, clock, metrics, spool));
+        shared.replay(left);
         Ok(Self {
             shared,
             registry: Arc::new(registry),
@@ -123,6 +140,9 @@ impl App {
             tasks.spawn(work::work(Arc::clone(&shared), stop.clone()));
         }
         tasks.spawn(work::let_go(Arc::clone(&shared), stop.clone()));
+        if shared.spool.is_some() {
+            tasks.spawn(work::keep_backlog(Arc::clone(&shared), stop.clone()));
+        }
         let admin = self.admin.map(|(listener, addr)| {
             info!("metrics on http://{addr}/metrics, the ledger on http://{addr}/ledger");
             let handle = Handle {

@@ -26,6 +26,8 @@ pub struct Config {
     pub threadiness: NonZeroUsize,
     /// Where metrics, probes and the ledger are served.
     pub metrics_listen: Option<SocketAddr>,
+    /// Where last states of runs are kept while the server is away.
+    pub spool: Option<SpoolConfig>,
     /// How long runs that are being stored may take once the watcher was asked to stop.
     pub shutdown_grace: Duration,
     /// Waits and bounds.
@@ -41,10 +43,20 @@ impl Default for Config {
             dry_run: false,
             threadiness: NonZeroUsize::new(8).expect("eight is not zero"),
             metrics_listen: None,
+            spool: None,
             shutdown_grace: Duration::from_secs(20),
             tuning: Tuning::default(),
         }
     }
+}
+
+/// A directory on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpoolConfig {
+    /// Where.
+    pub dir: PathBuf,
+    /// The most bytes of objects in it.
+    pub limit: u64,
 }
 
 /// Waits and bounds, for those who embed a watcher.

@@ -28,6 +28,7 @@ mod queue;
 mod report;
 mod shared;
 pub mod sink;
+pub mod spool;
 mod telemetry;
 mod watch;
 mod work;

@@ -77,6 +77,10 @@ pub struct Metrics {
     pub queue_depth: Gauge,
     /// Bytes of objects that wait.
     pub held_bytes: Gauge,
+    /// Runs whose last states are on disk.
+    pub spool_runs: Gauge,
+    /// Bytes that they take.
+    pub spool_bytes: Gauge,
     /// Whether the server answers.
     pub server_up: Gauge,
     deletes: [Deletes; 4],
@@ -126,6 +130,8 @@ impl Metrics {
             ledger: Family::default(),
             queue_depth: Gauge::default(),
             held_bytes: Gauge::default(),
+            spool_runs: Gauge::default(),
+            spool_bytes: Gauge::default(),
             server_up: Gauge::default(),
             deletes,
         };
@@ -173,6 +179,16 @@ impl Metrics {
             "hindsight_watcher_held_bytes",
             "bytes of objects that wait to be stored",
             self.held_bytes.clone(),
+        );
+        registry.register(
+            "hindsight_watcher_spool_runs",
+            "runs whose last states are kept on disk until they are stored",
+            self.spool_runs.clone(),
+        );
+        registry.register(
+            "hindsight_watcher_spool_bytes",
+            "bytes of objects on disk",
+            self.spool_bytes.clone(),
         );
         registry.register(
             "hindsight_watcher_server_up",

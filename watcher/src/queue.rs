@@ -193,6 +193,29 @@ impl Queue {
         self.freed.notify_waiters();
     }
 
+    /// All runs whose states are held.
+    pub(crate) fn uids(&self) -> Vec<Uid> {
+        let inner = self.lock();
+        let held = inner
+            .slots
+            .iter()
+            .filter(|(_, slot)| slot.work.as_ref().is_some_and(|w| w.object.is_some()));
+        held.map(|(uid, _)| uid.clone()).collect()
+    }
+
+    /// The state that is held of a run.
+    pub(crate) fn state(&self, uid: &Uid) -> Option<Vec<u8>> {
+        self.lock().slots.get(uid)?.work.as_ref()?.object.clone()
+    }
+
+    /// Whether there are news about a run.
+    pub(crate) fn has_news(&self, uid: &Uid) -> bool {
+        self.lock()
+            .slots
+            .get(uid)
+            .is_some_and(|slot| slot.work.is_some())
+    }
+
     /// Bytes of objects that are held.
     pub(crate) fn held(&self) -> usize {
         self.lock().held

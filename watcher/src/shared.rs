@@ -10,7 +10,7 @@ use std::{
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use tracing::{info, warn};
 
 use hindsight_proto::run::Kind;
 
@@ -24,6 +24,7 @@ use crate::{
     metrics::{Metrics, OfRun},
     queue::{Queue, Work},
     sink::Sink,
+    spool::Spool,
 };
 
 /// Whether the cluster has a kind, and whether all of its objects were seen.
@@ -52,6 +53,7 @@ pub(crate) struct Shared {
     pub(crate) gate: Gate,
     pub(crate) metrics: Metrics,
     pub(crate) deadlines: Deadlines,
+    pub(crate) spool: Option<Arc<Spool>>,
     /// Cancelled when the time for an orderly end is over.
     pub(crate) abandon: CancellationToken,
     pub(crate) stored: AtomicU64,
@@ -59,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) lost: AtomicU64,
     changed: watch::Sender<()>,
     ledger: Mutex<Ledger>,
+    /// Why nothing could be spooled the last time.
+    spool_problem: Mutex<Option<String>>,
     presence: Mutex<BTreeMap<(&'static str, &'static str), Presence>>,
 }
 
@@ -69,6 +73,7 @@ impl Shared {
         sink: Arc<dyn Sink>,
         clock: Arc<dyn Clock>,
         metrics: Metrics,
+        spool: Option<Arc<Spool>>,
     ) -> Self {
         let unknown = |kind: &&'static Kind| ((kind.group, kind.plural), Presence::Unknown);
         let presence = config.kinds.iter().map(unknown).collect();
@@ -77,6 +82,8 @@ impl Shared {
             gate: Gate::new(config.tuning.server),
             abandon: CancellationToken::new(),
             deadlines: Deadlines::default(),
+            spool,
+            spool_problem: Mutex::new(None),
             stored: AtomicU64::new(0),
             collected: AtomicU64::new(0),
             lost: AtomicU64::new(0),
@@ -154,11 +161,34 @@ impl Shared {
 
     /// Puts news about a run on the queue.
     pub(crate) fn push(&self, uid: &Uid, work: Work) {
-        if self.queue.push(uid, work).is_err() {
+        // What is on disk need not be in memory.
+        if self.queue.push(uid, work).is_err() && !self.is_kept(uid) {
             self.lose(
                 uid,
                 "its last state could not be held, because too much waits already",
             );
+        }
+    }
+
+    /// Notes whether the spool works; says so when that changes.
+    pub(crate) fn spool_works(&self, problem: Option<String>) {
+        let mut known = self
+            .spool_problem
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match (&*known, &problem) {
+            (None, Some(problem)) => warn!("runs are kept in memory only: {problem}"),
+            (Some(_), None) => info!("runs are kept on disk again"),
+            _ => {}
+        }
+        *known = problem;
+    }
+
+    /// A run that is gone needs nothing more.
+    pub(crate) fn forget(&self, uid: &Uid) {
+        self.ledger().forget(uid);
+        if let Some(spool) = &self.spool {
+            spool.remove(uid);
         }
     }
 
@@ -197,6 +227,9 @@ impl Shared {
         let is_counted = entry.overdue;
         ledger.lose(uid, reason, self.clock.now());
         drop(ledger);
+        if let Some(spool) = &self.spool {
+            spool.remove(uid);
+        }
         if !is_counted {
             self.not_stored(kind, &namespace);
         }

@@ -13,6 +13,7 @@ use hindsight_proto::run::{Kind, View};
 
 use crate::{
     cluster::{self, ClusterError},
+    ledger::Uid,
     object::Object,
     plan,
     queue::Work,
@@ -152,10 +153,10 @@ impl Watch {
         match event {
             Event::Init => *list = list.wrapping_add(1) % u32::MAX,
             Event::InitApply(object) | Event::Apply(object) => {
-                self.saw(object, *list, false);
+                self.saw(object, *list, false).await;
                 self.room().await;
             }
-            Event::Delete(object) => self.saw(object, *list, true),
+            Event::Delete(object) => self.saw(object, *list, true).await,
             Event::InitDone => {
                 self.vanished(*list);
                 self.shared.set_presence(self.kind, Presence::Listed);
@@ -163,17 +164,42 @@ impl Watch {
         }
     }
 
-    fn saw(&self, object: Object, list: u32, gone: bool) {
-        let shared = &self.shared;
+    async fn saw(&self, object: Object, list: u32, gone: bool) {
         let object = object.into_value(&cluster::resource(self.kind));
-        let view = View::new(&object);
-        if !plan::is_ours(&view, &shared.config.policy) {
-            return;
-        }
-        let mut ledger = shared.ledger();
-        let Some((uid, entry)) = ledger.saw(self.kind, &view, list, shared.clock.now()) else {
+        let Some(uid) = self.note(&object, list, gone) else {
             return;
         };
+        let shared = &self.shared;
+        let bytes = bytes(&object);
+        let may_keep = shared.spool.is_some() && (gone || !shared.gate.is_open());
+        let copy = may_keep.then(|| bytes.clone());
+        let work = Work {
+            object: Some(bytes),
+            gone,
+        };
+        match copy {
+            // Before anybody may look for it there.
+            Some(copy) if gone => {
+                shared.keep(&uid, object, copy).await;
+                shared.push(&uid, work);
+            }
+            Some(copy) => {
+                shared.push(&uid, work);
+                shared.keep(&uid, object, copy).await;
+            }
+            None => shared.push(&uid, work),
+        }
+    }
+
+    /// Puts into the ledger what was seen. The run, if there may be work.
+    fn note(&self, object: &Value, list: u32, gone: bool) -> Option<Uid> {
+        let shared = &self.shared;
+        let view = View::new(object);
+        if !plan::is_ours(&view, &shared.config.policy) {
+            return None;
+        }
+        let mut ledger = shared.ledger();
+        let (uid, entry) = ledger.saw(self.kind, &view, list, shared.clock.now())?;
         entry.remembered.gone |= gone;
         let deadline = plan::finalizer::deadline(&view, &shared.config.policy).filter(|_| !gone);
         let is_settled = entry.settled.as_deref() == view.resource_version();
@@ -186,15 +212,7 @@ impl Watch {
         let may_be_work = view.finish().done
             || policy.store_incomplete
             || plan::finalizer::may_be_work(&view, policy);
-        if gone || (may_be_work && !is_settled) {
-            shared.push(
-                &uid,
-                Work {
-                    object: Some(bytes(&object)),
-                    gone,
-                },
-            );
-        }
+        (gone || (may_be_work && !is_settled)).then_some(uid)
     }
 
     /// Every object of the kind that was not in the `list`-th list is gone.

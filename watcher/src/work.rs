@@ -2,6 +2,7 @@
 
 mod children;
 mod finalize;
+mod keep;
 mod steps;
 
 use std::{sync::Arc, time::Duration};
@@ -22,6 +23,8 @@ use crate::{
     shared::Shared,
     sink::{Severity, SinkError},
 };
+
+pub(crate) use keep::keep_backlog;
 
 /// How often a run is planned anew in one go, before others get their turn.
 const ROUNDS: usize = 8;
@@ -183,6 +186,9 @@ impl<'s> Task<'s> {
         if let Some(bytes) = &self.bytes {
             self.object = serde_json::from_slice(bytes).ok();
         }
+        if self.gone && self.object.is_none() {
+            self.recall().await?;
+        }
         for _ in 0..ROUNDS {
             if self.object.is_none() && !self.gone && !self.fetch().await? {
                 // Its end is told by the watch, which may know its last state.
@@ -271,6 +277,9 @@ impl<'s> Task<'s> {
         let abandon = &self.shared.abandon;
         let mut offers = 0;
         loop {
+            if !self.shared.gate.is_open() {
+                self.keep().await;
+            }
             let pass = tokio::select! {
                 () = abandon.cancelled() => return Err(Halt::Abandoned),
                 pass = self.shared.gate.enter() => pass,
@@ -302,6 +311,7 @@ impl<'s> Task<'s> {
                 });
             }
             pass.refused(&error);
+            self.keep().await;
             let error = error.to_string();
             self.note(&error);
             offers += 1;
@@ -344,12 +354,21 @@ impl<'s> Task<'s> {
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
             entry.error = None;
             entry.settled = version.map(Into::into);
+            let is_gone = entry.remembered.gone;
+            // Its newest state is stored. That of one that is gone is removed when it is forgotten.
+            if let Some(spool) = &self.shared.spool
+                && !is_gone
+                && !self.shared.queue.has_news(&self.uid)
+            {
+                spool.remove(&self.uid);
+            }
         }
     }
 
     /// What the next attempt needs. A state that is not kept is read again.
     fn leftover(&mut self, keep: bool) -> Work {
-        let object = if keep { self.bytes.take() } else { None };
+        let is_kept = self.gone && self.shared.is_kept(&self.uid);
+        let object = self.bytes.take().filter(|_| keep && !is_kept);
         Work {
             object,
             gone: self.gone,

@@ -200,6 +200,21 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         RUNNING,
+        "spool",
+        "DIR",
+        "",
+        "Keep last states of runs in this directory while the server is away, and not only in \
+         memory",
+    ),
+    key(
+        RUNNING,
+        "spool-bytes",
+        "SIZE",
+        "1GiB",
+        "The most bytes of objects in the spool",
+    ),
+    key(
+        RUNNING,
         "metrics-listen",
         "ADDR",
         "off",

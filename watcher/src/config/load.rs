@@ -10,7 +10,7 @@ use jiff::SignedDuration;
 use hindsight_proto::run::{KINDS, Kind, SummaryPolicy};
 
 use super::{
-    Config, Launch, LogFormat, Token,
+    Config, Launch, LogFormat, SpoolConfig, Token,
     keys::{self, KEYS, PREFIX},
     sources::Sources,
 };
@@ -189,6 +189,7 @@ impl Reader {
                 })
                 .unwrap_or(standard.threadiness),
             metrics_listen: self.read("metrics-listen", listen).flatten(),
+            spool: self.spool(),
             shutdown_grace: self
                 .read("shutdown-grace", |text| {
                     Duration::try_from(duration(text)?).map_err(|_range| {
@@ -230,6 +231,12 @@ impl Reader {
             cluster: self.parse("cluster-id"),
             collect: wants.then_some(collect),
         }
+    }
+
+    fn spool(&mut self) -> Option<SpoolConfig> {
+        let limit = self.read("spool-bytes", size);
+        let dir = self.read("spool", |text| Ok(PathBuf::from(text)))?;
+        Some(SpoolConfig { dir, limit: limit? })
     }
 
     fn token(&mut self) -> (Option<Token>, Option<PathBuf>) {
@@ -302,6 +309,26 @@ fn duration(text: &str) -> Result<SignedDuration, String> {
     text.parse().map_err(|_detail| {
         format!("`{text}` is not a duration; write for example `30s`, `10m` or `2h30m`")
     })
+}
+
+/// Bytes: a number, or one of KiB, MiB, GiB or TiB.
+fn size(text: &str) -> Result<u64, String> {
+    let (number, unit) = match text.find(|c: char| !c.is_ascii_digit()) {
+        Some(end) => text.split_at(end),
+        None => (text, ""),
+    };
+    let shift = match unit.trim() {
+        "" | "B" => Some(0),
+        "KiB" | "Ki" => Some(10),
+        "MiB" | "Mi" => Some(20),
+        "GiB" | "Gi" => Some(30),
+        "TiB" | "Ti" => Some(40),
+        _ => None,
+    };
+    let bytes = number.parse::<u64>().ok().zip(shift);
+    bytes
+        .and_then(|(number, shift)| number.checked_mul(1 << shift))
+        .ok_or_else(|| format!("`{text}` is no size; write for example `512MiB` or `1GiB`"))
 }
 
 fn positive(text: &str) -> Result<SignedDuration, String> {

@@ -60,7 +60,7 @@ impl Task<'_> {
                     }
                 }
                 Step::Forget => {
-                    self.shared.ledger().forget(&self.uid);
+                    self.shared.forget(&self.uid);
                     return Ok(Next::Settled(None));
                 }
             }
@@ -69,7 +69,7 @@ impl Task<'_> {
     }
 
     /// Asks what the server holds as `record`, and remembers it.
-    async fn inquire(&self, record: &RecordName) -> Result<Option<Value>, Halt> {
+    pub(super) async fn inquire(&self, record: &RecordName) -> Result<Option<Value>, Halt> {
         let sink = &self.shared.sink;
         let held = self.ask(|| sink.stored(record)).await?;
         // What is no JSON is no copy of an object.

@@ -9,5 +9,6 @@ mod finalizers;
 mod kinds;
 mod outages;
 mod scale;
+mod spool;
 mod storing;
 mod support;

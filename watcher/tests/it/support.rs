@@ -7,11 +7,12 @@ mod rpc;
 use std::{future::Future, sync::Arc, time::Duration};
 
 use hindsight_watcher::{
-    app::App,
+    app::{App, Error},
     backoff::Backoff,
     config::{Config, Tuning},
     policy::{Collect, Policy},
     progress::{Handle, Progress},
+    spool,
 };
 use jiff::SignedDuration;
 use kubesim::{Crd, Sim};
@@ -97,9 +98,19 @@ impl World {
 
     pub(crate) async fn start(&mut self) {
         let sink = Arc::clone(&self.sink);
-        let app = App::bind(self.config.clone(), self.sim.client(), sink)
-            .await
-            .unwrap();
+        // A watcher that was killed lets its spool go when its last task has ended.
+        let app = within(async {
+            loop {
+                let sink = Arc::clone(&sink);
+                match App::bind(self.config.clone(), self.sim.client(), sink).await {
+                    Err(Error::Spool {
+                        source: spool::Error::InUse { .. },
+                    }) => tokio::time::sleep(Duration::from_millis(1)).await,
+                    app => return app.unwrap(),
+                }
+            }
+        })
+        .await;
         let handle = app.handle();
         let shutdown = CancellationToken::new();
         let token = shutdown.clone();

@@ -175,6 +175,8 @@ fn each_value_is_checked() {
         ("shutdown-grace", "-1s", "negative"),
         ("recheck", "0", "not positive"),
         ("log-format", "xml", "neither"),
+        ("spool-bytes", "1 lot", "is no size"),
+        ("spool-bytes", "99999999TiB", "is no size"),
         ("threadiness", "many", "no number"),
         ("log-level", "loud=very", "what to log"),
     ] {

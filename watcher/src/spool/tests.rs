@@ -1,0 +1,111 @@
+//! What is put is there after a restart; what is damaged is not taken for a run.
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+
+use super::{Error, Spool};
+use crate::ledger::Uid;
+
+fn state(uid: &str, version: u64) -> Value {
+    json!({"metadata": {"uid": uid, "resourceVersion": version.to_string()}})
+}
+
+fn put(spool: &Spool, state: &Value) -> Result<(), Error> {
+    let uid = Uid::from(state["metadata"]["uid"].as_str().unwrap());
+    spool.put(&uid, state, state.to_string().as_bytes())
+}
+
+fn open(dir: &Path) -> (Spool, Vec<Value>) {
+    Spool::open(dir.to_owned(), 1000).unwrap()
+}
+
+fn files(dir: &Path) -> Vec<String> {
+    let names = fs::read_dir(dir).unwrap();
+    let mut names: Vec<String> = names
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "lock")
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_is_put_is_there_after_a_restart_in_its_newest_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spool, before) = open(dir.path());
+    assert!(before.is_empty());
+    for one in [state("a", 1), state("a", 3), state("a", 2), state("b", 1)] {
+        put(&spool, &one).unwrap();
+    }
+    drop(spool);
+    let (spool, mut after) = open(dir.path());
+    after.sort_by_key(ToString::to_string);
+    assert_eq!(after, [state("a", 3), state("b", 1)]);
+    assert_eq!(
+        spool.get(&"a".into()).unwrap(),
+        state("a", 3).to_string().as_bytes()
+    );
+    spool.remove(&"a".into());
+    assert!(!spool.has(&"a".into()));
+    assert_eq!((spool.size().0, files(dir.path()).len()), (1, 1));
+    spool.remove(&"b".into());
+    assert_eq!((spool.size(), files(dir.path()).len()), ((0, 0), 0));
+}
+
+#[test]
+fn no_more_is_kept_than_was_agreed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spool, _) = Spool::open(dir.path().to_owned(), 120).unwrap();
+    put(&spool, &state("a", 1)).unwrap();
+    put(&spool, &state("b", 1)).unwrap();
+    assert!(matches!(
+        put(&spool, &state("c", 1)),
+        Err(Error::Full { limit: 120 })
+    ));
+    spool.remove(&"a".into());
+    put(&spool, &state("c", 1)).unwrap();
+    assert_eq!(spool.size().0, 2);
+}
+
+#[test]
+fn what_is_damaged_is_moved_aside_and_what_was_being_written_is_dropped() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spool, _) = open(dir.path());
+    put(&spool, &state("a", 1)).unwrap();
+    put(&spool, &state("b", 1)).unwrap();
+    let damaged = files(dir.path())[0].clone();
+    drop(spool);
+    fs::write(dir.path().join(&damaged), "{\"metadata\"").unwrap();
+    fs::write(dir.path().join(".half"), "{").unwrap();
+    fs::write(dir.path().join("notes.txt"), "not ours").unwrap();
+    let (spool, states) = open(dir.path());
+    assert_eq!((states.len(), spool.size().0), (1, 1));
+    assert_eq!(
+        files(&dir.path().join("corrupt")),
+        [damaged, "notes.txt".to_owned()]
+    );
+    assert_eq!(files(dir.path()).len(), 2);
+}
+
+#[test]
+fn what_is_damaged_later_is_noticed_when_it_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spool, _) = open(dir.path());
+    put(&spool, &state("a", 1)).unwrap();
+    fs::write(dir.path().join(&files(dir.path())[0]), "").unwrap();
+    assert_eq!(spool.get(&"a".into()), None);
+    assert!(!spool.has(&"a".into()));
+    assert_eq!(files(dir.path()), ["corrupt"]);
+}
+
+#[test]
+fn a_directory_serves_one_watcher() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_spool, _) = open(dir.path());
+    let second = Spool::open(dir.path().to_owned(), 1000);
+    assert!(matches!(second, Err(Error::InUse { .. })));
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(matches!(Spool::open(file, 1000), Err(Error::Io { .. })));
+}
