@@ -7,6 +7,7 @@
 mod access;
 mod health;
 mod listen;
+mod reload;
 mod serve;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -68,6 +69,9 @@ pub enum Error {
         #[source]
         source: auth::ConnectError,
     },
+    /// The users cannot be known.
+    #[error("the file of users cannot be used")]
+    Users(#[source] auth::FileError),
     /// An address cannot be listened on.
     #[error("cannot listen on {address}; choose another with --{flag}")]
     Listen {
@@ -106,6 +110,7 @@ pub struct App {
     registry: Arc<Registry>,
     maintenance: Arc<dyn Maintenance>,
     grace: Duration,
+    reload: Vec<Arc<dyn reload::Reload>>,
 }
 
 impl App {
@@ -128,7 +133,7 @@ impl App {
         if !opened.applied.is_empty() {
             tracing::info!(db = %config.db, versions = ?opened.applied, "the schema was brought up to date");
         }
-        let authorizer = access::authorizer(config, Arc::clone(&clock)).await?;
+        let (authorizer, reload) = access::authorizer(config, Arc::clone(&clock)).await?;
         let tokens = tokens(config, &*opened.maintenance)
             .await
             .map_err(unusable)?;
@@ -183,6 +188,7 @@ impl App {
             registry: Arc::new(registry),
             maintenance: opened.maintenance,
             grace: config.shutdown_grace.get(),
+            reload: reload.into_iter().collect(),
         })
     }
 
@@ -215,6 +221,7 @@ impl App {
             })
         });
         let watch = tokio::spawn(self.health.watch(shutdown.clone()));
+        let reload = tokio::spawn(reload::watch(self.reload));
         tracing::info!(address = %self.address, "serving");
 
         let connections = listen::accept(TcpListenerStream::new(self.api));
@@ -229,12 +236,17 @@ impl App {
             () = grace => tracing::warn!("the grace is over; requests in flight were cut off"),
         }
         watch.abort();
+<<<<<<< HEAD
         if tokio::time::timeout(LET_GO, self.maintenance.close())
             .await
             .is_err()
         {
             tracing::warn!("a query still runs; the store was not closed in order");
         }
+=======
+        reload.abort();
+        self.maintenance.close().await;
+>>>>>>> auth
         drained.cancel();
         if let Some(admin) = admin {
             stop_admin(admin).await?;

@@ -4,6 +4,7 @@
 mod cache;
 mod kube;
 mod open;
+mod tokens;
 
 use std::{
     collections::BTreeMap,
@@ -15,6 +16,7 @@ use async_trait::async_trait;
 
 pub use self::kube::{ConnectError, Kubernetes, Options as KubernetesOptions};
 pub use self::open::Open;
+pub use self::tokens::{FileError, Tokens, token_hash};
 
 use crate::{
     error::{ErrorKind, HasKind},

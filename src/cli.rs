@@ -10,6 +10,7 @@ mod list;
 mod migrate;
 mod output;
 mod serve;
+mod token;
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -73,13 +74,17 @@ pub fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(print)
         .subcommand(docs);
+    let token = Command::new("token")
+        .about("Make a token for the file of users")
+        .long_about(token::ABOUT);
     Ask::augment_subcommands(
         Cli::command()
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(serve)
             .subcommand(migrate)
-            .subcommand(config),
+            .subcommand(config)
+            .subcommand(token),
     )
 }
 
@@ -91,6 +96,7 @@ pub fn main() -> ExitCode {
         Some(("serve", sub)) => serve::run(sub),
         Some(("migrate", sub)) => migrate::run(sub),
         Some(("config", sub)) => config::run(sub),
+        Some(("token", _)) => token::run(),
         _ => ask(&matches),
     };
     match outcome {

@@ -59,6 +59,8 @@ pub struct Config {
     pub auth_cache_allow: Span,
     /// How long a no about a caller is believed.
     pub auth_cache_deny: Span,
+    /// The users; there, and only there, where callers are told apart by tokens of a file.
+    pub auth_tokens_file: Option<PathBuf>,
     /// Which log events are written.
     pub log_level: LogFilter,
     /// How log events are written.
@@ -95,6 +97,7 @@ impl Config {
             auth_impersonate: reader.read("auth_impersonate"),
             auth_cache_allow: reader.read("auth_cache_allow"),
             auth_cache_deny: reader.read("auth_cache_deny"),
+            auth_tokens_file: reader.read_optional("auth_tokens_file"),
             log_level: reader.read("log_level"),
             log_format: reader.read("log_format"),
             max_message_bytes: reader.read("max_message_bytes"),
@@ -137,9 +140,17 @@ impl Config {
                 ),
             ));
         }
-        if self.auth_kubeconfig.is_some() && self.auth != Auth::Kubernetes {
+        if self.auth_kubeconfig.is_some() && self.auth == Auth::Off {
             let text = self.idle("kubernetes");
             problems.push(self.problem("auth_kubeconfig", text));
+        }
+        if self.auth_tokens_file.is_some() && self.auth == Auth::Off {
+            let text = self.idle("tokens");
+            problems.push(self.problem("auth_tokens_file", text));
+        }
+        if self.auth == Auth::Tokens && self.auth_tokens_file.is_none() {
+            let text = "`tokens` needs users; name their file with auth_tokens_file".to_owned();
+            problems.push(self.problem("auth", text));
         }
         if self.metrics_listen == Some(self.listen) && self.listen.port() != 0 {
             problems.push(self.problem(
@@ -153,7 +164,7 @@ impl Config {
         problems
     }
 
-    /// What a key says that names a source of access while another method is in effect: to go on
+    /// What is said of a key that names who decides about callers while nobody is asked: to go on
     /// would leave a server open that somebody meant to close.
     fn idle(&self, method: &str) -> String {
         format!(

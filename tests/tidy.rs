@@ -24,6 +24,8 @@ const ROOMS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "app",
+            // A new token and its digest.
+            "auth",
             "clock",
             "config",
             "error",
@@ -154,7 +156,10 @@ const CRATES: &[Place] = &[
     ),
     only("comfy_table", &["src/cli*"]),
     only("indicatif", &["src/cli*"]),
-    only("toml", &["src/config/", "watcher/src/config*"]),
+    only(
+        "toml",
+        &["src/auth/tokens*", "src/config/", "watcher/src/config*"],
+    ),
 ];
 
 /// Where a cluster is talked to.

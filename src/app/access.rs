@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use super::Error;
+use super::{Error, reload::Reload};
 use crate::{
-    auth::{Authorizer, Kubernetes, KubernetesOptions, Open},
+    auth::{Authorizer, Kubernetes, KubernetesOptions, Open, Tokens},
     clock::Clock,
     config::{Auth, Config},
 };
 
-/// Whoever decides about callers.
+/// Whoever decides about callers, and what of that comes from files.
 pub(super) async fn authorizer(
     config: &Config,
     clock: Arc<dyn Clock>,
-) -> Result<Arc<dyn Authorizer>, Error> {
+) -> Result<(Arc<dyn Authorizer>, Option<Arc<dyn Reload>>), Error> {
     match config.auth {
-        Auth::Off => Ok(Arc::new(Open)),
+        Auth::Off => Ok((Arc::new(Open), None)),
         Auth::Kubernetes => {
             let options = KubernetesOptions {
                 keep_allowed: config.auth_cache_allow.get(),
@@ -29,7 +29,15 @@ pub(super) async fn authorizer(
                     method: config.auth,
                     source,
                 })?;
-            Ok(Arc::new(cluster))
+            Ok((Arc::new(cluster), None))
+        }
+        Auth::Tokens => {
+            let path = config
+                .auth_tokens_file
+                .as_deref()
+                .expect("the configuration names a file of users where it wants one");
+            let tokens = Arc::new(Tokens::load(path).map_err(Error::Users)?);
+            Ok((Arc::clone(&tokens) as _, Some(tokens)))
         }
     }
 }

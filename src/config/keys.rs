@@ -65,8 +65,8 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_AUTH",
         flag: "auth",
         value: "METHOD",
-        help: "How callers are told apart: `off` (whoever reaches the server may do everything) or \
-               `kubernetes` (by the tokens and the RBAC of a cluster).",
+        help: "How callers are told apart: `off` (whoever reaches the server may do everything), \
+               `kubernetes` (by the tokens and the RBAC of a cluster) or `tokens` (by a file).",
         default: Some("off"),
         secret: false,
     },
@@ -108,6 +108,15 @@ pub const KEYS: &[Key] = &[
         help: "How long a no of the cluster of auth `kubernetes` is believed. `0s` asks every \
                time.",
         default: Some("5s"),
+        secret: false,
+    },
+    Key {
+        name: "auth_tokens_file",
+        env: "HINDSIGHT_AUTH_TOKENS_FILE",
+        flag: "auth-tokens-file",
+        value: "PATH",
+        help: "The users of auth `tokens`, in TOML. Read again when it changes.",
+        default: None,
         secret: false,
     },
     Key {

@@ -40,6 +40,7 @@ impl Config {
             Some(self.auth_impersonate.show()),
             Some(self.auth_cache_allow.show()),
             Some(self.auth_cache_deny.show()),
+            self.auth_tokens_file.as_ref().map(Value::show),
             Some(self.log_level.show()),
             Some(self.log_format.show()),
             Some(self.max_message_bytes.show()),

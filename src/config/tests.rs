@@ -49,6 +49,7 @@ fn nothing_said_gives_the_defaults() {
         auth_impersonate: true,
         auth_cache_allow: Span::seconds(10),
         auth_cache_deny: Span::seconds(5),
+        auth_tokens_file: None,
         log_level: "info".parse().unwrap(),
         log_format: LogFormat::Text,
         max_message_bytes: ByteSize::bytes(32 << 20),
@@ -129,7 +130,7 @@ fn all_problems_are_reported_at_once_each_with_its_place() {
             "db in /etc/h.toml line 1: `mysql://me:***@db/h` is not a database; write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`",
             "HINDSIGHT_LISTEN in environment: `8080` is not an address; write an IP address and a port, as in `127.0.0.1:8080` or `[::]:8080`",
             "--metrics-listen: `on` is not an address; write an IP address and a port, as in `127.0.0.1:8080` or `[::]:8080`, or `off`",
-            "--auth: `magic` is not a method of authentication; want `off` or `kubernetes`",
+            "--auth: `magic` is not a method of authentication; want `off`, `kubernetes` or `tokens`",
             "--log-level: `loud` is not a level; want `error`, `warn`, `info`, `debug`, `trace` or `off`, or with a module `loud=debug`",
             "--log-format: `xml` is not a log format; want `text` or `json`",
             "--max-message-bytes: `1B` is out of range; want 1KiB to 2GiB",
@@ -169,7 +170,7 @@ fn a_file_that_cannot_be_read_or_parsed_is_a_problem_among_others() {
         &missing,
         &[
             "/etc/h.toml: cannot be read: no such file",
-            "--auth: `magic` is not a method of authentication; want `off` or `kubernetes`",
+            "--auth: `magic` is not a method of authentication; want `off`, `kubernetes` or `tokens`",
         ],
     );
 
@@ -197,7 +198,7 @@ fn a_file_that_cannot_be_read_or_parsed_is_a_problem_among_others() {
         &[
             "server in /etc/h.toml line 1: no such key; there are db, listen, metrics_listen, auth, \
            auth_kubeconfig, auth_impersonate, auth_cache_allow, auth_cache_deny, \
-           log_level, log_format, max_message_bytes, scan_budget, page_token_key, shutdown_grace, \
+           auth_tokens_file, log_level, log_format, max_message_bytes, scan_budget, page_token_key, shutdown_grace, \
            db_max_connections, allow_unauthenticated_remote",
         ],
     );
@@ -277,6 +278,17 @@ fn a_cluster_that_would_not_be_asked_is_refused_rather_than_ignored() {
         ),
         &["--auth-kubeconfig: is empty; want the path of a file"],
     );
+    refuses(
+        &sources(None, &[], &[("auth_tokens_file", "/etc/users.toml")]),
+        &[
+            "--auth-tokens-file: is not used while auth is `off`; set auth = \"tokens\", or leave \
+           it out",
+        ],
+    );
+    refuses(
+        &sources(None, &[], &[("auth", "tokens")]),
+        &["--auth: `tokens` needs users; name their file with auth_tokens_file"],
+    );
 }
 
 #[test]
@@ -307,6 +319,7 @@ auth = "off"                          # default
 auth_impersonate = true               # default
 auth_cache_allow = "10s"              # default
 auth_cache_deny = "5s"                # default
+# auth_tokens_file is not set         # default
 log_level = "info"                    # default
 log_format = "text"                   # default
 max_message_bytes = "32MiB"           # default
@@ -354,11 +367,12 @@ fn every_key_is_read_from_its_own_place_in_the_table() {
         ("db", "sqlite:other.db"),
         ("listen", "127.0.0.1:1"),
         ("metrics_listen", "127.0.0.1:2"),
-        ("auth", "kubernetes"),
+        ("auth", "tokens"),
         ("auth_kubeconfig", "/etc/kubeconfig"),
         ("auth_impersonate", "false"),
         ("auth_cache_allow", "20s"),
         ("auth_cache_deny", "0s"),
+        ("auth_tokens_file", "/etc/users.toml"),
         ("log_level", "warn"),
         ("log_format", "json"),
         ("max_message_bytes", "1MiB"),

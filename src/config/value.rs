@@ -31,6 +31,8 @@ pub enum Auth {
     Off,
     /// By the tokens and the RBAC of a Kubernetes cluster.
     Kubernetes,
+    /// By the digests of tokens in a file.
+    Tokens,
 }
 
 impl fmt::Display for Auth {
@@ -38,6 +40,7 @@ impl fmt::Display for Auth {
         match self {
             Self::Off => f.write_str("off"),
             Self::Kubernetes => f.write_str("kubernetes"),
+            Self::Tokens => f.write_str("tokens"),
         }
     }
 }
@@ -47,8 +50,9 @@ impl Value for Auth {
         match text {
             "off" => Ok(Self::Off),
             "kubernetes" => Ok(Self::Kubernetes),
+            "tokens" => Ok(Self::Tokens),
             _ => Err(BadValue::new(format!(
-                "`{text}` is not a method of authentication; want `off` or `kubernetes`"
+                "`{text}` is not a method of authentication; want `off`, `kubernetes` or `tokens`"
             ))),
         }
     }

@@ -416,3 +416,29 @@ async fn the_roles_of_a_cluster_decide() {
     check(&server, Identity::refusal).await;
     server.stop().await;
 }
+
+#[tokio::test]
+async fn the_users_of_a_file_decide() {
+    let database = Database::sqlite();
+    given(&database).await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("users.toml");
+    let mut text = String::new();
+    for who in IDENTITIES {
+        let Some(token) = who.token.filter(|token| *token != "stranger") else {
+            continue;
+        };
+        let hash = hindsight::auth::token_hash(token);
+        let (parent, verbs, resources) = (who.parent, who.verbs, who.resources);
+        text += &format!(
+            "[[users]]\nname = '{token}'\nsha256 = ['{hash}']\n[[users.grants]]\n\
+             parents = ['{parent}']\nverbs = {verbs:?}\nresources = {resources:?}\n"
+        );
+    }
+    std::fs::write(&path, text).unwrap();
+    let path = path.display().to_string();
+    let more = [("auth", "tokens"), ("auth_tokens_file", &path)];
+    let server = TestServer::start_with(&database, &more).await;
+    check(&server, Identity::refusal).await;
+    server.stop().await;
+}

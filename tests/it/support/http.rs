@@ -48,7 +48,9 @@ impl Reply {
 
 async fn connect(url: &str) -> TokioIo<TcpStream> {
     let address = url.strip_prefix("http://").unwrap();
-    TokioIo::new(TcpStream::connect(address).await.unwrap())
+    let stream = TcpStream::connect(address).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    TokioIo::new(stream)
 }
 
 impl Http {

@@ -1,0 +1,207 @@
+//! The file of users, as text and as what follows from it.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use crate::{
+    auth::{Access, Verb},
+    model::{Parent, ParentPattern, Resource},
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Whole {
+    #[serde(default)]
+    users: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    sha256: Vec<String>,
+    #[serde(default)]
+    grants: Vec<Rights>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rights {
+    parents: Vec<String>,
+    role: Option<Role>,
+    verbs: Option<Vec<Word>>,
+    #[serde(default = "both")]
+    resources: Vec<Kind>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Role {
+    Readonly,
+    Readwrite,
+    Admin,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Word {
+    Create,
+    Get,
+    Update,
+    Delete,
+    List,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Results,
+    Records,
+}
+
+fn both() -> Vec<Kind> {
+    vec![Kind::Results, Kind::Records]
+}
+
+/// Users by the digests of their tokens.
+pub(super) struct Table {
+    users: Vec<User>,
+    by_token: HashMap<[u8; 32], usize>,
+}
+
+/// What one user may do.
+pub(super) struct User {
+    grants: Vec<Granted>,
+}
+
+struct Granted {
+    parents: Vec<ParentPattern>,
+    verbs: Vec<Verb>,
+    resources: Vec<Resource>,
+}
+
+impl Table {
+    /// Makes sense of the text; the error says where it makes none.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let whole: Whole = toml::from_str(text).map_err(|error| {
+            // The parser's own text quotes the line, which may hold a token by mistake.
+            let line = error
+                .span()
+                .map(|span| 1 + text[..span.start].matches('\n').count());
+            match line {
+                Some(line) => format!("line {line}: {}", error.message()),
+                None => error.message().to_owned(),
+            }
+        })?;
+        let mut table = Self {
+            users: Vec::new(),
+            by_token: HashMap::new(),
+        };
+        for entry in whole.users {
+            let at = table.users.len();
+            for text in &entry.sha256 {
+                let digest = hash(text).ok_or_else(|| {
+                    format!(
+                        "user `{}`: a sha256 is not 64 hexadecimal digits; `hindsight token` \
+                         makes a token and prints its own",
+                        entry.name
+                    )
+                })?;
+                if table.by_token.insert(digest, at).is_some() {
+                    return Err(format!("user `{}`: a sha256 is there twice", entry.name));
+                }
+            }
+            let grants = entry.grants.iter().map(granted).collect::<Result<_, _>>();
+            let grants = grants.map_err(|why| format!("user `{}`: {why}", entry.name))?;
+            table.users.push(User { grants });
+        }
+        Ok(table)
+    }
+
+    pub(super) fn user(&self, token: &[u8; 32]) -> Option<&User> {
+        self.by_token.get(token).map(|at| &self.users[*at])
+    }
+
+    /// How many there are.
+    pub(super) fn users(&self) -> usize {
+        self.users.len()
+    }
+}
+
+impl User {
+    pub(super) fn may(&self, access: &Access) -> bool {
+        self.grants.iter().any(|grant| {
+            grant.verbs.contains(&access.verb)
+                && grant.resources.contains(&access.resource)
+                && grant
+                    .parents
+                    .iter()
+                    .any(|parent| *parent == ParentPattern::Any || *parent == access.parent)
+        })
+    }
+}
+
+fn granted(rights: &Rights) -> Result<Granted, String> {
+    let verbs = match (rights.role, &rights.verbs) {
+        (Some(role), None) => of_role(role).to_vec(),
+        (None, Some(words)) => words.iter().copied().map(verb).collect(),
+        _ => return Err("a grant has a role or verbs, one of the two".to_owned()),
+    };
+    let parents = rights.parents.iter().map(|text| match text.as_str() {
+        "*" => Ok(ParentPattern::Any),
+        text => text
+            .parse::<Parent>()
+            .map(ParentPattern::Exact)
+            .map_err(|error| format!("{error}, or `*` for every parent")),
+    });
+    Ok(Granted {
+        parents: parents.collect::<Result<_, _>>()?,
+        verbs,
+        resources: rights
+            .resources
+            .iter()
+            .map(|kind| match kind {
+                Kind::Results => Resource::Results,
+                Kind::Records => Resource::Records,
+            })
+            .collect(),
+    })
+}
+
+fn of_role(role: Role) -> &'static [Verb] {
+    const ALL: &[Verb] = &[
+        Verb::Get,
+        Verb::List,
+        Verb::Create,
+        Verb::Update,
+        Verb::Delete,
+    ];
+    match role {
+        Role::Readonly => &ALL[..2],
+        Role::Readwrite => &ALL[..4],
+        Role::Admin => ALL,
+    }
+}
+
+fn verb(word: Word) -> Verb {
+    match word {
+        Word::Create => Verb::Create,
+        Word::Get => Verb::Get,
+        Word::Update => Verb::Update,
+        Word::Delete => Verb::Delete,
+        Word::List => Verb::List,
+    }
+}
+
+/// The 32 bytes that 64 hexadecimal digits are.
+fn hash(text: &str) -> Option<[u8; 32]> {
+    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
