@@ -236,17 +236,13 @@ impl App {
             () = grace => tracing::warn!("the grace is over; requests in flight were cut off"),
         }
         watch.abort();
-<<<<<<< HEAD
+        reload.abort();
         if tokio::time::timeout(LET_GO, self.maintenance.close())
             .await
             .is_err()
         {
             tracing::warn!("a query still runs; the store was not closed in order");
         }
-=======
-        reload.abort();
-        self.maintenance.close().await;
->>>>>>> auth
         drained.cancel();
         if let Some(admin) = admin {
             stop_admin(admin).await?;
