@@ -9,6 +9,7 @@ mod health;
 mod listen;
 mod reload;
 mod serve;
+mod tls;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -37,6 +38,8 @@ use crate::{
     },
     telemetry::{Registry, RequestMetrics},
 };
+
+pub use tls::TlsError;
 
 /// The part of a message that rows may fill; the rest is names and framing.
 const PAGE_SHARE: (usize, usize) = (7, 8);
@@ -72,6 +75,9 @@ pub enum Error {
     /// The users cannot be known.
     #[error("the file of users cannot be used")]
     Users(#[source] auth::FileError),
+    /// Connections cannot be secured.
+    #[error("secure connections (TLS) cannot be offered")]
+    Tls(#[source] TlsError),
     /// An address cannot be listened on.
     #[error("cannot listen on {address}; choose another with --{flag}")]
     Listen {
@@ -110,6 +116,7 @@ pub struct App {
     registry: Arc<Registry>,
     maintenance: Arc<dyn Maintenance>,
     grace: Duration,
+    tls: Option<Arc<tls::Tls>>,
     reload: Vec<Arc<dyn reload::Reload>>,
 }
 
@@ -133,6 +140,7 @@ impl App {
         if !opened.applied.is_empty() {
             tracing::info!(db = %config.db, versions = ?opened.applied, "the schema was brought up to date");
         }
+        let tls = tls::Tls::load(config).map_err(Error::Tls)?.map(Arc::new);
         let (authorizer, reload) = access::authorizer(config, Arc::clone(&clock)).await?;
         let tokens = tokens(config, &*opened.maintenance)
             .await
@@ -188,7 +196,11 @@ impl App {
             registry: Arc::new(registry),
             maintenance: opened.maintenance,
             grace: config.shutdown_grace.get(),
-            reload: reload.into_iter().collect(),
+            reload: reload
+                .into_iter()
+                .chain(tls.clone().map(|tls| tls as _))
+                .collect(),
+            tls,
         })
     }
 
@@ -225,7 +237,7 @@ impl App {
         tracing::info!(address = %self.address, "serving");
 
         let connections = listen::accept(TcpListenerStream::new(self.api));
-        let serving = serve::serve(connections, front, shutdown.clone());
+        let serving = serve::serve(connections, front, self.tls, shutdown.clone());
         let grace = async {
             shutdown.cancelled().await;
             tracing::info!(grace = ?self.grace, "stopping; requests in flight may finish");

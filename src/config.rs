@@ -35,7 +35,7 @@ pub use self::{
     secret::Secret,
     sources::{File, Sources},
     units::{ByteSize, Span},
-    value::Auth,
+    value::{Auth, TlsVersion},
 };
 use crate::telemetry::{LogFilter, LogFormat};
 
@@ -61,6 +61,14 @@ pub struct Config {
     pub auth_cache_deny: Span,
     /// The users; there, and only there, where callers are told apart by tokens of a file.
     pub auth_tokens_file: Option<PathBuf>,
+    /// The certificate of the port; there exactly where its key is.
+    pub tls_cert: Option<PathBuf>,
+    /// The key of the certificate.
+    pub tls_key: Option<PathBuf>,
+    /// Who must have certified every client, if anybody.
+    pub tls_client_ca: Option<PathBuf>,
+    /// Oldest version of TLS that is spoken.
+    pub tls_min_version: TlsVersion,
     /// Which log events are written.
     pub log_level: LogFilter,
     /// How log events are written.
@@ -98,6 +106,10 @@ impl Config {
             auth_cache_allow: reader.read("auth_cache_allow"),
             auth_cache_deny: reader.read("auth_cache_deny"),
             auth_tokens_file: reader.read_optional("auth_tokens_file"),
+            tls_cert: reader.read_optional("tls_cert"),
+            tls_key: reader.read_optional("tls_key"),
+            tls_client_ca: reader.read_optional("tls_client_ca"),
+            tls_min_version: reader.read("tls_min_version"),
             log_level: reader.read("log_level"),
             log_format: reader.read("log_format"),
             max_message_bytes: reader.read("max_message_bytes"),
@@ -128,7 +140,7 @@ impl Config {
     fn contradictions(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let remote = !self.listen.ip().is_loopback() && !self.allow_unauthenticated_remote;
-        if remote && self.auth == Auth::Off {
+        if remote && self.auth == Auth::Off && self.tls_client_ca.is_none() {
             problems.push(self.problem(
                 "listen",
                 format!(
@@ -151,6 +163,21 @@ impl Config {
         if self.auth == Auth::Tokens && self.auth_tokens_file.is_none() {
             let text = "`tokens` needs users; name their file with auth_tokens_file".to_owned();
             problems.push(self.problem("auth", text));
+        }
+        // A half of TLS would be none.
+        for (key, given, needs, there) in [
+            ("tls_cert", &self.tls_cert, "tls_key", &self.tls_key),
+            ("tls_key", &self.tls_key, "tls_cert", &self.tls_cert),
+            (
+                "tls_client_ca",
+                &self.tls_client_ca,
+                "tls_cert",
+                &self.tls_cert,
+            ),
+        ] {
+            if given.is_some() && there.is_none() {
+                problems.push(self.problem(key, format!("needs {needs} too")));
+            }
         }
         if self.metrics_listen == Some(self.listen) && self.listen.port() != 0 {
             problems.push(self.problem(

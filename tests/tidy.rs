@@ -154,6 +154,7 @@ const CRATES: &[Place] = &[
         "prost_reflect",
         &["src/app*", "src/grpc/fields*", "src/rest*"],
     ),
+    only("tokio_rustls", &["src/app*"]),
     only("comfy_table", &["src/cli*"]),
     only("indicatif", &["src/cli*"]),
     only(

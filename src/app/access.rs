@@ -14,6 +14,14 @@ pub(super) async fn authorizer(
     config: &Config,
     clock: Arc<dyn Clock>,
 ) -> Result<(Arc<dyn Authorizer>, Option<Arc<dyn Reload>>), Error> {
+    let remote = !config.listen.ip().is_loopback();
+    if remote && config.auth != Auth::Off && config.tls_cert.is_none() {
+        tracing::warn!(
+            listen = %config.listen,
+            "tokens reach this server in the clear; set tls_cert, unless something in front of it \
+             ends TLS"
+        );
+    }
     match config.auth {
         Auth::Off => Ok((Arc::new(Open), None)),
         Auth::Kubernetes => {

@@ -1,7 +1,7 @@
 //! The one port: HTTP/1.1 and HTTP/2 on every connection, gRPC and everything else told apart
 //! by what they say they are.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -11,12 +11,20 @@ use axum::{
 use futures::{Stream, StreamExt as _};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::GracefulShutdown},
+    server::{
+        conn::auto,
+        graceful::{GracefulShutdown, Watcher},
+    },
     service::TowerToHyperService,
 };
-use tokio::net::TcpStream;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service as _;
+
+use super::tls::Tls;
 
 /// After how much silence a connection is asked whether anybody is there.
 const KEEPALIVE: Duration = Duration::from_secs(60);
@@ -46,10 +54,11 @@ fn is_grpc(request: &Request<Body>) -> bool {
 }
 
 /// Answers connections with `router` until `stop`, then until the last request that was taken
-/// is answered. No connection is taken after `stop`.
+/// is answered. No connection is taken after `stop`. With `tls` no other speech is understood.
 pub(super) async fn serve(
     connections: impl Stream<Item = TcpStream>,
     router: Router,
+    tls: Option<Arc<Tls>>,
     stop: CancellationToken,
 ) {
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -70,17 +79,48 @@ pub(super) async fn serve(
                     None => break,
                 },
             };
-            let service = TowerToHyperService::new(router.clone());
-            let connection = builder
-                .serve_connection(TokioIo::new(stream), service)
-                .into_owned();
-            let connection = open.watch(connection);
+            let line = Line {
+                builder: builder.clone(),
+                router: router.clone(),
+                open: open.watcher(),
+            };
+            let Some(tls) = tls.clone() else {
+                tokio::spawn(line.answer(stream));
+                continue;
+            };
+            let stop = stop.clone();
             tokio::spawn(async move {
-                if let Err(error) = connection.await {
-                    tracing::debug!(error, "a connection broke off");
+                let secured = tokio::select! {
+                    // Nothing was asked yet, so nothing is lost.
+                    () = stop.cancelled() => return,
+                    secured = tls.accept(stream) => secured,
+                };
+                match secured {
+                    Ok(stream) => line.answer(stream).await,
+                    Err(error) => tracing::debug!(%error, "a connection was not secured"),
                 }
             });
         }
     }
     open.shutdown().await;
+}
+
+/// What one connection needs.
+struct Line {
+    builder: auto::Builder<TokioExecutor>,
+    router: Router,
+    open: Watcher,
+}
+
+impl Line {
+    async fn answer(self, io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let service = TowerToHyperService::new(self.router);
+        let connection = self
+            .builder
+            .serve_connection(TokioIo::new(io), service)
+            .into_owned();
+        if let Err(error) = self.open.watch(connection).await {
+            tracing::debug!(error, "a connection broke off");
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! Configuration as a whole: strength of sources, problems, the printed tree.
 
+mod access;
+
 use clap::Command;
 
 use super::*;
@@ -50,6 +52,10 @@ fn nothing_said_gives_the_defaults() {
         auth_cache_allow: Span::seconds(10),
         auth_cache_deny: Span::seconds(5),
         auth_tokens_file: None,
+        tls_cert: None,
+        tls_key: None,
+        tls_client_ca: None,
+        tls_min_version: TlsVersion::V1_2,
         log_level: "info".parse().unwrap(),
         log_format: LogFormat::Text,
         max_message_bytes: ByteSize::bytes(32 << 20),
@@ -198,7 +204,7 @@ fn a_file_that_cannot_be_read_or_parsed_is_a_problem_among_others() {
         &[
             "server in /etc/h.toml line 1: no such key; there are db, listen, metrics_listen, auth, \
            auth_kubeconfig, auth_impersonate, auth_cache_allow, auth_cache_deny, \
-           auth_tokens_file, log_level, log_format, max_message_bytes, scan_budget, page_token_key, shutdown_grace, \
+           auth_tokens_file, tls_cert, tls_key, tls_client_ca, tls_min_version, log_level, log_format, max_message_bytes, scan_budget, page_token_key, shutdown_grace, \
            db_max_connections, allow_unauthenticated_remote",
         ],
     );
@@ -242,56 +248,6 @@ fn text_that_is_not_utf8_is_a_problem_not_a_different_name() {
 }
 
 #[test]
-fn a_server_that_asks_nobody_who_they_are_is_not_reachable_by_accident() {
-    let open = [("listen", "0.0.0.0:8080")];
-    refuses(
-        &sources(None, &[], &open),
-        &[
-            "--listen: `0.0.0.0:8080` can be reached from other machines while auth is `off`, so \
-           anyone could read and delete everything; listen on 127.0.0.1, choose another auth, or set \
-           allow_unauthenticated_remote = true if something in front of this server asks who they \
-           are",
-        ],
-    );
-    let meant = [("HINDSIGHT_ALLOW_UNAUTHENTICATED_REMOTE", "true")];
-    let config = Config::load(&sources(None, &meant, &open)).unwrap();
-    assert_eq!(config.listen, ([0, 0, 0, 0], 8080).into());
-    assert!(Config::load(&sources(None, &[], &[("listen", "[::1]:8080")])).is_ok());
-    let asking = [("listen", "0.0.0.0:8080"), ("auth", "kubernetes")];
-    assert!(Config::load(&sources(None, &[], &asking)).is_ok());
-}
-
-#[test]
-fn a_cluster_that_would_not_be_asked_is_refused_rather_than_ignored() {
-    refuses(
-        &sources(None, &[], &[("auth_kubeconfig", "/etc/kubeconfig")]),
-        &[
-            "--auth-kubeconfig: is not used while auth is `off`; set auth = \"kubernetes\", or \
-           leave it out",
-        ],
-    );
-    refuses(
-        &sources(
-            None,
-            &[],
-            &[("auth", "kubernetes"), ("auth_kubeconfig", "")],
-        ),
-        &["--auth-kubeconfig: is empty; want the path of a file"],
-    );
-    refuses(
-        &sources(None, &[], &[("auth_tokens_file", "/etc/users.toml")]),
-        &[
-            "--auth-tokens-file: is not used while auth is `off`; set auth = \"tokens\", or leave \
-           it out",
-        ],
-    );
-    refuses(
-        &sources(None, &[], &[("auth", "tokens")]),
-        &["--auth: `tokens` needs users; name their file with auth_tokens_file"],
-    );
-}
-
-#[test]
 fn two_listeners_cannot_share_a_port_unless_the_kernel_chooses() {
     let shared = [("listen", "127.0.0.1:7"), ("metrics_listen", "127.0.0.1:7")];
     refuses(
@@ -320,6 +276,10 @@ auth_impersonate = true               # default
 auth_cache_allow = "10s"              # default
 auth_cache_deny = "5s"                # default
 # auth_tokens_file is not set         # default
+# tls_cert is not set                 # default
+# tls_key is not set                  # default
+# tls_client_ca is not set            # default
+tls_min_version = "1.2"               # default
 log_level = "info"                    # default
 log_format = "text"                   # default
 max_message_bytes = "32MiB"           # default
@@ -373,6 +333,10 @@ fn every_key_is_read_from_its_own_place_in_the_table() {
         ("auth_cache_allow", "20s"),
         ("auth_cache_deny", "0s"),
         ("auth_tokens_file", "/etc/users.toml"),
+        ("tls_cert", "/etc/cert.pem"),
+        ("tls_key", "/etc/key.pem"),
+        ("tls_client_ca", "/etc/ca.pem"),
+        ("tls_min_version", "1.3"),
         ("log_level", "warn"),
         ("log_format", "json"),
         ("max_message_bytes", "1MiB"),

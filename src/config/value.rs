@@ -62,6 +62,34 @@ impl Value for Auth {
     }
 }
 
+/// A version of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TlsVersion {
+    /// 1.2, of 2008.
+    V1_2,
+    /// 1.3, of 2018.
+    V1_3,
+}
+
+impl Value for TlsVersion {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        match text {
+            "1.2" => Ok(Self::V1_2),
+            "1.3" => Ok(Self::V1_3),
+            _ => Err(BadValue::new(format!(
+                "`{text}` is not a version of TLS that is safe; want `1.2` or `1.3`"
+            ))),
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Self::V1_2 => "1.2".to_owned(),
+            Self::V1_3 => "1.3".to_owned(),
+        }
+    }
+}
+
 impl Value for DbUrl {
     fn read(text: &str) -> Result<Self, BadValue> {
         text.parse()

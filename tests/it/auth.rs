@@ -2,6 +2,7 @@
 
 mod matrix;
 mod outages;
+mod tls;
 mod tokens;
 
 use kubesim::{Listening, Sim};

@@ -1,0 +1,293 @@
+//! TLS on the one port: certificates from files, read again when they change. Connections that
+//! are there stay as they are; the next one gets the new certificate.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError, RwLock},
+    time::Duration,
+};
+
+use sha2::{Digest as _, Sha256};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        self, RootCertStore, ServerConfig,
+        crypto::{CryptoProvider, aws_lc_rs},
+        pki_types::{
+            CertificateDer, PrivateKeyDer,
+            pem::{self, PemObject as _},
+        },
+        server::{VerifierBuilderError, WebPkiClientVerifier},
+        version::{TLS12, TLS13},
+    },
+    server::TlsStream,
+};
+
+use super::reload::Reload;
+use crate::{
+    config::{Config, TlsVersion},
+    error::report,
+};
+
+/// How long a client may take until the connection is secure.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// Why connections cannot be secured. No text repeats what is in a file.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file is not there, or not ours to read.
+    #[error("`{}` cannot be read", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A file holds nothing of what it is for.
+    #[error("`{}` holds no {what} in PEM", path.display())]
+    Pem {
+        /// Which file.
+        path: PathBuf,
+        /// What it is for.
+        what: &'static str,
+        /// What the parser said.
+        #[source]
+        source: pem::Error,
+    },
+    /// Certificate and key do not work.
+    #[error("the certificate in `{}` and the key in `{}` do not work together", cert.display(), key.display())]
+    Pair {
+        /// The file of certificates.
+        cert: PathBuf,
+        /// The file of the key.
+        key: PathBuf,
+        /// Why.
+        #[source]
+        source: rustls::Error,
+    },
+    /// A certificate is none that could have signed others.
+    #[error("`{}` holds a certificate that no client can be checked by", path.display())]
+    ClientCa {
+        /// The file of certificates.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: rustls::Error,
+    },
+    /// No client could be checked.
+    #[error("no client can be checked by the certificates in `{}`", path.display())]
+    Verifier {
+        /// The file of certificates.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: VerifierBuilderError,
+    },
+}
+
+/// Where everything is, and what is wanted.
+#[derive(Debug)]
+struct Wanted {
+    cert: PathBuf,
+    key: PathBuf,
+    client_ca: Option<PathBuf>,
+    min_version: TlsVersion,
+}
+
+/// The bytes of the files.
+struct Files {
+    cert: Vec<u8>,
+    key: Vec<u8>,
+    client_ca: Option<Vec<u8>>,
+}
+
+/// Secures connections.
+pub(super) struct Tls {
+    wanted: Wanted,
+    current: RwLock<Arc<ServerConfig>>,
+    /// The digest of what was read last, or why nothing was; so that it is judged, and told, once.
+    seen: Mutex<Result<[u8; 32], String>>,
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls")
+            .field("wanted", &self.wanted)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Tls {
+    /// What the configuration wants; nothing if that is no TLS.
+    ///
+    /// # Errors
+    /// If a file cannot be read or used.
+    pub(super) fn load(config: &Config) -> Result<Option<Self>, TlsError> {
+        let (Some(cert), Some(key)) = (&config.tls_cert, &config.tls_key) else {
+            return Ok(None);
+        };
+        let wanted = Wanted {
+            cert: cert.clone(),
+            key: key.clone(),
+            client_ca: config.tls_client_ca.clone(),
+            min_version: config.tls_min_version,
+        };
+        let files = wanted.read()?;
+        let current = wanted.server(&files)?;
+        Ok(Some(Self {
+            wanted,
+            current: RwLock::new(Arc::new(current)),
+            seen: Mutex::new(Ok(files.digest())),
+        }))
+    }
+
+    /// Secures one connection.
+    ///
+    /// # Errors
+    /// If the client speaks no TLS, none that is wanted, is not who it should be, or takes long.
+    pub(super) async fn accept<I>(&self, io: I) -> io::Result<TlsStream<I>>
+    where
+        I: AsyncRead + AsyncWrite + Unpin,
+    {
+        let current = Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner));
+        let handshake = TlsAcceptor::from(current).accept(io);
+        tokio::time::timeout(HANDSHAKE, handshake)
+            .await
+            .map_err(io::Error::from)?
+    }
+}
+
+impl Reload for Tls {
+    fn reload(&self) {
+        let read = self.wanted.read();
+        let now = match &read {
+            Ok(files) => Ok(files.digest()),
+            Err(error) => Err(report(error)),
+        };
+        {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            if *seen == now {
+                return;
+            }
+            *seen = now;
+        }
+        match read.and_then(|files| self.wanted.server(&files)) {
+            Ok(server) => {
+                let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+                *current = Arc::new(server);
+                tracing::info!(tls.cert = %self.wanted.cert.display(), "the certificate was read again");
+            }
+            // While files are replaced one by one they may not fit for a moment.
+            Err(error) => {
+                let error = report(&error);
+                tracing::error!(
+                    error,
+                    "the certificate cannot be used; the one of before stays"
+                );
+            }
+        }
+    }
+}
+
+impl Wanted {
+    fn read(&self) -> Result<Files, TlsError> {
+        let read = |path: &Path| {
+            std::fs::read(path).map_err(|source| TlsError::Unreadable {
+                path: path.to_owned(),
+                source,
+            })
+        };
+        Ok(Files {
+            cert: read(&self.cert)?,
+            key: read(&self.key)?,
+            client_ca: self.client_ca.as_deref().map(read).transpose()?,
+        })
+    }
+
+    fn server(&self, files: &Files) -> Result<ServerConfig, TlsError> {
+        let chain = certificates(&self.cert, &files.cert)?;
+        let key = PrivateKeyDer::from_pem_slice(&files.key)
+            .map_err(|source| pem(&self.key, "private key", source))?;
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let versions: &[_] = match self.min_version {
+            TlsVersion::V1_2 => &[&TLS13, &TLS12],
+            TlsVersion::V1_3 => &[&TLS13],
+        };
+        let server = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(versions)
+            .expect("the provider has cipher suites for both versions");
+        let server = match (&self.client_ca, &files.client_ca) {
+            (Some(path), Some(bytes)) => {
+                server.with_client_cert_verifier(clients(path, bytes, provider)?)
+            }
+            _ => server.with_no_client_auth(),
+        };
+        let mut server = server
+            .with_single_cert(chain, key)
+            .map_err(|source| TlsError::Pair {
+                cert: self.cert.clone(),
+                key: self.key.clone(),
+                source,
+            })?;
+        server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(server)
+    }
+}
+
+impl Files {
+    fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        for file in [Some(&self.cert), Some(&self.key), self.client_ca.as_ref()] {
+            let digest = file.map(Sha256::digest).unwrap_or_default();
+            hash.update(digest);
+        }
+        hash.finalize().into()
+    }
+}
+
+fn pem(path: &Path, what: &'static str, source: pem::Error) -> TlsError {
+    TlsError::Pem {
+        path: path.to_owned(),
+        what,
+        source,
+    }
+}
+
+/// The certificates of a file, of which there must be one.
+fn certificates(path: &Path, bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bytes).collect();
+    match all {
+        Ok(all) if all.is_empty() => Err(pem::Error::NoItemsFound),
+        all => all,
+    }
+    .map_err(|source| pem(path, "certificate", source))
+}
+
+/// Whoever checks clients by the certificates of a file.
+fn clients(
+    path: &Path,
+    bytes: &[u8],
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(path, bytes)? {
+        roots
+            .add(certificate)
+            .map_err(|source| TlsError::ClientCa {
+                path: path.to_owned(),
+                source,
+            })?;
+    }
+    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+        .build()
+        .map_err(|source| TlsError::Verifier {
+            path: path.to_owned(),
+            source,
+        })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! What keys say together about who may reach the server.
+
+use super::{refuses, sources};
+use crate::config::Config;
+
+#[test]
+fn a_server_that_asks_nobody_who_they_are_is_not_reachable_by_accident() {
+    let open = [("listen", "0.0.0.0:8080")];
+    refuses(
+        &sources(None, &[], &open),
+        &[
+            "--listen: `0.0.0.0:8080` can be reached from other machines while auth is `off`, so \
+           anyone could read and delete everything; listen on 127.0.0.1, choose another auth, or set \
+           allow_unauthenticated_remote = true if something in front of this server asks who they \
+           are",
+        ],
+    );
+    let meant = [("HINDSIGHT_ALLOW_UNAUTHENTICATED_REMOTE", "true")];
+    let config = Config::load(&sources(None, &meant, &open)).unwrap();
+    assert_eq!(config.listen, ([0, 0, 0, 0], 8080).into());
+    assert!(Config::load(&sources(None, &[], &[("listen", "[::1]:8080")])).is_ok());
+    let asking = [("listen", "0.0.0.0:8080"), ("auth", "kubernetes")];
+    assert!(Config::load(&sources(None, &[], &asking)).is_ok());
+    let secured = [
+        ("listen", "0.0.0.0:8080"),
+        ("tls_cert", "/cert.pem"),
+        ("tls_key", "/key.pem"),
+    ];
+    assert!(Config::load(&sources(None, &[], &secured)).is_err());
+    let certified = [&secured[..], &[("tls_client_ca", "/ca.pem")]].concat();
+    assert!(Config::load(&sources(None, &[], &certified)).is_ok());
+}
+
+#[test]
+fn half_of_tls_is_refused() {
+    refuses(
+        &sources(None, &[], &[("tls_cert", "/c"), ("tls_min_version", "1.1")]),
+        &[
+            "--tls-min-version: `1.1` is not a version of TLS that is safe; want `1.2` or `1.3`",
+            "--tls-cert: needs tls_key too",
+        ],
+    );
+    refuses(
+        &sources(None, &[], &[("tls_key", "/k"), ("tls_client_ca", "/a")]),
+        &[
+            "--tls-key: needs tls_cert too",
+            "--tls-client-ca: needs tls_cert too",
+        ],
+    );
+}
+
+#[test]
+fn what_decides_about_callers_is_refused_rather_than_ignored() {
+    refuses(
+        &sources(None, &[], &[("auth_kubeconfig", "/etc/kubeconfig")]),
+        &[
+            "--auth-kubeconfig: is not used while auth is `off`; set auth = \"kubernetes\", or \
+           leave it out",
+        ],
+    );
+    refuses(
+        &sources(
+            None,
+            &[],
+            &[("auth", "kubernetes"), ("auth_kubeconfig", "")],
+        ),
+        &["--auth-kubeconfig: is empty; want the path of a file"],
+    );
+    refuses(
+        &sources(None, &[], &[("auth_tokens_file", "/etc/users.toml")]),
+        &[
+            "--auth-tokens-file: is not used while auth is `off`; set auth = \"tokens\", or leave \
+           it out",
+        ],
+    );
+    refuses(
+        &sources(None, &[], &[("auth", "tokens")]),
+        &["--auth: `tokens` needs users; name their file with auth_tokens_file"],
+    );
+}

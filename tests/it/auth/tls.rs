@@ -1,0 +1,369 @@
+//! TLS: who can connect, what a broken certificate does, and a new one under load.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use hindsight::{app::App, clock::SystemClock, error::report};
+use hindsight_proto::{
+    client::{Client, Rpc},
+    v1alpha2 as pb,
+};
+use hyper::client::conn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tokio::{io::AsyncReadExt as _, net::TcpStream};
+use tokio_rustls::{
+    TlsConnector,
+    client::TlsStream,
+    rustls::{
+        ClientConfig, RootCertStore, SupportedProtocolVersion,
+        crypto::aws_lc_rs,
+        pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject as _},
+        version::{TLS12, TLS13},
+    },
+};
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+
+use crate::support::{
+    Database, TestServer,
+    http::{Http, target},
+    server::config,
+};
+
+/// A certificate and its key, in PEM.
+struct Pair {
+    cert: String,
+    key: String,
+}
+
+/// Whoever certifies.
+struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        Self(CertifiedIssuer::self_signed(params, key).unwrap())
+    }
+
+    fn pem(&self) -> String {
+        self.0.pem()
+    }
+
+    fn certify(&self) -> Pair {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        Pair {
+            cert: params.signed_by(&key, &self.0).unwrap().pem(),
+            key: key.serialize_pem(),
+        }
+    }
+}
+
+/// A folder with what a server reads.
+struct Files {
+    folder: tempfile::TempDir,
+}
+
+impl Files {
+    fn new(pair: &Pair) -> Self {
+        let files = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        files.put(pair);
+        files
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn put(&self, pair: &Pair) {
+        std::fs::write(self.path("cert.pem"), &pair.cert).unwrap();
+        std::fs::write(self.path("key.pem"), &pair.key).unwrap();
+    }
+
+    /// Configuration that names them.
+    fn keys(&self) -> Vec<(&'static str, String)> {
+        let shown = |name| self.path(name).display().to_string();
+        vec![
+            ("tls_cert", shown("cert.pem")),
+            ("tls_key", shown("key.pem")),
+        ]
+    }
+}
+
+async fn start(database: &Database, keys: &[(&'static str, String)]) -> TestServer {
+    let keys: Vec<_> = keys
+        .iter()
+        .map(|(key, text)| (*key, text.as_str()))
+        .collect();
+    TestServer::start_with(database, &keys).await
+}
+
+fn address(server: &TestServer) -> &str {
+    server.url.strip_prefix("http://").unwrap()
+}
+
+/// A client that trusts `authority`, speaks `versions` of TLS and `protocol` within.
+fn trusting(
+    authority: &Authority,
+    own: Option<&Pair>,
+    protocol: &str,
+    versions: &[&'static SupportedProtocolVersion],
+) -> ClientConfig {
+    let mut roots = RootCertStore::empty();
+    roots.add(authority.0.der().clone()).unwrap();
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)
+        .unwrap()
+        .with_root_certificates(roots);
+    let mut config = match own {
+        None => builder.with_no_client_auth(),
+        Some(pair) => {
+            let cert = CertificateDer::from_pem_slice(pair.cert.as_bytes()).unwrap();
+            let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).unwrap();
+            builder.with_client_auth_cert(vec![cert], key).unwrap()
+        }
+    };
+    config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+    config
+}
+
+async fn connect(
+    server: &TestServer,
+    config: ClientConfig,
+) -> std::io::Result<TlsStream<TcpStream>> {
+    let stream = TcpStream::connect(address(server)).await?;
+    let name = ServerName::try_from("localhost").unwrap();
+    TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await
+}
+
+/// One list over a connection of its own; the status, or how it broke.
+async fn listed(stream: TlsStream<TcpStream>) -> Result<u16, hyper::Error> {
+    let alpn = stream.get_ref().1.alpn_protocol().unwrap().to_vec();
+    let io = TokioIo::new(stream);
+    let mut http = if alpn == b"h2" {
+        let (sender, connection) = conn::http2::handshake(TokioExecutor::new(), io).await?;
+        tokio::spawn(connection);
+        Http::Two(sender)
+    } else {
+        let (sender, connection) = conn::http1::handshake(io).await?;
+        tokio::spawn(connection);
+        Http::One(sender)
+    };
+    let path = target("ci/results", &[]);
+    Ok(http.send("GET", &path, &[], "").await.status)
+}
+
+fn rpc(server: &TestServer, authority: &Authority, own: Option<&Pair>) -> Rpc {
+    let mut tls = ClientTlsConfig::new()
+        .ca_certificate(Certificate::from_pem(authority.pem()))
+        .domain_name("localhost");
+    if let Some(pair) = own {
+        tls = tls.identity(Identity::from_pem(&pair.cert, &pair.key));
+    }
+    let endpoint = Endpoint::from_shared(format!("https://{}", address(server))).unwrap();
+    let channel = endpoint.tls_config(tls).unwrap().connect_lazy();
+    Client::over(channel, None).unwrap().rpc()
+}
+
+fn list() -> pb::ListResultsRequest {
+    pb::ListResultsRequest {
+        parent: "ci".to_owned(),
+        ..pb::ListResultsRequest::default()
+    }
+}
+
+const BOTH: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
+
+#[tokio::test]
+async fn both_doors_answer_on_the_secured_port_and_plain_text_does_not() {
+    let authority = Authority::new();
+    let files = Files::new(&authority.certify());
+    let database = Database::sqlite();
+    let server = start(&database, &files.keys()).await;
+    rpc(&server, &authority, None)
+        .list_results(list())
+        .await
+        .unwrap();
+    for protocol in ["h2", "http/1.1"] {
+        let stream = connect(&server, trusting(&authority, None, protocol, BOTH));
+        assert_eq!(
+            listed(stream.await.unwrap()).await.unwrap(),
+            200,
+            "{protocol}"
+        );
+    }
+    server.rpc().list_results(list()).await.unwrap_err();
+    let other = Authority::new();
+    let stranger = connect(&server, trusting(&other, None, "h2", BOTH)).await;
+    stranger.unwrap_err();
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_version_below_the_oldest_wanted_is_not_spoken() {
+    let authority = Authority::new();
+    let files = Files::new(&authority.certify());
+    let database = Database::sqlite();
+    for (oldest, ok) in [("1.2", true), ("1.3", false)] {
+        let mut keys = files.keys();
+        keys.push(("tls_min_version", oldest.to_owned()));
+        let server = start(&database, &keys).await;
+        let old = connect(&server, trusting(&authority, None, "h2", &[&TLS12])).await;
+        assert_eq!(old.is_ok(), ok, "{oldest}");
+        let new = connect(&server, trusting(&authority, None, "h2", &[&TLS13])).await;
+        new.unwrap();
+        server.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn where_clients_are_certified_others_get_no_answer() {
+    let (authority, people) = (Authority::new(), Authority::new());
+    let files = Files::new(&authority.certify());
+    let ca = files.path("ca.pem");
+    std::fs::write(&ca, people.pem()).unwrap();
+    let mut keys = files.keys();
+    keys.push(("tls_client_ca", ca.display().to_string()));
+    let database = Database::sqlite();
+    let server = start(&database, &keys).await;
+    let known = people.certify();
+    rpc(&server, &authority, Some(&known))
+        .list_results(list())
+        .await
+        .unwrap();
+    let forged = authority.certify();
+    for own in [None, Some(&forged)] {
+        rpc(&server, &authority, own)
+            .list_results(list())
+            .await
+            .unwrap_err();
+        // In 1.3 the client learns of the refusal with the first answer.
+        let stream = connect(&server, trusting(&authority, own, "http/1.1", &[&TLS13]));
+        let mut byte = [0];
+        let read = stream.await.unwrap().read(&mut byte).await;
+        assert!(!matches!(read, Ok(1)), "{read:?}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_does_not_load_stops_the_start() {
+    let authority = Authority::new();
+    let (one, other) = (authority.certify(), authority.certify());
+    let mixed = Pair {
+        cert: one.cert.clone(),
+        key: other.key,
+    };
+    let none = |cert: &str, key: &str| Pair {
+        cert: cert.to_owned(),
+        key: key.to_owned(),
+    };
+    let cases = [
+        (mixed, "do not work together"),
+        (none("", &one.key), "cert.pem` holds no certificate in PEM"),
+        (
+            none("junk", &one.key),
+            "cert.pem` holds no certificate in PEM",
+        ),
+        (none(&one.cert, ""), "key.pem` holds no private key in PEM"),
+        (
+            none(&one.cert, &one.cert),
+            "key.pem` holds no private key in PEM",
+        ),
+    ];
+    let database = Database::sqlite();
+    for (pair, says) in cases {
+        let files = Files::new(&pair);
+        let keys = files.keys();
+        let keys: Vec<_> = keys
+            .iter()
+            .map(|(key, text)| (*key, text.as_str()))
+            .collect();
+        let started = App::bind(&config(&database, &keys), Arc::new(SystemClock)).await;
+        let said = report(&started.unwrap_err());
+        assert!(said.contains(says), "`{said}` does not say `{says}`");
+    }
+    let keys = [
+        ("tls_cert", "/no/such/cert.pem"),
+        ("tls_key", "/no/such/key.pem"),
+    ];
+    let started = App::bind(&config(&database, &keys), Arc::new(SystemClock)).await;
+    let said = report(&started.unwrap_err());
+    assert!(
+        said.contains("`/no/such/cert.pem` cannot be read"),
+        "{said}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_change_under_load_without_a_failed_request() {
+    let authority = Authority::new();
+    let files = Files::new(&authority.certify());
+    let database = Database::sqlite();
+    let server = Arc::new(start(&database, &files.keys()).await);
+    let authority = Arc::new(authority);
+    let (over, answered) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicU64::new(0)),
+    );
+
+    let mut load = Vec::new();
+    let mut existing = rpc(&server, &authority, None);
+    existing.list_results(list()).await.unwrap();
+    let (done, count) = (Arc::clone(&over), Arc::clone(&answered));
+    load.push(tokio::spawn(async move {
+        while !done.load(Ordering::SeqCst) {
+            existing.list_results(list()).await.unwrap();
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    }));
+    let (done, count) = (Arc::clone(&over), Arc::clone(&answered));
+    let (to, trusted) = (Arc::clone(&server), Arc::clone(&authority));
+    load.push(tokio::spawn(async move {
+        while !done.load(Ordering::SeqCst) {
+            let stream = connect(&to, trusting(&trusted, None, "http/1.1", BOTH)).await;
+            assert_eq!(listed(stream.unwrap()).await.unwrap(), 200);
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    }));
+
+    for _ in 0..3 {
+        let next = authority.certify();
+        // Half of a change, as a slow copy leaves it, is not taken.
+        std::fs::write(files.path("cert.pem"), &next.cert[..next.cert.len() / 2]).unwrap();
+        files.put(&next);
+        let wanted = CertificateDer::from_pem_slice(next.cert.as_bytes()).unwrap();
+        let taken = async {
+            loop {
+                let config = trusting(&authority, None, "h2", BOTH);
+                let stream = connect(&server, config).await.unwrap();
+                let shown = stream.get_ref().1.peer_certificates().unwrap();
+                if shown[0] == wanted {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let patience = Duration::from_secs(30);
+        tokio::time::timeout(patience, taken).await.unwrap();
+    }
+    over.store(true, Ordering::SeqCst);
+    for task in load {
+        task.await.unwrap();
+    }
+    assert!(answered.load(Ordering::SeqCst) > 10);
+    Arc::into_inner(server).unwrap().stop().await;
+}
