@@ -12,10 +12,10 @@ use kubesim::{Crd, Listening, Mix, Plan, Player, Sim};
 use crate::support::{RpcServer, task_run, within};
 
 /// A process that does not outlive its test.
-struct Process(Child);
+pub(crate) struct Process(Child);
 
 impl Process {
-    fn start(kubeconfig: &Path, args: &[&str]) -> Self {
+    pub(crate) fn start(kubeconfig: &Path, args: &[&str]) -> Self {
         let mut command = program();
         command
             .arg("--kubeconfig")
@@ -25,14 +25,18 @@ impl Process {
         Self(command.spawn().unwrap())
     }
 
+    pub(crate) fn id(&self) -> String {
+        self.0.id().to_string()
+    }
+
     fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
     }
 
     /// Asks it to end; its exit code.
-    async fn terminate(mut self) -> Option<i32> {
-        let pid = self.0.id().to_string();
+    pub(crate) async fn terminate(mut self) -> Option<i32> {
+        let pid = self.id();
         assert!(
             Command::new("kill")
                 .args(["-TERM", &pid])
