@@ -17,6 +17,7 @@ use crate::{
     ledger::Unstored,
     metrics::{OfState, Registry, render},
     progress::Handle,
+    shared::Role,
 };
 
 /// How many runs `/ledger` names in each of its lists.
@@ -66,6 +67,8 @@ async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
     metrics
         .spool_bytes
         .set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    let is_leading = shared.role() == Role::Leader;
+    metrics.leading.set(i64::from(is_leading));
     metrics.server_up.set(i64::from(shared.gate.is_up()));
     match render(&admin.registry) {
         Ok(text) => {
@@ -76,13 +79,23 @@ async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
     }
 }
 
+/// One that stands by is ready to take over, which is all that it has to be.
 async fn ready(State(admin): State<Admin>) -> impl IntoResponse {
+    if let Role::Standby { leader } = admin.handle.shared.role() {
+        return match leader.as_str() {
+            "" => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the lease was not asked for yet\n".to_owned(),
+            ),
+            leader => (StatusCode::OK, format!("standby; {leader} leads\n")),
+        };
+    }
     if admin.handle.shared.is_listed() {
-        (StatusCode::OK, "ok\n")
+        (StatusCode::OK, "ok\n".to_owned())
     } else {
         (
             StatusCode::SERVICE_UNAVAILABLE,
-            "not all kinds have been listed yet\n",
+            "not all kinds have been listed yet\n".to_owned(),
         )
     }
 }

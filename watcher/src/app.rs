@@ -10,10 +10,11 @@ use crate::{
     admin::{self, Admin},
     clock::{Clock, SystemClock},
     cluster::Cluster,
-    config::Config,
+    config::{Config, LeaseConfig},
+    lease::Lease,
     metrics::{Metrics, Registry},
     progress::Handle,
-    shared::Shared,
+    shared::{Role, Shared},
     sink::Sink,
     spool::{self, Spool},
     watch, work,
@@ -40,6 +41,14 @@ pub enum Error {
         /// Why not.
         #[source]
         source: spool::Error,
+    },
+    /// Another watcher may work by now.
+    #[error("the lease `{name}` is lost: {why}")]
+    Lease {
+        /// Its name.
+        name: String,
+        /// How it was lost.
+        why: String,
     },
     /// A part ended that should not have.
     #[error("a part of the watcher ended before it was asked to")]
@@ -124,25 +133,14 @@ impl App {
     }
 
     /// Watches until `shutdown`, then takes no more events and finishes what is being stored,
-    /// within the grace.
+    /// within the grace. With a lease, waits for that first, and gives it back at the end.
     ///
     /// # Errors
-    /// If a part of the watcher ends by itself, which is a bug.
+    /// If the lease is lost, which ends all work at once; or if a part of the watcher ends by
+    /// itself, which is a bug.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), Error> {
         let shared = self.shared;
-        let stop = shutdown.child_token();
         let last = CancellationToken::new();
-        let mut tasks = JoinSet::new();
-        for kind in &shared.config.kinds {
-            tasks.spawn(watch::follow(Arc::clone(&shared), kind, stop.clone()));
-        }
-        for _ in 0..shared.config.threadiness.get() {
-            tasks.spawn(work::work(Arc::clone(&shared), stop.clone()));
-        }
-        tasks.spawn(work::let_go(Arc::clone(&shared), stop.clone()));
-        if shared.spool.is_some() {
-            tasks.spawn(work::keep_backlog(Arc::clone(&shared), stop.clone()));
-        }
         let admin = self.admin.map(|(listener, addr)| {
             info!("metrics on http://{addr}/metrics, the ledger on http://{addr}/ledger");
             let handle = Handle {
@@ -154,16 +152,10 @@ impl App {
             };
             tokio::spawn(admin::serve(admin, listener, last.clone()))
         });
-        let result = tokio::select! {
-            // Once it is cancelled the tasks end as well, and that is no surprise.
-            biased;
-            () = shutdown.cancelled() => Ok(()),
-            ended = tasks.join_next() => Err(Error::Task {
-                source: ended.and_then(std::result::Result::err),
-            }),
+        let result = match &shared.config.lease {
+            None => watch_and_work(&shared, &shutdown).await,
+            Some(lease) => lead(&shared, lease, &shutdown).await,
         };
-        stop.cancel();
-        drain(&shared, &mut tasks).await;
         last.cancel();
         if let Some(admin) = admin
             && timeout(LAST, admin).await.is_err()
@@ -172,6 +164,65 @@ impl App {
         }
         result
     }
+}
+
+/// Works while the lease is held.
+async fn lead(
+    shared: &Arc<Shared>,
+    config: &LeaseConfig,
+    shutdown: &CancellationToken,
+) -> Result<(), Error> {
+    let leases = shared.cluster.leases(config.namespace.as_deref());
+    let mut lease = Lease::new(leases, config, shared.clock.as_ref());
+    let standby = |leader: &str| {
+        let leader = leader.to_owned();
+        shared.set_role(Role::Standby { leader });
+    };
+    let since = tokio::select! {
+        biased;
+        () = shutdown.cancelled() => return Ok(()),
+        since = lease.acquire(standby) => since,
+    };
+    info!("`{}` leads", config.identity);
+    shared.set_role(Role::Leader);
+    let result = tokio::select! {
+        biased;
+        // All tasks are aborted with the other branch.
+        why = lease.keep(since) => {
+            let leader = String::new();
+            shared.set_role(Role::Standby { leader });
+            return Err(Error::Lease { name: config.name.clone(), why });
+        }
+        result = watch_and_work(shared, shutdown) => result,
+    };
+    lease.release().await;
+    result
+}
+
+async fn watch_and_work(shared: &Arc<Shared>, shutdown: &CancellationToken) -> Result<(), Error> {
+    let stop = shutdown.child_token();
+    let mut tasks = JoinSet::new();
+    for kind in &shared.config.kinds {
+        tasks.spawn(watch::follow(Arc::clone(shared), kind, stop.clone()));
+    }
+    for _ in 0..shared.config.threadiness.get() {
+        tasks.spawn(work::work(Arc::clone(shared), stop.clone()));
+    }
+    tasks.spawn(work::let_go(Arc::clone(shared), stop.clone()));
+    if shared.spool.is_some() {
+        tasks.spawn(work::keep_backlog(Arc::clone(shared), stop.clone()));
+    }
+    let result = tokio::select! {
+        // Once it is cancelled the tasks end as well, and that is no surprise.
+        biased;
+        () = shutdown.cancelled() => Ok(()),
+        ended = tasks.join_next() => Err(Error::Task {
+            source: ended.and_then(std::result::Result::err),
+        }),
+    };
+    stop.cancel();
+    drain(shared, &mut tasks).await;
+    result
 }
 
 /// Waits until all that was begun is done, or the grace is over.
@@ -194,7 +245,7 @@ async fn ended(tasks: &mut JoinSet<()>) {
 /// Watches the cluster behind `client` and stores into `sink`, until `shutdown`.
 ///
 /// # Errors
-/// If the address for metrics cannot be listened on, or a part of the watcher ends by itself.
+/// As [`App::bind`] and [`App::run`].
 pub async fn run(
     config: Config,
     client: kube::Client,

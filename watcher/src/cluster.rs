@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
     Api, Client,
     api::{DeleteParams, Patch, PatchParams, Preconditions},
@@ -84,6 +85,14 @@ impl Cluster {
         match &self.namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
             None => Api::all_with(self.client.clone(), &resource),
+        }
+    }
+
+    /// The leases of a namespace, or of the one that we are in.
+    pub(crate) fn leases(&self, namespace: Option<&str>) -> Api<Lease> {
+        match namespace {
+            Some(namespace) => Api::namespaced(self.client.clone(), namespace),
+            None => Api::default_namespaced(self.client.clone()),
         }
     }
 
@@ -206,7 +215,10 @@ pub(crate) fn judge(error: &kube::Error) -> ClusterError {
     }
 }
 
-async fn call<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, ClusterError> {
+/// Makes a call, which may not take for ever.
+pub(crate) async fn call<T>(
+    request: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, ClusterError> {
     match timeout(DEADLINE, request).await {
         Ok(answer) => answer.map_err(|error| judge(&error)),
         Err(_elapsed) => Err(ClusterError::Passing(format!(

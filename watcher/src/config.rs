@@ -28,6 +28,8 @@ pub struct Config {
     pub metrics_listen: Option<SocketAddr>,
     /// Where last states of runs are kept while the server is away.
     pub spool: Option<SpoolConfig>,
+    /// How to be the only one that works.
+    pub lease: Option<LeaseConfig>,
     /// How long runs that are being stored may take once the watcher was asked to stop.
     pub shutdown_grace: Duration,
     /// Waits and bounds.
@@ -44,6 +46,7 @@ impl Default for Config {
             threadiness: NonZeroUsize::new(8).expect("eight is not zero"),
             metrics_listen: None,
             spool: None,
+            lease: None,
             shutdown_grace: Duration::from_secs(20),
             tuning: Tuning::default(),
         }
@@ -57,6 +60,23 @@ pub struct SpoolConfig {
     pub dir: PathBuf,
     /// The most bytes of objects in it.
     pub limit: u64,
+}
+
+/// A lease that only one watcher holds at a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseConfig {
+    /// Its namespace; `None` for that of the pod or the kubeconfig.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// How this watcher calls itself; no other one may.
+    pub identity: String,
+    /// How long it lasts unless it is renewed; whole seconds to others.
+    pub duration: Duration,
+    /// How long it is tried to renew it; less than it lasts.
+    pub renew_deadline: Duration,
+    /// How often it is renewed, or asked for.
+    pub retry: Duration,
 }
 
 /// Waits and bounds, for those who embed a watcher.

@@ -21,6 +21,7 @@ mod cluster;
 pub mod config;
 mod deadline;
 mod gate;
+mod lease;
 pub mod metrics;
 mod object;
 pub mod progress;

@@ -77,6 +77,8 @@ pub struct Metrics {
     pub queue_depth: Gauge,
     /// Bytes of objects that wait.
     pub held_bytes: Gauge,
+    /// Whether this watcher works, and does not stand by.
+    pub leading: Gauge,
     /// Runs whose last states are on disk.
     pub spool_runs: Gauge,
     /// Bytes that they take.
@@ -130,6 +132,7 @@ impl Metrics {
             ledger: Family::default(),
             queue_depth: Gauge::default(),
             held_bytes: Gauge::default(),
+            leading: Gauge::default(),
             spool_runs: Gauge::default(),
             spool_bytes: Gauge::default(),
             server_up: Gauge::default(),
@@ -179,6 +182,11 @@ impl Metrics {
             "hindsight_watcher_held_bytes",
             "bytes of objects that wait to be stored",
             self.held_bytes.clone(),
+        );
+        registry.register(
+            "hindsight_watcher_leading",
+            "1 unless this watcher stands by for another one",
+            self.leading.clone(),
         );
         registry.register(
             "hindsight_watcher_spool_runs",

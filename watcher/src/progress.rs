@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use crate::{
     ledger::{State, Uid, Unstored},
-    shared::Shared,
+    shared::{Role, Shared},
 };
 
 /// How far a watcher is.
@@ -22,6 +22,8 @@ pub struct Progress {
     pub waiting: usize,
     /// Every object of every kind that the cluster has was seen.
     pub is_listed: bool,
+    /// It works, and does not stand by for another watcher.
+    pub is_leading: bool,
     /// The server answers, or was not asked yet.
     pub is_server_up: bool,
 }
@@ -43,6 +45,7 @@ impl Handle {
             in_cluster: shared.ledger().len(),
             waiting: shared.queue.depth(),
             is_listed: shared.is_listed(),
+            is_leading: shared.role() == Role::Leader,
             is_server_up: shared.gate.is_open(),
         }
     }

@@ -226,14 +226,15 @@ impl Queue {
         self.lock().ready.len()
     }
 
-    /// Waits until less than a quarter of the limit is held. Cancel safe.
+    /// Waits until less than a sixteenth of the limit is held. That keeps all workers busy; the
+    /// rest is for what cannot be read again. Cancel safe.
     pub(crate) async fn room(&self) {
         loop {
             let freed = self.freed.notified();
             tokio::pin!(freed);
             // Registered before looking, so that no wake-up is missed.
             freed.as_mut().enable();
-            if self.held() <= self.limit / 4 {
+            if self.held() <= self.limit / 16 {
                 return;
             }
             freed.await;

@@ -42,6 +42,18 @@ pub(crate) enum Presence {
     Listed,
 }
 
+/// Whether this watcher is the one that works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It is.
+    Leader,
+    /// Another one is.
+    Standby {
+        /// Which, if that is known.
+        leader: String,
+    },
+}
+
 /// The tasks of one watcher share this.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -61,6 +73,7 @@ pub(crate) struct Shared {
     pub(crate) lost: AtomicU64,
     changed: watch::Sender<()>,
     ledger: Mutex<Ledger>,
+    role: Mutex<Role>,
     /// Why nothing could be spooled the last time.
     spool_problem: Mutex<Option<String>>,
     presence: Mutex<BTreeMap<(&'static str, &'static str), Presence>>,
@@ -77,12 +90,18 @@ impl Shared {
     ) -> Self {
         let unknown = |kind: &&'static Kind| ((kind.group, kind.plural), Presence::Unknown);
         let presence = config.kinds.iter().map(unknown).collect();
+        let leader = String::new();
+        let role = match config.lease {
+            None => Role::Leader,
+            Some(_) => Role::Standby { leader },
+        };
         Self {
             queue: Queue::new(config.tuning.hold_bytes),
             gate: Gate::new(config.tuning.server),
             abandon: CancellationToken::new(),
             deadlines: Deadlines::default(),
             spool,
+            role: Mutex::new(role),
             spool_problem: Mutex::new(None),
             stored: AtomicU64::new(0),
             collected: AtomicU64::new(0),
@@ -101,6 +120,18 @@ impl Shared {
     /// The ledger. Never held over an `await`.
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn role(&self) -> Role {
+        self.role
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn set_role(&self, role: Role) {
+        *self.role.lock().unwrap_or_else(PoisonError::into_inner) = role;
+        self.tick();
     }
 
     /// Tells whoever waits for progress that there was some.

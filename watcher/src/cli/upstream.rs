@@ -61,7 +61,7 @@ const RULES: &[(&str, Rule)] = &[
     ("burst", Rule::Ignored(QUEUE)),
     (
         "disable-ha",
-        Rule::IgnoredSwitch("there is no leader election; run one replica"),
+        Rule::IgnoredSwitch("there is no leader election without --leader-elect"),
     ),
 ];
 

@@ -10,9 +10,9 @@ use jiff::SignedDuration;
 use hindsight_proto::run::{KINDS, Kind, SummaryPolicy};
 
 use super::{
-    Config, Launch, LogFormat, SpoolConfig, Token,
+    Config, Launch, LeaseConfig, LogFormat, SpoolConfig, Token,
     keys::{self, KEYS, PREFIX},
-    sources::Sources,
+    sources::{self, Sources},
 };
 use crate::{
     policy::{Collect, Policy},
@@ -190,6 +190,7 @@ impl Reader {
                 .unwrap_or(standard.threadiness),
             metrics_listen: self.read("metrics-listen", listen).flatten(),
             spool: self.spool(),
+            lease: self.lease(),
             shutdown_grace: self
                 .read("shutdown-grace", |text| {
                     Duration::try_from(duration(text)?).map_err(|_range| {
@@ -237,6 +238,33 @@ impl Reader {
         let limit = self.read("spool-bytes", size);
         let dir = self.read("spool", |text| Ok(PathBuf::from(text)))?;
         Some(SpoolConfig { dir, limit: limit? })
+    }
+
+    fn lease(&mut self) -> Option<LeaseConfig> {
+        let [duration, renew_deadline, retry] =
+            ["lease-duration", "lease-renew-deadline", "lease-retry"]
+                .map(|name| self.read(name, positive).map(SignedDuration::unsigned_abs));
+        let namespace = self.read("lease-namespace", namespace);
+        let name = self.read("lease-name", |text| Ok(text.to_owned()));
+        let identity = self.read("lease-identity", |text| Ok(text.to_owned()));
+        let (duration, renew_deadline, retry) = (duration?, renew_deadline?, retry?);
+        if duration <= renew_deadline || renew_deadline <= retry {
+            self.problems.push(Problem {
+                origin: "--lease-duration, --lease-renew-deadline and --lease-retry".to_owned(),
+                why: format!(
+                    "want each longer than the next, not {duration:?}, {renew_deadline:?} and \
+                     {retry:?}"
+                ),
+            });
+        }
+        self.truth("leader-elect").then(|| LeaseConfig {
+            namespace,
+            name: name.unwrap_or_default(),
+            identity: identity.unwrap_or_else(sources::identity),
+            duration,
+            renew_deadline,
+            retry,
+        })
     }
 
     fn token(&mut self) -> (Option<Token>, Option<PathBuf>) {

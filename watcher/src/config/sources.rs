@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    hash::{BuildHasher, Hasher, RandomState},
     path::{Path, PathBuf},
 };
 
@@ -25,6 +26,18 @@ pub struct FileError {
     path: PathBuf,
     #[source]
     source: std::io::Error,
+}
+
+/// A name that no other process has: that of the host, and digits by chance.
+pub(super) fn identity() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = match host.trim() {
+        "" => "watcher",
+        host => host,
+    };
+    // A new RandomState differs from all others; that is chance enough.
+    let chance = RandomState::new().build_hasher().finish();
+    format!("{host}_{chance:016x}")
 }
 
 impl Sources {

@@ -1,8 +1,11 @@
 //! What the watcher tells about itself.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use hindsight_watcher::{app::App, config::Config};
+use hindsight_watcher::{
+    app::App,
+    config::{Config, LeaseConfig},
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -78,6 +81,61 @@ async fn metrics_probes_and_the_ledger_are_served() {
     ] {
         assert!(metrics.contains(line), "{line} is not in\n{metrics}");
     }
+    shutdown.cancel();
+    within(running).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_watcher_that_stands_by_is_ready_and_says_for_whom() {
+    let world = World::without_watcher(quick());
+    let lease = serde_json::json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "watcher", "namespace": "ci"},
+        "spec": {"holderIdentity": "another", "leaseDurationSeconds": 3600},
+    });
+    world.create(lease);
+    let config = Config {
+        metrics_listen: Some("127.0.0.1:0".parse().unwrap()),
+        lease: Some(LeaseConfig {
+            namespace: Some("ci".to_owned()),
+            name: "watcher".to_owned(),
+            identity: "me".to_owned(),
+            duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry: Duration::from_millis(10),
+        }),
+        ..quick()
+    };
+    let sink = Arc::clone(&world.sink);
+    let app = App::bind(config, world.sim.client(), sink).await.unwrap();
+    let (handle, addr) = (app.handle(), app.metrics_addr().unwrap());
+    let shutdown = CancellationToken::new();
+    let running = tokio::spawn(app.run(shutdown.clone()));
+    within(async {
+        while get(addr, "/readyz").await != (200, "standby; another leads\n".to_owned()) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let leading = "hindsight_watcher_leading";
+    assert!(
+        get(addr, "/metrics")
+            .await
+            .1
+            .contains(&format!("{leading} 0"))
+    );
+    world
+        .sim
+        .delete("coordination.k8s.io", "leases", "ci", "watcher")
+        .unwrap();
+    within(handle.until(|w| w.progress().is_leading && w.progress().is_listed)).await;
+    assert_eq!(get(addr, "/readyz").await, (200, "ok\n".to_owned()));
+    assert!(
+        get(addr, "/metrics")
+            .await
+            .1
+            .contains(&format!("{leading} 1"))
+    );
     shutdown.cancel();
     within(running).await.unwrap().unwrap();
 }

@@ -12,10 +12,10 @@ use kubesim::{Crd, Listening, Mix, Plan, Player, Sim};
 use crate::support::{RpcServer, task_run, within};
 
 /// A process that does not outlive its test.
-struct Process(Child);
+pub(crate) struct Process(Child);
 
 impl Process {
-    fn start(kubeconfig: &Path, args: &[&str]) -> Self {
+    pub(crate) fn start(kubeconfig: &Path, args: &[&str]) -> Self {
         let mut command = program();
         command
             .arg("--kubeconfig")
@@ -25,14 +25,18 @@ impl Process {
         Self(command.spawn().unwrap())
     }
 
+    pub(crate) fn id(&self) -> String {
+        self.0.id().to_string()
+    }
+
     fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
     }
 
     /// Asks it to end; its exit code.
-    async fn terminate(mut self) -> Option<i32> {
-        let pid = self.0.id().to_string();
+    pub(crate) async fn terminate(mut self) -> Option<i32> {
+        let pid = self.id();
         assert!(
             Command::new("kill")
                 .args(["-TERM", &pid])
@@ -154,10 +158,9 @@ async fn what_vanishes_while_the_server_is_away_outlives_the_program() {
         sim.merge("tekton.dev", "taskruns", "ci", &name, status, "x")
             .unwrap();
     }
-    let kept = || std::fs::read_dir(spool.path()).unwrap().count();
+    let kept = || crate::spool::files(spool.path()).len();
     within(async {
-        // With the lock.
-        while kept() != 21 {
+        while kept() != 20 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })
@@ -170,7 +173,7 @@ async fn what_vanishes_while_the_server_is_away_outlives_the_program() {
     server.up();
     let process = Process::start(listening.kubeconfig(), &args);
     within(async {
-        while kept() != 1 {
+        while kept() != 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })

@@ -7,6 +7,7 @@ mod calls;
 mod collecting;
 mod finalizers;
 mod kinds;
+mod lease;
 mod outages;
 mod scale;
 mod spool;

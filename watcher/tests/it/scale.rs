@@ -1,12 +1,21 @@
-//! How it does with many runs.
+//! How it does with many runs. What is measured is printed; see it with `--nocapture`.
 
-use std::time::Instant;
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
+use kubesim::{Crd, Sim};
 use serde_json::json;
 
-use crate::support::{World, collecting, done, quick, task_run};
+use crate::{
+    binary::Process,
+    support::{NAMESPACE, RpcServer, World, collecting, done, quick, task_run},
+};
 
 const RUNS: usize = 2000;
+/// As many as a large cluster that nobody cleans up.
+const MANY: usize = 20_000;
 
 /// A finished run of about ten kilobytes, as a pipeline of a few steps has.
 fn large(n: usize) -> serde_json::Value {
@@ -18,18 +27,82 @@ fn large(n: usize) -> serde_json::Value {
     run
 }
 
+/// A line of `/proc/<process>/status` in KiB.
+fn memory(process: &str, line: &str) -> usize {
+    let path = Path::new("/proc").join(process).join("status");
+    let status = std::fs::read_to_string(path).unwrap();
+    let line = status.lines().find(|l| l.starts_with(line)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
 fn resident_mib() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS"))
-        .unwrap();
-    line.split_whitespace()
-        .nth(1)
-        .unwrap()
-        .parse::<usize>()
-        .unwrap()
-        / 1024
+    memory("self", "VmRSS") / 1024
+}
+
+/// Waits longer than other tests do.
+async fn patiently(mut holds: impl FnMut() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(300);
+    while !holds() {
+        assert!(Instant::now() < patience, "what is waited for happens");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_cluster_is_caught_up_with_and_a_restart_only_asks() {
+    let sim = Sim::new();
+    sim.install_all(Crd::tekton());
+    sim.namespace(NAMESPACE);
+    let listening = sim.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let server = RpcServer::start();
+    let address = format!("http://{}", server.addr);
+    let args = ["--server", address.as_str()];
+    let process = Process::start(listening.kubeconfig(), &args);
+    // A watch of each kind that is there.
+    patiently(|| sim.calls().verb("watch").count() == 3).await;
+    let idle = memory(&process.id(), "VmRSS");
+    assert_eq!(process.terminate().await, Some(0));
+    for n in 0..MANY {
+        sim.load(large(n)).unwrap();
+    }
+    let began = Instant::now();
+    let process = Process::start(listening.kubeconfig(), &args);
+    let calls = || sim.calls().verb("patch").count();
+    patiently(|| server.records() == MANY).await;
+    let stored = began.elapsed();
+    let annotated = |run: &serde_json::Value| {
+        run["metadata"]["annotations"]["results.tekton.dev/stored"] == json!("true")
+    };
+    patiently(|| sim.list("tekton.dev", "taskruns").iter().all(annotated)).await;
+    let peak = memory(&process.id(), "VmHWM") / 1024;
+    let rate = MANY as f64 / stored.as_secs_f64();
+    println!("{MANY} runs stored in {stored:?}, {rate:.0} a second; peak {peak} MiB");
+    assert!(peak < 150, "{peak} MiB");
+    assert_eq!(process.terminate().await, Some(0));
+    let made = server.calls();
+    // Each is asked for once, because an earlier watcher may have stored it, then made.
+    assert_eq!(made.len(), 3 * MANY, "a run takes three calls");
+
+    sim.clear_calls();
+    let began = Instant::now();
+    let process = Process::start(listening.kubeconfig(), &args);
+    let mut asked = Vec::new();
+    patiently(|| {
+        asked.extend(server.calls());
+        asked.len() >= MANY
+    })
+    .await;
+    let resident = memory(&process.id(), "VmRSS");
+    println!(
+        "asked for again in {:?}; {idle} KiB with none, {resident} KiB with all: {} bytes a run",
+        began.elapsed(),
+        resident.saturating_sub(idle) * 1024 / MANY
+    );
+    assert_eq!(process.terminate().await, Some(0));
+    asked.extend(server.calls());
+    assert_eq!(asked.len(), MANY);
+    assert!(asked.iter().all(|call| *call == "get_record"));
+    assert_eq!(calls(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -20,7 +20,7 @@ fn spooling(dir: &Path, limit: u64) -> Config {
 }
 
 /// The runs in the spool.
-fn files(dir: &Path) -> Vec<std::path::PathBuf> {
+pub(crate) fn files(dir: &Path) -> Vec<std::path::PathBuf> {
     let files = std::fs::read_dir(dir).unwrap();
     files
         .map(|file| file.unwrap().path())

@@ -157,6 +157,15 @@ fn every_problem_is_said_at_once_with_its_origin() {
 }
 
 #[test]
+fn each_replica_has_a_name_of_its_own() {
+    let [one, other] = [(); 2].map(|()| loads(&flags(&[("leader-elect", "true")])));
+    let identity = |launch: &Launch| launch.config.lease.as_ref().unwrap().identity.clone();
+    assert_ne!(identity(&one), identity(&other));
+    assert_eq!(one.config.lease.unwrap().name, "hindsight-watcher");
+    assert_eq!(loads(&flags(&[])).config.lease, None);
+}
+
+#[test]
 fn metrics_can_be_turned_off() {
     for said in [&[][..], &[("metrics-listen", "off")]] {
         assert_eq!(loads(&flags(said)).config.metrics_listen, None);
@@ -182,6 +191,10 @@ fn each_value_is_checked() {
     ] {
         refuses(&flags(&[(name, text)]), &[why]);
     }
+    refuses(
+        &flags(&[("lease-duration", "10s")]),
+        &["each longer than the next"],
+    );
     refuses(
         &flags(&[("token", "a"), ("token-file", "b")]),
         &["keep one"],
