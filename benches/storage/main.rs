@@ -182,7 +182,7 @@ fn main() {
         .unwrap();
     runtime.block_on(async {
         let runs = std::env::var("HINDSIGHT_BENCH_RUNS").ok();
-        let corpus = Corpus::new(runs.map_or(500, |runs| runs.parse().unwrap()));
+        let corpus = Corpus::new(runs.map_or(1500, |runs| runs.parse().unwrap()));
         let raw: usize = corpus.payloads().iter().map(|text| text.len()).sum();
         println!(
             "{} runs of {} records and {} bytes of JSON each",
