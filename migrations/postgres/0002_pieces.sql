@@ -23,3 +23,11 @@ CREATE INDEX piece_keys_by_piece ON piece_keys (piece);
 ALTER TABLE bodies ADD COLUMN piece BIGINT REFERENCES pieces (row_id) ON DELETE RESTRICT;
 
 CREATE INDEX bodies_by_piece ON bodies (piece);
+
+-- A hash takes a third of the tree, and uids are only ever compared for equality.
+DROP INDEX records_by_object_uid;
+CREATE INDEX records_by_object_uid ON records USING hash (object_uid);
+
+-- Few rows have one name; to sort them costs less than to keep them sorted.
+DROP INDEX records_by_object_name;
+CREATE INDEX records_by_object_name ON records (left(object_name, 128));

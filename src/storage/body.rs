@@ -13,7 +13,7 @@ use zstd::{
 use super::{Error, pieces::Piece};
 
 /// How hard zstd tries. Higher levels win a few per cent on runs and cost several times more.
-pub(super) const LEVEL: i32 = 3;
+const LEVEL: i32 = 3;
 
 /// Bodies above this many bytes have enough to repeat in themselves.
 pub(super) const MOST_REFERRING: usize = 1 << 20;

@@ -26,9 +26,12 @@ pub(super) use self::key::{Key, Keys};
 use self::{cache::Cache, plan::Plan};
 use super::{
     Error,
-    body::{Help, LEVEL, alone, opened},
+    body::{Help, alone, opened},
     row::RecordRow,
 };
+
+/// How hard zstd tries against a piece: 5 bytes in 50 less than at 3, for 12 µs a body more.
+const LEVEL: i32 = 6;
 
 /// A piece in memory.
 pub(super) struct Piece {
@@ -71,7 +74,7 @@ impl Piece {
 
     /// Bytes of memory, once it is used for compressing.
     fn weight(&self) -> usize {
-        self.content.len() * 2 + (160 << 10)
+        self.content.len() * 2 + (192 << 10)
     }
 }
 

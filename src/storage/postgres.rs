@@ -3,7 +3,8 @@
 //! A batch of one change is one statement and one round trip; the database itself gathers
 //! commits. Longer batches are a transaction that first queues up behind others that touch the
 //! same results, because they would lock rows in crossed orders; should it meet a deadlock
-//! nevertheless, it is done again.
+//! nevertheless, it is done again. Records that are inserted one after the other are one
+//! statement.
 
 mod driver;
 mod errors;
@@ -26,7 +27,7 @@ use self::{driver::query, errors::classify, open::Place};
 use super::{
     Batch, Error, ListQuery, Listed, Maintenance, Store,
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
-    row::{self, Ready},
+    row::{self, Ready, RecordRow},
     sql::{
         condition,
         dialect::Dialect,
@@ -44,6 +45,12 @@ pub(super) use open::open;
 
 /// How often a batch is begun again after a deadlock, before the caller is told.
 const RETRIES: usize = 5;
+
+/// Records that one statement inserts.
+const MOST_ROWS: usize = 500;
+
+/// Bytes after which such a statement ends.
+const MOST_BYTES: usize = 8 << 20;
 
 /// What the numbers of the queues of writers go with, so that no other lock has the same pair.
 const QUEUES: i32 = 0x6873_7772;
@@ -125,8 +132,19 @@ impl Postgres {
             .execute(&mut *tx)
             .await
             .map_err(failed("queueing up to write"))?;
-        for ready in changes {
-            change(&mut tx, ready).await?;
+        let mut rest = changes;
+        while !rest.is_empty() {
+            let run = first_inserts(rest);
+            if run.len() > 1 && insert(&mut tx, &run).await? {
+                rest = &rest[run.len()..];
+                continue;
+            }
+            // One of the run is refused: one by one it will be found out which.
+            let count = run.len().max(1);
+            for ready in &rest[..count] {
+                change(&mut tx, ready).await?;
+            }
+            rest = &rest[count..];
         }
         tx.commit().await.map_err(failed("committing"))
     }
@@ -156,6 +174,42 @@ enum Failure {
     Refused(Error),
     /// The database said so.
     Driver(&'static str, sqlx::Error),
+}
+
+/// The records that a batch begins by inserting, as many as one statement takes.
+fn first_inserts(changes: &[Ready]) -> Vec<&RecordRow> {
+    let mut bytes = 0;
+    changes
+        .iter()
+        .take(MOST_ROWS)
+        .map_while(|ready| match ready {
+            Ready::InsertRecord(row) if bytes < MOST_BYTES => {
+                bytes += ready.weight();
+                Some(&**row)
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// Inserts many records by one statement, all or none, and says which.
+async fn insert(tx: &mut PgConnection, rows: &[&RecordRow]) -> Result<bool, Failure> {
+    let failed = |error| Failure::Driver("writing", error);
+    let statement = write::insert_records(rows);
+    let mut inner = tx.begin().await.map_err(failed)?;
+    let count = query(&statement).fetch_one(&mut *inner).await;
+    let count = count.and_then(|row| row.try_get::<i64, _>(0));
+    match count {
+        Ok(count) if usize::try_from(count).is_ok_and(|count| count == rows.len()) => {
+            inner.commit().await.map_err(failed)?;
+            Ok(true)
+        }
+        Err(error) if !errors::is_taken(&error) && !errors::is_orphan(&error) => Err(failed(error)),
+        _ => {
+            inner.rollback().await.map_err(failed)?;
+            Ok(false)
+        }
+    }
 }
 
 /// Does one change. The statement holds its precondition; what is read after it changed nothing

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     filter::condition::{Column, Condition, Is, Test, Value},
-    model::Payload,
-    storage::Change,
+    model::{Payload, Record},
+    storage::{Batch, Change, Error},
 };
 
 pub(super) async fn a_big_body_comes_back_byte_for_byte(world: World) {
@@ -152,4 +152,42 @@ pub(super) async fn text_of_any_kind_is_only_text(world: World) {
             [x]
         );
     }
+}
+
+pub(super) async fn many_records_are_inserted_at_once_or_none(world: World) {
+    let results = ["a/results/r", "a/results/s", "b/results/r"];
+    world
+        .given(results.map(|name| Change::InsertResult(result(name, 0))))
+        .await;
+    let mut records = Vec::new();
+    for at in 0..1100_i64 {
+        let name = results[usize::try_from(at % 3).unwrap()];
+        let object = json!({"kind": "T", "metadata": {"name": format!("n{at}"),
+            "labels": {"at": at.to_string(), "odd": "a\u{0}b"}}});
+        let mut x = record(&format!("{name}/records/x{at}"), at / 7, &object);
+        match at % 5 {
+            0 => x.data = None,
+            1 => x.data.as_mut().unwrap().value = Vec::new().into(),
+            _ => {}
+        }
+        records.push(x);
+    }
+    let insert = |records: &[Record]| Batch {
+        changes: records.iter().cloned().map(Change::InsertRecord).collect(),
+    };
+    let mut orphaned = records.clone();
+    orphaned[777].name = "a/results/none/records/x".parse().unwrap();
+    let outcome = world.store.commit(&insert(&orphaned)).await;
+    assert!(matches!(&outcome, Err(Error::Missing(name)) if name == "a/results/none"));
+    let mut doubled = records.clone();
+    doubled[778].name = doubled[3].name.clone();
+    let outcome = world.store.commit(&insert(&doubled)).await;
+    let name = doubled[3].name.to_string();
+    assert!(matches!(&outcome, Err(Error::Exists(taken)) if *taken == name));
+    assert_eq!(world.store.list_records(&everything()).await.unwrap(), []);
+
+    world.store.commit(&insert(&records)).await.unwrap();
+    let listed = world.store.list_records(&everything()).await.unwrap();
+    let listed: Vec<Record> = listed.into_iter().rev().map(|row| row.item).collect();
+    assert_eq!(listed, records, "in the order in which they were given");
 }

@@ -15,8 +15,10 @@ use crate::storage::{
     },
 };
 
+type PgQuery<'q> = Query<'q, Postgres, PgArguments>;
+
 /// The statement with its values bound. Lists are bound as arrays.
-pub(super) fn query(statement: &Statement) -> Query<'_, Postgres, PgArguments> {
+pub(super) fn query(statement: &Statement) -> PgQuery<'_> {
     let mut query = sqlx::query(statement.sql());
     for bind in statement.binds() {
         query = match bind {
@@ -25,9 +27,37 @@ pub(super) fn query(statement: &Statement) -> Query<'_, Postgres, PgArguments> {
             Bind::Bytes(bytes) => query.bind(bytes.as_deref()),
             Bind::Texts(texts) => query.bind(texts.as_slice()),
             Bind::Ints(numbers) => query.bind(numbers.as_slice()),
+            Bind::Column(values) => column(query, values),
         };
     }
     query
+}
+
+/// Binds one column of many rows.
+fn column<'q>(query: PgQuery<'q>, values: &'q [Bind]) -> PgQuery<'q> {
+    match values.first() {
+        Some(Bind::Int(_)) => {
+            let number = |value: &Bind| match value {
+                Bind::Int(number) => *number,
+                _ => None,
+            };
+            query.bind(values.iter().map(number).collect::<Vec<_>>())
+        }
+        Some(Bind::Bytes(_)) => {
+            let bytes = |value: &'q Bind| match value {
+                Bind::Bytes(bytes) => bytes.as_deref(),
+                _ => None,
+            };
+            query.bind(values.iter().map(bytes).collect::<Vec<_>>())
+        }
+        _ => {
+            let text = |value: &'q Bind| match value {
+                Bind::Text(text) => text.as_deref(),
+                _ => None,
+            };
+            query.bind(values.iter().map(text).collect::<Vec<_>>())
+        }
+    }
 }
 
 impl Cells for PgRow {

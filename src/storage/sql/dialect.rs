@@ -45,7 +45,6 @@ impl Dialect {
         }
         match column {
             "data_type" => Some("left(data_type, 128)"),
-            "object_uid" => Some("left(object_uid, 128)"),
             "object_name" => Some("left(object_name, 128)"),
             _ => None,
         }

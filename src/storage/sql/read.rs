@@ -241,7 +241,7 @@ pub(in crate::storage) const READS: usize = 4;
 
 /// What is said when rows go on referring to pieces that are not there.
 pub(in crate::storage) fn without_piece() -> Error {
-    Error::Corrupt("a body refers to a piece that is gone; run `hindsight fsck`".to_owned())
+    Error::Corrupt("a body refers to a piece that is gone; restore a backup".to_owned())
 }
 
 /// The statement that reads the current pieces of these keys, each after its key.

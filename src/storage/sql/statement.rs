@@ -19,6 +19,9 @@ pub(in crate::storage) enum Bind {
     Texts(Vec<String>),
     /// A list of numbers to compare with.
     Ints(Vec<i64>),
+    /// A column of many rows, each value of the same kind: [`Self::Text`], [`Self::Int`] or
+    /// [`Self::Bytes`]. PostgreSQL alone.
+    Column(Vec<Bind>),
 }
 
 impl From<&str> for Bind {
@@ -60,6 +63,17 @@ impl From<Option<Timestamp>> for Bind {
 impl From<Option<Bytes>> for Bind {
     fn from(bytes: Option<Bytes>) -> Self {
         Self::Bytes(bytes)
+    }
+}
+
+impl Bind {
+    /// What follows the placeholder of a column of such values.
+    pub(super) fn column_cast(&self) -> &'static str {
+        match self {
+            Self::Int(_) => "::bigint[]",
+            Self::Bytes(_) => "::bytea[]",
+            _ => "::text[]",
+        }
     }
 }
 

@@ -223,18 +223,76 @@ fn replace_result(dialect: Dialect, expect: &Etag, value: &RunResult) -> Stateme
     out
 }
 
-/// Selecting the result's row is what makes a missing result insert nothing.
-fn insert_record(dialect: Dialect, row: &RecordRow) -> Statement {
+/// All that a new record has.
+fn new_record(row: &RecordRow) -> Vec<Set> {
     let name = &row.record.name;
-    let parent = name.result().parent().as_str();
     let mut sets = vec![
-        Set::new("parent", parent),
+        Set::new("parent", name.result().parent().as_str()),
         Set::new("result_id", name.result().id()),
         Set::new("id", name.id()),
         Set::new("uid", row.record.uid.as_str()),
         Set::new("create_us", row.record.create_time),
     ];
     sets.extend(record_state(row));
+    sets
+}
+
+/// The statement that inserts many records at once, for PostgreSQL. Its only row counts those
+/// that have their result, and their bodies; a name that is taken makes it fail as a whole, as
+/// does one that comes twice.
+pub(in crate::storage) fn insert_records(rows: &[&RecordRow]) -> Statement {
+    let mut columns: Vec<(&'static str, bool, Vec<Bind>)> = Vec::new();
+    for row in rows {
+        let body = stored_body(row);
+        let body = [
+            Set::new("codec", body.map(|body| body.codec as i64)),
+            Set::new("bytes", body.map(|body| body.bytes.clone())),
+            Set::new("piece", body.and_then(|body| body.piece)),
+        ];
+        for (at, set) in new_record(row).into_iter().chain(body).enumerate() {
+            if columns.len() == at {
+                columns.push((set.column, set.is_json, Vec::with_capacity(rows.len())));
+            }
+            columns[at].2.push(set.value);
+        }
+    }
+    let (record, body) = columns.split_at(columns.len() - 3);
+    let comma = |at: usize| if at == 0 { "" } else { ", " };
+    let mut out = Statement::new("WITH given (");
+    for (name, ..) in &columns {
+        out.push(name).push(", ");
+    }
+    out.push("place) AS MATERIALIZED (SELECT * FROM unnest(");
+    for (at, (_, _, values)) in columns.iter().enumerate() {
+        out.push(comma(at)).bind(Bind::Column(values.clone()));
+        out.push(values[0].column_cast());
+    }
+    out.push(") WITH ORDINALITY), made AS (INSERT INTO records (result_row");
+    for (name, ..) in record {
+        out.push(", ").push(name);
+    }
+    out.push(") SELECT results.row_id");
+    for (name, is_json, _) in record {
+        out.push(", given.").push(name);
+        if *is_json {
+            out.push(Dialect::Postgres.json_cast());
+        }
+    }
+    out.push(" FROM given JOIN results ON results.id = given.result_id AND results.parent = ");
+    out.push("given.parent ORDER BY place RETURNING row_id, parent, result_id, id), ");
+    out.push("packed AS (INSERT INTO bodies (record_row");
+    for (name, ..) in body {
+        out.push(", ").push(name);
+    }
+    out.push(") SELECT row_id, codec, bytes, piece FROM made JOIN given ");
+    out.push("USING (parent, result_id, id) WHERE codec IS NOT NULL) SELECT count(*) FROM made");
+    out
+}
+
+/// Selecting the result's row is what makes a missing result insert nothing.
+fn insert_record(dialect: Dialect, row: &RecordRow) -> Statement {
+    let name = &row.record.name;
+    let sets = new_record(row);
     let body = stored_body(row);
     let nested = dialect == Dialect::Postgres && body.is_some();
     let mut out = Statement::new(if nested { "WITH made AS (" } else { "" });

@@ -25,6 +25,7 @@ pub(super) fn query(statement: &Statement) -> Query<'_, Sqlite, SqliteArguments>
             Bind::Bytes(bytes) => query.bind(bytes.as_deref()),
             Bind::Texts(texts) => query.bind(list(texts)),
             Bind::Ints(numbers) => query.bind(list(numbers)),
+            Bind::Column(_) => unreachable!("columns are bound by PostgreSQL alone"),
         };
     }
     query

@@ -15,7 +15,7 @@ use crate::{
 
 const RUNS: usize = 2000;
 /// As many as a large cluster that nobody cleans up.
-const MANY: usize = 20_000;
+const MANY: usize = 5_000;
 
 /// A finished run of about ten kilobytes, as a pipeline of a few steps has.
 fn large(n: usize) -> serde_json::Value {
