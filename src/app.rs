@@ -9,6 +9,7 @@ mod health;
 mod listen;
 mod reload;
 mod serve;
+mod sweep;
 mod tls;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -232,6 +233,7 @@ impl App {
                     .await
             })
         });
+        let sweep = tokio::spawn(sweep::sweep(Arc::clone(&self.maintenance)));
         let watch = tokio::spawn(self.health.watch(shutdown.clone()));
         let reload = tokio::spawn(reload::watch(self.reload));
         tracing::info!(address = %self.address, "serving");
@@ -248,6 +250,7 @@ impl App {
             () = grace => tracing::warn!("the grace is over; requests in flight were cut off"),
         }
         watch.abort();
+        sweep.abort();
         reload.abort();
         if tokio::time::timeout(LET_GO, self.maintenance.close())
             .await
