@@ -9,6 +9,7 @@ mod import;
 mod list;
 mod migrate;
 mod output;
+mod place;
 mod serve;
 mod token;
 
@@ -35,7 +36,7 @@ enum Ask {
     List(list::List),
     /// Show one run, record or result
     Get(get::Get),
-    /// Delete records or results, with everything below them
+    /// Delete runs, records or results, with everything below them
     Delete(delete::Delete),
     /// Store objects that `kubectl get -o json|yaml` printed, as the watcher would
     Import(import::Import),

@@ -6,14 +6,17 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use hindsight_proto::v1alpha2 as pb;
+use hindsight_proto::{client::Rpc, v1alpha2 as pb};
 use tonic::Code;
 
-use super::{connect::Connect, failure::Failure, output};
+use super::{connect::Connect, failure::Failure, output, place::Place};
 
 /// What to delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum What {
+    /// Runs, by the names or UIDs of their objects
+    #[value(alias = "runs")]
+    Run,
     /// Records, by their full names
     #[value(alias = "records")]
     Record,
@@ -22,11 +25,12 @@ pub(super) enum What {
     Result,
 }
 
-/// Delete records or results, with everything below them
+/// Delete runs, records or results, with everything below them
 ///
 /// What is deleted is gone for good. Asks first on a terminal; elsewhere --yes is needed.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Examples:
+  hindsight delete run nightly-00042 -n ci
   hindsight delete record ci/results/5d5f/records/77aa
   hindsight delete result ci/results/5d5f --yes")]
 pub(super) struct Delete {
@@ -34,9 +38,12 @@ pub(super) struct Delete {
     #[arg(value_enum)]
     what: What,
 
-    /// Full names
+    /// Names of runs; full names of records and results
     #[arg(required = true)]
     names: Vec<String>,
+
+    #[command(flatten)]
+    place: Place,
 
     /// Do not ask
     #[arg(short, long)]
@@ -52,11 +59,12 @@ pub(super) struct Delete {
 
 impl Delete {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
-        self.confirm()?;
         let mut rpc = self.connect.client()?.rpc();
-        for name in &self.names {
+        let names = self.full_names(&mut rpc).await?;
+        self.confirm(&names)?;
+        for name in &names {
             let answer = match self.what {
-                What::Record => {
+                What::Run | What::Record => {
                     rpc.delete_record(pb::DeleteRecordRequest { name: name.clone() })
                         .await
                 }
@@ -76,8 +84,34 @@ impl Delete {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn confirm(&self) -> Result<(), Failure> {
-        if self.yes {
+    /// The full names of what is to go; of runs, their records.
+    async fn full_names(&self, rpc: &mut Rpc) -> Result<Vec<String>, Failure> {
+        if self.what != What::Run {
+            return Ok(self.names.clone());
+        }
+        let mut full = Vec::new();
+        for name in &self.names {
+            match self.place.runs(rpc, &self.connect, name).await {
+                Ok(found) => match <[_; 1]>::try_from(found) {
+                    Ok([record]) => full.push(record.name),
+                    Err(several) => {
+                        return Err(Failure::usage(format!(
+                            "several runs are called `{name}`, such as {}; name one by its UID",
+                            several[0].name
+                        )));
+                    }
+                },
+                Err(failure) if failure.is_missing() && self.ignore_not_found => {
+                    output::note(&format!("{name} is not there"));
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(full)
+    }
+
+    fn confirm(&self, names: &[String]) -> Result<(), Failure> {
+        if self.yes || names.is_empty() {
             return Ok(());
         }
         let stdin = std::io::stdin();
@@ -95,7 +129,7 @@ impl Delete {
         write!(
             stderr,
             "Delete {}{below}? This cannot be undone. [y/N] ",
-            self.names.join(", ")
+            names.join(", ")
         )?;
         stderr.flush()?;
         let mut answer = String::new();

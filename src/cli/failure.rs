@@ -80,6 +80,11 @@ impl Failure {
         Self { code, text }
     }
 
+    /// What was asked for is not there.
+    pub(super) fn is_missing(&self) -> bool {
+        self.code == Self::MISSING
+    }
+
     /// Prints what went wrong and gives the exit code.
     pub(super) fn tell(&self) -> ExitCode {
         if !self.text.is_empty() {

@@ -3,14 +3,15 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use hindsight_proto::{run::View, v1alpha2 as pb};
+use hindsight_proto::{client::Rpc, run::View, v1alpha2 as pb};
 use serde_json::Value;
 
 use super::{
     connect::Connect,
     failure::Failure,
-    list::{run_status, run_types},
+    list::run_status,
     output::{self, Format, RecordView, ResultView},
+    place::Place,
 };
 
 /// What to show.
@@ -44,19 +45,8 @@ pub(super) struct Get {
     /// Its name
     name: String,
 
-    /// The namespace (parent) of a run
-    #[arg(
-        short,
-        long,
-        value_name = "NAMESPACE",
-        default_value = "default",
-        conflicts_with = "all_namespaces"
-    )]
-    namespace: String,
-
-    /// Look for a run in all namespaces
-    #[arg(short = 'A', long)]
-    all_namespaces: bool,
+    #[command(flatten)]
+    place: Place,
 
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
@@ -93,45 +83,15 @@ impl Get {
         Ok(ExitCode::SUCCESS)
     }
 
-    async fn find_run(
-        &self,
-        rpc: &mut hindsight_proto::client::Rpc,
-    ) -> Result<pb::Record, Failure> {
-        let parent = if self.all_namespaces {
-            "-"
-        } else {
-            &self.namespace
-        };
-        // A JSON string is a CEL string, so that no name can end the literal.
-        let name = Value::from(self.name.as_str());
-        let filter = format!(
-            "(data.metadata.name == {name} || data.metadata.uid == {name}) && {}",
-            run_types()
-        );
-        let request = pb::ListRecordsRequest {
-            parent: format!("{parent}/results/-"),
-            filter,
-            page_size: 2,
-            ..pb::ListRecordsRequest::default()
-        };
-        let reply = rpc.list_records(request).await;
-        let reply = reply
-            .map_err(|status| self.connect.failure(&status))?
-            .into_inner();
-        if reply.records.len() > 1 {
+    async fn find_run(&self, rpc: &mut Rpc) -> Result<pb::Record, Failure> {
+        let mut found = self.place.runs(rpc, &self.connect, &self.name).await?;
+        if found.len() > 1 {
             output::note(&format!(
                 "several runs are called `{}`; this is the newest (name one by its UID)",
                 self.name
             ));
         }
-        reply.records.into_iter().next().ok_or_else(|| {
-            let place = if self.all_namespaces {
-                "in any namespace".to_owned()
-            } else {
-                format!("in namespace {} (-A looks in all)", self.namespace)
-            };
-            Failure::missing(format!("no run `{}` {place}", self.name))
-        })
+        Ok(found.swap_remove(0))
     }
 
     fn print_run(&self, record: pb::Record) -> Result<(), Failure> {

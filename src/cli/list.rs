@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use hindsight_proto::{
-    run::{KINDS, Outcome, View},
+    run::{Outcome, View},
     v1alpha2 as pb,
 };
 use jiff::Timestamp;
@@ -14,6 +14,7 @@ use super::{
     connect::Connect,
     failure::Failure,
     output::{self, Format, ListView, RecordView, ResultView},
+    place::{Place, run_types},
 };
 use crate::{
     clock::{Clock as _, SystemClock},
@@ -50,19 +51,8 @@ pub(super) struct List {
     #[arg(value_enum)]
     what: What,
 
-    /// Only this namespace (parent)
-    #[arg(
-        short,
-        long,
-        value_name = "NAMESPACE",
-        default_value = "default",
-        conflicts_with = "all_namespaces"
-    )]
-    namespace: String,
-
-    /// All namespaces
-    #[arg(short = 'A', long)]
-    all_namespaces: bool,
+    #[command(flatten)]
+    place: Place,
 
     /// Only the records of this result
     #[arg(long, value_name = "RESULT")]
@@ -114,11 +104,7 @@ type Rows<T> = (Vec<T>, String);
 
 impl List {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
-        let parent = if self.all_namespaces {
-            "-"
-        } else {
-            &self.namespace
-        };
+        let parent = self.place.parent();
         match self.what {
             What::Results if self.result.is_some() => {
                 return Err(Failure::usage(
@@ -274,12 +260,7 @@ impl List {
         next: &str,
     ) -> Result<(), Failure> {
         if rows.is_empty() {
-            let place = if self.all_namespaces {
-                "in any namespace".to_owned()
-            } else {
-                format!("in namespace {} (-A looks in all)", self.namespace)
-            };
-            output::note(&format!("no {what} found {place}"));
+            output::note(&format!("no {what} found {}", self.place.said()));
             return Ok(());
         }
         output::table(header, rows)?;
@@ -290,19 +271,6 @@ impl List {
         }
         Ok(())
     }
-}
-
-/// A filter for the records of the kinds that are runs.
-pub(super) fn run_types() -> String {
-    let types: Vec<_> = KINDS
-        .iter()
-        .flat_map(|kind| {
-            let others = kind.other_types.iter().map(|t| (*t).to_owned());
-            std::iter::once(kind.data_type()).chain(others)
-        })
-        .map(|data_type| format!("'{data_type}'"))
-        .collect();
-    format!("data_type in [{}]", types.join(", "))
 }
 
 fn result_row(result: &pb::Result, wide: bool, now: Timestamp) -> Vec<String> {
