@@ -63,6 +63,7 @@ fn main() {
             database.remove().await;
         }
         for database in server::databases().await {
+            println!("\n{}, imported into", database.label());
             let server = Server::start(&database).await;
             import(&server, &corpus::runs(RECORDS), &mut figures).await;
             server.stop().await;
