@@ -177,7 +177,38 @@ async fn play(db: String, strike: impl AsyncFn(usize, &Scene, &mut [Process; 2])
         left(&sim),
         scene.log()
     );
-    check(&playing, &scene.records().await);
+    let records = scene.records().await;
+    check(&playing, &records);
+    stored_before_collected(&sim, &records);
+}
+
+/// Every delete came after the final state was stored.
+fn stored_before_collected(sim: &Sim, records: &[pb::Record]) {
+    let calls = sim.calls().verb("delete").status(200);
+    let deletes: BTreeMap<(&str, &str), jiff::Timestamp> = calls
+        .all()
+        .iter()
+        .map(|call| ((call.namespace.as_str(), call.name.as_str()), call.at))
+        .collect();
+    let mut compared = 0;
+    for record in records {
+        let value = &record.data.as_ref().unwrap().value;
+        let object: Value = serde_json::from_slice(value).unwrap();
+        let text = |key: &str| object["metadata"][key].as_str().unwrap();
+        // Children have no delete of their own: they go with their owner.
+        let Some(deleted) = deletes.get(&(text("namespace"), text("name"))) else {
+            continue;
+        };
+        let stored = record.update_time.unwrap();
+        let stored = jiff::Timestamp::new(stored.seconds, stored.nanos).unwrap();
+        assert!(
+            stored <= *deleted,
+            "{} was stored at {stored} and deleted at {deleted}",
+            record.name
+        );
+        compared += 1;
+    }
+    assert!(compared >= RUNS, "{compared} deletes were compared");
 }
 
 fn check(playing: &Playing, records: &[pb::Record]) {

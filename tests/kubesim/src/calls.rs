@@ -6,6 +6,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use jiff::Timestamp;
+
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
@@ -24,6 +26,8 @@ pub struct Call {
     pub name: String,
     /// Answered status code; `None` when the connection broke instead.
     pub status: Option<u16>,
+    /// When it came.
+    pub at: Timestamp,
 }
 
 /// A choice of recorded calls; filters narrow it.

@@ -1,6 +1,8 @@
 //! From a path and a method to what is asked. It knows how Kubernetes lays out its URLs and nothing
 //! of what is installed.
 
+use jiff::Timestamp;
+
 use http::Method;
 
 use crate::{calls::Call, refusal::Refusal};
@@ -65,7 +67,7 @@ impl Route {
     }
 
     /// The call as it is recorded, not answered yet.
-    pub(crate) fn call(&self, path: &str, verb: &'static str) -> Call {
+    pub(crate) fn call(&self, path: &str, verb: &'static str, at: Timestamp) -> Call {
         let target = match self {
             Self::Objects(target) => target.clone(),
             _ => Target {
@@ -81,6 +83,7 @@ impl Route {
             namespace: target.namespace,
             name: target.name,
             status: None,
+            at,
         }
     }
 }

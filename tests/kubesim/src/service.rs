@@ -94,7 +94,7 @@ async fn answer(shared: &Arc<Shared>, parts: &Parts, body: &[u8]) -> io::Result<
         Ok(verb) => verb,
         Err(refusal) => return Ok(refused(&refusal)),
     };
-    let mut call = route.call(path, verb);
+    let mut call = route.call(path, verb, shared.clock.now());
     let delay = shared.faults.delay();
     if !delay.is_zero() {
         tokio::time::sleep(delay).await;
