@@ -104,11 +104,11 @@ impl Service {
         etags: [&str; 2],
     ) -> Result<Record, Error> {
         grant.check(Verb::Update, RECORDS, name.result().parent())?;
-        let _turn = self.turns.take(&name.to_string(), etags).await;
-        let mut attempt = 0;
-        loop {
+        let full = name.to_string();
+        let full = full.as_str();
+        let step = move || async move {
             let current = self.read_record(name).await?;
-            write::expect(&name.to_string(), &current.etag, etags)?;
+            write::expect(full, &current.etag, etags)?;
             let data = change.apply(current.data.as_ref());
             data.as_ref().map_or(Ok(()), limits::payload)?;
             let now = write::after(self.clock.now(), current.update_time);
@@ -122,14 +122,9 @@ impl Service {
                 expect: current.etag,
                 value: value.clone(),
             };
-            attempt += 1;
-            match self.store.commit(&change.into()).await {
-                Ok(()) => return Ok(value),
-                Err(storage::Error::Stale { .. })
-                    if etags == ["", ""] && attempt < write::RACES => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+            Ok((change, value))
+        };
+        self.update(full, etags, step).await
     }
 
     /// Removes a record.

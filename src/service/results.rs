@@ -78,11 +78,11 @@ impl Service {
     ) -> Result<RunResult, Error> {
         grant.check(Verb::Update, RESULTS, name.parent())?;
         check(&annotations, summary.as_ref())?;
-        let _turn = self.turns.take(&name.to_string(), etags).await;
-        let mut attempt = 0;
-        loop {
+        let full = name.to_string();
+        let (full, annotations, summary) = (full.as_str(), &annotations, &summary);
+        let step = move || async move {
             let current = self.read_result(name).await?;
-            write::expect(&name.to_string(), &current.etag, etags)?;
+            write::expect(full, &current.etag, etags)?;
             let now = write::after(self.clock.now(), current.update_time);
             let value = RunResult {
                 etag: Etag::new(&current.uid, now),
@@ -95,14 +95,9 @@ impl Service {
                 expect: current.etag,
                 value: value.clone(),
             };
-            attempt += 1;
-            match self.store.commit(&change.into()).await {
-                Ok(()) => return Ok(value),
-                Err(storage::Error::Stale { .. })
-                    if etags == ["", ""] && attempt < write::RACES => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+            Ok((change, value))
+        };
+        self.update(full, etags, step).await
     }
 
     /// Removes a result and its records.

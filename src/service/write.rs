@@ -13,11 +13,14 @@ use std::{
 use jiff::{Timestamp, ToSpan as _};
 use tokio::sync::{Mutex, MutexGuard};
 
-use super::Error;
-use crate::{model::Etag, storage};
+use super::{Error, Service};
+use crate::{
+    model::Etag,
+    storage::{self, Change},
+};
 
 /// How often a lost race is tried again for callers who sent no etag.
-pub(super) const RACES: usize = 64;
+const RACES: usize = 64;
 
 /// How many turns there are. Names that share one wait for each other, which costs time only.
 const TURNS: usize = 256;
@@ -38,12 +41,42 @@ impl Turns {
     }
 
     /// Waits for the turn to update `name`; those who sent an etag need none.
-    pub(super) async fn take(&self, name: &str, etags: [&str; 2]) -> Option<MutexGuard<'_, ()>> {
+    async fn take(&self, name: &str, etags: [&str; 2]) -> Option<MutexGuard<'_, ()>> {
         if etags != ["", ""] {
             return None;
         }
         let hash = usize::try_from(self.hasher.hash_one(name) >> 32).unwrap_or_default();
         Some(self.turns[hash % TURNS].lock().await)
+    }
+}
+
+impl Service {
+    /// Updates what is called `name`: `step` reads it and says what to write and what to answer.
+    ///
+    /// # Errors
+    /// Those of `step`, and [`storage::Error::Stale`] if somebody else was faster than a caller
+    /// who sent an etag.
+    pub(super) async fn update<T, S, F>(
+        &self,
+        name: &str,
+        etags: [&str; 2],
+        step: S,
+    ) -> Result<T, Error>
+    where
+        S: Fn() -> F,
+        F: Future<Output = Result<(Change, T), Error>>,
+    {
+        let _turn = self.turns.take(name, etags).await;
+        let mut attempt = 0;
+        loop {
+            let (change, value) = step().await?;
+            attempt += 1;
+            match self.store.commit(&change.into()).await {
+                Ok(()) => return Ok(value),
+                Err(storage::Error::Stale { .. }) if etags == ["", ""] && attempt < RACES => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 }
 
