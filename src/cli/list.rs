@@ -8,6 +8,7 @@ use hindsight_proto::{
     v1alpha2 as pb,
 };
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{
@@ -199,13 +200,7 @@ impl List {
     fn print_results(&self, results: Vec<pb::Result>, next: String) -> Result<(), Failure> {
         if matches!(self.output, Format::Json | Format::Yaml) {
             let items = results.into_iter().map(ResultView::from).collect();
-            return output::document(
-                self.output,
-                &ListView {
-                    items,
-                    next_page_token: next,
-                },
-            );
+            return self.document(items, next);
         }
         let now = SystemClock.now();
         let wide = self.output == Format::Wide;
@@ -224,13 +219,7 @@ impl List {
     fn print_records(&self, records: Vec<pb::Record>, next: String) -> Result<(), Failure> {
         if matches!(self.output, Format::Json | Format::Yaml) {
             let items = records.into_iter().map(RecordView::from).collect();
-            return output::document(
-                self.output,
-                &ListView {
-                    items,
-                    next_page_token: next,
-                },
-            );
+            return self.document(items, next);
         }
         let now = SystemClock.now();
         let wide = self.output == Format::Wide;
@@ -250,6 +239,14 @@ impl List {
             .map(|record| record_row(record, runs, wide, now))
             .collect();
         self.finish(if runs { "runs" } else { "records" }, &header, &rows, &next)
+    }
+
+    fn document<T: Serialize>(&self, items: Vec<T>, next: String) -> Result<(), Failure> {
+        let list = ListView {
+            items,
+            next_page_token: next,
+        };
+        output::document(self.output, &list)
     }
 
     fn finish(
