@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: demo test bench lint tidy postgres
+.PHONY: demo test bench lint tidy model postgres
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -22,6 +22,10 @@ bench: postgres
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+# A million random histories of a run, against what the watcher plans.
+model:
+	PROPTEST_CASES=1000000 $(CARGO) test --locked --release -p hindsight-watcher --lib plan::tests::histories
 
 # The house rules alone.
 tidy:

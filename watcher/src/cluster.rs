@@ -153,22 +153,29 @@ impl Cluster {
         Ok(object.into_value(&resource(at.kind)))
     }
 
-    /// Leaves only the finalizers `left` on the object, if it has this UID and version, and
-    /// returns it. It does not matter who put the others on.
+    /// Leaves only the finalizers `left` on the object and puts `annotations` on it, in one
+    /// write, if it has this UID and version, and returns it. It does not matter who put the
+    /// others on.
     pub(crate) async fn release(
         &self,
         at: &Address,
         uid: &str,
         resource_version: &str,
         left: &[String],
+        annotations: &BTreeMap<String, String>,
     ) -> Result<Value, ClusterError> {
-        let patch = json!({
+        let mut patch = json!({
             "metadata": {
                 "uid": uid, "resourceVersion": resource_version, "finalizers": left,
             },
         });
+        let mut manager = FINALIZERS;
+        if !annotations.is_empty() {
+            patch["metadata"]["annotations"] = json!(annotations);
+            manager = keys::FIELD_MANAGER;
+        }
         let params = PatchParams {
-            field_manager: Some(FINALIZERS.to_owned()),
+            field_manager: Some(manager.to_owned()),
             ..PatchParams::default()
         };
         let object = call(self.api(at).patch(&at.name, &params, &Patch::Merge(patch))).await?;

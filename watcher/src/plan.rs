@@ -6,8 +6,8 @@
 //! in a crash, without changing where it ends:
 //!
 //! * a final state is stored before anything else happens to the run;
-//! * our finalizers come off a run that somebody deletes only once its newest state is stored,
-//!   or the deadline is over;
+//! * our finalizers come off only once a run's newest state is stored, or the deadline of a
+//!   delete by others is over;
 //! * [`Step::Delete`] appears only for a finished run whose equal copy the server has
 //!   confirmed, and names the UID and version it was decided for.
 //!
@@ -88,6 +88,8 @@ pub enum Finalize {
         resource_version: String,
         /// The finalizers that stay, because they are not ours.
         left: Vec<String>,
+        /// Annotations to put on the object in the same write.
+        annotations: BTreeMap<String, String>,
         /// The run is not stored, but the deadline is over.
         is_overdue: bool,
     },
@@ -147,13 +149,18 @@ pub fn plan(
     if !is_stored && is_overdue(&view, policy, now) {
         return finalizer::remove(&view, true).into_iter().collect();
     }
-    if let Some(add) = finalizer::add(&view, is_final && is_stored, remembered, policy) {
+    let may_ask = is_final && !is_stored && remembered.may_be_stored_already();
+    // One that is stored needs no finalizer, so a start costs no writes for those that are.
+    if may_ask && (!policy.annotate || annotations::are_there(&view, &upload)) {
+        return vec![Step::Ask(Box::new(upload))];
+    }
+    if let Some(add) = finalizer::add(&view, remembered, policy) {
         return vec![add];
     }
     if !is_final && !is_held && !policy.store_incomplete {
         return Vec::new();
     }
-    if is_final && !is_stored && remembered.may_be_stored_already() {
+    if may_ask {
         return vec![Step::Ask(Box::new(upload))];
     }
     if is_held {
@@ -163,8 +170,21 @@ pub fn plan(
         let remove = finalizer::remove(&view, false);
         return store.into_iter().chain(remove).collect();
     }
+    conclude(&view, upload, is_stored, remembered, policy, now)
+}
+
+/// What happens to a run that nobody deletes: it is stored, marked, let go and collected.
+fn conclude(
+    view: &View<'_>,
+    upload: Upload,
+    is_stored: bool,
+    remembered: &Remembered,
+    policy: &Policy,
+    now: Timestamp,
+) -> Vec<Step> {
+    let is_final = view.finish().done;
     let annotate = if is_final && policy.annotate && !remembered.annotated {
-        annotations::missing(&view, &upload)
+        annotations::missing(view, &upload)
     } else {
         None
     };
@@ -172,9 +192,18 @@ pub fn plan(
     if !is_stored {
         steps.push(Step::Store(Box::new(upload)));
     }
-    let is_changed = annotate.is_some();
-    steps.extend(annotate.map(Step::Annotate));
-    match collect::verdict(&view, remembered, policy, now) {
+    let release = finalizer::release(view, is_final, remembered, policy);
+    let is_changed = annotate.is_some() || release.is_some();
+    match release {
+        Some(resource_version) => steps.push(Step::Finalize(Finalize::Remove {
+            resource_version,
+            left: finalizer::of_others(view),
+            annotations: annotate.unwrap_or_default(),
+            is_overdue: false,
+        })),
+        None => steps.extend(annotate.map(Step::Annotate)),
+    }
+    match collect::verdict(view, remembered, policy, now) {
         collect::Verdict::Leave => {}
         collect::Verdict::Wait(until) => steps.push(Step::LookAgain(until)),
         // The version that would be named is outdated once the annotations are written.
@@ -261,14 +290,13 @@ impl fmt::Display for Step {
             Self::Store(upload) => write!(f, "store {}", upload.grouping.record),
             Self::Annotate(annotations) => {
                 f.write_str("annotate")?;
-                annotations
-                    .iter()
-                    .try_for_each(|(key, value)| write!(f, " {key}={value}"))
+                list(annotations, f)
             }
             Self::Finalize(Finalize::Add(finalizer)) => write!(f, "put finalizer {finalizer} on"),
             Self::Finalize(Finalize::Remove {
                 resource_version,
                 left,
+                annotations,
                 is_overdue,
             }) => {
                 let why = if *is_overdue { ", overdue" } else { "" };
@@ -276,7 +304,11 @@ impl fmt::Display for Step {
                 write!(
                     f,
                     "take finalizers off at version {resource_version}, leaving [{left}]{why}"
-                )
+                )?;
+                if !annotations.is_empty() {
+                    f.write_str(", annotate")?;
+                }
+                list(annotations, f)
             }
             Self::Delete {
                 uid,
@@ -291,6 +323,12 @@ impl fmt::Display for Step {
             Self::Forget => f.write_str("forget"),
         }
     }
+}
+
+fn list(annotations: &BTreeMap<String, String>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    annotations
+        .iter()
+        .try_for_each(|(key, value)| write!(f, " {key}={value}"))
 }
 
 #[cfg(test)]

@@ -12,6 +12,30 @@ use crate::content::{EVENT_LIST, LOG};
 /// Tekton Results' watcher is the same manager to the API server, so what it wrote about logs
 /// and events is written again.
 pub(super) fn missing(view: &View<'_>, upload: &Upload) -> Option<BTreeMap<String, String>> {
+    let mut wanted = wanted(view, upload);
+    if has(view, &wanted) {
+        return None;
+    }
+    for key in [LOG, EVENT_LIST] {
+        if let Some(value) = view.annotation(key) {
+            wanted.insert(key.to_owned(), value.to_owned());
+        }
+    }
+    Some(wanted)
+}
+
+/// Whether the run says of itself that it is stored. It proves nothing: it may be wrong.
+pub(super) fn are_there(view: &View<'_>, upload: &Upload) -> bool {
+    has(view, &wanted(view, upload))
+}
+
+fn has(view: &View<'_>, wanted: &BTreeMap<String, String>) -> bool {
+    wanted
+        .iter()
+        .all(|(key, value)| view.annotation(key) == Some(value))
+}
+
+fn wanted(view: &View<'_>, upload: &Upload) -> BTreeMap<String, String> {
     let record = &upload.grouping.record;
     let mut wanted = BTreeMap::from([
         (keys::RESULT.to_owned(), record.result().to_string()),
@@ -21,16 +45,5 @@ pub(super) fn missing(view: &View<'_>, upload: &Upload) -> Option<BTreeMap<Strin
     if view.is_owned() {
         wanted.insert(keys::CHILD_READY.to_owned(), "true".to_owned());
     }
-    if wanted
-        .iter()
-        .all(|(key, value)| view.annotation(key) == Some(value))
-    {
-        return None;
-    }
-    for key in [LOG, EVENT_LIST] {
-        if let Some(value) = view.annotation(key) {
-            wanted.insert(key.to_owned(), value.to_owned());
-        }
-    }
-    Some(wanted)
+    wanted
 }

@@ -1,6 +1,8 @@
 //! Whether a finalizer is put on a run or taken off, so that a delete by others waits until the
 //! run is stored, but never longer than agreed.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -61,25 +63,47 @@ fn is_missing(view: &View<'_>, policy: &Policy) -> bool {
     policy.finalizers && view.deletion().is_none() && !all(view).any(|known| known == name)
 }
 
-/// Puts the finalizer on, if that is of use: not on a run whose end is stored already.
-pub(super) fn add(
-    view: &View<'_>,
-    is_safe: bool,
-    remembered: &Remembered,
-    policy: &Policy,
-) -> Option<Step> {
+/// Puts the finalizer on, if that is of use: not on a run whose end was stored, even if something
+/// was written on it since, because that would take two writes for each time.
+pub(super) fn add(view: &View<'_>, remembered: &Remembered, policy: &Policy) -> Option<Step> {
+    let is_safe = remembered.copy.as_ref().is_some_and(|copy| copy.is_final);
     let is_wanted = is_missing(view, policy) && !is_safe && !remembered.unprotected;
     is_wanted.then(|| Step::Finalize(Finalize::Add(name(view))))
+}
+
+/// The version at which finalizers come off a finished run that nobody deletes, once it is
+/// stored: whoever deletes it later need not wait. Once only: another watcher may put its own on
+/// again, and two must not write in turns for ever.
+pub(super) fn release(
+    view: &View<'_>,
+    is_final: bool,
+    remembered: &Remembered,
+    policy: &Policy,
+) -> Option<String> {
+    let is_wanted = policy.finalizers
+        && is_final
+        && !remembered.released
+        && view.deletion().is_none()
+        && all(view).any(is_ours);
+    view.resource_version()
+        .filter(|_| is_wanted)
+        .map(str::to_owned)
 }
 
 /// Takes our finalizers off, all that are there, and leaves those of others.
 pub(super) fn remove(view: &View<'_>, is_overdue: bool) -> Option<Step> {
     Some(Step::Finalize(Finalize::Remove {
         resource_version: view.resource_version()?.to_owned(),
-        left: all(view)
-            .filter(|finalizer| !is_ours(finalizer))
-            .map(str::to_owned)
-            .collect(),
+        left: of_others(view),
+        annotations: BTreeMap::new(),
         is_overdue,
     }))
+}
+
+/// The finalizers that stay.
+pub(super) fn of_others(view: &View<'_>) -> Vec<String> {
+    all(view)
+        .filter(|finalizer| !is_ours(finalizer))
+        .map(str::to_owned)
+        .collect()
 }

@@ -35,6 +35,8 @@ pub struct Remembered {
     pub copy: Option<StoredCopy>,
     /// Our annotations were written.
     pub annotated: bool,
+    /// Our finalizer was taken off, because it is stored.
+    pub released: bool,
     /// Its deletion was asked for, by us.
     pub deleted: bool,
     /// It is no longer in the cluster.
@@ -58,6 +60,7 @@ impl Remembered {
             asked: false,
             copy: None,
             annotated: false,
+            released: false,
             deleted: false,
             gone: false,
             closed: false,

@@ -1,9 +1,10 @@
 //! Putting finalizers on and taking them off.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
+use serde_json::Value;
 use tokio::time::timeout;
-use tracing::{debug, info, warn};
+use tracing::{debug, warn};
 
 use hindsight_proto::run::View;
 
@@ -24,15 +25,9 @@ impl Task<'_> {
         match change {
             Finalize::Add(finalizer) => self.hold(finalizer).await,
             Finalize::Remove {
-                resource_version,
-                left,
-                is_overdue,
-            } => {
-                if is_overdue && self.last_try().await {
-                    return Ok(Next::Replan);
-                }
-                self.release(&resource_version, &left, is_overdue).await
-            }
+                is_overdue: true, ..
+            } if self.last_try().await => Ok(Next::Replan),
+            remove @ Finalize::Remove { .. } => self.release(&remove).await,
         }
     }
 
@@ -92,21 +87,28 @@ impl Task<'_> {
     }
 
     /// Takes our finalizers off the version that was decided about.
-    async fn release(
-        &mut self,
-        resource_version: &str,
-        left: &[String],
-        is_overdue: bool,
-    ) -> Result<Next, Halt> {
-        let Some(at) = self.address() else {
+    async fn release(&mut self, change: &Finalize) -> Result<Next, Halt> {
+        let (
+            Some(at),
+            Finalize::Remove {
+                resource_version,
+                left,
+                annotations,
+                is_overdue,
+            },
+        ) = (self.address(), change)
+        else {
             return Ok(Next::Settled(None));
         };
         let cluster = &self.shared.cluster;
         let uid = self.uid.as_str();
-        match cluster.release(&at, uid, resource_version, left).await {
+        match cluster
+            .release(&at, uid, resource_version, left, annotations)
+            .await
+        {
             Ok(object) => {
                 let (kind, namespace, name) = (at.kind.kind, &at.namespace, &at.name);
-                if is_overdue {
+                if *is_overdue {
                     let reason = self.shared.overdue(&self.uid);
                     warn!(
                         run.kind = kind, run.namespace = %namespace, run.name = %name,
@@ -115,15 +117,17 @@ impl Task<'_> {
                          its delete was asked for, and is let go: {reason}"
                     );
                 } else {
-                    info!(
+                    debug!(
                         run.uid = %self.uid,
                         "{kind} {namespace}/{name} is stored and may go"
                     );
+                    self.released(&object, annotations);
                 }
+                // Where nothing else holds it, it is gone, and the watch tells its last state.
+                let is_gone = left.is_empty() && View::new(&object).deletion().is_some();
                 self.bytes = None;
                 self.object = Some(object);
-                // Where nothing else holds it, it is gone, and the watch tells its last state.
-                Ok(match left.is_empty() {
+                Ok(match is_gone {
                     true => Next::Settled(None),
                     false => Next::Replan,
                 })
@@ -133,6 +137,16 @@ impl Task<'_> {
                 Ok(Next::Replan)
             }
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The API server has written what `release` asked for.
+    fn released(&self, object: &Value, annotations: &BTreeMap<String, String>) {
+        if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
+            entry.remembered.released = true;
+            entry.remembered.annotated |= !annotations.is_empty();
+            // The watch will tell of our own change; it is known already.
+            entry.settled = View::new(object).resource_version().map(Into::into);
         }
     }
 

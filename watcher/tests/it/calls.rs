@@ -6,7 +6,11 @@ use hindsight_proto::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{RpcServer, child, done, pipeline_run};
+use hindsight_watcher::{config::Config, policy::Policy};
+
+use crate::support::{
+    NAMESPACE, RpcServer, World, child, collecting, done, pipeline_run, quick, task_run,
+};
 
 fn client(server: &RpcServer) -> Client {
     Client::new(&Options::new(format!("http://{}", server.addr))).unwrap()
@@ -98,4 +102,80 @@ async fn storing_twice_writes_nothing_and_a_change_is_written_once() {
         server.calls(),
         ["get_result", "get_record", "update_record"]
     );
+}
+
+/// Writes of the watcher on the run of this name.
+fn writes(world: &World, name: &str) -> Vec<String> {
+    let write = |verb: &str| !matches!(verb, "get" | "list" | "watch");
+    let calls = world.sim.calls().name(name).filter(|call| write(call.verb));
+    calls
+        .all()
+        .iter()
+        .map(|call| call.verb.to_string())
+        .collect()
+}
+
+fn finalizing(config: Config) -> Config {
+    let policy = Policy {
+        finalizers: true,
+        store_incomplete: true,
+        ..config.policy
+    };
+    Config { policy, ..config }
+}
+
+#[tokio::test]
+async fn a_finished_run_takes_two_writes_to_the_cluster_at_most() {
+    for (config, wanted) in [(quick(), 1), (finalizing(quick()), 2)] {
+        let world = World::new(config).await;
+        world.create(task_run("build"));
+        if wanted == 2 {
+            world
+                .cluster(|sim| {
+                    let run = sim.get("tekton.dev", "taskruns", NAMESPACE, "build");
+                    run.is_some_and(|run| run["metadata"]["finalizers"].is_array())
+                })
+                .await;
+        }
+        world.finish("taskruns", "build");
+        world.annotated("build").await;
+        // What is written on it later, and its end by others, take none.
+        world.annotate("build", "signed", "yes");
+        let sink = std::sync::Arc::clone(&world.sink);
+        sink.until(|sink| sink.writes() > 1).await;
+        world.delete("build");
+        world.until(|p| p.in_cluster == 0).await;
+        assert_eq!(writes(&world, "build"), vec!["patch"; wanted]);
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_collected_takes_three_writes_at_most_and_its_children_two() {
+    for (config, on_parent, on_child) in [
+        (collecting(), &["patch", "delete"][..], &["patch"][..]),
+        (
+            finalizing(collecting()),
+            &["patch", "patch", "delete"][..],
+            &["patch", "patch"][..],
+        ),
+    ] {
+        let holds = config.policy.finalizers;
+        let world = World::new(config).await;
+        let parent = world.sim.create(pipeline_run("nightly")).unwrap();
+        world.create(child("nightly-a", &parent));
+        let is_held = |sim: &kubesim::Sim, plural| {
+            let all = sim.list("tekton.dev", plural);
+            all.iter()
+                .all(|run| run["metadata"]["finalizers"].is_array())
+        };
+        world
+            .cluster(|sim| !holds || (is_held(sim, "taskruns") && is_held(sim, "pipelineruns")))
+            .await;
+        world.finish("taskruns", "nightly-a");
+        world.annotated("nightly-a").await;
+        world.finish("pipelineruns", "nightly");
+        world.until(|p| p.in_cluster == 0).await;
+        assert_eq!(writes(&world, "nightly"), on_parent);
+        assert_eq!(writes(&world, "nightly-a"), on_child);
+    }
 }

@@ -189,12 +189,13 @@ async fn a_release_that_comes_too_late_for_its_version_is_decided_anew() {
     let world = World::new(patient()).await;
     let uid = world.create(task_run("build"));
     protected(&world, "build").await;
+    world.sim.faults().plan(Fault::status(409).verb("patch"));
     world.finish("taskruns", "build");
     world.annotated("build").await;
-    world.sim.faults().plan(Fault::status(409).verb("patch"));
+    assert_eq!(world.sim.faults().pending(), 0);
+    assert!(finalizers(&world.sim, "build").is_empty());
     world.delete("build");
     gone(&world, "build").await;
-    assert_eq!(world.sim.faults().pending(), 0);
     assert!(is_done(&world.copy(&uid)));
 }
 
