@@ -4,27 +4,31 @@ mod config;
 mod connect;
 mod delete;
 mod failure;
+mod fsck;
 mod get;
 mod import;
 mod list;
 mod migrate;
 mod output;
 mod place;
+mod progress;
 mod serve;
 mod token;
 
 use std::{io::Write as _, process::ExitCode};
 
-use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{
+    ArgMatches, Args as _, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
+};
 
 use self::failure::Failure;
-use crate::config::flags;
+use crate::config::{flags, flags_of};
 
 /// Long-term history of what ran on Kubernetes.
 ///
 /// `serve` keeps results and records in SQLite or PostgreSQL and answers gRPC; the other
 /// commands ask such a server. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration,
-/// 3 not found, 4 not allowed, 5 server or database not reachable.
+/// 3 not found, 4 not allowed, 5 server or database not reachable, 6 damage was found.
 #[derive(Debug, Parser)]
 #[command(name = "hindsight", version, disable_help_subcommand = true)]
 struct Cli {}
@@ -64,6 +68,7 @@ pub fn command() -> Command {
             .about("Bring the database's schema up to date")
             .long_about(migrate::ABOUT),
     );
+    let fsck = flags_of(fsck::Fsck::augment_args(Command::new("fsck")), &["db"]);
     let print = flags(
         Command::new("print")
             .about("Print the configuration in effect, and where each value comes from"),
@@ -84,6 +89,7 @@ pub fn command() -> Command {
             .arg_required_else_help(true)
             .subcommand(serve)
             .subcommand(migrate)
+            .subcommand(fsck)
             .subcommand(config)
             .subcommand(token),
     )
@@ -96,6 +102,7 @@ pub fn main() -> ExitCode {
     let outcome = match matches.subcommand() {
         Some(("serve", sub)) => serve::run(sub),
         Some(("migrate", sub)) => migrate::run(sub),
+        Some(("fsck", sub)) => fsck::run(sub),
         Some(("config", sub)) => config::run(sub),
         Some(("token", _)) => token::run(),
         _ => ask(&matches),
@@ -106,13 +113,17 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let ask = Ask::from_arg_matches(matches).map_err(|error| Failure::usage(error.to_string()))?;
+/// What commands run on.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .map_err(|error| Failure::other(error.to_string()))?;
-    runtime.block_on(async {
+        .build();
+    runtime.map_err(|error| Failure::other(error.to_string()))
+}
+
+fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let ask = Ask::from_arg_matches(matches).map_err(|error| Failure::usage(error.to_string()))?;
+    runtime()?.block_on(async {
         match ask {
             Ask::List(list) => list.run().await,
             Ask::Get(get) => get.run().await,

@@ -29,7 +29,7 @@ use std::{
 use self::given::Reader;
 pub use self::{
     database::DbUrl,
-    keys::{KEYS, Key, flags},
+    keys::{KEYS, Key, flags, flags_of},
     problem::{BadValue, Origin, Problem, Problems},
     reference::reference_markdown,
     secret::Secret,

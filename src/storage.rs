@@ -7,11 +7,13 @@
 mod body;
 #[cfg(test)]
 mod conformance;
+pub mod fsck;
 mod migrations;
 mod pieces;
 mod postgres;
 pub mod resolve;
 mod row;
+pub mod snapshot;
 mod sql;
 mod sqlite;
 

@@ -5,6 +5,7 @@ use std::{error::Error as _, process::ExitCode};
 use tonic::{Code, Status};
 
 use super::output;
+use crate::{error::report, storage};
 
 /// A command that did not do what was asked.
 #[derive(Debug)]
@@ -19,6 +20,7 @@ impl Failure {
     pub(super) const MISSING: u8 = 3;
     pub(super) const DENIED: u8 = 4;
     pub(super) const UNREACHABLE: u8 = 5;
+    pub(super) const DAMAGED: u8 = 6;
 
     pub(super) fn other(text: impl Into<String>) -> Self {
         Self {
@@ -78,6 +80,14 @@ impl Failure {
             code => (Self::FAILED, format!("{said} ({code:?} from {server})")),
         };
         Self { code, text }
+    }
+
+    /// Why a store did not do what it was asked.
+    pub(super) fn store(error: &storage::Error) -> Self {
+        match error {
+            storage::Error::Unavailable { .. } => Self::unreachable(report(error)),
+            _ => Self::other(report(error)),
+        }
     }
 
     /// What was asked for is not there.

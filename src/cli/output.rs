@@ -262,6 +262,12 @@ pub(super) fn facts(rows: &[Vec<String>]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Says something on standard output, for people and for programs that read lines.
+pub(super) fn say(text: &str) -> Result<(), Failure> {
+    writeln!(std::io::stdout().lock(), "{}", plain(text, true))?;
+    Ok(())
+}
+
 /// Says something to the person at the terminal, apart from the output.
 pub(super) fn note(text: &str) {
     // A note that nobody can read is no failure.

@@ -244,12 +244,23 @@ pub(super) fn by_name(name: &str) -> Option<&'static Key> {
 /// Flags carry text; [`super::Config::load`] checks it, together with everything else.
 #[must_use]
 pub fn flags(command: Command) -> Command {
-    let config = Arg::new("config")
+    KEYS.iter()
+        .fold(command.arg(config()), |command, key| command.arg(flag(key)))
+}
+
+/// Adds `--config` and the flags of these keys alone. The others may be in the file and in the
+/// environment nevertheless, and are checked.
+#[must_use]
+pub fn flags_of(command: Command, names: &[&str]) -> Command {
+    let keys = KEYS.iter().filter(|key| names.contains(&key.name));
+    keys.fold(command.arg(config()), |command, key| command.arg(flag(key)))
+}
+
+fn config() -> Arg {
+    Arg::new("config")
         .long("config")
         .value_name("PATH")
-        .help("File of configuration, in TOML [env: HINDSIGHT_CONFIG]");
-    KEYS.iter()
-        .fold(command.arg(config), |command, key| command.arg(flag(key)))
+        .help("File of configuration, in TOML [env: HINDSIGHT_CONFIG]")
 }
 
 fn flag(key: &'static Key) -> Arg {

@@ -10,7 +10,7 @@ mod lifecycle;
 mod listing;
 mod model;
 mod payloads;
-mod pieces;
+pub(super) mod pieces;
 mod races;
 pub(super) mod tests;
 mod writes;

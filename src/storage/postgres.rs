@@ -10,6 +10,7 @@ mod driver;
 mod errors;
 mod migrate;
 mod open;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 
@@ -42,6 +43,7 @@ use crate::{
 };
 
 pub(super) use open::open;
+pub(super) use snapshot::snapshot;
 
 /// How often a batch is begun again after a deadlock, before the caller is told.
 const RETRIES: usize = 5;

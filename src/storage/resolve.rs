@@ -1,6 +1,10 @@
 //! From the text that says where the database is to a store.
 
-use std::{num::NonZeroU32, path::Path, sync::Arc};
+use std::{
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::{Error, Maintenance, Store, postgres, sqlite};
 
@@ -60,6 +64,22 @@ impl Opened {
 /// [`Error::Unfit`] if the text, the database or its schema is not what is wanted, with the
 /// remedy; [`Error::Unavailable`] if the database does not answer.
 pub async fn open(url: &str, options: &Options) -> Result<Opened, Error> {
+    Ok(match address(url)? {
+        Address::Sqlite(path) => Opened::new(sqlite::open(&path, options).await?),
+        Address::Postgres(url) => Opened::new(postgres::open(&url, options).await?),
+    })
+}
+
+/// Where a database is. It may hold a password.
+pub(super) enum Address {
+    /// The path of a file.
+    Sqlite(PathBuf),
+    /// The whole text.
+    Postgres(String),
+}
+
+/// What a text names.
+pub(super) fn address(url: &str) -> Result<Address, Error> {
     const WANT: &str = "want `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`";
     let refuse = |why: &str| Err(Error::Unfit(format!("{why}; {WANT}")));
     match url.split_once(':') {
@@ -68,12 +88,10 @@ pub async fn open(url: &str, options: &Options) -> Result<Opened, Error> {
             match path {
                 "" => refuse("`sqlite:` names no file"),
                 ":memory:" => refuse("a database in memory keeps nothing"),
-                path => Ok(Opened::new(sqlite::open(Path::new(path), options).await?)),
+                path => Ok(Address::Sqlite(Path::new(path).to_owned())),
             }
         }
-        Some(("postgres" | "postgresql", _)) => {
-            Ok(Opened::new(postgres::open(url, options).await?))
-        }
+        Some(("postgres" | "postgresql", _)) => Ok(Address::Postgres(url.to_owned())),
         // The text may hold a password, so only the scheme is repeated.
         Some((scheme, _)) => refuse(&format!("`{scheme}:` is no database known here")),
         None => refuse(&format!("`{url}` is not the address of a database")),

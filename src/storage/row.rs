@@ -184,7 +184,7 @@ fn compress(mut change: Ready, piece: Option<i64>, loaded: &Loaded) -> (Ready, H
 
 /// Does `work` on each item, in order; if there is much of it, on as many threads as there are
 /// cores.
-async fn in_parts<T, U>(
+pub(super) async fn in_parts<T, U>(
     items: Vec<T>,
     bytes: impl Fn(&T) -> usize,
     work: impl Fn(T) -> U + Clone + Send + 'static,
@@ -239,7 +239,8 @@ fn make_ready(change: Change) -> Ready {
     }
 }
 
-fn row(mut record: Record) -> RecordRow {
+/// The row of a record; its body is not compressed yet.
+pub(super) fn row(mut record: Record) -> RecordRow {
     let Some(data) = &mut record.data else {
         return RecordRow {
             record,

@@ -10,4 +10,5 @@ pub(super) mod list;
 pub(super) mod read;
 pub(super) mod statement;
 pub(super) mod text;
+pub(super) mod walk;
 pub(super) mod write;

@@ -7,6 +7,7 @@ mod driver;
 mod errors;
 mod migrate;
 mod open;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -39,6 +40,7 @@ use crate::{
 };
 
 pub(super) use open::open;
+pub(super) use snapshot::snapshot;
 
 /// The store.
 #[derive(Debug)]

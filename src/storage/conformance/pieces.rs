@@ -27,7 +27,12 @@ fn run(pipeline: &str, at: i64) -> Value {
 }
 
 /// Records of runs of one pipeline, in one result.
-async fn given_runs(world: &World, name: &str, pipeline: &str, count: i64) -> Vec<Record> {
+pub(in crate::storage) async fn given_runs(
+    world: &World,
+    name: &str,
+    pipeline: &str,
+    count: i64,
+) -> Vec<Record> {
     world.given([Change::InsertResult(result(name, 0))]).await;
     let mut records = Vec::new();
     for at in 0..count {

@@ -24,7 +24,7 @@ use crate::storage::{
 const ACQUIRE: Duration = Duration::from_secs(30);
 
 /// How long opening waits for an answer.
-const ANSWER: Duration = Duration::from_secs(10);
+pub(super) const ANSWER: Duration = Duration::from_secs(10);
 
 /// How long an idle connection is taken to be alive.
 const TRUSTED: Duration = Duration::from_millis(500);
@@ -68,11 +68,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// Opens the database at `url`.
-pub(in crate::storage) async fn open(
-    url: &str,
-    options: &Options,
-) -> Result<(Postgres, Vec<i64>), Error> {
+/// How to connect to the database at `url`, and its place.
+pub(super) fn options(url: &str) -> Result<(PgConnectOptions, Place), Error> {
     let connect: PgConnectOptions = url.parse().map_err(|e: sqlx::Error| {
         // The text holds a password, and the driver's word does not repeat it.
         Error::Unfit(format!(
@@ -84,6 +81,15 @@ pub(in crate::storage) async fn open(
         .application_name("hindsight")
         .disable_statement_logging();
     let place = Place::of(&connect);
+    Ok((connect, place))
+}
+
+/// Opens the database at `url`.
+pub(in crate::storage) async fn open(
+    url: &str,
+    options: &Options,
+) -> Result<(Postgres, Vec<i64>), Error> {
+    let (connect, place) = self::options(url)?;
     let applied = tokio::time::timeout(ANSWER, prepare(&connect, &place, options.schema))
         .await
         .map_err(|late| refused(&place, sqlx::Error::Io(std::io::Error::other(late))))??;

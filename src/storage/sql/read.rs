@@ -31,6 +31,20 @@ pub(in crate::storage) trait Cells {
     fn bytes(&self, at: usize) -> Result<Option<Vec<u8>>, Error>;
 }
 
+impl<T: Cells + ?Sized> Cells for Box<T> {
+    fn text(&self, at: usize) -> Result<Option<String>, Error> {
+        (**self).text(at)
+    }
+
+    fn int(&self, at: usize) -> Result<Option<i64>, Error> {
+        (**self).int(at)
+    }
+
+    fn bytes(&self, at: usize) -> Result<Option<Vec<u8>>, Error> {
+        (**self).bytes(at)
+    }
+}
+
 /// Appends the columns that [`result`] or [`RawRecord::read`] reads. The order key follows, and
 /// where bodies are asked for, how many bytes come before, and [`BODY`].
 pub(super) fn fields(out: &mut Statement, dialect: Dialect, resource: Resource) {
@@ -181,7 +195,11 @@ impl RawRecord {
         usize::try_from(size).unwrap_or(0)
     }
 
-    fn unpack(mut self, pieces: &Loaded) -> Result<Record, Error> {
+    /// The record with its payload, which refers to one of `pieces` if to any.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the payload is not, to the byte, what was stored.
+    pub(in crate::storage) fn unpack(mut self, pieces: &Loaded) -> Result<Record, Error> {
         if let (Some(data), Some(stored)) = (&mut self.record.data, self.stored) {
             let piece = stored.piece.and_then(|id| pieces.get(&id));
             let content = piece.map(|piece| piece.content());

@@ -175,6 +175,16 @@ fn record_state(row: &RecordRow) -> Vec<Set> {
     ]
 }
 
+/// A column of a record that its state fills: its name, whether it holds JSON, its value.
+pub(in crate::storage) type Filled = (&'static str, bool, Bind);
+
+/// The columns that a record's state fills.
+pub(in crate::storage) fn filled(row: &RecordRow) -> Vec<Filled> {
+    let sets = record_state(row).into_iter();
+    sets.map(|set| (set.column, set.is_json, set.value))
+        .collect()
+}
+
 /// Appends `, column = value` for all but the first comma.
 fn assign(out: &mut Statement, dialect: Dialect, sets: Vec<Set>) {
     for (at, set) in sets.into_iter().enumerate() {

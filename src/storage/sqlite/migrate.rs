@@ -68,7 +68,7 @@ pub(super) async fn look(file: &File) -> Result<Found, Error> {
     Ok(found)
 }
 
-async fn found(connection: &mut SqliteConnection) -> Result<Found, sqlx::Error> {
+pub(super) async fn found(connection: &mut SqliteConnection) -> Result<Found, sqlx::Error> {
     let tables = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name";
     let tables: Vec<String> = sqlx::query(tables)
         .fetch_all(&mut *connection)

@@ -46,6 +46,28 @@ impl File {
         }
     }
 
+    /// The file that a user named.
+    pub(super) fn named(path: &Path) -> Self {
+        // SQLite reads a name that begins with `file:` as a URI, which would be another file.
+        if path.as_os_str().as_encoded_bytes().starts_with(b"file:") {
+            Self::at(&Path::new(".").join(path))
+        } else {
+            Self::at(path)
+        }
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file that SQLite keeps beside it under this ending.
+    pub(super) fn beside(&self, ending: &str) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(ending);
+        path.into()
+    }
+
     /// Options that change nothing of the file by themselves.
     pub(super) fn options(&self) -> SqliteConnectOptions {
         SqliteConnectOptions::new()
@@ -87,12 +109,7 @@ pub(in crate::storage) async fn open(
     path: &Path,
     options: &Options,
 ) -> Result<(Sqlite, Vec<i64>), Error> {
-    // SQLite reads a name that begins with `file:` as a URI, which would be another file.
-    let file = if path.as_os_str().as_encoded_bytes().starts_with(b"file:") {
-        File::at(&Path::new(".").join(path))
-    } else {
-        File::at(path)
-    };
+    let file = File::named(path);
     let found = if file.has_content()? {
         migrate::look(&file).await?
     } else {

@@ -1,0 +1,162 @@
+//! Statements that go through whole tables by row, a page at a time.
+
+use super::{
+    dialect::Dialect,
+    read::{self, BODY},
+    statement::Statement,
+};
+use crate::model::Resource;
+
+/// A table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::storage) enum Table {
+    /// Of results.
+    Results,
+    /// Of records.
+    Records,
+    /// Of payloads.
+    Bodies,
+    /// Of what payloads refer to.
+    Pieces,
+    /// Of which piece is current.
+    PieceKeys,
+}
+
+impl Table {
+    /// All, in the order in which they are looked at.
+    pub(in crate::storage) const ALL: [Self; 5] = [
+        Self::Results,
+        Self::Records,
+        Self::Bodies,
+        Self::Pieces,
+        Self::PieceKeys,
+    ];
+
+    /// Its name.
+    pub(in crate::storage) fn name(self) -> &'static str {
+        match self {
+            Self::Results => "results",
+            Self::Records => "records",
+            Self::Bodies => "bodies",
+            Self::Pieces => "pieces",
+            Self::PieceKeys => "piece_keys",
+        }
+    }
+
+    /// The column that numbers its rows.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Bodies => "record_row",
+            Self::PieceKeys => "piece",
+            Self::Results | Self::Records | Self::Pieces => "row_id",
+        }
+    }
+}
+
+/// The statement that counts the rows of a table itself, not of an index where that can be said.
+pub(in crate::storage) fn count(dialect: Dialect, table: Table) -> Statement {
+    let mut out = Statement::new("SELECT count(*) FROM ");
+    out.push(table.name());
+    if dialect == Dialect::Postgres {
+        out.push(" WHERE ctid >= '(0,0)'");
+    }
+    out
+}
+
+/// The statement that gives rows and their bytes after a row, at most `limit`.
+pub(in crate::storage) fn sizes(table: Table, after: i64, limit: i64) -> Statement {
+    let mut out = Statement::new("SELECT ");
+    out.push(table.key()).push(match table {
+        Table::Records => ", coalesce(body_size, 0)",
+        Table::Pieces => ", size",
+        _ => ", CAST(0 AS BIGINT)",
+    });
+    out.push(" FROM ").push(table.name()).push(" WHERE ");
+    within(&mut out, table, after, None);
+    out.push(" LIMIT ").bind(limit);
+    out
+}
+
+/// Appends that rows are after one and not after another, in order.
+fn within(out: &mut Statement, table: Table, after: i64, last: Option<i64>) {
+    out.push(table.key()).push(" > ").bind(after);
+    if let Some(last) = last {
+        out.push(" AND ").push(table.key()).push(" <= ").bind(last);
+    }
+    out.push(" ORDER BY ").push(table.key());
+}
+
+/// The results after one row and up to another, as [`read::result`] reads them.
+pub(in crate::storage) fn results(dialect: Dialect, after: i64, last: i64) -> Statement {
+    let mut out = Statement::new("SELECT ");
+    read::fields(&mut out, dialect, Resource::Results);
+    out.push(" FROM results WHERE ");
+    within(&mut out, Table::Results, after, Some(last));
+    out
+}
+
+/// The pieces after one row and up to another, as [`read::piece`] reads them.
+pub(in crate::storage) fn pieces(after: i64, last: i64) -> Statement {
+    let mut out = Statement::new("SELECT row_id, sha256, size, bytes FROM pieces WHERE ");
+    within(&mut out, Table::Pieces, after, Some(last));
+    out
+}
+
+/// Where, in a row of [`records`], the size of the body stands.
+pub(in crate::storage) const SIZE: usize = 9;
+/// Where the codec stands, which is null where there is no body.
+pub(in crate::storage) const CODEC: usize = 13;
+/// Where the piece stands that the body refers to.
+pub(in crate::storage) const PIECE: usize = 15;
+/// Where parent and id of the record's result stand.
+pub(in crate::storage) const OWNER: usize = 16;
+/// Where the row of the piece stands, if it is there.
+pub(in crate::storage) const REFERRED: usize = 18;
+/// Where the columns begin that were asked for.
+pub(in crate::storage) const COLUMNS: usize = 19;
+
+/// The records after one row and up to another: as [`read::RawRecord`] reads them, then
+/// what they refer to, then `columns`, each with whether it holds JSON. Without `bytes` the bytes of
+/// bodies are left out.
+pub(in crate::storage) fn records(
+    dialect: Dialect,
+    after: i64,
+    last: i64,
+    bytes: bool,
+    columns: &[(&'static str, bool)],
+) -> Statement {
+    let mut out = Statement::new("SELECT ");
+    read::fields(&mut out, dialect, Resource::Records);
+    out.push(", NULL, NULL, ");
+    out.push(if bytes { BODY } else { "codec, NULL, piece" });
+    out.push(", owner_parent, owner_id, piece_row");
+    for (column, is_json) in columns {
+        out.push(", ").push(column);
+        if *is_json {
+            out.push(dialect.json_as_text());
+        }
+    }
+    out.push(" FROM (SELECT * FROM records WHERE ");
+    within(&mut out, Table::Records, after, Some(last));
+    out.push(") AS page LEFT JOIN bodies ON record_row = row_id LEFT JOIN (SELECT row_id AS ");
+    out.push("owner_row, parent AS owner_parent, id AS owner_id FROM results) AS owners ");
+    out.push("ON owner_row = result_row LEFT JOIN (SELECT row_id AS piece_row FROM pieces) ");
+    out.push("AS referred ON piece_row = piece ORDER BY row_id");
+    out
+}
+
+/// The bodies whose record is not there, at most `limit`.
+pub(in crate::storage) fn bodies_without_record(limit: i64) -> Statement {
+    let mut out = Statement::new("SELECT record_row FROM bodies WHERE NOT EXISTS ");
+    out.push("(SELECT 1 FROM records WHERE row_id = record_row) ORDER BY record_row LIMIT ");
+    out.bind(limit);
+    out
+}
+
+/// The keys whose piece is not there, at most `limit`.
+pub(in crate::storage) fn keys_without_piece(limit: i64) -> Statement {
+    let mut out = Statement::new("SELECT key, piece FROM piece_keys AS k WHERE NOT EXISTS ");
+    out.push("(SELECT 1 FROM pieces WHERE row_id = k.piece) ORDER BY key LIMIT ");
+    out.bind(limit);
+    out
+}
