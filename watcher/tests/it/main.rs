@@ -9,6 +9,7 @@ mod finalizers;
 mod kinds;
 mod lease;
 mod outages;
+mod policies;
 mod scale;
 mod spool;
 mod storing;
