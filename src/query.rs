@@ -4,6 +4,8 @@
 //! Invariant: a list gives every matching row that was there throughout exactly once, in order.
 
 mod list;
+#[cfg(test)]
+mod tests;
 mod token;
 
 pub use list::{Engine, List, Page};

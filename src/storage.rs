@@ -17,14 +17,26 @@ pub mod snapshot;
 mod sql;
 mod sqlite;
 
+/// Databases for tests of other rooms.
+#[cfg(test)]
+pub(crate) mod testing {
+    pub(crate) use super::conformance::{
+        backends::{Database, PostgresDatabase, SqliteFile},
+        tests::postgres_server,
+    };
+}
+
 use std::{fmt::Debug, num::NonZeroU32};
 
 use async_trait::async_trait;
 
 use crate::{
     error::{ErrorKind, HasKind},
-    filter::condition::{Ability, Condition, Test},
-    model::{Etag, Order, Position, Record, RecordName, ResultName, ResultPattern, RunResult},
+    filter::{
+        Order, Position,
+        condition::{Ability, Condition, Test},
+    },
+    model::{Etag, Record, RecordName, ResultName, ResultPattern, RunResult},
 };
 
 /// A row and its place in the order that was asked for.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use hindsight_proto::run::{Kind, View};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -69,6 +70,12 @@ pub fn of_result(result: &RunResult, column: &Column) -> Option<ColumnValue> {
         Column::Uid => text(&result.uid),
         Column::CreateTime => Some(ColumnValue::Time(result.create_time)),
         Column::UpdateTime => Some(ColumnValue::Time(result.update_time)),
+        Column::Duration => {
+            let (start, end) = summary?.start_time.zip(summary?.end_time)?;
+            Some(ColumnValue::Int(
+                end.as_microsecond() - start.as_microsecond(),
+            ))
+        }
         Column::SummaryRecord => Some(ColumnValue::Text(summary?.record.to_string())),
         Column::SummaryType => text(&summary?.data_type),
         Column::SummaryStartTime => summary?.start_time.map(ColumnValue::Time),
@@ -93,6 +100,7 @@ pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Op
         Column::Uid => text(&record.uid),
         Column::CreateTime => Some(ColumnValue::Time(record.create_time)),
         Column::UpdateTime => Some(ColumnValue::Time(record.update_time)),
+        Column::Duration => run_duration(record.data.as_ref()?).map(ColumnValue::Int),
         Column::RecordId => text(record.name.id()),
         Column::RecordName => Some(ColumnValue::Text(record.name.to_string())),
         Column::DataType => text(&record.data.as_ref()?.data_type),
@@ -107,6 +115,15 @@ pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Op
         | Column::Annotation(_)
         | Column::SummaryAnnotation(_) => None,
     }
+}
+
+/// How long a run took by its own account, in microseconds.
+fn run_duration(payload: &Payload) -> Option<i64> {
+    Kind::of_type(&payload.data_type)?;
+    let body = parse_body(&payload.value)?;
+    let view = View::new(&body);
+    let (began, ended) = view.started().zip(view.ended())?;
+    ended.as_microsecond().checked_sub(began.as_microsecond())
 }
 
 /// The JSON of a payload, if it is JSON (nested 127 deep at most).

@@ -23,11 +23,7 @@ type Lowered = Result<Expr, Problem>;
 
 /// Gives `tree` its meaning on rows of `resource`. It must be a test.
 pub(super) fn lower(tree: &Node, resource: Resource) -> Lowered {
-    let mut lowering = Lowering {
-        resource,
-        scope: Vec::new(),
-    };
-    let expr = lowering.expr(tree)?;
+    let expr = expression(tree, resource)?;
     if expr.ty != Type::Bool && !expr.ty.is_dyn() {
         let what = format!(
             "a filter must be true or false, but {} is {}",
@@ -37,6 +33,15 @@ pub(super) fn lower(tree: &Node, resource: Resource) -> Lowered {
         return Err(Problem::new(start(tree), what + advice_for_test(&expr.ty)));
     }
     Ok(expr)
+}
+
+/// Gives `tree` its meaning on rows of `resource`, whatever it is.
+pub(super) fn expression(tree: &Node, resource: Resource) -> Lowered {
+    let mut lowering = Lowering {
+        resource,
+        scope: Vec::new(),
+    };
+    lowering.expr(tree)
 }
 
 fn advice_for_test(ty: &Type) -> &'static str {

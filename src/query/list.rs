@@ -4,8 +4,8 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use super::{Error, Tokens, token::Binding};
 use crate::{
-    filter::{Body, Filter, Row},
-    model::{Order, Position, Record, Resource, ResultPattern, RunResult},
+    filter::{Body, Filter, Order, Position, Row},
+    model::{Record, Resource, ResultPattern, RunResult},
     storage::{self, ListQuery, Listed, Store},
 };
 
@@ -127,13 +127,13 @@ impl Engine {
             method: list.method,
             parent: &parent,
             filter: list.filter.text(),
-            order: list.order,
+            order: &list.order,
         };
         let after = match list.token {
             "" => None,
             token => Some(self.tokens.open(token, &binding)?),
         };
-        let mut scan = self.scan::<T>(list.scope, list.filter, list.order, after);
+        let mut scan = self.scan::<T>(list.scope, list.filter, list.order.clone(), after);
         let mut items = Vec::new();
         let mut bytes = 0;
         let mut last = None;
@@ -167,7 +167,7 @@ impl Engine {
             }
         };
         let next = match last {
-            Some(position) if more => self.tokens.seal(position, &binding),
+            Some(position) if more => self.tokens.seal(&position, &binding),
             _ => String::new(),
         };
         Ok(Page { items, next })
@@ -183,7 +183,7 @@ impl Engine {
         filter: &Filter,
         mut visit: impl FnMut(&Record) + Send,
     ) -> Result<(), Error> {
-        let mut scan = self.scan::<Record>(scope, filter, Order::NEWEST_FIRST, None);
+        let mut scan = self.scan::<Record>(scope, filter, Order::newest_first(), None);
         while let Some(chunk) = scan.next(MOST_ROWS as usize).await? {
             for listed in &chunk {
                 visit(&listed.item);
@@ -212,7 +212,7 @@ impl Engine {
                 scope,
                 condition: split.condition,
                 order,
-                after,
+                after: after.clone(),
                 limit: NonZeroU32::MIN,
                 bodies: true,
                 max_bytes: Some(CHUNK_BYTES),
@@ -261,13 +261,13 @@ impl<T: Item> Scan<'_, T> {
         };
         let limit = u32::try_from(limit).unwrap_or(MOST_ROWS);
         self.query.limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
-        self.query.after = self.after;
+        self.query.after = self.after.clone();
         let rows = T::fetch(self.store, &self.query).await?;
         // Payloads that reach the bytes may have cut the chunk short.
         let bytes: usize = rows.iter().map(|row| row.item.weight()).sum();
         self.ended = rows.len() < limit as usize && bytes < CHUNK_BYTES;
         if let Some(row) = rows.last() {
-            self.after = Some(row.position);
+            self.after = Some(row.position.clone());
             self.row_bytes = bytes / rows.len();
         }
         self.scanned += rows.len() as u64;

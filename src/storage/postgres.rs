@@ -33,7 +33,7 @@ use super::{
         condition,
         dialect::Dialect,
         list,
-        read::{self, READS, RawRecord},
+        read::{self, READS, Weigh},
         write,
     },
 };
@@ -74,7 +74,7 @@ impl Postgres {
     }
 
     /// Reads a page, in one snapshot if it comes from more than one statement.
-    async fn page<T: Send>(
+    async fn page<T: Send + Weigh>(
         &self,
         resource: Resource,
         query: &ListQuery,
@@ -91,7 +91,11 @@ impl Postgres {
         let begun = connection.begin_with(SNAPSHOT).await;
         let mut tx = begun.map_err(|e| classify("beginning to list", e))?;
         for part in parts {
-            fetch(&mut tx, resource, query, part, &read, &mut page).await?;
+            let bytes = page.iter().map(Weigh::bytes).sum();
+            let Some(rest) = list::rest(query, bytes) else {
+                break;
+            };
+            fetch(&mut tx, resource, &rest, part, &read, &mut page).await?;
         }
         tx.rollback()
             .await
@@ -287,7 +291,7 @@ impl Store for Postgres {
                 row.map_err(|e| classify("reading a record", e))?
             };
             let Some(row) = row else { return Ok(None) };
-            let alone = vec![(RawRecord::read(&row, true)?, read::NOWHERE)];
+            let alone = vec![read::alone(&row)?];
             drop(row);
             if let Some(records) = read::unpack_all(alone, &self.pieces, self).await? {
                 return Ok(records.into_iter().next().map(|listed| listed.item));
@@ -297,12 +301,12 @@ impl Store for Postgres {
     }
 
     async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error> {
-        self.page(Resource::Results, query, read::listed_result)
-            .await
+        let read = |row: &PgRow| read::listed_result(row, &query.order);
+        self.page(Resource::Results, query, read).await
     }
 
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
-        let read = |row: &PgRow| read::listed_record(row, query.bodies);
+        let read = |row: &PgRow| read::listed_record(row, query);
         for _ in 0..READS {
             let page = self.page(Resource::Records, query, read).await?;
             if let Some(records) = read::unpack_all(page, &self.pieces, self).await? {

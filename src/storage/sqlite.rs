@@ -31,7 +31,7 @@ use super::{
         condition,
         dialect::Dialect,
         list,
-        read::{self, READS, RawRecord},
+        read::{self, READS, Weigh},
     },
 };
 use crate::{
@@ -67,7 +67,7 @@ impl Sqlite {
         read: impl Fn(&SqliteRow) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error>
     where
-        T: Send,
+        T: Send + Weigh,
     {
         let mut reader = self.reader().await?;
         let mut page = Vec::new();
@@ -81,7 +81,11 @@ impl Sqlite {
             .await
             .map_err(|e| classify("beginning to list", e))?;
         for part in parts {
-            fetch(&mut tx, resource, query, part, &read, &mut page).await?;
+            let bytes = page.iter().map(Weigh::bytes).sum();
+            let Some(rest) = list::rest(query, bytes) else {
+                break;
+            };
+            fetch(&mut tx, resource, &rest, part, &read, &mut page).await?;
         }
         tx.rollback()
             .await
@@ -135,7 +139,7 @@ impl Store for Sqlite {
                     .map_err(|e| classify("reading a record", e))?
             };
             let Some(row) = row else { return Ok(None) };
-            let alone = vec![(RawRecord::read(&row, true)?, read::NOWHERE)];
+            let alone = vec![read::alone(&row)?];
             drop(row);
             if let Some(records) = read::unpack_all(alone, &self.pieces, self).await? {
                 return Ok(records.into_iter().next().map(|listed| listed.item));
@@ -145,12 +149,12 @@ impl Store for Sqlite {
     }
 
     async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error> {
-        self.page(Resource::Results, query, read::listed_result)
-            .await
+        let read = |row: &SqliteRow| read::listed_result(row, &query.order);
+        self.page(Resource::Results, query, read).await
     }
 
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
-        let read = |row: &SqliteRow| read::listed_record(row, query.bodies);
+        let read = |row: &SqliteRow| read::listed_record(row, query);
         for _ in 0..READS {
             let page = self.page(Resource::Records, query, read).await?;
             if let Some(records) = read::unpack_all(page, &self.pieces, self).await? {

@@ -33,6 +33,14 @@ pub(in crate::filter) fn of(expr: &Expr) -> Option<Found> {
     }
 }
 
+/// The column that `expr` is, on rows of every kind.
+pub(in crate::filter) fn whole(expr: &Expr) -> Option<Found> {
+    match required_alias(expr) {
+        Some(_of_one_kind) => None,
+        None => of(expr),
+    }
+}
+
 /// The column of a field of the resource.
 pub(super) fn of_field(field: Field) -> Option<Found> {
     let (column, kind) = match field {

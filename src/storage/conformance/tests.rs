@@ -13,7 +13,7 @@ use super::{
     clippy::disallowed_methods,
     reason = "tests are configured by the environment"
 )]
-pub(in crate::storage) fn postgres_server() -> Option<PgConnectOptions> {
+pub(crate) fn postgres_server() -> Option<PgConnectOptions> {
     if let Ok(url) = std::env::var("HINDSIGHT_TEST_POSTGRES") {
         return Some(
             url.parse()

@@ -116,16 +116,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Appends the value of a column.
     fn column(&mut self, place: Place<'_>) {
-        const RECORD_NAME: &str = "(parent || '/results/' || result_id || '/records/' || id)";
-        let text = match place {
-            Place::Nowhere => "NULL",
-            Place::Column(name) => name,
-            Place::RecordName => RECORD_NAME,
-            Place::Map(name, key) => return self.dialect.lookup(self.out, name, key),
-        };
-        self.out.push(text);
+        value(self.out, self.dialect, place);
     }
 
     /// Appends the value of a column that is compared with these texts.
@@ -270,6 +262,18 @@ impl Writer<'_> {
             self.present(place, false)
         }
     }
+}
+
+/// Appends the value of a column.
+pub(super) fn value(out: &mut Statement, dialect: Dialect, place: Place<'_>) {
+    const RECORD_NAME: &str = "(parent || '/results/' || result_id || '/records/' || id)";
+    out.push(match place {
+        Place::Nowhere => "NULL",
+        Place::Column(name) => name,
+        Place::RecordName => RECORD_NAME,
+        Place::SummaryDuration => "(summary_end_us - summary_start_us)",
+        Place::Map(name, key) => return dialect.lookup(out, name, key),
+    });
 }
 
 /// Appends that a record belongs to the result of `name`.

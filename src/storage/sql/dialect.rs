@@ -69,6 +69,15 @@ impl Dialect {
         }
     }
 
+    /// The function that gives the first characters of a text, and what stands between it and
+    /// their number.
+    pub(super) fn first(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Sqlite => ("substr(", ", 1, "),
+            Self::Postgres => ("left(", ", "),
+        }
+    }
+
     /// What stands before and after the number of last characters that are wanted of a text.
     pub(super) fn last(self) -> (&'static str, &'static str) {
         match self {

@@ -9,7 +9,6 @@ mod finalizers;
 mod kinds;
 mod lease;
 mod outages;
-mod policies;
 mod scale;
 mod spool;
 mod storing;
