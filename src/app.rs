@@ -15,7 +15,9 @@ mod tls;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{Router, body::Body, http::Request, routing::get};
-use hindsight_proto::{FILE_DESCRIPTOR_SET, v1alpha2::results_server::ResultsServer};
+use hindsight_proto::{
+    FILE_DESCRIPTOR_SET, v1::ingest_server::IngestServer, v1alpha2::results_server::ResultsServer,
+};
 use prost_reflect::DescriptorPool;
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_stream::wrappers::TcpListenerStream;
@@ -119,6 +121,8 @@ pub struct App {
     grace: Duration,
     tls: Option<Arc<tls::Tls>>,
     reload: Vec<Arc<dyn reload::Reload>>,
+    /// Cancelled when streams should take nothing more.
+    stopping: CancellationToken,
 }
 
 impl App {
@@ -156,24 +160,13 @@ impl App {
         let service = Service::new(opened.store, engine, clock);
         let mut registry = Registry::new();
         let metrics = RequestMetrics::new(&mut registry);
-        let door = Door::new(service, authorizer, metrics);
+        let stopping = CancellationToken::new();
+        let door = Door::new(service, authorizer, metrics, stopping.clone());
         let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance)).await;
 
         let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).map_err(Error::Descriptors)?;
-        let results = ResultsServer::new(door)
-            .max_decoding_message_size(limit - REPLY_ROOM.min(limit / 8))
-            .max_encoding_message_size(limit)
-            .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
-            .send_compressed(tonic::codec::CompressionEncoding::Gzip);
-        let reflection = || {
-            tonic_reflection::server::Builder::configure()
-                .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
-                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        };
-        let grpc = Routes::new(SizeStatus(Deadline(Fields::new(results, &pool))))
+        let grpc = services(door, limit, &pool)?
             .add_service(health_service)
-            .add_service(reflection().build_v1().map_err(Error::Reflection)?)
-            .add_service(reflection().build_v1alpha().map_err(Error::Reflection)?)
             .into_axum_router();
         let rest = Rest::new(&pool, grpc.clone(), limit).map_err(Error::Rest)?;
 
@@ -202,6 +195,7 @@ impl App {
                 .chain(tls.clone().map(|tls| tls as _))
                 .collect(),
             tls,
+            stopping,
         })
     }
 
@@ -242,6 +236,7 @@ impl App {
         let serving = serve::serve(connections, front, self.tls, shutdown.clone());
         let grace = async {
             shutdown.cancelled().await;
+            self.stopping.cancel();
             tracing::info!(grace = ?self.grace, "stopping; requests in flight may finish");
             tokio::time::sleep(self.grace).await;
         };
@@ -265,6 +260,30 @@ impl App {
         tracing::info!("stopped");
         Ok(())
     }
+}
+
+/// The services behind `door`, and those that tell of them.
+fn services(door: Door, limit: usize, pool: &DescriptorPool) -> Result<Routes, Error> {
+    let taken = limit - REPLY_ROOM.min(limit / 8);
+    let ingest = IngestServer::new(door.clone())
+        .max_decoding_message_size(taken)
+        .accept_compressed(tonic::codec::CompressionEncoding::Gzip);
+    let results = ResultsServer::new(door)
+        .max_decoding_message_size(taken)
+        .max_encoding_message_size(limit)
+        .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+        .send_compressed(tonic::codec::CompressionEncoding::Gzip);
+    let reflection = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    Ok(
+        Routes::new(SizeStatus(Deadline(Fields::new(results, pool))))
+            .add_service(SizeStatus(Deadline(ingest)))
+            .add_service(reflection().build_v1().map_err(Error::Reflection)?)
+            .add_service(reflection().build_v1alpha().map_err(Error::Reflection)?),
+    )
 }
 
 /// Waits for the metrics page, but not for a peer that never finishes its request.

@@ -29,6 +29,7 @@ pub(crate) mod testing {
 use std::{fmt::Debug, num::NonZeroU32};
 
 use async_trait::async_trait;
+use futures::{StreamExt as _, stream};
 
 use crate::{
     error::{ErrorKind, HasKind},
@@ -38,6 +39,9 @@ use crate::{
     },
     model::{Etag, Record, RecordName, ResultName, ResultPattern, RunResult},
 };
+
+/// How many of the changes given to [`Store::commit_each`] are under way at once.
+const COMMITS: usize = 64;
 
 /// A row and its place in the order that was asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -194,6 +198,16 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// Does all of `batch`, durably, or nothing.
     async fn commit(&self, batch: &Batch) -> Result<(), Error>;
+
+    /// Does each of `changes` by itself, durably, and says what became of each, in order. One
+    /// that is refused leaves the others alone. They happen in no particular order, so no two
+    /// may be about the same row.
+    async fn commit_each(&self, changes: &[Change]) -> Vec<Result<(), Error>> {
+        let commits = stream::iter(changes.to_vec())
+            .map(|change| async move { self.commit(&change.into()).await })
+            .buffered(COMMITS);
+        commits.collect().await
+    }
 
     /// How well `test` is answered by lists.
     fn ability(&self, test: &Test) -> Ability;

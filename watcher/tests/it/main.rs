@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod admin;
+mod batched;
 mod binary;
 mod calls;
 mod collecting;
