@@ -10,6 +10,7 @@ mod finalizers;
 mod kinds;
 mod lease;
 mod outages;
+mod policies;
 mod scale;
 mod spool;
 mod storing;
