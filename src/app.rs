@@ -37,7 +37,7 @@ use crate::{
     service::Service,
     storage::{
         self, Maintenance,
-        resolve::{Options, Schema, open},
+        resolve::{Opened, Options, Schema, Synchronous, open},
     },
     telemetry::{Registry, RequestMetrics},
 };
@@ -135,16 +135,7 @@ impl App {
             db: config.db.to_string(),
             source,
         };
-        let options = Options {
-            max_connections: config.db_max_connections,
-            schema: Schema::Migrate,
-        };
-        let opened = open(&config.db.expose(), &options)
-            .await
-            .map_err(unusable)?;
-        if !opened.applied.is_empty() {
-            tracing::info!(db = %config.db, versions = ?opened.applied, "the schema was brought up to date");
-        }
+        let opened = store(config).await.map_err(unusable)?;
         let tls = tls::Tls::load(config).map_err(Error::Tls)?.map(Arc::new);
         let (authorizer, reload) = access::authorizer(config, Arc::clone(&clock)).await?;
         let tokens = tokens(config, &*opened.maintenance)
@@ -296,6 +287,26 @@ async fn stop_admin(mut page: JoinHandle<std::io::Result<()>>) -> Result<(), Err
     tracing::debug!("a connection to the metrics page stayed open; it was cut off");
     page.abort();
     Ok(())
+}
+
+/// Opens the store, and says what an operator should know of it.
+async fn store(config: &Config) -> Result<Opened, storage::Error> {
+    let options = Options {
+        max_connections: config.db_max_connections,
+        schema: Schema::Migrate,
+        synchronous: match config.db_synchronous {
+            config::Synchronous::Durable => Synchronous::Durable,
+            other => Synchronous::Named(other.name()),
+        },
+    };
+    let opened = open(&config.db.expose(), &options).await?;
+    if !opened.applied.is_empty() {
+        tracing::info!(db = %config.db, versions = ?opened.applied, "the schema was brought up to date");
+    }
+    for weak in &opened.weak {
+        tracing::warn!(db = %config.db, "acknowledged writes may be lost: {weak}");
+    }
+    Ok(opened)
 }
 
 async fn tokens(config: &Config, maintenance: &dyn Maintenance) -> Result<Tokens, storage::Error> {

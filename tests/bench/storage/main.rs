@@ -48,6 +48,7 @@ async fn opened(url: &str) -> Opened {
     let options = Options {
         schema: Schema::Migrate,
         max_connections: NonZeroU32::new(16).unwrap(),
+        ..Options::default()
     };
     open(url, &options).await.unwrap()
 }
