@@ -5,7 +5,6 @@ mod call;
 mod convert;
 mod deadline;
 mod fields;
-mod ingest;
 mod limits;
 mod results;
 mod status;

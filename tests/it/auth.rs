@@ -4,7 +4,6 @@ mod matrix;
 mod outages;
 mod tls;
 mod tokens;
-mod upserts;
 
 use kubesim::{Listening, Sim};
 

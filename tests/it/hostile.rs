@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, process::Stdio, time::Duration};
 
 use futures::future::join_all;
 use hindsight::{
-    filter::{Order, condition::Condition},
+    filter::condition::Condition,
+    model::Order,
     storage::{
         ListQuery,
         resolve::{Options, open},
@@ -159,7 +160,7 @@ async fn a_list_of_large_payloads_does_not_hold_all_of_them_at_once() {
     let query = ListQuery {
         scope: "ci/results/r".parse().unwrap(),
         condition: Condition::All,
-        order: Order::newest_first(),
+        order: Order::NEWEST_FIRST,
         after: None,
         limit: 50.try_into().unwrap(),
         bodies: true,

@@ -15,7 +15,6 @@ mod crash;
 mod docs;
 mod hostile;
 mod import;
-mod ingest;
 mod keeping;
 mod lists;
 mod resources;

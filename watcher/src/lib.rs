@@ -6,7 +6,6 @@
 
 // Pure: these decide.
 pub mod content;
-pub mod expression;
 pub mod ledger;
 pub mod plan;
 pub mod policy;
@@ -24,9 +23,7 @@ mod deadline;
 mod gate;
 mod lease;
 pub mod metrics;
-mod namespaces;
 mod object;
-mod pace;
 pub mod progress;
 mod queue;
 mod report;

@@ -20,11 +20,8 @@ mod sizes;
 use std::{num::NonZeroU32, sync::Arc, time::Instant};
 
 use hindsight::{
-    filter::{
-        Order,
-        condition::{Column, Condition},
-    },
-    model::{Record, RunResult},
+    filter::condition::Condition,
+    model::{Order, Record, RunResult},
     storage::{
         Batch, Change, ListQuery,
         resolve::{Opened, Options, Schema, open},
@@ -48,7 +45,6 @@ async fn opened(url: &str) -> Opened {
     let options = Options {
         schema: Schema::Migrate,
         max_connections: NonZeroU32::new(16).unwrap(),
-        ..Options::default()
     };
     open(url, &options).await.unwrap()
 }
@@ -103,7 +99,10 @@ async fn fill(label: &str, url: &str, corpus: &Corpus) {
     let mut query = ListQuery {
         scope: "-/results/-".parse().unwrap(),
         condition: Condition::All,
-        order: Order::by(Column::CreateTime, false),
+        order: Order {
+            descending: false,
+            ..Order::NEWEST_FIRST
+        },
         after: None,
         limit: NonZeroU32::new(1000).unwrap(),
         bodies: true,
@@ -114,7 +113,7 @@ async fn fill(label: &str, url: &str, corpus: &Corpus) {
     loop {
         let page = opened.store.list_records(&query).await.unwrap();
         let Some(last) = page.last() else { break };
-        query.after = Some(last.position.clone());
+        query.after = Some(last.position);
         for row in &page {
             assert!(row.item == corpus.records[count], "a record differs");
             count += 1;

@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod admin;
-mod batched;
 mod binary;
 mod calls;
 mod collecting;
@@ -10,7 +9,6 @@ mod finalizers;
 mod kinds;
 mod lease;
 mod outages;
-mod policies;
 mod scale;
 mod spool;
 mod storing;

@@ -1,4 +1,0 @@
-//! Lists on real stores.
-
-mod differential;
-mod rows;
