@@ -10,11 +10,15 @@ use prost::Message as _;
 )]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=google");
+    println!("cargo:rerun-if-changed=hindsight");
     println!("cargo:rerun-if-changed=tekton");
     let mut compiler = protox::Compiler::new(["."])?;
     compiler.include_imports(true);
     compiler.include_source_info(true);
-    compiler.open_files(["tekton/results/v1alpha2/api.proto"])?;
+    compiler.open_files([
+        "tekton/results/v1alpha2/api.proto",
+        "hindsight/v1/ingest.proto",
+    ])?;
 
     // The encoded set keeps the google.api.http options, which the typed one drops.
     let encoded = compiler.encode_file_descriptor_set();

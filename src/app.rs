@@ -15,7 +15,9 @@ mod tls;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{Router, body::Body, http::Request, routing::get};
-use hindsight_proto::{FILE_DESCRIPTOR_SET, v1alpha2::results_server::ResultsServer};
+use hindsight_proto::{
+    FILE_DESCRIPTOR_SET, v1::ingest_server::IngestServer, v1alpha2::results_server::ResultsServer,
+};
 use prost_reflect::DescriptorPool;
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_stream::wrappers::TcpListenerStream;
@@ -35,7 +37,7 @@ use crate::{
     service::Service,
     storage::{
         self, Maintenance,
-        resolve::{Options, Schema, open},
+        resolve::{Opened, Options, Schema, Synchronous, open},
     },
     telemetry::{Registry, RequestMetrics},
 };
@@ -119,6 +121,8 @@ pub struct App {
     grace: Duration,
     tls: Option<Arc<tls::Tls>>,
     reload: Vec<Arc<dyn reload::Reload>>,
+    /// Cancelled when streams should take nothing more.
+    stopping: CancellationToken,
 }
 
 impl App {
@@ -131,16 +135,7 @@ impl App {
             db: config.db.to_string(),
             source,
         };
-        let options = Options {
-            max_connections: config.db_max_connections,
-            schema: Schema::Migrate,
-        };
-        let opened = open(&config.db.expose(), &options)
-            .await
-            .map_err(unusable)?;
-        if !opened.applied.is_empty() {
-            tracing::info!(db = %config.db, versions = ?opened.applied, "the schema was brought up to date");
-        }
+        let opened = store(config).await.map_err(unusable)?;
         let tls = tls::Tls::load(config).map_err(Error::Tls)?.map(Arc::new);
         let (authorizer, reload) = access::authorizer(config, Arc::clone(&clock)).await?;
         let tokens = tokens(config, &*opened.maintenance)
@@ -156,24 +151,13 @@ impl App {
         let service = Service::new(opened.store, engine, clock);
         let mut registry = Registry::new();
         let metrics = RequestMetrics::new(&mut registry);
-        let door = Door::new(service, authorizer, metrics);
+        let stopping = CancellationToken::new();
+        let door = Door::new(service, authorizer, metrics, stopping.clone());
         let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance)).await;
 
         let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).map_err(Error::Descriptors)?;
-        let results = ResultsServer::new(door)
-            .max_decoding_message_size(limit - REPLY_ROOM.min(limit / 8))
-            .max_encoding_message_size(limit)
-            .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
-            .send_compressed(tonic::codec::CompressionEncoding::Gzip);
-        let reflection = || {
-            tonic_reflection::server::Builder::configure()
-                .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
-                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        };
-        let grpc = Routes::new(SizeStatus(Deadline(Fields::new(results, &pool))))
+        let grpc = services(door, limit, &pool)?
             .add_service(health_service)
-            .add_service(reflection().build_v1().map_err(Error::Reflection)?)
-            .add_service(reflection().build_v1alpha().map_err(Error::Reflection)?)
             .into_axum_router();
         let rest = Rest::new(&pool, grpc.clone(), limit).map_err(Error::Rest)?;
 
@@ -202,6 +186,7 @@ impl App {
                 .chain(tls.clone().map(|tls| tls as _))
                 .collect(),
             tls,
+            stopping,
         })
     }
 
@@ -242,6 +227,7 @@ impl App {
         let serving = serve::serve(connections, front, self.tls, shutdown.clone());
         let grace = async {
             shutdown.cancelled().await;
+            self.stopping.cancel();
             tracing::info!(grace = ?self.grace, "stopping; requests in flight may finish");
             tokio::time::sleep(self.grace).await;
         };
@@ -267,6 +253,30 @@ impl App {
     }
 }
 
+/// The services behind `door`, and those that tell of them.
+fn services(door: Door, limit: usize, pool: &DescriptorPool) -> Result<Routes, Error> {
+    let taken = limit - REPLY_ROOM.min(limit / 8);
+    let ingest = IngestServer::new(door.clone())
+        .max_decoding_message_size(taken)
+        .accept_compressed(tonic::codec::CompressionEncoding::Gzip);
+    let results = ResultsServer::new(door)
+        .max_decoding_message_size(taken)
+        .max_encoding_message_size(limit)
+        .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+        .send_compressed(tonic::codec::CompressionEncoding::Gzip);
+    let reflection = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    Ok(
+        Routes::new(SizeStatus(Deadline(Fields::new(results, pool))))
+            .add_service(SizeStatus(Deadline(ingest)))
+            .add_service(reflection().build_v1().map_err(Error::Reflection)?)
+            .add_service(reflection().build_v1alpha().map_err(Error::Reflection)?),
+    )
+}
+
 /// Waits for the metrics page, but not for a peer that never finishes its request.
 async fn stop_admin(mut page: JoinHandle<std::io::Result<()>>) -> Result<(), Error> {
     if let Ok(ended) = tokio::time::timeout(LET_GO, &mut page).await {
@@ -277,6 +287,26 @@ async fn stop_admin(mut page: JoinHandle<std::io::Result<()>>) -> Result<(), Err
     tracing::debug!("a connection to the metrics page stayed open; it was cut off");
     page.abort();
     Ok(())
+}
+
+/// Opens the store, and says what an operator should know of it.
+async fn store(config: &Config) -> Result<Opened, storage::Error> {
+    let options = Options {
+        max_connections: config.db_max_connections,
+        schema: Schema::Migrate,
+        synchronous: match config.db_synchronous {
+            config::Synchronous::Durable => Synchronous::Durable,
+            other => Synchronous::Named(other.name()),
+        },
+    };
+    let opened = open(&config.db.expose(), &options).await?;
+    if !opened.applied.is_empty() {
+        tracing::info!(db = %config.db, versions = ?opened.applied, "the schema was brought up to date");
+    }
+    for weak in &opened.weak {
+        tracing::warn!(db = %config.db, "acknowledged writes may be lost: {weak}");
+    }
+    Ok(opened)
 }
 
 async fn tokens(config: &Config, maintenance: &dyn Maintenance) -> Result<Tokens, storage::Error> {

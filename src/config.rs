@@ -6,6 +6,7 @@
 //! the environment and files. Nothing here opens a socket or a database.
 
 mod database;
+mod durability;
 mod given;
 mod keys;
 mod print;
@@ -29,6 +30,7 @@ use std::{
 use self::given::Reader;
 pub use self::{
     database::DbUrl,
+    durability::Synchronous,
     keys::{KEYS, Key, flags, flags_of},
     problem::{BadValue, Origin, Problem, Problems},
     reference::reference_markdown,
@@ -83,6 +85,8 @@ pub struct Config {
     pub shutdown_grace: Span,
     /// Most connections held to the database at once.
     pub db_max_connections: NonZeroU32,
+    /// What a write waits for before it is answered.
+    pub db_synchronous: Synchronous,
     /// Whether strangers may reach a server that asks nobody who they are.
     pub allow_unauthenticated_remote: bool,
     origins: BTreeMap<&'static str, Origin>,
@@ -117,6 +121,7 @@ impl Config {
             page_token_key: reader.read_optional("page_token_key"),
             shutdown_grace: reader.read("shutdown_grace"),
             db_max_connections: reader.read("db_max_connections"),
+            db_synchronous: reader.read("db_synchronous"),
             allow_unauthenticated_remote: reader.read("allow_unauthenticated_remote"),
             origins: BTreeMap::new(),
         };
@@ -151,6 +156,15 @@ impl Config {
                     self.listen
                 ),
             ));
+        }
+        if !self.db_synchronous.fits(&self.db) {
+            let text = format!(
+                "`{}` is not known to {}; want one of {}",
+                self.db_synchronous,
+                self.db,
+                Synchronous::of(&self.db)
+            );
+            problems.push(self.problem("db_synchronous", text));
         }
         if self.auth_kubeconfig.is_some() && self.auth == Auth::Off {
             let text = self.idle("kubernetes");

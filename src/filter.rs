@@ -17,20 +17,18 @@ mod explain;
 mod expr;
 mod fields;
 mod lower;
-mod order;
+pub mod order;
 mod parse;
 mod split;
 mod syntax;
-mod term;
 mod types;
 mod value;
 
 pub use error::{EvalError, FilterError, Place};
 pub use eval::{Body, MAX_STEPS, Row};
-pub use order::{OrderError, parse_order};
+pub use order::{Order, OrderError, Position, parse_order};
 pub use parse::{MAX_CHARS, MAX_DEPTH, MAX_NODES};
 pub use split::Split;
-pub use term::Term;
 
 use self::{
     condition::{Ability, Test},
@@ -40,6 +38,8 @@ use self::{
 };
 use crate::model::Resource;
 
+#[cfg(test)]
+pub(crate) mod samples;
 #[cfg(test)]
 mod tests;
 
@@ -67,6 +67,14 @@ impl Filter {
             text: text.trim().to_owned(),
             expr,
         })
+    }
+
+    /// The column that `text` names, for orders.
+    fn column(text: &str, resource: Resource) -> Result<Option<condition::Column>, FilterError> {
+        let tree = parse::parse(text)?;
+        let expr =
+            lower::expression(&tree, resource).map_err(|problem| problem.in_meaning(text))?;
+        Ok(split::column::whole(&expr).map(|found| found.column))
     }
 
     /// The text it was read from, without outer blanks.

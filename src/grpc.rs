@@ -5,6 +5,7 @@ mod call;
 mod convert;
 mod deadline;
 mod fields;
+mod ingest;
 mod limits;
 mod results;
 mod status;

@@ -6,7 +6,6 @@ pub mod clock;
 pub mod error;
 
 pub mod filter;
-pub mod measure;
 pub mod model;
 pub mod storage;
 

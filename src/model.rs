@@ -1,10 +1,9 @@
-//! The resources as the server holds them: results, records, their etags and their order.
+//! The resources as the server holds them: results, records, and their etags.
 //!
 //! Types only: nothing here knows protobuf, SQL or CEL. Every time is cut to microseconds, so
 //! that what a write returns equals what the next read returns.
 
 mod etag;
-mod order;
 mod record;
 mod result;
 
@@ -12,7 +11,6 @@ pub use etag::Etag;
 pub use hindsight_proto::names::{
     Parent, ParentPattern, ParseNameError, RecordName, ResultName, ResultPattern,
 };
-pub use order::{Order, OrderField, Position};
 pub use record::{Payload, Record};
 pub use result::{RunResult, Summary};
 

@@ -3,10 +3,12 @@
 //! Rules of the resources live here (what a name, a summary or a payload may be, how updates
 //! merge); wire formats do not.
 
+mod claims;
 mod limits;
 mod records;
 mod results;
 mod summary;
+mod upsert;
 mod write;
 
 use std::{num::NonZeroU32, sync::Arc};
@@ -14,6 +16,7 @@ use std::{num::NonZeroU32, sync::Arc};
 pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use records::RecordChange;
 pub use summary::{Group, Measure, SummaryQuery, Value as SummaryValue};
+pub use upsert::{Effect, Outcome, Upsert, UpsertGrants, Upserted};
 
 use crate::{
     auth,

@@ -4,7 +4,6 @@
 //! A store never sees a filter's text, only a [`Condition`] on columns, and never makes up an
 //! error: what it cannot do is an [`Error`], never an empty answer.
 
-mod aggregate;
 mod body;
 #[cfg(test)]
 mod conformance;
@@ -18,18 +17,31 @@ pub mod snapshot;
 mod sql;
 mod sqlite;
 
+/// Databases for tests of other rooms.
+#[cfg(test)]
+pub(crate) mod testing {
+    pub(crate) use super::conformance::{
+        backends::{Database, PostgresDatabase, SqliteFile},
+        tests::postgres_server,
+    };
+}
+
 use std::{fmt::Debug, num::NonZeroU32};
 
 use async_trait::async_trait;
-
-pub use aggregate::{AggregateQuery, GroupKey, MAX_KEYS, Quantity, Summed};
+use futures::{StreamExt as _, stream};
 
 use crate::{
     error::{ErrorKind, HasKind},
-    filter::condition::{Ability, Condition, Test},
-    measure::{Group, TooManyGroups},
-    model::{Etag, Order, Position, Record, RecordName, ResultName, ResultPattern, RunResult},
+    filter::{
+        Order, Position,
+        condition::{Ability, Condition, Test},
+    },
+    model::{Etag, Record, RecordName, ResultName, ResultPattern, RunResult},
 };
+
+/// How many of the changes given to [`Store::commit_each`] are under way at once.
+const COMMITS: usize = 64;
 
 /// A row and its place in the order that was asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -144,9 +156,6 @@ pub enum Error {
     /// The database is not one of ours, or of another version.
     #[error("{0}")]
     Unfit(String),
-    /// An aggregate has more groups than can be kept.
-    #[error(transparent)]
-    Groups(#[from] TooManyGroups),
     /// Anything else the database said.
     #[error("the database refused: {what}")]
     Database {
@@ -165,7 +174,6 @@ impl HasKind for Error {
             Self::Exists(_) => ErrorKind::Exists,
             Self::Stale { .. } => ErrorKind::StaleEtag,
             Self::Unavailable { .. } => ErrorKind::Unavailable,
-            Self::Groups(_) => ErrorKind::Exhausted,
             Self::Corrupt(_) | Self::Unfit(_) | Self::Database { .. } => ErrorKind::Internal,
         }
     }
@@ -188,11 +196,18 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// Lists records likewise.
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error>;
 
-    /// Adds up records in groups, all as of one moment, in the order of their keys.
-    async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error>;
-
     /// Does all of `batch`, durably, or nothing.
     async fn commit(&self, batch: &Batch) -> Result<(), Error>;
+
+    /// Does each of `changes` by itself, durably, and says what became of each, in order. One
+    /// that is refused leaves the others alone. They happen in no particular order, so no two
+    /// may be about the same row.
+    async fn commit_each(&self, changes: &[Change]) -> Vec<Result<(), Error>> {
+        let commits = stream::iter(changes.to_vec())
+            .map(|change| async move { self.commit(&change.into()).await })
+            .buffered(COMMITS);
+        commits.collect().await
+    }
 
     /// How well `test` is answered by lists.
     fn ability(&self, test: &Test) -> Ability;

@@ -3,6 +3,7 @@
 //! It connects when first used and again after a loss, so that it can be made before the
 //! server is up. Every call has a deadline; nothing is retried here but lost races on etags.
 
+mod batched;
 mod store;
 
 use std::time::Duration;
@@ -14,9 +15,12 @@ use tonic::{
     transport::{Channel, ClientTlsConfig, Endpoint},
 };
 
+pub use batched::Batched;
 pub use store::{Effect, Stored};
 
-use crate::{MAX_MESSAGE_BYTES, v1alpha2::results_client::ResultsClient};
+use crate::{
+    MAX_MESSAGE_BYTES, v1::ingest_client::IngestClient, v1alpha2::results_client::ResultsClient,
+};
 
 /// How to reach a server.
 #[derive(Debug, Clone)]
@@ -35,7 +39,7 @@ impl Options {
         Self {
             server: server.into(),
             token: None,
-            deadline: Duration::from_secs(30),
+            deadline: DEADLINE,
         }
     }
 }
@@ -77,10 +81,18 @@ impl Interceptor for Bearer {
 /// The generated client over our channel.
 pub type Rpc = ResultsClient<InterceptedService<Channel, Bearer>>;
 
+/// The generated client of streams of records, over the same channel.
+pub type Ingest = IngestClient<InterceptedService<Channel, Bearer>>;
+
+/// How long one call may take unless told otherwise.
+const DEADLINE: Duration = Duration::from_secs(30);
+
 /// A client; clones share one connection.
 #[derive(Debug, Clone)]
 pub struct Client {
     rpc: Rpc,
+    ingest: Ingest,
+    deadline: Duration,
 }
 
 impl Client {
@@ -108,10 +120,14 @@ impl Client {
                 .tls_config(ClientTlsConfig::new().with_native_roots())
                 .map_err(|e| refuse(Some(e)))?;
         }
-        Self::over(endpoint.connect_lazy(), options.token.as_deref())
+        let client = Self::over(endpoint.connect_lazy(), options.token.as_deref())?;
+        Ok(Self {
+            deadline: options.deadline,
+            ..client
+        })
     }
 
-    /// A client over a channel that is there already.
+    /// A client over a channel that is there already; 30 seconds a batched write.
     ///
     /// # Errors
     /// If the token cannot be used.
@@ -125,10 +141,28 @@ impl Client {
             ),
             None => None,
         };
-        let rpc = ResultsClient::with_interceptor(channel, Bearer(token))
+        let bearer = Bearer(token);
+        let rpc = ResultsClient::with_interceptor(channel.clone(), bearer.clone())
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
-        Ok(Self { rpc })
+        let ingest = IngestClient::with_interceptor(channel, bearer)
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES);
+        Ok(Self {
+            rpc,
+            ingest,
+            deadline: DEADLINE,
+        })
+    }
+
+    /// The generated client of streams of records, for streams that need something else.
+    pub fn ingest(&self) -> Ingest {
+        self.ingest.clone()
+    }
+
+    /// A way to store many runs at once, over a stream of its own.
+    pub fn batched(&self) -> Batched {
+        Batched::new(self.clone())
     }
 
     /// The generated client, for calls that need nothing more.

@@ -7,7 +7,15 @@ pub mod client;
 pub mod names;
 pub mod run;
 
+/// What every message can do; its size, above all.
+pub use prost::Message;
+
+/// `hindsight.v1`, generated from `proto/hindsight/v1`.
+pub use generated::hindsight::v1;
 /// `tekton.results.v1alpha2`, generated from `proto/tekton/results/v1alpha2`.
+pub use generated::tekton::results::v1alpha2;
+
+/// One module for each part of a package's name, which is how generated code finds other packages.
 #[expect(
     clippy::allow_attributes,
     clippy::allow_attributes_without_reason,
@@ -16,8 +24,19 @@ pub mod run;
     missing_docs,
     reason = "generated code"
 )]
-pub mod v1alpha2 {
-    tonic::include_proto!("tekton.results.v1alpha2");
+mod generated {
+    pub(crate) mod hindsight {
+        pub mod v1 {
+            tonic::include_proto!("hindsight.v1");
+        }
+    }
+    pub(crate) mod tekton {
+        pub(crate) mod results {
+            pub mod v1alpha2 {
+                tonic::include_proto!("tekton.results.v1alpha2");
+            }
+        }
+    }
 }
 
 /// Every message and service, encoded, with the `google.api.http` options kept.

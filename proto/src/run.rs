@@ -4,6 +4,7 @@
 //! Everything here is a pure function over the object's JSON, shared by the watcher (which
 //! sends runs), the importer (which pretends to be one) and the server (which indexes them).
 
+mod claim;
 mod fence;
 pub mod grouping;
 pub mod keys;
@@ -12,6 +13,7 @@ mod outcome;
 mod summary;
 mod view;
 
+pub use claim::{Claim, Verdict, verdict};
 pub use fence::is_earlier;
 pub use grouping::{Grouping, group};
 pub use kind::{Completion, KINDS, Kind};

@@ -11,7 +11,7 @@ use std::{
 use clap::Args;
 use futures::{StreamExt as _, stream};
 use hindsight_proto::{
-    client::{Client, Effect, Stored},
+    client::{Batched, Effect, Stored},
     names::Parent,
     run::{SummaryPolicy, Upload, UploadError, upload},
 };
@@ -43,7 +43,7 @@ pub(super) struct Import {
     parent: Option<String>,
 
     /// How many objects to send at once
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
 
     #[command(flatten)]
@@ -84,7 +84,7 @@ impl Import {
                 .map_err(|error| Failure::usage(format!("{name}: {}", report(&error))))?;
             objects.extend(read);
         }
-        let client = self.connect.client()?;
+        let client = self.connect.client()?.batched();
         let began = Instant::now();
         let count = self.send(&client, objects, parent).await?;
         self.conclude(&count, began.elapsed())
@@ -92,7 +92,7 @@ impl Import {
 
     async fn send(
         &self,
-        client: &Client,
+        client: &Batched,
         objects: Vec<Object>,
         parent: Option<Parent>,
     ) -> Result<Count, Failure> {
@@ -210,7 +210,7 @@ fn chains(objects: Vec<Object>, parent: Option<&Parent>) -> Vec<Vec<Prepared>> {
     chains
 }
 
-async fn store(client: &Client, object: Prepared) -> (String, Outcome) {
+async fn store(client: &Batched, object: Prepared) -> (String, Outcome) {
     let Prepared {
         what,
         upload,
@@ -223,7 +223,7 @@ async fn store(client: &Client, object: Prepared) -> (String, Outcome) {
     for warning in &upload.grouping.notes {
         output::note(&format!("{what}: {warning}"));
     }
-    let outcome = match client.store(&upload, &bytes).await {
+    let outcome = match client.store(&upload, bytes).await {
         Ok(stored) => Outcome::Done(stored),
         Err(status) if hopeless(status.code()) => Outcome::Stop(status),
         Err(status) => Outcome::Refused(status.message().to_owned()),

@@ -224,6 +224,19 @@ pub const KEYS: &[Key] = &[
         secret: false,
     },
     Key {
+        name: "db_synchronous",
+        env: "HINDSIGHT_DB_SYNCHRONOUS",
+        flag: "db-synchronous",
+        value: "LEVEL",
+        help: "What a write waits for before it is answered. `durable`: until it is on disk. On \
+               SQLite also `extra`, `normal` (lost if the machine crashes) or `off` (which may \
+               damage the file as well). On PostgreSQL, as its `synchronous_commit`, also `on`, \
+               `remote_apply`, `remote_write`, `local` or `off` (the last half second is lost if \
+               the database crashes). The server says at its start if writes may be lost.",
+        default: Some("durable"),
+        secret: false,
+    },
+    Key {
         name: "allow_unauthenticated_remote",
         env: "HINDSIGHT_ALLOW_UNAUTHENTICATED_REMOTE",
         flag: "allow-unauthenticated-remote",

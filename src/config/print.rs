@@ -52,6 +52,7 @@ impl Config {
             self.page_token_key.as_ref().map(Value::show),
             Some(self.shutdown_grace.show()),
             Some(self.db_max_connections.show()),
+            Some(self.db_synchronous.show()),
             Some(self.allow_unauthenticated_remote.show()),
         ]
     }

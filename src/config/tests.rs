@@ -63,6 +63,7 @@ fn nothing_said_gives_the_defaults() {
         page_token_key: None,
         shutdown_grace: Span::seconds(30),
         db_max_connections: NonZeroU32::new(10).unwrap(),
+        db_synchronous: Synchronous::Durable,
         allow_unauthenticated_remote: false,
         origins: BTreeMap::new(),
     };
@@ -205,7 +206,7 @@ fn a_file_that_cannot_be_read_or_parsed_is_a_problem_among_others() {
             "server in /etc/h.toml line 1: no such key; there are db, listen, metrics_listen, auth, \
            auth_kubeconfig, auth_impersonate, auth_cache_allow, auth_cache_deny, \
            auth_tokens_file, tls_cert, tls_key, tls_client_ca, tls_min_version, log_level, log_format, max_message_bytes, scan_budget, page_token_key, shutdown_grace, \
-           db_max_connections, allow_unauthenticated_remote",
+           db_max_connections, db_synchronous, allow_unauthenticated_remote",
         ],
     );
 }
@@ -287,6 +288,7 @@ scan_budget = 1000000                 # default
 page_token_key = "***"                # HINDSIGHT_PAGE_TOKEN_KEY in environment
 shutdown_grace = "1m30s"              # --shutdown-grace
 db_max_connections = 10               # default
+db_synchronous = "durable"            # default
 allow_unauthenticated_remote = false  # default
 "#;
     assert_eq!(config.print(), expected.trim_start());
@@ -344,6 +346,7 @@ fn every_key_is_read_from_its_own_place_in_the_table() {
         ("page_token_key", KEY),
         ("shutdown_grace", "3s"),
         ("db_max_connections", "4"),
+        ("db_synchronous", "normal"),
         ("allow_unauthenticated_remote", "true"),
     ];
     let names: Vec<_> = KEYS.iter().map(|key| key.name).collect();
@@ -428,4 +431,35 @@ fn the_reference_has_a_row_for_every_key() {
         );
         assert_eq!(row.matches(" | ").count(), 4, "{row}");
     }
+}
+
+#[test]
+fn what_a_write_waits_for_must_be_known_to_the_database() {
+    let postgres = "postgres://me@db/x";
+    for (db, level) in [
+        ("sqlite:x.db", "durable"),
+        ("sqlite:x.db", "extra"),
+        ("sqlite:x.db", "off"),
+        (postgres, "durable"),
+        (postgres, "remote_apply"),
+        (postgres, "off"),
+    ] {
+        let given = [("db", db), ("db_synchronous", level)];
+        Config::load(&sources(None, &[], &given)).unwrap();
+    }
+    refuses(
+        &sources(None, &[], &[("db", postgres), ("db_synchronous", "normal")]),
+        &[
+            "--db-synchronous: `normal` is not known to postgres://me@db/x; want one of `durable`, \
+           `off`, `on`, `remote_apply`, `remote_write`, `local`",
+        ],
+    );
+    refuses(
+        &sources(None, &[("HINDSIGHT_DB_SYNCHRONOUS", "full")], &[]),
+        &[
+            "HINDSIGHT_DB_SYNCHRONOUS in environment: `full` is not what a write can wait for; want \
+           `durable`, on SQLite also `extra`, `normal` or `off`, on PostgreSQL also `on`, \
+           `remote_apply`, `remote_write`, `local` or `off`",
+        ],
+    );
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use hindsight_proto::run::{Kind, View};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -35,17 +36,12 @@ impl ObjectColumns {
 
 /// The columns of a payload. A payload that is not JSON has none.
 pub fn object_columns(payload: &Payload) -> ObjectColumns {
-    match parse_body(&payload.value) {
-        Some(body) => columns_of(&body),
-        None => ObjectColumns::default(),
-    }
-}
-
-/// The columns of a payload that is this JSON.
-pub fn columns_of(body: &Value) -> ObjectColumns {
     let mut columns = ObjectColumns::default();
+    let Some(body) = parse_body(&payload.value) else {
+        return columns;
+    };
     for field in ObjectField::ALL {
-        let Some(text) = at(body, field.pointer()).and_then(Value::as_str) else {
+        let Some(text) = at(&body, field.pointer()).and_then(Value::as_str) else {
             continue;
         };
         if field.is_time() {
@@ -54,7 +50,7 @@ pub fn columns_of(body: &Value) -> ObjectColumns {
             columns.texts[field as usize] = Some(text.to_owned());
         }
     }
-    if let Some(labels) = at(body, "/metadata/labels").and_then(Value::as_object) {
+    if let Some(labels) = at(&body, "/metadata/labels").and_then(Value::as_object) {
         for (key, value) in labels {
             if let Some(text) = value.as_str() {
                 columns.labels.insert(key.clone(), text.to_owned());
@@ -74,6 +70,12 @@ pub fn of_result(result: &RunResult, column: &Column) -> Option<ColumnValue> {
         Column::Uid => text(&result.uid),
         Column::CreateTime => Some(ColumnValue::Time(result.create_time)),
         Column::UpdateTime => Some(ColumnValue::Time(result.update_time)),
+        Column::Duration => {
+            let (start, end) = summary?.start_time.zip(summary?.end_time)?;
+            Some(ColumnValue::Int(
+                end.as_microsecond() - start.as_microsecond(),
+            ))
+        }
         Column::SummaryRecord => Some(ColumnValue::Text(summary?.record.to_string())),
         Column::SummaryType => text(&summary?.data_type),
         Column::SummaryStartTime => summary?.start_time.map(ColumnValue::Time),
@@ -98,6 +100,7 @@ pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Op
         Column::Uid => text(&record.uid),
         Column::CreateTime => Some(ColumnValue::Time(record.create_time)),
         Column::UpdateTime => Some(ColumnValue::Time(record.update_time)),
+        Column::Duration => run_duration(record.data.as_ref()?).map(ColumnValue::Int),
         Column::RecordId => text(record.name.id()),
         Column::RecordName => Some(ColumnValue::Text(record.name.to_string())),
         Column::DataType => text(&record.data.as_ref()?.data_type),
@@ -112,6 +115,15 @@ pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Op
         | Column::Annotation(_)
         | Column::SummaryAnnotation(_) => None,
     }
+}
+
+/// How long a run took by its own account, in microseconds.
+fn run_duration(payload: &Payload) -> Option<i64> {
+    Kind::of_type(&payload.data_type)?;
+    let body = parse_body(&payload.value)?;
+    let view = View::new(&body);
+    let (began, ended) = view.started().zip(view.ended())?;
+    ended.as_microsecond().checked_sub(began.as_microsecond())
 }
 
 /// The JSON of a payload, if it is JSON (nested 127 deep at most).

@@ -21,6 +21,9 @@ pub enum Column {
     CreateTime,
     /// When its last change was stored. Results and records.
     UpdateTime,
+    /// How long the run took, in microseconds: of results the time from `summary.start_time` to
+    /// `summary.end_time`, of records what the run says of itself, whatever its kind.
+    Duration,
 
     /// `summary.record`. Results.
     SummaryRecord,
@@ -127,7 +130,7 @@ impl ObjectField {
 pub enum Value {
     /// For columns of text.
     Text(String),
-    /// For `SummaryStatus`.
+    /// For `SummaryStatus` and `Duration`.
     Int(i64),
     /// For columns of times.
     Time(Timestamp),

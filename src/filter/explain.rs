@@ -101,6 +101,7 @@ impl fmt::Display for Column {
             Self::Uid => "uid",
             Self::CreateTime => "create_time",
             Self::UpdateTime => "update_time",
+            Self::Duration => "duration",
             Self::SummaryRecord => "summary.record",
             Self::SummaryType => "summary.type",
             Self::SummaryStartTime => "summary.start_time",

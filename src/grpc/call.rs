@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use percent_encoding::percent_decode_str;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use tonic::{Response, Status, metadata::MetadataMap};
 use tracing::Instrument as _;
 
 use super::status::status;
 use crate::{
-    auth::{Access, ActingFor, Authorizer, Credentials, Grant, Verb},
+    auth::{self, Access, ActingFor, Authorizer, Credentials, Grant, Verb},
     error::HasKind as _,
     model::{ParentPattern, Resource},
     service::{Error, Service},
@@ -20,16 +22,30 @@ use crate::{
 pub struct Door {
     pub(super) service: Service,
     authorizer: Arc<dyn Authorizer>,
-    metrics: RequestMetrics,
+    pub(super) metrics: RequestMetrics,
+    pub(super) stopping: CancellationToken,
+    /// How many bytes the requests of all streams may hold that are not durable yet.
+    pub(super) room: Arc<Semaphore>,
 }
 
+/// Bytes of requests that all streams together may have taken and not answered.
+pub(super) const ROOM: usize = 64 << 20;
+
 impl Door {
-    /// A door to `service` for whom `authorizer` lets in.
-    pub fn new(service: Service, authorizer: Arc<dyn Authorizer>, metrics: RequestMetrics) -> Self {
+    /// A door to `service` for whom `authorizer` lets in. Streams take nothing more once
+    /// `stopping` is cancelled, and end when what they took is answered.
+    pub fn new(
+        service: Service,
+        authorizer: Arc<dyn Authorizer>,
+        metrics: RequestMetrics,
+        stopping: CancellationToken,
+    ) -> Self {
         Self {
             service,
             authorizer,
             metrics,
+            stopping,
+            room: Arc::new(Semaphore::new(ROOM)),
         }
     }
 
@@ -60,20 +76,32 @@ impl Door {
         resource: Resource,
         parent: ParentPattern,
     ) -> Result<Grant, Error> {
-        let credentials = credentials(metadata);
+        Ok(self
+            .allow(&credentials(metadata), verb, resource, parent)
+            .await?)
+    }
+
+    /// Asks whether whoever showed `credentials` may do this.
+    pub(super) async fn allow(
+        &self,
+        credentials: &Credentials,
+        verb: Verb,
+        resource: Resource,
+        parent: ParentPattern,
+    ) -> Result<Grant, auth::Error> {
         let access = Access {
             verb,
             resource,
             parent,
         };
-        Ok(self.authorizer.authorize(&credentials, access).await?)
+        self.authorizer.authorize(credentials, access).await
     }
 }
 
 /// Headers whose names begin so say for whom the caller acts.
 const ACTING_FOR: &str = "impersonate-";
 
-fn credentials(metadata: &MetadataMap) -> Credentials {
+pub(super) fn credentials(metadata: &MetadataMap) -> Credentials {
     let bearer = metadata
         .get_all("authorization")
         .iter()

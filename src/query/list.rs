@@ -4,15 +4,15 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use super::{Error, Tokens, token::Binding};
 use crate::{
-    filter::{Body, Filter, Row},
-    model::{Order, Position, Record, Resource, ResultPattern, RunResult},
+    filter::{Body, Filter, Order, Position, Row},
+    model::{Record, Resource, ResultPattern, RunResult},
     storage::{self, ListQuery, Listed, Store},
 };
 
 /// Rows fetched at once while a page is filled; it grows while rows turn out to be small. Payloads
 /// are fetched with their rows, so a chunk ends with the row that brings it to [`CHUNK_BYTES`].
 const FIRST_CHUNK: u32 = 256;
-pub(super) const MOST_ROWS: u32 = 1_000;
+const MOST_ROWS: u32 = 1_000;
 const CHUNK_BYTES: usize = 4 << 20;
 
 /// Answers lists from one store.
@@ -53,7 +53,7 @@ pub struct Page<T> {
 }
 
 /// What lists need to know of a row.
-pub(super) trait Item: Send + Sized + 'static {
+trait Item: Send + Sized + 'static {
     async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error>;
     fn weight(&self) -> usize;
     fn matches(&self, filter: &Filter) -> Result<bool, Error>;
@@ -127,13 +127,13 @@ impl Engine {
             method: list.method,
             parent: &parent,
             filter: list.filter.text(),
-            order: list.order,
+            order: &list.order,
         };
         let after = match list.token {
             "" => None,
             token => Some(self.tokens.open(token, &binding)?),
         };
-        let mut scan = self.scan::<T>(list.scope, list.filter, list.order, after);
+        let mut scan = self.scan::<T>(list.scope, list.filter, list.order.clone(), after);
         let mut items = Vec::new();
         let mut bytes = 0;
         let mut last = None;
@@ -167,24 +167,37 @@ impl Engine {
             }
         };
         let next = match last {
-            Some(position) if more => self.tokens.seal(position, &binding),
+            Some(position) if more => self.tokens.seal(&position, &binding),
             _ => String::new(),
         };
         Ok(Page { items, next })
     }
 
-    /// The store that is asked.
-    pub(super) fn store(&self) -> &dyn Store {
-        &*self.store
+    /// Hands every matching record to `visit`, newest first, in bounded batches.
+    ///
+    /// # Errors
+    /// If more rows than the budget would be read, or the store does not answer.
+    pub async fn visit_records(
+        &self,
+        scope: ResultPattern,
+        filter: &Filter,
+        mut visit: impl FnMut(&Record) + Send,
+    ) -> Result<(), Error> {
+        let mut scan = self.scan::<Record>(scope, filter, Order::newest_first(), None);
+        while let Some(chunk) = scan.next(MOST_ROWS as usize).await? {
+            for listed in &chunk {
+                visit(&listed.item);
+            }
+            if scan.is_over(self.scan_budget) {
+                return Err(Error::Budget {
+                    scanned: scan.scanned,
+                });
+            }
+        }
+        Ok(())
     }
 
-    /// Most rows that one call may read.
-    pub(super) fn scan_budget(&self) -> u64 {
-        self.scan_budget
-    }
-
-    /// A walk over the rows that match.
-    pub(super) fn scan<'a, T: Item>(
+    fn scan<'a, T: Item>(
         &'a self,
         scope: ResultPattern,
         filter: &'a Filter,
@@ -199,7 +212,7 @@ impl Engine {
                 scope,
                 condition: split.condition,
                 order,
-                after,
+                after: after.clone(),
                 limit: NonZeroU32::MIN,
                 bodies: true,
                 max_bytes: Some(CHUNK_BYTES),
@@ -214,7 +227,7 @@ impl Engine {
 }
 
 /// A walk over the rows of a list, in chunks.
-pub(super) struct Scan<'a, T> {
+struct Scan<'a, T> {
     store: &'a dyn Store,
     /// What is left to evaluate on each row.
     filter: Option<Filter>,
@@ -229,18 +242,13 @@ pub(super) struct Scan<'a, T> {
 }
 
 impl<T: Item> Scan<'_, T> {
-    /// How many rows it read.
-    pub(super) fn scanned(&self) -> u64 {
-        self.scanned
-    }
-
     /// Whether it read more than `budget`, or would have to.
-    pub(super) fn is_over(&self, budget: u64) -> bool {
+    fn is_over(&self, budget: u64) -> bool {
         self.scanned > budget || (self.scanned == budget && !self.ended)
     }
 
     /// The matching rows of the next chunk; `None` after the last.
-    pub(super) async fn next(&mut self, wanted: usize) -> Result<Option<Vec<Listed<T>>>, Error> {
+    async fn next(&mut self, wanted: usize) -> Result<Option<Vec<Listed<T>>>, Error> {
         if self.ended {
             return Ok(None);
         }
@@ -253,13 +261,13 @@ impl<T: Item> Scan<'_, T> {
         };
         let limit = u32::try_from(limit).unwrap_or(MOST_ROWS);
         self.query.limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
-        self.query.after = self.after;
+        self.query.after = self.after.clone();
         let rows = T::fetch(self.store, &self.query).await?;
         // Payloads that reach the bytes may have cut the chunk short.
         let bytes: usize = rows.iter().map(|row| row.item.weight()).sum();
         self.ended = rows.len() < limit as usize && bytes < CHUNK_BYTES;
         if let Some(row) = rows.last() {
-            self.after = Some(row.position);
+            self.after = Some(row.position.clone());
             self.row_bytes = bytes / rows.len();
         }
         self.scanned += rows.len() as u64;

@@ -1,18 +1,18 @@
 //! Page tokens: a place in a list, sealed so that it is good for that list only.
 //!
-//! A token holds no text: the list it belongs to (method, parent, filter, order) goes into its
-//! seal, an HMAC-SHA256 under a key that all replicas share. It is opaque and may change form
+//! A token holds the last row's id and its values of the order's keys. The list it belongs to
+//! (method, parent, filter, order) goes into its seal, an HMAC-SHA256 under a key that all
+//! replicas share. It is opaque and may change form
 //! from version to version; an old one is then refused, never misread.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
-use crate::model::{Order, OrderField, Position};
+use crate::filter::order::{KeyValue, MAX_KEYS, Order, Position};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const SEAL: usize = 16;
-const BODY: usize = 1 + 1 + 8 + 8;
 
 /// Why a token is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +38,7 @@ pub struct Binding<'a> {
     /// The filter, trimmed.
     pub filter: &'a str,
     /// The order.
-    pub order: Order,
+    pub order: &'a Order,
 }
 
 /// Seals and opens tokens.
@@ -64,12 +64,23 @@ impl Tokens {
 
     /// The token for the rows after `position`.
     #[must_use]
-    pub fn seal(&self, position: Position, binding: &Binding<'_>) -> String {
-        let mut token = Vec::with_capacity(BODY + SEAL);
-        token.push(VERSION);
-        token.push(u8::from(position.key.is_some()));
-        token.extend(position.key.unwrap_or_default().to_be_bytes());
+    pub fn seal(&self, position: &Position, binding: &Binding<'_>) -> String {
+        let mut token = vec![VERSION];
         token.extend(position.id.to_be_bytes());
+        for key in &position.keys {
+            match key {
+                None => token.push(0),
+                Some(KeyValue::Int(number)) => {
+                    token.push(1);
+                    token.extend(number.to_be_bytes());
+                }
+                Some(KeyValue::Text(text)) => {
+                    token.push(2);
+                    token.extend((text.len() as u64).to_be_bytes());
+                    token.extend(text.as_bytes());
+                }
+            }
+        }
         let seal = self.mac(&token, binding).finalize().into_bytes();
         token.extend(&seal[..SEAL]);
         URL_SAFE_NO_PAD.encode(token)
@@ -83,41 +94,24 @@ impl Tokens {
         let bytes = URL_SAFE_NO_PAD
             .decode(token)
             .map_err(|_e| TokenError::Malformed)?;
-        let (body, seal) = bytes.split_at_checked(BODY).ok_or(TokenError::Malformed)?;
-        if seal.len() != SEAL || body[0] != VERSION || body[1] > 1 {
-            return Err(TokenError::Malformed);
-        }
+        let at = bytes.len().checked_sub(SEAL).ok_or(TokenError::Malformed)?;
+        let (body, seal) = bytes.split_at(at);
+        let position = position(body).ok_or(TokenError::Malformed)?;
         self.mac(body, binding)
             .verify_truncated_left(seal)
             .map_err(|_e| TokenError::Foreign)?;
-        let number = |at: usize| {
-            i64::from_be_bytes(
-                body[at..at + 8]
-                    .try_into()
-                    .expect("the body has its length"),
-            )
-        };
-        Ok(Position {
-            key: (body[1] == 1).then(|| number(2)),
-            id: number(10),
-        })
+        Ok(position)
     }
 
     fn mac(&self, body: &[u8], binding: &Binding<'_>) -> Hmac<Sha256> {
         let mut mac = self.key.clone();
         mac.update(body);
-        let order: &[u8] = match binding.order.field {
-            OrderField::CreateTime => b"c",
-            OrderField::UpdateTime => b"u",
-            OrderField::SummaryStartTime => b"s",
-            OrderField::SummaryEndTime => b"e",
-        };
+        let order = binding.order.to_string();
         for part in [
             binding.method.as_bytes(),
             binding.parent.as_bytes(),
             binding.filter.as_bytes(),
-            order,
-            &[u8::from(binding.order.descending)],
+            order.as_bytes(),
         ] {
             // Lengths go in too, so that two lists never run together into the same bytes.
             mac.update(&(part.len() as u64).to_be_bytes());
@@ -127,74 +121,112 @@ impl Tokens {
     }
 }
 
+/// The place that is written in a token.
+fn position(body: &[u8]) -> Option<Position> {
+    let (&version, rest) = body.split_first()?;
+    let (id, mut rest) = rest.split_first_chunk()?;
+    let mut keys = Vec::new();
+    while let Some((&form, after)) = rest.split_first() {
+        let (key, after) = match form {
+            0 => (None, after),
+            1 => {
+                let (number, after) = after.split_first_chunk()?;
+                (Some(KeyValue::Int(i64::from_be_bytes(*number))), after)
+            }
+            2 => {
+                let (size, after) = after.split_first_chunk()?;
+                let size = usize::try_from(u64::from_be_bytes(*size)).ok()?;
+                let (text, after) = after.split_at_checked(size)?;
+                let text = std::str::from_utf8(text).ok()?;
+                (Some(KeyValue::Text(text.to_owned())), after)
+            }
+            _ => return None,
+        };
+        keys.push(key);
+        rest = after;
+    }
+    let id = i64::from_be_bytes(*id);
+    (version == VERSION && keys.len() <= MAX_KEYS).then_some(Position { keys, id })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::LazyLock;
 
-    const LIST: Binding<'static> = Binding {
-        method: "ListRecords",
-        parent: "a/results/-",
-        filter: "name == 'x'",
-        order: Order::NEWEST_FIRST,
-    };
+    use super::*;
+    use crate::filter::condition::Column;
+
+    static NEWEST_FIRST: LazyLock<Order> = LazyLock::new(Order::newest_first);
+    static OLDEST_FIRST: LazyLock<Order> = LazyLock::new(|| Order::by(Column::CreateTime, false));
+
+    fn place(keys: &[Option<KeyValue>], id: i64) -> Position {
+        Position {
+            keys: keys.to_vec(),
+            id,
+        }
+    }
+
+    fn first() -> Position {
+        place(&[Some(KeyValue::Int(1))], 2)
+    }
+
+    fn list() -> Binding<'static> {
+        Binding {
+            method: "ListRecords",
+            parent: "a/results/-",
+            filter: "name == 'x'",
+            order: &NEWEST_FIRST,
+        }
+    }
 
     #[test]
     fn a_token_opens_to_the_place_it_was_sealed_for() {
         let tokens = Tokens::new(b"key");
+        let text = |text: &str| Some(KeyValue::Text(text.to_owned()));
+        let number = |number| Some(KeyValue::Int(number));
         for position in [
-            Position {
-                key: Some(-7),
-                id: i64::MAX,
-            },
-            Position { key: None, id: 0 },
-            Position {
-                key: Some(i64::MIN),
-                id: 1,
-            },
+            place(&[number(-7)], i64::MAX),
+            place(&[None], 0),
+            place(&[], 1),
+            place(&[number(i64::MIN), None, text(""), text("é\0")], 1),
+            place(&[text(&"x".repeat(2_000)), number(i64::MAX)], -1),
         ] {
-            let token = tokens.seal(position, &LIST);
-            assert_eq!(tokens.open(&token, &LIST), Ok(position));
+            let token = tokens.seal(&position, &list());
+            assert_eq!(tokens.open(&token, &list()), Ok(position));
         }
     }
 
     #[test]
     fn a_token_is_good_for_its_own_list_only() {
         let tokens = Tokens::new(b"key");
-        let token = tokens.seal(
-            Position {
-                key: Some(1),
-                id: 2,
-            },
-            &LIST,
-        );
-        let oldest = Order {
-            descending: false,
-            ..Order::NEWEST_FIRST
-        };
+        let token = tokens.seal(&first(), &list());
         for other in [
             Binding {
                 method: "ListResults",
-                ..LIST
+                ..list()
             },
             Binding {
                 parent: "b/results/-",
-                ..LIST
+                ..list()
             },
-            Binding { filter: "", ..LIST },
             Binding {
-                order: oldest,
-                ..LIST
+                filter: "",
+                ..list()
+            },
+            Binding {
+                order: &OLDEST_FIRST,
+                ..list()
             },
             Binding {
                 parent: "a/results/-n",
                 filter: "ame == 'x'",
-                ..LIST
+                ..list()
             },
         ] {
             assert_eq!(tokens.open(&token, &other), Err(TokenError::Foreign));
         }
         assert_eq!(
-            Tokens::new(b"other").open(&token, &LIST),
+            Tokens::new(b"other").open(&token, &list()),
             Err(TokenError::Foreign)
         );
     }
@@ -202,19 +234,13 @@ mod tests {
     #[test]
     fn no_bit_of_a_token_can_be_changed() {
         let tokens = Tokens::new(b"key");
-        let sealed = tokens.seal(
-            Position {
-                key: Some(1),
-                id: 2,
-            },
-            &LIST,
-        );
+        let sealed = tokens.seal(&first(), &list());
         let bytes = URL_SAFE_NO_PAD.decode(&sealed).unwrap();
         for bit in 0..bytes.len() * 8 {
             let mut bent = bytes.clone();
             bent[bit / 8] ^= 1 << (bit % 8);
             assert!(
-                tokens.open(&URL_SAFE_NO_PAD.encode(bent), &LIST).is_err(),
+                tokens.open(&URL_SAFE_NO_PAD.encode(bent), &list()).is_err(),
                 "bit {bit}"
             );
         }
@@ -225,7 +251,7 @@ mod tests {
         let tokens = Tokens::new(b"key");
         for text in ["x", "AAAA", "====", "\u{1F600}", &"A".repeat(1000)] {
             assert_eq!(
-                tokens.open(text, &LIST),
+                tokens.open(text, &list()),
                 Err(TokenError::Malformed),
                 "{text}"
             );

@@ -207,14 +207,20 @@ mod tests {
         found.map(|(route, _)| route.method.name().to_owned())
     }
 
+    /// Methods that JSON over HTTP cannot carry: streams in both directions.
+    const GRPC_ONLY: [&str; 1] = ["hindsight.v1.Ingest.Upsert"];
+
     #[test]
     fn every_method_has_a_route_and_every_route_a_method() {
         let (pool, routes) = routes();
-        let methods: BTreeSet<_> = pool
+        let mut methods: BTreeSet<_> = pool
             .services()
             .flat_map(|service| service.methods().collect::<Vec<_>>())
             .map(|method| method.full_name().to_owned())
             .collect();
+        for method in GRPC_ONLY {
+            assert!(methods.remove(method), "{method}");
+        }
         let routed: BTreeSet<_> = routes
             .all()
             .iter()

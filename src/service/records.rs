@@ -61,20 +61,38 @@ impl Service {
     ) -> Result<Record, Error> {
         grant.check(Verb::Create, RECORDS, name.result().parent())?;
         data.as_ref().map_or(Ok(()), limits::payload)?;
+        let record = self.new_record(name, data);
+        self.store
+            .commit(&Change::InsertRecord(record.clone()).into())
+            .await?;
+        Ok(record)
+    }
+
+    /// A record as it is stored first.
+    pub(super) fn new_record(&self, name: RecordName, data: Option<Payload>) -> Record {
         let now = self.clock.now();
         let uid = uuid::Uuid::new_v4().to_string();
-        let record = Record {
+        Record {
             name,
             etag: Etag::new(&uid, now),
             uid,
             create_time: now,
             update_time: now,
             data,
-        };
-        self.store
-            .commit(&Change::InsertRecord(record.clone()).into())
-            .await?;
-        Ok(record)
+        }
+    }
+
+    /// `current` with another payload.
+    pub(super) fn changed_record(&self, current: &Record, data: Option<Payload>) -> Record {
+        let now = write::after(self.clock.now(), current.update_time);
+        Record {
+            name: current.name.clone(),
+            uid: current.uid.clone(),
+            etag: Etag::new(&current.uid, now),
+            create_time: current.create_time,
+            update_time: now,
+            data,
+        }
     }
 
     /// Reads a record.
@@ -111,13 +129,7 @@ impl Service {
             write::expect(full, &current.etag, etags)?;
             let data = change.apply(current.data.as_ref());
             data.as_ref().map_or(Ok(()), limits::payload)?;
-            let now = write::after(self.clock.now(), current.update_time);
-            let value = Record {
-                etag: Etag::new(&current.uid, now),
-                update_time: now,
-                data,
-                ..current.clone()
-            };
+            let value = self.changed_record(&current, data);
             let change = Change::ReplaceRecord {
                 expect: current.etag,
                 value: value.clone(),

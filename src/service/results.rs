@@ -32,9 +32,23 @@ impl Service {
     ) -> Result<RunResult, Error> {
         grant.check(Verb::Create, RESULTS, name.parent())?;
         check(&annotations, summary.as_ref())?;
+        let result = self.new_result(name, annotations, summary);
+        self.store
+            .commit(&Change::InsertResult(result.clone()).into())
+            .await?;
+        Ok(result)
+    }
+
+    /// A result as it is stored first.
+    pub(super) fn new_result(
+        &self,
+        name: ResultName,
+        annotations: BTreeMap<String, String>,
+        summary: Option<Summary>,
+    ) -> RunResult {
         let now = self.clock.now();
         let uid = uuid::Uuid::new_v4().to_string();
-        let result = RunResult {
+        RunResult {
             name,
             etag: Etag::new(&uid, now),
             uid,
@@ -42,11 +56,26 @@ impl Service {
             update_time: now,
             annotations,
             summary,
-        };
-        self.store
-            .commit(&Change::InsertResult(result.clone()).into())
-            .await?;
-        Ok(result)
+        }
+    }
+
+    /// `current` in another state.
+    pub(super) fn changed_result(
+        &self,
+        current: &RunResult,
+        annotations: BTreeMap<String, String>,
+        summary: Option<Summary>,
+    ) -> RunResult {
+        let now = write::after(self.clock.now(), current.update_time);
+        RunResult {
+            name: current.name.clone(),
+            uid: current.uid.clone(),
+            etag: Etag::new(&current.uid, now),
+            create_time: current.create_time,
+            update_time: now,
+            annotations,
+            summary,
+        }
     }
 
     /// Reads a result.
@@ -83,14 +112,7 @@ impl Service {
         let step = move || async move {
             let current = self.read_result(name).await?;
             write::expect(full, &current.etag, etags)?;
-            let now = write::after(self.clock.now(), current.update_time);
-            let value = RunResult {
-                etag: Etag::new(&current.uid, now),
-                update_time: now,
-                annotations: annotations.clone(),
-                summary: summary.clone(),
-                ..current.clone()
-            };
+            let value = self.changed_result(&current, annotations.clone(), summary.clone());
             let change = Change::ReplaceResult {
                 expect: current.etag,
                 value: value.clone(),

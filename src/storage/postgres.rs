@@ -19,27 +19,26 @@ use std::{collections::BTreeSet, num::NonZeroU32};
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use sqlx::{
-    Connection, Executor, PgPool, Row,
+    Connection, PgPool, Row,
     pool::PoolConnection,
     postgres::{PgConnection, PgRow},
 };
 
 use self::{driver::query, errors::classify, open::Place};
 use super::{
-    AggregateQuery, Batch, Error, ListQuery, Listed, Maintenance, Store,
+    Batch, Error, ListQuery, Listed, Maintenance, Store,
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     row::{self, Ready, RecordRow},
     sql::{
-        aggregate, condition,
+        condition,
         dialect::Dialect,
         list,
-        read::{self, READS, RawRecord},
+        read::{self, READS, Weigh},
         write,
     },
 };
 use crate::{
     filter::condition::{Ability, Test},
-    measure::{Group, Tally},
     model::{Etag, Record, RecordName, Resource, ResultName, RunResult},
 };
 
@@ -58,12 +57,6 @@ const MOST_BYTES: usize = 8 << 20;
 /// What the numbers of the queues of writers go with, so that no other lock has the same pair.
 const QUEUES: i32 = 0x6873_7772;
 
-/// Begins reading everything as of one moment.
-const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-
-/// Groups are hashed in memory, and compiling a statement takes longer than it saves.
-const ADDING_UP: &str = "SET LOCAL work_mem = '64MB'; SET LOCAL jit = off";
-
 /// The store.
 #[derive(Debug)]
 pub(super) struct Postgres {
@@ -81,12 +74,13 @@ impl Postgres {
     }
 
     /// Reads a page, in one snapshot if it comes from more than one statement.
-    async fn page<T: Send>(
+    async fn page<T: Send + Weigh>(
         &self,
         resource: Resource,
         query: &ListQuery,
         read: impl Fn(&PgRow) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error> {
+        const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         let mut connection = self.connection().await?;
         let mut page = Vec::new();
         let parts = list::parts(resource, query);
@@ -97,7 +91,11 @@ impl Postgres {
         let begun = connection.begin_with(SNAPSHOT).await;
         let mut tx = begun.map_err(|e| classify("beginning to list", e))?;
         for part in parts {
-            fetch(&mut tx, resource, query, part, &read, &mut page).await?;
+            let bytes = page.iter().map(Weigh::bytes).sum();
+            let Some(rest) = list::rest(query, bytes) else {
+                break;
+            };
+            fetch(&mut tx, resource, &rest, part, &read, &mut page).await?;
         }
         tx.rollback()
             .await
@@ -293,7 +291,7 @@ impl Store for Postgres {
                 row.map_err(|e| classify("reading a record", e))?
             };
             let Some(row) = row else { return Ok(None) };
-            let alone = vec![(RawRecord::read(&row, true)?, read::NOWHERE)];
+            let alone = vec![read::alone(&row)?];
             drop(row);
             if let Some(records) = read::unpack_all(alone, &self.pieces, self).await? {
                 return Ok(records.into_iter().next().map(|listed| listed.item));
@@ -303,12 +301,12 @@ impl Store for Postgres {
     }
 
     async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error> {
-        self.page(Resource::Results, query, read::listed_result)
-            .await
+        let read = |row: &PgRow| read::listed_result(row, &query.order);
+        self.page(Resource::Results, query, read).await
     }
 
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
-        let read = |row: &PgRow| read::listed_record(row, query.bodies);
+        let read = |row: &PgRow| read::listed_record(row, query);
         for _ in 0..READS {
             let page = self.page(Resource::Records, query, read).await?;
             if let Some(records) = read::unpack_all(page, &self.pieces, self).await? {
@@ -316,31 +314,6 @@ impl Store for Postgres {
             }
         }
         Err(read::without_piece())
-    }
-
-    async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
-        let failed = |e| classify("adding up", e);
-        let mut connection = self.connection().await?;
-        let begun = connection.begin_with(SNAPSHOT).await;
-        let mut tx = begun.map_err(failed)?;
-        tx.execute(ADDING_UP).await.map_err(failed)?;
-        let bounds = match aggregate::bounds(Dialect::Postgres, query) {
-            None => None,
-            Some(bounds) => Some({
-                let row = driver::query(&bounds).fetch_one(&mut *tx).await;
-                row.map_err(failed)?
-            }),
-        };
-        let mut tally = Tally::new(query.shape());
-        for plan in aggregate::plans(Dialect::Postgres, query, bounds.as_ref())? {
-            let statement = plan.statement();
-            let mut rows = driver::query(&statement).fetch(&mut *tx);
-            while let Some(row) = rows.try_next().await.map_err(failed)? {
-                plan.add(&row, &mut tally)?;
-            }
-        }
-        tx.rollback().await.map_err(failed)?;
-        Ok(tally.finish())
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {

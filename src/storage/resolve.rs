@@ -15,6 +15,18 @@ pub struct Options {
     pub max_connections: NonZeroU32,
     /// What to do about a schema that is missing or old.
     pub schema: Schema,
+    /// What a write waits for before it is answered.
+    pub synchronous: Synchronous,
+}
+
+/// What a write waits for before it is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Synchronous {
+    /// Until it is on disk.
+    #[default]
+    Durable,
+    /// `synchronous` of SQLite or `synchronous_commit` of PostgreSQL, by its name there.
+    Named(&'static str),
 }
 
 impl Default for Options {
@@ -22,6 +34,7 @@ impl Default for Options {
         Self {
             max_connections: NonZeroU32::new(8).expect("8 is not 0"),
             schema: Schema::Require,
+            synchronous: Synchronous::Durable,
         }
     }
 }
@@ -44,18 +57,31 @@ pub struct Opened {
     pub maintenance: Arc<dyn Maintenance>,
     /// The migrations that opening applied.
     pub applied: Vec<i64>,
+    /// How acknowledged writes may be lost, a sentence for each way; none by default.
+    pub weak: Vec<String>,
 }
 
 impl Opened {
-    fn new<T: Store + Maintenance>((database, applied): (T, Vec<i64>)) -> Self {
+    fn new<T: Store + Maintenance>((database, opening): (T, Opening)) -> Self {
+        let Opening { applied, weak } = opening;
         let database = Arc::new(database);
         let store = Arc::<T>::clone(&database);
         Self {
             store,
             maintenance: database,
             applied,
+            weak,
         }
     }
+}
+
+/// What opening did and found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Opening {
+    /// The migrations that were applied.
+    pub(super) applied: Vec<i64>,
+    /// How acknowledged writes may be lost.
+    pub(super) weak: Vec<String>,
 }
 
 /// Opens `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`.

@@ -24,19 +24,18 @@ use sqlx::{
 
 use self::{driver::query, errors::classify, open::File, writer::Writer};
 use super::{
-    AggregateQuery, Batch, Error, ListQuery, Listed, Maintenance, Store,
+    Batch, Error, ListQuery, Listed, Maintenance, Store,
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     row,
     sql::{
-        aggregate, condition,
+        condition,
         dialect::Dialect,
         list,
-        read::{self, READS, RawRecord},
+        read::{self, READS, Weigh},
     },
 };
 use crate::{
     filter::condition::{Ability, Test},
-    measure::{Group, Tally},
     model::{Record, RecordName, Resource, ResultName, RunResult},
 };
 
@@ -68,7 +67,7 @@ impl Sqlite {
         read: impl Fn(&SqliteRow) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error>
     where
-        T: Send,
+        T: Send + Weigh,
     {
         let mut reader = self.reader().await?;
         let mut page = Vec::new();
@@ -82,7 +81,11 @@ impl Sqlite {
             .await
             .map_err(|e| classify("beginning to list", e))?;
         for part in parts {
-            fetch(&mut tx, resource, query, part, &read, &mut page).await?;
+            let bytes = page.iter().map(Weigh::bytes).sum();
+            let Some(rest) = list::rest(query, bytes) else {
+                break;
+            };
+            fetch(&mut tx, resource, &rest, part, &read, &mut page).await?;
         }
         tx.rollback()
             .await
@@ -136,7 +139,7 @@ impl Store for Sqlite {
                     .map_err(|e| classify("reading a record", e))?
             };
             let Some(row) = row else { return Ok(None) };
-            let alone = vec![(RawRecord::read(&row, true)?, read::NOWHERE)];
+            let alone = vec![read::alone(&row)?];
             drop(row);
             if let Some(records) = read::unpack_all(alone, &self.pieces, self).await? {
                 return Ok(records.into_iter().next().map(|listed| listed.item));
@@ -146,12 +149,12 @@ impl Store for Sqlite {
     }
 
     async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error> {
-        self.page(Resource::Results, query, read::listed_result)
-            .await
+        let read = |row: &SqliteRow| read::listed_result(row, &query.order);
+        self.page(Resource::Results, query, read).await
     }
 
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
-        let read = |row: &SqliteRow| read::listed_record(row, query.bodies);
+        let read = |row: &SqliteRow| read::listed_record(row, query);
         for _ in 0..READS {
             let page = self.page(Resource::Records, query, read).await?;
             if let Some(records) = read::unpack_all(page, &self.pieces, self).await? {
@@ -159,29 +162,6 @@ impl Store for Sqlite {
             }
         }
         Err(read::without_piece())
-    }
-
-    async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
-        let failed = |e| classify("adding up", e);
-        let mut reader = self.reader().await?;
-        let mut tx = reader.begin().await.map_err(failed)?;
-        let bounds = match aggregate::bounds(Dialect::Sqlite, query) {
-            None => None,
-            Some(bounds) => {
-                let row = driver::query(&bounds).fetch_one(&mut *tx).await;
-                Some(row.map_err(failed)?)
-            }
-        };
-        let mut tally = Tally::new(query.shape());
-        for plan in aggregate::plans(Dialect::Sqlite, query, bounds.as_ref())? {
-            let statement = plan.statement();
-            let mut rows = driver::query(&statement).fetch(&mut *tx);
-            while let Some(row) = rows.try_next().await.map_err(failed)? {
-                plan.add(&row, &mut tally)?;
-            }
-        }
-        tx.rollback().await.map_err(failed)?;
-        Ok(tally.finish())
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {

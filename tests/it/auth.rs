@@ -4,6 +4,7 @@ mod matrix;
 mod outages;
 mod tls;
 mod tokens;
+mod upserts;
 
 use kubesim::{Listening, Sim};
 

@@ -125,9 +125,11 @@ async fn wrong_filters_orders_and_sizes_are_refused_and_never_an_empty_list() {
         let answer = list(&server, "a/results/-", &deep, "", 0).await;
         refused(answer, Code::InvalidArgument, "");
         for order in [
-            "name",
+            "nme",
             "create_time sideways",
-            "create_time, update_time",
+            "create_time, update_tme",
+            "data.spec.retries",
+            "create_time,",
             "summary.start_time",
         ] {
             refused(

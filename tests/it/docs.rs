@@ -37,6 +37,8 @@ enum Says {
     Refused(String),
     /// On this row it is `true`, `false` or `unknown`.
     Is(String, String),
+    /// As an order it gives these rows, in this order.
+    Ordered(Vec<String>),
     /// The database is asked this, and this is left over.
     Split(String, String),
 }
@@ -114,7 +116,8 @@ fn block(after: &[&str], line: usize, kind: &str, above: &str) -> Claim {
     }
 }
 
-/// The rows of the table that follows; `about` is `truth of records ROW` or `split of records`.
+/// The rows of the table that follows; `about` is `truth of records ROW`, `split of records` or
+/// `order of records`.
 fn table(after: &[&str], line: usize, about: &str) -> Vec<Claim> {
     let words: Vec<_> = about.split(' ').collect();
     let rows = after.iter().take_while(|row| row.starts_with('|')).skip(2);
@@ -133,6 +136,10 @@ fn table(after: &[&str], line: usize, about: &str) -> Vec<Claim> {
             };
             let says = match words[..] {
                 ["truth", "of", _, row] => Says::Is(row.to_owned(), cells[2].clone()),
+                ["order", "of", _] => {
+                    let rows = code(&cells[2]);
+                    Says::Ordered(rows.split(' ').map(str::to_owned).collect())
+                }
                 ["split", "of", _] => Says::Split(code(&cells[2]), cells[3].clone()),
                 _ => panic!("line {line}: `{about}` is not understood"),
             };
@@ -173,8 +180,35 @@ async fn ids(server: &TestServer, on: Resource, filter: &str) -> Result<Vec<Stri
     Ok(ids)
 }
 
+/// The runs of the pipeline `release` in an order, page by page.
+async fn ordered(server: &TestServer, order_by: &str) -> Says {
+    let mut request = pb::ListRecordsRequest {
+        parent: "-/results/-".to_owned(),
+        filter: "pipelinerun.metadata.labels['tekton.dev/pipeline'] == 'release'".to_owned(),
+        order_by: order_by.to_owned(),
+        page_size: 1,
+        ..pb::ListRecordsRequest::default()
+    };
+    let mut ids = Vec::new();
+    loop {
+        let page = match server.rpc().list_records(request.clone()).await {
+            Ok(page) => page.into_inner(),
+            Err(status) => return Says::Refused(status.message().to_owned()),
+        };
+        let last = |record: &pb::Record| record.name.rsplit('/').next().unwrap().to_owned();
+        ids.extend(page.records.iter().map(last));
+        if page.next_page_token.is_empty() {
+            return Says::Ordered(ids);
+        }
+        request.page_token = page.next_page_token;
+    }
+}
+
 /// What the server says about the filter of a claim.
 async fn said(server: &TestServer, claim: &Claim) -> Says {
+    if let Says::Ordered(_) = claim.says {
+        return ordered(server, &claim.filter).await;
+    }
     let asked = async |filter: &str| ids(server, claim.on, filter).await;
     let found = match asked(&claim.filter).await {
         Ok(found) => found,
@@ -201,6 +235,7 @@ async fn every_filter_in_the_document_finds_what_it_says() {
     assert!(count(|says| matches!(says, Says::Rows(_))) >= 20);
     assert!(count(|says| matches!(says, Says::Refused(_))) >= 5);
     assert!(count(|says| matches!(says, Says::Is(..))) >= 10);
+    assert!(count(|says| matches!(says, Says::Ordered(_))) >= 3);
     let claims = &claims;
     on_each(|server| async move {
         given(&server).await;

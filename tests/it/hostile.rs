@@ -4,8 +4,7 @@ use std::{collections::BTreeMap, process::Stdio, time::Duration};
 
 use futures::future::join_all;
 use hindsight::{
-    filter::condition::Condition,
-    model::Order,
+    filter::{Order, condition::Condition},
     storage::{
         ListQuery,
         resolve::{Options, open},
@@ -160,7 +159,7 @@ async fn a_list_of_large_payloads_does_not_hold_all_of_them_at_once() {
     let query = ListQuery {
         scope: "ci/results/r".parse().unwrap(),
         condition: Condition::All,
-        order: Order::NEWEST_FIRST,
+        order: Order::newest_first(),
         after: None,
         limit: 50.try_into().unwrap(),
         bodies: true,

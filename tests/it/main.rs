@@ -15,6 +15,7 @@ mod crash;
 mod docs;
 mod hostile;
 mod import;
+mod ingest;
 mod keeping;
 mod lists;
 mod resources;

@@ -69,11 +69,15 @@ macro_rules! reflected {
 }
 
 #[tokio::test]
-async fn reflection_lists_the_service_in_both_versions() {
+async fn reflection_lists_the_services_in_both_versions() {
     let database = Database::sqlite();
     let server = TestServer::start(&database).await;
     for names in [reflected!(v1, server.url), reflected!(v1alpha, server.url)] {
-        for wanted in ["tekton.results.v1alpha2.Results", "grpc.health.v1.Health"] {
+        for wanted in [
+            "tekton.results.v1alpha2.Results",
+            "hindsight.v1.Ingest",
+            "grpc.health.v1.Health",
+        ] {
             assert!(names.iter().any(|name| name == wanted), "{names:?}");
         }
         assert!(

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ledger::Unstored,
+    ledger::{Announced, Unstored},
     metrics::{OfState, Registry, render},
     progress::Handle,
     shared::Role,
@@ -107,6 +107,8 @@ struct Report {
     counts: Vec<Count>,
     unstored: Vec<Run>,
     lost: Vec<Run>,
+    /// What a dry run would have deleted.
+    would_collect: Vec<Named>,
 }
 
 #[derive(Debug, Serialize)]
@@ -124,6 +126,25 @@ struct Run {
     name: String,
     since: String,
     reason: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Named {
+    uid: String,
+    kind: &'static str,
+    namespace: String,
+    name: String,
+}
+
+impl From<Announced> for Named {
+    fn from(run: Announced) -> Self {
+        Self {
+            uid: text(&run.uid),
+            kind: run.kind,
+            namespace: run.namespace,
+            name: run.name,
+        }
+    }
 }
 
 impl From<Unstored> for Run {
@@ -159,6 +180,7 @@ async fn ledger(State(admin): State<Admin>) -> impl IntoResponse {
             .map(Run::from)
             .collect(),
         lost: ledger.lost(NAMED).into_iter().map(Run::from).collect(),
+        would_collect: ledger.announced().into_iter().map(Named::from).collect(),
     };
     let text = serde_json::to_string_pretty(&report).expect("the report has only text keys");
     ([(header::CONTENT_TYPE, "application/json")], text)

@@ -13,6 +13,7 @@ use crate::{
     config::{Config, LeaseConfig},
     lease::Lease,
     metrics::{Metrics, Registry},
+    namespaces,
     progress::Handle,
     shared::{Role, Shared},
     sink::Sink,
@@ -207,6 +208,10 @@ async fn watch_and_work(shared: &Arc<Shared>, shutdown: &CancellationToken) -> R
     }
     for _ in 0..shared.config.threadiness.get() {
         tasks.spawn(work::work(Arc::clone(shared), stop.clone()));
+    }
+    let collect = shared.config.policy.collect.as_ref();
+    if collect.is_some_and(|collect| collect.namespaces) {
+        tasks.spawn(namespaces::follow(Arc::clone(shared), stop.clone()));
     }
     tasks.spawn(work::let_go(Arc::clone(shared), stop.clone()));
     if shared.spool.is_some() {

@@ -8,6 +8,7 @@ use kube::{
     api::{DeleteParams, Patch, PatchParams, Preconditions},
     core::GroupVersionKind,
     discovery::ApiResource,
+    runtime::watcher,
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -94,6 +95,11 @@ impl Cluster {
             Some(namespace) => Api::namespaced(self.client.clone(), namespace),
             None => Api::default_namespaced(self.client.clone()),
         }
+    }
+
+    /// All namespaces.
+    pub(crate) fn namespaces(&self) -> Api<Object> {
+        Api::all_with(self.client.clone(), &namespace())
     }
 
     fn api(&self, at: &Address) -> Api<Object> {
@@ -203,6 +209,22 @@ impl Cluster {
 pub(crate) fn resource(kind: &Kind) -> ApiResource {
     let gvk = GroupVersionKind::gvk(kind.group, kind.version, kind.kind);
     ApiResource::from_gvk_with_plural(&gvk, kind.plural)
+}
+
+/// How namespaces are called in URLs.
+pub(crate) fn namespace() -> ApiResource {
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "Namespace"), "namespaces")
+}
+
+/// The cluster does not allow it.
+pub(crate) fn refusal(error: &watcher::Error) -> Option<ClusterError> {
+    match error {
+        watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => {
+            Some(judge(error))
+                .filter(|error| matches!(error, ClusterError::Refused { code: 403, .. }))
+        }
+        _ => None,
+    }
 }
 
 /// What follows from an error of the client.

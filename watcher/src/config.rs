@@ -4,6 +4,8 @@
 pub mod keys;
 pub mod load;
 pub mod sources;
+mod tables;
+pub(crate) mod texts;
 
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
@@ -24,6 +26,8 @@ pub struct Config {
     pub dry_run: bool,
     /// How many runs are worked on at once.
     pub threadiness: NonZeroUsize,
+    /// How many runs are deleted a second at most; `None` for as many as can be.
+    pub deletes_per_second: Option<f64>,
     /// Where metrics, probes and the ledger are served.
     pub metrics_listen: Option<SocketAddr>,
     /// Where last states of runs are kept while the server is away.
@@ -44,6 +48,7 @@ impl Default for Config {
             policy: Policy::default(),
             dry_run: false,
             threadiness: NonZeroUsize::new(8).expect("eight is not zero"),
+            deletes_per_second: None,
             metrics_listen: None,
             spool: None,
             lease: None,

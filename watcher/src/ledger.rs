@@ -4,6 +4,7 @@
 //! It is the only memory of the watcher and is rebuilt from the cluster and the server after a
 //! restart. It decides nothing and calls nobody.
 
+mod recency;
 mod uid;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -12,6 +13,7 @@ use jiff::Timestamp;
 
 use hindsight_proto::run::{Kind, View};
 
+pub use recency::{Recency, Series};
 pub use uid::Uid;
 
 use crate::{content::Digest, plan::Remembered};
@@ -74,6 +76,8 @@ pub struct Entry {
     pub settled: Option<Box<str>>,
     /// It was said that it would be deleted, if that were not only tried.
     pub announced: bool,
+    /// When its turn is to be deleted.
+    pub turn: Option<Timestamp>,
     /// It was let go before it was stored, and counted for that.
     pub overdue: bool,
     /// It could be collected, but for others that are not stored or not known yet.
@@ -121,6 +125,19 @@ pub struct Unstored {
     pub reason: String,
 }
 
+/// A run that would be deleted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Announced {
+    /// Its UID.
+    pub uid: Uid,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
 /// Group, plural, namespace and name.
 type Name = (&'static str, &'static str, Box<str>, Box<str>);
 
@@ -132,6 +149,7 @@ pub struct Ledger {
     children: HashMap<Uid, HashSet<Uid>>,
     left: BTreeMap<(&'static str, &'static str), u64>,
     lost: VecDeque<Unstored>,
+    recency: Recency,
 }
 
 impl Ledger {
@@ -174,6 +192,7 @@ impl Ledger {
                 error: None,
                 settled: None,
                 announced: false,
+                turn: None,
                 overdue: false,
                 waits: false,
                 listed: list,
@@ -303,12 +322,42 @@ impl Ledger {
         all
     }
 
+    /// Runs that would have been deleted, if deleting were not only tried; by UID.
+    pub fn announced(&self) -> Vec<Announced> {
+        let announced = self.entries.iter().filter(|(_, entry)| entry.announced);
+        let mut all: Vec<Announced> = announced
+            .map(|(uid, entry)| Announced {
+                uid: uid.clone(),
+                kind: entry.kind.kind,
+                namespace: entry.namespace.to_string(),
+                name: entry.name.to_string(),
+            })
+            .collect();
+        all.sort();
+        all
+    }
+
     /// The newest of the runs that were lost, at most `limit`.
     pub fn lost(&self, limit: usize) -> Vec<Unstored> {
         self.lost.iter().rev().take(limit).cloned().collect()
     }
 
+    /// Which finished runs of their pipelines are the newest.
+    pub fn recency(&mut self) -> &mut Recency {
+        &mut self.recency
+    }
+
+    /// The runs in a namespace.
+    pub fn in_namespace(&self, namespace: &str) -> Vec<Uid> {
+        let there = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| &*entry.namespace == namespace);
+        there.map(|(uid, _)| uid.clone()).collect()
+    }
+
     fn remove(&mut self, uid: &Uid) -> Option<Entry> {
+        self.recency.remove(uid);
         let entry = self.entries.remove(uid)?;
         for owner in &entry.owners {
             if let Some(children) = self.children.get_mut(owner) {

@@ -6,6 +6,7 @@
 
 // Pure: these decide.
 pub mod content;
+pub mod expression;
 pub mod ledger;
 pub mod plan;
 pub mod policy;
@@ -23,7 +24,9 @@ mod deadline;
 mod gate;
 mod lease;
 pub mod metrics;
+mod namespaces;
 mod object;
+mod pace;
 pub mod progress;
 mod queue;
 mod report;

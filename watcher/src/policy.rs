@@ -1,5 +1,7 @@
 //! What the operator wants done with runs. Values only; nothing here decides.
 
+pub mod rules;
+
 use std::{collections::BTreeSet, str::FromStr};
 
 use jiff::SignedDuration;
@@ -9,12 +11,18 @@ use hindsight_proto::{
     run::SummaryPolicy,
 };
 
-use crate::selector::Selector;
+pub use rules::{Collect, Rule, Terms, Tightening};
 
 /// `spec.managedBy` of runs that Tekton's own controller runs.
 pub const TEKTON: &str = "tekton.dev/pipeline";
 /// Annotation that keeps a run in the cluster while it is `"true"`.
 pub const HOLD: &str = "hindsight.dev/hold";
+/// Annotation on a namespace that keeps all of its runs while it is `"true"`.
+pub const PAUSE: &str = "hindsight.dev/pause";
+/// Annotation on a namespace: the least grace of its runs, as a duration.
+pub const GRACE: &str = "hindsight.dev/grace";
+/// Annotation on a namespace: how many of the newest finished runs of a pipeline stay at least.
+pub const KEEP_LAST: &str = "hindsight.dev/keep-last";
 /// Annotation on a result and its summary: why the end of the run was not seen.
 pub const CLOSED: &str = "hindsight.dev/closed";
 
@@ -39,19 +47,6 @@ pub struct Policy {
     pub collect: Option<Collect>,
 }
 
-/// Which stored runs are deleted from the cluster, and when.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Collect {
-    /// How long a run stays after it ended; negative means not at all.
-    pub grace: SignedDuration,
-    /// Only runs with these labels.
-    pub selector: Selector,
-    /// Leave every run that has an owner, not only those of a PipelineRun.
-    pub check_owner: bool,
-    /// How long until a run that waits for its children is looked at again.
-    pub recheck: SignedDuration,
-}
-
 impl Default for Policy {
     fn default() -> Self {
         Self {
@@ -63,17 +58,6 @@ impl Default for Policy {
             managed_by: BTreeSet::new(),
             cluster: None,
             collect: None,
-        }
-    }
-}
-
-impl Default for Collect {
-    fn default() -> Self {
-        Self {
-            grace: SignedDuration::from_mins(10),
-            selector: Selector::default(),
-            check_owner: true,
-            recheck: SignedDuration::from_mins(1),
         }
     }
 }

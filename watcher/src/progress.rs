@@ -3,7 +3,7 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use crate::{
-    ledger::{State, Uid, Unstored},
+    ledger::{Announced, State, Uid, Unstored},
     shared::{Role, Shared},
 };
 
@@ -76,6 +76,11 @@ impl Handle {
     /// Runs that were lost, with the reason; the newest first.
     pub fn lost(&self, limit: usize) -> Vec<Unstored> {
         self.shared.ledger().lost(limit)
+    }
+
+    /// Runs that would have been deleted, if deleting were not only tried; by UID.
+    pub fn announced(&self) -> Vec<Announced> {
+        self.shared.ledger().announced()
     }
 
     /// What is known about the run with this UID.

@@ -128,7 +128,7 @@ impl Watch {
                     {
                         return;
                     }
-                    if let Some(refused) = refusal(&error) {
+                    if let Some(refused) = cluster::refusal(&error) {
                         return self.forbidden(&refused).await;
                     }
                     failures += 1;
@@ -257,17 +257,6 @@ fn is_missing(error: &watcher::Error) -> bool {
         }
         watcher::Error::WatchError(status) => status.code == 404,
         _ => false,
-    }
-}
-
-/// The cluster does not allow it.
-fn refusal(error: &watcher::Error) -> Option<ClusterError> {
-    match error {
-        watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => {
-            Some(cluster::judge(error))
-                .filter(|error| matches!(error, ClusterError::Refused { code: 403, .. }))
-        }
-        _ => None,
     }
 }
 

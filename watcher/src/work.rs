@@ -17,8 +17,9 @@ use hindsight_proto::run::View;
 
 use crate::{
     cluster::{Address, ClusterError},
-    ledger::Uid,
+    ledger::{Ledger, Series, Uid},
     plan::{Remembered, plan},
+    policy::Collect,
     queue::{Done, Job, Work},
     shared::Shared,
     sink::{Severity, SinkError},
@@ -246,17 +247,58 @@ impl<'s> Task<'s> {
         let mut ledger = self.shared.ledger();
         let mut remembered = ledger.get(&self.uid)?.remembered.clone();
         remembered.unprotected |= self.unprotected.is_some();
-        if self.shared.config.policy.collect.is_some()
+        if let Some(collect) = &self.shared.config.policy.collect
             && !remembered.gone
             && let Some(object) = &self.object
         {
-            remembered.waits_for =
-                children::wait(self.shared, &ledger, &self.uid, &View::new(object)).err();
+            let view = View::new(object);
+            let pushed_out = self.compare(&mut ledger, &mut remembered, collect, &view);
+            if remembered.waits_for.is_none() {
+                remembered.waits_for = children::wait(self.shared, &ledger, &self.uid, &view).err();
+            }
             if let Some(entry) = ledger.get_mut(&self.uid) {
                 entry.waits = remembered.waits_for.is_some();
             }
+            drop(ledger);
+            if let Some(other) = pushed_out {
+                self.shared.push(&other, Work::default());
+            }
         }
         Some(remembered)
+    }
+
+    /// What collection has to know besides the run. Returns one that is no longer among the last
+    /// of its pipeline because this one is.
+    fn compare(
+        &self,
+        ledger: &mut Ledger,
+        remembered: &mut Remembered,
+        collect: &Collect,
+        run: &View<'_>,
+    ) -> Option<Uid> {
+        let namespace = run.namespace().unwrap_or_default();
+        if collect.namespaces {
+            match self.shared.namespaces.ask(namespace) {
+                Some(asked) => remembered.namespace = asked,
+                None => remembered.waits_for = Some("namespaces are not known yet".to_owned()),
+            }
+        }
+        let terms = collect.terms(run, &remembered.namespace);
+        if terms.keep_last == 0 || !run.finish().done {
+            return None;
+        }
+        let series = Series {
+            kind: ledger.get(&self.uid)?.kind.kind,
+            namespace: namespace.into(),
+            pipeline: run.pipeline().unwrap_or_default().into(),
+            rule: terms.rule,
+        };
+        let ended = run.ended().or(remembered.final_since)?;
+        let (newer, pushed_out) = ledger
+            .recency()
+            .place(&self.uid, series, ended, terms.keep_last);
+        remembered.newer = newer;
+        pushed_out
     }
 
     fn address(&self) -> Option<Address> {

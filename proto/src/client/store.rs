@@ -7,12 +7,13 @@
 //! result is there, two for a run that brings its own. The record always comes last: who finds
 //! it may rely on its result.
 
+use bytes::Bytes;
 use tonic::{Code, Status};
 
 use super::Client;
 use crate::{
     names::{RecordName, ResultName},
-    run::{Upload, is_earlier},
+    run::{Claim, Upload, Verdict, is_earlier, verdict},
     v1alpha2::{
         Any, CreateRecordRequest, CreateResultRequest, GetRecordRequest, GetResultRequest, Record,
         RecordSummary, Result as RunResult, UpdateRecordRequest, UpdateResultRequest,
@@ -174,7 +175,7 @@ impl Client {
                 }
                 continue;
             };
-            let record = as_record(name, data_type, value);
+            let record = as_record(name, data_type, Bytes::copy_from_slice(value));
             if current.data == record.data || is_late(value, current.data.as_ref()) {
                 return Ok(Effect::Unchanged);
             }
@@ -200,18 +201,18 @@ impl Client {
     ) -> Result<(), Status> {
         let request = CreateRecordRequest {
             parent: name.result().to_string(),
-            record: Some(as_record(name, data_type, value)),
+            record: Some(as_record(name, data_type, Bytes::copy_from_slice(value))),
         };
         self.rpc.clone().create_record(request).await.map(drop)
     }
 }
 
-fn as_record(name: &RecordName, data_type: &str, value: &[u8]) -> Record {
+pub(super) fn as_record(name: &RecordName, data_type: &str, value: Bytes) -> Record {
     Record {
         name: name.to_string(),
         data: Some(Any {
             r#type: data_type.to_owned(),
-            value: value.to_vec().into(),
+            value,
         }),
         ..Record::default()
     }
@@ -225,7 +226,7 @@ fn is_late(value: &[u8], stored: Option<&Any>) -> bool {
 }
 
 /// Whether there is anything to say about the result; of a child of another run there is not.
-fn says_something(upload: &Upload) -> bool {
+pub(super) fn says_something(upload: &Upload) -> bool {
     upload.summary.is_some() || !upload.annotations.is_empty()
 }
 
@@ -250,44 +251,32 @@ fn lost(status: &Status) -> bool {
     )
 }
 
-/// What the result should become, or `None` if it is that already.
-///
-/// A result that several runs are about (those of one trigger event) is summed up by the one
-/// that began first, whatever order they arrive in, so that its summary does not flip. A summary
-/// that tells an end is not replaced by an earlier state of the same run.
+/// What the result should become, or `None` if it is that already; see [`verdict`].
 fn merged(current: RunResult, upload: &Upload) -> Option<RunResult> {
-    let ours = upload.summary.as_ref();
-    let unknown = record_summary::Status::Unknown as i32;
-    let is_late = ours
-        .zip(current.summary.as_ref())
-        .is_some_and(|(ours, theirs)| {
-            theirs.record == ours.record && ours.status == unknown && theirs.status != unknown
-        });
-    if is_late {
+    let judged = verdict(
+        upload.summary.as_ref().map(as_claim),
+        current.summary.as_ref().map(as_claim),
+    );
+    if judged == Verdict::Late {
         return None;
     }
-    let wins = ours.is_some_and(|ours| {
-        current
-            .summary
-            .as_ref()
-            .is_none_or(|theirs| theirs.record == ours.record || began(ours) < began(theirs))
-    });
+    let speaks = judged == Verdict::Speaks;
     let mut wanted = current.clone();
     for (key, value) in &upload.annotations {
-        if wins || !wanted.annotations.contains_key(key) {
+        if speaks || !wanted.annotations.contains_key(key) {
             wanted.annotations.insert(key.clone(), value.clone());
         }
     }
-    if wins {
-        wanted.summary = ours.cloned();
+    if speaks {
+        wanted.summary.clone_from(&upload.summary);
     }
     (wanted != current).then_some(wanted)
 }
 
-/// Sorts runs by when they began; those that have not come last, and ties go by name.
-fn began(summary: &RecordSummary) -> (bool, i64, i32, &str) {
-    match summary.start_time {
-        Some(time) => (false, time.seconds, time.nanos, &summary.record),
-        None => (true, 0, 0, &summary.record),
+fn as_claim(summary: &RecordSummary) -> Claim<'_> {
+    Claim {
+        record: &summary.record,
+        began: summary.start_time.map(|time| (time.seconds, time.nanos)),
+        is_over: summary.status != record_summary::Status::Unknown as i32,
     }
 }

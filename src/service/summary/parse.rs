@@ -1,7 +1,18 @@
 //! The texts of a summary request.
 
 use super::{Measure, SummaryQuery};
-use crate::{measure::Unit, service::Error};
+use crate::service::Error;
+
+/// A calendar unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Year,
+    Month,
+    Week,
+    Day,
+    Hour,
+    Minute,
+}
 
 /// Which time of a record is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

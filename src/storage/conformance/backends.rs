@@ -8,8 +8,12 @@ use tempfile::TempDir;
 
 use super::fixtures::everything;
 use crate::{
-    filter::condition::{Column, Condition, Is, ObjectField, Test, Value},
-    model::{Order, OrderField, Position, Resource},
+    filter::{
+        Order, Position,
+        condition::{Column, Condition, Is, ObjectField, Test, Value},
+        order::KeyValue,
+    },
+    model::Resource,
     storage::{
         Error, ListQuery,
         migrations::MIGRATIONS,
@@ -19,7 +23,7 @@ use crate::{
 
 /// A database that exists for one case.
 #[async_trait]
-pub(in crate::storage) trait Database: Send + Sync {
+pub(crate) trait Database: Send + Sync {
     /// How to open it.
     fn url(&self) -> String;
     /// Does away with it.
@@ -28,10 +32,10 @@ pub(in crate::storage) trait Database: Send + Sync {
 
 /// A file that does not exist yet.
 #[derive(Debug)]
-pub(in crate::storage) struct SqliteFile(TempDir);
+pub(crate) struct SqliteFile(TempDir);
 
 impl SqliteFile {
-    pub(in crate::storage) async fn fresh() -> Self {
+    pub(crate) async fn fresh() -> Self {
         Self(TempDir::new().expect("there is room for a temporary directory"))
     }
 }
@@ -101,35 +105,32 @@ pub(in crate::storage) fn lists_that_cost_the_page() -> Vec<(String, Resource, L
     });
     for scope in ["-/results/-", "p1/results/-"] {
         for resource in [Resource::Results, Resource::Records] {
-            let fields: &[OrderField] = match resource {
+            let fields: &[Column] = match resource {
                 Resource::Results => &[
-                    OrderField::CreateTime,
-                    OrderField::UpdateTime,
-                    OrderField::SummaryStartTime,
-                    OrderField::SummaryEndTime,
+                    Column::CreateTime,
+                    Column::UpdateTime,
+                    Column::SummaryStartTime,
+                    Column::SummaryEndTime,
                 ],
-                Resource::Records => &[OrderField::CreateTime, OrderField::UpdateTime],
+                Resource::Records => &[Column::CreateTime, Column::UpdateTime],
             };
             for field in fields {
                 for (descending, after) in [(true, 0), (true, 1), (false, 0), (false, 1)] {
-                    let order = Order {
-                        field: *field,
-                        descending,
-                    };
+                    let order = Order::by(field.clone(), descending);
                     let at = Position {
-                        key: Some(1_767_225_600_010_000),
+                        keys: vec![Some(KeyValue::Int(1_767_225_600_010_000))],
                         id: 10_000,
                     };
                     let mut query = ListQuery {
                         scope: scope.parse().expect("the pattern is legal"),
-                        order,
+                        order: order.clone(),
                         after: (after == 1).then_some(at),
                         limit: NonZeroU32::new(50).expect("50 is not 0"),
                         ..everything()
                     };
                     let name = format!("{resource:?} {scope} {order:?} after {after}");
                     lists.push((name.clone(), resource, query.clone()));
-                    if resource == Resource::Records && *field == OrderField::CreateTime {
+                    if resource == Resource::Records && *field == Column::CreateTime {
                         query.condition = data_type.clone();
                         lists.push((format!("{name} of a type"), resource, query));
                     }
@@ -190,18 +191,18 @@ pub(in crate::storage) fn lists_that_find_few() -> Vec<(&'static str, ListQuery)
 
 /// A database of its own on a server.
 #[derive(Debug)]
-pub(in crate::storage) struct PostgresDatabase {
+pub(crate) struct PostgresDatabase {
     server: PgConnectOptions,
     name: String,
 }
 
 impl PostgresDatabase {
-    pub(in crate::storage) async fn fresh(server: &PgConnectOptions) -> Self {
+    pub(crate) async fn fresh(server: &PgConnectOptions) -> Self {
         Self::fresh_with(server, "").await
     }
 
     /// Made with these options of `CREATE DATABASE`.
-    pub(in crate::storage) async fn fresh_with(server: &PgConnectOptions, with: &str) -> Self {
+    pub(crate) async fn fresh_with(server: &PgConnectOptions, with: &str) -> Self {
         let name = format!("hs_{}", uuid::Uuid::new_v4().simple());
         let database = Self {
             server: server.clone(),

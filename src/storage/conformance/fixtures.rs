@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::World;
 use crate::{
-    filter::condition::Condition,
-    model::{Etag, Order, Payload, Record, RecordName, Resource, ResultName, RunResult, Summary},
+    filter::{Order, condition::Condition},
+    model::{Etag, Payload, Record, RecordName, Resource, ResultName, RunResult, Summary},
     storage::{Batch, Change, Error, ListQuery},
 };
 
@@ -136,7 +136,7 @@ pub(in crate::storage) fn everything() -> ListQuery {
     ListQuery {
         scope: "-/results/-".parse().expect("the pattern is legal"),
         condition: Condition::All,
-        order: Order::NEWEST_FIRST,
+        order: Order::newest_first(),
         after: None,
         limit: NonZeroU32::new(10_000).expect("10,000 is not 0"),
         bodies: true,
@@ -181,7 +181,7 @@ pub(in crate::storage) async fn names(
         );
         let full = page.len() == query.limit.get() as usize;
         if let Some((_, last)) = page.last() {
-            query.after = Some(*last);
+            query.after = Some(last.clone());
         }
         names.extend(page.into_iter().map(|(name, _)| name));
         if !full {
@@ -272,7 +272,6 @@ pub(in crate::storage) fn kind(outcome: &Result<(), Error>) -> &'static str {
         Err(Error::Unavailable { .. }) => "unavailable",
         Err(Error::Corrupt(_)) => "corrupt",
         Err(Error::Unfit(_)) => "unfit",
-        Err(Error::Groups(_)) => "groups",
         Err(Error::Database { .. }) => "database",
     }
 }

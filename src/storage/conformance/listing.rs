@@ -9,15 +9,20 @@ use super::{
     fixtures::{Dice, everything, names, record, result, summary, time},
 };
 use crate::{
-    model::{Order, OrderField, Resource, RunResult},
+    filter::{
+        Order,
+        columns::of_result,
+        condition::{Column, Value},
+    },
+    model::{Resource, RunResult},
     storage::{Change, ListQuery},
 };
 
-const FIELDS: [OrderField; 4] = [
-    OrderField::CreateTime,
-    OrderField::UpdateTime,
-    OrderField::SummaryStartTime,
-    OrderField::SummaryEndTime,
+const FIELDS: [Column; 4] = [
+    Column::CreateTime,
+    Column::UpdateTime,
+    Column::SummaryStartTime,
+    Column::SummaryEndTime,
 ];
 
 fn limited(limit: u32) -> ListQuery {
@@ -29,26 +34,21 @@ fn limited(limit: u32) -> ListQuery {
     }
 }
 
-fn key(value: &RunResult, field: OrderField) -> Option<jiff::Timestamp> {
-    match field {
-        OrderField::CreateTime => Some(value.create_time),
-        OrderField::UpdateTime => Some(value.update_time),
-        OrderField::SummaryStartTime => value.summary.as_ref()?.start_time,
-        OrderField::SummaryEndTime => value.summary.as_ref()?.end_time,
-    }
-}
-
 /// The order that is wanted, where `rows` are in the order in which they were inserted.
-fn sorted(rows: &[RunResult], order: Order) -> Vec<String> {
+fn sorted(rows: &[RunResult], order: &Order) -> Vec<String> {
+    let key = &order.keys()[0];
     let mut rows: Vec<_> = rows.iter().enumerate().collect();
     rows.sort_by(|(at, a), (bt, b)| {
-        let (a, b) = (key(a, order.field), key(b, order.field));
-        let by_key = match (a, b) {
-            (Some(a), Some(b)) if order.descending => b.cmp(&a),
+        let time = |row| match of_result(row, &key.column) {
+            Some(Value::Time(time)) => Some(time),
+            _ => None,
+        };
+        let by_key = match (time(a), time(b)) {
+            (Some(a), Some(b)) if key.descending => b.cmp(&a),
             (Some(a), Some(b)) => a.cmp(&b),
             (a, b) => b.is_some().cmp(&a.is_some()),
         };
-        by_key.then(if order.descending {
+        by_key.then(if key.descending {
             bt.cmp(at)
         } else {
             at.cmp(bt)
@@ -77,16 +77,16 @@ pub(super) async fn every_order_and_page_size_gives_each_row_once(world: World) 
     }
     for field in FIELDS {
         for descending in [false, true] {
-            let order = Order { field, descending };
+            let order = Order::by(field.clone(), descending);
             for limit in 1..=24 {
                 let query = ListQuery {
-                    order,
+                    order: order.clone(),
                     ..limited(limit)
                 };
                 let listed = names(&world, Resource::Results, &query).await;
                 assert_eq!(
                     listed,
-                    sorted(&rows, order),
+                    sorted(&rows, &order),
                     "{order:?} in pages of {limit}"
                 );
                 let only = ListQuery {
@@ -94,7 +94,7 @@ pub(super) async fn every_order_and_page_size_gives_each_row_once(world: World) 
                     ..query
                 };
                 let listed = names(&world, Resource::Results, &only).await;
-                let wanted: Vec<_> = sorted(&rows, order)
+                let wanted: Vec<_> = sorted(&rows, &order)
                     .into_iter()
                     .filter(|name| name.starts_with("p1/"))
                     .collect();
@@ -166,15 +166,12 @@ pub(super) async fn pages_are_stable_while_rows_are_inserted(world: World) {
         world.given([Change::InsertRecord(value)]).await;
     }
     for descending in [false, true] {
-        let order = Order {
-            field: OrderField::CreateTime,
-            descending,
-        };
+        let order = Order::by(Column::CreateTime, descending);
         let before: Vec<_> = names(
             &world,
             Resource::Records,
             &ListQuery {
-                order,
+                order: order.clone(),
                 ..everything()
             },
         )
@@ -197,7 +194,7 @@ pub(super) async fn pages_are_stable_while_rows_are_inserted(world: World) {
         };
         while !inserting.is_finished() {
             let query = ListQuery {
-                order,
+                order: order.clone(),
                 ..limited(7)
             };
             let during = names(&world, Resource::Records, &query).await;
@@ -243,7 +240,9 @@ pub(super) async fn bodies_come_only_when_asked(world: World) {
         [&none, &thin]
     );
     let places = |rows: &[crate::storage::Listed<_>]| {
-        rows.iter().map(|row| row.position).collect::<Vec<_>>()
+        rows.iter()
+            .map(|row| row.position.clone())
+            .collect::<Vec<_>>()
     };
     assert_eq!(places(&with), places(&without));
 }
@@ -257,10 +256,7 @@ pub(super) async fn records_have_no_key_of_results(world: World) {
         world.given([Change::InsertRecord(value)]).await;
     }
     for (descending, wanted) in [(false, ["3", "1", "2"]), (true, ["2", "1", "3"])] {
-        let order = Order {
-            field: OrderField::SummaryEndTime,
-            descending,
-        };
+        let order = Order::by(Column::SummaryEndTime, descending);
         let listed = names(
             &world,
             Resource::Records,
@@ -288,10 +284,7 @@ pub(super) async fn a_list_ends_when_it_has_its_bytes(world: World) {
     }
     for max in [0, 1, 10, 11, 309, 310, 311, 2325, 2326, usize::MAX] {
         for descending in [false, true] {
-            let order = Order {
-                descending,
-                ..Order::NEWEST_FIRST
-            };
+            let order = Order::by(Column::CreateTime, descending);
             let mut wanted = sizes.to_vec();
             if descending {
                 wanted.reverse();
@@ -317,7 +310,7 @@ pub(super) async fn a_list_ends_when_it_has_its_bytes(world: World) {
                 });
                 assert_eq!(has.len(), fitting.count(), "at {} of {max}", found.len());
                 found.extend(has);
-                query.after = page.last().map(|row| row.position);
+                query.after = page.last().map(|row| row.position.clone());
             }
             assert_eq!(found, wanted);
         }

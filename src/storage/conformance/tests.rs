@@ -13,7 +13,7 @@ use super::{
     clippy::disallowed_methods,
     reason = "tests are configured by the environment"
 )]
-pub(in crate::storage) fn postgres_server() -> Option<PgConnectOptions> {
+pub(crate) fn postgres_server() -> Option<PgConnectOptions> {
     if let Ok(url) = std::env::var("HINDSIGHT_TEST_POSTGRES") {
         return Some(
             url.parse()
@@ -44,7 +44,6 @@ async fn postgres_does_what_every_store_must() {
 #[test]
 fn every_case_is_in_the_table() {
     let sources = [
-        include_str!("aggregates.rs"),
         include_str!("filtering.rs"),
         include_str!("lifecycle.rs"),
         include_str!("listing.rs"),

@@ -111,7 +111,7 @@ impl Check<'_> {
         let held = columns.iter().enumerate();
         let held = held.map(|(at, column)| held_by(row, COLUMNS + at, column));
         Ok(Some(Walked {
-            raw: RawRecord::read(row, full && has_body)?,
+            raw: RawRecord::read(row, (full && has_body).then_some(CODEC))?,
             size: usize::try_from(size).unwrap_or(0),
             piece,
             held: held.collect::<Result<_, _>>()?,

@@ -16,7 +16,7 @@ use crate::storage::{
     Error,
     migrations::{Found, needed, require_current},
     pieces::Pieces,
-    resolve::{Options, Schema},
+    resolve::{Opening, Options, Schema, Synchronous},
     sql::dialect::Dialect,
 };
 
@@ -29,9 +29,50 @@ pub(super) const ANSWER: Duration = Duration::from_secs(10);
 /// How long an idle connection is taken to be alive.
 const TRUSTED: Duration = Duration::from_millis(500);
 
-/// A write that returned is on disk, also where the server's default is otherwise.
+/// Where the server's default lets writes return before they are on disk, it is not taken.
 const DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
                        WHERE current_setting('synchronous_commit') = 'off'";
+
+/// What every connection says first.
+fn greeting(wanted: Synchronous, place: &Place) -> Result<&'static str, Error> {
+    Ok(match wanted {
+        Synchronous::Durable => DURABLE,
+        Synchronous::Named("on") => "SET synchronous_commit = on",
+        Synchronous::Named("remote_apply") => "SET synchronous_commit = remote_apply",
+        Synchronous::Named("remote_write") => "SET synchronous_commit = remote_write",
+        Synchronous::Named("local") => "SET synchronous_commit = local",
+        Synchronous::Named("off") => "SET synchronous_commit = off",
+        Synchronous::Named(other) => {
+            return Err(Error::Unfit(format!(
+                "{place} knows no synchronous_commit `{other}`; want on, remote_apply, \
+                 remote_write, local or off"
+            )));
+        }
+    })
+}
+
+/// How acknowledged writes may be lost.
+async fn weak(connection: &mut PgConnection, greeting: &str) -> Result<Vec<String>, sqlx::Error> {
+    const ASK: &str = "SELECT current_setting('fsync'), current_setting('full_page_writes')";
+    let mut weak = Vec::new();
+    if greeting.ends_with("= off") {
+        let text = "synchronous_commit is `off`: writes that were acknowledged in the last half \
+                    second are lost if the database crashes";
+        weak.push(text.to_owned());
+    }
+    let row = sqlx::query(ASK).fetch_one(connection).await?;
+    if row.try_get::<String, _>(0)? == "off" {
+        let text = "the database has fsync `off`: if its machine crashes, writes that were \
+                    acknowledged are lost, and it may be damaged";
+        weak.push(text.to_owned());
+    }
+    if row.try_get::<String, _>(1)? == "off" {
+        let text = "the database has full_page_writes `off`: if its machine crashes while a page \
+                    is written, it may be damaged";
+        weak.push(text.to_owned());
+    }
+    Ok(weak)
+}
 
 /// Where the database is, without the password.
 #[derive(Debug, Clone)]
@@ -88,9 +129,11 @@ pub(super) fn options(url: &str) -> Result<(PgConnectOptions, Place), Error> {
 pub(in crate::storage) async fn open(
     url: &str,
     options: &Options,
-) -> Result<(Postgres, Vec<i64>), Error> {
+) -> Result<(Postgres, Opening), Error> {
     let (connect, place) = self::options(url)?;
-    let applied = tokio::time::timeout(ANSWER, prepare(&connect, &place, options.schema))
+    let greeting = greeting(options.synchronous, &place)?;
+    let prepare = prepare(&connect, &place, options.schema, greeting);
+    let opening = tokio::time::timeout(ANSWER, prepare)
         .await
         .map_err(|late| refused(&place, sqlx::Error::Io(std::io::Error::other(late))))??;
     let pool = PgPoolOptions::new()
@@ -106,8 +149,8 @@ pub(in crate::storage) async fn open(
                 Ok(true)
             })
         })
-        .after_connect(|connection, _| {
-            Box::pin(async move { connection.execute(DURABLE).await.map(drop) })
+        .after_connect(move |connection, _| {
+            Box::pin(async move { connection.execute(greeting).await.map(drop) })
         })
         .connect_lazy_with(connect);
     let pieces = Pieces::default();
@@ -117,7 +160,7 @@ pub(in crate::storage) async fn open(
             pool,
             pieces,
         },
-        applied,
+        opening,
     ))
 }
 
@@ -126,7 +169,8 @@ async fn prepare(
     connect: &PgConnectOptions,
     place: &Place,
     schema: Schema,
-) -> Result<Vec<i64>, Error> {
+    greeting: &str,
+) -> Result<Opening, Error> {
     let unfit = |error| refused(place, error);
     let mut connection = connect.connect().await.map_err(unfit)?;
     encoding(&mut connection, place).await?;
@@ -141,11 +185,12 @@ async fn prepare(
             migrate::migrate(&mut connection, place).await?
         }
     };
+    let weak = weak(&mut connection, greeting).await.map_err(unfit)?;
     connection
         .close()
         .await
         .map_err(|e| classify("closing a connection", e))?;
-    Ok(applied)
+    Ok(Opening { applied, weak })
 }
 
 /// Refuses encodings that cannot hold every text.

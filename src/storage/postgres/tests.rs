@@ -19,7 +19,7 @@ use crate::{
             fixtures::{everything, kind, result},
             tests::postgres_server,
         },
-        resolve::{Options, Schema, open},
+        resolve::{Options, Schema, Synchronous, open},
         sql::{dialect::Dialect, list},
     },
 };
@@ -264,16 +264,28 @@ async fn commits_are_durable_where_the_default_is_not() {
         database.name()
     );
     connection.execute(AssertSqlSafe(loose)).await.unwrap();
-    let options = Options {
-        schema: Schema::Migrate,
-        ..Options::default()
-    };
-    let (store, _) = super::open(&database.url(), &options).await.unwrap();
-    let row = sqlx::query("SHOW synchronous_commit")
-        .fetch_one(&store.pool)
-        .await
-        .unwrap();
-    assert_eq!(row.get::<String, _>(0), "on");
-    store.pool.close().await;
+    for (wanted, level, weak) in [
+        (Synchronous::Durable, "on", false),
+        (Synchronous::Named("remote_apply"), "remote_apply", false),
+        (Synchronous::Named("off"), "off", true),
+    ] {
+        let options = Options {
+            schema: Schema::Migrate,
+            synchronous: wanted,
+            ..Options::default()
+        };
+        let (store, opening) = super::open(&database.url(), &options).await.unwrap();
+        let row = sqlx::query("SHOW synchronous_commit")
+            .fetch_one(&store.pool)
+            .await
+            .unwrap();
+        assert_eq!(row.get::<String, _>(0), level);
+        let told = opening
+            .weak
+            .iter()
+            .any(|text| text.contains("`off`: writes"));
+        assert_eq!(told, weak, "{opening:?}");
+        store.pool.close().await;
+    }
     database.remove().await;
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     filter::condition::{Column, ObjectField},
-    model::{OrderField, Resource},
+    model::Resource,
 };
 
 /// What a column holds.
@@ -27,6 +27,8 @@ pub(in crate::storage) enum Place<'a> {
     Map(&'static str, &'a str),
     /// It is the record's name, put together.
     RecordName,
+    /// It is the time between two columns.
+    SummaryDuration,
 }
 
 /// What `column` holds.
@@ -36,7 +38,7 @@ pub(in crate::storage) fn holds(column: &Column) -> Holds {
         | Column::UpdateTime
         | Column::SummaryStartTime
         | Column::SummaryEndTime => Holds::Time,
-        Column::SummaryStatus => Holds::Int,
+        Column::SummaryStatus | Column::Duration => Holds::Int,
         Column::Object(field) if field.is_time() => Holds::Time,
         _ => Holds::Text,
     }
@@ -50,6 +52,8 @@ pub(in crate::storage) fn place(resource: Resource, column: &Column) -> Place<'_
         (_, Column::Uid) => "uid",
         (_, Column::CreateTime) => "create_us",
         (_, Column::UpdateTime) => "update_us",
+        (Resource::Results, Column::Duration) => return Place::SummaryDuration,
+        (Resource::Records, Column::Duration) => "run_duration_us",
         (Resource::Results, Column::SummaryRecord) => "summary_record",
         (Resource::Results, Column::SummaryType) => "summary_type",
         (Resource::Results, Column::SummaryStartTime) => "summary_start_us",
@@ -87,34 +91,21 @@ fn object(field: ObjectField) -> &'static str {
     }
 }
 
-/// A column that rows are ordered by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::storage) enum Key {
-    /// Every row has it.
-    Always(&'static str),
-    /// Some rows have it.
-    Sometimes(&'static str),
-    /// No row has it.
-    Never,
+/// Whether every row of the resource has a value of `column`.
+pub(in crate::storage) fn always(column: &Column) -> bool {
+    matches!(
+        column,
+        Column::Parent
+            | Column::ResultId
+            | Column::Uid
+            | Column::CreateTime
+            | Column::UpdateTime
+            | Column::RecordId
+            | Column::RecordName
+    )
 }
 
-impl Key {
-    /// The column, if there is one.
-    pub(in crate::storage) fn column(self) -> Option<&'static str> {
-        match self {
-            Self::Always(column) | Self::Sometimes(column) => Some(column),
-            Self::Never => None,
-        }
-    }
-}
-
-/// The column that `field` orders `resource` by.
-pub(in crate::storage) fn key(resource: Resource, field: OrderField) -> Key {
-    match (resource, field) {
-        (_, OrderField::CreateTime) => Key::Always("create_us"),
-        (_, OrderField::UpdateTime) => Key::Always("update_us"),
-        (Resource::Results, OrderField::SummaryStartTime) => Key::Sometimes("summary_start_us"),
-        (Resource::Results, OrderField::SummaryEndTime) => Key::Sometimes("summary_end_us"),
-        (Resource::Records, _) => Key::Never,
-    }
+/// Whether values of `column` are texts of any length. Names and identifiers are short.
+pub(in crate::storage) fn may_be_long(column: &Column) -> bool {
+    holds(column) == Holds::Text && !always(column)
 }

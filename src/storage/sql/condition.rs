@@ -271,6 +271,7 @@ pub(super) fn value(out: &mut Statement, dialect: Dialect, place: Place<'_>) {
         Place::Nowhere => "NULL",
         Place::Column(name) => name,
         Place::RecordName => RECORD_NAME,
+        Place::SummaryDuration => "(summary_end_us - summary_start_us)",
         Place::Map(name, key) => return dialect.lookup(out, name, key),
     });
 }

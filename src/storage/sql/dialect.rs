@@ -69,20 +69,20 @@ impl Dialect {
         }
     }
 
+    /// The function that gives the first characters of a text, and what stands between it and
+    /// their number.
+    pub(super) fn first(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Sqlite => ("substr(", ", 1, "),
+            Self::Postgres => ("left(", ", "),
+        }
+    }
+
     /// What stands before and after the number of last characters that are wanted of a text.
     pub(super) fn last(self) -> (&'static str, &'static str) {
         match self {
             Self::Sqlite => ("substr(", ", -length("),
             Self::Postgres => ("right(", ", length("),
-        }
-    }
-
-    /// What stands before, between and after two mentions of a number that is gathered from many
-    /// rows; where nothing stands after, it is mentioned once.
-    pub(super) fn gather(self) -> (&'static str, &'static str, &'static str) {
-        match self {
-            Self::Sqlite => ("group_concat(", ")", ""),
-            Self::Postgres => ("array_agg(", ") FILTER (WHERE ", " IS NOT NULL)"),
         }
     }
 

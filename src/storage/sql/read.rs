@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::{
+    columns::{self, Holds},
     dialect::Dialect,
     statement::{Bind, Statement},
     text,
 };
 use crate::{
-    model::{
-        Etag, Payload, Position, Record, RecordName, Resource, ResultName, RunResult, Summary,
-    },
+    filter::order::{KeyValue, Order, Position},
+    model::{Etag, Payload, Record, RecordName, Resource, ResultName, RunResult, Summary},
     storage::{
-        Error, Listed,
+        Error, ListQuery, Listed,
         body::{self, Stored},
         pieces::{Key, Loaded, Pieces, Shelf, StoredPiece},
         row::BIG,
@@ -29,8 +29,6 @@ pub(in crate::storage) trait Cells {
     fn int(&self, at: usize) -> Result<Option<i64>, Error>;
     /// Bytes.
     fn bytes(&self, at: usize) -> Result<Option<Vec<u8>>, Error>;
-    /// Numbers that were gathered from many rows; none of no rows.
-    fn ints(&self, at: usize) -> Result<Vec<i64>, Error>;
 }
 
 impl<T: Cells + ?Sized> Cells for Box<T> {
@@ -45,14 +43,10 @@ impl<T: Cells + ?Sized> Cells for Box<T> {
     fn bytes(&self, at: usize) -> Result<Option<Vec<u8>>, Error> {
         (**self).bytes(at)
     }
-
-    fn ints(&self, at: usize) -> Result<Vec<i64>, Error> {
-        (**self).ints(at)
-    }
 }
 
-/// Appends the columns that [`result`] or [`RawRecord::read`] reads. The order key follows, and
-/// where bodies are asked for, how many bytes come before, and [`BODY`].
+/// Appends the columns that [`result`] or [`RawRecord::read`] reads. The keys of the order
+/// follow, and where bodies are asked for, how many bytes come before, and [`BODY`].
 pub(super) fn fields(out: &mut Statement, dialect: Dialect, resource: Resource) {
     match resource {
         Resource::Results => {
@@ -82,42 +76,54 @@ pub(in crate::storage) fn one_result(dialect: Dialect, name: &ResultName) -> Sta
 pub(in crate::storage) fn one_record(dialect: Dialect, name: &RecordName) -> Statement {
     let mut out = Statement::new("SELECT ");
     fields(&mut out, dialect, Resource::Records);
-    out.push(", NULL, NULL, ").push(BODY);
+    out.push(", ").push(BODY);
     out.push(" FROM records LEFT JOIN bodies ON record_row = row_id");
     out.push(" WHERE id = ").bind(name.id()).push(" AND ");
     super::condition::in_result(&mut out, name);
     out
 }
 
-/// Where the order key stands after the fields of a result.
-const RESULT_KEY: usize = 14;
-/// Where the order key stands after the fields of a record.
-const RECORD_KEY: usize = 11;
+/// Where the keys of the order stand after the fields of a result.
+const RESULT_KEYS: usize = 14;
+/// Where the keys of the order stand after the fields of a record.
+const RECORD_KEYS: usize = 11;
 /// What is read of a body.
 pub(super) const BODY: &str = "codec, bytes, piece";
-/// Where that stands.
-const RECORD_BODY: usize = RECORD_KEY + 2;
 
 /// The result in a row of a list.
-pub(in crate::storage) fn listed_result(row: &impl Cells) -> Result<Listed<RunResult>, Error> {
+pub(in crate::storage) fn listed_result(
+    row: &impl Cells,
+    order: &Order,
+) -> Result<Listed<RunResult>, Error> {
     Ok(Listed {
         item: result(row)?,
-        position: position(row, RESULT_KEY)?,
+        position: position(row, RESULT_KEYS, order)?,
     })
 }
 
 /// The record in a row of a list, to be unpacked by [`unpack_all`].
 pub(in crate::storage) fn listed_record(
     row: &impl Cells,
-    bodies: bool,
+    query: &ListQuery,
 ) -> Result<(RawRecord, Position), Error> {
-    Ok((RawRecord::read(row, bodies)?, position(row, RECORD_KEY)?))
+    // What comes before the page's bodies stands between.
+    let body = RECORD_KEYS + query.order.keys().len() + 1;
+    Ok((
+        RawRecord::read(row, query.bodies.then_some(body))?,
+        position(row, RECORD_KEYS, &query.order)?,
+    ))
 }
 
-/// A row's place, given where its order key stands.
-fn position(row: &impl Cells, key: usize) -> Result<Position, Error> {
+/// A row's place, given where its keys begin.
+fn position(row: &impl Cells, from: usize, order: &Order) -> Result<Position, Error> {
+    let keys = order.keys().iter().enumerate().map(|(number, key)| {
+        Ok(match columns::holds(&key.column) {
+            Holds::Text => row.text(from + number)?.map(KeyValue::Text),
+            Holds::Int | Holds::Time => row.int(from + number)?.map(KeyValue::Int),
+        })
+    });
     Ok(Position {
-        key: row.int(key)?,
+        keys: keys.collect::<Result<_, Error>>()?,
         id: need(row.int(0)?, "row_id")?,
     })
 }
@@ -157,28 +163,28 @@ pub(in crate::storage) struct RawRecord {
 }
 
 impl RawRecord {
-    /// The record in a row; `bodies` says whether the body was asked for.
-    pub(in crate::storage) fn read(row: &impl Cells, bodies: bool) -> Result<Self, Error> {
+    /// The record in a row; `body` says where its body is, if it was asked for.
+    pub(in crate::storage) fn read(row: &impl Cells, body: Option<usize>) -> Result<Self, Error> {
         let parent = need(row.text(1)?, "parent")?;
         let result = need(row.text(2)?, "result_id")?;
         let id = need(row.text(3)?, "id")?;
         let name = format!("{parent}/results/{result}/records/{id}");
         let size = row.int(9)?.unwrap_or(0);
-        let stored = match bodies {
-            true => row.int(RECORD_BODY)?.zip(row.bytes(RECORD_BODY + 1)?),
-            false => None,
+        let stored = match body {
+            Some(at) => row.int(at)?.zip(row.bytes(at + 1)?).zip(Some(at)),
+            None => None,
         };
-        if bodies && size > 0 && stored.is_none() {
+        if body.is_some() && size > 0 && stored.is_none() {
             return Err(Error::Corrupt(format!("the body of `{name}` is gone")));
         }
         let stored = match stored {
             None => None,
-            Some((codec, bytes)) => Some(Stored {
+            Some(((codec, bytes), at)) => Some(Stored {
                 codec,
                 bytes,
                 size,
                 sha256: need(row.bytes(10)?, "body_sha256")?,
-                piece: row.int(RECORD_BODY + 2)?,
+                piece: row.int(at + 2)?,
             }),
         };
         let record = Record {
@@ -193,12 +199,6 @@ impl RawRecord {
             }),
         };
         Ok(Self { record, stored })
-    }
-
-    /// How many bytes its body has, if that was read.
-    pub(in crate::storage) fn weight(&self) -> usize {
-        let size = self.stored.as_ref().map_or(0, |stored| stored.size);
-        usize::try_from(size).unwrap_or(0)
     }
 
     /// The record with its payload, which refers to one of `pieces` if to any.
@@ -218,6 +218,25 @@ impl RawRecord {
     }
 }
 
+/// A row of a page.
+pub(in crate::storage) trait Weigh {
+    /// How many bytes its body has, if that was read.
+    fn bytes(&self) -> usize;
+}
+
+impl Weigh for Listed<RunResult> {
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
+impl Weigh for (RawRecord, Position) {
+    fn bytes(&self) -> usize {
+        let size = self.0.stored.as_ref().map_or(0, |stored| stored.size);
+        usize::try_from(size).unwrap_or(0)
+    }
+}
+
 /// Unpacks the bodies of a page; big pages on a thread that may block. Gives nothing if a piece
 /// is gone: it was deleted after the rows that refer to it were read, and with them, so they
 /// must be read again.
@@ -226,7 +245,7 @@ pub(in crate::storage) async fn unpack_all(
     pieces: &Pieces,
     shelf: &impl Shelf,
 ) -> Result<Option<Vec<Listed<Record>>>, Error> {
-    let size: usize = rows.iter().map(|(raw, _)| raw.weight()).sum();
+    let size: usize = rows.iter().map(Weigh::bytes).sum();
     let wanted: BTreeSet<i64> = rows
         .iter()
         .filter_map(|(raw, _)| raw.stored.as_ref()?.piece)
@@ -257,8 +276,14 @@ pub(in crate::storage) async fn unpack_all(
         .map(Some)
 }
 
-/// The place of a record that was not listed.
-pub(in crate::storage) const NOWHERE: Position = Position { key: None, id: 0 };
+/// The record of [`one_record`], with no place in any list.
+pub(in crate::storage) fn alone(row: &impl Cells) -> Result<(RawRecord, Position), Error> {
+    let nowhere = Position {
+        keys: Vec::new(),
+        id: 0,
+    };
+    Ok((RawRecord::read(row, Some(RECORD_KEYS))?, nowhere))
+}
 
 /// How often rows are read again when their pieces are gone.
 pub(in crate::storage) const READS: usize = 4;
@@ -310,7 +335,7 @@ fn need<T>(value: Option<T>, column: &str) -> Result<T, Error> {
     value.ok_or_else(|| Error::Corrupt(format!("a row without `{column}`")))
 }
 
-pub(super) fn text(row: &impl Cells, at: usize) -> Result<Option<String>, Error> {
+fn text(row: &impl Cells, at: usize) -> Result<Option<String>, Error> {
     row.text(at)?.map(text::shown).transpose()
 }
 
@@ -325,6 +350,6 @@ fn map(json: &str) -> Result<BTreeMap<String, String>, Error> {
         .collect()
 }
 
-pub(in crate::storage) fn corrupt(why: impl std::fmt::Display) -> Error {
+fn corrupt(why: impl std::fmt::Display) -> Error {
     Error::Corrupt(why.to_string())
 }

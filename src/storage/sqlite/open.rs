@@ -16,7 +16,7 @@ use crate::storage::{
     Error,
     migrations::{Found, require_current},
     pieces::Pieces,
-    resolve::{Options, Schema},
+    resolve::{Opening, Options, Schema, Synchronous},
     sql::dialect::Dialect,
 };
 
@@ -30,6 +30,7 @@ const ACQUIRE: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone)]
 pub(super) struct File {
     path: PathBuf,
+    synchronous: SqliteSynchronous,
 }
 
 impl fmt::Display for File {
@@ -43,6 +44,43 @@ impl File {
     pub(super) fn at(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
+            synchronous: SqliteSynchronous::Full,
+        }
+    }
+
+    /// The same file, whose writes wait for something else.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] if SQLite does not know it.
+    fn synchronous(mut self, wanted: Synchronous) -> Result<Self, Error> {
+        self.synchronous = match wanted {
+            Synchronous::Durable | Synchronous::Named("full") => SqliteSynchronous::Full,
+            Synchronous::Named("extra") => SqliteSynchronous::Extra,
+            Synchronous::Named("normal") => SqliteSynchronous::Normal,
+            Synchronous::Named("off") => SqliteSynchronous::Off,
+            Synchronous::Named(other) => {
+                return Err(Error::Unfit(format!(
+                    "{self} knows no synchronous `{other}`; want extra, full, normal or off"
+                )));
+            }
+        };
+        Ok(self)
+    }
+
+    /// How acknowledged writes may be lost.
+    fn weak(&self) -> Vec<String> {
+        match self.synchronous {
+            SqliteSynchronous::Full | SqliteSynchronous::Extra => Vec::new(),
+            SqliteSynchronous::Normal => vec![
+                "synchronous is `normal`: writes that were acknowledged are lost if the machine \
+                 crashes before the log is synced"
+                    .to_owned(),
+            ],
+            SqliteSynchronous::Off => vec![
+                "synchronous is `off`: if the machine crashes, writes that were acknowledged are \
+                 lost, and the file may be damaged"
+                    .to_owned(),
+            ],
         }
     }
 
@@ -73,7 +111,7 @@ impl File {
         SqliteConnectOptions::new()
             .filename(&self.path)
             .busy_timeout(BUSY)
-            .synchronous(SqliteSynchronous::Full)
+            .synchronous(self.synchronous)
             .foreign_keys(true)
             .disable_statement_logging()
     }
@@ -108,8 +146,9 @@ impl File {
 pub(in crate::storage) async fn open(
     path: &Path,
     options: &Options,
-) -> Result<(Sqlite, Vec<i64>), Error> {
-    let file = File::named(path);
+) -> Result<(Sqlite, Opening), Error> {
+    let file = File::named(path).synchronous(options.synchronous)?;
+    let weak = file.weak();
     let found = if file.has_content()? {
         migrate::look(&file).await?
     } else {
@@ -139,6 +178,6 @@ pub(in crate::storage) async fn open(
             writer,
             pieces: Pieces::default(),
         },
-        applied,
+        Opening { applied, weak },
     ))
 }

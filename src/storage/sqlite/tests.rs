@@ -10,14 +10,14 @@ use super::{driver::query, migrate, open::File};
 use crate::{
     model::Resource,
     storage::{
-        Change,
+        Change, Maintenance,
         conformance::{
             World,
             backends::{is_migrated_once, lists_that_cost_the_page, lists_that_find_few, refusal},
             fixtures::{everything, kind, result, summary},
         },
         migrations::MIGRATIONS,
-        resolve::Schema,
+        resolve::{Options, Schema, Synchronous},
         sql::{dialect::Dialect, list},
     },
 };
@@ -334,4 +334,37 @@ async fn writes_are_durable_and_pages_are_large() {
         let row = sqlx::query(sql).fetch_one(&mut connection).await.unwrap();
         assert_eq!(row.get::<String, _>(0), wanted, "{pragma}");
     }
+}
+
+#[tokio::test]
+async fn what_writes_wait_for_can_be_chosen_and_less_is_said() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    filled(&path).await;
+    for (wanted, level, weak) in [
+        (Synchronous::Durable, "2", 0),
+        (Synchronous::Named("extra"), "3", 0),
+        (Synchronous::Named("normal"), "1", 1),
+        (Synchronous::Named("off"), "0", 1),
+    ] {
+        let options = Options {
+            synchronous: wanted,
+            ..Options::default()
+        };
+        let (store, opening) = super::open(&path, &options).await.unwrap();
+        assert_eq!(opening.weak.len(), weak, "{opening:?}");
+        let mut connection = migrate::connect(migrate::writing(&store.file))
+            .await
+            .unwrap();
+        let sql = "SELECT CAST(synchronous AS TEXT) FROM pragma_synchronous";
+        let row = sqlx::query(sql).fetch_one(&mut connection).await.unwrap();
+        assert_eq!(row.get::<String, _>(0), level);
+        Maintenance::close(&store).await;
+    }
+    let options = Options {
+        synchronous: Synchronous::Named("local"),
+        ..Options::default()
+    };
+    let why = super::open(&path, &options).await.unwrap_err().to_string();
+    assert!(why.contains("knows no synchronous `local`"), "{why}");
 }

@@ -20,8 +20,11 @@ mod sizes;
 use std::{num::NonZeroU32, sync::Arc, time::Instant};
 
 use hindsight::{
-    filter::condition::Condition,
-    model::{Order, Record, RunResult},
+    filter::{
+        Order,
+        condition::{Column, Condition},
+    },
+    model::{Record, RunResult},
     storage::{
         Batch, Change, ListQuery,
         resolve::{Opened, Options, Schema, open},
@@ -45,6 +48,7 @@ async fn opened(url: &str) -> Opened {
     let options = Options {
         schema: Schema::Migrate,
         max_connections: NonZeroU32::new(16).unwrap(),
+        ..Options::default()
     };
     open(url, &options).await.unwrap()
 }
@@ -99,10 +103,7 @@ async fn fill(label: &str, url: &str, corpus: &Corpus) {
     let mut query = ListQuery {
         scope: "-/results/-".parse().unwrap(),
         condition: Condition::All,
-        order: Order {
-            descending: false,
-            ..Order::NEWEST_FIRST
-        },
+        order: Order::by(Column::CreateTime, false),
         after: None,
         limit: NonZeroU32::new(1000).unwrap(),
         bodies: true,
@@ -113,7 +114,7 @@ async fn fill(label: &str, url: &str, corpus: &Corpus) {
     loop {
         let page = opened.store.list_records(&query).await.unwrap();
         let Some(last) = page.last() else { break };
-        query.after = Some(last.position);
+        query.after = Some(last.position.clone());
         for row in &page {
             assert!(row.item == corpus.records[count], "a record differs");
             count += 1;

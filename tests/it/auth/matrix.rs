@@ -24,11 +24,11 @@ const ALL: &[&str] = &["get", "list", "create", "update", "delete"];
 const BOTH: &[&str] = &["results", "records"];
 
 /// Somebody, by their token, and what they may do where; `*` is everywhere.
-struct Identity {
-    token: Option<&'static str>,
-    verbs: &'static [&'static str],
-    resources: &'static [&'static str],
-    parent: &'static str,
+pub struct Identity {
+    pub token: Option<&'static str>,
+    pub verbs: &'static [&'static str],
+    pub resources: &'static [&'static str],
+    pub parent: &'static str,
 }
 
 const fn identity(
@@ -45,7 +45,7 @@ const fn identity(
     }
 }
 
-const IDENTITIES: &[Identity] = &[
+pub const IDENTITIES: &[Identity] = &[
     Identity {
         token: None,
         verbs: &[],
@@ -63,6 +63,17 @@ const IDENTITIES: &[Identity] = &[
 ];
 
 impl Identity {
+    /// The user in a file of users.
+    pub fn in_file(&self) -> Option<String> {
+        let token = self.token?;
+        let hash = hindsight::auth::token_hash(token);
+        let (parent, verbs, resources) = (self.parent, self.verbs, self.resources);
+        Some(format!(
+            "[[users]]\nname = '{token}'\nsha256 = ['{hash}']\n[[users.grants]]\n\
+             parents = ['{parent}']\nverbs = {verbs:?}\nresources = {resources:?}\n"
+        ))
+    }
+
     /// The gRPC code of a refusal; none if they may.
     fn refusal(&self, case: &Case, parent: &str) -> Option<i32> {
         let allowed = self.verbs.contains(&case.verb)
@@ -91,7 +102,7 @@ fn result(parent: &str, id: &str) -> String {
     format!("{parent}/results/{id}")
 }
 
-fn record(parent: &str, id: &str) -> String {
+pub fn record(parent: &str, id: &str) -> String {
     format!("{parent}/results/{id}/records/{id}")
 }
 
@@ -355,7 +366,7 @@ async fn answers_everybody(server: &TestServer) {
 }
 
 /// A result and a record `kept` below every parent.
-async fn given(database: &Database) {
+pub async fn given(database: &Database) {
     let server = TestServer::start(database).await;
     for parent in &PARENTS[..3] {
         server
@@ -381,6 +392,8 @@ fn every_method_is_in_the_matrix_or_among_the_exceptions() {
     let known: BTreeSet<_> = CASES
         .iter()
         .map(|case| format!("/{SERVICE}/{}", case.method))
+        // A stream, which is asked item by item in `upserts.rs`.
+        .chain(["/hindsight.v1.Ingest/Upsert".to_owned()])
         .collect();
     assert_eq!(offered, known);
 }
@@ -423,18 +436,10 @@ async fn the_users_of_a_file_decide() {
     given(&database).await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("users.toml");
-    let mut text = String::new();
-    for who in IDENTITIES {
-        let Some(token) = who.token.filter(|token| *token != "stranger") else {
-            continue;
-        };
-        let hash = hindsight::auth::token_hash(token);
-        let (parent, verbs, resources) = (who.parent, who.verbs, who.resources);
-        text += &format!(
-            "[[users]]\nname = '{token}'\nsha256 = ['{hash}']\n[[users.grants]]\n\
-             parents = ['{parent}']\nverbs = {verbs:?}\nresources = {resources:?}\n"
-        );
-    }
+    let known = IDENTITIES
+        .iter()
+        .filter(|who| who.token != Some("stranger"));
+    let text: String = known.filter_map(Identity::in_file).collect();
     std::fs::write(&path, text).unwrap();
     let path = path.display().to_string();
     let more = [("auth", "tokens"), ("auth_tokens_file", &path)];

@@ -186,6 +186,36 @@ pub const KEYS: &[Key] = &[
         "1m",
         "How often to look at a run that waits for its children",
     ),
+    key(
+        COLLECTING,
+        "keep-last",
+        "N",
+        "0",
+        "Leave the newest N finished runs of each pipeline in a namespace",
+    ),
+    key(
+        COLLECTING,
+        "collect-when",
+        "CEL",
+        "",
+        "Delete only runs of which this is true; it may ask about object, kind, \
+         pipeline and outcome",
+    ),
+    key(
+        COLLECTING,
+        "namespace-overrides",
+        "BOOL",
+        "true",
+        "Let annotations of a namespace keep its runs longer; needs list and watch of namespaces, \
+         and nothing is deleted without them",
+    ),
+    key(
+        COLLECTING,
+        "deletes-per-second",
+        "N",
+        "50",
+        "Delete at most so many runs a second",
+    ),
     switch(
         COLLECTING,
         "dry-run",

@@ -1,18 +1,17 @@
 //! From text to types: every problem at once, each with where it comes from.
 
-use std::{
-    collections::BTreeMap, net::SocketAddr, num::NonZeroUsize, path::PathBuf, str::FromStr,
-    time::Duration,
-};
+use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Duration};
 
 use jiff::SignedDuration;
 
-use hindsight_proto::run::{KINDS, Kind, SummaryPolicy};
+use hindsight_proto::run::SummaryPolicy;
 
 use super::{
     Config, Launch, LeaseConfig, LogFormat, SpoolConfig, Token,
     keys::{self, KEYS, PREFIX},
     sources::{self, Sources},
+    tables::{self, Tables},
+    texts::{self, duration, kinds, list, listen, log_format, namespace, positive, server, size},
 };
 use crate::{
     policy::{Collect, Policy},
@@ -43,8 +42,13 @@ struct Said {
 /// Everything that is wrong.
 pub fn load(sources: &Sources) -> Result<Launch, Vec<Problem>> {
     let mut problems = Vec::new();
-    let said = collect(sources, &mut problems);
-    let mut reader = Reader { said, problems };
+    let mut tables = Tables::default();
+    let said = collect(sources, &mut tables, &mut problems);
+    let mut reader = Reader {
+        said,
+        tables,
+        problems,
+    };
     let launch = reader.launch();
     if reader.problems.is_empty() {
         Ok(launch)
@@ -53,7 +57,11 @@ pub fn load(sources: &Sources) -> Result<Launch, Vec<Problem>> {
     }
 }
 
-fn collect(sources: &Sources, problems: &mut Vec<Problem>) -> BTreeMap<&'static str, Said> {
+fn collect(
+    sources: &Sources,
+    tables: &mut Tables,
+    problems: &mut Vec<Problem>,
+) -> BTreeMap<&'static str, Said> {
     let mut said = BTreeMap::new();
     if let Some((path, text)) = &sources.file {
         let at = path.display();
@@ -65,6 +73,14 @@ fn collect(sources: &Sources, problems: &mut Vec<Problem>) -> BTreeMap<&'static 
             Ok(table) => {
                 for (name, value) in table {
                     let origin = format!("{name} in {at}");
+                    if tables::NAMES.contains(&name.as_str()) {
+                        let wrong = tables.read(&name, &value).into_iter();
+                        problems.extend(wrong.map(|(n, why)| Problem {
+                            origin: format!("{origin}, number {n}"),
+                            why,
+                        }));
+                        continue;
+                    }
                     match (keys::find(&name), as_text(&value)) {
                         (Some(key), Some(text)) => {
                             said.insert(key.name, Said { text, origin });
@@ -147,6 +163,7 @@ fn unknown(name: &str) -> String {
 
 struct Reader {
     said: BTreeMap<&'static str, Said>,
+    tables: Tables,
     problems: Vec<Problem>,
 }
 
@@ -189,6 +206,7 @@ impl Reader {
                 })
                 .unwrap_or(standard.threadiness),
             metrics_listen: self.read("metrics-listen", listen).flatten(),
+            deletes_per_second: self.read("deletes-per-second", texts::rate),
             spool: self.spool(),
             lease: self.lease(),
             shutdown_grace: self
@@ -210,6 +228,10 @@ impl Reader {
             recheck: self
                 .read("recheck", positive)
                 .unwrap_or(SignedDuration::from_mins(1)),
+            keep_last: self.parse("keep-last").unwrap_or_default(),
+            when: self.read("collect-when", tables::when),
+            rules: std::mem::take(&mut self.tables.rules),
+            namespaces: self.truth("namespace-overrides"),
         };
         // A dry run shows what collection would do, so it need not be asked for twice.
         let wants = self.truth("collect") | self.truth("dry-run");
@@ -327,120 +349,6 @@ impl Reader {
         })
         .unwrap_or_default()
     }
-}
-
-/// A span as Go writes it: `150s`, `2m30s`, `-1ns`, `1.5h`, and `0`.
-fn duration(text: &str) -> Result<SignedDuration, String> {
-    if text == "0" {
-        return Ok(SignedDuration::ZERO);
-    }
-    text.parse().map_err(|_detail| {
-        format!("`{text}` is not a duration; write for example `30s`, `10m` or `2h30m`")
-    })
-}
-
-/// Bytes: a number, or one of KiB, MiB, GiB or TiB.
-fn size(text: &str) -> Result<u64, String> {
-    let (number, unit) = match text.find(|c: char| !c.is_ascii_digit()) {
-        Some(end) => text.split_at(end),
-        None => (text, ""),
-    };
-    let shift = match unit.trim() {
-        "" | "B" => Some(0),
-        "KiB" | "Ki" => Some(10),
-        "MiB" | "Mi" => Some(20),
-        "GiB" | "Gi" => Some(30),
-        "TiB" | "Ti" => Some(40),
-        _ => None,
-    };
-    let bytes = number.parse::<u64>().ok().zip(shift);
-    bytes
-        .and_then(|(number, shift)| number.checked_mul(1 << shift))
-        .ok_or_else(|| format!("`{text}` is no size; write for example `512MiB` or `1GiB`"))
-}
-
-fn positive(text: &str) -> Result<SignedDuration, String> {
-    let span = duration(text)?;
-    if span > SignedDuration::ZERO {
-        Ok(span)
-    } else {
-        Err(format!("`{text}` is not positive"))
-    }
-}
-
-fn server(text: &str) -> Result<String, String> {
-    match text.split_once("://") {
-        Some(("http" | "https", rest)) if !rest.is_empty() => Ok(text.to_owned()),
-        _ => Err(format!(
-            "`{text}` is not the address of a server; want `http://host:port` or \
-             `https://host:port`"
-        )),
-    }
-}
-
-fn listen(text: &str) -> Result<Option<SocketAddr>, String> {
-    if text == "off" {
-        return Ok(None);
-    }
-    text.parse().map(Some).map_err(|_detail| {
-        format!("`{text}` is no address; write for example `127.0.0.1:9091`, or `off`")
-    })
-}
-
-fn namespace(text: &str) -> Result<String, String> {
-    let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if text.len() <= 63 && text.chars().all(legal) {
-        Ok(text.to_owned())
-    } else {
-        Err(format!(
-            "`{text}` is no namespace; want one, in small letters, digits and `-`"
-        ))
-    }
-}
-
-fn list(text: &str) -> Result<Vec<String>, String> {
-    Ok(text
-        .split(',')
-        .map(str::trim)
-        .filter(|item| !item.is_empty())
-        .map(str::to_owned)
-        .collect())
-}
-
-fn log_format(text: &str) -> Result<LogFormat, String> {
-    match text {
-        "text" => Ok(LogFormat::Text),
-        "json" => Ok(LogFormat::Json),
-        _ => Err(format!("`{text}` is neither `text` nor `json`")),
-    }
-}
-
-/// Kinds by plural or kind, alone (then of every group that has it) or with `.group`.
-fn kinds(text: &str) -> Result<Vec<&'static Kind>, String> {
-    let mut wanted: Vec<&'static Kind> = Vec::new();
-    for item in list(text)? {
-        let (name, group) = match item.split_once('.') {
-            Some((name, group)) => (name, Some(group)),
-            None => (item.as_str(), None),
-        };
-        let named = |kind: &&'static Kind| {
-            (kind.plural.eq_ignore_ascii_case(name) || kind.kind.eq_ignore_ascii_case(name))
-                && group.is_none_or(|group| kind.group == group)
-        };
-        let found: Vec<&'static Kind> = KINDS.iter().filter(named).collect();
-        if found.is_empty() {
-            let known: Vec<String> = KINDS
-                .iter()
-                .map(|kind| format!("{}.{}", kind.plural, kind.group))
-                .collect();
-            return Err(format!(
-                "`{item}` is no kind of run; want any of {}",
-                known.join(", ")
-            ));
-        }
-        wanted.extend(found);
-    }
-    Ok(KINDS.iter().filter(|kind| wanted.contains(kind)).collect())
 }
 
 #[cfg(test)]

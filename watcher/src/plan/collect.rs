@@ -23,7 +23,8 @@ pub(super) enum Verdict {
 /// A run that a PipelineRun owns never goes on its own but with its owner. A run that has
 /// children goes when all of them are stored, because they go with it. The grace counts from
 /// the end that the run states; of a run that states none, from when it was first seen
-/// finished, which a restart can only move later.
+/// finished, which a restart can only move later. One of the last of its pipeline stays until
+/// there are newer ones, which is when whoever knows the others looks at it again.
 pub(super) fn verdict(
     view: &View<'_>,
     remembered: &Remembered,
@@ -46,9 +47,13 @@ pub(super) fn verdict(
     {
         return Verdict::Leave;
     }
+    let terms = collect.terms(view, &remembered.namespace);
+    if terms.never || remembered.newer < terms.keep_last || !terms.hold(view) {
+        return Verdict::Leave;
+    }
     let ended = view.ended().or(remembered.final_since).unwrap_or(now);
     // An end beyond the calendar never comes.
-    let Ok(due) = ended.checked_add(collect.grace) else {
+    let Ok(due) = ended.checked_add(terms.grace) else {
         return Verdict::Leave;
     };
     if now < due {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use hindsight_proto::{names::RecordName, run::View};
 
-use crate::content::Digest;
+use crate::{content::Digest, policy::Tightening};
 
 /// A copy that the server has confirmed to hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +48,11 @@ pub struct Remembered {
     /// A run that would go with it and is not stored yet; filled in by whoever knows the
     /// others.
     pub waits_for: Option<String>,
+    /// How many finished runs of the same pipeline are newer; filled in like `waits_for`, if it
+    /// matters.
+    pub newer: usize,
+    /// What its namespace asks for; filled in like `waits_for`.
+    pub namespace: Tightening,
 }
 
 impl Remembered {
@@ -66,6 +71,8 @@ impl Remembered {
             closed: false,
             unprotected: false,
             waits_for: None,
+            newer: 0,
+            namespace: Tightening::default(),
         }
     }
 

@@ -175,6 +175,9 @@ impl Task<'_> {
         let (Some(at), Some(object)) = (self.address(), self.object.clone()) else {
             return Ok(Next::Settled(None));
         };
+        if let Some(turn) = self.turn().filter(|_| !self.shared.config.dry_run) {
+            return Ok(Next::Settled(Some(turn)));
+        }
         let view = View::new(&object);
         if let Some(child) = self.hidden_child(&view).await? {
             info!(
@@ -199,7 +202,7 @@ impl Task<'_> {
             return Ok(Next::Replan);
         }
         if self.shared.config.dry_run {
-            self.announce(&at, &copy.record);
+            self.announce(&copy.record);
             return Ok(Next::Settled(None));
         }
         match self.shared.cluster.delete(&at, uid, resource_version).await {
@@ -247,24 +250,42 @@ impl Task<'_> {
         Ok(None)
     }
 
+    /// When the run may be deleted, if that is not now. Once given, a turn is kept.
+    fn turn(&self) -> Option<jiff::Timestamp> {
+        let now = self.shared.clock.now();
+        let mut ledger = self.shared.ledger();
+        let entry = ledger.get_mut(&self.uid)?;
+        let turn = *entry.turn.get_or_insert_with(|| self.shared.pace.turn(now));
+        let is_later = turn > now;
+        if !is_later {
+            entry.turn = None;
+        }
+        is_later.then_some(turn)
+    }
+
     fn recheck(&self) -> Option<jiff::Timestamp> {
         let collect = self.shared.config.policy.collect.as_ref()?;
         self.shared.clock.now().checked_add(collect.recheck).ok()
     }
 
-    /// Says once what would be deleted.
-    fn announce(&self, at: &crate::cluster::Address, record: &RecordName) {
+    /// Says once what would be deleted, and what would go with it.
+    fn announce(&self, record: &RecordName) {
         let mut ledger = self.shared.ledger();
-        let Some(entry) = ledger.get_mut(&self.uid) else {
-            return;
-        };
-        if !std::mem::replace(&mut entry.announced, true) {
-            info!(
-                run.uid = %self.uid, record.name = %record,
-                "dry run: would collect {} {}/{}",
-                at.kind.kind, at.namespace, at.name
-            );
+        let going = ledger.descendants(&self.uid);
+        for uid in [&self.uid].into_iter().chain(&going) {
+            let Some(entry) = ledger.get_mut(uid) else {
+                continue;
+            };
+            if !std::mem::replace(&mut entry.announced, true) {
+                let (kind, namespace, name) = (entry.kind.kind, &entry.namespace, &entry.name);
+                info!(
+                    run.uid = %uid, record.name = %record,
+                    "dry run: would collect {kind} {namespace}/{name}"
+                );
+            }
         }
+        drop(ledger);
+        self.shared.tick();
     }
 
     /// The API server has taken our delete.

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod admin;
+mod batched;
 mod binary;
 mod calls;
 mod collecting;
@@ -9,6 +10,7 @@ mod finalizers;
 mod kinds;
 mod lease;
 mod outages;
+mod policies;
 mod scale;
 mod spool;
 mod storing;

@@ -160,6 +160,17 @@ impl World {
             .await;
     }
 
+    /// The same for a PipelineRun.
+    pub(crate) async fn annotated_pipeline(&self, name: &str) {
+        let is_stored = |sim: &Sim| {
+            let run = sim.get("tekton.dev", "pipelineruns", NAMESPACE, name);
+            run.is_some_and(|run| {
+                run["metadata"]["annotations"]["results.tekton.dev/stored"] == json!("true")
+            })
+        };
+        self.cluster(is_stored).await;
+    }
+
     /// Creates a run; returns its UID.
     pub(crate) fn create(&self, run: Value) -> String {
         uid(&self.sim.create(run).unwrap())

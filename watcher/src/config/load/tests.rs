@@ -86,6 +86,7 @@ fn every_key_can_be_said_everywhere() {
         let text = match key.name {
             "kinds" => "taskruns",
             "label-selector" => "a=b",
+            "collect-when" => "true",
             "metrics-listen" => "127.0.0.1:0",
             _ if !key.default.is_empty() => key.default,
             _ => "x",
@@ -213,4 +214,54 @@ fn variables_that_kubernetes_makes_for_a_service_are_not_ours() {
 fn a_token_is_not_shown() {
     let launch = loads(&flags(&[("token", "secret")]));
     assert!(!format!("{launch:?}").contains("secret"));
+}
+
+#[test]
+fn rules_are_tables_of_the_file() {
+    let launch = loads(&file(
+        "collect = true\nkeep-last = 3\ncollect-when = \"outcome == 'success'\"\n\
+         [[rule]]\nkinds = ['PipelineRun', 'taskruns.tekton.dev']\nnamespaces = ['ci-*']\n\
+         label-selector = 'a=b'\noutcomes = ['failure', 'timeout']\ngrace = '2h'\n\
+         keep-last = 10\ncollect-when = 'has(object.spec)'\n[[rule]]\ncollect = false\n",
+    ));
+    let collect = launch.config.policy.collect.unwrap();
+    assert_eq!(collect.keep_last, 3);
+    assert!(collect.when.is_some() && collect.namespaces);
+    let [first, second] = &collect.rules[..] else {
+        panic!("{:?}", collect.rules);
+    };
+    assert_eq!((first.kinds.len(), first.outcomes.len()), (2, 2));
+    assert_eq!(first.grace, Some(SignedDuration::from_hours(2)));
+    assert_eq!((first.keep_last, first.never), (Some(10), false));
+    assert!(second.never && second.grace.is_none());
+}
+
+#[test]
+fn a_wrong_rule_is_refused_by_its_number() {
+    for (text, why) in [
+        ("[[rule]]\nkind = 'TaskRun'", "unknown field `kind`"),
+        ("[[rule]]\nkinds = ['Pod']", "`Pod` is no kind of run"),
+        (
+            "[[rule]]\noutcomes = ['bad']",
+            "`bad` is none; want any of success",
+        ),
+        ("[[rule]]\ngrace = 'soon'", "is not a duration"),
+        ("[[rule]]\ncollect-when = 'run.x'", "there is no `run`"),
+        (
+            "[[rule]]\nlabel-selector = 'a in (b'",
+            "is not a label selector",
+        ),
+        (
+            "[[rule]]\ngrace = '1h'\n[[rule]]\nx = 1",
+            "rule in /etc/w.toml, number 2",
+        ),
+        ("rule = 'x'", "write `[[rule]]`"),
+    ] {
+        refuses(&file(text), &[why]);
+    }
+    refuses(
+        &flags(&[("collect-when", "nothing == 1")]),
+        &["there is no `nothing`"],
+    );
+    refuses(&flags(&[("deletes-per-second", "0")]), &["is no rate"]);
 }

@@ -1,186 +1,11 @@
-//! Random rows and filters, drawn from few values so that they meet.
-
-use std::{
-    collections::BTreeMap,
-    hash::{DefaultHasher, Hash, Hasher},
-};
+//! Random filters.
 
 use proptest::{prelude::*, sample::select};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use super::super::rows::time;
-use crate::{
-    filter::condition::{Ability, Test},
-    model::{Etag, Payload, Record, RunResult, Summary},
-};
+use super::{NAMES, TEXTS, TIMES, TYPES};
 
-const TEXTS: [&str; 14] = [
-    "",
-    "a",
-    "ab",
-    "b",
-    "A",
-    "a%",
-    "_b",
-    "it's \"q\"",
-    "back\\slash",
-    "日本",
-    "5",
-    "2026-01-01T00:00:00Z",
-    "2026-01-01T01:00:00+01:00",
-    "2026-01-01T00:00:00.000001Z",
-];
-const TIMES: [&str; 4] = [
-    "2026-01-01T00:00:00Z",
-    "2026-01-01T00:00:00.000001Z",
-    "2026-01-01T00:00:00.0000019Z",
-    "2027-01-01T00:00:00Z",
-];
-const IDS: [&str; 3] = ["a", "b", "ab"];
-const NAMES: [&str; 8] = [
-    "a",
-    "b",
-    "a/results/b/records/a",
-    "a/results/a",
-    "b/results/ab/records/b",
-    "a/b",
-    "results/",
-    "",
-];
-const TYPES: [&str; 5] = [
-    "tekton.dev/v1.TaskRun",
-    "pipeline.tekton.dev/TaskRun",
-    "tekton.dev/v1.PipelineRun",
-    "argoproj.io/v1alpha1.Workflow",
-    "text/plain",
-];
-
-/// What an engine makes of a test: anything, but always the same.
-pub(super) fn ability(seed: u64, test: &Test) -> Ability {
-    let mut hasher = DefaultHasher::new();
-    seed.hash(&mut hasher);
-    test.column.hash(&mut hasher);
-    test.negated.hash(&mut hasher);
-    std::mem::discriminant(&test.is).hash(&mut hasher);
-    match hasher.finish() % 4 {
-        0 => Ability::None,
-        1 => Ability::Superset,
-        _ => Ability::Exact,
-    }
-}
-
-fn leaf_value() -> impl Strategy<Value = Option<Value>> {
-    prop_oneof![
-        6 => select(&TEXTS[..]).prop_map(|text| Some(json!(text))),
-        2 => Just(None),
-        1 => select(vec![json!(null), json!(5), json!(0.5), json!(true), json!(["a"]),
-            json!({"a": "b"}), json!({"0": {"reason": "a"}})]).prop_map(Some),
-    ]
-}
-
-fn object(fields: &'static [&'static str]) -> impl Strategy<Value = Value> {
-    prop::collection::vec(leaf_value(), fields.len()).prop_map(|values| {
-        let pairs = fields.iter().zip(values);
-        let members = pairs.filter_map(|(key, value)| Some(((*key).to_owned(), value?)));
-        Value::Object(members.collect::<Map<_, _>>())
-    })
-}
-
-fn payload() -> impl Strategy<Value = Value> {
-    let conditions = prop_oneof![
-        prop::collection::vec(object(&["reason", "status"]), 0..3).prop_map(Value::Array),
-        object(&["0"]),
-    ];
-    (
-        object(&["kind", "flag", "spec"]),
-        object(&[
-            "name",
-            "namespace",
-            "uid",
-            "creationTimestamp",
-            "creation_timestamp",
-        ]),
-        object(&["a", "x y", "b_c"]),
-        object(&["startTime", "completionTime", "phase"]),
-        conditions,
-        object(&["name"]),
-    )
-        .prop_map(
-            |(mut root, mut metadata, labels, mut status, conditions, task)| {
-                metadata["labels"] = labels;
-                status["conditions"] = conditions;
-                root["metadata"] = metadata;
-                root["status"] = status;
-                if !root["spec"].is_string() {
-                    root["spec"] = json!({"taskRef": task});
-                }
-                root
-            },
-        )
-}
-
-pub(super) fn record_row() -> impl Strategy<Value = Record> {
-    let bytes = prop_oneof![
-        8 => payload().prop_map(|json| json.to_string().into_bytes()),
-        1 => Just(b"no json".to_vec()),
-    ];
-    let data = prop::option::weighted(0.95, (select(&TYPES[..]), bytes));
-    let ids = (select(&IDS[..]), select(&IDS[..]), select(&IDS[..]));
-    (ids, select(&TEXTS[..]), select(&TIMES[..2]), data).prop_map(
-        |((parent, result, id), uid, created, data)| Record {
-            name: format!("{parent}/results/{result}/records/{id}")
-                .parse()
-                .unwrap(),
-            uid: uid.to_owned(),
-            etag: Etag::from_text("e"),
-            create_time: time(created),
-            update_time: time("2026-06-01T00:00:00Z"),
-            data: data.map(|(data_type, value)| Payload {
-                data_type: data_type.to_owned(),
-                value: value.into(),
-            }),
-        },
-    )
-}
-
-pub(super) fn result_row() -> impl Strategy<Value = RunResult> {
-    let texts = || {
-        prop::collection::btree_map(
-            select(vec!["a", "x y"]).prop_map(str::to_owned),
-            select(&TEXTS[..]).prop_map(str::to_owned),
-            0..3,
-        )
-    };
-    let at = || prop::option::of(select(&TIMES[..2]));
-    let summary = (select(&TYPES[..]), at(), at(), 0_i32..6, texts()).prop_map(
-        |(data_type, start, end, status, annotations): (_, _, _, _, BTreeMap<_, _>)| Summary {
-            record: "a/results/b/records/a".parse().unwrap(),
-            data_type: data_type.to_owned(),
-            start_time: start.map(time),
-            end_time: end.map(time),
-            status,
-            annotations,
-        },
-    );
-    let ids = (select(&IDS[..]), select(&IDS[..]));
-    (
-        ids,
-        select(&TEXTS[..]),
-        texts(),
-        prop::option::weighted(0.8, summary),
-    )
-        .prop_map(|((parent, id), uid, annotations, summary)| RunResult {
-            name: format!("{parent}/results/{id}").parse().unwrap(),
-            uid: uid.to_owned(),
-            etag: Etag::from_text("e"),
-            create_time: time(TIMES[0]),
-            update_time: time(TIMES[1]),
-            annotations,
-            summary,
-        })
-}
-
-pub(super) fn record_filter() -> impl Strategy<Value = String> {
+pub(crate) fn record_filter() -> impl Strategy<Value = String> {
     let text = select(vec![
         "parent",
         "uid",
@@ -248,10 +73,155 @@ pub(super) fn record_filter() -> impl Strategy<Value = String> {
         2 => time_test(times),
         2 => others.prop_map(str::to_owned),
         1 => text_test(select(vec!["data_type"]), select(&TYPES[..])),
+        2 => number_test(),
+        1 => clock_test(),
+        2 => called_test(),
+        2 => element_test(),
     ])
 }
 
-pub(super) fn result_filter() -> impl Strategy<Value = String> {
+/// Numbers of every type, with fields of the payload and with each other.
+fn number_test() -> impl Strategy<Value = String> {
+    let field = select(vec![
+        "data.spec.n",
+        "data.spec.params[0].value",
+        "double(data.spec.n)",
+        "int(data.spec.n)",
+        "uint(data.spec.n)",
+        "data.spec.n + 1",
+        "data.spec.n * 2",
+        "-data.spec.n",
+        "data.spec.n % 7",
+        "size(data.spec.params)",
+        "size(data.kind)",
+    ]);
+    let value = select(vec![
+        "0",
+        "-1",
+        "7",
+        "7u",
+        "7.0",
+        "0.5",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "18446744073709551615u",
+        "9007199254740993",
+        "9007199254740993.0",
+        "1e300",
+        "-0.0",
+        "double('NaN')",
+    ]);
+    (field, select(&OPERATORS[..]), value)
+        .prop_map(|(field, operator, value)| format!("{field} {operator} {value}"))
+}
+
+/// What a clock shows, here and elsewhere, and how long things took.
+fn clock_test() -> impl Strategy<Value = String> {
+    let time = select(vec![
+        "create_time",
+        "data.status.startTime",
+        "data.metadata.creationTimestamp",
+        "timestamp(data.status.completionTime)",
+    ]);
+    let part = select(vec![
+        "getFullYear",
+        "getMonth",
+        "getDate",
+        "getDayOfMonth",
+        "getDayOfWeek",
+        "getDayOfYear",
+        "getHours",
+        "getMinutes",
+        "getSeconds",
+        "getMilliseconds",
+    ]);
+    let zone = select(vec![
+        "",
+        "'UTC'",
+        "'Europe/Berlin'",
+        "'America/St_Johns'",
+        "'+05:30'",
+        "'-12:00'",
+        "'Nowhere/Else'",
+    ]);
+    let parts = (time, part, zone, select(&OPERATORS[..]), 0..32_u32)
+        .prop_map(|(time, part, zone, op, n)| format!("{time}.{part}({zone}) {op} {n}"))
+        .prop_filter("a zone that is refused", |text| !text.contains("Nowhere"));
+    let length = select(vec!["0s", "1us", "1ns", "24h", "-1h", "8760h"]);
+    let lengths = (select(&OPERATORS[..]), length).prop_map(|(op, length)| {
+        format!("data.status.completionTime - data.status.startTime {op} duration('{length}')")
+    });
+    prop_oneof![3 => parts, 1 => lengths]
+}
+
+/// Functions that have no column.
+fn called_test() -> impl Strategy<Value = String> {
+    let field = || {
+        select(vec![
+            "data.kind",
+            "data.metadata.name",
+            "parent",
+            "data_type",
+            "data.spec.n",
+        ])
+    };
+    let text = || select(&TEXTS[..]).prop_map(quoted);
+    let made = (field(), text(), text()).prop_flat_map(|(field, a, b)| {
+        select(vec![
+            format!("{field}.lowerAscii() == {a}"),
+            format!("string({field}).upperAscii() == {a}"),
+            format!("{field}.trim() == {a}"),
+            format!("{field}.replace({a}, {b}) == {b}"),
+            format!("{field}.split({a}).size() == 1"),
+            format!("{field}.split({a}).exists(x, x == {b})"),
+            format!("{field}.substring(1) == {a}"),
+            format!("{field}.indexOf({a}) == 1"),
+            format!("{field}.lastIndexOf({a}) >= 0"),
+            format!("{field} + {a} == {b}"),
+            format!("[{field}, {a}].join('') == {b}"),
+            format!("bytes({field}).size() > 1"),
+            format!("type({field}) == string"),
+        ])
+    });
+    let pattern = select(vec![
+        "^a", "a|b", "[%_]", "^$", "(?i)A", "\\\\d{4}", "日", ".",
+    ]);
+    let matched =
+        (field(), pattern).prop_map(|(field, pattern)| format!("{field}.matches('{pattern}')"));
+    prop_oneof![4 => made, 1 => matched]
+}
+
+/// Elements of lists and keys of maps.
+fn element_test() -> impl Strategy<Value = String> {
+    (
+        select(vec![
+            "data.spec.params",
+            "taskrun.spec.params",
+            "data.status.conditions",
+        ]),
+        select(&TEXTS[..]).prop_map(quoted),
+    )
+        .prop_flat_map(|(list, text)| {
+            select(vec![
+                format!("{list}.exists(p, p.name == 'env' && p.value == {text})"),
+                format!("{list}.all(p, has(p.value) && p.value != {text})"),
+                format!("{list}.exists_one(p, p.reason == {text})"),
+                format!("{list}.filter(p, p.status == {text}).size() == 1"),
+                format!("{list}.map(p, p.name).exists(n, n == 'env')"),
+                format!("{text} in {list}.map(p, p.value)"),
+                format!("{list}.exists(p, p.name == 'list' && {text} in p.value)"),
+                format!("{list}[1].value == {text}"),
+                format!("{list}[-1].status == {text}"),
+                format!("{list}.contains({text})"),
+                format!("data.metadata.labels.exists(k, k == {text})"),
+                format!("data.metadata.labels.all(k, v, v >= {text})"),
+                format!("{text} in data.metadata.labels"),
+                format!("data.metadata.labels[data.kind] == {text}"),
+            ])
+        })
+}
+
+pub(crate) fn result_filter() -> impl Strategy<Value = String> {
     let text = select(vec![
         "parent",
         "uid",
@@ -305,7 +275,7 @@ pub(super) fn result_filter() -> impl Strategy<Value = String> {
 const OPERATORS: [&str; 6] = ["==", "!=", "<", "<=", ">", ">="];
 
 /// JSON's way of quoting text is also the language's.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 

@@ -1,0 +1,145 @@
+//! Requests that are stored together: messages to types, leave, and what became of each.
+
+use std::{collections::HashMap, sync::Arc};
+
+use hindsight_proto::v1::{
+    Effect as PbEffect, Refusal, UpsertOutcome, UpsertRequest, Upserted as PbUpserted,
+    upsert_outcome,
+};
+
+use super::{Door, stream::Taken};
+use crate::{
+    auth::{self, Credentials, Verb},
+    error::HasKind as _,
+    grpc::{convert, status::status},
+    model::{Parent, ParentPattern, RecordName, Resource},
+    service::{Effect, Error, Outcome, Upsert, UpsertGrants},
+    telemetry::Ongoing,
+};
+
+/// Under which name each request is counted.
+pub(super) const METHOD: &str = "Upsert";
+
+/// Stores a batch and says what became of each request.
+pub(super) async fn store(
+    door: &Door,
+    caller: &Credentials,
+    batch: Vec<Taken>,
+) -> Vec<UpsertOutcome> {
+    let mut leave = Leave {
+        door,
+        caller,
+        known: HashMap::new(),
+    };
+    let mut outcomes = Vec::with_capacity(batch.len());
+    let (mut waiting, mut upserts, mut rooms) = (Vec::new(), Vec::new(), Vec::new());
+    for taken in batch {
+        let Taken {
+            request,
+            ongoing,
+            room,
+            ..
+        } = taken;
+        let id = request.id;
+        match upsert(&mut leave, request).await {
+            Ok(upsert) => {
+                waiting.push((id, ongoing));
+                upserts.push(upsert);
+                rooms.push(room);
+            }
+            Err(error) => outcomes.push(answer(id, ongoing, Err(error))),
+        }
+    }
+    let stored = door.service.upsert(upserts).await;
+    drop(rooms);
+    for ((id, ongoing), outcome) in waiting.into_iter().zip(stored) {
+        outcomes.push(answer(id, ongoing, outcome));
+    }
+    outcomes
+}
+
+fn answer(id: u64, ongoing: Ongoing, outcome: Outcome) -> UpsertOutcome {
+    let outcome = match outcome {
+        Ok(upserted) => {
+            ongoing.finish(0);
+            upsert_outcome::Outcome::Stored(PbUpserted {
+                record: effect(upserted.record),
+                result: effect(upserted.result),
+            })
+        }
+        Err(error) => {
+            ongoing.finish(error.kind().grpc_code());
+            let status = status(METHOD, &*error);
+            upsert_outcome::Outcome::Refused(Refusal {
+                code: status.code() as i32,
+                message: status.message().to_owned(),
+            })
+        }
+    };
+    UpsertOutcome {
+        id,
+        outcome: Some(outcome),
+    }
+}
+
+fn effect(effect: Effect) -> i32 {
+    let effect = match effect {
+        Effect::Created => PbEffect::Created,
+        Effect::Updated => PbEffect::Updated,
+        Effect::Unchanged => PbEffect::Unchanged,
+    };
+    effect as i32
+}
+
+/// Names are judged before the caller is, so that a malformed name says so to anybody.
+async fn upsert(leave: &mut Leave<'_>, request: UpsertRequest) -> Result<Upsert, Arc<Error>> {
+    let record = convert::required("record", request.record)?;
+    let name: RecordName = convert::name("record.name", &record.name)?;
+    let grants = leave.of(name.result().parent()).await?;
+    let data = convert::to_payload(record.data);
+    let said = request.result.unwrap_or_default();
+    Ok(Upsert {
+        grants,
+        name,
+        data: convert::required("record.data", data)?,
+        annotations: said.annotations,
+        summary: said.summary.map(convert::to_summary).transpose()?,
+        probably_stored: request.probably_stored,
+    })
+}
+
+/// What the caller may do, asked once a batch for each parent.
+struct Leave<'d> {
+    door: &'d Door,
+    caller: &'d Credentials,
+    known: HashMap<Parent, Result<Arc<UpsertGrants>, Arc<Error>>>,
+}
+
+impl Leave<'_> {
+    async fn of(&mut self, parent: &Parent) -> Result<Arc<UpsertGrants>, Arc<Error>> {
+        if let Some(known) = self.known.get(parent) {
+            return known.clone();
+        }
+        let grants = self.ask(parent).await;
+        let grants = grants.map(Arc::new).map_err(|error| Arc::new(error.into()));
+        self.known.insert(parent.clone(), grants.clone());
+        grants
+    }
+
+    async fn ask(&self, parent: &Parent) -> Result<UpsertGrants, auth::Error> {
+        let both = async |resource| {
+            let may = |verb| {
+                let parent = ParentPattern::Exact(parent.clone());
+                self.door.allow(self.caller, verb, resource, parent)
+            };
+            Ok::<_, auth::Error>([may(Verb::Create).await?, may(Verb::Update).await?])
+        };
+        let records = both(Resource::Records).await?;
+        let results = match both(Resource::Results).await {
+            Ok(grants) => Some(grants),
+            Err(auth::Error::Denied) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(UpsertGrants { records, results })
+    }
+}

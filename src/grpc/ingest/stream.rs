@@ -1,0 +1,192 @@
+//! One stream: what is taken, what is stored together, and how it ends.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use hindsight_proto::{
+    Message as _,
+    v1::{UpsertOutcome, UpsertRequest, UpsertResponse},
+};
+use tokio::{
+    sync::{OwnedSemaphorePermit, mpsc},
+    task::JoinSet,
+};
+use tonic::{Code, Status, Streaming};
+
+use super::{Door, batch};
+use crate::{auth::Credentials, grpc::call::ROOM, telemetry::Ongoing};
+
+/// Most requests that are stored together.
+const MOST: usize = 500;
+/// Bytes after which nothing more joins them.
+const HEAVY: usize = 8 << 20;
+/// How many such batches one stream has under way: one is made ready while another is committed.
+const BATCHES: usize = 2;
+/// How many requests of one stream wait to be stored.
+const WAITING: usize = 1000;
+/// What a request takes beside its message.
+const OVERHEAD: usize = 1 << 10;
+/// How long answers wait for a caller that does not read them.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A request that was taken.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) request: UpsertRequest,
+    /// Counts it until it is answered.
+    pub(super) ongoing: Ongoing,
+    /// Its part of the room, until it is durable.
+    pub(super) room: OwnedSemaphorePermit,
+    bytes: usize,
+}
+
+impl Taken {
+    fn name(&self) -> &str {
+        self.request
+            .record
+            .as_ref()
+            .map_or("", |record| &record.name)
+    }
+}
+
+/// Serves one stream until it ends.
+pub(super) async fn run(
+    door: Door,
+    caller: Arc<Credentials>,
+    requests: Streaming<UpsertRequest>,
+    answers: mpsc::Sender<Result<UpsertResponse, Status>>,
+) {
+    let (taken, arrived) = mpsc::channel(WAITING);
+    let taking = tokio::spawn(take(door.clone(), requests, taken));
+    let store = Storing {
+        door,
+        caller,
+        arrived,
+        waiting: VecDeque::new(),
+        busy: HashSet::new(),
+        batches: JoinSet::new(),
+    };
+    let is_heard = store.run(&answers).await;
+    if !is_heard {
+        taking.abort();
+        return;
+    }
+    if let Ok(Err(end)) = taking.await
+        && answers.send(Err(end)).await.is_err()
+    {
+        tracing::debug!("nobody waited for the end of a stream");
+    }
+}
+
+/// Takes requests while there is room for them; says why it stopped, if not because the caller
+/// has no more.
+async fn take(
+    door: Door,
+    mut requests: Streaming<UpsertRequest>,
+    taken: mpsc::Sender<Taken>,
+) -> Result<(), Status> {
+    let stopping = door.stopping.clone();
+    let taking = async {
+        while let Some(request) = requests.message().await.map_err(end)? {
+            let ongoing = door.metrics.start(batch::METHOD);
+            let bytes = OVERHEAD + request.encoded_len();
+            let share = u32::try_from(bytes.min(ROOM)).unwrap_or(u32::MAX);
+            let room = Arc::clone(&door.room).acquire_many_owned(share).await;
+            let request = Taken {
+                request,
+                ongoing,
+                bytes,
+                room: room.expect("the room is never closed"),
+            };
+            if taken.send(request).await.is_err() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    };
+    tokio::select! {
+        ended = taking => ended,
+        () = stopping.cancelled() => Err(Status::unavailable(
+            "the server is stopping; send again what was not answered",
+        )),
+    }
+}
+
+/// What the transport says of a message over its limit, as other calls say it.
+fn end(status: Status) -> Status {
+    match status.code() {
+        Code::OutOfRange => Status::resource_exhausted(status.message()),
+        _ => status,
+    }
+}
+
+/// Stores what arrives.
+struct Storing {
+    door: Door,
+    caller: Arc<Credentials>,
+    arrived: mpsc::Receiver<Taken>,
+    waiting: VecDeque<Taken>,
+    /// The names of records that are being stored. A further state of one waits.
+    busy: HashSet<String>,
+    batches: JoinSet<(Vec<String>, Vec<UpsertOutcome>)>,
+}
+
+impl Storing {
+    /// Stores and answers until there is no more; says whether the caller still listens.
+    async fn run(mut self, answers: &mpsc::Sender<Result<UpsertResponse, Status>>) -> bool {
+        let (mut is_open, mut is_heard) = (true, true);
+        while is_heard && (is_open || !self.batches.is_empty() || !self.waiting.is_empty()) {
+            tokio::select! {
+                Some(done) = self.batches.join_next(), if !self.batches.is_empty() => {
+                    let (names, outcomes) = done.expect("storing does not panic");
+                    for name in names {
+                        self.busy.remove(&name);
+                    }
+                    let answer = answers.send(Ok(UpsertResponse { outcomes }));
+                    is_heard = matches!(tokio::time::timeout(PATIENCE, answer).await, Ok(Ok(())));
+                }
+                request = self.arrived.recv(), if is_open && self.waiting.len() < WAITING => {
+                    match request {
+                        Some(request) => self.waiting.push_back(request),
+                        None => is_open = false,
+                    }
+                }
+            }
+            while self.waiting.len() < WAITING
+                && let Ok(request) = self.arrived.try_recv()
+            {
+                self.waiting.push_back(request);
+            }
+            while self.batches.len() < BATCHES && self.begin() {}
+        }
+        // What was begun is finished even if nobody listens.
+        while self.batches.join_next().await.is_some() {}
+        is_heard
+    }
+
+    /// Begins to store what waits; false if there is nothing that could be begun.
+    fn begin(&mut self) -> bool {
+        let (mut batch, mut names, mut bytes) = (Vec::new(), Vec::new(), 0);
+        while batch.len() < MOST
+            && bytes < HEAVY
+            && let Some(next) = self.waiting.front()
+            && !self.busy.contains(next.name())
+            && let Some(next) = self.waiting.pop_front()
+        {
+            bytes += next.bytes;
+            self.busy.insert(next.name().to_owned());
+            names.push(next.name().to_owned());
+            batch.push(next);
+        }
+        if batch.is_empty() {
+            return false;
+        }
+        let (door, caller) = (self.door.clone(), Arc::clone(&self.caller));
+        self.batches
+            .spawn(async move { (names, batch::store(&door, &caller, batch).await) });
+        true
+    }
+}

@@ -1,0 +1,4 @@
+//! Lists on real stores.
+
+mod differential;
+mod rows;

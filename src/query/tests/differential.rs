@@ -1,0 +1,193 @@
+//! Random filters, orders and pages of random rows: every database gives what plain evaluation
+//! gives, row for row and in the same order.
+
+use std::{cell::Cell, num::NonZeroU32, thread};
+
+use proptest::{
+    prelude::*,
+    sample::select,
+    strategy::ValueTree,
+    test_runner::{TestError, TestRunner},
+};
+
+use super::rows::{Ask, Opened, Rows};
+use crate::{
+    filter::{
+        Filter, parse_order,
+        samples::{
+            record_filter, record_order, record_row, result_filter, result_order, result_row,
+        },
+    },
+    model::Resource,
+    storage::testing::{Database, PostgresDatabase, SqliteFile, postgres_server},
+};
+
+/// Sets of rows, each in databases of its own.
+const SETS: u32 = 4;
+/// Filters of records, and of results, that are tried on each set.
+const FILTERS: u32 = 1_300;
+/// Rows that are drawn for a set; those with the same name are one.
+const DRAWN: usize = 48;
+
+/// What is asked, as people would write it.
+#[derive(Debug, Clone)]
+struct Question {
+    filter: String,
+    order: String,
+    scope: &'static str,
+    size: u32,
+    page_bytes: usize,
+}
+
+fn question(
+    filter: impl Strategy<Value = String>,
+    order: impl Strategy<Value = String>,
+) -> impl Strategy<Value = Question> {
+    let scope = prop_oneof![
+        3 => Just("-/results/-"),
+        2 => Just("a/results/-"),
+        1 => select(vec!["a/results/b", "-/results/a", "none/results/-"]),
+    ];
+    let size = prop_oneof![4 => Just(1_000), 1 => 1_u32..8];
+    let page_bytes = prop_oneof![5 => Just(1 << 20), 1 => 1_usize..2_000];
+    (filter, order, scope, size, page_bytes).prop_map(|(filter, order, scope, size, page_bytes)| {
+        Question {
+            filter,
+            order,
+            scope,
+            size,
+            page_bytes,
+        }
+    })
+}
+
+fn drawn<T>(runner: &mut TestRunner, row: impl Strategy<Value = T>) -> Vec<T> {
+    (0..DRAWN)
+        .map(|_| row.new_tree(runner).unwrap().current())
+        .collect()
+}
+
+/// Asks every database, and compares with the rows at hand.
+async fn agree(
+    question: &Question,
+    resource: Resource,
+    rows: &Rows,
+    databases: &[Opened],
+) -> Result<(), TestCaseError> {
+    let fail = |why: String| Err(TestCaseError::fail(why));
+    let filter = match Filter::compile(&question.filter, resource) {
+        Ok(filter) => filter,
+        Err(error) => return fail(error.to_string()),
+    };
+    let order = match parse_order(&question.order, resource) {
+        Ok(order) => order,
+        Err(error) => return fail(error.to_string()),
+    };
+    let scope = match (resource, question.scope.split_once("/results/")) {
+        (Resource::Results, Some((parent, _))) => format!("{parent}/results/-"),
+        _ => question.scope.to_owned(),
+    };
+    let ask = Ask {
+        resource,
+        scope: &scope,
+        filter: &filter,
+        order,
+        size: NonZeroU32::new(question.size).unwrap(),
+        page_bytes: question.page_bytes,
+    };
+    let wanted = rows.names(&ask);
+    for database in databases {
+        let got = match database.names(&ask).await {
+            Ok(got) => got,
+            Err(error) => return fail(format!("{}: {error}: {error:?}", database.name)),
+        };
+        if got == wanted {
+            continue;
+        }
+        let told = filter.explain(&|test| database.store.ability(test));
+        let at = got.iter().zip(&wanted).take_while(|(a, b)| a == b).count();
+        let row = |names: &[String]| names.get(at).map_or("the end".to_owned(), |n| rows.show(n));
+        return fail(format!(
+            "{}: {} rows, wanted {}; {told}\nat {at}: {}\nwanted: {}",
+            database.name,
+            got.len(),
+            wanted.len(),
+            row(&got),
+            row(&wanted)
+        ));
+    }
+    Ok(())
+}
+
+/// Draws a set of rows, puts it into databases, and asks them for it.
+fn compare_on_one_set(urls: &[(&'static str, String)]) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let config = ProptestConfig {
+        cases: FILTERS,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let mut runner = TestRunner::new(config.clone());
+    let results = drawn(&mut runner, result_row());
+    let records = drawn(&mut runner, record_row());
+    let rows = Rows::new(results, records);
+    assert!(rows.results.len() > 5 && rows.records.len() > 10);
+    let mut databases = Vec::new();
+    for (name, url) in urls {
+        let opened = runtime.block_on(Opened::at(name, url));
+        runtime.block_on(rows.fill(&*opened.store));
+        databases.push(opened);
+    }
+    let all = |resource, questions: BoxedStrategy<Question>| {
+        let asked = Cell::new(0);
+        let mut runner = TestRunner::new(config.clone());
+        let outcome = runner.run(&questions, |question| {
+            asked.set(asked.get() + 1);
+            runtime.block_on(agree(&question, resource, &rows, &databases))
+        });
+        match outcome {
+            Ok(()) => assert!(asked.get() >= FILTERS, "{resource:?}: too few filters"),
+            Err(TestError::Fail(why, question)) => panic!("{resource:?} {question:#?}\n{why}"),
+            Err(error) => panic!("{error}"),
+        }
+    };
+    all(
+        Resource::Records,
+        question(record_filter(), record_order()).boxed(),
+    );
+    all(
+        Resource::Results,
+        question(result_filter(), result_order()).boxed(),
+    );
+    for database in databases {
+        runtime.block_on(database.close());
+    }
+}
+
+#[test]
+fn every_database_answers_as_plain_evaluation_does() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = postgres_server();
+    let set = || {
+        let file = runtime.block_on(SqliteFile::fresh());
+        let mut urls = vec![("SQLite", file.url())];
+        let made = server
+            .as_ref()
+            .map(|server| runtime.block_on(PostgresDatabase::fresh(server)));
+        urls.extend(made.iter().map(|made| ("PostgreSQL", made.url())));
+        compare_on_one_set(&urls);
+        runtime.block_on(file.remove());
+        if let Some(made) = made {
+            runtime.block_on(made.remove());
+        }
+    };
+    thread::scope(|scope| {
+        let sets: Vec<_> = (0..SETS).map(|_| scope.spawn(set)).collect();
+        for set in sets {
+            set.join().unwrap();
+        }
+    });
+}

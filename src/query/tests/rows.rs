@@ -1,0 +1,239 @@
+//! Rows in databases, and the same rows in memory, where the answer is worked out the plain way.
+
+use std::{cmp::Ordering, num::NonZeroU32, sync::Arc};
+
+use crate::{
+    filter::{
+        Body, Filter, Order, Row,
+        columns::{ObjectColumns, object_columns, of_record, of_result},
+        condition::{Column, Value},
+    },
+    model::{ParentPattern, Record, Resource, ResultName, ResultPattern, RunResult},
+    query::{Engine, Error, List, Tokens},
+    storage::{
+        Batch, Change, Maintenance, Store,
+        resolve::{Options, Schema, open},
+    },
+};
+
+/// An open database.
+#[derive(Debug)]
+pub(super) struct Opened {
+    /// What it is called in complaints.
+    pub(super) name: &'static str,
+    pub(super) store: Arc<dyn Store>,
+    maintenance: Arc<dyn Maintenance>,
+}
+
+impl Opened {
+    pub(super) async fn at(name: &'static str, url: &str) -> Self {
+        let options = Options {
+            max_connections: NonZeroU32::new(2).unwrap(),
+            schema: Schema::Migrate,
+        };
+        let opened = open(url, &options).await.unwrap();
+        Self {
+            name,
+            store: opened.store,
+            maintenance: opened.maintenance,
+        }
+    }
+
+    pub(super) async fn close(self) {
+        self.maintenance.close().await;
+    }
+
+    /// Names of the rows of every page, in order.
+    pub(super) async fn names(&self, ask: &Ask<'_>) -> Result<Vec<String>, Error> {
+        let engine = Engine::new(
+            Arc::clone(&self.store),
+            Tokens::new(b"key"),
+            u64::MAX,
+            ask.page_bytes,
+        );
+        let (mut names, mut token) = (Vec::new(), String::new());
+        loop {
+            let list = List {
+                scope: ask.scope.parse().unwrap(),
+                filter: ask.filter,
+                order: ask.order.clone(),
+                size: ask.size,
+                token: &token,
+                method: "List",
+            };
+            let (page, next): (Vec<_>, _) = match ask.resource {
+                Resource::Results => {
+                    let page = engine.results(list).await?;
+                    let names = page.items.iter().map(|row| row.name.to_string());
+                    (names.collect(), page.next)
+                }
+                Resource::Records => {
+                    let page = engine.records(list).await?;
+                    let names = page.items.iter().map(|row| row.name.to_string());
+                    (names.collect(), page.next)
+                }
+            };
+            assert!(page.len() <= ask.size.get() as usize);
+            assert!(next.is_empty() || !page.is_empty(), "an empty page");
+            names.extend(page);
+            if next.is_empty() {
+                return Ok(names);
+            }
+            token = next;
+        }
+    }
+}
+
+/// A list that is asked for, page by page.
+#[derive(Debug)]
+pub(super) struct Ask<'a> {
+    pub(super) resource: Resource,
+    pub(super) scope: &'a str,
+    pub(super) filter: &'a Filter,
+    pub(super) order: Order,
+    pub(super) size: NonZeroU32,
+    pub(super) page_bytes: usize,
+}
+
+/// A set of rows, in the order in which they are inserted.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) results: Vec<RunResult>,
+    pub(super) records: Vec<Kept>,
+}
+
+/// A record with what is worked out once.
+#[derive(Debug)]
+pub(super) struct Kept {
+    record: Record,
+    body: Body,
+    columns: ObjectColumns,
+}
+
+impl Rows {
+    /// Each name once; records only of results that are there.
+    pub(super) fn new(results: Vec<RunResult>, records: Vec<Record>) -> Self {
+        let mut seen = std::collections::HashSet::new();
+        let results: Vec<_> = results
+            .into_iter()
+            .filter(|row| seen.insert(row.name.to_string()))
+            .collect();
+        let records = records.into_iter().filter(|row| {
+            seen.contains(&row.name.result().to_string()) && seen.insert(row.name.to_string())
+        });
+        let kept = |record: Record| Kept {
+            body: Body::of(&record),
+            columns: record.data.as_ref().map(object_columns).unwrap_or_default(),
+            record,
+        };
+        let records = records.map(kept).collect();
+        Self { results, records }
+    }
+
+    /// Puts them into a store.
+    pub(super) async fn fill(&self, store: &dyn Store) {
+        let results = self.results.iter().cloned().map(Change::InsertResult);
+        let records = self.records.iter().map(|kept| kept.record.clone());
+        let changes = results.chain(records.map(Change::InsertRecord)).collect();
+        store.commit(&Batch { changes }).await.unwrap();
+    }
+
+    /// The answer by the words of the language.
+    pub(super) fn names(&self, ask: &Ask<'_>) -> Vec<String> {
+        let scope: ResultPattern = ask.scope.parse().unwrap();
+        let (names, keys): (Vec<_>, Vec<Vec<_>>) = match ask.resource {
+            Resource::Results => self
+                .results
+                .iter()
+                .filter(|row| covers(&scope, &row.name))
+                .filter(|row| ask.filter.matches(&Row::Result(row)).unwrap())
+                .map(|row| {
+                    (
+                        row.name.to_string(),
+                        keys(&ask.order, |c| of_result(row, c)),
+                    )
+                })
+                .unzip(),
+            Resource::Records => self
+                .records
+                .iter()
+                .filter(|kept| covers(&scope, kept.record.name.result()))
+                .filter(|kept| ask.filter.matches(&kept.row()).unwrap())
+                .map(|kept| {
+                    let value = |c: &Column| of_record(&kept.record, &kept.columns, c);
+                    (kept.record.name.to_string(), keys(&ask.order, value))
+                })
+                .unzip(),
+        };
+        let mut places: Vec<usize> = (0..names.len()).collect();
+        places.sort_by(|&a, &b| {
+            let by_keys = compare(&ask.order, &keys[a], &keys[b]);
+            by_keys.then(if ask.order.ties_descend() {
+                b.cmp(&a)
+            } else {
+                a.cmp(&b)
+            })
+        });
+        places.into_iter().map(|at| names[at].clone()).collect()
+    }
+
+    /// A row as a complaint shows it.
+    pub(super) fn show(&self, name: &str) -> String {
+        let record = self
+            .records
+            .iter()
+            .find(|row| row.record.name.to_string() == name);
+        let result = self.results.iter().find(|row| row.name.to_string() == name);
+        match (record, result) {
+            (Some(kept), _) => {
+                let data = kept.record.data.as_ref();
+                let payload = data.map(|data| String::from_utf8_lossy(&data.value).into_owned());
+                format!(
+                    "{name} uid {:?} created {} type {:?}\n  {}",
+                    kept.record.uid,
+                    kept.record.create_time,
+                    data.map(|data| &data.data_type),
+                    payload.unwrap_or_default()
+                )
+            }
+            (None, result) => format!("{result:?}"),
+        }
+    }
+}
+
+impl Kept {
+    fn row(&self) -> Row<'_> {
+        Row::Record {
+            record: &self.record,
+            body: &self.body,
+        }
+    }
+}
+
+fn covers(scope: &ResultPattern, name: &ResultName) -> bool {
+    let parent = match &scope.parent {
+        ParentPattern::Any => true,
+        ParentPattern::Exact(parent) => parent == name.parent(),
+    };
+    parent && scope.id.as_ref().is_none_or(|id| id == name.id())
+}
+
+fn keys(order: &Order, value: impl Fn(&Column) -> Option<Value>) -> Vec<Option<Value>> {
+    order.keys().iter().map(|key| value(&key.column)).collect()
+}
+
+/// Rows without a value come last, whatever the direction.
+fn compare(order: &Order, a: &[Option<Value>], b: &[Option<Value>]) -> Ordering {
+    let pairs = order.keys().iter().zip(a.iter().zip(b));
+    pairs.fold(Ordering::Equal, |so_far, (key, pair)| {
+        so_far.then_with(|| {
+            let up = match pair {
+                (Some(Value::Text(a)), Some(Value::Text(b))) => a.as_bytes().cmp(b.as_bytes()),
+                (Some(Value::Int(a)), Some(Value::Int(b))) => a.cmp(b),
+                (Some(Value::Time(a)), Some(Value::Time(b))) => a.cmp(b),
+                (a, b) => return b.is_some().cmp(&a.is_some()),
+            };
+            if key.descending { up.reverse() } else { up }
+        })
+    })
+}

@@ -1,0 +1,119 @@
+//! A run that speaks for its result: result and record change together or not at all, so that a
+//! late sender wins neither.
+
+use hindsight_proto::{
+    run::{Claim, Verdict, verdict},
+    v1alpha2::record_summary::Status,
+};
+
+use super::{
+    Error, Service,
+    upsert::{Effect, RACES, Upsert, Upserted, lost},
+};
+use crate::{
+    model::{RunResult, Summary},
+    storage::{self, Batch, Change},
+};
+
+impl Service {
+    /// The result of a record as its first run describes it.
+    pub(super) fn described_result(&self, upsert: &Upsert) -> RunResult {
+        let name = upsert.name.result().clone();
+        self.new_result(name, upsert.annotations.clone(), upsert.summary.clone())
+    }
+
+    /// Stores a record and what it says of its result, of which either may be there already.
+    pub(super) async fn upsert_together(&self, upsert: &Upsert) -> Result<Upserted, Error> {
+        let mut race = storage::Error::Missing(upsert.name.to_string());
+        for _ in 0..RACES {
+            let result = self.store.result(upsert.name.result()).await?;
+            let record = self.store.record(&upsert.name).await?;
+            let mut changes = Vec::new();
+            let mut done = Upserted {
+                record: Effect::Unchanged,
+                result: Effect::Unchanged,
+            };
+            if record
+                .as_ref()
+                .is_some_and(|stored| upsert.is_late_for(stored))
+            {
+                return Ok(done);
+            }
+            match result {
+                None => {
+                    changes.push(Change::InsertResult(self.described_result(upsert)));
+                    done.result = Effect::Created;
+                }
+                Some(current) => {
+                    if let Some(wanted) = merged(&current, upsert) {
+                        let value =
+                            self.changed_result(&current, wanted.annotations, wanted.summary);
+                        let expect = current.etag;
+                        changes.push(Change::ReplaceResult { expect, value });
+                        done.result = Effect::Updated;
+                    }
+                }
+            }
+            let data = Some(upsert.data.clone());
+            match record {
+                None => {
+                    let record = self.new_record(upsert.name.clone(), data);
+                    changes.push(Change::InsertRecord(record));
+                    done.record = Effect::Created;
+                }
+                Some(current) if current.data == data => {}
+                Some(current) => {
+                    let value = self.changed_record(&current, data);
+                    let expect = current.etag;
+                    changes.push(Change::ReplaceRecord { expect, value });
+                    done.record = Effect::Updated;
+                }
+            }
+            if changes.is_empty() {
+                return Ok(done);
+            }
+            match self.store.commit(&Batch { changes }).await {
+                Ok(()) => return Ok(done),
+                Err(error) if lost(&error) => race = error,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(race.into())
+    }
+}
+
+/// What the result should become, or `None` if it is that already.
+fn merged(current: &RunResult, upsert: &Upsert) -> Option<RunResult> {
+    let judged = {
+        let ours = upsert.summary.as_ref().map(|s| (s.record.to_string(), s));
+        let theirs = current.summary.as_ref().map(|s| (s.record.to_string(), s));
+        verdict(
+            ours.as_ref().map(|(name, summary)| claim(name, summary)),
+            theirs.as_ref().map(|(name, summary)| claim(name, summary)),
+        )
+    };
+    if judged == Verdict::Late {
+        return None;
+    }
+    let speaks = judged == Verdict::Speaks;
+    let mut wanted = current.clone();
+    for (key, value) in &upsert.annotations {
+        if speaks || !wanted.annotations.contains_key(key) {
+            wanted.annotations.insert(key.clone(), value.clone());
+        }
+    }
+    if speaks {
+        wanted.summary.clone_from(&upsert.summary);
+    }
+    (wanted != *current).then_some(wanted)
+}
+
+fn claim<'a>(record: &'a str, summary: &Summary) -> Claim<'a> {
+    Claim {
+        record,
+        began: summary
+            .start_time
+            .map(|time| (time.as_second(), time.subsec_nanosecond())),
+        is_over: summary.status != Status::Unknown as i32,
+    }
+}
