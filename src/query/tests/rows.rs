@@ -30,6 +30,7 @@ impl Opened {
         let options = Options {
             max_connections: NonZeroU32::new(2).unwrap(),
             schema: Schema::Migrate,
+            ..Options::default()
         };
         let opened = open(url, &options).await.unwrap();
         Self {
