@@ -12,6 +12,7 @@ mod auth;
 mod bad_input;
 mod commands;
 mod crash;
+mod deploy;
 mod docs;
 mod hostile;
 mod import;

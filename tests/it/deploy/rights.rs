@@ -1,0 +1,230 @@
+//! Rights: what the roles in `deploy/` allow is exactly what the programs were seen to ask of a
+//! cluster, nothing less and nothing more.
+
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use kubesim::{Call, Crd, Fault, Sim};
+use serde_json::Value;
+
+use super::{all, arguments, container, environment, name, overlay, pods};
+use crate::support::{
+    Database, TestServer,
+    http::{Http, target},
+    process::watcher,
+};
+
+/// Group, resource, verb.
+type Right = (String, String, String);
+
+/// A finished run of every kind.
+const RUNS: [&str; 5] = [
+    include_str!("../../../watcher/testdata/kinds/taskrun/succeeded.yaml"),
+    include_str!("../../../watcher/testdata/kinds/pipelinerun/succeeded.yaml"),
+    include_str!("../../../watcher/testdata/kinds/customrun/cancelled.yaml"),
+    include_str!("../../../watcher/testdata/kinds/argo-workflow/succeeded.yaml"),
+    include_str!("../../../watcher/testdata/kinds/hindsight-workflow/complete.yaml"),
+];
+
+/// How long all of it may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The rights of a service account, by the roles that are bound to it.
+fn granted(objects: &[Value], account: &str) -> BTreeSet<Right> {
+    let mut rights = BTreeSet::new();
+    for kind in ["ClusterRoleBinding", "RoleBinding"] {
+        for binding in all(objects, kind) {
+            let subjects = binding["subjects"].as_array().unwrap();
+            if !subjects.iter().any(|subject| subject["name"] == account) {
+                continue;
+            }
+            let of = &binding["roleRef"];
+            let role = all(objects, of["kind"].as_str().unwrap())
+                .find(|role| of["name"] == name(role))
+                .unwrap();
+            for rule in role["rules"].as_array().unwrap() {
+                let texts = |key: &str| {
+                    let texts = rule[key].as_array().unwrap().clone();
+                    texts
+                        .into_iter()
+                        .map(|text| text.as_str().unwrap().to_owned())
+                };
+                for group in texts("apiGroups") {
+                    for resource in texts("resources") {
+                        rights.extend(
+                            texts("verbs").map(|verb| (group.clone(), resource.clone(), verb)),
+                        );
+                    }
+                }
+            }
+        }
+    }
+    rights
+}
+
+/// What was asked of the simulated cluster. Discovery is for everybody.
+fn asked(calls: &[Call]) -> BTreeSet<Right> {
+    calls
+        .iter()
+        .filter(|call| !call.resource.starts_with('/'))
+        .map(|call| {
+            let resource = match call.subresource.as_str() {
+                "" => call.resource.clone(),
+                below => format!("{}/{below}", call.resource),
+            };
+            (call.group.clone(), resource, call.verb.to_owned())
+        })
+        .collect()
+}
+
+/// Rights at the server of ours are asked of the server, not of the cluster.
+fn of_cluster(rights: BTreeSet<Right>) -> BTreeSet<Right> {
+    rights
+        .into_iter()
+        .filter(|(group, ..)| group != "results.tekton.dev")
+        .collect()
+}
+
+fn cluster() -> Sim {
+    let sim = Sim::new();
+    let mut kinds = Crd::tekton().to_vec();
+    kinds.extend([Crd::argo_workflow(), Crd::hindsight_workflow()]);
+    sim.install_all(kinds);
+    sim.namespace("ci").namespace("hindsight");
+    for run in RUNS {
+        sim.load_dump(run).unwrap();
+        // A run that is tried again is read anew.
+        let name = run.lines().find_map(|line| line.strip_prefix("  name: "));
+        let failure = Fault::status(500).verb("patch").name(name.unwrap());
+        sim.faults().plan(failure.times(1));
+    }
+    sim
+}
+
+/// The watcher of an overlay on a simulated cluster until it has done all it does, and what it
+/// asked.
+async fn watched(objects: &[Value], deletes: bool) -> BTreeSet<Right> {
+    let database = Database::sqlite();
+    let server = TestServer::start(&database).await;
+    let sim = cluster();
+    let listening = sim.listen(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let pods = pods(objects);
+    let container = container(pods["hindsight-watcher"]);
+    let mut command = Command::new(watcher());
+    command
+        .env_clear()
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    for argument in arguments(container) {
+        // What is about the pod, and not about what it does.
+        let elsewhere = ["--server=", "--token-file=", "--metrics-listen="];
+        if !elsewhere.iter().any(|start| argument.starts_with(start)) {
+            command.arg(argument);
+        }
+    }
+    command.args(["--server", &server.url, "--lease-namespace", "hindsight"]);
+    command.args([
+        "--lease-retry",
+        "200ms",
+        "--kubeconfig",
+        text(listening.kubeconfig()),
+    ]);
+    for (name, value) in environment(container) {
+        let value = if name.ends_with("_GRACE") {
+            "0s".to_owned()
+        } else {
+            value
+        };
+        command.env(name, value);
+    }
+    let mut child = command.spawn().unwrap();
+    let wanted = of_cluster(granted(objects, "hindsight-watcher"));
+    let done = sim.until(|sim| {
+        let renewed = sim.calls().resource("leases").verb("update").count() > 0;
+        let left =
+            sim.list("tekton.dev", "taskruns").len() + sim.list("hindsight.dev", "workflows").len();
+        renewed && (!deletes || left == 0) && asked(sim.calls().all()).is_superset(&wanted)
+    });
+    let in_time = tokio::time::timeout(PATIENCE, done).await;
+    let seen = asked(sim.calls().all());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    server.stop().await;
+    assert!(
+        in_time.is_ok(),
+        "granted and not asked: {:?}",
+        wanted.difference(&seen)
+    );
+    seen
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[tokio::test]
+async fn the_watcher_may_do_what_it_does_and_nothing_else() {
+    for (of, deletes) in [("sqlite", false), ("complete", true)] {
+        let objects = overlay(of);
+        let seen = watched(&objects, deletes).await;
+        assert_eq!(
+            seen,
+            of_cluster(granted(&objects, "hindsight-watcher")),
+            "{of}"
+        );
+        let may_delete = seen.iter().any(|(.., verb)| verb == "delete");
+        assert_eq!(may_delete, deletes, "{of}");
+    }
+}
+
+#[tokio::test]
+async fn the_server_may_ask_about_callers_and_nothing_else() {
+    let sim = Sim::new();
+    let listening = sim.listen(([127, 0, 0, 1], 0).into()).await.unwrap();
+    sim.policy().token("zoe", "zoe", &[]).allow(
+        "zoe",
+        "list",
+        "results.tekton.dev",
+        "results",
+        "ci",
+    );
+    let more = [
+        ("auth", "kubernetes"),
+        ("auth_kubeconfig", text(listening.kubeconfig())),
+    ];
+    let database = Database::sqlite();
+    let server = TestServer::start_with(&database, &more).await;
+    let mut http = Http::one(&server.url).await;
+    let headers = [("authorization", "Bearer zoe"), ("impersonate-user", "ann")];
+    for (headers, status) in [(&headers[..1], 200), (&headers[..], 403)] {
+        let reply = http
+            .send("GET", &target("ci/results", &[]), headers, "")
+            .await;
+        assert_eq!(reply.status, status);
+    }
+    let seen = asked(sim.calls().all());
+    for of in super::OVERLAYS {
+        assert_eq!(seen, granted(&overlay(of), "hindsight"), "{of}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_watcher_may_write_at_the_server_and_not_delete() {
+    let objects = overlay("complete");
+    let rights = granted(&objects, "hindsight-watcher");
+    let verbs: BTreeSet<_> = rights
+        .iter()
+        .filter(|(group, ..)| group == "results.tekton.dev")
+        .map(|(_, resource, verb)| (resource.as_str(), verb.as_str()))
+        .collect();
+    let resources = ["records", "results"];
+    let expected = resources
+        .iter()
+        .flat_map(|resource| ["create", "get", "list", "update"].map(|verb| (*resource, verb)));
+    assert_eq!(verbs, expected.collect());
+}
