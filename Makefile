@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: demo test bench lint tidy model postgres
+.PHONY: demo test bench crash lint tidy model postgres
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -18,6 +18,10 @@ test: postgres
 # Create, get, list and import on both databases.
 bench: postgres
 	tests/with-postgres $(CARGO) bench --locked
+
+# SIGKILL to the server on both databases, and to PostgreSQL, 50 times each under a write load.
+crash: postgres
+	HINDSIGHT_TEST_KILLS=50 tests/with-postgres $(CARGO) test --locked --test it kills:: -- --nocapture --test-threads=1
 
 lint:
 	$(CARGO) fmt --all --check

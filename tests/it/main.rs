@@ -18,6 +18,7 @@ mod hostile;
 mod import;
 mod ingest;
 mod keeping;
+mod kills;
 mod lists;
 mod resources;
 mod rest;

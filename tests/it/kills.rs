@@ -1,0 +1,378 @@
+//! The server, and PostgreSQL, are killed again and again in the middle of a write load: whatever
+//! was acknowledged is there, and nothing is damaged.
+//!
+//! Each writer has one call under way at a time, so that for each record two states are possible
+//! after a kill: the last that was acknowledged, and the one that was asked for and not answered.
+//! A few rounds by default; `HINDSIGHT_TEST_KILLS` says how many (`make crash`).
+
+use std::{
+    collections::BTreeMap,
+    process::{Child, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use hindsight::storage::{
+    fsck::{Depth, Event, fsck},
+    snapshot::Snapshot,
+};
+use hindsight_proto::{
+    client::{Client, Options, Rpc},
+    v1alpha2 as pb,
+};
+use tokio::sync::Notify;
+use tonic::Code;
+
+use crate::support::{
+    Database,
+    cluster::{Cluster, free_port},
+    database::variable,
+    process::hindsight,
+};
+
+const WRITERS: usize = 8;
+/// A server that does not answer after so long is broken.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn rounds() -> usize {
+    variable("HINDSIGHT_TEST_KILLS").map_or(6, |rounds| rounds.parse().unwrap())
+}
+
+/// A server process.
+struct Server {
+    child: Child,
+    url: String,
+}
+
+impl Server {
+    async fn start(db: &str, port: u16) -> Self {
+        let child = hindsight()
+            .args(["serve", "--db", db, "--metrics-listen", "off"])
+            .args(["--listen", &format!("127.0.0.1:{port}")])
+            .args(["--log-level", "off"])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self {
+            child,
+            url: format!("http://127.0.0.1:{port}"),
+        };
+        server.answers().await;
+        server
+    }
+
+    fn rpc(&self) -> Rpc {
+        Client::new(&Options::new(&self.url)).unwrap().rpc()
+    }
+
+    /// Waits until it answers, whatever it and its database have to do before.
+    async fn answers(&self) {
+        let asking = async {
+            let request = pb::ListResultsRequest {
+                parent: "-".to_owned(),
+                ..pb::ListResultsRequest::default()
+            };
+            while self.rpc().list_results(request.clone()).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let answered = tokio::time::timeout(PATIENCE, asking).await;
+        answered.expect("the server answers");
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// What is known of a record.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    /// Its payload as it was last acknowledged or seen; none if it is not there.
+    is: Option<Bytes>,
+    etag: String,
+    /// What was asked for and not answered.
+    asked: Option<Option<Bytes>>,
+}
+
+type Model = BTreeMap<String, Known>;
+
+/// Numbers that look random.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) % end
+    }
+}
+
+fn payload(name: &str, version: u64) -> Bytes {
+    let script = "set -e; make test; ".repeat(60);
+    let text = format!(
+        r#"{{"kind":"TaskRun","metadata":{{"name":"{name}","labels":{{"v":"{version}"}}}},"spec":{{"script":"{script}"}},"status":{{"conditions":[{{"type":"Succeeded","status":"True"}}]}}}}"#
+    );
+    text.into()
+}
+
+fn any(value: &Bytes) -> pb::Any {
+    pb::Any {
+        r#type: "tekton.dev/v1.TaskRun".to_owned(),
+        value: value.clone(),
+    }
+}
+
+/// What writers share.
+#[derive(Default)]
+struct Shared {
+    acknowledged: AtomicUsize,
+    news: Notify,
+    stop: AtomicBool,
+}
+
+/// Creates, updates and deletes its own records until it is told to stop or a call fails.
+async fn write(
+    mut rpc: Rpc,
+    writer: usize,
+    mut model: Model,
+    seed: u64,
+    shared: Arc<Shared>,
+) -> Model {
+    let mut dice = Dice(seed);
+    while !shared.stop.load(Ordering::Relaxed) {
+        let name = format!("ci/results/w{writer}/records/r{}", dice.below(60));
+        let known = model.entry(name.clone()).or_default();
+        let value = payload(&name, dice.below(1_000_000));
+        let outcome = match (&known.is, dice.below(5)) {
+            (None, _) => {
+                known.asked = Some(Some(value.clone()));
+                let record = pb::Record {
+                    name: name.clone(),
+                    data: Some(any(&value)),
+                    ..pb::Record::default()
+                };
+                let request = pb::CreateRecordRequest {
+                    parent: format!("ci/results/w{writer}"),
+                    record: Some(record),
+                };
+                rpc.create_record(request)
+                    .await
+                    .map(|r| r.into_inner().etag)
+            }
+            (Some(_), 0) => {
+                known.asked = Some(None);
+                let request = pb::DeleteRecordRequest { name: name.clone() };
+                rpc.delete_record(request).await.map(|_| String::new())
+            }
+            (Some(_), _) => {
+                known.asked = Some(Some(value.clone()));
+                let record = pb::Record {
+                    name: name.clone(),
+                    data: Some(any(&value)),
+                    ..pb::Record::default()
+                };
+                let request = pb::UpdateRecordRequest {
+                    record: Some(record),
+                    etag: known.etag.clone(),
+                    ..pb::UpdateRecordRequest::default()
+                };
+                rpc.update_record(request)
+                    .await
+                    .map(|r| r.into_inner().etag)
+            }
+        };
+        match outcome {
+            Ok(etag) => {
+                known.is = known.asked.take().expect("it was asked for");
+                known.etag = etag;
+                shared.acknowledged.fetch_add(1, Ordering::Relaxed);
+                shared.news.notify_one();
+            }
+            Err(status) => {
+                let gone = [
+                    Code::Unavailable,
+                    Code::Unknown,
+                    Code::Internal,
+                    Code::Cancelled,
+                ];
+                assert!(gone.contains(&status.code()), "{name}: {status:?}");
+                break;
+            }
+        }
+    }
+    model
+}
+
+/// Writes until `kill` has killed, after a number of acknowledgements that looks random; gives
+/// how many there were. It blocks this thread; the writers have another.
+async fn load(
+    server: &mut Server,
+    models: &mut Vec<Model>,
+    seed: u64,
+    kill: &impl Fn(&mut Server),
+) -> usize {
+    let mut dice = Dice(seed);
+    let wanted = 1 + usize::try_from(dice.below(250)).unwrap();
+    let shared = Arc::new(Shared::default());
+    let writing: Vec<_> = models
+        .drain(..)
+        .enumerate()
+        .map(|(writer, model)| {
+            let (rpc, seed) = (server.rpc(), dice.below(u64::MAX >> 33));
+            tokio::spawn(write(rpc, writer, model, seed, Arc::clone(&shared)))
+        })
+        .collect();
+    while shared.acknowledged.load(Ordering::Relaxed) < wanted {
+        shared.news.notified().await;
+    }
+    // Somewhere within a commit.
+    tokio::time::sleep(Duration::from_micros(dice.below(10_000))).await;
+    kill(server);
+    shared.stop.store(true, Ordering::Relaxed);
+    for writer in writing {
+        models.push(writer.await.unwrap());
+    }
+    shared.acknowledged.load(Ordering::Relaxed)
+}
+
+async fn stored(server: &Server) -> BTreeMap<String, pb::Record> {
+    let (mut all, mut token) = (BTreeMap::new(), String::new());
+    loop {
+        let request = pb::ListRecordsRequest {
+            parent: "-/results/-".to_owned(),
+            page_size: 1000,
+            page_token: token,
+            ..pb::ListRecordsRequest::default()
+        };
+        let reply = server.rpc().list_records(request).await.unwrap();
+        let reply = reply.into_inner();
+        all.extend(reply.records.into_iter().map(|r| (r.name.clone(), r)));
+        token = reply.next_page_token;
+        if token.is_empty() {
+            return all;
+        }
+    }
+}
+
+/// Every record is as it was acknowledged, or as it was asked to be.
+fn compare(models: &mut [Model], mut stored: BTreeMap<String, pb::Record>, round: usize) {
+    for (name, known) in models.iter_mut().flatten() {
+        let found = stored.remove(name);
+        let value = found
+            .as_ref()
+            .map(|r| r.data.as_ref().unwrap().value.clone());
+        let possible = value == known.is || known.asked.as_ref() == Some(&value);
+        assert!(
+            possible,
+            "round {round}: {name} is {value:?} after {known:?}"
+        );
+        known.asked = None;
+        known.is = value;
+        known.etag = found.map(|r| r.etag).unwrap_or_default();
+    }
+    assert!(stored.is_empty(), "nobody wrote {:?}", stored.keys());
+}
+
+async fn is_clean(db: &str, round: usize) {
+    let mut found = Vec::new();
+    let mut snapshot = Snapshot::open(db).await.unwrap();
+    let mut take = |event| {
+        if let Event::Found(finding) = event {
+            found.push(finding);
+        }
+    };
+    fsck(&mut snapshot, Depth::Full, &mut take).await.unwrap();
+    snapshot.close().await;
+    assert!(found.is_empty(), "round {round}: {found:?}");
+}
+
+/// Kills in every round, and looks at what is left.
+async fn kills(db: &str, kill: impl Fn(&mut Server), is_server: bool) {
+    let port = free_port();
+    let mut server = Server::start(db, port).await;
+    for writer in 0..WRITERS {
+        let result = pb::Result {
+            name: format!("ci/results/w{writer}"),
+            ..pb::Result::default()
+        };
+        let request = pb::CreateResultRequest {
+            parent: "ci".to_owned(),
+            result: Some(result),
+        };
+        server.rpc().create_result(request).await.unwrap();
+    }
+    let mut models: Vec<Model> = vec![Model::new(); WRITERS];
+    let (mut acknowledged, mut unanswered) = (0, 0);
+    for round in 0..rounds() {
+        let seed = 0x5eed + round as u64 * 7919;
+        acknowledged += load(&mut server, &mut models, seed, &kill).await;
+        let asked = models.iter().flat_map(BTreeMap::values);
+        unanswered += asked.filter(|known| known.asked.is_some()).count();
+        is_clean(db, round).await;
+        if is_server {
+            server = Server::start(db, port).await;
+        } else {
+            server.answers().await;
+        }
+        compare(&mut models, stored(&server).await, round);
+    }
+    assert!(acknowledged > rounds(), "{acknowledged} writes");
+    assert!(
+        unanswered >= rounds(),
+        "every kill left calls without an answer"
+    );
+    eprintln!(
+        "{} kills, {acknowledged} acknowledged writes, {unanswered} without an answer",
+        rounds()
+    );
+}
+
+fn cluster() -> Option<Cluster> {
+    let cluster = Cluster::start();
+    if cluster.is_none() {
+        assert!(
+            variable("HINDSIGHT_FORBID_SKIP").is_none(),
+            "run this under tests/with-postgres"
+        );
+        eprintln!("skipped: HINDSIGHT_TEST_PG_BIN is not set");
+    }
+    cluster
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_killed_again_and_again_loses_nothing_on_sqlite() {
+    let database = Database::sqlite();
+    kills(&database.url(), Server::kill, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_killed_again_and_again_loses_nothing_on_postgres() {
+    let Some(cluster) = cluster() else { return };
+    kills(&cluster.url(), Server::kill, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_killed_again_and_again_loses_nothing() {
+    let Some(cluster) = cluster() else { return };
+    // The server outlives it, and answers again without being told to.
+    let kill = |_: &mut Server| {
+        cluster.kill();
+        cluster.restart();
+    };
+    kills(&cluster.url(), kill, false).await;
+}
