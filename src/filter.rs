@@ -21,6 +21,7 @@ pub mod order;
 mod parse;
 mod split;
 mod syntax;
+mod term;
 mod types;
 mod value;
 
@@ -29,6 +30,7 @@ pub use eval::{Body, MAX_STEPS, Row};
 pub use order::{Order, OrderError, Position, parse_order};
 pub use parse::{MAX_CHARS, MAX_DEPTH, MAX_NODES};
 pub use split::Split;
+pub use term::Term;
 
 use self::{
     condition::{Ability, Test},

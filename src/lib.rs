@@ -6,6 +6,7 @@ pub mod clock;
 pub mod error;
 
 pub mod filter;
+pub mod measure;
 pub mod model;
 pub mod storage;
 

@@ -3,11 +3,13 @@
 //!
 //! Invariant: a list gives every matching row that was there throughout exactly once, in order.
 
+mod aggregate;
 mod list;
 #[cfg(test)]
 mod tests;
 mod token;
 
+pub use aggregate::{Aggregate, Grouping};
 pub use list::{Engine, List, Page};
 pub use token::{TokenError, Tokens};
 
@@ -32,6 +34,16 @@ pub enum Error {
         /// Rows read.
         scanned: u64,
     },
+    /// What is measured must be read from more payloads than one call may read.
+    #[error(
+        "payloads of {scanned} records were read, which is the budget of one call, because the \
+         filter or the groups ask for what has no column; narrow the filter by parent, data_type \
+         or time, or ask for fields that are kept as columns"
+    )]
+    Measured {
+        /// Records read.
+        scanned: u64,
+    },
     /// The filter costs too much on one row.
     #[error(transparent)]
     Eval(#[from] EvalError),
@@ -44,7 +56,7 @@ impl HasKind for Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Token(_) => ErrorKind::Invalid,
-            Self::Budget { .. } | Self::Eval(_) => ErrorKind::Exhausted,
+            Self::Budget { .. } | Self::Measured { .. } | Self::Eval(_) => ErrorKind::Exhausted,
             Self::Store(error) => error.kind(),
         }
     }

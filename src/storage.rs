@@ -4,6 +4,7 @@
 //! A store never sees a filter's text, only a [`Condition`] on columns, and never makes up an
 //! error: what it cannot do is an [`Error`], never an empty answer.
 
+mod aggregate;
 mod body;
 #[cfg(test)]
 mod conformance;
@@ -31,12 +32,15 @@ use std::{fmt::Debug, num::NonZeroU32};
 use async_trait::async_trait;
 use futures::{StreamExt as _, stream};
 
+pub use aggregate::{AggregateQuery, GroupKey, MAX_KEYS, Quantity, Summed};
+
 use crate::{
     error::{ErrorKind, HasKind},
     filter::{
         Order, Position,
         condition::{Ability, Condition, Test},
     },
+    measure::{Group, TooManyGroups},
     model::{Etag, Record, RecordName, ResultName, ResultPattern, RunResult},
 };
 
@@ -156,6 +160,9 @@ pub enum Error {
     /// The database is not one of ours, or of another version.
     #[error("{0}")]
     Unfit(String),
+    /// An aggregate has more groups than can be kept.
+    #[error(transparent)]
+    Groups(#[from] TooManyGroups),
     /// Anything else the database said.
     #[error("the database refused: {what}")]
     Database {
@@ -174,6 +181,7 @@ impl HasKind for Error {
             Self::Exists(_) => ErrorKind::Exists,
             Self::Stale { .. } => ErrorKind::StaleEtag,
             Self::Unavailable { .. } => ErrorKind::Unavailable,
+            Self::Groups(_) => ErrorKind::Exhausted,
             Self::Corrupt(_) | Self::Unfit(_) | Self::Database { .. } => ErrorKind::Internal,
         }
     }
@@ -195,6 +203,9 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// Lists records likewise.
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error>;
+
+    /// Adds up records in groups, all as of one moment, in the order of their keys.
+    async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error>;
 
     /// Does all of `batch`, durably, or nothing.
     async fn commit(&self, batch: &Batch) -> Result<(), Error>;

@@ -48,13 +48,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "service",
         &[
-            "auth", "clock", "error", "filter", "model", "query", "storage",
+            "auth", "clock", "error", "filter", "measure", "model", "query", "storage",
         ],
     ),
-    ("query", &["error", "filter", "model", "storage"]),
-    ("storage", &["clock", "error", "filter", "model"]),
+    ("query", &["error", "filter", "measure", "model", "storage"]),
+    ("storage", &["clock", "error", "filter", "measure", "model"]),
     ("auth", &["clock", "error", "model"]),
-    ("filter", &["error", "model"]),
+    ("filter", &["error", "measure", "model"]),
+    ("measure", &[]),
     ("model", &["error"]),
     ("config", &["error", "telemetry"]),
     ("telemetry", &["error"]),

@@ -36,12 +36,17 @@ impl ObjectColumns {
 
 /// The columns of a payload. A payload that is not JSON has none.
 pub fn object_columns(payload: &Payload) -> ObjectColumns {
+    match parse_body(&payload.value) {
+        Some(body) => columns_of(&body),
+        None => ObjectColumns::default(),
+    }
+}
+
+/// The columns of a payload that is this JSON.
+pub fn columns_of(body: &Value) -> ObjectColumns {
     let mut columns = ObjectColumns::default();
-    let Some(body) = parse_body(&payload.value) else {
-        return columns;
-    };
     for field in ObjectField::ALL {
-        let Some(text) = at(&body, field.pointer()).and_then(Value::as_str) else {
+        let Some(text) = at(body, field.pointer()).and_then(Value::as_str) else {
             continue;
         };
         if field.is_time() {
@@ -50,7 +55,7 @@ pub fn object_columns(payload: &Payload) -> ObjectColumns {
             columns.texts[field as usize] = Some(text.to_owned());
         }
     }
-    if let Some(labels) = at(&body, "/metadata/labels").and_then(Value::as_object) {
+    if let Some(labels) = at(body, "/metadata/labels").and_then(Value::as_object) {
         for (key, value) in labels {
             if let Some(text) = value.as_str() {
                 columns.labels.insert(key.clone(), text.to_owned());

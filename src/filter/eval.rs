@@ -89,6 +89,15 @@ pub(super) fn matches(expr: &Expr, row: Row<'_>) -> Result<bool, EvalError> {
     }
 }
 
+/// What `expr` is on the row; nothing if that is unknown.
+pub(super) fn value<'a>(expr: &'a Expr, row: Row<'a>) -> Result<Option<Value<'a>>, EvalError> {
+    match Judge::new(Some(row)).eval(expr) {
+        Ok(value) => Ok(Some(value)),
+        Err(Miss::Unknown) => Ok(None),
+        Err(Miss::Budget) => Err(EvalError::Budget),
+    }
+}
+
 /// The value of an expression that is made of constants.
 pub(super) fn constant(expr: &Expr) -> Answer<Value<'_>> {
     Judge::new(None).eval(expr)

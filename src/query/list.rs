@@ -12,7 +12,7 @@ use crate::{
 /// Rows fetched at once while a page is filled; it grows while rows turn out to be small. Payloads
 /// are fetched with their rows, so a chunk ends with the row that brings it to [`CHUNK_BYTES`].
 const FIRST_CHUNK: u32 = 256;
-const MOST_ROWS: u32 = 1_000;
+pub(super) const MOST_ROWS: u32 = 1_000;
 const CHUNK_BYTES: usize = 4 << 20;
 
 /// Answers lists from one store.
@@ -53,7 +53,7 @@ pub struct Page<T> {
 }
 
 /// What lists need to know of a row.
-trait Item: Send + Sized + 'static {
+pub(super) trait Item: Send + Sized + 'static {
     async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error>;
     fn weight(&self) -> usize;
     fn matches(&self, filter: &Filter) -> Result<bool, Error>;
@@ -173,31 +173,18 @@ impl Engine {
         Ok(Page { items, next })
     }
 
-    /// Hands every matching record to `visit`, newest first, in bounded batches.
-    ///
-    /// # Errors
-    /// If more rows than the budget would be read, or the store does not answer.
-    pub async fn visit_records(
-        &self,
-        scope: ResultPattern,
-        filter: &Filter,
-        mut visit: impl FnMut(&Record) + Send,
-    ) -> Result<(), Error> {
-        let mut scan = self.scan::<Record>(scope, filter, Order::newest_first(), None);
-        while let Some(chunk) = scan.next(MOST_ROWS as usize).await? {
-            for listed in &chunk {
-                visit(&listed.item);
-            }
-            if scan.is_over(self.scan_budget) {
-                return Err(Error::Budget {
-                    scanned: scan.scanned,
-                });
-            }
-        }
-        Ok(())
+    /// The store that is asked.
+    pub(super) fn store(&self) -> &dyn Store {
+        &*self.store
     }
 
-    fn scan<'a, T: Item>(
+    /// Most rows that one call may read.
+    pub(super) fn scan_budget(&self) -> u64 {
+        self.scan_budget
+    }
+
+    /// A walk over the rows that match.
+    pub(super) fn scan<'a, T: Item>(
         &'a self,
         scope: ResultPattern,
         filter: &'a Filter,
@@ -227,7 +214,7 @@ impl Engine {
 }
 
 /// A walk over the rows of a list, in chunks.
-struct Scan<'a, T> {
+pub(super) struct Scan<'a, T> {
     store: &'a dyn Store,
     /// What is left to evaluate on each row.
     filter: Option<Filter>,
@@ -242,13 +229,18 @@ struct Scan<'a, T> {
 }
 
 impl<T: Item> Scan<'_, T> {
+    /// How many rows it read.
+    pub(super) fn scanned(&self) -> u64 {
+        self.scanned
+    }
+
     /// Whether it read more than `budget`, or would have to.
-    fn is_over(&self, budget: u64) -> bool {
+    pub(super) fn is_over(&self, budget: u64) -> bool {
         self.scanned > budget || (self.scanned == budget && !self.ended)
     }
 
     /// The matching rows of the next chunk; `None` after the last.
-    async fn next(&mut self, wanted: usize) -> Result<Option<Vec<Listed<T>>>, Error> {
+    pub(super) async fn next(&mut self, wanted: usize) -> Result<Option<Vec<Listed<T>>>, Error> {
         if self.ended {
             return Ok(None);
         }

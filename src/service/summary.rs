@@ -4,17 +4,18 @@
 //! to count runs. Times are cut in UTC. Durations are given in the text form of PostgreSQL
 //! intervals, which is what dashboards parse.
 
+mod answer;
 mod interval;
 mod parse;
-mod tally;
 
-pub use tally::{Group, Value};
+pub use answer::{Group, Value};
 
 use super::{Error, Service};
 use crate::{
     auth::{Grant, Verb},
     filter::Filter,
     model::{Resource, ResultPattern},
+    storage,
 };
 
 /// What can be asked of a group of records.
@@ -72,11 +73,9 @@ impl Service {
         let parent = grant.scope(Verb::List, Resource::Records)?.clone();
         let plan = parse::plan(&query)?;
         let filter = Filter::compile(query.filter, Resource::Records)?;
-        let mut tally = tally::Tally::new(plan);
         let scope = ResultPattern { parent, id: result };
-        self.engine
-            .visit_records(scope, &filter, |record| tally.add(record))
-            .await?;
-        Ok(tally.finish())
+        let question = answer::question(&plan, scope, filter)?;
+        let groups = self.engine.aggregate(question).await?;
+        answer::reply(plan, groups).map_err(|many| storage::Error::from(many).into())
     }
 }

@@ -3,6 +3,7 @@
 //! A case gets a database of its own and knows only the seam. A test
 //! fails if a case is written but not in the table.
 
+mod aggregates;
 pub(super) mod backends;
 mod filtering;
 pub(super) mod fixtures;
@@ -98,6 +99,10 @@ const CASES: &[Case] = cases![
     filtering::combined_conditions_agree_with_plain_evaluation,
     filtering::a_condition_of_thousands_is_answered,
     filtering::names_are_compared_as_wholes,
+    aggregates::sums_agree_with_plain_ones,
+    aggregates::pieces_of_the_calendar_are_those_of_the_zone,
+    aggregates::what_has_no_rows_has_no_groups,
+    aggregates::percentiles_of_many_are_the_same_sketch,
     races::of_many_writers_with_one_etag_one_wins,
     races::of_many_creators_of_one_name_one_wins,
     races::no_record_outlives_its_result,

@@ -19,18 +19,18 @@ use std::{collections::BTreeSet, num::NonZeroU32};
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use sqlx::{
-    Connection, PgPool, Row,
+    Connection, Executor, PgPool, Row,
     pool::PoolConnection,
     postgres::{PgConnection, PgRow},
 };
 
 use self::{driver::query, errors::classify, open::Place};
 use super::{
-    Batch, Error, ListQuery, Listed, Maintenance, Store,
+    AggregateQuery, Batch, Error, ListQuery, Listed, Maintenance, Store,
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     row::{self, Ready, RecordRow},
     sql::{
-        condition,
+        aggregate, condition,
         dialect::Dialect,
         list,
         read::{self, READS, Weigh},
@@ -39,6 +39,7 @@ use super::{
 };
 use crate::{
     filter::condition::{Ability, Test},
+    measure::{Group, Tally},
     model::{Etag, Record, RecordName, Resource, ResultName, RunResult},
 };
 
@@ -56,6 +57,12 @@ const MOST_BYTES: usize = 8 << 20;
 
 /// What the numbers of the queues of writers go with, so that no other lock has the same pair.
 const QUEUES: i32 = 0x6873_7772;
+
+/// Begins reading everything as of one moment.
+const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// Groups are hashed in memory, and compiling a statement takes longer than it saves.
+const ADDING_UP: &str = "SET LOCAL work_mem = '64MB'; SET LOCAL jit = off";
 
 /// The store.
 #[derive(Debug)]
@@ -80,7 +87,6 @@ impl Postgres {
         query: &ListQuery,
         read: impl Fn(&PgRow) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error> {
-        const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         let mut connection = self.connection().await?;
         let mut page = Vec::new();
         let parts = list::parts(resource, query);
@@ -314,6 +320,31 @@ impl Store for Postgres {
             }
         }
         Err(read::without_piece())
+    }
+
+    async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
+        let failed = |e| classify("adding up", e);
+        let mut connection = self.connection().await?;
+        let begun = connection.begin_with(SNAPSHOT).await;
+        let mut tx = begun.map_err(failed)?;
+        tx.execute(ADDING_UP).await.map_err(failed)?;
+        let bounds = match aggregate::bounds(Dialect::Postgres, query) {
+            None => None,
+            Some(bounds) => Some({
+                let row = driver::query(&bounds).fetch_one(&mut *tx).await;
+                row.map_err(failed)?
+            }),
+        };
+        let mut tally = Tally::new(query.shape());
+        for plan in aggregate::plans(Dialect::Postgres, query, bounds.as_ref())? {
+            let statement = plan.statement();
+            let mut rows = driver::query(&statement).fetch(&mut *tx);
+            while let Some(row) = rows.try_next().await.map_err(failed)? {
+                plan.add(&row, &mut tally)?;
+            }
+        }
+        tx.rollback().await.map_err(failed)?;
+        Ok(tally.finish())
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {

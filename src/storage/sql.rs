@@ -3,6 +3,7 @@
 //! Pure: nothing here connects or runs anything. Every value is a bind; every column comes from
 //! a constant; [`statement::Statement`] is the only thing whose text reaches a driver.
 
+pub(super) mod aggregate;
 pub(super) mod columns;
 pub(super) mod condition;
 pub(super) mod dialect;

@@ -24,11 +24,11 @@ use sqlx::{
 
 use self::{driver::query, errors::classify, open::File, writer::Writer};
 use super::{
-    Batch, Error, ListQuery, Listed, Maintenance, Store,
+    AggregateQuery, Batch, Error, ListQuery, Listed, Maintenance, Store,
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     row,
     sql::{
-        condition,
+        aggregate, condition,
         dialect::Dialect,
         list,
         read::{self, READS, Weigh},
@@ -36,6 +36,7 @@ use super::{
 };
 use crate::{
     filter::condition::{Ability, Test},
+    measure::{Group, Tally},
     model::{Record, RecordName, Resource, ResultName, RunResult},
 };
 
@@ -162,6 +163,29 @@ impl Store for Sqlite {
             }
         }
         Err(read::without_piece())
+    }
+
+    async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
+        let failed = |e| classify("adding up", e);
+        let mut reader = self.reader().await?;
+        let mut tx = reader.begin().await.map_err(failed)?;
+        let bounds = match aggregate::bounds(Dialect::Sqlite, query) {
+            None => None,
+            Some(bounds) => {
+                let row = driver::query(&bounds).fetch_one(&mut *tx).await;
+                Some(row.map_err(failed)?)
+            }
+        };
+        let mut tally = Tally::new(query.shape());
+        for plan in aggregate::plans(Dialect::Sqlite, query, bounds.as_ref())? {
+            let statement = plan.statement();
+            let mut rows = driver::query(&statement).fetch(&mut *tx);
+            while let Some(row) = rows.try_next().await.map_err(failed)? {
+                plan.add(&row, &mut tally)?;
+            }
+        }
+        tx.rollback().await.map_err(failed)?;
+        Ok(tally.finish())
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {

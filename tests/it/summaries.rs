@@ -144,6 +144,44 @@ async fn records_are_grouped_and_ordered() {
 }
 
 #[tokio::test]
+async fn what_the_database_adds_up_is_what_payloads_say() {
+    on_each(|server| async move {
+        given(&server).await;
+        let mut run = task_run("late", "Cancelled");
+        run["metadata"]["namespace"] = json!(null);
+        run["metadata"]["annotations"] = json!({"pipelinesascode.tekton.dev/repository": "a/b"});
+        run["status"]["startTime"] = json!("2026-05-01T12:00:00.25Z");
+        run["status"]["completionTime"] = json!("2026-04-29T10:00:00Z");
+        server
+            .given_record("ci/results/s/records/x", TASK_RUN, &bytes(&run))
+            .await;
+        let all = "total,succeeded,failed,cancelled,running,others,avg_duration,max_duration,min_duration,total_duration,last_runtime";
+        let (stored, read) = ("uid != ''", "size(uid) > 0");
+        for by in ["", "namespace", "pipeline", "minute", "day startTime", "year completionTime"] {
+            let pushed = summary(&server, stored, all, by, "").await.unwrap();
+            let evaluated = summary(&server, read, all, by, "").await.unwrap();
+            assert_eq!(pushed, evaluated, "{by}");
+        }
+        assert_eq!(
+            summary(&server, "", "total", "repository", "total asc").await.unwrap(),
+            json!([
+                {"group_value": "/", "total": 1.0},
+                {"group_value": "/a/b", "total": 1.0},
+                {"group_value": "one/", "total": 2.0},
+                {"group_value": "two/", "total": 2.0},
+            ])
+        );
+        assert_eq!(
+            summary(&server, "parent == 'ci' && result_name == 's'", "min_duration", "", "")
+                .await
+                .unwrap(),
+            json!([{"min_duration": "-2 days -02:00:00.25"}])
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn wrong_summaries_are_refused_with_what_is_wanted() {
     on_each(|server| async move {
         for (measures, group_by, order_by, says) in [

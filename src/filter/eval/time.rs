@@ -100,7 +100,7 @@ fn scaled(number: &str, unit: i128) -> Option<i128> {
 }
 
 /// A duration as `string` writes it: in seconds.
-pub(super) fn duration_text(duration: SignedDuration) -> String {
+pub(in crate::filter) fn duration_text(duration: SignedDuration) -> String {
     let sign = if duration.is_negative() { "-" } else { "" };
     let size = duration.unsigned_abs();
     let fraction = match size.subsec_nanos() {

@@ -1,18 +1,7 @@
 //! The texts of a summary request.
 
 use super::{Measure, SummaryQuery};
-use crate::service::Error;
-
-/// A calendar unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
-    Year,
-    Month,
-    Week,
-    Day,
-    Hour,
-    Minute,
-}
+use crate::{measure::Unit, service::Error};
 
 /// Which time of a record is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -75,7 +75,7 @@ fn of_result(value: &RunResult, column: &Column) -> Option<Value> {
     }
 }
 
-fn of_record(value: &Record, column: &Column) -> Option<Value> {
+pub(super) fn of_record(value: &Record, column: &Column) -> Option<Value> {
     let text = |text: &str| Some(Value::Text(text.to_owned()));
     let data = value.data.as_ref();
     match column {

@@ -272,6 +272,7 @@ pub(in crate::storage) fn kind(outcome: &Result<(), Error>) -> &'static str {
         Err(Error::Unavailable { .. }) => "unavailable",
         Err(Error::Corrupt(_)) => "corrupt",
         Err(Error::Unfit(_)) => "unfit",
+        Err(Error::Groups(_)) => "groups",
         Err(Error::Database { .. }) => "database",
     }
 }

@@ -44,6 +44,7 @@ async fn postgres_does_what_every_store_must() {
 #[test]
 fn every_case_is_in_the_table() {
     let sources = [
+        include_str!("aggregates.rs"),
         include_str!("filtering.rs"),
         include_str!("lifecycle.rs"),
         include_str!("listing.rs"),

@@ -73,4 +73,11 @@ impl Cells for PgRow {
     fn bytes(&self, at: usize) -> Result<Option<Vec<u8>>, Error> {
         self.try_get(at).map_err(|e| classify("reading bytes", e))
     }
+
+    fn ints(&self, at: usize) -> Result<Vec<i64>, Error> {
+        let numbers: Option<Vec<i64>> = self
+            .try_get(at)
+            .map_err(|e| classify("reading numbers", e))?;
+        Ok(numbers.unwrap_or_default())
+    }
 }

@@ -86,6 +86,15 @@ impl Dialect {
         }
     }
 
+    /// What stands before, between and after two mentions of a number that is gathered from many
+    /// rows; where nothing stands after, it is mentioned once.
+    pub(super) fn gather(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Sqlite => ("group_concat(", ")", ""),
+            Self::Postgres => ("array_agg(", ") FILTER (WHERE ", " IS NOT NULL)"),
+        }
+    }
+
     /// What follows a placeholder of JSON text.
     pub(super) fn json_cast(self) -> &'static str {
         match self {

@@ -15,7 +15,7 @@ use crate::{
         condition::{Column, Condition},
         order::{KEY_CHARS, KeyValue, MAX_KEYS, OrderKey},
     },
-    model::{ParentPattern, Resource},
+    model::{ParentPattern, Resource, ResultPattern},
     storage::{Error, ListQuery},
 };
 
@@ -174,7 +174,14 @@ impl<'q> List<'q> {
             Resource::Records => " FROM records",
         });
         self.out.push(" WHERE 1 = 1");
-        scope(&mut self.out, self.dialect, self.resource, self.query);
+        let selective = is_selective(&self.query.condition);
+        scope(
+            &mut self.out,
+            self.dialect,
+            self.resource,
+            &self.query.scope,
+            selective,
+        );
         if self.query.condition != Condition::All {
             self.out.push(" AND ");
             Writer {
@@ -346,10 +353,17 @@ fn bind(value: &KeyValue) -> Bind {
     }
 }
 
-/// Appends which parents and results.
-fn scope(out: &mut Statement, dialect: Dialect, resource: Resource, query: &ListQuery) {
-    let id = query.scope.id.as_deref();
-    match (resource, &query.scope.parent, id) {
+/// Appends which parents and results. Where another column says more than the parent, or the
+/// index is chosen already, `elsewhere` keeps the parent out of the choice.
+pub(super) fn scope(
+    out: &mut Statement,
+    dialect: Dialect,
+    resource: Resource,
+    scope: &ResultPattern,
+    elsewhere: bool,
+) {
+    let id = scope.id.as_deref();
+    match (resource, &scope.parent, id) {
         (Resource::Records, ParentPattern::Exact(parent), Some(id)) => {
             out.push(" AND result_row = (SELECT row_id FROM results WHERE id = ")
                 .bind(id);
@@ -365,7 +379,7 @@ fn scope(out: &mut Statement, dialect: Dialect, resource: Resource, query: &List
         (_, ParentPattern::Exact(parent), _) => {
             // SQLite without statistics takes any index that saves the sorting; the plus keeps
             // it off those that begin with the parent where another column says more.
-            let plus = dialect == Dialect::Sqlite && is_selective(&query.condition);
+            let plus = dialect == Dialect::Sqlite && elsewhere;
             out.push(if plus {
                 " AND +parent = "
             } else {

@@ -29,6 +29,8 @@ pub(in crate::storage) trait Cells {
     fn int(&self, at: usize) -> Result<Option<i64>, Error>;
     /// Bytes.
     fn bytes(&self, at: usize) -> Result<Option<Vec<u8>>, Error>;
+    /// Numbers that were gathered from many rows; none of no rows.
+    fn ints(&self, at: usize) -> Result<Vec<i64>, Error>;
 }
 
 impl<T: Cells + ?Sized> Cells for Box<T> {
@@ -42,6 +44,10 @@ impl<T: Cells + ?Sized> Cells for Box<T> {
 
     fn bytes(&self, at: usize) -> Result<Option<Vec<u8>>, Error> {
         (**self).bytes(at)
+    }
+
+    fn ints(&self, at: usize) -> Result<Vec<i64>, Error> {
+        (**self).ints(at)
     }
 }
 
@@ -335,7 +341,7 @@ fn need<T>(value: Option<T>, column: &str) -> Result<T, Error> {
     value.ok_or_else(|| Error::Corrupt(format!("a row without `{column}`")))
 }
 
-fn text(row: &impl Cells, at: usize) -> Result<Option<String>, Error> {
+pub(super) fn text(row: &impl Cells, at: usize) -> Result<Option<String>, Error> {
     row.text(at)?.map(text::shown).transpose()
 }
 
@@ -350,6 +356,6 @@ fn map(json: &str) -> Result<BTreeMap<String, String>, Error> {
         .collect()
 }
 
-fn corrupt(why: impl std::fmt::Display) -> Error {
+pub(in crate::storage) fn corrupt(why: impl std::fmt::Display) -> Error {
     Error::Corrupt(why.to_string())
 }

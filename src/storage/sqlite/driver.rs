@@ -10,7 +10,7 @@ use super::errors::classify;
 use crate::storage::{
     Error,
     sql::{
-        read::Cells,
+        read::{Cells, corrupt},
         statement::{Bind, Statement},
     },
 };
@@ -47,5 +47,16 @@ impl Cells for SqliteRow {
 
     fn bytes(&self, at: usize) -> Result<Option<Vec<u8>>, Error> {
         self.try_get(at).map_err(|e| classify("reading bytes", e))
+    }
+
+    fn ints(&self, at: usize) -> Result<Vec<i64>, Error> {
+        let text: Option<&str> = self
+            .try_get(at)
+            .map_err(|e| classify("reading numbers", e))?;
+        let numbers = text.unwrap_or_default().split(',');
+        let numbers = numbers.filter(|number| !number.is_empty());
+        numbers
+            .map(|number| number.parse().map_err(corrupt))
+            .collect()
     }
 }

@@ -1,0 +1,144 @@
+//! Adding up records: by the store if it answers the whole question, else here, from payloads.
+
+use super::{Engine, Error, list::MOST_ROWS};
+use crate::{
+    filter::{
+        Body, Filter, Order, Row, Term,
+        columns::{ObjectColumns, columns_of, of_record},
+        condition::{Ability, Column, Condition},
+    },
+    measure::{Group, Key, Tally},
+    model::{Record, ResultPattern},
+    storage::{self, AggregateQuery, GroupKey, Store, Summed},
+};
+
+/// What is asked of records in groups.
+#[derive(Debug, Clone)]
+pub struct Aggregate {
+    /// Of which parents and results.
+    pub scope: ResultPattern,
+    /// Which records.
+    pub filter: Filter,
+    /// What makes a group.
+    pub keys: Vec<Grouping>,
+    /// How many records pass each. Tests must be of columns whose values fit them.
+    pub counts: Vec<Condition>,
+    /// Numbers to add up.
+    pub amounts: Vec<Summed>,
+}
+
+/// Something that the records of a group share.
+#[derive(Debug, Clone)]
+pub enum Grouping {
+    /// What stores keep.
+    Stored(GroupKey),
+    /// What a payload must be read for.
+    Term(Term),
+}
+
+impl Grouping {
+    /// By a term: by its column, if it has one.
+    #[must_use]
+    pub fn by(term: Term) -> Self {
+        match term.column() {
+            Some(column) => Self::Stored(GroupKey::Column(column)),
+            None => Self::Term(term),
+        }
+    }
+}
+
+impl Engine {
+    /// The groups, in the order of their keys.
+    ///
+    /// # Errors
+    /// If there are too many groups, if more payloads than the budget would be read, or if the
+    /// store does not answer.
+    pub async fn aggregate(&self, ask: Aggregate) -> Result<Vec<Group>, Error> {
+        let store = self.store();
+        let split = ask.filter.split(&|test| store.ability(test));
+        let keys: Option<Vec<_>> = ask.keys.iter().map(stored).collect();
+        let query = AggregateQuery {
+            scope: ask.scope,
+            condition: split.condition,
+            counts: ask.counts,
+            amounts: ask.amounts,
+            keys: keys.clone().unwrap_or_default(),
+        };
+        let counted = query.counts.iter().all(|condition| exact(condition, store));
+        if keys.is_some() && counted && !split.residual {
+            return Ok(store.aggregate(&query).await?);
+        }
+        self.aggregate_here(&ask.filter, ask.keys, query).await
+    }
+
+    async fn aggregate_here(
+        &self,
+        filter: &Filter,
+        keys: Vec<Grouping>,
+        query: AggregateQuery,
+    ) -> Result<Vec<Group>, Error> {
+        let mut tally = Tally::new(query.shape());
+        let scope = query.scope.clone();
+        let mut scan = self.scan::<Record>(scope, filter, Order::newest_first(), None);
+        let mut state = (keys, query);
+        while let Some(chunk) = scan.next(MOST_ROWS as usize).await? {
+            // Reading payloads is work for a thread that may be kept busy.
+            let work = tokio::task::spawn_blocking(move || {
+                for listed in &chunk {
+                    add(&listed.item, &state.0, &state.1, &mut tally)?;
+                }
+                Ok::<_, Error>((state, tally))
+            });
+            let done = work.await;
+            // Only a server that stops gives up such work.
+            (state, tally) = done.map_err(|error| storage::Error::Unavailable {
+                what: "adding up",
+                source: error.into(),
+            })??;
+            if scan.is_over(self.scan_budget()) {
+                return Err(Error::Measured {
+                    scanned: scan.scanned(),
+                });
+            }
+        }
+        Ok(tally.finish())
+    }
+}
+
+fn stored(key: &Grouping) -> Option<GroupKey> {
+    match key {
+        Grouping::Stored(key) => Some(key.clone()),
+        Grouping::Term(_) => None,
+    }
+}
+
+/// Whether the store answers every test of a condition exactly.
+fn exact(condition: &Condition, store: &dyn Store) -> bool {
+    match condition {
+        Condition::All | Condition::Nothing => true,
+        Condition::And(parts) | Condition::Or(parts) => parts.iter().all(|part| exact(part, store)),
+        Condition::Test(test) => store.ability(test) == Ability::Exact,
+    }
+}
+
+fn add(
+    record: &Record,
+    keys: &[Grouping],
+    query: &AggregateQuery,
+    tally: &mut Tally,
+) -> Result<(), Error> {
+    let body = Body::of(record);
+    let object = body.json().map_or_else(ObjectColumns::default, columns_of);
+    let column = |column: &Column| of_record(record, &object, column);
+    let row = Row::Record {
+        record,
+        body: &body,
+    };
+    let key = |key: &Grouping| match key {
+        Grouping::Stored(key) => Ok(key.of(&column)),
+        Grouping::Term(term) => term.value(&row),
+    };
+    let keys: Result<Vec<Key>, _> = keys.iter().map(key).collect();
+    let added = query.add(tally, keys?, &column);
+    Ok(added.map_err(storage::Error::from)?)
+}
