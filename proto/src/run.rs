@@ -16,7 +16,7 @@ mod view;
 pub use claim::{Claim, Verdict, verdict};
 pub use fence::is_earlier;
 pub use grouping::{Grouping, group};
-pub use kind::{Completion, KINDS, Kind};
+pub use kind::{Completion, DEFINITIONS, JOB, Judge, KINDS, Kind};
 pub use outcome::{Finish, Outcome};
 pub use summary::{SummaryPolicy, Upload, UploadError, upload};
 pub use view::{Owner, View};

@@ -8,12 +8,14 @@ use tracing::{info, warn};
 
 use crate::{
     admin::{self, Admin},
+    backoff::Backoff,
     clock::{Clock, SystemClock},
-    cluster::Cluster,
+    cluster::{Cluster, ClusterError},
     config::{Config, LeaseConfig},
     lease::Lease,
     metrics::{Metrics, Registry},
     namespaces,
+    policy::{ClusterId, ClusterIdError},
     progress::Handle,
     shared::{Role, Shared},
     sink::Sink,
@@ -245,6 +247,51 @@ async fn drain(shared: &Shared, tasks: &mut JoinSet<()>) {
 
 async fn ended(tasks: &mut JoinSet<()>) {
     while tasks.join_next().await.is_some() {}
+}
+
+/// The name of the cluster behind `client`: the UID of its namespace `kube-system`. Asks until the
+/// cluster answers; `None` if `shutdown` comes first.
+///
+/// # Errors
+/// If the cluster has no such namespace, or does not let us see it.
+pub async fn identify(
+    client: kube::Client,
+    backoff: Backoff,
+    shutdown: &CancellationToken,
+) -> Result<Option<ClusterId>, IdentityError> {
+    let cluster = Cluster::new(client, None);
+    let refuse = |why: String| IdentityError { why };
+    let mut failures = 0;
+    loop {
+        match cluster.identity().await {
+            Ok(Some(uid)) => {
+                let id = uid.parse().map(Some);
+                return id.map_err(|error: ClusterIdError| refuse(error.to_string()));
+            }
+            Ok(None) => return Err(refuse("it has no namespace kube-system".to_owned())),
+            Err(error @ ClusterError::Refused { .. }) => return Err(refuse(error.to_string())),
+            Err(error) => {
+                failures += 1;
+                if failures == 1 {
+                    warn!("the cluster cannot be asked who it is: {error}; trying until it can");
+                }
+            }
+        }
+        tokio::select! {
+            () = shutdown.cancelled() => return Ok(None),
+            () = tokio::time::sleep(backoff.after(failures)) => {}
+        }
+    }
+}
+
+/// Why a cluster has no name of its own.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the cluster does not say who it is: {why}; allow `get` on the namespace kube-system, or name \
+     the cluster with --cluster-id"
+)]
+pub struct IdentityError {
+    why: String,
 }
 
 /// Watches the cluster behind `client` and stores into `sink`, until `shutdown`.

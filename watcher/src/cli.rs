@@ -19,7 +19,7 @@ use tracing::{info, warn};
 use hindsight_proto::client;
 
 use crate::{
-    app::App,
+    app::{App, identify},
     config::{Launch, keys::KEYS, load::load, sources::Sources},
     report::report,
     sink::GrpcSink,
@@ -151,7 +151,8 @@ async fn watch(launch: Launch) -> anyhow::Result<()> {
         token,
         token_file,
         kubeconfig,
-        config,
+        cluster_from_uid,
+        mut config,
         ..
     } = launch;
     let client = cluster(kubeconfig).await?;
@@ -163,6 +164,13 @@ async fn watch(launch: Launch) -> anyhow::Result<()> {
     };
     let shutdown = CancellationToken::new();
     on_signal(shutdown.clone())?;
+    if cluster_from_uid {
+        let backoff = config.tuning.cluster;
+        config.policy.cluster = identify(client.clone(), backoff, &shutdown).await?;
+        if config.policy.cluster.is_none() {
+            return Ok(());
+        }
+    }
     let collecting = match (&config.policy.collect, config.dry_run) {
         (None, _) => "nothing is deleted from the cluster",
         (Some(_), true) => "what would be deleted from the cluster is only logged",

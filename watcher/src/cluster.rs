@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
-    Api, Client,
+    Api, Client, Resource,
     api::{DeleteParams, Patch, PatchParams, Preconditions},
     core::GroupVersionKind,
     discovery::ApiResource,
@@ -94,6 +94,16 @@ impl Cluster {
         match namespace {
             Some(namespace) => Api::namespaced(self.client.clone(), namespace),
             None => Api::default_namespaced(self.client.clone()),
+        }
+    }
+
+    /// The UID of the namespace `kube-system`, by which clusters are told apart; `None` if there is
+    /// no such namespace.
+    pub(crate) async fn identity(&self) -> Result<Option<String>, ClusterError> {
+        match call(self.namespaces().get("kube-system")).await {
+            Ok(found) => Ok(found.meta().uid.clone()),
+            Err(ClusterError::Moved) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

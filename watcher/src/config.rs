@@ -9,7 +9,7 @@ pub(crate) mod texts;
 
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use hindsight_proto::run::{KINDS, Kind};
+use hindsight_proto::run::{DEFINITIONS, KINDS, Kind};
 
 use crate::{backoff::Backoff, policy::Policy};
 
@@ -20,6 +20,8 @@ pub struct Config {
     pub namespace: Option<String>,
     /// The kinds that are watched, as far as the cluster has them.
     pub kinds: Vec<&'static Kind>,
+    /// Kinds of which only the objects with these labels are watched.
+    pub selectors: Vec<(&'static Kind, String)>,
     /// What is stored, annotated and collected.
     pub policy: Policy,
     /// Say what would be deleted, and delete nothing.
@@ -44,7 +46,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             namespace: None,
-            kinds: KINDS.iter().collect(),
+            kinds: KINDS.iter().chain(DEFINITIONS).collect(),
+            selectors: Vec::new(),
             policy: Policy::default(),
             dry_run: false,
             threadiness: NonZeroUsize::new(8).expect("eight is not zero"),
@@ -130,6 +133,8 @@ pub struct Launch {
     pub token: Option<Token>,
     /// A file that says it, and may say something new later.
     pub token_file: Option<PathBuf>,
+    /// The cluster's name is the UID of its namespace `kube-system`.
+    pub cluster_from_uid: bool,
     /// A kubeconfig; otherwise the usual places, or the cluster that this runs in.
     pub kubeconfig: Option<PathBuf>,
     /// What is logged, as a filter of `tracing`.

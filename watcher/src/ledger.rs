@@ -182,7 +182,10 @@ impl Ledger {
             }
             let key = (kind.group, kind.plural, namespace.clone(), name.clone());
             self.names.insert(key, uid.clone());
-            let remembered = Remembered::new(now);
+            let remembered = Remembered {
+                standing: kind.is_standing(),
+                ..Remembered::new(now)
+            };
             let entry = Entry {
                 kind,
                 namespace,

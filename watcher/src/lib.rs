@@ -21,6 +21,7 @@ pub mod clock;
 mod cluster;
 pub mod config;
 mod deadline;
+mod declared;
 mod gate;
 mod lease;
 pub mod metrics;

@@ -2,6 +2,8 @@
 //!
 //! Typed objects drop the fields that their type does not know. History must not.
 
+mod nodes;
+
 use std::borrow::Cow;
 
 use kube::{Resource, core::ObjectMeta, discovery::ApiResource};
@@ -16,9 +18,10 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// The object as JSON, with `apiVersion` and `kind`, which lists of some servers leave out.
+    /// The object as JSON, with `apiVersion` and `kind`, which lists of some servers leave out, and
+    /// with what Argo has compressed.
     pub(crate) fn into_value(self, resource: &ApiResource) -> Value {
-        match self.value {
+        let mut value = match self.value {
             Value::Object(map) if !map.contains_key("kind") || !map.contains_key("apiVersion") => {
                 let mut whole = Map::new();
                 whole.insert("apiVersion".to_owned(), resource.api_version.clone().into());
@@ -27,7 +30,9 @@ impl Object {
                 Value::Object(whole)
             }
             value => value,
-        }
+        };
+        nodes::unpack(&mut value);
+        value
     }
 }
 

@@ -139,17 +139,19 @@ pub fn plan(
         }
     };
     let is_final = view.finish().done;
+    let is_standing = Kind::of(object).is_some_and(Kind::is_standing);
     let is_held = finalizer::deadline(&view, policy).is_some();
     let is_stored = remembered.copy.as_ref().is_some_and(|copy| {
         copy.record == upload.grouping.record && copy.digest == Digest::of(object)
     });
     if remembered.gone {
-        return last_will(upload, is_stored, is_final, remembered);
+        return last_will(upload, is_stored, is_final || is_standing, remembered);
     }
     if !is_stored && is_overdue(&view, policy, now) {
         return finalizer::remove(&view, true).into_iter().collect();
     }
-    let may_ask = is_final && !is_stored && remembered.may_be_stored_already();
+    let is_lasting = is_final || is_standing;
+    let may_ask = is_lasting && !is_stored && remembered.may_be_stored_already(is_standing);
     // One that is stored needs no finalizer, so a start costs no writes for those that are.
     if may_ask && (!policy.annotate || annotations::are_there(&view, &upload)) {
         return vec![Step::Ask(Box::new(upload))];
@@ -157,7 +159,7 @@ pub fn plan(
     if let Some(add) = finalizer::add(&view, remembered, policy) {
         return vec![add];
     }
-    if !is_final && !is_held && !policy.store_incomplete {
+    if !is_final && !is_held && !policy.store_incomplete && !is_standing {
         return Vec::new();
     }
     if may_ask {
@@ -254,14 +256,14 @@ pub fn is_ours(view: &View<'_>, policy: &Policy) -> bool {
 fn last_will(
     upload: Upload,
     is_stored: bool,
-    is_final: bool,
+    is_closed: bool,
     remembered: &Remembered,
 ) -> Vec<Step> {
     let mut steps = Vec::new();
     if !is_stored {
         steps.push(Step::Store(Box::new(upload)));
     }
-    if !is_final && !remembered.closed {
+    if !is_closed && !remembered.closed {
         steps.push(Step::Close {
             reason: DELETED_UNFINISHED,
         });
@@ -273,7 +275,7 @@ fn last_will(
 /// The run is gone and its last state is not known.
 fn without_object(remembered: &Remembered) -> Vec<Step> {
     let step = match &remembered.copy {
-        Some(copy) if copy.is_final || remembered.closed => None,
+        Some(copy) if copy.is_final || remembered.closed || remembered.standing => None,
         Some(_) => Some(Step::Close { reason: VANISHED }),
         None if remembered.final_since.is_some() => Some(Step::Lose {
             reason: VANISHED_FINAL,

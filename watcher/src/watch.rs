@@ -104,7 +104,11 @@ impl Watch {
 
     /// Reads events until the cluster no longer has the kind, or no longer shows it.
     async fn watch(&self, list: &mut u32) {
-        let config = watcher::Config::default().page_size(self.shared.config.tuning.page_size);
+        let mut config = watcher::Config::default().page_size(self.shared.config.tuning.page_size);
+        let selectors = &self.shared.config.selectors;
+        if let Some((_, labels)) = selectors.iter().find(|(kind, _)| kind == &self.kind) {
+            config = config.labels(labels);
+        }
         let stream = watcher(self.shared.cluster.watched(self.kind), config);
         let mut stream = std::pin::pin!(stream);
         let mut failures = 0;
@@ -211,6 +215,7 @@ impl Watch {
         let policy = &shared.config.policy;
         let may_be_work = view.finish().done
             || policy.store_incomplete
+            || self.kind.is_standing()
             || plan::finalizer::may_be_work(&view, policy);
         (gone || (may_be_work && !is_settled)).then_some(uid)
     }

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{View, keys};
+use super::{Completion, Kind, View, keys};
 use crate::names::{Parent, ParseNameError, RecordName, ResultName};
 
 /// Where a run is kept.
@@ -24,8 +24,8 @@ pub struct Grouping {
 /// 1. annotation `results.tekton.dev/result`, unless it was copied from another run or names
 ///    another tenant;
 /// 2. label `triggers.tekton.dev/triggers-eventid`;
-/// 3. the PipelineRun that owns it;
-/// 4. its own UID.
+/// 3. the PipelineRun that owns it, the RayJob of a RayCluster, the Pipeline of a PipelineVersion;
+/// 4. what its kind was declared with, else its own UID.
 ///
 /// `parent` is the tenant of the object's namespace; by default the namespace itself.
 ///
@@ -39,10 +39,13 @@ pub fn group(object: &Value, parent: Parent) -> Result<Grouping, ParseNameError>
         Some(result) => result,
         None => {
             let event = view.label(keys::EVENT_ID).filter(|id| !id.is_empty());
-            let owner = view
-                .owners()
-                .find(|o| o.kind.eq_ignore_ascii_case("PipelineRun"));
-            let id = event.or(owner.map(|o| o.uid)).unwrap_or(uid);
+            let owner = view.owners().find(|owner| leads(owner.kind, &view));
+            let declared = match Kind::of(object).map(|kind| kind.completion) {
+                Some(Completion::Declared(judge)) => judge.group(object),
+                _ => None,
+            };
+            let id = event.or(owner.map(|o| o.uid)).or(declared.as_deref());
+            let id = id.unwrap_or(uid);
             match ResultName::new(parent.clone(), id) {
                 Ok(name) => name,
                 Err(error) if id != uid => {
@@ -59,6 +62,15 @@ pub fn group(object: &Value, parent: Parent) -> Result<Grouping, ParseNameError>
         is_root,
         notes,
     })
+}
+
+/// Whether an owner of this kind is what the object is a part of.
+fn leads(owner: &str, object: &View<'_>) -> bool {
+    owner.eq_ignore_ascii_case("PipelineRun")
+        || matches!(
+            (object.kind(), owner),
+            (Some("RayCluster"), "RayJob") | (Some("PipelineVersion"), "Pipeline")
+        )
 }
 
 /// The result that the object asks for by annotation, if it may have it.

@@ -41,8 +41,30 @@ impl<'a> Finish<'a> {
             Completion::Succeeded => by_succeeded(object),
             Completion::CompleteOrFailed => by_complete_or_failed(object),
             Completion::Phase => by_phase(object),
+            Completion::RayJob => by_ray_job(object),
+            Completion::Deletion => Self {
+                done: object.pointer("/metadata/deletionTimestamp").is_some(),
+                ..Self::OPEN
+            },
+            Completion::Never => Self::OPEN,
+            Completion::Declared(judge) => {
+                let (done, outcome) = judge.finish(object);
+                Self {
+                    done,
+                    outcome: if done { outcome } else { Outcome::Unknown },
+                    ..Self::OPEN
+                }
+            }
         }
     }
+
+    /// Nothing is said.
+    const OPEN: Finish<'static> = Finish {
+        done: false,
+        outcome: Outcome::Unknown,
+        reason: None,
+        message: None,
+    };
 }
 
 fn conditions(object: &Value) -> &[Value] {
@@ -66,12 +88,7 @@ fn condition<'a>(object: &'a Value, of_type: &str) -> Option<&'a Value> {
 /// is not listed falls back to the status, so that a new one is never `Unknown`.
 fn by_succeeded(object: &Value) -> Finish<'_> {
     let Some(condition) = condition(object, "Succeeded") else {
-        return Finish {
-            done: false,
-            outcome: Outcome::Unknown,
-            reason: None,
-            message: None,
-        };
+        return Finish::OPEN;
     };
     let status = text(condition, "status").unwrap_or("Unknown");
     let reason = text(condition, "reason");
@@ -109,12 +126,7 @@ fn by_complete_or_failed(object: &Value) -> Finish<'_> {
         (Some(c), _) => (c, Outcome::Failure),
         (None, Some(c)) => (c, Outcome::Success),
         (None, None) => {
-            return Finish {
-                done: false,
-                outcome: Outcome::Unknown,
-                reason: None,
-                message: None,
-            };
+            return Finish::OPEN;
         }
     };
     let reason = text(condition, "reason").or_else(|| text(condition, "type"));
@@ -148,5 +160,32 @@ fn by_phase(object: &Value) -> Finish<'_> {
         outcome,
         reason: phase,
         message,
+    }
+}
+
+/// A job that may be tried again is not finished: its deployment says when no more will come.
+/// Operators that are too old to say are believed about the job itself.
+fn by_ray_job(object: &Value) -> Finish<'_> {
+    let status = object.get("status").unwrap_or(&Value::Null);
+    let filled = |key| text(status, key).filter(|text| !text.is_empty());
+    let (job, deployment) = (filled("jobStatus"), filled("jobDeploymentStatus"));
+    let is_over = |job| matches!(job, "SUCCEEDED" | "FAILED" | "STOPPED");
+    let done = match deployment {
+        Some(deployment) => matches!(deployment, "Complete" | "Failed"),
+        None => job.is_some_and(is_over),
+    };
+    let reason = filled("reason");
+    let outcome = match (done, job, reason) {
+        (false, ..) => Outcome::Unknown,
+        (_, _, Some("DeadlineExceeded")) => Outcome::Timeout,
+        (_, Some("SUCCEEDED"), _) if deployment != Some("Failed") => Outcome::Success,
+        (_, Some("STOPPED"), _) => Outcome::Cancelled,
+        _ => Outcome::Failure,
+    };
+    Finish {
+        done,
+        outcome,
+        reason: reason.or(job).or(deployment),
+        message: filled("message"),
     }
 }

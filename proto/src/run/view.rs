@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{Finish, keys};
+use super::{Completion, Finish, Kind, keys};
 
 /// An owner reference, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,17 +125,30 @@ impl<'a> View<'a> {
         self.owners().next().is_some()
     }
 
-    /// When it began: `status.startTime`, or Argo's `status.startedAt`.
+    /// When it began: `status.startTime`, or Argo's `status.startedAt`; of what lasts until it is
+    /// deleted, when it was made.
     pub fn started(&self) -> Option<Timestamp> {
-        self.time("/status/startTime")
-            .or_else(|| self.time("/status/startedAt"))
+        match Kind::of(self.0).map(|kind| kind.completion) {
+            Some(Completion::Declared(judge)) => judge.started(self.0),
+            Some(Completion::Deletion) => self.created(),
+            _ => self
+                .time("/status/startTime")
+                .or_else(|| self.time("/status/startedAt")),
+        }
     }
 
-    /// When it ended: `status.completionTime`, or Argo's `status.finishedAt`; for a failed Job,
-    /// which has neither, the time of the condition that ended it.
+    /// When it ended: `status.completionTime`, Argo's `status.finishedAt` or Ray's
+    /// `status.endTime`; for a failed Job, which has none, the time of the condition that ended
+    /// it; of what lasts until it is deleted, when that was asked for.
     pub fn ended(&self) -> Option<Timestamp> {
+        match Kind::of(self.0).map(|kind| kind.completion) {
+            Some(Completion::Declared(judge)) => return judge.ended(self.0),
+            Some(Completion::Deletion) => return self.deletion(),
+            _ => {}
+        }
         self.time("/status/completionTime")
             .or_else(|| self.time("/status/finishedAt"))
+            .or_else(|| self.time("/status/endTime"))
             .or_else(|| {
                 let conditions = self.0.pointer("/status/conditions")?.as_array()?;
                 let ended = conditions.iter().find(|c| {

@@ -96,6 +96,29 @@ impl Crd {
         }
     }
 
+    /// Tekton's old `Run`, `tekton.dev/v1alpha1`.
+    pub fn tekton_run() -> Self {
+        Self::namespaced("tekton.dev", "v1alpha1", "Run", "runs")
+    }
+
+    /// `RayJob` and `RayCluster` of KubeRay.
+    pub fn ray() -> [Self; 2] {
+        [
+            Self::namespaced("ray.io", "v1", "RayJob", "rayjobs"),
+            Self::namespaced("ray.io", "v1", "RayCluster", "rayclusters"),
+        ]
+    }
+
+    /// `Pipeline` and `PipelineVersion` of Kubeflow.
+    pub fn kubeflow() -> [Self; 2] {
+        let kind =
+            |kind, plural| Self::namespaced("pipelines.kubeflow.org", "v2beta1", kind, plural);
+        [
+            kind("Pipeline", "pipelines").without_status(),
+            kind("PipelineVersion", "pipelineversions"),
+        ]
+    }
+
     /// `Workflow` of `hindsight.dev/v1alpha1`.
     pub fn hindsight_workflow() -> Self {
         Self::namespaced("hindsight.dev", "v1alpha1", "Workflow", "workflows")

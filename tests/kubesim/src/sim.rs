@@ -35,6 +35,8 @@ pub struct Settings {
     pub streaming_lists: bool,
     /// How many calls are remembered.
     pub calls: usize,
+    /// Uid of the namespace `kube-system`, by which people tell clusters apart.
+    pub cluster_uid: String,
 }
 
 impl Default for Settings {
@@ -44,11 +46,12 @@ impl Default for Settings {
             bookmark_every: Duration::from_secs(10),
             streaming_lists: true,
             calls: 100_000,
+            cluster_uid: KUBE_SYSTEM_UID.to_owned(),
         }
     }
 }
 
-/// Uid of the namespace `kube-system`, by which people tell clusters apart.
+/// Uid of the namespace `kube-system`, unless the settings say otherwise.
 pub const KUBE_SYSTEM_UID: &str = "5e1f0c3a-7d52-4b7e-9c55-0b7f6f3c2a11";
 
 /// A simulated cluster. Clones share it.
@@ -115,6 +118,7 @@ impl Sim {
             world.install(kind);
         }
         let version = world.version;
+        let uid = settings.cluster_uid.clone();
         let sim = Self {
             shared: Arc::new(Shared {
                 world: Mutex::new(world),
@@ -129,7 +133,7 @@ impl Sim {
         sim.load(json!({
             "apiVersion": "v1",
             "kind": "Namespace",
-            "metadata": {"name": "kube-system", "uid": KUBE_SYSTEM_UID},
+            "metadata": {"name": "kube-system", "uid": uid},
             "status": {"phase": "Active"},
         }))
         .expect("a namespace can be put into an empty cluster");

@@ -91,7 +91,8 @@ pub const KEYS: &[Key] = &[
         "ID",
         "",
         "Name of the cluster: its runs go to the parents cluster/<ID>/namespace/<namespace>, \
-         apart from those of other clusters; otherwise to <namespace>",
+         apart from those of other clusters; otherwise to <namespace>. `auto` stands for the UID \
+         of the namespace kube-system",
     ),
     key(
         STORING,
@@ -100,6 +101,13 @@ pub const KEYS: &[Key] = &[
         "",
         "Kinds to watch, such as `taskruns,pipelineruns.tekton.dev,Workflow`; otherwise all \
          that the cluster has",
+    ),
+    key(
+        STORING,
+        "job-selector",
+        "SELECTOR",
+        "",
+        "Watch batch Jobs with these labels as well; otherwise none",
     ),
     key(
         STORING,

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, str::FromStr,
 
 use jiff::SignedDuration;
 
-use hindsight_proto::run::SummaryPolicy;
+use hindsight_proto::run::{JOB, Kind, SummaryPolicy};
 
 use super::{
     Config, Launch, LeaseConfig, LogFormat, SpoolConfig, Token,
@@ -14,7 +14,7 @@ use super::{
     texts::{self, duration, kinds, list, listen, log_format, namespace, positive, server, size},
 };
 use crate::{
-    policy::{Collect, Policy},
+    policy::{ClusterId, ClusterIdError, Collect, Policy},
     telemetry,
 };
 
@@ -178,6 +178,7 @@ impl Reader {
             server,
             token: token.0,
             token_file: token.1,
+            cluster_from_uid: self.cluster().0,
             kubeconfig: self.read("kubeconfig", |text| Ok(PathBuf::from(text))),
             log_level: self.read("log-level", telemetry::level).unwrap_or_default(),
             log_format,
@@ -194,7 +195,8 @@ impl Reader {
         }
         Config {
             namespace: self.read("namespace", namespace),
-            kinds: self.read("kinds", kinds).unwrap_or(standard.kinds),
+            kinds: self.kinds(standard.kinds),
+            selectors: self.selectors(),
             policy,
             dry_run: self.truth("dry-run"),
             threadiness: self
@@ -218,6 +220,43 @@ impl Reader {
                 .unwrap_or(standard.shutdown_grace),
             tuning,
         }
+    }
+
+    /// Those that are named, or all; and those that are said apart.
+    fn kinds(&mut self, standard: Vec<&'static Kind>) -> Vec<&'static Kind> {
+        let mut kinds = self.read("kinds", kinds).unwrap_or(standard);
+        kinds.extend(self.selectors().iter().map(|(kind, _)| *kind));
+        kinds.extend(self.tables.kinds.iter().map(|(kind, _)| *kind));
+        let mut known: Vec<&'static Kind> = Vec::new();
+        kinds.retain(|kind| {
+            let is_new = !known.contains(kind);
+            known.push(kind);
+            is_new
+        });
+        kinds
+    }
+
+    fn selectors(&mut self) -> Vec<(&'static Kind, String)> {
+        let jobs = self.read("job-selector", texts::labels);
+        let jobs = jobs.zip(Kind::named(JOB.group, JOB.kind));
+        let declared = self.tables.kinds.iter();
+        let declared = declared.filter_map(|(kind, labels)| Some((*kind, labels.clone()?)));
+        jobs.map(|(labels, kind)| (kind, labels))
+            .into_iter()
+            .chain(declared)
+            .collect()
+    }
+
+    /// Whether the cluster's name has to be found out; its name, if it is said.
+    fn cluster(&mut self) -> (bool, Option<ClusterId>) {
+        let said = self.read("cluster-id", |text| match text {
+            "auto" => Ok(None),
+            text => text
+                .parse()
+                .map(Some)
+                .map_err(|error: ClusterIdError| error.to_string()),
+        });
+        (said == Some(None), said.flatten())
     }
 
     fn policy(&mut self) -> Policy {
@@ -251,7 +290,7 @@ impl Reader {
                 .unwrap_or_default()
                 .into_iter()
                 .collect(),
-            cluster: self.parse("cluster-id"),
+            cluster: self.cluster().1,
             collect: wants.then_some(collect),
         }
     }

@@ -2,8 +2,11 @@
 
 use serde::Deserialize;
 
-use super::texts::{duration, kinds};
+use hindsight_proto::run::Kind;
+
+use super::texts::{duration, kinds, labels};
 use crate::{
+    declared::Declared,
     expression::Expression,
     policy::{
         Rule,
@@ -12,13 +15,15 @@ use crate::{
 };
 
 /// The keys of the file that are tables.
-pub(super) const NAMES: &[&str] = &["rule"];
+pub(super) const NAMES: &[&str] = &["kind", "rule"];
 
 /// What they say.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     /// `[[rule]]`, in order.
     pub(super) rules: Vec<Rule>,
+    /// `[[kind]]`, and of which labels.
+    pub(super) kinds: Vec<(&'static Kind, Option<String>)>,
 }
 
 impl Tables {
@@ -29,9 +34,12 @@ impl Tables {
         };
         let mut wrong = Vec::new();
         for (n, table) in (1..).zip(tables) {
-            match rule(table) {
-                Ok(rule) => self.rules.push(rule),
-                Err(why) => wrong.push((n, why)),
+            let read = match name {
+                "kind" => kind(table).map(|kind| self.kinds.push(kind)),
+                _ => rule(table).map(|rule| self.rules.push(rule)),
+            };
+            if let Err(why) = read {
+                wrong.push((n, why));
             }
         }
         wrong
@@ -89,6 +97,48 @@ fn rule(table: &toml::Value) -> Result<Rule, String> {
         keep_last: text.keep_last,
         when: text.collect_when.map(|text| when(&text)).transpose()?,
     })
+}
+
+/// `[[kind]]`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct KindText {
+    group: String,
+    version: String,
+    kind: String,
+    plural: String,
+    label_selector: Option<String>,
+    done: String,
+    outcome: Option<String>,
+    started: Option<String>,
+    ended: Option<String>,
+    group_by: Option<String>,
+}
+
+/// Reads one kind, and makes it known.
+///
+/// # Errors
+/// What is wrong with it, or that it is known already.
+fn kind(table: &toml::Value) -> Result<(&'static Kind, Option<String>), String> {
+    let text: KindText = table
+        .clone()
+        .try_into()
+        .map_err(|error: toml::de::Error| error.message().to_owned())?;
+    let read = |key: &str, text: &str| {
+        Expression::parse(text, &[]).map_err(|error| format!("{key}: {error}"))
+    };
+    let optional =
+        |key: &str, text: &Option<String>| text.as_deref().map(|text| read(key, text)).transpose();
+    let judge = Declared {
+        done: read("done", &text.done)?,
+        outcome: optional("outcome", &text.outcome)?,
+        started: optional("started", &text.started)?,
+        ended: optional("ended", &text.ended)?,
+        group: optional("group-by", &text.group_by)?,
+    };
+    let labels = text.label_selector.as_deref().map(labels).transpose()?;
+    let kind = judge.declare(&text.group, &text.version, &text.kind, &text.plural)?;
+    Ok((kind, labels))
 }
 
 /// Reads the expression that must be true of a run that is collected.

@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 
 use jiff::SignedDuration;
 
-use hindsight_proto::run::{KINDS, Kind};
+use hindsight_proto::run::Kind;
 
 use super::LogFormat;
+use crate::selector::{ParseSelectorError, Selector};
 
 /// A span as Go writes it: `150s`, `2m30s`, `-1ns`, `1.5h`, and `0`.
 pub(crate) fn duration(text: &str) -> Result<SignedDuration, String> {
@@ -103,6 +104,7 @@ pub(super) fn log_format(text: &str) -> Result<LogFormat, String> {
 
 /// Kinds by plural or kind, alone (then of every group that has it) or with `.group`.
 pub(super) fn kinds(text: &str) -> Result<Vec<&'static Kind>, String> {
+    let all = Kind::all();
     let mut wanted: Vec<&'static Kind> = Vec::new();
     for item in list(text)? {
         let (name, group) = match item.split_once('.') {
@@ -113,9 +115,9 @@ pub(super) fn kinds(text: &str) -> Result<Vec<&'static Kind>, String> {
             (kind.plural.eq_ignore_ascii_case(name) || kind.kind.eq_ignore_ascii_case(name))
                 && group.is_none_or(|group| kind.group == group)
         };
-        let found: Vec<&'static Kind> = KINDS.iter().filter(named).collect();
+        let found: Vec<&'static Kind> = all.iter().copied().filter(named).collect();
         if found.is_empty() {
-            let known: Vec<String> = KINDS
+            let known: Vec<String> = all
                 .iter()
                 .map(|kind| format!("{}.{}", kind.plural, kind.group))
                 .collect();
@@ -126,5 +128,16 @@ pub(super) fn kinds(text: &str) -> Result<Vec<&'static Kind>, String> {
         }
         wanted.extend(found);
     }
-    Ok(KINDS.iter().filter(|kind| wanted.contains(kind)).collect())
+    Ok(all
+        .into_iter()
+        .filter(|kind| wanted.contains(kind))
+        .collect())
+}
+
+/// Labels as the API server takes them.
+pub(super) fn labels(text: &str) -> Result<String, String> {
+    let selector: Selector = text
+        .parse()
+        .map_err(|error: ParseSelectorError| error.to_string())?;
+    Ok(selector.to_string())
 }

@@ -29,6 +29,8 @@ pub struct Remembered {
     pub final_since: Option<Timestamp>,
     /// It was finished when it was seen first, so that an earlier watcher may have stored it.
     pub born_final: bool,
+    /// Each of its states counts, and none is its end: it is of a kind that lasts.
+    pub standing: bool,
     /// The server was asked what it holds.
     pub asked: bool,
     /// What the server is known to hold.
@@ -62,6 +64,7 @@ impl Remembered {
             first_seen: now,
             final_since: None,
             born_final: false,
+            standing: false,
             asked: false,
             copy: None,
             annotated: false,
@@ -108,7 +111,7 @@ impl Remembered {
     }
 
     /// Whether an earlier watcher may have stored what we have not.
-    pub(super) fn may_be_stored_already(&self) -> bool {
-        self.born_final && !self.asked && self.copy.is_none()
+    pub(super) fn may_be_stored_already(&self, is_standing: bool) -> bool {
+        (self.born_final || is_standing) && !self.asked && self.copy.is_none()
     }
 }

@@ -1,6 +1,6 @@
 //! Whether everything that would go with a run is stored.
 
-use hindsight_proto::run::{KINDS, Kind, View};
+use hindsight_proto::run::{Kind, View};
 
 use crate::{
     cluster::Address,
@@ -92,7 +92,5 @@ fn references<'a>(run: &View<'a>) -> Vec<Child<'a>> {
 
 fn known_kind(api_version: &str, kind: &str) -> Option<&'static Kind> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    KINDS
-        .iter()
-        .find(|known| known.group == group && known.kind == kind)
+    Kind::named(group, kind)
 }

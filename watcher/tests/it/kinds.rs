@@ -5,7 +5,7 @@ use hindsight_watcher::config::Config;
 use kubesim::{Crd, Fault};
 use serde_json::json;
 
-use crate::support::{NAMESPACE, World, quick, within};
+use crate::support::{NAMESPACE, World, child, collecting, quick, task_run, uid, within};
 
 fn workflow(name: &str) -> serde_json::Value {
     json!({
@@ -152,4 +152,178 @@ async fn a_kind_that_may_not_be_seen_keeps_nobody_else_waiting() {
     // Once it may be seen, it is.
     world.until(|p| p.stored == 2).await;
     assert!(world.sink.copy(&uid).is_some());
+}
+
+#[tokio::test]
+async fn definitions_are_stored_as_they_change_and_a_restart_only_asks() {
+    let mut world = World::without_watcher(collecting());
+    world.sim.install_all(Crd::kubeflow());
+    let pipeline = json!({"apiVersion": "pipelines.kubeflow.org/v2beta1", "kind": "Pipeline",
+        "metadata": {"name": "training", "namespace": NAMESPACE}, "spec": {"displayName": "A"}});
+    let uid = world.create(pipeline);
+    world.start().await;
+    let sink = std::sync::Arc::clone(&world.sink);
+    within(sink.until(|sink| sink.writes() == 1)).await;
+    let patch = json!({"spec": {"displayName": "B"}});
+    let group = "pipelines.kubeflow.org";
+    world
+        .sim
+        .merge(group, "pipelines", NAMESPACE, "training", patch, "x")
+        .unwrap();
+    within(sink.until(|sink| sink.writes() == 2)).await;
+    assert_eq!(world.copy(&uid)["spec"]["displayName"], json!("B"));
+    world.stop().await;
+    let calls = sink.calls();
+    world.start().await;
+    within(sink.until(|sink| sink.calls() == calls + 1)).await;
+    world.until(|p| p.is_listed && p.waiting == 0).await;
+    assert_eq!(sink.writes(), 2);
+    // Its end is no accident, and it is never collected.
+    world
+        .sim
+        .delete(group, "pipelines", NAMESPACE, "training")
+        .unwrap();
+    world.until(|p| p.in_cluster == 0).await;
+    assert_eq!((world.progress().collected, world.progress().lost), (0, 0));
+    let result = sink.result(&format!("{NAMESPACE}/results/{uid}")).unwrap();
+    assert!(!result.annotations.contains_key("hindsight.dev/closed"));
+}
+
+#[tokio::test]
+async fn a_ray_cluster_is_part_of_its_job_and_ends_when_it_is_deleted() {
+    let mut world = World::without_watcher(quick());
+    world.sim.install_all(Crd::ray());
+    let job = json!({"apiVersion": "ray.io/v1", "kind": "RayJob",
+        "metadata": {"name": "train", "namespace": NAMESPACE}, "spec": {}});
+    let job = world.sim.create(job).unwrap();
+    let mut cluster = child("train-x", &job);
+    cluster["apiVersion"] = json!("ray.io/v1");
+    cluster["kind"] = json!("RayCluster");
+    let uid = world.create(cluster);
+    world.start().await;
+    let sink = std::sync::Arc::clone(&world.sink);
+    within(sink.until(|sink| sink.copy(&uid).is_some())).await;
+    let of_job = job["metadata"]["uid"].as_str().unwrap();
+    let record = format!("{NAMESPACE}/results/{of_job}/records/{uid}");
+    assert_eq!(sink.records(), [record]);
+    let status = json!({"status": {"jobStatus": "SUCCEEDED", "jobDeploymentStatus": "Complete"}});
+    world
+        .sim
+        .merge("ray.io", "rayjobs", NAMESPACE, "train", status, "ray")
+        .unwrap();
+    within(sink.until(|sink| sink.copy(of_job).is_some())).await;
+    world
+        .sim
+        .delete("ray.io", "rayclusters", NAMESPACE, "train-x")
+        .unwrap();
+    world.until(|p| p.in_cluster == 1 && p.waiting == 0).await;
+    assert_eq!(world.progress().lost, 0);
+}
+
+#[tokio::test]
+async fn only_jobs_with_the_wanted_labels_are_watched() {
+    let mut config = quick();
+    let job = hindsight_proto::run::Kind::named("batch", "Job").unwrap();
+    config.kinds.push(job);
+    config.selectors.push((job, "app in (etl)".to_owned()));
+    let world = World::new(config).await;
+    let job = |name: &str, app: &str| {
+        json!({"apiVersion": "batch/v1", "kind": "Job",
+            "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"app": app}},
+            "spec": {}, "status": {"conditions": [{"type": "Complete", "status": "True"}]}})
+    };
+    world.sim.load(job("other", "web")).unwrap();
+    let wanted = uid(&world.sim.load(job("wanted", "etl")).unwrap());
+    world.until(|p| p.stored == 1).await;
+    assert!(world.sink.copy(&wanted).is_some());
+    assert_eq!(world.progress().in_cluster, 1);
+}
+
+#[tokio::test]
+async fn a_declared_kind_is_stored_judged_and_collected_by_its_expressions() {
+    let text = "collect = true\ngrace = '-1s'\nnamespace-overrides = false\n[[kind]]\n\
+        group = 'backup.example'\nversion = 'v1'\nkind = 'Snapshot'\nplural = 'snapshots'\n\
+        done = \"object.status.state in ['Done', 'Broken']\"\n\
+        outcome = \"object.status.state == 'Done' ? 'success' : 'failure'\"\n\
+        started = 'object.status.begin'\nended = 'object.status.end'\n\
+        group-by = 'object.spec.series'\n";
+    let sources = hindsight_watcher::config::sources::Sources {
+        file: Some(("w.toml".into(), text.to_owned())),
+        ..Default::default()
+    };
+    let mut config = hindsight_watcher::config::load::load(&sources)
+        .unwrap()
+        .config;
+    config.tuning = quick().tuning;
+    let crd = Crd::namespaced("backup.example", "v1", "Snapshot", "snapshots").without_status();
+    let mut world = World::without_watcher(config);
+    world.sim.install(crd);
+    let snapshot = json!({"apiVersion": "backup.example/v1", "kind": "Snapshot",
+        "metadata": {"name": "a", "namespace": NAMESPACE}, "spec": {"series": "nightly-db"},
+        "status": {"state": "Busy", "begin": "2026-03-01T10:00:00Z"}});
+    let uid = world.create(snapshot);
+    world.start().await;
+    world.until(|p| p.in_cluster == 1 && p.is_listed).await;
+    let patch = json!({"status": {"state": "Broken", "end": "2026-03-01T10:07:00Z"}});
+    let change = |patch| {
+        let of = ("backup.example", "snapshots");
+        world
+            .sim
+            .merge(of.0, of.1, NAMESPACE, "a", patch, "x")
+            .unwrap();
+    };
+    change(patch);
+    world.until(|p| p.collected == 1).await;
+    let record = format!("{NAMESPACE}/results/nightly-db/records/{uid}");
+    assert_eq!(world.sink.records(), [record]);
+    let result = world
+        .sink
+        .result(&format!("{NAMESPACE}/results/nightly-db"));
+    let summary = result.unwrap().summary.unwrap();
+    assert_eq!(summary.status, Outcome::Failure as i32);
+    let lasted = summary.end_time.unwrap().seconds - summary.start_time.unwrap().seconds;
+    assert_eq!(lasted, 7 * 60);
+}
+
+#[tokio::test]
+async fn runs_of_several_clusters_do_not_collide_on_one_server() {
+    let shutdown = tokio_util::sync::CancellationToken::new();
+    let sink: std::sync::Arc<crate::support::MemorySink> = std::sync::Arc::default();
+    let mut records = Vec::new();
+    for east in [true, false] {
+        let mut world = World::without_watcher(quick());
+        world.sink = std::sync::Arc::clone(&sink);
+        if !east {
+            let settings = kubesim::Settings {
+                cluster_uid: "0b7f6f3c-0000-4000-8000-000000000002".to_owned(),
+                ..kubesim::Settings::default()
+            };
+            world.sim = kubesim::Sim::with(settings, std::sync::Arc::new(kubesim::SystemClock));
+            world.sim.install_all(Crd::tekton());
+            world.sim.namespace(NAMESPACE);
+        }
+        let backoff = world.config.tuning.cluster;
+        let id = hindsight_watcher::app::identify(world.sim.client(), backoff, &shutdown);
+        world.config.policy.cluster = id.await.unwrap();
+        // The same names and UIDs, as after a cluster was copied.
+        let mut run = task_run("build");
+        run["metadata"]["uid"] = json!("5d7e0000-0000-4000-8000-000000000001");
+        run["status"] = crate::support::done();
+        world.sim.load(run).unwrap();
+        world.start().await;
+        world.until(|p| p.stored == 1).await;
+        records = sink.records();
+    }
+    assert_eq!(records.len(), 2, "{records:?}");
+    let east = format!(
+        "cluster/{}/namespace/{NAMESPACE}/",
+        kubesim::KUBE_SYSTEM_UID
+    );
+    assert_eq!(
+        records
+            .iter()
+            .filter(|name| name.starts_with(&east))
+            .count(),
+        1
+    );
 }

@@ -57,7 +57,8 @@ fn nothing_said_is_a_watcher_that_deletes_nothing() {
     assert_eq!(launch.log_format, LogFormat::Text);
     assert_eq!(launch.config.policy.collect, None);
     assert!(launch.config.policy.annotate);
-    assert_eq!(launch.config.kinds.len(), 5);
+    let all = hindsight_proto::run::KINDS.len() + hindsight_proto::run::DEFINITIONS.len();
+    assert_eq!(launch.config.kinds.len(), all);
     assert_eq!(launch.config.policy.summary.labels, ["tekton.dev/pipeline"]);
 }
 
@@ -85,7 +86,7 @@ fn every_key_can_be_said_everywhere() {
     for key in keys::KEYS {
         let text = match key.name {
             "kinds" => "taskruns",
-            "label-selector" => "a=b",
+            "label-selector" | "job-selector" => "a=b",
             "collect-when" => "true",
             "metrics-listen" => "127.0.0.1:0",
             _ if !key.default.is_empty() => key.default,
@@ -264,4 +265,55 @@ fn a_wrong_rule_is_refused_by_its_number() {
         &["there is no `nothing`"],
     );
     refuses(&flags(&[("deletes-per-second", "0")]), &["is no rate"]);
+}
+
+#[test]
+fn kinds_can_be_declared_in_the_file() {
+    let text = "[[kind]]\ngroup = 'declared.example'\nversion = 'v1'\nkind = 'Backup'\n\
+        plural = 'backups'\nlabel-selector = 'a=b'\ndone = 'has(object.status.end)'\n\
+        outcome = \"'success'\"\nended = 'object.status.end'\n\
+        [[rule]]\nkinds = ['Backup']\n";
+    let config = loads(&file(text)).config;
+    let kind = config.kinds.last().unwrap();
+    assert_eq!(kind.data_type(), "declared.example/v1.Backup");
+    assert_eq!(config.selectors, [(*kind, "a in (b)".to_owned())]);
+    // Reading it again changes nothing.
+    assert_eq!(loads(&file(text)).config.kinds.last(), Some(kind));
+    for (text, why) in [
+        ("done = 'true'", "missing field `group`"),
+        (
+            "group = ''\nversion = 'v1'\nkind = 'X Y'\nplural = 'xs'\ndone = 'true'",
+            "no name",
+        ),
+        (
+            "group = 'tekton.dev'\nversion = 'v1'\nkind = 'TaskRun'\nplural = 'x'\ndone = 'true'",
+            "tekton.dev/v1.TaskRun is known without it",
+        ),
+        (
+            "group = ''\nversion = 'v1'\nkind = 'X'\nplural = 'xs'\ndone = 'status.x'",
+            "done: `status.x` is no expression: there is no `status`",
+        ),
+    ] {
+        refuses(&file(&format!("[[kind]]\n{text}")), &[why]);
+    }
+}
+
+#[test]
+fn jobs_are_watched_only_where_somebody_says_which() {
+    let config = loads(&flags(&[("job-selector", "app=etl,!old")])).config;
+    assert_eq!(config.kinds.last().unwrap().data_type(), "batch/v1.Job");
+    assert_eq!(config.selectors[0].1, "app in (etl),!old");
+    refuses(
+        &flags(&[("job-selector", "a in (")]),
+        &["is not a label selector"],
+    );
+}
+
+#[test]
+fn a_cluster_may_be_named_by_its_own_uid() {
+    let launch = loads(&flags(&[("cluster-id", "auto")]));
+    assert!(launch.cluster_from_uid && launch.config.policy.cluster.is_none());
+    let launch = loads(&flags(&[("cluster-id", "east")]));
+    assert!(!launch.cluster_from_uid && launch.config.policy.cluster.is_some());
+    refuses(&flags(&[("cluster-id", "a/b")]), &["cannot name a cluster"]);
 }
