@@ -50,7 +50,7 @@ impl Default for Config {
             selectors: Vec::new(),
             policy: Policy::default(),
             dry_run: false,
-            threadiness: NonZeroUsize::new(8).expect("eight is not zero"),
+            threadiness: NonZeroUsize::new(32).expect("it is not zero"),
             deletes_per_second: None,
             metrics_listen: None,
             spool: None,

@@ -12,6 +12,8 @@ use sha2::{Digest as _, Sha256};
 
 use hindsight_proto::run::keys;
 
+use crate::policy::STORED_DIGEST;
+
 /// Annotation of Tekton Results' watcher: where the run's log is kept.
 pub const LOG: &str = "results.tekton.dev/log";
 /// Annotation of Tekton Results' watcher: where the run's events are kept.
@@ -35,6 +37,7 @@ const BOOKKEEPING: &[&str] = &[
     keys::CHILD_READY,
     LOG,
     EVENT_LIST,
+    STORED_DIGEST,
 ];
 
 /// SHA-256 of an object's content. It does not depend on the order of keys or on spaces, so

@@ -35,6 +35,8 @@ pub enum State {
         /// The digest of its content.
         sha256: Digest,
     },
+    /// It says of itself that it is stored; the server was not asked yet.
+    Marked,
     /// It was stored and then deleted by us.
     Collected,
     /// It left the cluster before anything of it was stored.
@@ -51,6 +53,7 @@ impl State {
             Self::Seen => "seen",
             Self::FinalSeen => "final_seen",
             Self::Stored { .. } => "stored",
+            Self::Marked => "marked",
             Self::Collected => "collected",
             Self::Lost { .. } => "lost",
         }
@@ -94,6 +97,7 @@ impl Entry {
                 resource_version: copy.resource_version.clone(),
                 sha256: copy.digest,
             },
+            None if self.remembered.trusted => State::Marked,
             _ if self.remembered.final_since.is_some() => State::FinalSeen,
             _ => State::Seen,
         }
@@ -265,7 +269,11 @@ impl Ledger {
         };
         let how = match (entry.remembered.deleted, entry.is_safe()) {
             (true, true) => State::Collected.name(),
-            _ if entry.remembered.gone && entry.remembered.copy.is_some() => "left",
+            _ if entry.remembered.gone
+                && (entry.remembered.copy.is_some() || entry.remembered.trusted) =>
+            {
+                "left"
+            }
             _ => return,
         };
         self.count(how, entry.kind);

@@ -20,9 +20,13 @@ mod collect;
 pub(crate) mod finalizer;
 mod remembered;
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use hindsight_proto::run::{self, Kind, Upload, UploadError, View};
@@ -58,6 +62,9 @@ pub enum Step {
     },
     /// Plan again at this time, unless something happens before.
     LookAgain(Timestamp),
+    /// It says of itself that it is stored as it is; ask the server whether that is so, at this
+    /// time.
+    Trust(Timestamp),
     /// Say on the run's result that it was not seen to finish.
     Close {
         /// Why not.
@@ -152,6 +159,15 @@ pub fn plan(
     }
     let is_lasting = is_final || is_standing;
     let may_ask = is_lasting && !is_stored && remembered.may_be_stored_already(is_standing);
+    if may_ask
+        && !is_held
+        && policy.collect.is_none()
+        && let Some(later) = annotations::are_of_this_state(&view, &upload)
+            .then(|| verification(&view, remembered, policy))
+            .filter(|later| now < *later)
+    {
+        return vec![Step::Trust(later)];
+    }
     // One that is stored needs no finalizer, so a start costs no writes for those that are.
     if may_ask && (!policy.annotate || annotations::are_there(&view, &upload)) {
         return vec![Step::Ask(Box::new(upload))];
@@ -162,7 +178,8 @@ pub fn plan(
     if !is_final && !is_held && !policy.store_incomplete && !is_standing {
         return Vec::new();
     }
-    if may_ask {
+    // Of one that does not say that it is stored, storing is all that has to be asked.
+    if may_ask && is_standing {
         return vec![Step::Ask(Box::new(upload))];
     }
     if is_held {
@@ -227,6 +244,19 @@ fn is_overdue(view: &View<'_>, policy: &Policy, now: Timestamp) -> bool {
     finalizer::deadline(view, policy).is_some_and(|deadline| deadline <= now)
 }
 
+/// When a run is verified that is trusted meanwhile: at some time after it was seen first, another
+/// one for each, so that a start with many is no storm.
+fn verification(view: &View<'_>, remembered: &Remembered, policy: &Policy) -> Timestamp {
+    let mut hash = DefaultHasher::new();
+    view.uid().hash(&mut hash);
+    let within = policy.verify_within.as_secs().max(0);
+    let after = i64::try_from(hash.finish() >> 1).unwrap_or_default() % (within + 1);
+    let later = remembered
+        .first_seen
+        .checked_add(SignedDuration::from_secs(after));
+    later.unwrap_or(Timestamp::MAX)
+}
+
 /// What is sent for `object`.
 ///
 /// # Errors
@@ -277,6 +307,7 @@ fn without_object(remembered: &Remembered) -> Vec<Step> {
     let step = match &remembered.copy {
         Some(copy) if copy.is_final || remembered.closed || remembered.standing => None,
         Some(_) => Some(Step::Close { reason: VANISHED }),
+        None if remembered.trusted => None,
         None if remembered.final_since.is_some() => Some(Step::Lose {
             reason: VANISHED_FINAL,
         }),
@@ -319,6 +350,7 @@ impl fmt::Display for Step {
                 write!(f, "delete uid {uid} at version {resource_version}")
             }
             Self::LookAgain(time) => write!(f, "look again at {time}"),
+            Self::Trust(time) => write!(f, "trust until {time}"),
             Self::Close { reason } => write!(f, "close: {reason}"),
             Self::Lose { reason } => write!(f, "lose: {reason}"),
             Self::Refuse { reason } => write!(f, "refuse: {reason}"),

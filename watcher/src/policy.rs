@@ -15,6 +15,8 @@ pub use rules::{Collect, Rule, Terms, Tightening};
 
 /// `spec.managedBy` of runs that Tekton's own controller runs.
 pub const TEKTON: &str = "tekton.dev/pipeline";
+/// Annotation of a stored run: the SHA-256 of what of it is stored.
+pub const STORED_DIGEST: &str = "hindsight.dev/stored-sha256";
 /// Annotation that keeps a run in the cluster while it is `"true"`.
 pub const HOLD: &str = "hindsight.dev/hold";
 /// Annotation on a namespace that keeps all of its runs while it is `"true"`.
@@ -37,6 +39,9 @@ pub struct Policy {
     pub finalizers: bool,
     /// How long a delete may wait for a finalizer of ours, from when it was asked for.
     pub store_deadline: SignedDuration,
+    /// Over which time after a start runs are verified that say of themselves that they are
+    /// stored as they are.
+    pub verify_within: SignedDuration,
     /// What is copied from a run to its result.
     pub summary: SummaryPolicy,
     /// Values of `spec.managedBy` that are not ignored, besides none and Tekton's own.
@@ -54,6 +59,7 @@ impl Default for Policy {
             annotate: true,
             finalizers: false,
             store_deadline: SignedDuration::from_mins(10),
+            verify_within: SignedDuration::from_hours(1),
             summary: SummaryPolicy::default(),
             managed_by: BTreeSet::new(),
             cluster: None,

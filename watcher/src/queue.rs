@@ -18,7 +18,21 @@ pub(crate) struct Work {
     pub(crate) object: Option<Vec<u8>>,
     /// It is no longer in the cluster, so that its state cannot be read there.
     pub(crate) gone: bool,
+    /// It is finished, and goes before those that are not.
+    pub(crate) is_final: bool,
 }
+
+/// Where runs wait for a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// Ends of runs, and runs that are gone.
+    First,
+    /// All others.
+    Second,
+}
+
+/// After so many runs of the first line, one of the second has its turn.
+const TURNS: usize = 16;
 
 /// A run to work on.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,7 +72,13 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct Inner {
     slots: HashMap<Uid, Slot>,
-    ready: VecDeque<Uid>,
+    /// May name a run that is no longer ready, or is in the other line by now.
+    first: VecDeque<Uid>,
+    second: VecDeque<Uid>,
+    /// How many are ready, in either line.
+    ready: usize,
+    /// How many of the first line were taken since one of the second was.
+    turns: usize,
     later: BTreeSet<(Instant, Uid)>,
     held: usize,
     running: usize,
@@ -68,7 +88,7 @@ struct Inner {
 struct Slot {
     work: Option<Work>,
     is_running: bool,
-    is_ready: bool,
+    line: Option<Line>,
     later: Option<Instant>,
     failures: u32,
 }
@@ -119,7 +139,7 @@ impl Queue {
                 let mut inner = self.lock();
                 inner.wake(Instant::now());
                 if let Some(job) = inner.take() {
-                    if !inner.ready.is_empty() {
+                    if inner.ready > 0 {
                         self.ready.notify_one();
                     }
                     return job;
@@ -152,10 +172,7 @@ impl Queue {
             .find(|(_, s)| is_last_state(s))
             .map(|(uid, _)| uid.clone())?;
         inner.make_ready(&uid);
-        let position = inner.ready.iter().position(|ready| *ready == uid)?;
-        inner.ready.remove(position);
-        inner.ready.push_front(uid);
-        inner.take()
+        inner.start(&uid)
     }
 
     /// Gives a job back. News that came meanwhile go first.
@@ -223,7 +240,7 @@ impl Queue {
 
     /// How many runs wait to be worked on now.
     pub(crate) fn depth(&self) -> usize {
-        self.lock().ready.len()
+        self.lock().ready
     }
 
     /// Waits until less than a sixteenth of the limit is held. That keeps all workers busy; the
@@ -260,6 +277,7 @@ impl Inner {
         if let Some(old) = slot.work.take() {
             self.held -= old.size();
             work.gone |= old.gone;
+            work.is_final |= old.is_final;
             if work.object.is_none() && work.gone {
                 work.object = old.object;
             }
@@ -284,14 +302,21 @@ impl Inner {
         let Some(slot) = self.slots.get_mut(uid) else {
             return;
         };
-        if slot.is_running || slot.is_ready {
+        let is_first = slot.work.as_ref().is_some_and(|w| w.gone || w.is_final);
+        let line = if is_first { Line::First } else { Line::Second };
+        let is_there = slot.line == Some(Line::First) || slot.line == Some(line);
+        if slot.is_running || is_there {
             return;
         }
-        slot.is_ready = true;
+        self.ready += usize::from(slot.line.is_none());
+        slot.line = Some(line);
         if let Some(at) = slot.later.take() {
             self.later.remove(&(at, uid.clone()));
         }
-        self.ready.push_back(uid.clone());
+        match line {
+            Line::First => self.first.push_back(uid.clone()),
+            Line::Second => self.second.push_back(uid.clone()),
+        }
     }
 
     fn postpone(&mut self, uid: &Uid, at: Instant) {
@@ -319,16 +344,39 @@ impl Inner {
     }
 
     fn take(&mut self) -> Option<Job> {
-        let uid = self.ready.pop_front()?;
-        let slot = self.slots.get_mut(&uid)?;
-        slot.is_ready = false;
+        loop {
+            let is_seconds_turn = self.turns >= TURNS && !self.second.is_empty();
+            let line = if self.first.is_empty() || is_seconds_turn {
+                Line::Second
+            } else {
+                Line::First
+            };
+            let uid = match line {
+                Line::First => self.first.pop_front()?,
+                Line::Second => self.second.pop_front()?,
+            };
+            if self.slots.get(&uid).and_then(|slot| slot.line) == Some(line) {
+                self.turns = match line {
+                    Line::First => self.turns + 1,
+                    Line::Second => 0,
+                };
+                return self.start(&uid);
+            }
+        }
+    }
+
+    /// Gives out a run that is ready.
+    fn start(&mut self, uid: &Uid) -> Option<Job> {
+        let slot = self.slots.get_mut(uid)?;
+        slot.line.take()?;
+        self.ready -= 1;
         slot.is_running = true;
         let work = slot.work.take().unwrap_or_default();
         let failures = slot.failures;
         self.held -= work.size();
         self.running += 1;
         Some(Job {
-            uid,
+            uid: uid.clone(),
             work,
             failures,
         })
@@ -337,7 +385,7 @@ impl Inner {
     /// Keeps no slot of a run that nothing waits for.
     fn tidy(&mut self, uid: &Uid) {
         let is_idle = self.slots.get(uid).is_some_and(|slot| {
-            slot.work.is_none() && !slot.is_running && !slot.is_ready && slot.later.is_none()
+            slot.work.is_none() && !slot.is_running && slot.line.is_none() && slot.later.is_none()
         });
         if is_idle {
             self.slots.remove(uid);

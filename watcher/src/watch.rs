@@ -180,6 +180,7 @@ impl Watch {
         let work = Work {
             object: Some(bytes),
             gone,
+            is_final: View::new(&object).finish().done,
         };
         match copy {
             // Before anybody may look for it there.
@@ -232,6 +233,7 @@ impl Watch {
                 Work {
                     object: None,
                     gone: true,
+                    is_final: false,
                 },
             );
         }

@@ -414,6 +414,10 @@ impl<'s> Task<'s> {
         Work {
             object,
             gone: self.gone,
+            is_final: self
+                .object
+                .as_ref()
+                .is_some_and(|o| View::new(o).finish().done),
         }
     }
 }

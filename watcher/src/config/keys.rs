@@ -132,6 +132,14 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         STORING,
+        "verify-within",
+        "DURATION",
+        "1h",
+        "Over which time after a start to ask the server about runs whose annotations say that \
+         they are stored as they are; with --collect all are asked about at once",
+    ),
+    key(
+        STORING,
         "managed-by-values",
         "LIST",
         "",
@@ -233,8 +241,9 @@ pub const KEYS: &[Key] = &[
         RUNNING,
         "threadiness",
         "N",
-        "8",
-        "How many runs are worked on at once",
+        "32",
+        "How many runs are worked on at once; those that are stored at the same time share a \
+         commit of the server",
     ),
     switch(
         RUNNING,

@@ -281,6 +281,7 @@ impl Reader {
             store_deadline: self
                 .read("store-deadline", positive)
                 .unwrap_or(SignedDuration::from_mins(10)),
+            verify_within: self.read("verify-within", duration).unwrap_or_default(),
             summary: SummaryPolicy {
                 labels: self.read("summary-labels", list).unwrap_or_default(),
                 annotations: self.read("summary-annotations", list).unwrap_or_default(),

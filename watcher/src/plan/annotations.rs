@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use hindsight_proto::run::{Upload, View, keys};
 
-use crate::content::{EVENT_LIST, LOG};
+use crate::{
+    content::{Digest, EVENT_LIST, LOG},
+    policy::STORED_DIGEST,
+};
 
 /// The annotations of a run whose final state is stored, or `None` if it has them.
 ///
@@ -16,6 +19,10 @@ pub(super) fn missing(view: &View<'_>, upload: &Upload) -> Option<BTreeMap<Strin
     if has(view, &wanted) {
         return None;
     }
+    wanted.insert(
+        STORED_DIGEST.to_owned(),
+        Digest::of(view.object()).to_string(),
+    );
     for key in [LOG, EVENT_LIST] {
         if let Some(value) = view.annotation(key) {
             wanted.insert(key.to_owned(), value.to_owned());
@@ -27,6 +34,15 @@ pub(super) fn missing(view: &View<'_>, upload: &Upload) -> Option<BTreeMap<Strin
 /// Whether the run says of itself that it is stored. It proves nothing: it may be wrong.
 pub(super) fn are_there(view: &View<'_>, upload: &Upload) -> bool {
     has(view, &wanted(view, upload))
+}
+
+/// Whether the run says of itself that it is stored exactly as it is. A copy of another run never
+/// does, because its UID is part of what is compared; who forges it deceives nobody for longer than
+/// until it is verified.
+pub(super) fn are_of_this_state(view: &View<'_>, upload: &Upload) -> bool {
+    view.annotation(STORED_DIGEST).is_some_and(|said| {
+        are_there(view, upload) && said == Digest::of(view.object()).to_string()
+    })
 }
 
 fn has(view: &View<'_>, wanted: &BTreeMap<String, String>) -> bool {

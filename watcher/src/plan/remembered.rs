@@ -33,6 +33,8 @@ pub struct Remembered {
     pub standing: bool,
     /// The server was asked what it holds.
     pub asked: bool,
+    /// It said of itself that it is stored, which was not verified yet.
+    pub trusted: bool,
     /// What the server is known to hold.
     pub copy: Option<StoredCopy>,
     /// Our annotations were written.
@@ -66,6 +68,7 @@ impl Remembered {
             born_final: false,
             standing: false,
             asked: false,
+            trusted: false,
             copy: None,
             annotated: false,
             released: false,

@@ -11,12 +11,14 @@ fn state(text: &str) -> Work {
     Work {
         object: Some(text.into()),
         gone: false,
+        is_final: false,
     }
 }
 
 fn last(text: &str) -> Work {
     Work {
         gone: true,
+        is_final: false,
         ..state(text)
     }
 }
@@ -25,6 +27,7 @@ fn gone() -> Work {
     Work {
         object: None,
         gone: true,
+        is_final: false,
     }
 }
 
@@ -112,9 +115,10 @@ async fn no_more_is_held_than_was_agreed() {
     queue.push(&uid("a"), state("123")).unwrap();
     assert_eq!(queue.held(), 3);
     queue.push(&uid("c"), last("x")).unwrap();
+    // What is gone goes first.
+    assert_eq!(next(&queue).await.work, last("x"));
     assert_eq!(next(&queue).await.work, state("123"));
     assert_eq!(next(&queue).await.work, Work::default());
-    assert_eq!(next(&queue).await.work, last("x"));
     assert_eq!(queue.held(), 0);
 }
 
@@ -146,4 +150,30 @@ async fn what_only_we_know_can_be_asked_for() {
     assert_eq!(queue.pop_gone(), None);
     queue.done(&job.uid, Done::Failed(hour, job.work));
     assert_eq!(queue.pop_gone().unwrap().uid.as_str(), "c");
+}
+
+#[tokio::test]
+async fn ends_of_runs_go_before_updates_but_not_for_ever() {
+    let queue = Queue::new(1000);
+    let end = |text: &str| Work {
+        is_final: true,
+        ..state(text)
+    };
+    queue.push(&"update".into(), state("u")).unwrap();
+    // What was an update has become an end.
+    queue.push(&"becomes".into(), state("b")).unwrap();
+    for n in 0..20 {
+        queue
+            .push(&format!("end-{n}").as_str().into(), end("e"))
+            .unwrap();
+    }
+    queue.push(&"becomes".into(), end("b")).unwrap();
+    assert_eq!(queue.depth(), 22);
+    let mut order = Vec::new();
+    for _ in 0..22 {
+        order.push(queue.pop().await.uid.to_string());
+    }
+    assert_eq!(order.iter().position(|uid| uid == "update"), Some(16));
+    assert_eq!(order.iter().position(|uid| uid == "becomes"), Some(21));
+    assert_eq!(queue.depth(), 0);
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tonic::{Code, Status};
 
 use hindsight_proto::{
-    client::{self, Client, Options},
+    client::{self, Batched, Client, Options},
     names::RecordName,
     run::Upload,
 };
@@ -22,11 +22,26 @@ use super::{Severity, Sink, SinkError};
 /// How long a token is used before its file is looked at again.
 const TOKEN_AGE: Duration = Duration::from_secs(30);
 
-/// Stores runs on a server, by gRPC.
+/// Stores runs on a server, by gRPC: those that wait at the same time over one stream, or by plain
+/// calls where the server has no such stream.
 #[derive(Debug)]
 pub struct GrpcSink {
-    client: Mutex<Client>,
+    ways: Mutex<Ways>,
     renewal: Option<Renewal>,
+}
+
+/// To one server.
+#[derive(Debug, Clone)]
+struct Ways {
+    plain: Client,
+    batched: Batched,
+}
+
+impl From<Client> for Ways {
+    fn from(plain: Client) -> Self {
+        let batched = plain.batched();
+        Self { plain, batched }
+    }
 }
 
 /// Tokens of service accounts are replaced about every hour.
@@ -62,7 +77,7 @@ impl GrpcSink {
     /// Uses `client`.
     pub fn new(client: Client) -> Self {
         Self {
-            client: Mutex::new(client),
+            ways: Mutex::new(client.into()),
             renewal: None,
         }
     }
@@ -84,17 +99,17 @@ impl GrpcSink {
             read: Mutex::new((token, Instant::now())),
         };
         Ok(Self {
-            client: Mutex::new(client),
+            ways: Mutex::new(client.into()),
             renewal: Some(renewal),
         })
     }
 
-    fn client(&self) -> Client {
-        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+    fn ways(&self) -> Ways {
+        let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(newer) = self.renewal.as_ref().and_then(Renewal::newer) {
-            *client = newer;
+            *ways = newer.into();
         }
-        client.clone()
+        ways.clone()
     }
 }
 
@@ -125,16 +140,18 @@ fn read(path: &Path) -> io::Result<String> {
 #[async_trait]
 impl Sink for GrpcSink {
     async fn store(&self, upload: &Upload, value: &[u8]) -> Result<(), SinkError> {
-        self.client()
-            .store(upload, value)
+        self.ways()
+            .batched
+            .store(upload, value.to_vec())
             .await
             .map(|_| ())
             .map_err(|status| judge(&status))
     }
 
     async fn store_again(&self, upload: &Upload, value: &[u8]) -> Result<(), SinkError> {
-        self.client()
-            .store_again(upload, value)
+        self.ways()
+            .batched
+            .store_again(upload, value.to_vec())
             .await
             .map(|_| ())
             .map_err(|status| judge(&status))
@@ -142,7 +159,8 @@ impl Sink for GrpcSink {
 
     async fn stored(&self, record: &RecordName) -> Result<Option<Vec<u8>>, SinkError> {
         let record = self
-            .client()
+            .ways()
+            .plain
             .record(record)
             .await
             .map_err(|status| judge(&status))?;

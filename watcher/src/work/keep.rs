@@ -112,6 +112,7 @@ impl Shared {
                     Work {
                         object: None,
                         gone: true,
+                        is_final: false,
                     },
                 );
             }

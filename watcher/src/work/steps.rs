@@ -45,6 +45,12 @@ impl Task<'_> {
                     return self.delete(&uid, &resource_version, remembered).await;
                 }
                 Step::LookAgain(at) => again = Some(at),
+                Step::Trust(at) => {
+                    if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
+                        entry.remembered.trusted = true;
+                    }
+                    again = Some(at);
+                }
                 Step::Close { reason } => self.close(reason).await?,
                 Step::Lose { reason } => {
                     self.shared.lose(&self.uid, reason);

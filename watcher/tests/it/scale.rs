@@ -49,7 +49,7 @@ async fn patiently(mut holds: impl FnMut() -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_large_cluster_is_caught_up_with_and_a_restart_only_asks() {
+async fn a_large_cluster_is_caught_up_with_and_a_restart_writes_nothing_and_reads_little() {
     let sim = Sim::new();
     sim.install_all(Crd::tekton());
     sim.namespace(NAMESPACE);
@@ -80,27 +80,22 @@ async fn a_large_cluster_is_caught_up_with_and_a_restart_only_asks() {
     assert!(peak < 150, "{peak} MiB");
     assert_eq!(process.terminate().await, Some(0));
     let made = server.calls();
-    // Each is asked for once, because an earlier watcher may have stored it, then made.
-    assert_eq!(made.len(), 3 * MANY, "a run takes three calls");
+    assert_eq!(made.len(), 2 * MANY, "a run takes two calls");
 
     sim.clear_calls();
     let began = Instant::now();
     let process = Process::start(listening.kubeconfig(), &args);
-    let mut asked = Vec::new();
-    patiently(|| {
-        asked.extend(server.calls());
-        asked.len() >= MANY
-    })
-    .await;
+    patiently(|| sim.calls().verb("watch").count() == 3).await;
     let resident = memory(&process.id(), "VmRSS");
     println!(
-        "asked for again in {:?}; {idle} KiB with none, {resident} KiB with all: {} bytes a run",
+        "seen again in {:?}; {idle} KiB with none, {resident} KiB with all: {} bytes a run",
         began.elapsed(),
         resident.saturating_sub(idle) * 1024 / MANY
     );
     assert_eq!(process.terminate().await, Some(0));
-    asked.extend(server.calls());
-    assert_eq!(asked.len(), MANY);
+    let asked = server.calls();
+    // They are verified bit by bit, over an hour.
+    assert!(asked.len() < MANY / 50, "{}", asked.len());
     assert!(asked.iter().all(|call| *call == "get_record"));
     assert_eq!(calls(), 0);
 }

@@ -54,6 +54,10 @@ pub(crate) fn quick() -> Config {
             rare_retry: Duration::from_millis(100),
             ..Tuning::default()
         },
+        policy: Policy {
+            verify_within: SignedDuration::from_secs(-1),
+            ..Policy::default()
+        },
         ..Config::default()
     }
 }
@@ -68,7 +72,7 @@ pub(crate) fn collecting() -> Config {
     Config {
         policy: Policy {
             collect: Some(collect),
-            ..Policy::default()
+            ..quick().policy
         },
         ..quick()
     }

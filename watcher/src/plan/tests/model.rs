@@ -288,6 +288,7 @@ impl World {
             }
             Step::Close { .. } => self.seen.get_mut(uid).unwrap().1.closed = true,
             Step::LookAgain(_) => {}
+            Step::Trust(_) => self.seen.get_mut(uid).unwrap().1.trusted = true,
             Step::Lose { .. } | Step::Refuse { .. } => panic!("{step}"),
         }
         true

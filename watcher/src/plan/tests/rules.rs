@@ -85,9 +85,57 @@ fn the_echo_of_our_own_annotations_is_not_stored_again() {
         born_final: true,
         ..remembered(None)
     };
-    check(&echo, &memory, &Policy::default(), &["ask"]);
+    check(&echo, &memory, &Policy::default(), &["trust"]);
+    check(&echo, &memory, &verified_at_once(), &["ask"]);
     memory.answered(upload.grouping.record.clone(), Some(&before));
     check(&echo, &memory, &Policy::default(), &[]);
+}
+
+fn verified_at_once() -> Policy {
+    Policy {
+        verify_within: SignedDuration::ZERO,
+        ..Policy::default()
+    }
+}
+
+/// A finished run as it looks after it was stored and marked.
+fn marked() -> Value {
+    let before = run(|_| ());
+    let steps = plan(Some(&before), &remembered(None), &Policy::default(), now());
+    let [Step::Store(_), Step::Annotate(annotations)] = &steps[..] else {
+        panic!("{steps:?}");
+    };
+    run(|run| run["metadata"]["annotations"] = json!(annotations))
+}
+
+#[test]
+fn only_a_run_that_is_exactly_as_it_was_stored_is_trusted_and_not_for_long() {
+    let memory = Remembered {
+        born_final: true,
+        ..remembered(None)
+    };
+    let trusted = marked();
+    check(&trusted, &memory, &Policy::default(), &["trust"]);
+    let [Step::Trust(until)] = plan(Some(&trusted), &memory, &Policy::default(), now())[..] else {
+        panic!("it is trusted");
+    };
+    assert!(until <= now() + SignedDuration::from_hours(1));
+    // What is collected is asked about first.
+    check(&trusted, &memory, &collecting(|_| ()), &["ask"]);
+    let mut touched = trusted.clone();
+    touched["metadata"]["annotations"]["signed"] = json!("yes");
+    check(&touched, &memory, &Policy::default(), &["ask"]);
+    // A copy of it has another UID.
+    let mut copy = trusted.clone();
+    copy["metadata"]["uid"] = json!("other");
+    check(&copy, &memory, &Policy::default(), &["store", "annotate"]);
+    // If it vanishes unseen, it was stored all the same.
+    let gone = Remembered {
+        trusted: true,
+        gone: true,
+        ..memory
+    };
+    assert_eq!(plan(None, &gone, &Policy::default(), now()), [Step::Forget]);
 }
 
 #[test]
