@@ -7,6 +7,9 @@
 mod access;
 mod health;
 mod listen;
+mod live;
+mod metrics;
+mod patience;
 mod reload;
 mod serve;
 mod sweep;
@@ -23,6 +26,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
+use tower_http::cors::CorsLayer;
 use tower_service::Service as _;
 
 use crate::{
@@ -42,6 +46,7 @@ use crate::{
     telemetry::{Registry, RequestMetrics},
 };
 
+pub use live::Live;
 pub use tls::TlsError;
 
 /// The part of a message that rows may fill; the rest is names and framing.
@@ -78,6 +83,9 @@ pub enum Error {
     /// The users cannot be known.
     #[error("the file of users cannot be used")]
     Users(#[source] auth::FileError),
+    /// Changes cannot be told.
+    #[error("the audit log cannot be written")]
+    Audit(#[source] std::io::Error),
     /// Connections cannot be secured.
     #[error("secure connections (TLS) cannot be offered")]
     Tls(#[source] TlsError),
@@ -123,6 +131,10 @@ pub struct App {
     reload: Vec<Arc<dyn reload::Reload>>,
     /// Cancelled when streams should take nothing more.
     stopping: CancellationToken,
+    live: Live,
+    connections: metrics::Connections,
+    limits: serve::Limits,
+    cors: Option<CorsLayer>,
 }
 
 impl App {
@@ -148,11 +160,15 @@ impl App {
             config.scan_budget.get(),
             limit / PAGE_SHARE.1 * PAGE_SHARE.0,
         );
-        let service = Service::new(opened.store, engine, clock);
         let mut registry = Registry::new();
+        let audit = live::audit(config, &mut registry).map_err(Error::Audit)?;
+        let budgets = live::budgets(config, Arc::clone(&clock), &mut registry);
+        let service = Service::new(opened.store, engine, clock).told_in(audit);
         let metrics = RequestMetrics::new(&mut registry);
+        let connections = metrics::Connections::new(&mut registry);
         let stopping = CancellationToken::new();
-        let door = Door::new(service, authorizer, metrics, stopping.clone());
+        let live = Live::new(config, budgets.clone());
+        let door = Door::new(service, authorizer, metrics, budgets, stopping.clone());
         let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance)).await;
 
         let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).map_err(Error::Descriptors)?;
@@ -187,6 +203,10 @@ impl App {
                 .collect(),
             tls,
             stopping,
+            live,
+            connections,
+            limits: serve::Limits::of(config),
+            cors: config.cors_origins.as_ref().map(serve::cors),
         })
     }
 
@@ -200,6 +220,11 @@ impl App {
         self.admin_address
     }
 
+    /// What of the configuration can be changed while the server runs.
+    pub fn live(&self) -> Live {
+        self.live.clone()
+    }
+
     /// Serves until `shutdown`, then lets requests in flight finish within the grace.
     ///
     /// # Errors
@@ -209,7 +234,11 @@ impl App {
         let drained = CancellationToken::new();
         let readiness = readiness(Arc::clone(&self.maintenance), shutdown.clone());
         let pages = admin::router(self.registry, readiness);
-        let front = serve::front(self.grpc, probes(self.rest.router(), &pages));
+        let mut http = probes(self.rest.router(), &pages);
+        if let Some(cors) = self.cors {
+            http = http.layer(cors);
+        }
+        let front = serve::front(self.grpc, http, &self.limits);
         let admin = self.admin.map(|listener| {
             let drained = drained.clone();
             tokio::spawn(async move {
@@ -224,7 +253,13 @@ impl App {
         tracing::info!(address = %self.address, "serving");
 
         let connections = listen::accept(TcpListenerStream::new(self.api));
-        let serving = serve::serve(connections, front, self.tls, shutdown.clone());
+        let port = serve::Port {
+            router: front,
+            tls: self.tls,
+            limits: self.limits,
+            metrics: self.connections,
+        };
+        let serving = port.serve(connections, shutdown.clone());
         let grace = async {
             shutdown.cancelled().await;
             self.stopping.cancel();

@@ -19,6 +19,7 @@ pub use self::open::Open;
 pub use self::tokens::{FileError, Tokens, token_hash};
 
 use crate::{
+    budget::Payer,
     error::{ErrorKind, HasKind},
     model::{Parent, ParentPattern, Resource},
 };
@@ -90,15 +91,57 @@ impl ActingFor {
     }
 }
 
-/// Leave to do one thing in one place. Made only in this room.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Somebody who was let in, as far as they are known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// Their name; empty where nobody tells callers apart.
+    pub name: String,
+    /// Who acts for them, if that is somebody else.
+    pub by: Option<String>,
+}
+
+/// Leave to do one thing in one place, and at whose expense. Made only in this room.
+#[derive(Debug, Clone)]
 pub struct Grant {
     access: Access,
+    caller: Arc<Caller>,
+    payer: Payer,
+    request: Option<Arc<str>>,
 }
 
 impl Grant {
-    fn new(access: Access) -> Self {
-        Self { access }
+    fn new(access: Access, caller: Arc<Caller>) -> Self {
+        Self {
+            access,
+            caller,
+            payer: Payer::default(),
+            request: None,
+        }
+    }
+
+    /// The same leave, for a request of this name at the expense of `payer`.
+    #[must_use]
+    pub fn for_request(self, request: Option<Arc<str>>, payer: Payer) -> Self {
+        Self {
+            payer,
+            request,
+            ..self
+        }
+    }
+
+    /// Who has this leave.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// At whose expense it is used.
+    pub fn payer(&self) -> &Payer {
+        &self.payer
+    }
+
+    /// The name of the request that it was made for, if it has one.
+    pub fn request(&self) -> Option<&str> {
+        self.request.as_deref()
     }
 
     /// Confirms that this grant is for `verb` on `resource` under `parent`.

@@ -5,10 +5,13 @@
 //! [`Config::load`] is a function of a [`Sources`] value; only `config/sources.rs` reads
 //! the environment and files. Nothing here opens a socket or a database.
 
+mod amount;
+mod audit;
 mod database;
 mod durability;
 mod given;
 mod keys;
+mod origins;
 mod print;
 mod problem;
 mod reference;
@@ -29,9 +32,12 @@ use std::{
 
 use self::given::Reader;
 pub use self::{
+    amount::Amount,
+    audit::AuditLog,
     database::DbUrl,
     durability::Synchronous,
     keys::{KEYS, Key, flags, flags_of},
+    origins::Origins,
     problem::{BadValue, Origin, Problem, Problems},
     reference::reference_markdown,
     secret::Secret,
@@ -71,6 +77,28 @@ pub struct Config {
     pub tls_client_ca: Option<PathBuf>,
     /// Oldest version of TLS that is spoken.
     pub tls_min_version: TlsVersion,
+    /// Most connections to the API at once.
+    pub max_connections: NonZeroU32,
+    /// Largest head of a request.
+    pub max_header_bytes: ByteSize,
+    /// How long a client may do nothing where it is its turn.
+    pub client_timeout: Span,
+    /// After how much silence a client is asked whether it is there; zero for never.
+    pub keepalive: Span,
+    /// About how long a connection is used; zero for ever.
+    pub connection_age: Span,
+    /// Whose pages may ask from a browser.
+    pub cors_origins: Option<Origins>,
+    /// Most requests of one caller in flight.
+    pub caller_max_requests: Amount,
+    /// Most requests of one caller in a second.
+    pub caller_max_rate: Option<Amount>,
+    /// Most records that filters of one caller may read in a minute.
+    pub caller_max_scan: Option<Amount>,
+    /// How many filters are evaluated at once; unless it follows from the processors.
+    pub scan_slots: Option<Amount>,
+    /// Where writes and deletes are told.
+    pub audit_log: AuditLog,
     /// Which log events are written.
     pub log_level: LogFilter,
     /// How log events are written.
@@ -114,6 +142,17 @@ impl Config {
             tls_key: reader.read_optional("tls_key"),
             tls_client_ca: reader.read_optional("tls_client_ca"),
             tls_min_version: reader.read("tls_min_version"),
+            max_connections: reader.read("max_connections"),
+            max_header_bytes: reader.read("max_header_bytes"),
+            client_timeout: reader.read("client_timeout"),
+            keepalive: reader.read("keepalive"),
+            connection_age: reader.read("connection_age"),
+            cors_origins: reader.read_optional("cors_origins"),
+            caller_max_requests: reader.read("caller_max_requests"),
+            caller_max_rate: reader.read_optional("caller_max_rate"),
+            caller_max_scan: reader.read_optional("caller_max_scan"),
+            scan_slots: reader.read_optional("scan_slots"),
+            audit_log: reader.read("audit_log"),
             log_level: reader.read("log_level"),
             log_format: reader.read("log_format"),
             max_message_bytes: reader.read("max_message_bytes"),
@@ -193,6 +232,10 @@ impl Config {
                 problems.push(self.problem(key, format!("needs {needs} too")));
             }
         }
+        if self.client_timeout.get().is_zero() {
+            let text = "is no time at all; want at least `1ms`".to_owned();
+            problems.push(self.problem("client_timeout", text));
+        }
         if self.metrics_listen == Some(self.listen) && self.listen.port() != 0 {
             problems.push(self.problem(
                 "metrics_listen",
@@ -212,6 +255,23 @@ impl Config {
             "is not used while auth is `{}`; set auth = \"{method}\", or leave it out",
             self.auth
         )
+    }
+
+    /// The keys whose values differ from those of `other`.
+    #[must_use]
+    pub fn differences(&self, other: &Self) -> Vec<&'static str> {
+        let hidden = |key| match key {
+            // What is shown of them is the same for all.
+            "db" => self.db != other.db,
+            "page_token_key" => self.page_token_key != other.page_token_key,
+            _ => false,
+        };
+        let pairs = self.shown().into_iter().zip(other.shown());
+        KEYS.iter()
+            .zip(pairs)
+            .filter(|(key, (own, others))| own != others || hidden(key.name))
+            .map(|(key, _)| key.name)
+            .collect()
     }
 
     fn problem(&self, key: &'static str, text: String) -> Problem {

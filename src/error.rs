@@ -3,7 +3,7 @@
 //! Rooms own their errors and yield an [`ErrorKind`]; the edges translate by the table
 //! here and nowhere else. No room's error lives in this file.
 
-use std::error::Error;
+use std::{error::Error, time::Duration};
 
 /// A decision that a caller can take about a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -138,6 +138,11 @@ pub const fn grpc_name(code: i32) -> &'static str {
 pub trait HasKind {
     /// What a caller can decide about this error.
     fn kind(&self) -> ErrorKind;
+
+    /// When it may be tried again, where that is known.
+    fn retry_after(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// The texts of `error` and of everything that caused it, outermost first, joined by `: `.

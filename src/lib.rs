@@ -10,6 +10,9 @@ pub mod measure;
 pub mod model;
 pub mod storage;
 
+pub mod budget;
+
+pub mod audit;
 pub mod auth;
 pub mod query;
 pub mod service;

@@ -13,7 +13,10 @@ pub use aggregate::{Aggregate, Grouping};
 pub use list::{Engine, List, Page};
 pub use token::{TokenError, Tokens};
 
+use std::time::Duration;
+
 use crate::{
+    budget::Spent,
     error::{ErrorKind, HasKind},
     filter::EvalError,
     storage,
@@ -47,6 +50,9 @@ pub enum Error {
     /// The filter costs too much on one row.
     #[error(transparent)]
     Eval(#[from] EvalError),
+    /// The caller has read enough for now.
+    #[error(transparent)]
+    Spent(#[from] Spent),
     /// The store did not answer.
     #[error(transparent)]
     Store(#[from] storage::Error),
@@ -57,7 +63,15 @@ impl HasKind for Error {
         match self {
             Self::Token(_) => ErrorKind::Invalid,
             Self::Budget { .. } | Self::Measured { .. } | Self::Eval(_) => ErrorKind::Exhausted,
+            Self::Spent(error) => error.kind(),
             Self::Store(error) => error.kind(),
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Spent(error) => error.retry_after(),
+            _ => None,
         }
     }
 }

@@ -33,7 +33,7 @@ use json::Json;
 use routes::{Lost, Route, Routes};
 
 /// The header that names a request, in both directions.
-const REQUEST_ID: &str = "x-request-id";
+pub(crate) const REQUEST_ID: &str = "x-request-id";
 /// The query parameter, and the metadata, that ask for parts of a reply.
 const FIELDS: &str = "fields";
 /// Messages above this are worked on beside the event loop.
@@ -216,7 +216,7 @@ fn metadata(
 }
 
 /// The name of a request: the given one, unless it is long or strange.
-fn request_id(headers: &HeaderMap) -> HeaderValue {
+pub(crate) fn request_id(headers: &HeaderMap) -> HeaderValue {
     let plain = |id: &&HeaderValue| {
         (1..=128).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
     };

@@ -4,6 +4,7 @@
 //! merge); wire formats do not.
 
 mod claims;
+mod commit;
 mod limits;
 mod records;
 mod results;
@@ -11,7 +12,7 @@ mod summary;
 mod upsert;
 mod write;
 
-use std::{num::NonZeroU32, sync::Arc};
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use records::RecordChange;
@@ -19,7 +20,9 @@ pub use summary::{Group, Measure, SummaryQuery, Value as SummaryValue};
 pub use upsert::{Effect, Outcome, Upsert, UpsertGrants, Upserted};
 
 use crate::{
+    audit::Audit,
     auth,
+    budget::Spent,
     clock::Clock,
     error::{ErrorKind, HasKind},
     filter::{FilterError, OrderError},
@@ -55,6 +58,9 @@ pub enum Error {
     /// The order is wrong.
     #[error(transparent)]
     Order(#[from] OrderError),
+    /// The caller has used up what it may for now.
+    #[error(transparent)]
+    Spent(#[from] Spent),
     /// The list was not answered.
     #[error(transparent)]
     Query(#[from] query::Error),
@@ -69,7 +75,16 @@ impl HasKind for Error {
             Self::Auth(error) => error.kind(),
             Self::Invalid(_) | Self::Filter(_) | Self::Order(_) => ErrorKind::Invalid,
             Self::Query(error) => error.kind(),
+            Self::Spent(error) => error.kind(),
             Self::Store(error) => error.kind(),
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Spent(error) => error.retry_after(),
+            Self::Query(error) => error.retry_after(),
+            _ => None,
         }
     }
 }
@@ -81,6 +96,7 @@ pub struct Service {
     engine: Engine,
     clock: Arc<dyn Clock>,
     turns: write::Turns,
+    audit: Audit,
 }
 
 impl Service {
@@ -91,6 +107,13 @@ impl Service {
             engine,
             clock,
             turns: write::Turns::new(),
+            audit: Audit::default(),
         }
+    }
+
+    /// The same, whose changes are told in `audit`.
+    #[must_use]
+    pub fn told_in(self, audit: Audit) -> Self {
+        Self { audit, ..self }
     }
 }

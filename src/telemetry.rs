@@ -8,7 +8,7 @@ mod registry;
 mod requests;
 
 pub use self::{
-    logging::{AlreadyLogging, BadFilter, BadFormat, LogFilter, LogFormat, init},
+    logging::{AlreadyLogging, BadFilter, BadFormat, LogFilter, LogFormat, LogLevel, init},
     registry::Registry,
     requests::{Ongoing, RequestMetrics},
 };

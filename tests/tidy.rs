@@ -40,7 +40,15 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("app", &["*"]),
     (
         "grpc",
-        &["auth", "clock", "error", "model", "service", "telemetry"],
+        &[
+            "auth",
+            "budget",
+            "clock",
+            "error",
+            "model",
+            "service",
+            "telemetry",
+        ],
     ),
     ("rest", &["error"]),
     ("admin", &["telemetry"]),
@@ -48,12 +56,18 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "service",
         &[
-            "auth", "clock", "error", "filter", "measure", "model", "query", "storage",
+            "audit", "auth", "budget", "clock", "error", "filter", "measure", "model", "query",
+            "storage",
         ],
     ),
-    ("query", &["error", "filter", "measure", "model", "storage"]),
+    ("audit", &["auth", "error", "model", "storage", "telemetry"]),
+    (
+        "query",
+        &["budget", "error", "filter", "measure", "model", "storage"],
+    ),
     ("storage", &["clock", "error", "filter", "measure", "model"]),
-    ("auth", &["clock", "error", "model"]),
+    ("auth", &["budget", "clock", "error", "model"]),
+    ("budget", &["clock", "error", "telemetry"]),
     ("filter", &["error", "measure", "model"]),
     ("measure", &[]),
     ("model", &["error"]),

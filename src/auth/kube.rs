@@ -24,7 +24,7 @@ use self::{
     impersonation::Impersonation,
 };
 use super::{
-    Access, Authorizer, Credentials, Error, Grant,
+    Access, Authorizer, Caller, Credentials, Error, Grant,
     cache::{Cache, Keep, digest},
 };
 use crate::clock::Clock;
@@ -123,12 +123,16 @@ impl Kubernetes {
         }
     }
 
-    async fn decide(&self, credentials: &Credentials, access: &Access) -> Result<(), Error> {
+    async fn decide(
+        &self,
+        credentials: &Credentials,
+        access: &Access,
+    ) -> Result<Arc<Caller>, Error> {
         let acting = self.acting(credentials)?;
         let mut refusal = Error::NoToken;
         for token in credentials.bearer.iter().take(TRIED) {
             match self.with(token, acting.as_ref(), access).await {
-                Ok(()) => return Ok(()),
+                Ok(caller) => return Ok(caller),
                 Err(error) => refusal = refusal.or(error),
             }
         }
@@ -152,16 +156,21 @@ impl Kubernetes {
         token: &str,
         acting: Option<&Impersonation>,
         access: &Access,
-    ) -> Result<(), Error> {
+    ) -> Result<Arc<Caller>, Error> {
         let caller = self.subject(token).await?;
         let wanted = Attributes::of(access);
         let Some(acting) = acting else {
-            return self.check(&caller, &wanted).await;
+            self.check(&caller, &wanted).await?;
+            return Ok(Arc::clone(caller.caller()));
         };
         for needed in acting.needed() {
             self.check(&caller, needed).await?;
         }
-        self.check(acting.subject(), &wanted).await
+        self.check(acting.subject(), &wanted).await?;
+        Ok(Arc::new(Caller {
+            name: acting.subject().caller().name.clone(),
+            by: Some(caller.caller().name.clone()),
+        }))
     }
 
     async fn subject(&self, token: &str) -> Result<Arc<Subject>, Error> {
@@ -189,8 +198,8 @@ impl Kubernetes {
 #[async_trait]
 impl Authorizer for Kubernetes {
     async fn authorize(&self, credentials: &Credentials, access: Access) -> Result<Grant, Error> {
-        in_time(self.decide(credentials, &access)).await?;
-        Ok(Grant::new(access))
+        let caller = in_time(self.decide(credentials, &access)).await?;
+        Ok(Grant::new(access, caller))
     }
 }
 

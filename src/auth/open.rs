@@ -1,5 +1,7 @@
 //! No access control: for loopback, where everybody who can call is the owner.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 use super::{Access, Authorizer, Credentials, Error, Grant};
@@ -11,6 +13,6 @@ pub struct Open;
 #[async_trait]
 impl Authorizer for Open {
     async fn authorize(&self, _: &Credentials, access: Access) -> Result<Grant, Error> {
-        Ok(Grant::new(access))
+        Ok(Grant::new(access, Arc::default()))
     }
 }

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use sha2::{Digest as _, Sha256};
 
 use self::file::Table;
-use super::{Access, Authorizer, Credentials, Error, Grant};
+use super::{Access, Authorizer, Caller, Credentials, Error, Grant};
 use crate::error::report;
 
 /// Why a file of users cannot be used. No text repeats what the file says of tokens.
@@ -101,7 +101,7 @@ impl Tokens {
         }
     }
 
-    fn decide(&self, credentials: &Credentials, access: &Access) -> Result<(), Error> {
+    fn decide(&self, credentials: &Credentials, access: &Access) -> Result<Arc<Caller>, Error> {
         if !credentials.acting_for.is_empty() {
             // To answer as the caller itself would give away what only the caller may see.
             return Err(Error::Impersonation("this server does not take them"));
@@ -111,7 +111,7 @@ impl Tokens {
         for token in &credentials.bearer {
             let answer = match table.user(&digest(token)) {
                 None => Error::BadToken,
-                Some(user) if user.may(access) => return Ok(()),
+                Some(user) if user.may(access) => return Ok(Arc::clone(user.caller())),
                 Some(_) => Error::Denied,
             };
             refusal = refusal.or(answer);
@@ -123,8 +123,8 @@ impl Tokens {
 #[async_trait]
 impl Authorizer for Tokens {
     async fn authorize(&self, credentials: &Credentials, access: Access) -> Result<Grant, Error> {
-        self.decide(credentials, &access)?;
-        Ok(Grant::new(access))
+        let caller = self.decide(credentials, &access)?;
+        Ok(Grant::new(access, caller))
     }
 }
 

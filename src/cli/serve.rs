@@ -1,6 +1,6 @@
 //! `hindsight serve`.
 
-use std::{process::ExitCode, sync::Arc};
+use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use clap::ArgMatches;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -8,19 +8,23 @@ use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
 use crate::{
-    app::{App, Error},
+    app::{App, Error, Live},
     clock::SystemClock,
     config::{Config, Sources},
     error::report,
-    telemetry,
+    telemetry::{self, LogLevel},
 };
+
+/// How often the file of configuration is looked at.
+const INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) const ABOUT: &str = "Run the server: keep results and records in a database and answer \
 tekton.results.v1alpha2 over gRPC.
 
 Without any flag it keeps everything in ./hindsight.db and listens on 127.0.0.1:8080. Every flag \
 can also be given as HINDSIGHT_* in the environment or as a key of a TOML file (--config). The \
-schema is brought up to date at the start. SIGTERM or SIGINT stops it after requests in flight.";
+schema is brought up to date at the start. SIGTERM or SIGINT stops it after requests in flight; SIGHUP \
+reads the configuration again, as does a change of its file.";
 
 pub(super) const EXAMPLES: &str = "Examples:
   hindsight serve
@@ -35,7 +39,7 @@ pub(super) fn load(matches: &ArgMatches) -> Result<Config, Failure> {
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let config = load(matches)?;
-    telemetry::init(&config.log_level, config.log_format)
+    let log = telemetry::init(&config.log_level, config.log_format)
         .map_err(|error| Failure::other(report(&error)))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -60,12 +64,15 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
                 token.cancel();
             }
         });
+        let hangup = signal(SignalKind::hangup())?;
+        let live = app.live();
         tokio::select! {
             ended = app.run(shutdown) => ended.map_err(|e| failure(&e))?,
             () = hurry.cancelled() => {
                 tracing::warn!("told to stop twice; requests in flight are cut off");
                 return Ok(ExitCode::FAILURE);
             }
+            () = follow(matches, hangup, live, log) => {}
         }
         signals.abort();
         Ok(ExitCode::SUCCESS)
@@ -73,6 +80,33 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     // A query that still runs must not keep the process.
     runtime.shutdown_background();
     outcome
+}
+
+/// Reads the configuration again whenever its file changes, or SIGHUP asks for it. Never ends.
+async fn follow(matches: &ArgMatches, mut hangup: Signal, live: Live, log: LogLevel) {
+    let mut seen = Sources::gather(matches);
+    loop {
+        let asked = tokio::select! {
+            _ = hangup.recv() => true,
+            () = tokio::time::sleep(INTERVAL) => false,
+        };
+        let sources = Sources::gather(matches);
+        if sources == seen && !asked {
+            continue;
+        }
+        match Config::load(&sources) {
+            Ok(config) => {
+                for key in live.apply(&config, &log) {
+                    tracing::warn!(key, "`{key}` was changed and counts after a restart");
+                }
+                tracing::info!("the configuration was read again");
+            }
+            Err(problems) => {
+                tracing::error!(%problems, "the configuration cannot be used; that of before stays");
+            }
+        }
+        seen = sources;
+    }
 }
 
 /// A file that may not grow is an error of the write then, not the end of the process.

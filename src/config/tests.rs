@@ -56,6 +56,17 @@ fn nothing_said_gives_the_defaults() {
         tls_key: None,
         tls_client_ca: None,
         tls_min_version: TlsVersion::V1_2,
+        max_connections: NonZeroU32::new(4096).unwrap(),
+        max_header_bytes: ByteSize::bytes(512 << 10),
+        client_timeout: Span::seconds(60),
+        keepalive: Span::seconds(60),
+        connection_age: Span::seconds(0),
+        cors_origins: None,
+        caller_max_requests: Amount::new(1000).unwrap(),
+        caller_max_rate: None,
+        caller_max_scan: None,
+        scan_slots: None,
+        audit_log: AuditLog::Off,
         log_level: "info".parse().unwrap(),
         log_format: LogFormat::Text,
         max_message_bytes: ByteSize::bytes(32 << 20),
@@ -205,7 +216,7 @@ fn a_file_that_cannot_be_read_or_parsed_is_a_problem_among_others() {
         &[
             "server in /etc/h.toml line 1: no such key; there are db, listen, metrics_listen, auth, \
            auth_kubeconfig, auth_impersonate, auth_cache_allow, auth_cache_deny, \
-           auth_tokens_file, tls_cert, tls_key, tls_client_ca, tls_min_version, log_level, log_format, max_message_bytes, scan_budget, page_token_key, shutdown_grace, \
+           auth_tokens_file, tls_cert, tls_key, tls_client_ca, tls_min_version, max_connections, max_header_bytes, client_timeout, keepalive, connection_age, cors_origins, caller_max_requests, caller_max_rate, caller_max_scan, scan_slots, audit_log, log_level, log_format, max_message_bytes, scan_budget, page_token_key, shutdown_grace, \
            db_max_connections, db_synchronous, allow_unauthenticated_remote",
         ],
     );
@@ -281,6 +292,17 @@ auth_cache_deny = "5s"                # default
 # tls_key is not set                  # default
 # tls_client_ca is not set            # default
 tls_min_version = "1.2"               # default
+max_connections = 4096                # default
+max_header_bytes = "512KiB"           # default
+client_timeout = "1m"                 # default
+keepalive = "1m"                      # default
+connection_age = "0s"                 # default
+# cors_origins is not set             # default
+caller_max_requests = 1000            # default
+# caller_max_rate is not set          # default
+# caller_max_scan is not set          # default
+# scan_slots is not set               # default
+audit_log = "off"                     # default
 log_level = "info"                    # default
 log_format = "text"                   # default
 max_message_bytes = "32MiB"           # default
@@ -339,6 +361,17 @@ fn every_key_is_read_from_its_own_place_in_the_table() {
         ("tls_key", "/etc/key.pem"),
         ("tls_client_ca", "/etc/ca.pem"),
         ("tls_min_version", "1.3"),
+        ("max_connections", "9"),
+        ("max_header_bytes", "64KiB"),
+        ("client_timeout", "7s"),
+        ("keepalive", "8s"),
+        ("connection_age", "10m"),
+        ("cors_origins", "https://a.example"),
+        ("caller_max_requests", "10"),
+        ("caller_max_rate", "11"),
+        ("caller_max_scan", "12"),
+        ("scan_slots", "13"),
+        ("audit_log", "/var/log/audit.jsonl"),
         ("log_level", "warn"),
         ("log_format", "json"),
         ("max_message_bytes", "1MiB"),

@@ -11,6 +11,7 @@ use tracing::Instrument as _;
 use super::status::status;
 use crate::{
     auth::{self, Access, ActingFor, Authorizer, Credentials, Grant, Verb},
+    budget::Budgets,
     error::HasKind as _,
     model::{ParentPattern, Resource},
     service::{Error, Service},
@@ -23,6 +24,7 @@ pub struct Door {
     pub(super) service: Service,
     authorizer: Arc<dyn Authorizer>,
     pub(super) metrics: RequestMetrics,
+    budgets: Budgets,
     pub(super) stopping: CancellationToken,
     /// How many bytes the requests of all streams may hold that are not durable yet.
     pub(super) room: Arc<Semaphore>,
@@ -38,12 +40,14 @@ impl Door {
         service: Service,
         authorizer: Arc<dyn Authorizer>,
         metrics: RequestMetrics,
+        budgets: Budgets,
         stopping: CancellationToken,
     ) -> Self {
         Self {
             service,
             authorizer,
             metrics,
+            budgets,
             stopping,
             room: Arc::new(Semaphore::new(ROOM)),
         }
@@ -68,7 +72,7 @@ impl Door {
         })
     }
 
-    /// Asks whether the caller may do this.
+    /// Asks whether the caller may do this, and has not used up what it may for now.
     pub(super) async fn grant(
         &self,
         metadata: &MetadataMap,
@@ -76,9 +80,11 @@ impl Door {
         resource: Resource,
         parent: ParentPattern,
     ) -> Result<Grant, Error> {
-        Ok(self
+        let grant = self
             .allow(&credentials(metadata), verb, resource, parent)
-            .await?)
+            .await?;
+        let payer = self.budgets.enter(&grant.caller().name)?;
+        Ok(grant.for_request(request_of(metadata), payer))
     }
 
     /// Asks whether whoever showed `credentials` may do this.
@@ -98,6 +104,14 @@ impl Door {
     }
 }
 
+/// The name of the request that this is metadata of.
+pub(super) fn request_of(metadata: &MetadataMap) -> Option<Arc<str>> {
+    let name = metadata.get(REQUEST_ID)?.to_str().ok()?;
+    Some(name.into())
+}
+
+/// The metadata that names a request.
+const REQUEST_ID: &str = "x-request-id";
 /// Headers whose names begin so say for whom the caller acts.
 const ACTING_FOR: &str = "impersonate-";
 

@@ -1,6 +1,7 @@
 //! The one translation of errors into gRPC statuses.
 
 use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt as _};
 
 use crate::error::{ErrorKind, HasKind, report};
 
@@ -29,5 +30,12 @@ pub(super) fn status<E: HasKind + std::error::Error>(method: &'static str, error
             "{method} was refused"
         ),
     }
-    Status::new(Code::from_i32(kind.grpc_code()), error.to_string())
+    let code = Code::from_i32(kind.grpc_code());
+    match error.retry_after() {
+        None => Status::new(code, error.to_string()),
+        Some(after) => {
+            let details = ErrorDetails::with_retry_info(Some(after));
+            Status::with_error_details(code, error.to_string(), details)
+        }
+    }
 }

@@ -4,6 +4,7 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use super::{Error, Tokens, token::Binding};
 use crate::{
+    budget::Payer,
     filter::{Body, Filter, Order, Position, Row},
     model::{Record, Resource, ResultPattern, RunResult},
     storage::{self, ListQuery, Listed, Store},
@@ -24,6 +25,8 @@ pub struct Engine {
     scan_budget: u64,
     /// Most payload bytes one page may hold; it ends early, with a token, rather than grow.
     page_bytes: usize,
+    /// Who pays for what filters read.
+    payer: Payer,
 }
 
 /// What a list is asked for.
@@ -99,6 +102,16 @@ impl Engine {
             tokens,
             scan_budget,
             page_bytes,
+            payer: Payer::default(),
+        }
+    }
+
+    /// The same engine, at the expense of `payer`.
+    #[must_use]
+    pub fn paid_by(&self, payer: &Payer) -> Self {
+        Self {
+            payer: payer.clone(),
+            ..self.clone()
         }
     }
 
@@ -194,6 +207,7 @@ impl Engine {
         let split = filter.split(&|test| self.store.ability(test));
         Scan {
             store: &*self.store,
+            payer: &self.payer,
             filter: split.residual.then(|| filter.clone()),
             query: ListQuery {
                 scope,
@@ -216,6 +230,7 @@ impl Engine {
 /// A walk over the rows of a list, in chunks.
 pub(super) struct Scan<'a, T> {
     store: &'a dyn Store,
+    payer: &'a Payer,
     /// What is left to evaluate on each row.
     filter: Option<Filter>,
     query: ListQuery,
@@ -254,6 +269,10 @@ impl<T: Item> Scan<'_, T> {
         let limit = u32::try_from(limit).unwrap_or(MOST_ROWS);
         self.query.limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
         self.query.after = self.after.clone();
+        let turn = match &self.filter {
+            Some(_) => self.payer.turn().await,
+            None => None,
+        };
         let rows = T::fetch(self.store, &self.query).await?;
         // Payloads that reach the bytes may have cut the chunk short.
         let bytes: usize = rows.iter().map(|row| row.item.weight()).sum();
@@ -266,8 +285,11 @@ impl<T: Item> Scan<'_, T> {
         let Some(filter) = self.filter.clone() else {
             return Ok(Some(rows));
         };
+        self.payer.scanned(rows.len() as u64)?;
         // Decoding payloads is work for a thread that may be kept busy.
         let matching = tokio::task::spawn_blocking(move || {
+            // It is worked to the end, also if the caller goes away.
+            let _turn = turn;
             let mut matching = Vec::new();
             for row in rows {
                 if row.item.matches(&filter)? {

@@ -1,6 +1,6 @@
 //! HTTP answers: a reply or a refusal in JSON, compressed when the client takes that.
 
-use std::io::Write as _;
+use std::{io::Write as _, time::Duration};
 
 use axum::{
     body::Body,
@@ -9,6 +9,7 @@ use axum::{
 use flate2::{Compression, write::GzEncoder};
 use serde::Serialize;
 use tonic::{Code, Status};
+use tonic_types::StatusExt as _;
 
 use crate::error::{ErrorKind, http_status};
 
@@ -23,6 +24,8 @@ pub(super) struct Refusal {
     /// Number of the gRPC code.
     pub(super) code: i32,
     pub(super) message: String,
+    /// When it may be tried again.
+    pub(super) retry_after: Option<Duration>,
 }
 
 #[derive(Serialize)]
@@ -37,6 +40,7 @@ impl Refusal {
             http: kind.http_status(),
             code: kind.grpc_code(),
             message: message.into(),
+            retry_after: None,
         }
     }
 
@@ -80,6 +84,13 @@ impl Refusal {
                 .headers_mut()
                 .insert(header::WWW_AUTHENTICATE, scheme);
         }
+        if let Some(after) = self.retry_after {
+            // Whole seconds, and not too few.
+            let seconds = after.as_millis().div_ceil(1000).max(1);
+            let seconds = HeaderValue::from_str(&seconds.to_string());
+            let seconds = seconds.expect("digits are a header value");
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
+        }
         response
     }
 }
@@ -87,7 +98,9 @@ impl Refusal {
 impl From<Status> for Refusal {
     fn from(status: Status) -> Self {
         let code = status.code();
+        let retry = status.get_details_retry_info();
         Self {
+            retry_after: retry.and_then(|retry| retry.retry_delay),
             http: http_status(code as i32),
             code: code as i32,
             message: match status.message() {

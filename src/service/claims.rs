@@ -8,6 +8,7 @@ use hindsight_proto::{
 
 use super::{
     Error, Service,
+    commit::Told,
     upsert::{Effect, RACES, Upsert, Upserted, lost},
 };
 use crate::{
@@ -72,7 +73,8 @@ impl Service {
             if changes.is_empty() {
                 return Ok(done);
             }
-            match self.store.commit(&Batch { changes }).await {
+            let by = &upsert.grants.records[0];
+            match self.commit(by, Batch { changes }, Told::UnlessLost).await {
                 Ok(()) => return Ok(done),
                 Err(error) if lost(&error) => race = error,
                 Err(error) => return Err(error.into()),

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Ask, Error, Service, limits, write};
+use super::{Ask, Error, Service, commit::Told, limits, write};
 use crate::{
     auth::{Grant, Verb},
     filter::{Filter, parse_order},
@@ -62,9 +62,8 @@ impl Service {
         grant.check(Verb::Create, RECORDS, name.result().parent())?;
         data.as_ref().map_or(Ok(()), limits::payload)?;
         let record = self.new_record(name, data);
-        self.store
-            .commit(&Change::InsertRecord(record.clone()).into())
-            .await?;
+        let change = Change::InsertRecord(record.clone());
+        self.commit(grant, change.into(), Told::All).await?;
         Ok(record)
     }
 
@@ -136,7 +135,7 @@ impl Service {
             };
             Ok((change, value))
         };
-        self.update(full, etags, step).await
+        self.update(grant, full, etags, step).await
     }
 
     /// Removes a record.
@@ -145,11 +144,12 @@ impl Service {
     /// If it is not there.
     pub async fn delete_record(&self, grant: &Grant, name: &RecordName) -> Result<(), Error> {
         grant.check(Verb::Delete, RECORDS, name.result().parent())?;
-        let change = Change::DeleteRecord {
+        let find = || async { Ok(self.store.record(name).await?.map(|found| found.etag)) };
+        let change = |expect| Change::DeleteRecord {
             name: name.clone(),
-            expect: None,
+            expect,
         };
-        Ok(self.store.commit(&change.into()).await?)
+        self.delete(grant, find, change).await
     }
 
     /// One page of the records of the results called `result` (`None`: of every result) under
@@ -173,6 +173,6 @@ impl Service {
             token: ask.token,
             method: "ListRecords",
         };
-        Ok(self.engine.records(list).await?)
+        Ok(self.engine.paid_by(grant.payer()).records(list).await?)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Ask, Error, Service, limits, write};
+use super::{Ask, Error, Service, commit::Told, limits, write};
 use crate::{
     auth::{Grant, Verb},
     filter::{Filter, parse_order},
@@ -33,9 +33,8 @@ impl Service {
         grant.check(Verb::Create, RESULTS, name.parent())?;
         check(&annotations, summary.as_ref())?;
         let result = self.new_result(name, annotations, summary);
-        self.store
-            .commit(&Change::InsertResult(result.clone()).into())
-            .await?;
+        let change = Change::InsertResult(result.clone());
+        self.commit(grant, change.into(), Told::All).await?;
         Ok(result)
     }
 
@@ -119,7 +118,7 @@ impl Service {
             };
             Ok((change, value))
         };
-        self.update(full, etags, step).await
+        self.update(grant, full, etags, step).await
     }
 
     /// Removes a result and its records.
@@ -128,11 +127,12 @@ impl Service {
     /// If it is not there.
     pub async fn delete_result(&self, grant: &Grant, name: &ResultName) -> Result<(), Error> {
         grant.check(Verb::Delete, RESULTS, name.parent())?;
-        let change = Change::DeleteResult {
+        let find = || async { Ok(self.store.result(name).await?.map(|found| found.etag)) };
+        let change = |expect| Change::DeleteResult {
             name: name.clone(),
-            expect: None,
+            expect,
         };
-        Ok(self.store.commit(&change.into()).await?)
+        self.delete(grant, find, change).await
     }
 
     /// One page of the results of the parent that `grant` is for.
@@ -154,6 +154,6 @@ impl Service {
             token: ask.token,
             method: "ListResults",
         };
-        Ok(self.engine.results(list).await?)
+        Ok(self.engine.paid_by(grant.payer()).results(list).await?)
     }
 }

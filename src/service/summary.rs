@@ -75,7 +75,11 @@ impl Service {
         let filter = Filter::compile(query.filter, Resource::Records)?;
         let scope = ResultPattern { parent, id: result };
         let question = answer::question(&plan, scope, filter)?;
-        let groups = self.engine.aggregate(question).await?;
+        let groups = self
+            .engine
+            .paid_by(grant.payer())
+            .aggregate(question)
+            .await?;
         answer::reply(plan, groups).map_err(|many| storage::Error::from(many).into())
     }
 }

@@ -133,6 +133,11 @@ impl Item {
 }
 
 impl Upsert {
+    /// Whose it is.
+    fn leave(&self) -> Grant {
+        self.grants.records[0].clone()
+    }
+
     fn check(&self) -> Result<(), Error> {
         let parent = self.name.result().parent();
         let [create, update] = &self.grants.records;
@@ -241,7 +246,8 @@ impl Service {
             .values()
             .map(|at| Change::InsertResult(self.described_result(&items[*at].upsert)))
             .collect();
-        let made = self.store.commit_each(&results).await;
+        let by = first.values().map(|at| items[*at].upsert.leave());
+        let made = self.commit_each(by.collect(), results).await;
         for (at, outcome) in first.into_values().zip(made) {
             let item = &mut items[at];
             match outcome {
@@ -287,7 +293,8 @@ impl Service {
                 )
             })
             .collect();
-        for (at, outcome) in new.into_iter().zip(self.store.commit_each(&changes).await) {
+        let by = new.iter().map(|at| items[*at].upsert.leave()).collect();
+        for (at, outcome) in new.into_iter().zip(self.commit_each(by, changes).await) {
             let item = &mut items[at];
             match outcome {
                 Ok(()) => item.done(Effect::Created),
@@ -335,7 +342,8 @@ impl Service {
                 }
             }
         }
-        let outcomes = self.store.commit_each(&changes).await;
+        let by = places.iter().map(|at| items[*at].upsert.leave());
+        let outcomes = self.commit_each(by.collect(), changes).await;
         for (at, outcome) in places.into_iter().zip(outcomes) {
             match outcome {
                 Ok(()) => items[at].done(Effect::Updated),

@@ -13,8 +13,9 @@ use std::{
 use jiff::{Timestamp, ToSpan as _};
 use tokio::sync::{Mutex, MutexGuard};
 
-use super::{Error, Service};
+use super::{Error, Service, commit::Told};
 use crate::{
+    auth::Grant,
     model::Etag,
     storage::{self, Change},
 };
@@ -58,6 +59,7 @@ impl Service {
     /// who sent an etag.
     pub(super) async fn update<T, S, F>(
         &self,
+        by: &Grant,
         name: &str,
         etags: [&str; 2],
         step: S,
@@ -71,9 +73,11 @@ impl Service {
         loop {
             let (change, value) = step().await?;
             attempt += 1;
-            match self.store.commit(&change.into()).await {
+            let again = etags == ["", ""] && attempt < RACES;
+            let told = if again { Told::UnlessLost } else { Told::All };
+            match self.commit(by, change.into(), told).await {
                 Ok(()) => return Ok(value),
-                Err(storage::Error::Stale { .. }) if etags == ["", ""] && attempt < RACES => {}
+                Err(storage::Error::Stale { .. }) if again => {}
                 Err(error) => return Err(error.into()),
             }
         }

@@ -11,6 +11,7 @@ mod errors;
 mod migrate;
 mod open;
 mod snapshot;
+mod stop;
 #[cfg(test)]
 mod tests;
 
@@ -24,7 +25,7 @@ use sqlx::{
     postgres::{PgConnection, PgRow},
 };
 
-use self::{driver::query, errors::classify, open::Place};
+use self::{driver::query, errors::classify, open::Place, stop::Lent};
 use super::{
     AggregateQuery, Batch, Error, ListQuery, Listed, Maintenance, Store,
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
@@ -87,11 +88,12 @@ impl Postgres {
         query: &ListQuery,
         read: impl Fn(&PgRow) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error> {
-        let mut connection = self.connection().await?;
+        let mut connection = Lent::new(self.connection().await?);
         let mut page = Vec::new();
         let parts = list::parts(resource, query);
         if let [part] = parts.as_slice() {
             fetch(&mut connection, resource, query, *part, &read, &mut page).await?;
+            connection.done();
             return Ok(page);
         }
         let begun = connection.begin_with(SNAPSHOT).await;
@@ -106,6 +108,7 @@ impl Postgres {
         tx.rollback()
             .await
             .map_err(|e| classify("ending a list", e))?;
+        connection.done();
         Ok(page)
     }
 
@@ -324,7 +327,7 @@ impl Store for Postgres {
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
         let failed = |e| classify("adding up", e);
-        let mut connection = self.connection().await?;
+        let mut connection = Lent::new(self.connection().await?);
         let begun = connection.begin_with(SNAPSHOT).await;
         let mut tx = begun.map_err(failed)?;
         tx.execute(ADDING_UP).await.map_err(failed)?;
@@ -344,6 +347,7 @@ impl Store for Postgres {
             }
         }
         tx.rollback().await.map_err(failed)?;
+        connection.done();
         Ok(tally.finish())
     }
 

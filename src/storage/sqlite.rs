@@ -8,6 +8,7 @@ mod errors;
 mod migrate;
 mod open;
 mod snapshot;
+mod stop;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -22,7 +23,7 @@ use sqlx::{
     sqlite::{SqliteConnection, SqliteRow},
 };
 
-use self::{driver::query, errors::classify, open::File, writer::Writer};
+use self::{driver::query, errors::classify, open::File, stop::Lent, writer::Writer};
 use super::{
     AggregateQuery, Batch, Error, ListQuery, Listed, Maintenance, Store,
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
@@ -70,11 +71,12 @@ impl Sqlite {
     where
         T: Send + Weigh,
     {
-        let mut reader = self.reader().await?;
+        let mut reader = Lent::new(self.reader().await?).await?;
         let mut page = Vec::new();
         let parts = list::parts(resource, query);
         if let [part] = parts.as_slice() {
             fetch(&mut reader, resource, query, *part, &read, &mut page).await?;
+            reader.done();
             return Ok(page);
         }
         let mut tx = reader
@@ -91,6 +93,7 @@ impl Sqlite {
         tx.rollback()
             .await
             .map_err(|e| classify("ending a list", e))?;
+        reader.done();
         Ok(page)
     }
 }
@@ -167,7 +170,7 @@ impl Store for Sqlite {
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
         let failed = |e| classify("adding up", e);
-        let mut reader = self.reader().await?;
+        let mut reader = Lent::new(self.reader().await?).await?;
         let mut tx = reader.begin().await.map_err(failed)?;
         let bounds = match aggregate::bounds(Dialect::Sqlite, query) {
             None => None,
@@ -185,6 +188,7 @@ impl Store for Sqlite {
             }
         }
         tx.rollback().await.map_err(failed)?;
+        reader.done();
         Ok(tally.finish())
     }
 

@@ -10,7 +10,7 @@ use std::{
 
 use tracing::{Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry, fmt::MakeWriter, layer::SubscriberExt as _,
+    EnvFilter, Layer, Registry, fmt::MakeWriter, layer::SubscriberExt as _, reload,
     util::SubscriberInitExt as _,
 };
 
@@ -131,10 +131,32 @@ pub struct AlreadyLogging {
 /// # Errors
 ///
 /// When something in this process logs already.
-pub fn init(filter: &LogFilter, format: LogFormat) -> Result<(), AlreadyLogging> {
-    subscriber(filter, format, io::stderr().is_terminal(), io::stderr)
+pub fn init(filter: &LogFilter, format: LogFormat) -> Result<LogLevel, AlreadyLogging> {
+    let (subscriber, level) = subscriber(filter, format, io::stderr().is_terminal(), io::stderr);
+    subscriber
         .try_init()
-        .map_err(|source| AlreadyLogging { source })
+        .map_err(|source| AlreadyLogging { source })?;
+    Ok(level)
+}
+
+/// What is logged, for as long as the process logs. Clones change the same.
+#[derive(Clone)]
+pub struct LogLevel(reload::Handle<EnvFilter, Registry>);
+
+impl LogLevel {
+    /// From now on these events are written.
+    pub fn set(&self, filter: &LogFilter) {
+        let filter = compile(&filter.0).expect("a LogFilter has been compiled before");
+        if let Err(error) = self.0.reload(filter) {
+            tracing::error!(%error, "the log level stays as it was");
+        }
+    }
+}
+
+impl fmt::Debug for LogLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LogLevel")
+    }
 }
 
 fn subscriber<W>(
@@ -142,7 +164,7 @@ fn subscriber<W>(
     format: LogFormat,
     terminal: bool,
     writer: W,
-) -> impl Subscriber + Send + Sync
+) -> (impl Subscriber + Send + Sync, LogLevel)
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
@@ -154,11 +176,15 @@ where
         LogFormat::Json => layer
             .json()
             .flatten_event(true)
-            .with_span_list(false)
+            // The name of the request is in an outer span.
+            .with_current_span(false)
+            .with_span_list(true)
             .boxed(),
     };
     let filter = compile(&filter.0).expect("a LogFilter has been compiled before");
-    tracing_subscriber::registry().with(layer.with_filter(filter))
+    let (filter, handle) = reload::Layer::new(filter);
+    let subscriber = tracing_subscriber::registry().with(layer.with_filter(filter));
+    (subscriber, LogLevel(handle))
 }
 
 #[cfg(test)]

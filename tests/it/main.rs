@@ -14,6 +14,7 @@ mod commands;
 mod crash;
 mod deploy;
 mod docs;
+mod doors;
 mod hostile;
 mod import;
 mod ingest;

@@ -1,6 +1,6 @@
 //! Whether somebody may do something.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
@@ -10,7 +10,7 @@ use kube::{Api, api::PostParams};
 use super::Reviewer;
 use crate::{
     auth::{
-        Access, Error, Verb,
+        Access, Caller, Error, Verb,
         cache::{Key, digest},
     },
     model::{ParentPattern, Resource},
@@ -22,7 +22,7 @@ const GROUP: &str = "results.tekton.dev";
 /// Somebody, as the cluster knows them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Subject {
-    user: String,
+    caller: Arc<Caller>,
     uid: String,
     groups: Vec<String>,
     extra: BTreeMap<String, Vec<String>>,
@@ -50,12 +50,20 @@ impl Subject {
                 .chain(extras.iter().map(<[u8; 32]>::as_slice)),
         );
         Self {
-            user,
+            caller: Arc::new(Caller {
+                name: user,
+                by: None,
+            }),
             uid,
             groups,
             extra,
             key,
         }
+    }
+
+    /// Who that is.
+    pub(super) fn caller(&self) -> &Arc<Caller> {
+        &self.caller
     }
 }
 
@@ -133,7 +141,7 @@ fn review(subject: &Subject, wanted: &Attributes) -> SubjectAccessReview {
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     SubjectAccessReview {
         spec: SubjectAccessReviewSpec {
-            user: some(&subject.user),
+            user: some(&subject.caller.name),
             uid: some(&subject.uid),
             groups: Some(subject.groups.clone()),
             extra: Some(subject.extra.clone()),

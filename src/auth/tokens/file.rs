@@ -1,11 +1,11 @@
 //! The file of users, as text and as what follows from it.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use serde::Deserialize;
 
 use crate::{
-    auth::{Access, Verb},
+    auth::{Access, Caller, Verb},
     model::{Parent, ParentPattern, Resource},
 };
 
@@ -72,6 +72,7 @@ pub(super) struct Table {
 
 /// What one user may do.
 pub(super) struct User {
+    caller: Arc<Caller>,
     grants: Vec<Granted>,
 }
 
@@ -114,7 +115,14 @@ impl Table {
             }
             let grants = entry.grants.iter().map(granted).collect::<Result<_, _>>();
             let grants = grants.map_err(|why| format!("user `{}`: {why}", entry.name))?;
-            table.users.push(User { grants });
+            let caller = Caller {
+                name: entry.name,
+                by: None,
+            };
+            table.users.push(User {
+                caller: Arc::new(caller),
+                grants,
+            });
         }
         Ok(table)
     }
@@ -130,6 +138,10 @@ impl Table {
 }
 
 impl User {
+    pub(super) fn caller(&self) -> &Arc<Caller> {
+        &self.caller
+    }
+
     pub(super) fn may(&self, access: &Access) -> bool {
         self.grants.iter().any(|grant| {
             grant.verbs.contains(&access.verb)

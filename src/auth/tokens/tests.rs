@@ -30,7 +30,7 @@ fn ask(tokens: &Tokens, shown: &[&str], verb: Verb, parent: &str) -> Result<(), 
         parent: parent.parse().unwrap(),
     };
     let answer = tokens.decide(&credentials, &access);
-    answer.map_err(|error| error.to_string())
+    answer.map(drop).map_err(|error| error.to_string())
 }
 
 fn denied() -> Result<(), String> {

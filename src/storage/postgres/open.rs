@@ -11,6 +11,7 @@ use super::{
     Postgres,
     errors::{classify, refused},
     migrate,
+    stop::WATCHED,
 };
 use crate::storage::{
     Error,
@@ -150,7 +151,10 @@ pub(in crate::storage) async fn open(
             })
         })
         .after_connect(move |connection, _| {
-            Box::pin(async move { connection.execute(greeting).await.map(drop) })
+            Box::pin(async move {
+                connection.execute(WATCHED).await?;
+                connection.execute(greeting).await.map(drop)
+            })
         })
         .connect_lazy_with(connect);
     let pieces = Pieces::default();

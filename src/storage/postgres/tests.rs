@@ -5,7 +5,10 @@ use sqlx::{
     postgres::{PgConnectOptions, PgConnection},
 };
 
-use super::driver::query;
+use super::{
+    driver::query,
+    stop::{Lent, WATCHED},
+};
 use crate::{
     model::Resource,
     storage::{
@@ -287,5 +290,38 @@ async fn commits_are_durable_where_the_default_is_not() {
         assert_eq!(told, weak, "{opening:?}");
         store.pool.close().await;
     }
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn a_statement_that_nobody_waits_for_ends_soon() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    let pool = sqlx::postgres::PgPoolOptions::new()
+        .after_connect(|connection, _| {
+            Box::pin(async move { connection.execute(WATCHED).await.map(drop) })
+        })
+        .connect(&database.url())
+        .await
+        .unwrap();
+    let mut lent = Lent::new(pool.acquire().await.unwrap());
+    let asked = sqlx::query("SELECT pg_sleep(600)").execute(&mut *lent);
+    let short = std::time::Duration::from_millis(50);
+    tokio::time::timeout(short, asked).await.unwrap_err();
+    drop(lent);
+    let mut other = connect(&database).await;
+    let ended = async {
+        let ask = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                   AND query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()";
+        while other.fetch_one(ask).await.unwrap().get::<i64, _>(0) > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    let patience = std::time::Duration::from_secs(30);
+    tokio::time::timeout(patience, ended).await.unwrap();
+    pool.close().await;
+    drop(other);
     database.remove().await;
 }

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use sqlx::{AssertSqlSafe, Executor, Row, sqlite::SqliteConnection};
 use tempfile::TempDir;
 
-use super::{driver::query, migrate, open::File};
+use super::{driver::query, migrate, open::File, stop::Lent};
 use crate::{
     model::Resource,
     storage::{
@@ -367,4 +367,33 @@ async fn what_writes_wait_for_can_be_chosen_and_less_is_said() {
     };
     let why = super::open(&path, &options).await.unwrap_err().to_string();
     assert!(why.contains("knows no synchronous `local`"), "{why}");
+}
+
+#[tokio::test]
+async fn a_statement_that_nobody_waits_for_is_interrupted() {
+    const ENDLESS: &str = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) \
+                           SELECT count(*) FROM c";
+    let dir = dir();
+    let pool = sqlx::SqlitePool::connect_with(
+        File::at(&dir.path().join("h.db"))
+            .options()
+            .create_if_missing(true),
+    );
+    let pool = pool.await.unwrap();
+    let mut lent = Lent::new(pool.acquire().await.unwrap()).await.unwrap();
+    let watched = lent.watched();
+    let answer = sqlx::query(ENDLESS).fetch_one(&mut *lent);
+    let short = std::time::Duration::from_millis(50);
+    tokio::time::timeout(short, answer).await.unwrap_err();
+    drop(lent);
+    // SQLite lets go of what it looked at once the connection is closed, after the statement.
+    let ended = async {
+        while watched.strong_count() > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    let patience = std::time::Duration::from_secs(20);
+    tokio::time::timeout(patience, ended).await.unwrap();
+    let row = sqlx::query("SELECT 7").fetch_one(&pool).await.unwrap();
+    assert_eq!(row.get::<i64, _>(0), 7, "others are not disturbed");
 }

@@ -27,7 +27,7 @@ fn written(filter: &str, format: LogFormat, events: impl FnOnce()) -> String {
     let writer = page.clone();
     let filter = filter.parse().unwrap();
     with_default(
-        subscriber(&filter, format, false, move || writer.clone()),
+        subscriber(&filter, format, false, move || writer.clone()).0,
         events,
     );
     let bytes = page.0.lock().unwrap().clone();
@@ -105,4 +105,24 @@ fn what_is_not_a_filter_is_refused_with_what_is_wanted() {
         refusal("hindsight=loud")
     );
     assert_eq!("xml".parse::<LogFormat>(), Err(BadFormat("xml".to_owned())));
+}
+
+#[test]
+fn the_level_changes_while_it_is_logged() {
+    let page = Page::default();
+    let writer = page.clone();
+    let filter = "warn".parse().unwrap();
+    let (subscriber, level) = subscriber(&filter, LogFormat::Text, false, move || writer.clone());
+    with_default(subscriber, || {
+        info!("first");
+        level.set(&"info".parse().unwrap());
+        info!("second");
+        level.set(&"off".parse().unwrap());
+        tracing::error!("third");
+    });
+    let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
+    assert!(
+        text.contains("second") && text.lines().count() == 1,
+        "{text}"
+    );
 }

@@ -1,0 +1,76 @@
+//! What of the configuration counts without a restart.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    thread::available_parallelism,
+};
+
+use crate::{
+    audit::{Audit, Place},
+    budget::{Budgets, Limits},
+    clock::Clock,
+    config::{Amount, AuditLog, Config},
+    telemetry::{LogLevel, Registry},
+};
+
+/// Keys that count at once. Files that other keys name are read again by themselves.
+const AT_ONCE: [&str; 4] = [
+    "log_level",
+    "caller_max_requests",
+    "caller_max_rate",
+    "caller_max_scan",
+];
+
+/// The changeable part of a server. Clones change the same server.
+#[derive(Debug, Clone)]
+pub struct Live {
+    budgets: Budgets,
+    config: Arc<Mutex<Config>>,
+}
+
+impl Live {
+    pub(super) fn new(config: &Config, budgets: Budgets) -> Self {
+        Self {
+            budgets,
+            config: Arc::new(Mutex::new(config.clone())),
+        }
+    }
+
+    /// Takes over what counts at once, and answers the keys that take a restart.
+    pub fn apply(&self, config: &Config, log: &LogLevel) -> Vec<&'static str> {
+        let mut current = self.config.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = current.differences(config);
+        let (now, later): (Vec<_>, Vec<_>) =
+            changed.into_iter().partition(|key| AT_ONCE.contains(key));
+        if now.contains(&"log_level") {
+            log.set(&config.log_level);
+        }
+        self.budgets.set(limits(config));
+        *current = config.clone();
+        later
+    }
+}
+
+/// The log of changes that is wanted.
+pub(super) fn audit(config: &Config, registry: &mut Registry) -> std::io::Result<Audit> {
+    let place = match &config.audit_log {
+        AuditLog::Off => return Ok(Audit::default()),
+        AuditLog::Stdout => Place::Stdout,
+        AuditLog::File(path) => Place::File(path.clone()),
+    };
+    Audit::open(place, registry)
+}
+
+pub(super) fn budgets(config: &Config, clock: Arc<dyn Clock>, registry: &mut Registry) -> Budgets {
+    let half = || available_parallelism().map_or(1, |cores| cores.get() / 2);
+    let slots = config.scan_slots.map(|slots| slots.get() as usize);
+    Budgets::new(limits(config), slots.unwrap_or_else(half), clock, registry)
+}
+
+fn limits(config: &Config) -> Limits {
+    Limits {
+        in_flight: config.caller_max_requests.get(),
+        per_second: config.caller_max_rate.map(Amount::get),
+        scan_per_minute: config.caller_max_scan.map(Amount::get),
+    }
+}

@@ -1,0 +1,142 @@
+//! Peers that are slow on purpose or by accident: what they may keep, and for how long.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use axum::body::Body;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Instant, Sleep, sleep},
+};
+use tokio_stream::StreamExt as _;
+
+/// A connection that breaks when its peer takes nothing of what is written for `patience`.
+#[derive(Debug)]
+pub(super) struct Patient<I> {
+    io: I,
+    patience: Duration,
+    waiting: Option<Pin<Box<Sleep>>>,
+}
+
+impl<I> Patient<I> {
+    pub(super) fn new(io: I, patience: Duration) -> Self {
+        Self {
+            io,
+            patience,
+            waiting: None,
+        }
+    }
+
+    /// Passes on what came of a write, unless nothing came of it for too long.
+    fn judge<T>(&mut self, cx: &mut Context<'_>, came: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if came.is_ready() {
+            self.waiting = None;
+            return came;
+        }
+        let patience = self.patience;
+        let waiting = self
+            .waiting
+            .get_or_insert_with(|| Box::pin(sleep(patience)));
+        ready!(waiting.as_mut().poll(cx));
+        waiting.as_mut().reset(Instant::now() + patience);
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for Patient<I> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(cx, buffer)
+    }
+}
+
+impl<I: AsyncWrite + Unpin> AsyncWrite for Patient<I> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let came = Pin::new(&mut self.io).poll_write(cx, bytes);
+        self.judge(cx, came)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let came = Pin::new(&mut self.io).poll_flush(cx);
+        self.judge(cx, came)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let came = Pin::new(&mut self.io).poll_shutdown(cx);
+        self.judge(cx, came)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let came = Pin::new(&mut self.io).poll_write_vectored(cx, parts);
+        self.judge(cx, came)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+}
+
+/// `body`, which breaks off when nothing of it arrives for `patience`.
+pub(super) fn arriving(body: Body, patience: Duration) -> Body {
+    let parts = body.into_data_stream().timeout(patience).map(move |part| {
+        part.map_err(|_elapsed| axum::Error::new(format!("nothing of it came for {patience:?}")))
+            .flatten()
+    });
+    Body::from_stream(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_takes_nothing_is_given_up_and_one_that_is_slow_is_not() {
+        let (near, mut far) = tokio::io::duplex(4);
+        let mut near = Patient::new(near, Duration::from_secs(10));
+        near.write_all(b"1234").await.unwrap();
+        let slow = tokio::spawn(async move {
+            for _ in 0..3 {
+                sleep(Duration::from_secs(9)).await;
+                tokio::io::AsyncReadExt::read_u32(&mut far).await.unwrap();
+            }
+            far
+        });
+        near.write_all(b"12345678").await.unwrap();
+        let far = slow.await.unwrap();
+        near.write_all(b"1234").await.unwrap();
+        let error = near.write_all(b"5").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(far);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_stops_arriving_is_an_error() {
+        let parts = futures::stream::iter([Ok::<_, io::Error>("a"), Ok("b")]);
+        let stalled = parts.chain(futures::stream::pending());
+        let body = arriving(Body::from_stream(stalled), Duration::from_secs(5));
+        let error = axum::body::to_bytes(body, 10).await.unwrap_err();
+        assert!(
+            error.to_string().contains("nothing of it came for 5s"),
+            "{error}"
+        );
+        let whole = arriving(Body::from("ab"), Duration::from_secs(5));
+        assert_eq!(axum::body::to_bytes(whole, 10).await.unwrap(), "ab");
+    }
+}

@@ -1,0 +1,133 @@
+//! The one way to the store for what changes it: with a line in the audit log for each change.
+
+use std::sync::Arc;
+
+use super::{Error, Service};
+use crate::{
+    audit::Line,
+    auth::Grant,
+    model::Etag,
+    storage::{self, Batch, Change},
+};
+
+/// How often a delete is tried again that lost against an update.
+const RACES: usize = 64;
+
+/// Which outcomes are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    /// Whatever it is.
+    All,
+    /// Not that somebody else was faster, because then it is tried again.
+    UnlessLost,
+}
+
+impl Told {
+    fn tells(self, outcome: Result<(), &storage::Error>) -> bool {
+        let lost = matches!(
+            outcome,
+            Err(storage::Error::Stale { .. }
+                | storage::Error::Missing(_)
+                | storage::Error::Exists(_))
+        );
+        self == Self::All || !lost
+    }
+}
+
+impl Service {
+    /// Commits a batch that `by` gives leave for. Once begun it is done and told, also if the
+    /// caller goes away.
+    pub(super) async fn commit(
+        &self,
+        by: &Grant,
+        batch: Batch,
+        told: Told,
+    ) -> Result<(), storage::Error> {
+        if !self.audit.is_on() {
+            return self.store.commit(&batch).await;
+        }
+        let (store, audit) = (Arc::clone(&self.store), self.audit.clone());
+        let lines = self.lines(batch.changes.iter().map(|change| (by, change)));
+        let task = tokio::spawn(async move {
+            let outcome = store.commit(&batch).await;
+            let came = outcome.as_ref().copied();
+            if told.tells(came) {
+                let lines = lines.into_iter().map(|line| line.ended(came));
+                audit.tell(lines.collect()).await;
+            }
+            outcome
+        });
+        task.await.unwrap_or_else(|broken| Err(stopped(broken)))
+    }
+
+    /// Commits changes each by itself, of which some may fail.
+    pub(super) async fn commit_each(
+        &self,
+        by: Vec<Grant>,
+        changes: Vec<Change>,
+    ) -> Vec<Result<(), storage::Error>> {
+        if !self.audit.is_on() {
+            return self.store.commit_each(&changes).await;
+        }
+        let (store, audit) = (Arc::clone(&self.store), self.audit.clone());
+        let lines = self.lines(by.iter().zip(&changes));
+        let count = changes.len();
+        let task = tokio::spawn(async move {
+            let outcomes = store.commit_each(&changes).await;
+            let lines = lines
+                .into_iter()
+                .zip(&outcomes)
+                .filter_map(|(line, outcome)| {
+                    let came = outcome.as_ref().copied();
+                    Told::UnlessLost.tells(came).then(|| line.ended(came))
+                });
+            audit.tell(lines.collect()).await;
+            outcomes
+        });
+        task.await.unwrap_or_else(|broken| {
+            let text = broken.to_string();
+            let each = || stopped(std::io::Error::other(text.clone()));
+            std::iter::repeat_with(|| Err(each())).take(count).collect()
+        })
+    }
+
+    fn lines<'a>(&self, changes: impl Iterator<Item = (&'a Grant, &'a Change)>) -> Vec<Line> {
+        let now = self.clock.now();
+        changes
+            .map(|(by, change)| Line::new(by, change, now))
+            .collect()
+    }
+
+    /// Deletes what `find` gives the etag of. Where deletes are told the etag is part of it, so
+    /// that exactly what is told is deleted.
+    pub(super) async fn delete<F>(
+        &self,
+        by: &Grant,
+        find: impl Fn() -> F,
+        change: impl Fn(Option<Etag>) -> Change,
+    ) -> Result<(), Error>
+    where
+        F: Future<Output = Result<Option<Etag>, storage::Error>>,
+    {
+        for _ in 0..RACES {
+            let expect = if self.audit.is_on() {
+                find().await?
+            } else {
+                None
+            };
+            match self.commit(by, change(expect).into(), Told::All).await {
+                Err(storage::Error::Stale { .. }) => {}
+                outcome => return Ok(outcome?),
+            }
+        }
+        Ok(self.commit(by, change(None).into(), Told::All).await?)
+    }
+}
+
+/// Only a server that stops gives up such work.
+fn stopped(error: impl std::error::Error + Send + Sync + 'static) -> storage::Error {
+    storage::Error::Unavailable {
+        what: "committing",
+        source: Box::new(error),
+    }
+}

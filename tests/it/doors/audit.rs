@@ -1,0 +1,165 @@
+//! The audit log: a line for every write and delete, also for those that were refused.
+
+use hindsight_proto::{
+    client::{Client, Options},
+    v1alpha2 as pb,
+};
+use serde_json::{Value, json};
+
+use super::{ask, users};
+use crate::support::{Database, TestServer, each_database};
+
+fn lines(path: &std::path::Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The line without its time, which is checked to be one.
+fn told(mut line: Value) -> Value {
+    let time = line.as_object_mut().unwrap().remove("time").unwrap();
+    time.as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    line
+}
+
+async fn start(database: &Database, folder: &tempfile::TempDir) -> TestServer {
+    let users = users(folder, &[("ann", "admin"), ("bob", "readonly")]);
+    let log = folder.path().join("audit.jsonl").display().to_string();
+    let more = [
+        ("auth", "tokens"),
+        ("auth_tokens_file", users.as_str()),
+        ("audit_log", log.as_str()),
+    ];
+    TestServer::start_with(database, &more).await
+}
+
+#[tokio::test]
+async fn every_change_is_told_with_who_and_the_etags_before_and_after() {
+    for database in each_database().await {
+        let folder = tempfile::tempdir().unwrap();
+        let server = start(&database, &folder).await;
+        let named = r#"{"name":"ci/results/r"}"#;
+        let created = ask(&server, "ann", "POST", "ci/results", &[], named)
+            .await
+            .ok();
+        let again = ask(&server, "ann", "POST", "ci/results", &[], named).await;
+        assert_eq!(again.status, 409);
+        let change = r#"{"annotations":{"a":"b"}}"#;
+        let updated = ask(&server, "ann", "PATCH", "ci/results/r", &[], change)
+            .await
+            .ok();
+        let stale = [("etag", created["etag"].as_str().unwrap())];
+        let refused = ask(&server, "ann", "PATCH", "ci/results/r", &stale, change).await;
+        assert_eq!(refused.status, 400);
+        let denied = ask(&server, "bob", "DELETE", "ci/results/r", &[], "").await;
+        assert_eq!(denied.status, 403);
+        ask(&server, "ann", "GET", "ci/results/r", &[], "")
+            .await
+            .ok();
+        ask(&server, "ann", "DELETE", "ci/results/r", &[], "")
+            .await
+            .ok();
+        let gone = ask(&server, "ann", "DELETE", "ci/results/r", &[], "").await;
+        assert_eq!(gone.status, 404);
+        server.stop().await;
+
+        let line = |verb: &str, outcome: &str, etags: Value| {
+            let mut line = json!({
+                "request": "abc-1", "caller": "ann", "verb": verb, "name": "ci/results/r",
+                "outcome": outcome,
+            });
+            let Value::Object(etags) = etags else {
+                panic!()
+            };
+            line.as_object_mut().unwrap().extend(etags);
+            line
+        };
+        let (first, second) = (&created["etag"], &updated["etag"]);
+        let expected = [
+            line("create", "OK", json!({"after": first})),
+            line("create", "ALREADY_EXISTS", json!({})),
+            line("update", "OK", json!({"before": first, "after": second})),
+            line("delete", "OK", json!({"before": second})),
+            line("delete", "NOT_FOUND", json!({})),
+        ];
+        let seen: Vec<_> = lines(&folder.path().join("audit.jsonl"))
+            .into_iter()
+            .map(told)
+            .collect();
+        assert_eq!(seen, expected);
+        database.remove().await;
+    }
+}
+
+#[tokio::test]
+async fn a_stream_of_records_is_told_record_by_record() {
+    let (database, folder) = (Database::sqlite(), tempfile::tempdir().unwrap());
+    let server = start(&database, &folder).await;
+    let client = Client::new(&Options {
+        token: Some("ann".into()),
+        ..Options::new(&server.url)
+    });
+    let requests = (0..20).map(|n| hindsight_proto::v1::UpsertRequest {
+        id: n,
+        record: Some(pb::Record {
+            name: format!("ci/results/r/records/{n}"),
+            data: Some(pb::Any {
+                r#type: "t".into(),
+                value: "{}".into(),
+            }),
+            ..Default::default()
+        }),
+        ..Default::default()
+    });
+    let mut stream = client.unwrap().ingest();
+    let answers = stream
+        .upsert(futures::stream::iter(requests.collect::<Vec<_>>()))
+        .await;
+    let mut answers = answers.unwrap().into_inner();
+    let mut stored = 0;
+    while let Some(answer) = answers.message().await.unwrap() {
+        stored += answer.outcomes.len();
+    }
+    assert_eq!(stored, 20);
+    server.stop().await;
+    let seen = lines(&folder.path().join("audit.jsonl"));
+    assert_eq!(seen.len(), 21, "the result too");
+    for line in seen {
+        assert_eq!(
+            (&line["caller"], &line["verb"], &line["outcome"]),
+            (&json!("ann"), &json!("create"), &json!("OK"))
+        );
+        assert!(line["after"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_was_moved_away_is_begun_anew() {
+    let (database, folder) = (Database::sqlite(), tempfile::tempdir().unwrap());
+    let server = start(&database, &folder).await;
+    let (log, old) = (folder.path().join("audit.jsonl"), folder.path().join("old"));
+    ask(
+        &server,
+        "ann",
+        "POST",
+        "ci/results",
+        &[],
+        r#"{"name":"ci/results/a"}"#,
+    )
+    .await
+    .ok();
+    std::fs::rename(&log, &old).unwrap();
+    ask(
+        &server,
+        "ann",
+        "POST",
+        "ci/results",
+        &[],
+        r#"{"name":"ci/results/b"}"#,
+    )
+    .await
+    .ok();
+    server.stop().await;
+    assert_eq!((lines(&old).len(), lines(&log).len()), (1, 1));
+}

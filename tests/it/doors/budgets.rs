@@ -1,0 +1,142 @@
+//! What one caller may use, and what others notice of it.
+
+use std::{sync::Arc, time::Duration};
+
+use hindsight_proto::{
+    client::{Client, Options},
+    v1alpha2 as pb,
+};
+use tonic::Code;
+use tonic_types::StatusExt as _;
+
+use super::{ask, users};
+use crate::support::{Database, TestServer};
+
+const SLOW: &str = "data.n + 1 == 0";
+
+async fn start(database: &Database, more: &[(&str, &str)]) -> TestServer {
+    let server = TestServer::start(database).await;
+    for n in 0..30 {
+        let value = format!("{{\"n\": {n}}}");
+        server
+            .given_record(&format!("ci/results/r/records/{n}"), "t", value.as_bytes())
+            .await;
+    }
+    server.stop().await;
+    let folder = tempfile::tempdir().unwrap();
+    let users = users(&folder, &[("ann", "admin"), ("bob", "admin")]);
+    let mut all = vec![("auth", "tokens"), ("auth_tokens_file", users.as_str())];
+    all.extend(more);
+    TestServer::start_with(database, &all).await
+}
+
+#[tokio::test]
+async fn who_asks_too_often_is_told_when_to_come_again_at_both_doors() {
+    let database = Database::sqlite();
+    let server = start(&database, &[("caller_max_rate", "2")]).await;
+    let get = || ask(&server, "ann", "GET", "ci/results/r", &[], "");
+    let mut replies = Vec::new();
+    while replies.last().is_none_or(|status| *status == 200) {
+        let reply = get().await;
+        replies.push(reply.status);
+        if reply.status == 429 {
+            assert_eq!(reply.header("retry-after"), Some("1"));
+            let told = reply.json();
+            assert_eq!(told["code"], 8);
+            let says = told["message"].as_str().unwrap();
+            assert!(
+                says.starts_with("this caller may begin 2 requests a second"),
+                "{says}"
+            );
+        }
+        assert!(replies.len() < 1000);
+    }
+    assert_eq!(replies.last(), Some(&429));
+    let rpc = |token: &str| {
+        let options = Options {
+            token: Some(token.into()),
+            ..Options::new(&server.url)
+        };
+        Client::new(&options).unwrap().rpc()
+    };
+    let request = || pb::GetResultRequest {
+        name: "ci/results/r".to_owned(),
+    };
+    let mut ann = rpc("ann");
+    let refused = loop {
+        match ann.get_result(request()).await {
+            Ok(_) => {}
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    let delay = refused
+        .get_details_retry_info()
+        .unwrap()
+        .retry_delay
+        .unwrap();
+    assert!(delay <= Duration::from_millis(500), "{delay:?}");
+    rpc("bob").get_result(request()).await.unwrap();
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn who_has_filters_read_too_much_is_refused_and_may_still_ask_what_costs_little() {
+    let database = Database::sqlite();
+    let server = start(&database, &[("caller_max_scan", "50")]).await;
+    let list = async |who: &str, filter: &str| {
+        ask(
+            &server,
+            who,
+            "GET",
+            "ci/results/-/records",
+            &[("filter", filter)],
+            "",
+        )
+        .await
+    };
+    assert_eq!(list("ann", SLOW).await.status, 200);
+    assert_eq!(list("ann", SLOW).await.status, 200);
+    let reply = list("ann", SLOW).await;
+    assert_eq!(reply.status, 429, "{}", reply.text());
+    let after: u32 = reply.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&after), "{after}");
+    assert_eq!(list("ann", "name == '1'").await.status, 200);
+    assert_eq!(list("bob", SLOW).await.status, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn requests_in_flight_are_bounded_for_each_caller_and_counted() {
+    let database = Database::sqlite();
+    let server = Arc::new(
+        start(
+            &database,
+            &[("caller_max_requests", "1"), ("scan_slots", "1")],
+        )
+        .await,
+    );
+    let crowd = (0..40).map(|_| {
+        let server = Arc::clone(&server);
+        tokio::spawn(async move {
+            let query = [("filter", SLOW)];
+            ask(&server, "ann", "GET", "ci/results/-/records", &query, "")
+                .await
+                .status
+        })
+    });
+    let crowd: Vec<_> = crowd.collect();
+    let mut seen = [0, 0];
+    for reply in crowd {
+        seen[usize::from(reply.await.unwrap() == 429)] += 1;
+    }
+    assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
+    let mut http = crate::support::http::Http::one(&format!("http://{}", server.admin)).await;
+    let metrics = http.send("GET", "/metrics", &[], "").await.text();
+    let line = format!(
+        "hindsight_budget_refusals_total{{budget=\"in_flight\"}} {}",
+        seen[1]
+    );
+    assert!(metrics.contains(&line), "{line} is not in {metrics}");
+    Arc::into_inner(server).unwrap().stop().await;
+}
