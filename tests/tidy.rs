@@ -6,6 +6,8 @@
 
 #[path = "tidy/arrows.rs"]
 mod arrows;
+#[path = "tidy/crates.rs"]
+mod crates;
 #[path = "tidy/source.rs"]
 mod source;
 #[path = "tidy/structure.rs"]
@@ -13,6 +15,7 @@ mod structure;
 #[path = "tidy/words.rs"]
 mod words;
 
+use crates::CRATES;
 use source::{Source, tree};
 
 /// Most lines a file may have.
@@ -75,125 +78,6 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("telemetry", &["error"]),
     ("clock", &[]),
     ("error", &[]),
-];
-
-/// A third-party crate, where it may be named, and where not even then. A pattern that ends
-/// with `*` or `/` is a beginning, one that starts with `*` an end, any other the whole path.
-struct Place {
-    name: &'static str,
-    only: &'static [&'static str],
-    never: &'static [&'static str],
-}
-
-const fn only(name: &'static str, only: &'static [&'static str]) -> Place {
-    Place {
-        name,
-        only,
-        never: &[],
-    }
-}
-
-/// Integration tests, benchmarks and examples may name any crate.
-const CRATES: &[Place] = &[
-    only(
-        "cel",
-        &[
-            "src/filter/parse.rs",
-            "src/filter/parse/",
-            "watcher/src/expression.rs",
-        ],
-    ),
-    only("sqlx", &["src/storage/"]),
-    only("zstd", &["src/storage/"]),
-    only(
-        "tonic",
-        &[
-            "src/grpc*",
-            "src/app*",
-            "src/cli*",
-            "src/import*",
-            "src/rest*",
-            "proto/",
-            "watcher/src/sink*",
-        ],
-    ),
-    only(
-        "axum",
-        &[
-            "src/admin*",
-            "src/app*",
-            "src/grpc/deadline.rs",
-            "src/grpc/fields.rs",
-            "src/grpc/limits.rs",
-            "src/rest*",
-            "watcher/src/admin*",
-        ],
-    ),
-    Place {
-        name: "kube",
-        only: WATCHING,
-        never: DECIDING,
-    },
-    Place {
-        name: "k8s_openapi",
-        only: WATCHING,
-        never: DECIDING,
-    },
-    only(
-        "clap",
-        &[
-            "src/cli*",
-            "src/config/",
-            "watcher/src/cli*",
-            "watcher/src/config*",
-            "watcher/src/main.rs",
-            "tests/kubesim/src/main.rs",
-        ],
-    ),
-    only(
-        "anyhow",
-        &[
-            "src/main.rs",
-            "src/cli*",
-            "watcher/src/main.rs",
-            "watcher/src/cli*",
-            "tests/kubesim/src/main.rs",
-        ],
-    ),
-    only(
-        "prometheus_client",
-        &["*/metrics.rs", "src/telemetry*", "watcher/src/telemetry*"],
-    ),
-    only(
-        "tracing_subscriber",
-        &[
-            "src/telemetry*",
-            "watcher/src/telemetry*",
-            "tests/kubesim/src/main.rs",
-        ],
-    ),
-    only(
-        "prost_reflect",
-        &["src/app*", "src/grpc/fields*", "src/rest*"],
-    ),
-    only("tokio_rustls", &["src/app*"]),
-    only("comfy_table", &["src/cli*"]),
-    only("indicatif", &["src/cli*"]),
-    only(
-        "toml",
-        &["src/auth/tokens*", "src/config/", "watcher/src/config*"],
-    ),
-];
-
-/// Where a cluster is talked to.
-const WATCHING: &[&str] = &["watcher/src/", "tests/kubesim/src/", "src/auth/kube*"];
-
-/// What decides without talking to anyone.
-const DECIDING: &[&str] = &[
-    "watcher/src/expression.rs",
-    "watcher/src/plan*",
-    "watcher/src/policy*",
-    "watcher/src/ledger*",
 ];
 
 /// Where environment variables may be read. Tests, also those beside the code, may too.

@@ -1,6 +1,6 @@
 //! Rules about who uses what: rooms, crates, the environment.
 
-use crate::{Place, source::Source};
+use crate::{crates::Place, source::Source};
 
 /// Complains about paths that begin with `crate::` and enter a room that the table does not
 /// allow. What `metrics.rs` registers with is open to all.
