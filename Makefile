@@ -23,6 +23,17 @@ bench: postgres
 crash: postgres
 	HINDSIGHT_TEST_KILLS=50 tests/with-postgres $(CARGO) test --locked --test it kills:: -- --nocapture --test-threads=1
 
+# Random bytes against everything that reads text of strangers, FUZZ_SECONDS each. Wants
+# `cargo install cargo-fuzz`; on a stable compiler it borrows the flags of a nightly one. A
+# finding is a file in fuzz/artifacts: fix it, and keep the file as fuzz/corpus/TARGET/found-..., which an
+# ordinary test replays.
+FUZZ_SECONDS ?= 120
+fuzz:
+	for target in filter selector order token name; do \
+		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --sanitizer none $$target \
+			-- -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 || exit 1; \
+	done
+
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings

@@ -35,6 +35,7 @@ use crate::{
     clock::Clock,
     config::{self, Config},
     error::report,
+    filter::Language,
     grpc::{Deadline, Door, Fields, SizeStatus},
     query::{Engine, Tokens},
     rest::{self, Rest},
@@ -160,10 +161,17 @@ impl App {
             config.scan_budget.get(),
             limit / PAGE_SHARE.1 * PAGE_SHARE.0,
         );
+        let language = match config.filter_language {
+            config::FilterLanguage::Cel => Language::Cel,
+            config::FilterLanguage::Labels => Language::Labels,
+            config::FilterLanguage::Fields => Language::Fields,
+        };
         let mut registry = Registry::new();
         let audit = live::audit(config, &mut registry).map_err(Error::Audit)?;
         let budgets = live::budgets(config, Arc::clone(&clock), &mut registry);
-        let service = Service::new(opened.store, engine, clock).told_in(audit);
+        let service = Service::new(opened.store, engine, clock)
+            .told_in(audit)
+            .speaking(language);
         let metrics = RequestMetrics::new(&mut registry);
         let connections = metrics::Connections::new(&mut registry);
         let stopping = CancellationToken::new();

@@ -11,6 +11,7 @@ mod database;
 mod durability;
 mod given;
 mod keys;
+mod language;
 mod origins;
 mod print;
 mod problem;
@@ -37,6 +38,7 @@ pub use self::{
     database::DbUrl,
     durability::Synchronous,
     keys::{KEYS, Key, flags, flags_of},
+    language::FilterLanguage,
     origins::Origins,
     problem::{BadValue, Origin, Problem, Problems},
     reference::reference_markdown,
@@ -107,6 +109,8 @@ pub struct Config {
     pub max_message_bytes: ByteSize,
     /// How many records one call may read to answer a filter.
     pub scan_budget: NonZeroU64,
+    /// What filters are written in where callers do not say.
+    pub filter_language: FilterLanguage,
     /// What page tokens are sealed with; without it the database keeps a key.
     pub page_token_key: Option<Secret>,
     /// How long requests in flight may take to finish once the server is told to stop.
@@ -157,6 +161,7 @@ impl Config {
             log_format: reader.read("log_format"),
             max_message_bytes: reader.read("max_message_bytes"),
             scan_budget: reader.read("scan_budget"),
+            filter_language: reader.read("filter_language"),
             page_token_key: reader.read_optional("page_token_key"),
             shutdown_grace: reader.read("shutdown_grace"),
             db_max_connections: reader.read("db_max_connections"),

@@ -16,9 +16,11 @@ mod eval;
 mod explain;
 mod expr;
 mod fields;
+mod language;
 mod lower;
 pub mod order;
 mod parse;
+mod selector;
 mod split;
 mod syntax;
 mod term;
@@ -27,6 +29,7 @@ mod value;
 
 pub use error::{EvalError, FilterError, Place};
 pub use eval::{Body, MAX_STEPS, Row};
+pub use language::{Language, Selection, UnknownLanguage};
 pub use order::{Order, OrderError, Position, parse_order};
 pub use parse::{MAX_CHARS, MAX_DEPTH, MAX_NODES};
 pub use split::Split;
@@ -34,9 +37,7 @@ pub use term::Term;
 
 use self::{
     condition::{Ability, Test},
-    expr::{Expr, ExprKind},
-    types::Type,
-    value::Value,
+    expr::Expr,
 };
 use crate::model::Resource;
 
@@ -53,22 +54,17 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Reads `text` as a filter of `resource`. Blank text matches every row.
+    /// Reads `text` as a filter of `resource` in CEL. Blank text matches every row.
     ///
     /// # Errors
     /// If the text is too large, is not written in the language, uses a name or a function that
     /// does not exist, combines types that do not go together, or is not a test.
     pub fn compile(text: &str, resource: Resource) -> Result<Self, FilterError> {
-        let expr = if text.trim().is_empty() {
-            Expr::new(Type::Bool, ExprKind::Const(Value::Bool(true)))
-        } else {
-            let tree = parse::parse(text)?;
-            lower::lower(&tree, resource).map_err(|problem| problem.in_meaning(text))?
+        let selection = Selection {
+            filter: text,
+            ..Selection::default()
         };
-        Ok(Self {
-            text: text.trim().to_owned(),
-            expr,
-        })
+        Self::select(&selection, resource)
     }
 
     /// The column that `text` names, for orders.
@@ -79,7 +75,8 @@ impl Filter {
         Ok(split::column::whole(&expr).map(|found| found.column))
     }
 
-    /// The text it was read from, without outer blanks.
+    /// The text it was read from, without outer blanks; of several texts, something that no
+    /// other texts give.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -1,6 +1,7 @@
 //! The gRPC door: messages become types, answers become messages, errors become statuses.
 //! Nothing is decided here.
 
+mod beside;
 mod call;
 mod convert;
 mod deadline;

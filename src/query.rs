@@ -11,7 +11,7 @@ mod token;
 
 pub use aggregate::{Aggregate, Grouping};
 pub use list::{Engine, List, Page};
-pub use token::{TokenError, Tokens};
+pub use token::{Binding, TokenError, Tokens};
 
 use std::time::Duration;
 

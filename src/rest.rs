@@ -36,6 +36,25 @@ use routes::{Lost, Route, Routes};
 pub(crate) const REQUEST_ID: &str = "x-request-id";
 /// The query parameter, and the metadata, that ask for parts of a reply.
 const FIELDS: &str = "fields";
+/// What lists are selected by beside their filter: the metadata, the query parameters that stand
+/// for it, and what it is.
+const BESIDE: [(&str, [&str; 2], &str); 3] = [
+    (
+        "hindsight-label-selector",
+        ["labelSelector", "label_selector"],
+        "A Kubernetes label selector, beside the filter.",
+    ),
+    (
+        "hindsight-field-selector",
+        ["fieldSelector", "field_selector"],
+        "A Kubernetes field selector, beside the filter.",
+    ),
+    (
+        "hindsight-filter-language",
+        ["filterLanguage", "filter_language"],
+        "What the filter is written in: `cel`, `labels` or `fields`.",
+    ),
+];
 /// Messages above this are worked on beside the event loop.
 const HEAVY: usize = 64 << 10;
 /// How much of a body that means nothing is read so that the connection can be used again.
@@ -210,6 +229,19 @@ fn metadata(
         let fields = HeaderValue::from_bytes(fields.as_bytes())
             .map_err(|_odd| Refusal::invalid("fields: contains a control character"))?;
         metadata.insert(FIELDS, fields);
+    }
+    for (name, parameters, _) in BESIDE {
+        let mut given = query
+            .iter()
+            .filter(|(key, _)| parameters.contains(&key.as_str()));
+        if let Some((key, text)) = given.next() {
+            let text = HeaderValue::from_bytes(text.as_bytes())
+                .map_err(|_odd| Refusal::invalid(format!("{key}: contains a control character")))?;
+            if given.next().is_some() {
+                return Err(Refusal::invalid(format!("{key}: given twice")));
+            }
+            metadata.insert(name, text);
+        }
     }
     metadata.insert(REQUEST_ID, id.clone());
     Ok(metadata)

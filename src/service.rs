@@ -8,6 +8,7 @@ mod commit;
 mod limits;
 mod records;
 mod results;
+mod selection;
 mod summary;
 mod upsert;
 mod write;
@@ -16,6 +17,7 @@ use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use records::RecordChange;
+pub use selection::Selected;
 pub use summary::{Group, Measure, SummaryQuery, Value as SummaryValue};
 pub use upsert::{Effect, Outcome, Upsert, UpsertGrants, Upserted};
 
@@ -25,7 +27,7 @@ use crate::{
     budget::Spent,
     clock::Clock,
     error::{ErrorKind, HasKind},
-    filter::{FilterError, OrderError},
+    filter::{FilterError, Language, OrderError},
     query::{self, Engine},
     storage::{self, Store},
 };
@@ -33,9 +35,9 @@ use crate::{
 /// What a list is asked for, as it comes from outside.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
-    /// CEL.
-    pub filter: &'a str,
-    /// `<field> [asc|desc]`.
+    /// Which rows.
+    pub selected: Selected<'a>,
+    /// Fields with directions, between commas.
     pub order_by: &'a str,
     /// How many.
     pub size: NonZeroU32,
@@ -97,6 +99,7 @@ pub struct Service {
     clock: Arc<dyn Clock>,
     turns: write::Turns,
     audit: Audit,
+    language: Language,
 }
 
 impl Service {
@@ -108,6 +111,7 @@ impl Service {
             clock,
             turns: write::Turns::new(),
             audit: Audit::default(),
+            language: Language::default(),
         }
     }
 
@@ -115,5 +119,11 @@ impl Service {
     #[must_use]
     pub fn told_in(self, audit: Audit) -> Self {
         Self { audit, ..self }
+    }
+
+    /// Filters are in `language` where callers do not say otherwise.
+    #[must_use]
+    pub fn speaking(self, language: Language) -> Self {
+        Self { language, ..self }
     }
 }

@@ -10,6 +10,7 @@ use hindsight_proto::{
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
+use tonic::metadata::AsciiMetadataValue;
 
 use super::{
     connect::Connect,
@@ -46,6 +47,7 @@ pub(super) enum What {
   hindsight list runs -n ci
   hindsight list runs -A --filter 'data.status.conditions[0].reason == \"Failed\"'
   hindsight list runs -A --filter 'taskrun.metadata.name.startsWith(\"build-\")' -o wide
+  hindsight list runs -n ci -l app=shop,tier!=test --order-by 'duration desc'
   hindsight list results -n ci --filter 'summary.status == FAILURE' -o json")]
 pub(super) struct List {
     /// What to list
@@ -69,11 +71,29 @@ pub(super) struct List {
     )]
     filter: String,
 
-    /// `create_time` or `update_time`, of results also `summary.start_time` or `summary.end_time`,
-    /// then `asc` or `desc`
+    /// Labels that records must have, as for kubectl: `app=shop,env in (a,b),!keep`
+    #[arg(
+        short = 'l',
+        long,
+        value_name = "LABELS",
+        default_value = "",
+        hide_default_value = true
+    )]
+    selector: String,
+
+    /// Fields that rows must have: `metadata.name=build,status.phase!=Failed`
     #[arg(
         long,
-        value_name = "FIELD [asc|desc]",
+        value_name = "FIELDS",
+        default_value = "",
+        hide_default_value = true
+    )]
+    field_selector: String,
+
+    /// Fields to order by, such as `duration desc, create_time`
+    #[arg(
+        long,
+        value_name = "FIELD [asc|desc],...",
         default_value = "",
         hide_default_value = true
     )]
@@ -135,7 +155,7 @@ impl List {
                 page_size: self.next_page(rows.len()),
                 page_token: token,
             };
-            let reply = rpc.list_results(request).await;
+            let reply = rpc.list_results(self.asking(request)?).await;
             let reply = reply
                 .map_err(|status| self.connect.failure(&status))?
                 .into_inner();
@@ -160,7 +180,7 @@ impl List {
                 page_size: self.next_page(rows.len()),
                 page_token: token,
             };
-            let reply = rpc.list_records(request).await;
+            let reply = rpc.list_records(self.asking(request)?).await;
             let reply = reply
                 .map_err(|status| self.connect.failure(&status))?
                 .into_inner();
@@ -170,6 +190,31 @@ impl List {
                 return Ok((rows, token));
             }
         }
+    }
+
+    /// The request with the selectors beside it. Filters are in CEL here, whatever the server
+    /// is configured for.
+    fn asking<T>(&self, message: T) -> Result<tonic::Request<T>, Failure> {
+        let mut request = tonic::Request::new(message);
+        let beside = [
+            ("hindsight-filter-language", "cel", "--filter"),
+            ("hindsight-label-selector", &self.selector, "--selector"),
+            (
+                "hindsight-field-selector",
+                &self.field_selector,
+                "--field-selector",
+            ),
+        ];
+        for (key, text, flag) in beside {
+            if text.trim().is_empty() {
+                continue;
+            }
+            let text = AsciiMetadataValue::try_from(text.as_bytes()).map_err(|_control| {
+                Failure::usage(format!("{flag} contains a control character"))
+            })?;
+            request.metadata_mut().insert(key, text);
+        }
+        Ok(request)
     }
 
     fn next_page(&self, have: usize) -> i32 {

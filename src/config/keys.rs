@@ -304,6 +304,16 @@ pub const KEYS: &[Key] = &[
         secret: false,
     },
     Key {
+        name: "filter_language",
+        env: "HINDSIGHT_FILTER_LANGUAGE",
+        flag: "filter-language",
+        value: "LANGUAGE",
+        help: "What filters are written in where requests do not say: `cel`, or `labels` or \
+               `fields`, Kubernetes label and field selectors.",
+        default: Some("cel"),
+        secret: false,
+    },
+    Key {
         name: "page_token_key",
         env: "HINDSIGHT_PAGE_TOKEN_KEY",
         flag: "page-token-key",

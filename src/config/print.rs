@@ -60,6 +60,7 @@ impl Config {
             Some(self.log_format.show()),
             Some(self.max_message_bytes.show()),
             Some(self.scan_budget.show()),
+            Some(self.filter_language.show()),
             self.page_token_key.as_ref().map(Value::show),
             Some(self.shutdown_grace.show()),
             Some(self.db_max_connections.show()),

@@ -71,6 +71,7 @@ fn nothing_said_gives_the_defaults() {
         log_format: LogFormat::Text,
         max_message_bytes: ByteSize::bytes(32 << 20),
         scan_budget: NonZeroU64::new(1_000_000).unwrap(),
+        filter_language: FilterLanguage::Cel,
         page_token_key: None,
         shutdown_grace: Span::seconds(30),
         db_max_connections: NonZeroU32::new(10).unwrap(),
@@ -216,7 +217,7 @@ fn a_file_that_cannot_be_read_or_parsed_is_a_problem_among_others() {
         &[
             "server in /etc/h.toml line 1: no such key; there are db, listen, metrics_listen, auth, \
            auth_kubeconfig, auth_impersonate, auth_cache_allow, auth_cache_deny, \
-           auth_tokens_file, tls_cert, tls_key, tls_client_ca, tls_min_version, max_connections, max_header_bytes, client_timeout, keepalive, connection_age, cors_origins, caller_max_requests, caller_max_rate, caller_max_scan, scan_slots, audit_log, log_level, log_format, max_message_bytes, scan_budget, page_token_key, shutdown_grace, \
+           auth_tokens_file, tls_cert, tls_key, tls_client_ca, tls_min_version, max_connections, max_header_bytes, client_timeout, keepalive, connection_age, cors_origins, caller_max_requests, caller_max_rate, caller_max_scan, scan_slots, audit_log, log_level, log_format, max_message_bytes, scan_budget, filter_language, page_token_key, shutdown_grace, \
            db_max_connections, db_synchronous, allow_unauthenticated_remote",
         ],
     );
@@ -307,6 +308,7 @@ log_level = "info"                    # default
 log_format = "text"                   # default
 max_message_bytes = "32MiB"           # default
 scan_budget = 1000000                 # default
+filter_language = "cel"               # default
 page_token_key = "***"                # HINDSIGHT_PAGE_TOKEN_KEY in environment
 shutdown_grace = "1m30s"              # --shutdown-grace
 db_max_connections = 10               # default
@@ -376,6 +378,7 @@ fn every_key_is_read_from_its_own_place_in_the_table() {
         ("log_format", "json"),
         ("max_message_bytes", "1MiB"),
         ("scan_budget", "2"),
+        ("filter_language", "labels"),
         ("page_token_key", KEY),
         ("shutdown_grace", "3s"),
         ("db_max_connections", "4"),

@@ -38,6 +38,16 @@ pub enum FilterError {
         /// What is wrong and what would work.
         what: String,
     },
+    /// It is no selector.
+    #[error("{which} {place}: {what}")]
+    Selector {
+        /// Which of the two kinds.
+        which: &'static str,
+        /// Where the offending part is.
+        place: Place,
+        /// What is wrong and what would work.
+        what: String,
+    },
 }
 
 /// A place in a filter's text, counted in characters from 1.

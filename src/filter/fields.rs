@@ -101,6 +101,11 @@ pub(super) fn name(resource: Resource, name: &str) -> Option<(Type, ExprKind)> {
     Some((ty, ExprKind::Const(constant)))
 }
 
+/// Whether `name` is a variable of `resource`.
+pub(super) fn is_variable(resource: Resource, name: &str) -> bool {
+    variables(resource).contains(&name)
+}
+
 fn constant(name: &str) -> Option<Value<'static>> {
     if let Some((_, kind)) = TYPE_CONSTANTS.iter().find(|(known, _)| *known == name) {
         let kind = KINDS.iter().find(|k| k.kind == *kind)?;

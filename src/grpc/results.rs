@@ -6,7 +6,7 @@ use hindsight_proto::v1alpha2::{self as pb, results_server::Results};
 use prost_types::FieldMask;
 use tonic::{Request, Response, Status};
 
-use super::{Door, convert};
+use super::{Door, beside::Beside, convert};
 use crate::{
     auth::Verb,
     model::{ParentPattern, RecordName, Resource, ResultName, ResultPattern},
@@ -158,8 +158,9 @@ impl Results for Door {
             let (metadata, _, request) = request.into_parts();
             let parent: ParentPattern = convert::name("parent", request.parent.trim())?;
             let grant = self.grant(&metadata, Verb::List, RESULTS, parent).await?;
+            let beside = Beside::read(&metadata)?;
             let ask = Ask {
-                filter: &request.filter,
+                selected: beside.with(&request.filter),
                 order_by: &request.order_by,
                 size: page_size(request.page_size)?,
                 token: &request.page_token,
@@ -238,8 +239,9 @@ impl Results for Door {
             let grant = self
                 .grant(&metadata, Verb::List, RECORDS, of.parent)
                 .await?;
+            let beside = Beside::read(&metadata)?;
             let ask = Ask {
-                filter: &request.filter,
+                selected: beside.with(&request.filter),
                 order_by: &request.order_by,
                 size: page_size(request.page_size)?,
                 token: &request.page_token,
@@ -277,8 +279,9 @@ impl Results for Door {
             let grant = self
                 .grant(&metadata, Verb::List, RECORDS, of.parent)
                 .await?;
+            let beside = Beside::read(&metadata)?;
             let query = SummaryQuery {
-                filter: &request.filter,
+                selected: beside.with(&request.filter),
                 summary: &request.summary,
                 group_by: &request.group_by,
                 order_by: &request.order_by,

@@ -18,7 +18,15 @@ const FRAME: usize = 5;
 /// Headers with this beginning are metadata of the call.
 const METADATA: &str = "grpc-metadata-";
 /// Headers that are metadata under their own names.
-const FORWARDED: [&str; 4] = ["authorization", "grpc-timeout", "traceparent", "tracestate"];
+const FORWARDED: [&str; 7] = [
+    "authorization",
+    "grpc-timeout",
+    "traceparent",
+    "tracestate",
+    "hindsight-filter-language",
+    "hindsight-label-selector",
+    "hindsight-field-selector",
+];
 /// Headers whose names begin so say for whom the caller acts.
 const ACTING_FOR: &str = "impersonate-";
 

@@ -6,7 +6,7 @@ use prost_reflect::{FieldDescriptor, FileDescriptor, Kind, MessageDescriptor};
 use serde_json::{Map, Value, json};
 
 use super::{
-    FIELDS,
+    BESIDE, FIELDS,
     dialect::{Dialect, Enums, Names},
     routes::{Body, Route, Routes},
 };
@@ -69,6 +69,16 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
                 describe_by(&mut parameter, &field.parent_file(), field.path());
                 parameters.push(parameter);
             }
+        }
+    }
+    if method.input().get_field_by_name("filter").is_some() {
+        for (_, [name, _], what) in BESIDE {
+            parameters.push(json!({
+                "name": name,
+                "in": "query",
+                "schema": {"type": "string"},
+                "description": what,
+            }));
         }
     }
     parameters.push(json!({
@@ -268,6 +278,9 @@ mod tests {
                 "query:page_size",
                 "query:page_token",
                 "query:order_by",
+                "query:labelSelector",
+                "query:fieldSelector",
+                "query:filterLanguage",
                 "query:fields",
             ]
         );

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::{Ask, Error, Service, commit::Told, limits, write};
 use crate::{
     auth::{Grant, Verb},
-    filter::{Filter, parse_order},
+    filter::parse_order,
     model::{Etag, Payload, Record, RecordName, Resource, ResultPattern},
     query::{List, Page},
     storage::{self, Change},
@@ -164,7 +164,7 @@ impl Service {
         ask: Ask<'_>,
     ) -> Result<Page<Record>, Error> {
         let parent = grant.scope(Verb::List, RECORDS)?.clone();
-        let filter = Filter::compile(ask.filter, RECORDS)?;
+        let filter = self.filter(&ask.selected, RECORDS)?;
         let list = List {
             scope: ResultPattern { parent, id: result },
             filter: &filter,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Ask, Error, Service, commit::Told, limits, write};
 use crate::{
     auth::{Grant, Verb},
-    filter::{Filter, parse_order},
+    filter::parse_order,
     model::{Etag, Resource, ResultName, ResultPattern, RunResult, Summary},
     query::{List, Page},
     storage::{self, Change},
@@ -145,7 +145,7 @@ impl Service {
         ask: Ask<'_>,
     ) -> Result<Page<RunResult>, Error> {
         let parent = grant.scope(Verb::List, RESULTS)?.clone();
-        let filter = Filter::compile(ask.filter, RESULTS)?;
+        let filter = self.filter(&ask.selected, RESULTS)?;
         let list = List {
             scope: ResultPattern { parent, id: None },
             filter: &filter,

@@ -10,10 +10,9 @@ mod parse;
 
 pub use answer::{Group, Value};
 
-use super::{Error, Service};
+use super::{Error, Selected, Service};
 use crate::{
     auth::{Grant, Verb},
-    filter::Filter,
     model::{Resource, ResultPattern},
     storage,
 };
@@ -48,8 +47,8 @@ pub enum Measure {
 /// What a summary is asked for, as it comes from outside.
 #[derive(Debug, Clone, Copy)]
 pub struct SummaryQuery<'a> {
-    /// CEL.
-    pub filter: &'a str,
+    /// Which records.
+    pub selected: Selected<'a>,
     /// Comma-separated measures; empty means `total`.
     pub summary: &'a str,
     /// What makes a group; empty means one of everything.
@@ -72,7 +71,7 @@ impl Service {
     ) -> Result<Vec<Group>, Error> {
         let parent = grant.scope(Verb::List, Resource::Records)?.clone();
         let plan = parse::plan(&query)?;
-        let filter = Filter::compile(query.filter, Resource::Records)?;
+        let filter = self.filter(&query.selected, Resource::Records)?;
         let scope = ResultPattern { parent, id: result };
         let question = answer::question(&plan, scope, filter)?;
         let groups = self

@@ -39,6 +39,8 @@ enum Says {
     Is(String, String),
     /// As an order it gives these rows, in this order.
     Ordered(Vec<String>),
+    /// In this language it selects these rows and no others.
+    Selected(String, Vec<String>),
     /// The database is asked this, and this is left over.
     Split(String, String),
 }
@@ -116,8 +118,8 @@ fn block(after: &[&str], line: usize, kind: &str, above: &str) -> Claim {
     }
 }
 
-/// The rows of the table that follows; `about` is `truth of records ROW`, `split of records` or
-/// `order of records`.
+/// The rows of the table that follows; `about` is `truth of records ROW`, `split of records`,
+/// `order of records`, or `labels of records` and `fields of records` for selectors.
 fn table(after: &[&str], line: usize, about: &str) -> Vec<Claim> {
     let words: Vec<_> = about.split(' ').collect();
     let rows = after.iter().take_while(|row| row.starts_with('|')).skip(2);
@@ -136,6 +138,12 @@ fn table(after: &[&str], line: usize, about: &str) -> Vec<Claim> {
             };
             let says = match words[..] {
                 ["truth", "of", _, row] => Says::Is(row.to_owned(), cells[2].clone()),
+                ["labels" | "fields", "of", _] => {
+                    let rows = code(&cells[2]);
+                    let mut rows: Vec<_> = rows.split(' ').map(str::to_owned).collect();
+                    rows.sort();
+                    Says::Selected(words[0].to_owned(), rows)
+                }
                 ["order", "of", _] => {
                     let rows = code(&cells[2]);
                     Says::Ordered(rows.split(' ').map(str::to_owned).collect())
@@ -204,10 +212,34 @@ async fn ordered(server: &TestServer, order_by: &str) -> Says {
     }
 }
 
+/// The records that a selector selects.
+async fn selected(server: &TestServer, selector: &str, language: &str) -> Says {
+    let mut request = tonic::Request::new(pb::ListRecordsRequest {
+        parent: "-/results/-".to_owned(),
+        filter: selector.to_owned(),
+        ..pb::ListRecordsRequest::default()
+    });
+    let key = "hindsight-filter-language";
+    request
+        .metadata_mut()
+        .insert(key, language.parse().unwrap());
+    let records = match server.rpc().list_records(request).await {
+        Ok(page) => page.into_inner().records,
+        Err(status) => return Says::Refused(status.message().to_owned()),
+    };
+    let last = |record: &pb::Record| record.name.rsplit('/').next().unwrap().to_owned();
+    let mut ids: Vec<_> = records.iter().map(last).collect();
+    ids.sort();
+    Says::Selected(language.to_owned(), ids)
+}
+
 /// What the server says about the filter of a claim.
 async fn said(server: &TestServer, claim: &Claim) -> Says {
     if let Says::Ordered(_) = claim.says {
         return ordered(server, &claim.filter).await;
+    }
+    if let Says::Selected(language, _) = &claim.says {
+        return selected(server, &claim.filter, language).await;
     }
     let asked = async |filter: &str| ids(server, claim.on, filter).await;
     let found = match asked(&claim.filter).await {

@@ -69,7 +69,7 @@ pub(crate) fn unreachable(files: &[Source]) -> Vec<String> {
 fn is_root(path: &str) -> bool {
     let mut parts = path.rsplit('/');
     let (name, parent, above) = (parts.next(), parts.next(), parts.next());
-    let targets = ["tests", "bench"];
+    let targets = ["tests", "bench", "targets"];
     match (name, parent) {
         (Some("lib.rs" | "main.rs"), Some("src")) => true,
         (Some("build.rs"), _) | (_, Some("bin")) => true,

@@ -1,0 +1,56 @@
+//! What a call may say beside its message to select rows, for clients whose messages have a
+//! filter and nothing else.
+
+use tonic::metadata::MetadataMap;
+
+use crate::service::{Error, Selected};
+
+/// The language of the filter.
+const LANGUAGE: &str = "hindsight-filter-language";
+/// A label selector, beside the filter.
+const LABELS: &str = "hindsight-label-selector";
+/// A field selector, beside the filter.
+const FIELDS: &str = "hindsight-field-selector";
+
+/// What the metadata of a call selects rows by.
+#[derive(Debug)]
+pub(super) struct Beside {
+    language: String,
+    labels: String,
+    fields: String,
+}
+
+impl Beside {
+    pub(super) fn read(metadata: &MetadataMap) -> Result<Self, Error> {
+        Ok(Self {
+            language: one(metadata, LANGUAGE)?,
+            labels: one(metadata, LABELS)?,
+            fields: one(metadata, FIELDS)?,
+        })
+    }
+
+    /// That and the filter of the message.
+    pub(super) fn with<'a>(&'a self, filter: &'a str) -> Selected<'a> {
+        Selected {
+            filter,
+            language: &self.language,
+            labels: &self.labels,
+            fields: &self.fields,
+        }
+    }
+}
+
+/// The text under `key`. Twice is not guessed at.
+fn one(metadata: &MetadataMap, key: &str) -> Result<String, Error> {
+    let mut values = metadata.get_all(key).iter();
+    let Some(value) = values.next() else {
+        return Ok(String::new());
+    };
+    if values.next().is_some() {
+        return Err(Error::Invalid(format!("`{key}` is given twice")));
+    }
+    match std::str::from_utf8(value.as_bytes()) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_not_text) => Err(Error::Invalid(format!("`{key}` is not UTF-8"))),
+    }
+}
