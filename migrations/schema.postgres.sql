@@ -67,7 +67,8 @@ CREATE TABLE records (
     run_outcome             BIGINT,
     run_began_us            BIGINT,
     run_ended_us            BIGINT,
-    run_duration_us         BIGINT
+    run_duration_us         BIGINT,
+    run_pipeline            TEXT COLLATE "C"
 );
 
 CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
@@ -80,6 +81,8 @@ CREATE INDEX records_by_type ON records (left(data_type, 128), create_us, row_id
 CREATE INDEX records_by_parent_type ON records (parent, left(data_type, 128), create_us, row_id);
 CREATE INDEX records_by_object_uid ON records USING hash (object_uid);
 CREATE INDEX records_by_object_name ON records (left(object_name, 128));
+CREATE INDEX records_by_creation ON records (object_creation_us, row_id)
+    INCLUDE (run_pipeline, run_outcome, run_duration_us, run_began_us);
 
 CREATE TABLE pieces (
     row_id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

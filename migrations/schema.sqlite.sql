@@ -68,7 +68,7 @@ CREATE TABLE records (
     run_began_us            INTEGER,
     run_ended_us            INTEGER,
     run_duration_us         INTEGER
-) STRICT;
+, run_pipeline TEXT) STRICT;
 
 CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
 CREATE INDEX records_by_result ON records (result_row, create_us);
@@ -80,6 +80,8 @@ CREATE INDEX records_by_type ON records (data_type, create_us);
 CREATE INDEX records_by_parent_type ON records (parent, data_type, create_us);
 CREATE INDEX records_by_object_uid ON records (object_uid);
 CREATE INDEX records_by_object_name ON records (object_name, create_us);
+CREATE INDEX records_by_creation ON records
+    (object_creation_us, run_pipeline, run_outcome, run_duration_us, run_began_us, data_type, parent);
 
 CREATE TABLE pieces (
     row_id INTEGER PRIMARY KEY AUTOINCREMENT,

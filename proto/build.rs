@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     compiler.open_files([
         "tekton/results/v1alpha2/api.proto",
         "hindsight/v1/ingest.proto",
+        "hindsight/v1/queries.proto",
     ])?;
 
     // The encoded set keeps the google.api.http options, which the typed one drops.

@@ -19,7 +19,9 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{Router, body::Body, http::Request, routing::get};
 use hindsight_proto::{
-    FILE_DESCRIPTOR_SET, v1::ingest_server::IngestServer, v1alpha2::results_server::ResultsServer,
+    FILE_DESCRIPTOR_SET,
+    v1::{ingest_server::IngestServer, queries_server::QueriesServer},
+    v1alpha2::results_server::ResultsServer,
 };
 use prost_reflect::DescriptorPool;
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -302,6 +304,11 @@ fn services(door: Door, limit: usize, pool: &DescriptorPool) -> Result<Routes, E
     let ingest = IngestServer::new(door.clone())
         .max_decoding_message_size(taken)
         .accept_compressed(tonic::codec::CompressionEncoding::Gzip);
+    let queries = QueriesServer::new(door.clone())
+        .max_decoding_message_size(taken)
+        .max_encoding_message_size(limit)
+        .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+        .send_compressed(tonic::codec::CompressionEncoding::Gzip);
     let results = ResultsServer::new(door)
         .max_decoding_message_size(taken)
         .max_encoding_message_size(limit)
@@ -315,6 +322,7 @@ fn services(door: Door, limit: usize, pool: &DescriptorPool) -> Result<Routes, E
     Ok(
         Routes::new(SizeStatus(Deadline(Fields::new(results, pool))))
             .add_service(SizeStatus(Deadline(ingest)))
+            .add_service(SizeStatus(Deadline(queries)))
             .add_service(reflection().build_v1().map_err(Error::Reflection)?)
             .add_service(reflection().build_v1alpha().map_err(Error::Reflection)?),
     )

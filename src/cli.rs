@@ -13,6 +13,7 @@ mod output;
 mod place;
 mod progress;
 mod serve;
+mod stats;
 mod token;
 
 use std::{io::Write as _, process::ExitCode};
@@ -40,6 +41,8 @@ enum Ask {
     List(list::List),
     /// Show one run, record or result
     Get(get::Get),
+    /// Count and time runs in groups
+    Stats(stats::Stats),
     /// Delete runs, records or results, with everything below them
     Delete(delete::Delete),
     /// Store objects that `kubectl get -o json|yaml` printed, as the watcher would
@@ -127,6 +130,7 @@ fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         match ask {
             Ask::List(list) => list.run().await,
             Ask::Get(get) => get.run().await,
+            Ask::Stats(stats) => stats.run().await,
             Ask::Delete(delete) => delete.run().await,
             Ask::Import(import) => import.run().await,
             Ask::Completion(Completion { shell }) => {

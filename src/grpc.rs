@@ -8,6 +8,7 @@ mod deadline;
 mod fields;
 mod ingest;
 mod limits;
+mod queries;
 mod results;
 mod status;
 

@@ -3,6 +3,7 @@
 //! Rules of the resources live here (what a name, a summary or a payload may be, how updates
 //! merge); wire formats do not.
 
+mod aggregate;
 mod claims;
 mod commit;
 mod limits;
@@ -15,6 +16,7 @@ mod write;
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
+pub use aggregate::{AggregateAsk, Answered, AnsweredGroup, Value as AggregateValue};
 pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use records::RecordChange;
 pub use selection::Selected;

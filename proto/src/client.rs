@@ -19,7 +19,9 @@ pub use batched::Batched;
 pub use store::{Effect, Stored};
 
 use crate::{
-    MAX_MESSAGE_BYTES, v1::ingest_client::IngestClient, v1alpha2::results_client::ResultsClient,
+    MAX_MESSAGE_BYTES,
+    v1::{ingest_client::IngestClient, queries_client::QueriesClient},
+    v1alpha2::results_client::ResultsClient,
 };
 
 /// How to reach a server.
@@ -84,6 +86,9 @@ pub type Rpc = ResultsClient<InterceptedService<Channel, Bearer>>;
 /// The generated client of streams of records, over the same channel.
 pub type Ingest = IngestClient<InterceptedService<Channel, Bearer>>;
 
+/// The generated client of questions.
+pub type Queries = QueriesClient<InterceptedService<Channel, Bearer>>;
+
 /// How long one call may take unless told otherwise.
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -92,6 +97,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 pub struct Client {
     rpc: Rpc,
     ingest: Ingest,
+    queries: Queries,
     deadline: Duration,
 }
 
@@ -145,14 +151,22 @@ impl Client {
         let rpc = ResultsClient::with_interceptor(channel.clone(), bearer.clone())
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
+        let queries = QueriesClient::with_interceptor(channel.clone(), bearer.clone())
+            .max_decoding_message_size(MAX_MESSAGE_BYTES);
         let ingest = IngestClient::with_interceptor(channel, bearer)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
         Ok(Self {
             rpc,
             ingest,
+            queries,
             deadline: DEADLINE,
         })
+    }
+
+    /// The generated client of questions about many records.
+    pub fn queries(&self) -> Queries {
+        self.queries.clone()
     }
 
     /// The generated client of streams of records, for streams that need something else.

@@ -164,6 +164,15 @@ pub(super) fn took(start: Option<Timestamp>, end: Option<Timestamp>) -> String {
     }
 }
 
+/// A length of time in seconds.
+pub(super) fn seconds(seconds: f64) -> String {
+    let took = SignedDuration::try_from_secs_f64(seconds).unwrap_or(SignedDuration::MAX);
+    match took.as_millis() {
+        -9_999..=9_999 => format!("{seconds:.1}s"),
+        _ => span(took),
+    }
+}
+
 fn short(age: SignedDuration) -> String {
     let seconds = age.as_secs().max(0);
     match seconds {

@@ -1,7 +1,6 @@
 //! Configuration as a whole: strength of sources, problems, the printed tree.
 
 mod access;
-
 use clap::Command;
 
 use super::*;

@@ -3,29 +3,65 @@
 
 use std::collections::BTreeMap;
 
-use hindsight_proto::run::{Kind, View};
+use hindsight_proto::run::{Kind, View, keys};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::condition::{Column, ObjectField, Value as ColumnValue};
 use crate::model::{Payload, Record, RunResult};
 
-/// What a payload gives to the columns [`Column::Object`] and [`Column::Label`].
-///
-/// [`Column::Object`]: super::condition::Column::Object
-/// [`Column::Label`]: super::condition::Column::Label
+/// Longest name of an object in Kubernetes.
+const MAX_NAME_BYTES: usize = 253;
+
+/// What a payload gives to the columns of records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectColumns {
     texts: [Option<String>; ObjectField::ALL.len()],
     times: [Option<Timestamp>; ObjectField::ALL.len()],
     /// `metadata.labels`, those whose value is a string.
     pub labels: BTreeMap<String, String>,
+    /// What the run says of itself, if it is one.
+    pub run: RunColumns,
+}
+
+/// How a run went, the same for every kind of run. Times are in microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RunColumns {
+    /// Number of its outcome.
+    pub outcome: Option<i64>,
+    /// When it began.
+    pub began: Option<i64>,
+    /// When it ended.
+    pub ended: Option<i64>,
+}
+
+impl RunColumns {
+    /// What a run says of itself.
+    pub fn of(run: &View<'_>) -> Self {
+        Self {
+            outcome: Some(run.finish().outcome as i64),
+            began: run.started().map(|time| time.as_microsecond()),
+            ended: run.ended().map(|time| time.as_microsecond()),
+        }
+    }
+
+    /// How long it took.
+    pub fn duration(&self) -> Option<i64> {
+        self.ended?.checked_sub(self.began?)
+    }
 }
 
 impl ObjectColumns {
     /// The value of a column of text; none for columns of times.
     pub fn text(&self, field: ObjectField) -> Option<&str> {
         self.texts[field as usize].as_deref()
+    }
+
+    /// The pipeline that the record is of. What is too long to be a name is none.
+    pub fn pipeline(&self) -> Option<&str> {
+        let label = self.labels.get(keys::PIPELINE).map(String::as_str);
+        let name = label.or_else(|| self.text(ObjectField::PipelineRef));
+        name.filter(|name| name.len() <= MAX_NAME_BYTES)
     }
 
     /// The value of a column of times, cut to microseconds; none for columns of text.
@@ -37,14 +73,17 @@ impl ObjectColumns {
 /// The columns of a payload. A payload that is not JSON has none.
 pub fn object_columns(payload: &Payload) -> ObjectColumns {
     match parse_body(&payload.value) {
-        Some(body) => columns_of(&body),
+        Some(body) => columns_of(&payload.data_type, &body),
         None => ObjectColumns::default(),
     }
 }
 
-/// The columns of a payload that is this JSON.
-pub fn columns_of(body: &Value) -> ObjectColumns {
+/// The columns of a payload of this type that is this JSON.
+pub fn columns_of(data_type: &str, body: &Value) -> ObjectColumns {
     let mut columns = ObjectColumns::default();
+    if Kind::of_type(data_type).is_some() {
+        columns.run = RunColumns::of(&View::new(body));
+    }
     for field in ObjectField::ALL {
         let Some(text) = at(body, field.pointer()).and_then(Value::as_str) else {
             continue;
@@ -88,7 +127,11 @@ pub fn of_result(result: &RunResult, column: &Column) -> Option<ColumnValue> {
         Column::SummaryStatus => Some(ColumnValue::Int(i64::from(summary?.status))),
         Column::Annotation(key) => text(result.annotations.get(key)?),
         Column::SummaryAnnotation(key) => text(summary?.annotations.get(key)?),
-        Column::RecordId
+        Column::Outcome
+        | Column::Began
+        | Column::Ended
+        | Column::Pipeline
+        | Column::RecordId
         | Column::RecordName
         | Column::DataType
         | Column::Object(_)
@@ -105,7 +148,11 @@ pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Op
         Column::Uid => text(&record.uid),
         Column::CreateTime => Some(ColumnValue::Time(record.create_time)),
         Column::UpdateTime => Some(ColumnValue::Time(record.update_time)),
-        Column::Duration => run_duration(record.data.as_ref()?).map(ColumnValue::Int),
+        Column::Duration => object.run.duration().map(ColumnValue::Int),
+        Column::Outcome => object.run.outcome.map(ColumnValue::Int),
+        Column::Began => time(object.run.began?),
+        Column::Ended => time(object.run.ended?),
+        Column::Pipeline => text(object.pipeline()?),
         Column::RecordId => text(record.name.id()),
         Column::RecordName => Some(ColumnValue::Text(record.name.to_string())),
         Column::DataType => text(&record.data.as_ref()?.data_type),
@@ -122,13 +169,8 @@ pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Op
     }
 }
 
-/// How long a run took by its own account, in microseconds.
-fn run_duration(payload: &Payload) -> Option<i64> {
-    Kind::of_type(&payload.data_type)?;
-    let body = parse_body(&payload.value)?;
-    let view = View::new(&body);
-    let (began, ended) = view.started().zip(view.ended())?;
-    ended.as_microsecond().checked_sub(began.as_microsecond())
+fn time(us: i64) -> Option<ColumnValue> {
+    Timestamp::from_microsecond(us).ok().map(ColumnValue::Time)
 }
 
 /// The JSON of a payload, if it is JSON (nested 127 deep at most).
@@ -193,7 +235,12 @@ mod tests {
             r#"{"kind":7,"metadata":{"name":null,"creationTimestamp":"soon","labels":["a"]},
                 "status":{"conditions":{"0":{"reason":"Failed"}}}}"#,
         );
-        assert_eq!(odd, ObjectColumns::default());
+        let run = RunColumns {
+            outcome: Some(0),
+            ..RunColumns::default()
+        };
+        let empty = ObjectColumns::default();
+        assert_eq!(odd, ObjectColumns { run, ..empty });
         assert_eq!(columns("not json"), ObjectColumns::default());
     }
 }

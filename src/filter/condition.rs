@@ -40,6 +40,16 @@ pub enum Column {
     /// One of the summary's annotations.
     SummaryAnnotation(String),
 
+    /// The number of a run's outcome, as of `summary.status`. Records.
+    Outcome,
+    /// When the run began, wherever its kind says so. Records.
+    Began,
+    /// When the run ended, likewise. Records.
+    Ended,
+    /// The pipeline that a record is of: the label `tekton.dev/pipeline`, or else
+    /// `spec.pipelineRef.name`. Records.
+    Pipeline,
+
     /// The last part of the record's name.
     RecordId,
     /// The record's full name.

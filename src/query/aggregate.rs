@@ -128,7 +128,10 @@ fn add(
     tally: &mut Tally,
 ) -> Result<(), Error> {
     let body = Body::of(record);
-    let object = body.json().map_or_else(ObjectColumns::default, columns_of);
+    let object = match (&record.data, body.json()) {
+        (Some(data), Some(json)) => columns_of(&data.data_type, json),
+        _ => ObjectColumns::default(),
+    };
     let column = |column: &Column| of_record(record, &object, column);
     let row = Row::Record {
         record,

@@ -22,7 +22,6 @@ pub(super) enum Names {
     /// `page_size`, as in the .proto file.
     Snake,
     /// `pageSize`.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no family served yet uses it"))]
     Camel,
 }
 
@@ -62,7 +61,16 @@ pub(super) const TEKTON: Dialect = Dialect {
     first: First::Segments,
 };
 
-const DIALECTS: &[Dialect] = &[TEKTON];
+/// Hindsight's own.
+const HINDSIGHT: Dialect = Dialect {
+    prefix: "/apis/hindsight.dev/",
+    names: Names::Camel,
+    enums: Enums::Name,
+    unknown: Unknown::Refused,
+    first: First::Segments,
+};
+
+const DIALECTS: &[Dialect] = &[TEKTON, HINDSIGHT];
 
 impl Dialect {
     /// The dialect of the family that `path` belongs to.

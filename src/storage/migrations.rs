@@ -31,6 +31,12 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0002_pieces.sql"),
         postgres: include_str!("../../migrations/postgres/0002_pieces.sql"),
     },
+    Migration {
+        version: 3,
+        title: "answers",
+        sqlite: include_str!("../../migrations/sqlite/0003_answers.sql"),
+        postgres: include_str!("../../migrations/postgres/0003_answers.sql"),
+    },
 ];
 
 impl Migration {

@@ -27,28 +27,8 @@ pub(super) struct RecordRow {
     pub(super) body: Option<Packed>,
     /// What filters ask for.
     pub(super) columns: ObjectColumns,
-    /// What the run says of itself, if it is one.
-    pub(super) run: RunColumns,
     /// Which other bodies its body is like, if it is JSON.
     pub(super) keys: Option<Keys>,
-}
-
-/// How a run went, the same for every kind of run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct RunColumns {
-    /// Number of its outcome.
-    pub(super) outcome: Option<i64>,
-    /// When it began, in microseconds.
-    pub(super) began: Option<i64>,
-    /// When it ended, in microseconds.
-    pub(super) ended: Option<i64>,
-}
-
-impl RunColumns {
-    /// How long it took.
-    pub(super) fn duration(&self) -> Option<i64> {
-        self.ended?.checked_sub(self.began?)
-    }
 }
 
 /// A [`Change`] made ready.
@@ -246,38 +226,31 @@ pub(super) fn row(mut record: Record) -> RecordRow {
             record,
             body: None,
             columns: ObjectColumns::default(),
-            run: RunColumns::default(),
             keys: None,
         };
     };
     let columns = object_columns(data);
     let value = std::mem::replace(&mut data.value, Bytes::new());
-    let (run, keys) = run_columns(&data.data_type, &value);
+    let keys = keys(&data.data_type, &value);
     RecordRow {
         record,
         body: Some(Packed::loose(value)),
         columns,
-        run,
         keys,
     }
 }
 
-fn run_columns(data_type: &str, value: &[u8]) -> (RunColumns, Option<Keys>) {
+/// Which other bodies a body is like.
+fn keys(data_type: &str, value: &[u8]) -> Option<Keys> {
     // Other bytes may look like a dictionary of zstd's own form, which JSON never does.
     let plain = value.starts_with(b"{").then(|| Keys::of_type(data_type));
     if Kind::of_type(data_type).is_none() {
-        return (RunColumns::default(), plain);
+        return plain;
     }
     let Ok(object) = serde_json::from_slice(value) else {
-        return (RunColumns::default(), plain);
+        return plain;
     };
-    let view = View::new(&object);
-    let columns = RunColumns {
-        outcome: Some(view.finish().outcome as i64),
-        began: view.started().map(|time| time.as_microsecond()),
-        ended: view.ended().map(|time| time.as_microsecond()),
-    };
-    (columns, plain.map(|_| Keys::of_run(data_type, &view)))
+    plain.map(|_| Keys::of_run(data_type, &View::new(&object)))
 }
 
 /// A map of texts as the JSON that columns hold.

@@ -1,6 +1,7 @@
 //! The documents say what is true: every filter in docs/filters.md is run on a server with the
 //! data set below, and docs/errors.md is compared with the table of kinds.
 
+mod answers;
 mod data_set;
 
 use std::collections::BTreeMap;

@@ -76,6 +76,7 @@ async fn reflection_lists_the_services_in_both_versions() {
         for wanted in [
             "tekton.results.v1alpha2.Results",
             "hindsight.v1.Ingest",
+            "hindsight.v1.Queries",
             "grpc.health.v1.Health",
         ] {
             assert!(names.iter().any(|name| name == wanted), "{names:?}");

@@ -44,7 +44,7 @@ fn object(dice: &mut Dice) -> Json {
         "status": {
             "startTime": later(dice, day),
             "completionTime": later(dice, 3 * day),
-            "conditions": [{"reason": dice.pick(&["Succeeded", "Completed", "Failed", "Odd"])}],
+            "conditions": [{"type": "Succeeded", "status": dice.pick(&["True", "False"]), "reason": dice.pick(&["Succeeded", "Completed", "Failed", "Odd"])}],
         },
     })
 }
@@ -115,6 +115,8 @@ fn random(dice: &mut Dice) -> AggregateQuery {
         Column::Object(ObjectField::Namespace),
         Column::Object(ObjectField::Reason),
         Column::SummaryType,
+        Column::Outcome,
+        Column::Pipeline,
         STARTED,
     ];
     let times = [
@@ -156,6 +158,9 @@ fn random(dice: &mut Dice) -> AggregateQuery {
         Quantity::Between(STARTED, COMPLETED),
         Quantity::Between(CREATED, STARTED),
         Quantity::Value(STARTED),
+        Quantity::Value(Column::Duration),
+        Quantity::Value(Column::Ended),
+        Quantity::Between(CREATED, Column::Began),
         Quantity::Value(Column::CreateTime),
     ];
     let amounts = (0..dice.below(3)).map(|_| Summed {

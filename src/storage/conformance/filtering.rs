@@ -77,21 +77,26 @@ fn of_result(value: &RunResult, column: &Column) -> Option<Value> {
 
 pub(super) fn of_record(value: &Record, column: &Column) -> Option<Value> {
     let text = |text: &str| Some(Value::Text(text.to_owned()));
+    let time = |us| Timestamp::from_microsecond(us).ok().map(Value::Time);
     let data = value.data.as_ref();
+    let columns = || data.map(object_columns);
     match column {
         Column::Parent => text(value.name.result().parent().as_str()),
         Column::ResultId => text(value.name.result().id()),
         Column::Uid => text(&value.uid),
         Column::CreateTime => Some(Value::Time(value.create_time)),
         Column::UpdateTime => Some(Value::Time(value.update_time)),
+        Column::Outcome => columns()?.run.outcome.map(Value::Int),
+        Column::Duration => columns()?.run.duration().map(Value::Int),
+        Column::Began => time(columns()?.run.began?),
+        Column::Ended => time(columns()?.run.ended?),
+        Column::Pipeline => text(columns()?.pipeline()?),
         Column::RecordId => text(value.name.id()),
         Column::RecordName => text(&value.name.to_string()),
         Column::DataType => text(&data?.data_type),
-        Column::Object(field) if field.is_time() => {
-            object_columns(data?).time(*field).map(Value::Time)
-        }
-        Column::Object(field) => text(object_columns(data?).text(*field)?),
-        Column::Label(key) => text(object_columns(data?).labels.get(key)?),
+        Column::Object(field) if field.is_time() => columns()?.time(*field).map(Value::Time),
+        Column::Object(field) => text(columns()?.text(*field)?),
+        Column::Label(key) => text(columns()?.labels.get(key)?),
         _ => None,
     }
 }

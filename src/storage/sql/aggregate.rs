@@ -13,14 +13,14 @@ use super::{
     statement::{Bind, Statement},
 };
 use crate::{
-    filter::condition::{Column, Condition},
+    filter::condition::{Column, Condition, ObjectField},
     measure::{Amount, Calendar, DAY, Key, Samples, Sums, Tally},
     model::Resource,
     storage::{AggregateQuery, Error, GroupKey, MAX_KEYS, Quantity},
 };
 
 /// Most pieces that are named one by one.
-const MOST_PIECES: usize = 2_000;
+const MOST_PIECES: usize = 10_000;
 /// The finest grid, one second, on which every time zone has its pieces.
 const SECOND: i64 = 1_000_000;
 /// Values that are kept come in parts of at most so many rows.
@@ -136,6 +136,7 @@ fn walkable(dialect: Dialect, query: &AggregateQuery, column: &Column) -> Option
     match column {
         Column::CreateTime => Some("records_by_create"),
         Column::UpdateTime => Some("records_by_update"),
+        Column::Object(ObjectField::CreationTime) => Some("records_by_creation"),
         _ => None,
     }
 }
@@ -239,6 +240,18 @@ impl Plan<'_> {
                 out.push(")");
             }
         };
+        if sampled {
+            // The rest is known from the values.
+            let (before, between, after) = self.dialect.gather();
+            out.push(", ").push(before);
+            quantity(out);
+            out.push(between);
+            if !after.is_empty() {
+                quantity(out);
+                out.push(after);
+            }
+            return;
+        }
         for (before, after) in [
             (", count(", ")"),
             (", CAST(sum(", " / 86400000000) AS BIGINT)"),
@@ -249,16 +262,6 @@ impl Plan<'_> {
             out.push(before);
             quantity(out);
             out.push(after);
-        }
-        if sampled {
-            let (before, between, after) = self.dialect.gather();
-            out.push(", ").push(before);
-            quantity(out);
-            out.push(between);
-            if !after.is_empty() {
-                quantity(out);
-                out.push(after);
-            }
         }
     }
 
@@ -312,18 +315,22 @@ impl Plan<'_> {
             sums.counts.push(count(row, next())?);
         }
         for summed in &self.query.amounts {
-            let mut amount = Amount {
-                count: count(row, next())?,
-                days: row.int(next())?.unwrap_or(0),
-                rest: row.int(next())?.unwrap_or(0),
-                least: row.int(next())?,
-                most: row.int(next())?,
-                samples: Samples::default(),
-            };
-            if summed.sampled {
-                amount.samples.extend(row.ints(next())?);
-            }
-            sums.amounts.push(amount);
+            sums.amounts.push(if summed.sampled {
+                let mut amount = Amount::default();
+                for value in row.ints(next())? {
+                    amount.add(value, true);
+                }
+                amount
+            } else {
+                Amount {
+                    count: count(row, next())?,
+                    days: row.int(next())?.unwrap_or(0),
+                    rest: row.int(next())?.unwrap_or(0),
+                    least: row.int(next())?,
+                    most: row.int(next())?,
+                    samples: Samples::default(),
+                }
+            });
         }
         Ok(tally.merge(keys, sums)?)
     }

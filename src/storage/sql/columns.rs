@@ -38,7 +38,8 @@ pub(in crate::storage) fn holds(column: &Column) -> Holds {
         | Column::UpdateTime
         | Column::SummaryStartTime
         | Column::SummaryEndTime => Holds::Time,
-        Column::SummaryStatus | Column::Duration => Holds::Int,
+        Column::SummaryStatus | Column::Duration | Column::Outcome => Holds::Int,
+        Column::Began | Column::Ended => Holds::Time,
         Column::Object(field) if field.is_time() => Holds::Time,
         _ => Holds::Text,
     }
@@ -54,6 +55,10 @@ pub(in crate::storage) fn place(resource: Resource, column: &Column) -> Place<'_
         (_, Column::UpdateTime) => "update_us",
         (Resource::Results, Column::Duration) => return Place::SummaryDuration,
         (Resource::Records, Column::Duration) => "run_duration_us",
+        (Resource::Records, Column::Outcome) => "run_outcome",
+        (Resource::Records, Column::Began) => "run_began_us",
+        (Resource::Records, Column::Ended) => "run_ended_us",
+        (Resource::Records, Column::Pipeline) => "run_pipeline",
         (Resource::Results, Column::SummaryRecord) => "summary_record",
         (Resource::Results, Column::SummaryType) => "summary_type",
         (Resource::Results, Column::SummaryStartTime) => "summary_start_us",

@@ -168,10 +168,11 @@ fn record_state(row: &RecordRow) -> Vec<Set> {
         Set::new("object_start_us", time(ObjectField::StartTime)),
         Set::new("object_completion_us", time(ObjectField::CompletionTime)),
         Set::json("labels", labels.map(json)),
-        Set::new("run_outcome", row.run.outcome),
-        Set::new("run_began_us", row.run.began),
-        Set::new("run_ended_us", row.run.ended),
-        Set::new("run_duration_us", row.run.duration()),
+        Set::new("run_outcome", row.columns.run.outcome),
+        Set::new("run_began_us", row.columns.run.began),
+        Set::new("run_ended_us", row.columns.run.ended),
+        Set::new("run_duration_us", row.columns.run.duration()),
+        Set::new("run_pipeline", row.columns.pipeline()),
     ]
 }
 

@@ -17,6 +17,16 @@ use crate::support::{
 };
 
 const SERVICE: &str = "tekton.results.v1alpha2.Results";
+const QUERIES: &str = "hindsight.v1.Queries";
+
+/// The service that a method belongs to.
+fn service(method: &str) -> &'static str {
+    match method {
+        "Aggregate" => QUERIES,
+        _ => SERVICE,
+    }
+}
+
 const PARENTS: [&str; 4] = ["ci", "dev", "cluster/east/namespace/ci", "-"];
 const READ: &[&str] = &["get", "list"];
 const WRITE: &[&str] = &["get", "list", "create", "update"];
@@ -204,6 +214,17 @@ const CASES: &[Case] = &[
     },
     // Whoever may list records may count them.
     Case {
+        method: "Aggregate",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"parent": result(p, id)}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/aggregate", result(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[0],
+    },
+    Case {
         method: "GetRecordListSummary",
         verb: "list",
         resource: "records",
@@ -218,7 +239,7 @@ const CASES: &[Case] = &[
 
 /// A request message on the wire, read from JSON.
 fn framed(pool: &DescriptorPool, method: &str, request: Value) -> Vec<u8> {
-    let service = pool.get_service_by_name(SERVICE).unwrap();
+    let service = pool.get_service_by_name(service(method)).unwrap();
     let method = service.methods().find(|m| m.name() == method).unwrap();
     let message = DynamicMessage::deserialize(method.input(), request).unwrap();
     let mut frame = vec![0];
@@ -261,7 +282,7 @@ impl Doors {
             headers
         };
         let body = framed(&self.pool, case.method, (case.grpc)(parent, id));
-        let path = format!("/{SERVICE}/{}", case.method);
+        let path = format!("/{}/{}", service(case.method), case.method);
         let headers = with("application/grpc");
         let reply = self.grpc.send("POST", &path, &headers, body).await;
         let (code, text) = told(&reply);
@@ -277,7 +298,10 @@ impl Doors {
         } else {
             &[]
         };
-        let path = target(&path, query);
+        let path = match path.strip_prefix(QUERIES) {
+            Some(rest) => format!("/apis/hindsight.dev/v1/parents/{rest}"),
+            None => target(&path, query),
+        };
         let headers = with("application/json");
         let reply = self.rest.send(verb, &path, &headers, body).await;
         let what = format!("{} by {:?} at {path}", case.method, who.token);
@@ -391,7 +415,7 @@ fn every_method_is_in_the_matrix_or_among_the_exceptions() {
         .collect();
     let known: BTreeSet<_> = CASES
         .iter()
-        .map(|case| format!("/{SERVICE}/{}", case.method))
+        .map(|case| format!("/{}/{}", service(case.method), case.method))
         // A stream, which is asked item by item in `upserts.rs`.
         .chain(["/hindsight.v1.Ingest/Upsert".to_owned()])
         .collect();

@@ -1,0 +1,74 @@
+//! `hindsight.v1.Queries`: questions about many records at once.
+
+use hindsight_proto::v1::{
+    AggregateGroup, AggregateRequest, AggregateResponse, queries_server::Queries,
+};
+use prost_types::{Struct, value::Kind};
+use tonic::{Request, Response, Status};
+
+use super::{Door, convert};
+use crate::{
+    auth::Verb,
+    model::{Resource, ResultPattern},
+    service::{AggregateAsk, AggregateValue, Answered},
+};
+
+#[tonic::async_trait]
+impl Queries for Door {
+    async fn aggregate(
+        &self,
+        request: Request<AggregateRequest>,
+    ) -> Result<Response<AggregateResponse>, Status> {
+        self.answer("Aggregate", async {
+            let (metadata, _, request) = request.into_parts();
+            let of: ResultPattern = convert::name("parent", request.parent.trim())?;
+            let grant = self
+                .grant(&metadata, Verb::List, Resource::Records, of.parent)
+                .await?;
+            let ask = AggregateAsk {
+                filter: &request.filter,
+                group_by: &request.group_by,
+                measures: &request.measures,
+                time_zone: &request.time_zone,
+                having: &request.having,
+                order_by: &request.order_by,
+                limit: request.limit,
+            };
+            let answered = self.service.aggregate_records(&grant, of.id, ask).await?;
+            Ok(from_answered(answered))
+        })
+        .await
+    }
+}
+
+fn from_answered(answered: Answered) -> AggregateResponse {
+    let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let groups = answered.groups.into_iter().map(|group| AggregateGroup {
+        keys: Some(fields(group.keys)),
+        measures: Some(fields(group.measures)),
+        approximate: group.approximate,
+    });
+    AggregateResponse {
+        groups: groups.collect(),
+        groups_left_out: count(answered.left_out),
+        records: count(answered.records),
+        relative_error: answered.relative_error,
+    }
+}
+
+fn fields(values: Vec<(String, AggregateValue)>) -> Struct {
+    let value = |value| prost_types::Value {
+        kind: Some(match value {
+            AggregateValue::Null => Kind::NullValue(0),
+            AggregateValue::Bool(truth) => Kind::BoolValue(truth),
+            AggregateValue::Number(number) => Kind::NumberValue(number),
+            AggregateValue::Text(text) | AggregateValue::Time(_, text) => Kind::StringValue(text),
+        }),
+    };
+    Struct {
+        fields: values
+            .into_iter()
+            .map(|(name, one)| (name, value(one)))
+            .collect(),
+    }
+}

@@ -1,0 +1,195 @@
+//! Groups of records and what is measured of them: `hindsight.v1.Queries/Aggregate`.
+//!
+//! Every matching record counts, whatever its type; filter by `data_type` to count runs of one
+//! kind. Measures of outcomes and times are of the records that are runs.
+
+mod answer;
+mod groups;
+mod having;
+mod measures;
+mod split;
+
+use std::num::NonZeroU32;
+
+pub use answer::{Answered, AnsweredGroup, Value};
+use jiff::tz::TimeZone;
+
+use self::{groups::GroupBy, having::Having, measures::Measure};
+use super::{Error, Service};
+use crate::{
+    auth::{Grant, Verb},
+    filter::Filter,
+    model::{Resource, ResultPattern},
+    query::Aggregate,
+};
+
+/// Most groups that are given out.
+const MOST: u32 = 10_000;
+/// Groups that are given out where nobody says how many.
+const USUAL: u32 = 1_000;
+/// Most measures that one question may have.
+const MOST_MEASURES: usize = 50;
+
+/// What is asked, as it comes from outside.
+#[derive(Debug, Clone, Copy)]
+pub struct AggregateAsk<'a> {
+    /// CEL.
+    pub filter: &'a str,
+    /// What makes a group; several in one text are separated by commas.
+    pub group_by: &'a [String],
+    /// What is measured, likewise; nothing means `count`.
+    pub measures: &'a [String],
+    /// A name of the IANA database; empty means UTC.
+    pub time_zone: &'a str,
+    /// Which groups, by their measures: comparisons joined by `&&`.
+    pub having: &'a str,
+    /// `<measure or group> [asc|desc]`, several separated by commas; empty means the order of
+    /// the groups.
+    pub order_by: &'a str,
+    /// Most groups to give out; 0 means 1,000.
+    pub limit: i32,
+}
+
+/// A question, understood.
+#[derive(Debug)]
+struct Plan {
+    keys: Vec<GroupBy>,
+    measures: Vec<Measure>,
+    zone: TimeZone,
+    having: Having,
+    order: Vec<Order>,
+    limit: NonZeroU32,
+}
+
+/// By what groups are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Order {
+    by: By,
+    descending: bool,
+}
+
+/// A place among the keys or the measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    Key(usize),
+    Measure(usize),
+}
+
+impl Service {
+    /// Measures the records of the results called `result` (`None`: of every result) under the
+    /// parent that `grant` is for.
+    ///
+    /// # Errors
+    /// If a part of the question is wrong, if there are too many groups, or if too many payloads
+    /// would be read.
+    pub async fn aggregate_records(
+        &self,
+        grant: &Grant,
+        result: Option<String>,
+        ask: AggregateAsk<'_>,
+    ) -> Result<Answered, Error> {
+        let parent = grant.scope(Verb::List, Resource::Records)?.clone();
+        let filter = Filter::compile(ask.filter, Resource::Records)?;
+        let plan = plan(&ask)?;
+        let tally = measures::tally(plan.measures.iter().chain(plan.having.measures()));
+        let groups = self
+            .engine
+            .aggregate(Aggregate {
+                scope: ResultPattern { parent, id: result },
+                filter,
+                keys: plan.keys.iter().map(|key| key.by.clone()).collect(),
+                counts: tally.counts.clone(),
+                amounts: tally.amounts.clone(),
+            })
+            .await?;
+        Ok(answer::answer(&plan, &tally, groups))
+    }
+}
+
+fn invalid(text: impl Into<String>) -> Error {
+    Error::Invalid(text.into())
+}
+
+fn plan(ask: &AggregateAsk<'_>) -> Result<Plan, Error> {
+    let zone = match ask.time_zone.trim() {
+        "" => TimeZone::UTC,
+        name => TimeZone::get(name).map_err(|_unknown| {
+            invalid(format!(
+                "time_zone `{name}` is not known: want a name of the IANA database, such as \
+                 `Europe/Berlin`"
+            ))
+        })?,
+    };
+    let keys = groups::parse(ask.group_by, &zone)?;
+    let mut measures = Vec::new();
+    for text in split::items(ask.measures, "measures")? {
+        let measure = Measure::parse(text)?;
+        if !measures.contains(&measure) {
+            measures.push(measure);
+        }
+    }
+    if measures.is_empty() {
+        measures.push(Measure::COUNT);
+    }
+    if measures.len() > MOST_MEASURES {
+        let given = measures.len();
+        return Err(invalid(format!(
+            "measures: {given} are asked for, at most {MOST_MEASURES} are answered at once"
+        )));
+    }
+    let limit = match u32::try_from(ask.limit) {
+        Ok(0) => USUAL,
+        Ok(limit) if limit <= MOST => limit,
+        _ => {
+            let limit = ask.limit;
+            return Err(invalid(format!(
+                "limit {limit}: want 1 to {MOST}, or 0 for {USUAL}"
+            )));
+        }
+    };
+    let order = order(ask.order_by, &keys, &measures)?;
+    Ok(Plan {
+        having: Having::parse(ask.having)?,
+        keys,
+        measures,
+        zone,
+        order,
+        limit: NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN),
+    })
+}
+
+fn order(text: &str, keys: &[GroupBy], measures: &[Measure]) -> Result<Vec<Order>, Error> {
+    let mut order = Vec::new();
+    for item in split::items(&[text.to_owned()], "order_by")? {
+        let (name, descending) = match item.rsplit_once(char::is_whitespace) {
+            Some((name, word)) if word.eq_ignore_ascii_case("desc") => (name.trim(), true),
+            Some((name, word)) if word.eq_ignore_ascii_case("asc") => (name.trim(), false),
+            _ => (item, false),
+        };
+        let key = keys.iter().position(|key| key.name == name);
+        let measure = || {
+            measures
+                .iter()
+                .position(|m| Some(m) == Measure::parse(name).ok().as_ref())
+        };
+        let by = key.map(By::Key).or_else(|| measure().map(By::Measure));
+        let by = by.ok_or_else(|| {
+            let known: Vec<_> = keys.iter().map(|key| key.name.clone()).collect();
+            let known = known.into_iter().chain(measures.iter().map(Measure::name));
+            let known = known.map(|name| format!("`{name}`")).collect::<Vec<_>>();
+            let column = text
+                .find(item)
+                .map_or(1, |at| text[..at].chars().count() + 1);
+            invalid(format!(
+                "order_by column {column}: `{name}` is neither a group nor a measure that is \
+                 asked for; want one of {}, then `asc` or `desc`",
+                known.join(", ")
+            ))
+        })?;
+        order.push(Order { by, descending });
+    }
+    Ok(order)
+}
+
+#[cfg(test)]
+mod tests;

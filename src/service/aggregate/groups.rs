@@ -1,0 +1,158 @@
+//! What makes a group.
+
+use jiff::tz::TimeZone;
+
+use super::{Error, invalid, split};
+use crate::{
+    filter::{
+        Term,
+        condition::{Column, ObjectField},
+    },
+    measure::{Calendar, Unit},
+    model::Resource,
+    query::Grouping,
+    storage::{GroupKey, MAX_KEYS},
+};
+
+/// Something that the records of a group share.
+#[derive(Debug, Clone)]
+pub(super) struct GroupBy {
+    /// As it was asked for.
+    pub(super) name: String,
+    pub(super) by: Grouping,
+    /// Numbers are outcomes.
+    pub(super) is_outcome: bool,
+}
+
+/// Words for columns.
+const WORDS: [(&str, Column); 12] = [
+    ("pipeline", Column::Pipeline),
+    ("outcome", Column::Outcome),
+    ("namespace", Column::Object(ObjectField::Namespace)),
+    ("kind", Column::Object(ObjectField::Kind)),
+    ("name", Column::Object(ObjectField::Name)),
+    ("reason", Column::Object(ObjectField::Reason)),
+    ("phase", Column::Object(ObjectField::Phase)),
+    ("task", Column::Object(ObjectField::TaskRef)),
+    ("parent", Column::Parent),
+    ("result", Column::ResultId),
+    ("record", Column::RecordId),
+    ("type", Column::DataType),
+];
+
+/// Words for times.
+pub(super) const TIMES: [(&str, Column); 5] = [
+    ("created", Column::Object(ObjectField::CreationTime)),
+    ("started", Column::Began),
+    ("ended", Column::Ended),
+    ("stored", Column::CreateTime),
+    ("updated", Column::UpdateTime),
+];
+
+/// The column of times that is called so.
+pub(super) fn time(word: &str) -> Option<Column> {
+    let found = TIMES.iter().find(|(name, _)| *name == word);
+    found.map(|(_, column)| column.clone())
+}
+
+/// The words for times, for people.
+pub(super) fn times() -> String {
+    TIMES.map(|(name, _)| name).join(", ")
+}
+
+/// Understands what makes a group.
+pub(super) fn parse(texts: &[String], zone: &TimeZone) -> Result<Vec<GroupBy>, Error> {
+    let mut keys: Vec<GroupBy> = Vec::new();
+    for text in split::items(texts, "group_by")? {
+        if keys.iter().any(|key| key.name == text) {
+            continue;
+        }
+        keys.push(one(text, zone)?);
+    }
+    if keys.len() > MAX_KEYS {
+        let given = keys.len();
+        return Err(invalid(format!(
+            "group_by: {given} are given, at most {MAX_KEYS} go together"
+        )));
+    }
+    Ok(keys)
+}
+
+fn one(text: &str, zone: &TimeZone) -> Result<GroupBy, Error> {
+    let group = |by: Grouping| {
+        let is_outcome = matches!(&by, Grouping::Stored(GroupKey::Column(Column::Outcome)));
+        let name = text.to_owned();
+        GroupBy {
+            name,
+            by,
+            is_outcome,
+        }
+    };
+    let column = |column| group(Grouping::Stored(GroupKey::Column(column)));
+    let (word, inside) = match text.split_once('(') {
+        Some((word, rest)) => (word.trim(), rest.strip_suffix(')').map(str::trim)),
+        None => (text, None),
+    };
+    if let Some(unit) = Unit::ALL.into_iter().find(|unit| unit.name() == word) {
+        let time = match inside.unwrap_or("created") {
+            known if time(known).is_some() => time(known),
+            other => {
+                let times = times();
+                return Err(invalid(format!(
+                    "group_by `{text}`: `{other}` is no time of a record; want one of {times}"
+                )));
+            }
+        };
+        let calendar = Calendar {
+            unit,
+            zone: zone.clone(),
+        };
+        let time = time.unwrap_or(Column::CreateTime);
+        return Ok(group(Grouping::Stored(GroupKey::Piece(time, calendar))));
+    }
+    if let Some((_, found)) = WORDS.iter().find(|(name, _)| *name == text) {
+        return Ok(column(found.clone()));
+    }
+    match (word, inside) {
+        ("label", Some(key)) => Ok(column(Column::Label(unquoted(key)))),
+        ("annotation", Some(key)) => {
+            let key = serde_json::Value::from(unquoted(key));
+            Ok(group(term(
+                text,
+                &format!("data.metadata.annotations[{key}]"),
+            )?))
+        }
+        ("param", Some(name)) => {
+            let name = serde_json::Value::from(unquoted(name));
+            let value = format!("data.spec.params.filter(p, p.name == {name})[0].value");
+            Ok(group(term(text, &value)?))
+        }
+        _ => Ok(group(term(text, text)?)),
+    }
+}
+
+fn unquoted(text: &str) -> String {
+    for quote in ['"', '\''] {
+        let inner = text.strip_prefix(quote).and_then(|t| t.strip_suffix(quote));
+        if let Some(inner) = inner {
+            return inner.to_owned();
+        }
+    }
+    text.to_owned()
+}
+
+fn term(text: &str, cel: &str) -> Result<Grouping, Error> {
+    match Term::compile(cel, Resource::Records) {
+        Ok(term) => Ok(Grouping::by(term)),
+        Err(error) => {
+            let units = Unit::ALL.map(Unit::name).join(", ");
+            let words = WORDS.map(|(name, _)| name).join(", ");
+            Err(invalid(format!(
+                "group_by `{text}`: {error}; want one of {units} (also of {}, as in \
+                 `day(started)`), {words}, label(KEY), annotation(KEY), param(NAME), or an \
+                 expression of the filter language",
+                times()
+            )))
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Questions that make no sense are refused with what would.
+
+use super::{AggregateAsk, plan};
+
+fn ask<'a>(group_by: &'a [String], measures: &'a [String]) -> AggregateAsk<'a> {
+    AggregateAsk {
+        filter: "",
+        group_by,
+        measures,
+        time_zone: "",
+        having: "",
+        order_by: "",
+        limit: 0,
+    }
+}
+
+#[track_caller]
+fn refuses(ask: AggregateAsk<'_>, says: &[&str]) {
+    let error = plan(&ask).unwrap_err().to_string();
+    for part in says {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+fn texts(text: &str) -> Vec<String> {
+    vec![text.to_owned()]
+}
+
+#[test]
+fn groups_that_are_none_are_refused() {
+    for (by, says) in [
+        (
+            "fortnight",
+            [
+                "group_by `fortnight`: filter column 1",
+                "want one of minute, hour",
+            ],
+        ),
+        (
+            "day(finished)",
+            [
+                "`finished` is no time of a record",
+                "created, started, ended",
+            ],
+        ),
+        (
+            "data.metadata.labels.size() + 'a'",
+            ["group_by `data", "column"],
+        ),
+        ("[1, 2]", ["it is a list", "name one value"]),
+        ("label(a", ["ends inside", "group_by"]),
+    ] {
+        refuses(ask(&texts(by), &[]), &says);
+    }
+    let many: Vec<_> = (0..9).map(|n| format!("label(l{n})")).collect();
+    refuses(ask(&many, &[]), &["9 are given, at most 8"]);
+}
+
+#[test]
+fn measures_that_are_none_are_refused() {
+    for (measure, says) in [
+        (
+            "p100(duration)",
+            ["`p100(duration)` is not known", "p95(duration)"],
+        ),
+        ("p(duration)", ["is not known", "count"]),
+        ("median", ["`median` is not known", "success_rate"]),
+        (
+            "avg(count)",
+            ["`count` is no length of time", "duration or queue"],
+        ),
+        (
+            "last(duration)",
+            ["`duration` is no time of a record", "started"],
+        ),
+    ] {
+        refuses(ask(&[], &texts(measure)), &says);
+    }
+}
+
+#[test]
+fn other_parts_are_refused_with_their_place() {
+    let by = texts("day");
+    let measures = texts("count,p95(duration)");
+    let right = ask(&by, &measures);
+    for (having, says) in [
+        (
+            "count > 3 && ",
+            ["having column 14: `` compares nothing", "joined by `&&`"],
+        ),
+        (
+            "count > many",
+            [
+                "having column 1: `many` cannot be compared with count",
+                "a number",
+            ],
+        ),
+        (
+            "count > 1 && p95(duration) > x",
+            ["column 14: `x` cannot", "`90s`"],
+        ),
+        ("max > 1", ["having column 1", "`max` is not known"]),
+    ] {
+        refuses(AggregateAsk { having, ..right }, &says);
+    }
+    let order_by = "count desc, p50(duration)";
+    refuses(
+        AggregateAsk { order_by, ..right },
+        &[
+            "order_by column 13: `p50(duration)` is neither",
+            "`day`, `count`, `p95(duration)`",
+        ],
+    );
+    let time_zone = "Mars/Olympus";
+    refuses(
+        AggregateAsk { time_zone, ..right },
+        &["time_zone `Mars/Olympus` is not known", "Europe/Berlin"],
+    );
+    for limit in [-1, 10_001] {
+        refuses(AggregateAsk { limit, ..right }, &["want 1 to 10000"]);
+    }
+}
+
+#[test]
+fn lists_may_be_in_one_text_or_many_and_name_a_thing_twice() {
+    let by = [
+        "label('a,b'), day(started)".to_owned(),
+        "day(started)".to_owned(),
+    ];
+    let measures = texts(" p99.9(queue),count , count,last(ended)");
+    let plan = plan(&AggregateAsk {
+        having: "success_rate >= 95% && p95(duration) > 1h30m && last(ended) > '2026-01-01T00:00:00Z'",
+        order_by: "day(started) desc, count asc, label('a,b')",
+        time_zone: "Asia/Kolkata",
+        ..ask(&by, &measures)
+    })
+    .unwrap();
+    let keys: Vec<_> = plan.keys.iter().map(|key| key.name.as_str()).collect();
+    assert_eq!(keys, ["label('a,b')", "day(started)"]);
+    let names: Vec<_> = plan.measures.iter().map(super::Measure::name).collect();
+    assert_eq!(names, ["p99.9(queue)", "count", "last(ended)"]);
+    assert_eq!(plan.order.len(), 3);
+}
