@@ -3,6 +3,7 @@
 mod config;
 mod connect;
 mod delete;
+mod explain;
 mod failure;
 mod fsck;
 mod get;
@@ -39,6 +40,8 @@ enum Ask {
     /// List runs, records or results, newest first
     #[command(visible_alias = "ls")]
     List(list::List),
+    /// Explain how a list would be answered: what the database is asked, and what it costs
+    Explain(explain::Explain),
     /// Show one run, record or result
     Get(get::Get),
     /// Count and time runs in groups
@@ -129,6 +132,7 @@ fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     runtime()?.block_on(async {
         match ask {
             Ask::List(list) => list.run().await,
+            Ask::Explain(explain) => explain.run().await,
             Ask::Get(get) => get.run().await,
             Ask::Stats(stats) => stats.run().await,
             Ask::Delete(delete) => delete.run().await,

@@ -5,6 +5,7 @@ mod beside;
 mod call;
 mod convert;
 mod deadline;
+mod explain;
 mod fields;
 mod ingest;
 mod limits;

@@ -4,12 +4,14 @@
 //! Invariant: a list gives every matching row that was there throughout exactly once, in order.
 
 mod aggregate;
+mod explain;
 mod list;
 #[cfg(test)]
 mod tests;
 mod token;
 
 pub use aggregate::{Aggregate, Grouping};
+pub use explain::{Certain, Explanation, Rest};
 pub use list::{Engine, List, Page};
 pub use token::{Binding, TokenError, Tokens};
 

@@ -6,6 +6,7 @@
 mod aggregate;
 mod claims;
 mod commit;
+mod explain;
 mod limits;
 mod records;
 mod results;
@@ -16,6 +17,7 @@ mod write;
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
+pub use crate::query::{Certain, Explanation, Rest};
 pub use aggregate::{AggregateAsk, Answered, AnsweredGroup, Value as AggregateValue};
 pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use records::RecordChange;

@@ -11,6 +11,7 @@ mod conformance;
 pub mod fsck;
 mod migrations;
 mod pieces;
+mod plan;
 mod postgres;
 pub mod resolve;
 mod row;
@@ -30,6 +31,8 @@ pub(crate) mod testing {
 use std::{fmt::Debug, num::NonZeroU32};
 
 use async_trait::async_trait;
+
+pub use self::plan::{Estimate, Plan};
 use futures::{StreamExt as _, stream};
 
 pub use aggregate::{AggregateQuery, GroupKey, MAX_KEYS, Quantity, Summed};
@@ -41,7 +44,7 @@ use crate::{
         condition::{Ability, Condition, Test},
     },
     measure::{Group, TooManyGroups},
-    model::{Etag, Record, RecordName, ResultName, ResultPattern, RunResult},
+    model::{Etag, Record, RecordName, Resource, ResultName, ResultPattern, RunResult},
 };
 
 /// How many of the changes given to [`Store::commit_each`] are under way at once.
@@ -219,6 +222,15 @@ pub trait Store: Debug + Send + Sync + 'static {
             .buffered(COMMITS);
         commits.collect().await
     }
+
+    /// How a list would be answered. Rows are counted to `most` at most, if the database has no
+    /// estimate.
+    async fn explain(
+        &self,
+        resource: Resource,
+        query: &ListQuery,
+        most: u64,
+    ) -> Result<Plan, Error>;
 
     /// How well `test` is answered by lists.
     fn ability(&self, test: &Test) -> Ability;

@@ -41,6 +41,93 @@ pub(super) enum What {
     Results,
 }
 
+/// Which rows, in which order.
+#[derive(Debug, Args)]
+pub(super) struct Asked {
+    /// CEL expression that rows must match
+    #[arg(
+        short,
+        long,
+        value_name = "CEL",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub(super) filter: String,
+
+    /// Labels that records must have, as for kubectl: `app=shop,env in (a,b),!keep`
+    #[arg(
+        short = 'l',
+        long,
+        value_name = "LABELS",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub(super) selector: String,
+
+    /// Fields that rows must have: `metadata.name=build,status.phase!=Failed`
+    #[arg(
+        long,
+        value_name = "FIELDS",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub(super) field_selector: String,
+
+    /// Fields to order by, such as `duration desc, create_time`
+    #[arg(
+        long,
+        value_name = "FIELD [asc|desc],...",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub(super) order_by: String,
+}
+
+impl Asked {
+    /// The request with the selectors beside it. Filters are in CEL here, whatever the server
+    /// is configured for.
+    pub(super) fn request<T>(&self, message: T) -> Result<tonic::Request<T>, Failure> {
+        let mut request = tonic::Request::new(message);
+        let beside = [
+            ("hindsight-filter-language", "cel", "--filter"),
+            ("hindsight-label-selector", &self.selector, "--selector"),
+            (
+                "hindsight-field-selector",
+                &self.field_selector,
+                "--field-selector",
+            ),
+        ];
+        for (key, text, flag) in beside {
+            if text.trim().is_empty() {
+                continue;
+            }
+            let text = AsciiMetadataValue::try_from(text.as_bytes()).map_err(|_control| {
+                Failure::usage(format!("{flag} contains a control character"))
+            })?;
+            request.metadata_mut().insert(key, text);
+        }
+        Ok(request)
+    }
+
+    /// The filter as it is sent: runs are the records of the kinds that are runs.
+    ///
+    /// It is checked before it is wrapped, so that errors point at what was typed, and nothing
+    /// typed can reach out of the brackets.
+    pub(super) fn record_filter(&self, what: What) -> Result<String, Failure> {
+        if what != What::Runs {
+            return Ok(self.filter.clone());
+        }
+        Filter::compile(&self.filter, Resource::Records)
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        let types = run_types();
+        Ok(if self.filter.trim().is_empty() {
+            types
+        } else {
+            format!("({}\n) && {types}", self.filter)
+        })
+    }
+}
+
 /// List runs, records or results, newest first
 #[derive(Debug, Args)]
 #[command(after_long_help = "Examples:
@@ -61,43 +148,8 @@ pub(super) struct List {
     #[arg(long, value_name = "RESULT")]
     result: Option<String>,
 
-    /// CEL expression that rows must match
-    #[arg(
-        short,
-        long,
-        value_name = "CEL",
-        default_value = "",
-        hide_default_value = true
-    )]
-    filter: String,
-
-    /// Labels that records must have, as for kubectl: `app=shop,env in (a,b),!keep`
-    #[arg(
-        short = 'l',
-        long,
-        value_name = "LABELS",
-        default_value = "",
-        hide_default_value = true
-    )]
-    selector: String,
-
-    /// Fields that rows must have: `metadata.name=build,status.phase!=Failed`
-    #[arg(
-        long,
-        value_name = "FIELDS",
-        default_value = "",
-        hide_default_value = true
-    )]
-    field_selector: String,
-
-    /// Fields to order by, such as `duration desc, create_time`
-    #[arg(
-        long,
-        value_name = "FIELD [asc|desc],...",
-        default_value = "",
-        hide_default_value = true
-    )]
-    order_by: String,
+    #[command(flatten)]
+    asked: Asked,
 
     /// Most rows to print
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
@@ -150,12 +202,12 @@ impl List {
         loop {
             let request = pb::ListResultsRequest {
                 parent: parent.to_owned(),
-                filter: self.filter.clone(),
-                order_by: self.order_by.clone(),
+                filter: self.asked.filter.clone(),
+                order_by: self.asked.order_by.clone(),
                 page_size: self.next_page(rows.len()),
                 page_token: token,
             };
-            let reply = rpc.list_results(self.asking(request)?).await;
+            let reply = rpc.list_results(self.asked.request(request)?).await;
             let reply = reply
                 .map_err(|status| self.connect.failure(&status))?
                 .into_inner();
@@ -170,17 +222,17 @@ impl List {
     async fn records(&self, parent: &str) -> Result<Rows<pb::Record>, Failure> {
         let mut rpc = self.connect.client()?.rpc();
         let result = self.result.as_deref().unwrap_or("-");
-        let filter = self.record_filter()?;
+        let filter = self.asked.record_filter(self.what)?;
         let (mut rows, mut token) = (Vec::new(), self.page_token.clone());
         loop {
             let request = pb::ListRecordsRequest {
                 parent: format!("{parent}/results/{result}"),
                 filter: filter.clone(),
-                order_by: self.order_by.clone(),
+                order_by: self.asked.order_by.clone(),
                 page_size: self.next_page(rows.len()),
                 page_token: token,
             };
-            let reply = rpc.list_records(self.asking(request)?).await;
+            let reply = rpc.list_records(self.asked.request(request)?).await;
             let reply = reply
                 .map_err(|status| self.connect.failure(&status))?
                 .into_inner();
@@ -192,54 +244,11 @@ impl List {
         }
     }
 
-    /// The request with the selectors beside it. Filters are in CEL here, whatever the server
-    /// is configured for.
-    fn asking<T>(&self, message: T) -> Result<tonic::Request<T>, Failure> {
-        let mut request = tonic::Request::new(message);
-        let beside = [
-            ("hindsight-filter-language", "cel", "--filter"),
-            ("hindsight-label-selector", &self.selector, "--selector"),
-            (
-                "hindsight-field-selector",
-                &self.field_selector,
-                "--field-selector",
-            ),
-        ];
-        for (key, text, flag) in beside {
-            if text.trim().is_empty() {
-                continue;
-            }
-            let text = AsciiMetadataValue::try_from(text.as_bytes()).map_err(|_control| {
-                Failure::usage(format!("{flag} contains a control character"))
-            })?;
-            request.metadata_mut().insert(key, text);
-        }
-        Ok(request)
-    }
-
     fn next_page(&self, have: usize) -> i32 {
         let left = self
             .limit
             .saturating_sub(u32::try_from(have).unwrap_or(u32::MAX));
         i32::try_from(left.clamp(1, PAGE)).unwrap_or(i32::MAX)
-    }
-
-    /// The filter as it is sent: runs are the records of the kinds that are runs.
-    ///
-    /// It is checked before it is wrapped, so that errors point at what was typed, and nothing
-    /// typed can reach out of the brackets.
-    fn record_filter(&self) -> Result<String, Failure> {
-        if self.what != What::Runs {
-            return Ok(self.filter.clone());
-        }
-        Filter::compile(&self.filter, Resource::Records)
-            .map_err(|error| Failure::usage(error.to_string()))?;
-        let types = run_types();
-        Ok(if self.filter.trim().is_empty() {
-            types
-        } else {
-            format!("({}\n) && {types}", self.filter)
-        })
     }
 
     fn print_results(&self, results: Vec<pb::Result>, next: String) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use proptest::{prelude::*, sample::select};
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::{
-    filters::{record_filter, result_filter},
+    filters::{quoted, record_filter, result_filter},
     orders::{record_order, result_order},
 };
 use crate::model::{Etag, Payload, Record, RunResult, Summary};

@@ -1,12 +1,13 @@
 //! `hindsight.v1.Queries`: questions about many records at once.
 
 use hindsight_proto::v1::{
-    AggregateGroup, AggregateRequest, AggregateResponse, queries_server::Queries,
+    AggregateGroup, AggregateRequest, AggregateResponse, ExplainRequest, ExplainResponse,
+    queries_server::Queries,
 };
 use prost_types::{Struct, value::Kind};
 use tonic::{Request, Response, Status};
 
-use super::{Door, convert};
+use super::{Door, convert, explain};
 use crate::{
     auth::Verb,
     model::{Resource, ResultPattern},
@@ -38,6 +39,14 @@ impl Queries for Door {
             Ok(from_answered(answered))
         })
         .await
+    }
+
+    async fn explain(
+        &self,
+        request: Request<ExplainRequest>,
+    ) -> Result<Response<ExplainResponse>, Status> {
+        self.answer("Explain", explain::explain(self, request))
+            .await
     }
 }
 

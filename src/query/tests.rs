@@ -1,4 +1,5 @@
 //! Lists on real stores.
 
 mod differential;
+mod literals;
 mod rows;

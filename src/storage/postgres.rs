@@ -8,6 +8,7 @@
 
 mod driver;
 mod errors;
+mod explain;
 mod migrate;
 mod open;
 mod snapshot;
@@ -27,7 +28,7 @@ use sqlx::{
 
 use self::{driver::query, errors::classify, open::Place, stop::Lent};
 use super::{
-    AggregateQuery, Batch, Error, ListQuery, Listed, Maintenance, Store,
+    AggregateQuery, Batch, Error, ListQuery, Listed, Maintenance, Plan, Store,
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     row::{self, Ready, RecordRow},
     sql::{
@@ -365,6 +366,16 @@ impl Store for Postgres {
                 outcome => return outcome,
             }
         }
+    }
+
+    async fn explain(
+        &self,
+        resource: Resource,
+        query: &ListQuery,
+        _most: u64,
+    ) -> Result<Plan, Error> {
+        let mut connection = self.connection().await?;
+        explain::plan(&mut connection, resource, query).await
     }
 
     fn ability(&self, test: &Test) -> Ability {

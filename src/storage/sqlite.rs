@@ -5,6 +5,7 @@
 
 mod driver;
 mod errors;
+mod explain;
 mod migrate;
 mod open;
 mod snapshot;
@@ -25,7 +26,7 @@ use sqlx::{
 
 use self::{driver::query, errors::classify, open::File, stop::Lent, writer::Writer};
 use super::{
-    AggregateQuery, Batch, Error, ListQuery, Listed, Maintenance, Store,
+    AggregateQuery, Batch, Error, ListQuery, Listed, Maintenance, Plan, Store,
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     row,
     sql::{
@@ -206,6 +207,16 @@ impl Store for Sqlite {
                 outcome => return outcome,
             }
         }
+    }
+
+    async fn explain(
+        &self,
+        resource: Resource,
+        query: &ListQuery,
+        most: u64,
+    ) -> Result<Plan, Error> {
+        let mut reader = self.reader().await?;
+        explain::plan(&mut reader, resource, query, most).await
     }
 
     fn ability(&self, test: &Test) -> Ability {

@@ -16,6 +16,7 @@ mod crash;
 mod deploy;
 mod docs;
 mod doors;
+mod explain;
 mod fuzz;
 mod hostile;
 mod import;

@@ -118,7 +118,6 @@ impl Statement {
     }
 
     /// The same with text before it, to have it explained.
-    #[cfg(test)]
     pub(in crate::storage) fn prefixed(&self, text: &'static str) -> Self {
         Self {
             text: format!("{text}{}", self.text),

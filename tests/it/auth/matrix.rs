@@ -22,7 +22,7 @@ const QUERIES: &str = "hindsight.v1.Queries";
 /// The service that a method belongs to.
 fn service(method: &str) -> &'static str {
     match method {
-        "Aggregate" => QUERIES,
+        "Aggregate" | "Explain" => QUERIES,
         _ => SERVICE,
     }
 }
@@ -211,6 +211,18 @@ const CASES: &[Case] = &[
         grpc: |p, id| json!({"name": record(p, id)}),
         rest: |p, id| ("DELETE", record(p, id), Value::Null),
         missing: &[5],
+    },
+    // Whoever may list may know how.
+    Case {
+        method: "Explain",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"parent": result(p, id)}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/explain", result(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[0],
     },
     // Whoever may list records may count them.
     Case {

@@ -1,0 +1,95 @@
+//! How a list would be answered, and what it would cost.
+
+use super::{Engine, Error, List};
+use crate::{
+    model::Resource,
+    storage::{Estimate, ListQuery, Plan},
+};
+
+/// How a list would be answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// What the database is asked, for people.
+    pub asked: String,
+    /// What is left for the server.
+    pub rest: Rest,
+    /// What the database says.
+    pub plan: Plan,
+    /// Most rows that one call may read for what is left over.
+    pub scan_budget: u64,
+}
+
+/// What is left of a filter after the database answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// Nothing.
+    Nothing,
+    /// The filter is evaluated on each row that the database returns.
+    Rows,
+    /// Likewise, and it reads the payload of each.
+    Payloads,
+}
+
+/// How sure the number of rows is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Certain {
+    /// They were counted.
+    Counted,
+    /// They were counted so far and no further.
+    AtLeast,
+    /// The database guesses it from its statistics.
+    Estimated,
+}
+
+impl Explanation {
+    /// How sure the number of rows in the plan is.
+    pub fn certain(&self) -> Certain {
+        match self.plan.rows {
+            Estimate::Exactly(_) => Certain::Counted,
+            Estimate::AtLeast(_) => Certain::AtLeast,
+            Estimate::About(_) => Certain::Estimated,
+        }
+    }
+
+    /// Whether a call may have to read more rows than it may. It is then refused if none of
+    /// those matched, and otherwise its page ends early, with a token.
+    pub fn may_exceed_budget(&self) -> bool {
+        self.rest != Rest::Nothing && self.plan.rows.rows() > self.scan_budget
+    }
+}
+
+impl Engine {
+    /// How a list of `resource` would be answered. Nothing is listed; tokens do not matter.
+    ///
+    /// # Errors
+    /// If the store does not answer.
+    pub async fn explain(&self, list: List<'_>, resource: Resource) -> Result<Explanation, Error> {
+        let split = list.filter.split(&|test| self.store().ability(test));
+        let rest = match (split.residual, list.filter.needs_body()) {
+            (false, _) => Rest::Nothing,
+            (true, false) => Rest::Rows,
+            (true, true) => Rest::Payloads,
+        };
+        let asked = split.condition.to_string();
+        let query = ListQuery {
+            scope: list.scope,
+            condition: split.condition,
+            order: list.order,
+            after: None,
+            limit: list.size,
+            bodies: true,
+            max_bytes: None,
+        };
+        let budget = self.scan_budget();
+        let plan = self
+            .store()
+            .explain(resource, &query, budget.saturating_add(1))
+            .await?;
+        Ok(Explanation {
+            asked,
+            rest,
+            plan,
+            scan_budget: budget,
+        })
+    }
+}

@@ -1,0 +1,36 @@
+//! How lists would be answered.
+
+use super::{Ask, Error, Service};
+use crate::{
+    auth::{Grant, Verb},
+    filter::parse_order,
+    model::{Resource, ResultPattern},
+    query::{Explanation, List},
+};
+
+impl Service {
+    /// How a list of `resource` would be answered that asks for this: of records those of the
+    /// results called `result` (`None`: of every result), under the parent that `grant` is for.
+    ///
+    /// # Errors
+    /// If filter or order are wrong.
+    pub async fn explain(
+        &self,
+        grant: &Grant,
+        resource: Resource,
+        result: Option<String>,
+        ask: Ask<'_>,
+    ) -> Result<Explanation, Error> {
+        let parent = grant.scope(Verb::List, resource)?.clone();
+        let filter = self.filter(&ask.selected, resource)?;
+        let list = List {
+            scope: ResultPattern { parent, id: result },
+            filter: &filter,
+            order: parse_order(ask.order_by, resource)?,
+            size: ask.size,
+            token: ask.token,
+            method: "Explain",
+        };
+        Ok(self.engine.explain(list, resource).await?)
+    }
+}
