@@ -89,6 +89,9 @@ pub enum Error {
     /// Changes cannot be told.
     #[error("the audit log cannot be written")]
     Audit(#[source] std::io::Error),
+    /// Tokens of an issuer cannot be judged.
+    #[error("auth `oidc` cannot be used")]
+    Oidc(#[source] auth::OidcError),
     /// Connections cannot be secured.
     #[error("secure connections (TLS) cannot be offered")]
     Tls(#[source] TlsError),

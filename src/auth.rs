@@ -3,7 +3,9 @@
 
 mod cache;
 mod kube;
+mod oidc;
 mod open;
+mod rights;
 mod tokens;
 
 use std::{
@@ -15,6 +17,7 @@ use std::{
 use async_trait::async_trait;
 
 pub use self::kube::{ConnectError, Kubernetes, Options as KubernetesOptions};
+pub use self::oidc::{Oidc, Options as OidcOptions, SetupError as OidcError};
 pub use self::open::Open;
 pub use self::tokens::{FileError, Tokens, token_hash};
 

@@ -71,6 +71,16 @@ pub struct Config {
     pub auth_cache_deny: Span,
     /// The users; there, and only there, where callers are told apart by tokens of a file.
     pub auth_tokens_file: Option<PathBuf>,
+    /// Who issues tokens.
+    pub oidc_issuer: Option<String>,
+    /// For whom tokens are issued.
+    pub oidc_audience: Option<String>,
+    /// The claim that says who a caller is.
+    pub oidc_name_claim: String,
+    /// The claim that says to which groups a caller belongs.
+    pub oidc_groups_claim: String,
+    /// What groups and users may do.
+    pub oidc_roles_file: Option<PathBuf>,
     /// The certificate of the port; there exactly where its key is.
     pub tls_cert: Option<PathBuf>,
     /// The key of the certificate.
@@ -142,6 +152,11 @@ impl Config {
             auth_cache_allow: reader.read("auth_cache_allow"),
             auth_cache_deny: reader.read("auth_cache_deny"),
             auth_tokens_file: reader.read_optional("auth_tokens_file"),
+            oidc_issuer: reader.read_optional("oidc_issuer"),
+            oidc_audience: reader.read_optional("oidc_audience"),
+            oidc_name_claim: reader.read("oidc_name_claim"),
+            oidc_groups_claim: reader.read("oidc_groups_claim"),
+            oidc_roles_file: reader.read_optional("oidc_roles_file"),
             tls_cert: reader.read_optional("tls_cert"),
             tls_key: reader.read_optional("tls_key"),
             tls_client_ca: reader.read_optional("tls_client_ca"),
@@ -221,6 +236,19 @@ impl Config {
         if self.auth == Auth::Tokens && self.auth_tokens_file.is_none() {
             let text = "`tokens` needs users; name their file with auth_tokens_file".to_owned();
             problems.push(self.problem("auth", text));
+        }
+        if self.auth == Auth::Off && self.oidc_issuer.is_some() {
+            let text = self.idle("oidc");
+            problems.push(self.problem("oidc_issuer", text));
+        }
+        for (key, there) in [
+            ("oidc_issuer", self.oidc_issuer.is_some()),
+            ("oidc_audience", self.oidc_audience.is_some()),
+            ("oidc_roles_file", self.oidc_roles_file.is_some()),
+        ] {
+            if self.auth == Auth::Oidc && !there {
+                problems.push(self.problem("auth", format!("`oidc` needs {key} too")));
+            }
         }
         // A half of TLS would be none.
         for (key, given, needs, there) in [

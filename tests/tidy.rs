@@ -8,6 +8,8 @@
 mod arrows;
 #[path = "tidy/crates.rs"]
 mod crates;
+#[path = "tidy/monitoring.rs"]
+mod monitoring;
 #[path = "tidy/source.rs"]
 mod source;
 #[path = "tidy/structure.rs"]
@@ -385,4 +387,23 @@ fn the_tree_is_really_read() {
         );
     }
     assert!(!paths.iter().any(|path| path.starts_with("target/")));
+}
+
+#[test]
+fn alerts_and_dashboard_name_metrics_that_exist() {
+    let (alerts, dashboard, runbook) = monitoring::read();
+    let known = monitoring::registered(&tree());
+    for what in [&alerts, &dashboard] {
+        clean(&monitoring::strangers(&known, what, &runbook));
+    }
+    let bad = serde_json::json!({"groups": [{"rules": [
+        {"alert": "New", "expr": "rate(hindsight_nothing_total[5m]) > 0"},
+    ]}]});
+    assert_eq!(
+        monitoring::strangers(&known, &bad, &runbook),
+        [
+            "`hindsight_nothing_total` is no metric of ours",
+            "docs/operate.md does not say what to do about `New`",
+        ]
+    );
 }

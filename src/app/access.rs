@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Error, reload::Reload};
 use crate::{
-    auth::{Authorizer, Kubernetes, KubernetesOptions, Open, Tokens},
+    auth::{Authorizer, Kubernetes, KubernetesOptions, Oidc, OidcOptions, Open, Tokens},
     clock::Clock,
     config::{Auth, Config},
 };
@@ -38,6 +38,20 @@ pub(super) async fn authorizer(
                     source,
                 })?;
             Ok((Arc::new(cluster), None))
+        }
+        Auth::Oidc => {
+            let said = "the configuration names issuer, audience and roles where it wants them";
+            let options = OidcOptions {
+                issuer: config.oidc_issuer.clone().expect(said),
+                audience: config.oidc_audience.clone().expect(said),
+                name_claim: config.oidc_name_claim.clone(),
+                groups_claim: config.oidc_groups_claim.clone(),
+                roles: config.oidc_roles_file.clone().expect(said),
+                keep_allowed: config.auth_cache_allow.get(),
+                keep_denied: config.auth_cache_deny.get(),
+            };
+            let oidc = Arc::new(Oidc::new(options, clock).map_err(Error::Oidc)?);
+            Ok((Arc::clone(&oidc) as _, Some(oidc)))
         }
         Auth::Tokens => {
             let path = config

@@ -2,7 +2,7 @@
 
 use std::{fmt::Debug, sync::Arc, time::Duration};
 
-use crate::auth::Tokens;
+use crate::auth::{Oidc, Tokens};
 
 /// How often files are looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -14,6 +14,12 @@ pub(super) trait Reload: Debug + Send + Sync {
 }
 
 impl Reload for Tokens {
+    fn reload(&self) {
+        self.reload();
+    }
+}
+
+impl Reload for Oidc {
     fn reload(&self) {
         self.reload();
     }

@@ -1,6 +1,8 @@
 //! Configuration as a whole: strength of sources, problems, the printed tree.
 
 mod access;
+mod places;
+
 use clap::Command;
 
 use super::*;
@@ -51,6 +53,11 @@ fn nothing_said_gives_the_defaults() {
         auth_cache_allow: Span::seconds(10),
         auth_cache_deny: Span::seconds(5),
         auth_tokens_file: None,
+        oidc_issuer: None,
+        oidc_audience: None,
+        oidc_name_claim: "sub".to_owned(),
+        oidc_groups_claim: "groups".to_owned(),
+        oidc_roles_file: None,
         tls_cert: None,
         tls_key: None,
         tls_client_ca: None,
@@ -148,7 +155,7 @@ fn all_problems_are_reported_at_once_each_with_its_place() {
             "db in /etc/h.toml line 1: `mysql://me:***@db/h` is not a database; write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`",
             "HINDSIGHT_LISTEN in environment: `8080` is not an address; write an IP address and a port, as in `127.0.0.1:8080` or `[::]:8080`",
             "--metrics-listen: `on` is not an address; write an IP address and a port, as in `127.0.0.1:8080` or `[::]:8080`, or `off`",
-            "--auth: `magic` is not a method of authentication; want `off`, `kubernetes` or `tokens`",
+            "--auth: `magic` is not a method of authentication; want `off`, `kubernetes`, `oidc` or `tokens`",
             "--log-level: `loud` is not a level; want `error`, `warn`, `info`, `debug`, `trace` or `off`, or with a module `loud=debug`",
             "--log-format: `xml` is not a log format; want `text` or `json`",
             "--max-message-bytes: `1B` is out of range; want 1KiB to 2GiB",
@@ -188,7 +195,7 @@ fn a_file_that_cannot_be_read_or_parsed_is_a_problem_among_others() {
         &missing,
         &[
             "/etc/h.toml: cannot be read: no such file",
-            "--auth: `magic` is not a method of authentication; want `off`, `kubernetes` or `tokens`",
+            "--auth: `magic` is not a method of authentication; want `off`, `kubernetes`, `oidc` or `tokens`",
         ],
     );
 
@@ -216,7 +223,7 @@ fn a_file_that_cannot_be_read_or_parsed_is_a_problem_among_others() {
         &[
             "server in /etc/h.toml line 1: no such key; there are db, listen, metrics_listen, auth, \
            auth_kubeconfig, auth_impersonate, auth_cache_allow, auth_cache_deny, \
-           auth_tokens_file, tls_cert, tls_key, tls_client_ca, tls_min_version, max_connections, max_header_bytes, client_timeout, keepalive, connection_age, cors_origins, caller_max_requests, caller_max_rate, caller_max_scan, scan_slots, audit_log, log_level, log_format, max_message_bytes, scan_budget, filter_language, page_token_key, shutdown_grace, \
+           auth_tokens_file, oidc_issuer, oidc_audience, oidc_name_claim, oidc_groups_claim, oidc_roles_file, tls_cert, tls_key, tls_client_ca, tls_min_version, max_connections, max_header_bytes, client_timeout, keepalive, connection_age, cors_origins, caller_max_requests, caller_max_rate, caller_max_scan, scan_slots, audit_log, log_level, log_format, max_message_bytes, scan_budget, filter_language, page_token_key, shutdown_grace, \
            db_max_connections, db_synchronous, allow_unauthenticated_remote",
         ],
     );
@@ -288,6 +295,11 @@ auth_impersonate = true               # default
 auth_cache_allow = "10s"              # default
 auth_cache_deny = "5s"                # default
 # auth_tokens_file is not set         # default
+# oidc_issuer is not set              # default
+# oidc_audience is not set            # default
+oidc_name_claim = "sub"               # default
+oidc_groups_claim = "groups"          # default
+# oidc_roles_file is not set          # default
 # tls_cert is not set                 # default
 # tls_key is not set                  # default
 # tls_client_ca is not set            # default
@@ -344,64 +356,6 @@ fn names_of_variables_and_flags_follow_from_the_key() {
         );
         assert_eq!(key.flag, key.name.replace('_', "-"));
     }
-}
-
-#[test]
-fn every_key_is_read_from_its_own_place_in_the_table() {
-    let values = [
-        ("db", "sqlite:other.db"),
-        ("listen", "127.0.0.1:1"),
-        ("metrics_listen", "127.0.0.1:2"),
-        ("auth", "tokens"),
-        ("auth_kubeconfig", "/etc/kubeconfig"),
-        ("auth_impersonate", "false"),
-        ("auth_cache_allow", "20s"),
-        ("auth_cache_deny", "0s"),
-        ("auth_tokens_file", "/etc/users.toml"),
-        ("tls_cert", "/etc/cert.pem"),
-        ("tls_key", "/etc/key.pem"),
-        ("tls_client_ca", "/etc/ca.pem"),
-        ("tls_min_version", "1.3"),
-        ("max_connections", "9"),
-        ("max_header_bytes", "64KiB"),
-        ("client_timeout", "7s"),
-        ("keepalive", "8s"),
-        ("connection_age", "10m"),
-        ("cors_origins", "https://a.example"),
-        ("caller_max_requests", "10"),
-        ("caller_max_rate", "11"),
-        ("caller_max_scan", "12"),
-        ("scan_slots", "13"),
-        ("audit_log", "/var/log/audit.jsonl"),
-        ("log_level", "warn"),
-        ("log_format", "json"),
-        ("max_message_bytes", "1MiB"),
-        ("scan_budget", "2"),
-        ("filter_language", "labels"),
-        ("page_token_key", KEY),
-        ("shutdown_grace", "3s"),
-        ("db_max_connections", "4"),
-        ("db_synchronous", "normal"),
-        ("allow_unauthenticated_remote", "true"),
-    ];
-    let names: Vec<_> = KEYS.iter().map(|key| key.name).collect();
-    assert_eq!(values.map(|(name, _)| name).as_slice(), names);
-    let config = Config::load(&sources(None, &[], &values)).unwrap();
-    let shown = values.map(|(name, text)| {
-        Some(
-            if name == "page_token_key" {
-                "***"
-            } else {
-                text
-            }
-            .to_owned(),
-        )
-    });
-    assert_eq!(config.shown(), shown);
-    assert!(KEYS.iter().all(|key| *config.origin(key.name)
-        == Origin::Flag {
-            flag: key.flag.to_owned()
-        }));
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub enum Auth {
     Off,
     /// By the tokens and the RBAC of a Kubernetes cluster.
     Kubernetes,
+    /// By the tokens of an issuer (OpenID Connect).
+    Oidc,
     /// By the digests of tokens in a file.
     Tokens,
 }
@@ -40,6 +42,7 @@ impl fmt::Display for Auth {
         match self {
             Self::Off => f.write_str("off"),
             Self::Kubernetes => f.write_str("kubernetes"),
+            Self::Oidc => f.write_str("oidc"),
             Self::Tokens => f.write_str("tokens"),
         }
     }
@@ -50,9 +53,11 @@ impl Value for Auth {
         match text {
             "off" => Ok(Self::Off),
             "kubernetes" => Ok(Self::Kubernetes),
+            "oidc" => Ok(Self::Oidc),
             "tokens" => Ok(Self::Tokens),
             _ => Err(BadValue::new(format!(
-                "`{text}` is not a method of authentication; want `off`, `kubernetes` or `tokens`"
+                "`{text}` is not a method of authentication; want `off`, `kubernetes`, \
+                 `oidc` or `tokens`"
             ))),
         }
     }
@@ -87,6 +92,20 @@ impl Value for TlsVersion {
             Self::V1_2 => "1.2".to_owned(),
             Self::V1_3 => "1.3".to_owned(),
         }
+    }
+}
+
+/// Names and addresses that are somebody else's to judge.
+impl Value for String {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        if text.trim().is_empty() {
+            return Err(BadValue::new("is empty"));
+        }
+        Ok(text.to_owned())
+    }
+
+    fn show(&self) -> String {
+        self.clone()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Who may do what: every method, asked by everybody, in every mode, through both doors.
 
 mod matrix;
+mod oidc;
 mod outages;
 mod tls;
 mod tokens;

@@ -45,6 +45,7 @@ pub(crate) const CRATES: &[Place] = &[
         &[
             "src/admin*",
             "src/app*",
+            "src/auth/oidc/tests.rs",
             "src/grpc/deadline.rs",
             "src/grpc/fields.rs",
             "src/grpc/limits.rs",
@@ -99,12 +100,19 @@ pub(crate) const CRATES: &[Place] = &[
         "prost_reflect",
         &["src/app*", "src/grpc/fields*", "src/rest*"],
     ),
-    only("tokio_rustls", &["src/app*"]),
+    only("tokio_rustls", &["src/app*", "src/auth/oidc*"]),
+    only("jsonwebtoken", &["src/auth/oidc*"]),
+    only("hyper_rustls", &["src/auth/oidc*"]),
     only("comfy_table", &["src/cli*"]),
     only("indicatif", &["src/cli*"]),
     only(
         "toml",
-        &["src/auth/tokens*", "src/config/", "watcher/src/config*"],
+        &[
+            "src/auth/oidc*",
+            "src/auth/tokens*",
+            "src/config/",
+            "watcher/src/config*",
+        ],
     ),
 ];
 

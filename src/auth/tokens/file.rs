@@ -4,9 +4,9 @@ use std::{collections::HashMap, sync::Arc};
 
 use serde::Deserialize;
 
-use crate::{
-    auth::{Access, Caller, Verb},
-    model::{Parent, ParentPattern, Resource},
+use crate::auth::{
+    Access, Caller,
+    rights::{Granted, Rights},
 };
 
 #[derive(Deserialize)]
@@ -25,45 +25,6 @@ struct Entry {
     grants: Vec<Rights>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Rights {
-    parents: Vec<String>,
-    role: Option<Role>,
-    verbs: Option<Vec<Word>>,
-    #[serde(default = "both")]
-    resources: Vec<Kind>,
-}
-
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-enum Role {
-    Readonly,
-    Readwrite,
-    Admin,
-}
-
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-enum Word {
-    Create,
-    Get,
-    Update,
-    Delete,
-    List,
-}
-
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-enum Kind {
-    Results,
-    Records,
-}
-
-fn both() -> Vec<Kind> {
-    vec![Kind::Results, Kind::Records]
-}
-
 /// Users by the digests of their tokens.
 pub(super) struct Table {
     users: Vec<User>,
@@ -74,12 +35,6 @@ pub(super) struct Table {
 pub(super) struct User {
     caller: Arc<Caller>,
     grants: Vec<Granted>,
-}
-
-struct Granted {
-    parents: Vec<ParentPattern>,
-    verbs: Vec<Verb>,
-    resources: Vec<Resource>,
 }
 
 impl Table {
@@ -113,7 +68,11 @@ impl Table {
                     return Err(format!("user `{}`: a sha256 is there twice", entry.name));
                 }
             }
-            let grants = entry.grants.iter().map(granted).collect::<Result<_, _>>();
+            let grants = entry
+                .grants
+                .iter()
+                .map(Rights::granted)
+                .collect::<Result<_, _>>();
             let grants = grants.map_err(|why| format!("user `{}`: {why}", entry.name))?;
             let caller = Caller {
                 name: entry.name,
@@ -143,66 +102,7 @@ impl User {
     }
 
     pub(super) fn may(&self, access: &Access) -> bool {
-        self.grants.iter().any(|grant| {
-            grant.verbs.contains(&access.verb)
-                && grant.resources.contains(&access.resource)
-                && grant
-                    .parents
-                    .iter()
-                    .any(|parent| *parent == ParentPattern::Any || *parent == access.parent)
-        })
-    }
-}
-
-fn granted(rights: &Rights) -> Result<Granted, String> {
-    let verbs = match (rights.role, &rights.verbs) {
-        (Some(role), None) => of_role(role).to_vec(),
-        (None, Some(words)) => words.iter().copied().map(verb).collect(),
-        _ => return Err("a grant has a role or verbs, one of the two".to_owned()),
-    };
-    let parents = rights.parents.iter().map(|text| match text.as_str() {
-        "*" => Ok(ParentPattern::Any),
-        text => text
-            .parse::<Parent>()
-            .map(ParentPattern::Exact)
-            .map_err(|error| format!("{error}, or `*` for every parent")),
-    });
-    Ok(Granted {
-        parents: parents.collect::<Result<_, _>>()?,
-        verbs,
-        resources: rights
-            .resources
-            .iter()
-            .map(|kind| match kind {
-                Kind::Results => Resource::Results,
-                Kind::Records => Resource::Records,
-            })
-            .collect(),
-    })
-}
-
-fn of_role(role: Role) -> &'static [Verb] {
-    const ALL: &[Verb] = &[
-        Verb::Get,
-        Verb::List,
-        Verb::Create,
-        Verb::Update,
-        Verb::Delete,
-    ];
-    match role {
-        Role::Readonly => &ALL[..2],
-        Role::Readwrite => &ALL[..4],
-        Role::Admin => ALL,
-    }
-}
-
-fn verb(word: Word) -> Verb {
-    match word {
-        Word::Create => Verb::Create,
-        Word::Get => Verb::Get,
-        Word::Update => Verb::Update,
-        Word::Delete => Verb::Delete,
-        Word::List => Verb::List,
+        self.grants.iter().any(|grant| grant.allows(access))
     }
 }
 

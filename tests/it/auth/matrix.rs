@@ -1,7 +1,7 @@
 //! The matrix: method by identity by parent by mode by door. What is expected follows from a
 //! table of rights; what the table does not cover is in `open.txt`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use bytes::Bytes;
 use hindsight_proto::FILE_DESCRIPTOR_SET;
@@ -271,6 +271,8 @@ fn told(reply: &Reply) -> (i32, String) {
 }
 
 struct Doors {
+    /// What identities show instead of their names.
+    tokens: HashMap<&'static str, String>,
     pool: DescriptorPool,
     grpc: Http,
     rest: Http,
@@ -279,6 +281,7 @@ struct Doors {
 impl Doors {
     async fn to(server: &TestServer) -> Self {
         Self {
+            tokens: HashMap::new(),
             pool: DescriptorPool::decode(FILE_DESCRIPTOR_SET).unwrap(),
             grpc: Http::two(&server.url).await,
             rest: Http::one(&server.url).await,
@@ -287,7 +290,13 @@ impl Doors {
 
     /// Asks at both doors, which must agree; returns the code and the text.
     async fn ask(&mut self, case: &Case, who: &Identity, parent: &str, id: &str) -> (i32, String) {
-        let token = who.token.map(bearer);
+        let shown = |name: &&str| {
+            self.tokens
+                .get(name)
+                .map_or(*name, String::as_str)
+                .to_owned()
+        };
+        let token = who.token.as_ref().map(shown).map(|token| bearer(&token));
         let with = |kind: &'static str| {
             let mut headers = vec![("content-type", kind), ("te", "trailers")];
             headers.extend(token.iter().map(|token| ("authorization", token.as_str())));
@@ -340,7 +349,17 @@ impl Doors {
 
 /// Asks everything of a server that was given what `given` is about.
 async fn check(server: &TestServer, refusal: impl Fn(&Identity, &Case, &str) -> Option<i32>) {
+    check_with(server, HashMap::new(), refusal).await;
+}
+
+/// The same, where identities show other tokens than their names.
+async fn check_with(
+    server: &TestServer,
+    tokens: HashMap<&'static str, String>,
+    refusal: impl Fn(&Identity, &Case, &str) -> Option<i32>,
+) {
     let mut doors = Doors::to(server).await;
+    doors.tokens = tokens;
     for case in CASES {
         for parent in PARENTS.iter().filter(|p| **p != "-" || case.verb == "list") {
             for who in IDENTITIES {
@@ -481,5 +500,27 @@ async fn the_users_of_a_file_decide() {
     let more = [("auth", "tokens"), ("auth_tokens_file", &path)];
     let server = TestServer::start_with(&database, &more).await;
     check(&server, Identity::refusal).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_groups_in_tokens_of_an_issuer_decide() {
+    let database = Database::sqlite();
+    given(&database).await;
+    let issuer = super::oidc::Issuer::start().await;
+    let (mut roles, mut tokens) = (String::new(), HashMap::new());
+    for who in IDENTITIES {
+        let Some(name) = who.token.filter(|name| *name != "stranger") else {
+            continue;
+        };
+        let (parent, verbs, resources) = (who.parent, who.verbs, who.resources);
+        roles += &format!(
+            "[[roles]]\ngroups = ['of-{name}']\n[[roles.grants]]\n\
+             parents = ['{parent}']\nverbs = {verbs:?}\nresources = {resources:?}\n"
+        );
+        tokens.insert(name, issuer.token(name, &[&format!("of-{name}")]));
+    }
+    let (server, _) = super::oidc::start(&database, &issuer, &roles).await;
+    check_with(&server, tokens, Identity::refusal).await;
     server.stop().await;
 }

@@ -1,0 +1,173 @@
+//! The keys of an issuer: found by discovery, kept, and asked for again when they are old or a
+//! token names one that is not among them.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use jiff::{SignedDuration, Timestamp};
+use jsonwebtoken::jwk::{Jwk, JwkSet};
+use serde::{Deserialize, de::DeserializeOwned};
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+
+use super::{Error, SetupError};
+use crate::clock::Clock;
+
+/// After how long keys are asked for again.
+const FRESH: SignedDuration = SignedDuration::from_mins(10);
+/// For how long they are believed while the issuer does not answer.
+const STALE: SignedDuration = SignedDuration::from_hours(24);
+/// How often the issuer is asked at most: tokens with made-up keys must not make us ask it.
+const PAUSE: SignedDuration = SignedDuration::from_secs(10);
+/// How long it is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The largest answer.
+const MOST: usize = 1 << 20;
+
+#[derive(Deserialize)]
+struct Discovery {
+    issuer: String,
+    jwks_uri: String,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    keys: Option<Arc<JwkSet>>,
+    read: Option<Timestamp>,
+    asked: Option<Timestamp>,
+}
+
+/// The keys of one issuer.
+#[derive(Debug)]
+pub(super) struct Keys {
+    issuer: String,
+    client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+    /// One asks, the others wait for what comes of it.
+    asking: tokio::sync::Mutex<()>,
+}
+
+impl Keys {
+    pub(super) fn of(issuer: &str, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
+        let local = ["http://127.0.0.1:", "http://[::1]:", "http://localhost:"];
+        if !issuer.starts_with("https://") && !local.iter().any(|start| issuer.starts_with(start)) {
+            return Err(SetupError::Issuer {
+                issuer: issuer.to_owned(),
+            });
+        }
+        let connector = HttpsConnectorBuilder::new()
+            .with_provider_and_native_roots(aws_lc_rs::default_provider())
+            .map_err(SetupError::Authorities)?
+            .https_or_http()
+            .enable_http1()
+            .build();
+        Ok(Self {
+            issuer: issuer.to_owned(),
+            client: Client::builder(TokioExecutor::new()).build(connector),
+            clock,
+            state: Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// The key of this name; without a name, the only one there is.
+    pub(super) async fn find(&self, kid: Option<&str>) -> Result<Option<Jwk>, Error> {
+        if let Some(keys) = self.current(FRESH)
+            && let Some(key) = pick(&keys, kid)
+        {
+            return Ok(Some(key));
+        }
+        let outcome = self.renew().await;
+        match (self.current(STALE), outcome) {
+            (Some(keys), Ok(())) => Ok(pick(&keys, kid)),
+            (Some(keys), Err(error)) => match pick(&keys, kid) {
+                Some(key) => Ok(Some(key)),
+                None => Err(error),
+            },
+            (None, Err(error)) => Err(error),
+            (None, Ok(())) => Err(unanswered("the issuer was asked a moment ago")),
+        }
+    }
+
+    fn current(&self, age: SignedDuration) -> Option<Arc<JwkSet>> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_young = self.clock.now().duration_since(state.read?) < age;
+        state.keys.clone().filter(|_| is_young)
+    }
+
+    /// Asks the issuer, unless that was done lately.
+    async fn renew(&self) -> Result<(), Error> {
+        let _asking = self.asking.lock().await;
+        let now = self.clock.now();
+        {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            if state
+                .asked
+                .is_some_and(|asked| now.duration_since(asked) < PAUSE)
+            {
+                return Ok(());
+            }
+            state.asked = Some(now);
+        }
+        let keys = tokio::time::timeout(PATIENCE, self.ask())
+            .await
+            .map_err(|_elapsed| unanswered("the issuer does not answer"))??;
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.keys = Some(Arc::new(keys));
+        state.read = Some(now);
+        Ok(())
+    }
+
+    async fn ask(&self) -> Result<JwkSet, Error> {
+        let issuer = self.issuer.trim_end_matches('/');
+        let found: Discovery = self
+            .get(&format!("{issuer}/.well-known/openid-configuration"))
+            .await?;
+        if found.issuer != self.issuer {
+            return Err(unanswered(format!(
+                "the issuer calls itself `{}` and not `{}`",
+                found.issuer, self.issuer
+            )));
+        }
+        self.get(&found.jwks_uri).await
+    }
+
+    async fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, Error> {
+        let failed = |error: &dyn std::fmt::Display| unanswered(format!("{url}: {error}"));
+        let address = url.parse().map_err(|error| failed(&error))?;
+        let answer = self
+            .client
+            .get(address)
+            .await
+            .map_err(|error| failed(&error))?;
+        if !answer.status().is_success() {
+            return Err(failed(&answer.status()));
+        }
+        let body = Limited::new(answer.into_body(), MOST).collect().await;
+        let body = body.map_err(|error| failed(&error))?.to_bytes();
+        serde_json::from_slice(&body).map_err(|error| failed(&error))
+    }
+}
+
+fn pick(keys: &JwkSet, kid: Option<&str>) -> Option<Jwk> {
+    match (kid, keys.keys.as_slice()) {
+        (Some(kid), _) => keys.find(kid).cloned(),
+        (None, [only]) => Some(only.clone()),
+        (None, _) => None,
+    }
+}
+
+fn unanswered(why: impl Into<String>) -> Error {
+    Error::Unavailable {
+        source: Arc::new(std::io::Error::other(why.into())),
+    }
+}
