@@ -1,0 +1,78 @@
+//! The release binary as a server over one database.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use hindsight_proto::client::{Client, Options, Rpc};
+
+use crate::data::Database;
+
+/// A running server.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    url: String,
+}
+
+impl Server {
+    pub async fn start(database: &Database) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_hindsight"))
+            .args(["serve", "--db", &database.url, "--listen", "127.0.0.1:0"])
+            .args(["--metrics-listen", "127.0.0.1:0", "--log-format", "json"])
+            .args(["--scan-budget", "10000000"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap());
+        let (child, url) = tokio::task::spawn_blocking(move || {
+            let mut lines = log.lines();
+            let url = loop {
+                let line = lines.next().expect("the server starts").unwrap();
+                let entry: serde_json::Value = serde_json::from_str(&line).unwrap();
+                let field = |name: &str| entry["fields"][name].as_str().or(entry[name].as_str());
+                if field("message") == Some("serving") {
+                    break format!("http://{}", field("address").unwrap());
+                }
+            };
+            // The rest of the log is read, so that the server never waits for a reader.
+            std::thread::spawn(move || lines.for_each(drop));
+            (child, url)
+        })
+        .await
+        .unwrap();
+        Self { child, url }
+    }
+
+    pub fn rpc(&self) -> Rpc {
+        let options = Options {
+            deadline: Duration::from_secs(120),
+            ..Options::new(&self.url)
+        };
+        Client::new(&options).unwrap().rpc()
+    }
+
+    /// Forgets how much memory it took at most.
+    pub fn forget_peak(&self) {
+        std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5").unwrap();
+    }
+
+    /// The most memory it took since, in MiB.
+    pub fn peak_mib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let mut lines = status.lines();
+        let line = lines.find(|line| line.starts_with("VmHWM:")).unwrap();
+        let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        kib / 1024
+    }
+
+    pub async fn stop(mut self) {
+        let id = self.child.id().to_string();
+        Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        let ended = tokio::task::spawn_blocking(move || self.child.wait().unwrap());
+        let ended = ended.await.unwrap();
+        assert!(ended.success(), "the server ended with {ended}");
+    }
+}
