@@ -19,18 +19,16 @@ test: postgres
 bench: postgres
 	tests/with-postgres $(CARGO) bench --locked
 
-<<<<<<< HEAD
 # SIGKILL to the server on both databases, and to PostgreSQL, 50 times each under a write load.
 crash: postgres
 	HINDSIGHT_TEST_KILLS=50 tests/with-postgres $(CARGO) test --locked --test it kills:: -- --nocapture --test-threads=1
-=======
+
 # Reading among 10^4 to 10^6 records. The data sets take some 10 GB and are made once;
 # SIZES=10000 is done in a minute.
 SIZES ?= 10000 100000 1000000
 bench-scale: postgres
 	HINDSIGHT_TEST_PG_KEEP=$${CARGO_TARGET_DIR:-target}/bench/scale/postgres SIZES='$(SIZES)' \
 		tests/with-postgres $(CARGO) bench --locked --bench scale
->>>>>>> e55726a (Measure get, lists, filters and scans among a million records)
 
 # Random bytes against everything that reads text of strangers, FUZZ_SECONDS each. Wants
 # `cargo install cargo-fuzz`; on a stable compiler it borrows the flags of a nightly one. A

@@ -20,6 +20,8 @@ mod language;
 mod lower;
 pub mod order;
 mod parse;
+mod prune;
+mod reads;
 mod selector;
 mod split;
 mod syntax;
@@ -35,11 +37,14 @@ pub use parse::{MAX_CHARS, MAX_DEPTH, MAX_NODES};
 pub use split::Split;
 pub use term::Term;
 
+use std::sync::Arc;
+
 use self::{
     condition::{Ability, Test},
     expr::Expr,
+    reads::Reads,
 };
-use crate::model::Resource;
+use crate::model::{Record, Resource};
 
 #[cfg(test)]
 pub(crate) mod samples;
@@ -51,6 +56,7 @@ mod tests;
 pub struct Filter {
     text: String,
     expr: Expr,
+    reads: Arc<Reads>,
 }
 
 impl Filter {
@@ -84,6 +90,12 @@ impl Filter {
     /// Whether judging a row needs the record's payload.
     pub fn needs_body(&self) -> bool {
         self.expr.needs_body()
+    }
+
+    /// The payload of `record`, of which no more is made into values than this filter reads. It
+    /// matches or not as [`Body::of`] the record does, many times faster.
+    pub fn body(&self, record: &Record) -> Body {
+        Body::cut_to(record, &self.reads)
     }
 
     /// Whether `row` matches.

@@ -12,7 +12,7 @@ pub(super) mod time;
 
 pub(super) use functions::pattern;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use hindsight_proto::run::Kind;
@@ -22,6 +22,8 @@ use super::{
     columns::parse_body,
     error::EvalError,
     expr::{Expr, ExprKind, Field},
+    prune::prune,
+    reads::Reads,
     syntax::Operator,
     value::{Elements, Shared, Value},
 };
@@ -50,6 +52,7 @@ pub enum Row<'r> {
 #[derive(Debug)]
 pub struct Body {
     bytes: Option<Bytes>,
+    reads: Option<Arc<Reads>>,
     json: OnceLock<Option<Json>>,
 }
 
@@ -59,15 +62,27 @@ impl Body {
         let bytes = record.data.as_ref().map(|data| data.value.clone());
         Self {
             bytes,
+            reads: None,
             json: OnceLock::new(),
+        }
+    }
+
+    /// The payload of `record`, cut to what is read of it.
+    pub(super) fn cut_to(record: &Record, reads: &Arc<Reads>) -> Self {
+        Self {
+            reads: Some(Arc::clone(reads)),
+            ..Self::of(record)
         }
     }
 
     /// The JSON, unless there is none.
     pub fn json(&self) -> Option<&Json> {
-        self.json
-            .get_or_init(|| self.bytes.as_deref().and_then(parse_body))
-            .as_ref()
+        let parse = || {
+            let bytes = self.bytes.as_deref()?;
+            let cut = self.reads.as_ref().and_then(|reads| prune(bytes, reads));
+            cut.or_else(|| parse_body(bytes))
+        };
+        self.json.get_or_init(parse).as_ref()
     }
 }
 

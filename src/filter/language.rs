@@ -1,13 +1,15 @@
 //! The languages that rows can be selected in. All of them end in the same typed expression, so
 //! that columns, evaluation, explanation and page tokens know only one.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use super::{
     Filter,
     error::FilterError,
     expr::{Expr, ExprKind},
-    lower, parse, selector,
+    lower, parse,
+    reads::Reads,
+    selector,
     types::Type,
     value::Value,
 };
@@ -122,9 +124,11 @@ impl Filter {
                 format!("{all}\0{language}:{}:{text}", text.len())
             }),
         };
+        let expr = expr.unwrap_or_else(always);
         Ok(Self {
             text,
-            expr: expr.unwrap_or_else(always),
+            reads: Arc::new(Reads::of(&expr)),
+            expr,
         })
     }
 }

@@ -1,11 +1,14 @@
 //! One page of a list.
 
-use std::{num::NonZeroU32, sync::Arc};
+use std::{
+    num::{NonZeroU32, NonZeroUsize},
+    sync::Arc,
+};
 
 use super::{Error, Tokens, token::Binding};
 use crate::{
-    budget::Payer,
-    filter::{Body, Filter, Order, Position, Row},
+    budget::{Payer, Turn},
+    filter::{Filter, Order, Position, Row},
     model::{Record, Resource, ResultPattern, RunResult},
     storage::{self, ListQuery, Listed, Store},
 };
@@ -15,6 +18,9 @@ use crate::{
 const FIRST_CHUNK: u32 = 256;
 pub(super) const MOST_ROWS: u32 = 1_000;
 const CHUNK_BYTES: usize = 4 << 20;
+
+/// Rows that are not worth a second thread.
+const FEW_ROWS: usize = 64;
 
 /// Answers lists from one store.
 #[derive(Debug, Clone)]
@@ -86,7 +92,7 @@ impl Item for Record {
     }
 
     fn matches(&self, filter: &Filter) -> Result<bool, Error> {
-        let body = Body::of(self);
+        let body = filter.body(self);
         Ok(filter.matches(&Row::Record {
             record: self,
             body: &body,
@@ -222,25 +228,29 @@ impl Engine {
             scanned: 0,
             row_bytes: CHUNK_BYTES / FIRST_CHUNK as usize,
             ended: false,
-            rows: std::marker::PhantomData,
+            ahead: None,
         }
     }
 }
 
-/// A walk over the rows of a list, in chunks.
+/// A walk over the rows of a list, in chunks. Where rows are judged, the next chunk is read
+/// meanwhile.
 pub(super) struct Scan<'a, T> {
     store: &'a dyn Store,
     payer: &'a Payer,
     /// What is left to evaluate on each row.
     filter: Option<Filter>,
+    /// Continues after the last row read.
     query: ListQuery,
-    /// The last row read.
+    /// The last row given out or judged.
     after: Option<Position>,
     scanned: u64,
     /// What a row turned out to weigh.
     row_bytes: usize,
+    /// Whether all rows were read.
     ended: bool,
-    rows: std::marker::PhantomData<T>,
+    /// Rows that were read and not judged.
+    ahead: Option<Vec<Listed<T>>>,
 }
 
 impl<T: Item> Scan<'_, T> {
@@ -251,16 +261,43 @@ impl<T: Item> Scan<'_, T> {
 
     /// Whether it read more than `budget`, or would have to.
     pub(super) fn is_over(&self, budget: u64) -> bool {
-        self.scanned > budget || (self.scanned == budget && !self.ended)
+        let ended = self.ended && self.ahead.is_none();
+        self.scanned > budget || (self.scanned == budget && !ended)
     }
 
     /// The matching rows of the next chunk; `None` after the last.
     pub(super) async fn next(&mut self, wanted: usize) -> Result<Option<Vec<Listed<T>>>, Error> {
-        if self.ended {
-            return Ok(None);
+        let turn = match &self.filter {
+            Some(_) => self.payer.turn().await.map(Arc::new),
+            None => None,
+        };
+        let rows = match self.ahead.take() {
+            Some(rows) => rows,
+            None if self.ended => return Ok(None),
+            None => self.read(wanted).await?,
+        };
+        self.scanned += rows.len() as u64;
+        if let Some(row) = rows.last() {
+            self.after = Some(row.position.clone());
         }
+        let Some(filter) = self.filter.clone() else {
+            return Ok(Some(rows));
+        };
+        self.payer.scanned(rows.len() as u64)?;
+        let judged = judged(rows, filter, turn);
+        // The first chunk is often enough.
+        if self.ended || self.scanned <= u64::from(FIRST_CHUNK) {
+            return judged.await.map(Some);
+        }
+        let (judged, read) = tokio::join!(judged, self.read(wanted));
+        self.ahead = Some(read?);
+        judged.map(Some)
+    }
+
+    /// Reads the next chunk.
+    async fn read(&mut self, wanted: usize) -> Result<Vec<Listed<T>>, Error> {
         let fitting = (CHUNK_BYTES / self.row_bytes.max(1)).clamp(1, MOST_ROWS as usize);
-        // A residual lets few rows through, so that what is wanted says nothing then.
+        // What is judged lets few rows through, so that what is wanted says nothing then.
         let limit = if self.filter.is_some() {
             fitting
         } else {
@@ -268,42 +305,52 @@ impl<T: Item> Scan<'_, T> {
         };
         let limit = u32::try_from(limit).unwrap_or(MOST_ROWS);
         self.query.limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
-        self.query.after = self.after.clone();
-        let turn = match &self.filter {
-            Some(_) => self.payer.turn().await,
-            None => None,
-        };
         let rows = T::fetch(self.store, &self.query).await?;
         // Payloads that reach the bytes may have cut the chunk short.
         let bytes: usize = rows.iter().map(|row| row.item.weight()).sum();
         self.ended = rows.len() < limit as usize && bytes < CHUNK_BYTES;
         if let Some(row) = rows.last() {
-            self.after = Some(row.position.clone());
+            self.query.after = Some(row.position.clone());
             self.row_bytes = bytes / rows.len();
         }
-        self.scanned += rows.len() as u64;
-        let Some(filter) = self.filter.clone() else {
-            return Ok(Some(rows));
-        };
-        self.payer.scanned(rows.len() as u64)?;
-        // Decoding payloads is work for a thread that may be kept busy.
-        let matching = tokio::task::spawn_blocking(move || {
+        Ok(rows)
+    }
+}
+
+/// Those of the rows that match, in order. Reading payloads is work for threads that may be
+/// kept busy, one on each core.
+async fn judged<T: Item>(
+    mut rows: Vec<Listed<T>>,
+    filter: Filter,
+    turn: Option<Arc<Turn>>,
+) -> Result<Vec<Listed<T>>, Error> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let share = rows.len().div_ceil(cores).max(FEW_ROWS);
+    let mut parts = Vec::with_capacity(cores);
+    while !rows.is_empty() {
+        let rest = rows.split_off(share.min(rows.len()));
+        let part = std::mem::replace(&mut rows, rest);
+        let (filter, turn) = (filter.clone(), turn.clone());
+        parts.push(tokio::task::spawn_blocking(move || {
             // It is worked to the end, also if the caller goes away.
             let _turn = turn;
             let mut matching = Vec::new();
-            for row in rows {
+            for row in part {
                 if row.item.matches(&filter)? {
                     matching.push(row);
                 }
             }
             Ok::<_, Error>(matching)
-        })
-        .await
+        }));
+    }
+    let mut matching = Vec::new();
+    for part in parts {
         // Only a server that stops gives up such work.
-        .map_err(|error| storage::Error::Unavailable {
+        let part = part.await.map_err(|error| storage::Error::Unavailable {
             what: "evaluating a filter",
             source: error.into(),
-        })??;
-        Ok(Some(matching))
+        })?;
+        matching.extend(part?);
     }
+    Ok(matching)
 }

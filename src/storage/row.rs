@@ -190,7 +190,7 @@ where
     let mut done = Vec::new();
     for part in parts {
         done.extend(part.await.map_err(|e| Error::Database {
-            what: "packing payloads",
+            what: "packing or unpacking payloads",
             source: e.into(),
         })?);
     }

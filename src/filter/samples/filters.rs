@@ -65,6 +65,15 @@ pub(crate) fn record_filter() -> impl Strategy<Value = String> {
         "data.metadata.name.matches('^a')",
         "data.kind == data.metadata.name",
         "(data.kind == 'a' || taskrun.kind == 'b') == (parent == 'a')",
+        "data.status.conditions.filter(c, c.reason == 'a').exists(d, d.status == 'b')",
+        "data.status.conditions.map(c, c.status).exists(s, s == data.kind)",
+        "data.metadata.exists(k, k == 'uid') && data.metadata.exists(k, v, v == 'a')",
+        "data.metadata.labels.all(k, v, k == 'a' || data.metadata[k] == v)",
+        "size(data.status.conditions) == 1 || size(data.metadata.labels) > 1",
+        "data.metadata[data.kind] == 'a' || data.status.conditions[-1].reason == 'b'",
+        "type(data.spec) == map || data.spec == {'taskRef': {'name': 'a'}}",
+        "data.status.conditions.exists(c, data.metadata.labels.exists(l, l == c.reason))",
+        "data.contains('a') || data.metadata == data.status",
     ]);
     combined(prop_oneof![
         4 => text_test(text, select(&TEXTS[..])),

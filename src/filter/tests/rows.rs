@@ -96,10 +96,11 @@ pub(super) fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 pub(super) fn judge(filter: &str, row: &Record) -> Result<bool, EvalError> {
     let filter = Filter::compile(filter, Resource::Records).unwrap_or_else(|e| panic!("{e}"));
-    filter.matches(&Row::Record {
-        record: row,
-        body: &Body::of(row),
-    })
+    let on = |body: &Body| filter.matches(&Row::Record { record: row, body });
+    let whole = on(&Body::of(row));
+    let cut = on(&filter.body(row));
+    assert_eq!(cut, whole, "{} on what it reads", filter.text());
+    whole
 }
 
 /// What a test of the TaskRun above is.

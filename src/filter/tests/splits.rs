@@ -290,6 +290,15 @@ proptest! {
     }
 
     #[test]
+    fn a_filter_judges_what_it_reads_as_it_judges_the_whole(
+        text in record_filter(), row in record_row()
+    ) {
+        let filter = Filter::compile(&text, Resource::Records).unwrap();
+        let on = |body: &Body| filter.matches(&Row::Record { record: &row, body });
+        prop_assert_eq!(on(&filter.body(&row)), on(&Body::of(&row)));
+    }
+
+    #[test]
     fn the_halves_of_a_filter_of_results_agree(
         text in result_filter(), row in result_row(), seed in any::<u64>()
     ) {

@@ -1,6 +1,9 @@
 //! Reading rows: which columns are fetched, and what they say.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 
@@ -17,7 +20,7 @@ use crate::{
         Error, ListQuery, Listed,
         body::{self, Stored},
         pieces::{Key, Loaded, Pieces, Shelf, StoredPiece},
-        row::BIG,
+        row,
     },
 };
 
@@ -243,7 +246,7 @@ impl Weigh for (RawRecord, Position) {
     }
 }
 
-/// Unpacks the bodies of a page; big pages on a thread that may block. Gives nothing if a piece
+/// Unpacks the bodies of a page; big pages on threads that may block. Gives nothing if a piece
 /// is gone: it was deleted after the rows that refer to it were read, and with them, so they
 /// must be read again.
 pub(in crate::storage) async fn unpack_all(
@@ -251,7 +254,6 @@ pub(in crate::storage) async fn unpack_all(
     pieces: &Pieces,
     shelf: &impl Shelf,
 ) -> Result<Option<Vec<Listed<Record>>>, Error> {
-    let size: usize = rows.iter().map(Weigh::bytes).sum();
     let wanted: BTreeSet<i64> = rows
         .iter()
         .filter_map(|(raw, _)| raw.stored.as_ref()?.piece)
@@ -261,25 +263,15 @@ pub(in crate::storage) async fn unpack_all(
     if loaded.len() < count {
         return Ok(None);
     }
-    let unpack = |rows: Vec<(RawRecord, Position)>, loaded: &Loaded| {
-        let unpack = |(raw, position): (RawRecord, Position)| {
-            Ok(Listed {
-                item: raw.unpack(loaded)?,
-                position,
-            })
-        };
-        rows.into_iter().map(unpack).collect::<Result<Vec<_>, _>>()
+    let loaded = Arc::new(loaded);
+    let unpack = move |(raw, position): (RawRecord, Position)| {
+        Ok(Listed {
+            item: raw.unpack(&loaded)?,
+            position,
+        })
     };
-    if size <= BIG {
-        return unpack(rows, &loaded).map(Some);
-    }
-    tokio::task::spawn_blocking(move || unpack(rows, &loaded))
-        .await
-        .map_err(|e| Error::Database {
-            what: "unpacking bodies",
-            source: e.into(),
-        })?
-        .map(Some)
+    let listed = row::in_parts(rows, Weigh::bytes, unpack).await?;
+    listed.into_iter().collect::<Result<_, _>>().map(Some)
 }
 
 /// The record of [`one_record`], with no place in any list.

@@ -1,0 +1,449 @@
+//! The JSON of a payload without what a filter does not read.
+//!
+//! Most of a payload is passed over, at about a nanosecond a byte, and never made into values.
+//!
+//! Invariant: what this takes for JSON is JSON to the whole parser, and what it keeps is the
+//! same. Whatever is not plain (bytes that are no UTF-8, control characters, surrogates,
+//! exponents, very long numbers, deep nesting) and whatever is broken is left to that parser, so
+//! that a payload that is not JSON has no fields, wherever it is broken.
+
+use serde_json::{Map, Value};
+
+use super::reads::Reads;
+
+/// Deepest nesting that is not left to the whole parser, which allows 127.
+const MAX_DEPTH: usize = 100;
+/// Longest number likewise: beyond 300 digits a number may be out of range.
+const MAX_DIGITS: usize = 100;
+
+/// What `reads` names of the JSON in `bytes`, and perhaps more; none if it has to be looked at
+/// by the whole parser.
+pub(super) fn prune(bytes: &[u8], reads: &Reads) -> Option<Value> {
+    if reads.whole {
+        return None;
+    }
+    if !bytes.is_ascii() {
+        std::str::from_utf8(bytes).ok()?;
+    }
+    let mut reader = Reader { bytes, at: 0 };
+    let value = reader.value(Some(reads), 0)?;
+    reader.blanks();
+    (reader.at == bytes.len()).then_some(value)
+}
+
+/// How far it is. Every method gives nothing where the rest is not plain JSON.
+struct Reader<'b> {
+    bytes: &'b [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn next(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn blanks(&mut self) {
+        while matches!(self.next(), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+            self.at += 1;
+        }
+    }
+
+    /// Passes a byte, and the blanks before it.
+    fn pass(&mut self, byte: u8) -> Option<()> {
+        self.blanks();
+        (self.next()? == byte).then(|| self.at += 1)
+    }
+
+    /// Whether the byte is next, after blanks; it is passed then.
+    fn passes(&mut self, byte: u8) -> bool {
+        self.pass(byte).is_some()
+    }
+
+    /// The next value, or null if it is not wanted.
+    fn value(&mut self, reads: Option<&Reads>, depth: usize) -> Option<Value> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        self.blanks();
+        let from = self.at;
+        match (self.next()?, reads) {
+            (b'{', Some(reads)) if !reads.whole => return self.object(reads, depth),
+            (b'[', Some(reads)) if !reads.whole => return self.array(reads, depth),
+            (b'{', _) => self.skip_object(depth)?,
+            (b'[', _) => self.skip_array(depth)?,
+            (b'"', _) => drop(self.string()?),
+            (b't', _) => self.word(b"true")?,
+            (b'f', _) => self.word(b"false")?,
+            (b'n', _) => self.word(b"null")?,
+            _ => self.number()?,
+        }
+        match reads {
+            None => Some(Value::Null),
+            Some(_) => serde_json::from_slice(&self.bytes[from..self.at]).ok(),
+        }
+    }
+
+    fn object(&mut self, reads: &Reads, depth: usize) -> Option<Value> {
+        let mut members = Map::new();
+        self.pass(b'{')?;
+        if self.passes(b'}') {
+            return Some(Value::Object(members));
+        }
+        loop {
+            self.blanks();
+            let (from, to, escaped) = self.string()?;
+            let decoded;
+            let key = if escaped {
+                decoded = serde_json::from_slice::<String>(&self.bytes[from - 1..=to]).ok()?;
+                decoded.as_str()
+            } else {
+                std::str::from_utf8(&self.bytes[from..to]).ok()?
+            };
+            let own = reads.members.get(key);
+            let wanted = match (own, reads.each.as_deref()) {
+                // By its name, and as one of all.
+                (Some(_), Some(_)) => Some(&ALL),
+                (Some(one), None) | (None, Some(one)) => Some(one),
+                (None, None) => None,
+            };
+            let key = wanted.map(|_| key.to_owned());
+            self.pass(b':')?;
+            let value = self.value(wanted, depth + 1)?;
+            if let Some(key) = key {
+                // Of two members of one name the last counts, as for the whole parser.
+                members.insert(key, value);
+            }
+            if self.passes(b'}') {
+                return Some(Value::Object(members));
+            }
+            self.pass(b',')?;
+        }
+    }
+
+    fn array(&mut self, reads: &Reads, depth: usize) -> Option<Value> {
+        let each = reads.each.as_deref();
+        let mut items = Vec::new();
+        self.pass(b'[')?;
+        if self.passes(b']') {
+            return Some(Value::Array(items));
+        }
+        loop {
+            let item = self.value(each, depth + 1)?;
+            if each.is_some() {
+                items.push(item);
+            }
+            if self.passes(b']') {
+                return Some(Value::Array(items));
+            }
+            self.pass(b',')?;
+        }
+    }
+
+    fn skip(&mut self, depth: usize) -> Option<()> {
+        self.value(None, depth).map(drop)
+    }
+
+    fn skip_object(&mut self, depth: usize) -> Option<()> {
+        self.pass(b'{')?;
+        if self.passes(b'}') {
+            return Some(());
+        }
+        loop {
+            self.blanks();
+            self.string()?;
+            self.pass(b':')?;
+            self.skip(depth + 1)?;
+            if self.passes(b'}') {
+                return Some(());
+            }
+            self.pass(b',')?;
+        }
+    }
+
+    fn skip_array(&mut self, depth: usize) -> Option<()> {
+        self.pass(b'[')?;
+        if self.passes(b']') {
+            return Some(());
+        }
+        loop {
+            self.skip(depth + 1)?;
+            if self.passes(b']') {
+                return Some(());
+            }
+            self.pass(b',')?;
+        }
+    }
+
+    /// Where the inside of a string begins and ends, and whether anything in it is escaped.
+    fn string(&mut self) -> Option<(usize, usize, bool)> {
+        if self.next()? != b'"' {
+            return None;
+        }
+        self.at += 1;
+        let from = self.at;
+        let mut escaped = false;
+        loop {
+            self.at += to_mark(&self.bytes[self.at..]);
+            match self.next()? {
+                b'"' => {
+                    self.at += 1;
+                    return Some((from, self.at - 1, escaped));
+                }
+                b'\\' => {
+                    escaped = true;
+                    self.at += 1;
+                    self.escape()?;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// Passes what follows a backslash.
+    fn escape(&mut self) -> Option<()> {
+        let length = match self.next()? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 1,
+            b'u' => {
+                let digits = self.bytes.get(self.at + 1..self.at + 5)?;
+                // Surrogates come in pairs or not at all.
+                let is_surrogate = matches!(digits[0], b'd' | b'D') && digits[1] >= b'8';
+                if is_surrogate || !digits.iter().all(u8::is_ascii_hexdigit) {
+                    return None;
+                }
+                5
+            }
+            _ => return None,
+        };
+        self.at += length;
+        Some(())
+    }
+
+    fn word(&mut self, word: &[u8]) -> Option<()> {
+        self.bytes[self.at..]
+            .starts_with(word)
+            .then(|| self.at += word.len())
+    }
+
+    fn digits(&mut self) -> Option<usize> {
+        let count = self.bytes[self.at..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
+        self.at += count;
+        (1..=MAX_DIGITS).contains(&count).then_some(count)
+    }
+
+    fn number(&mut self) -> Option<()> {
+        if self.next()? == b'-' {
+            self.at += 1;
+        }
+        let first = self.next()?;
+        if self.digits()? > 1 && first == b'0' {
+            return None;
+        }
+        if self.next() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        (!matches!(self.next(), Some(b'e' | b'E'))).then_some(())
+    }
+}
+
+/// All of a value.
+const ALL: Reads = Reads {
+    whole: true,
+    members: std::collections::BTreeMap::new(),
+    each: None,
+};
+
+/// How many bytes stand before the first quote, backslash or control character; all, if there
+/// is none.
+fn to_mark(bytes: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    // Eight at once: the lowest byte whose top bit is set is below `n`; those above may not be.
+    let below = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word & TOPS;
+    let mut at = 0;
+    let words = bytes.chunks_exact(8);
+    let rest = words.remainder();
+    for word in words {
+        let word = u64::from_le_bytes(word.try_into().expect("a chunk has eight bytes"));
+        // Zero after the exclusive or is the byte sought.
+        let marks = below(word, 0x20)
+            | below(word ^ (ONES * u64::from(b'"')), 1)
+            | below(word ^ (ONES * u64::from(b'\\')), 1);
+        if marks != 0 {
+            return at + (marks.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    at + rest
+        .iter()
+        .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))
+        .unwrap_or(rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{prelude::*, sample::select};
+    use serde_json::json;
+
+    use super::*;
+
+    /// What `reads` names of a value: the slow and obvious way.
+    fn cut(value: &Value, reads: &Reads) -> Value {
+        match value {
+            _ if reads.whole => value.clone(),
+            Value::Object(members) => {
+                let kept = members.iter().filter_map(|(key, value)| {
+                    let value = match (reads.members.get(key), &reads.each) {
+                        (Some(_), Some(_)) => value.clone(),
+                        (Some(one), None) => cut(value, one),
+                        (None, Some(one)) => cut(value, one),
+                        (None, None) => return None,
+                    };
+                    Some((key.clone(), value))
+                });
+                Value::Object(kept.collect())
+            }
+            Value::Array(items) => match &reads.each {
+                Some(each) => items.iter().map(|item| cut(item, each)).collect(),
+                None => json!([]),
+            },
+            scalar => scalar.clone(),
+        }
+    }
+
+    const SCALARS: [&str; 30] = [
+        "null",
+        "true",
+        "false",
+        "nul",
+        "0",
+        "-0",
+        "-",
+        "01",
+        "1.",
+        "1.5",
+        "-12.25",
+        "1e3",
+        "1E999",
+        "123456789012345678901234567890",
+        "\"\"",
+        "\"a\"",
+        "\"日本\"",
+        "\"a\\nb\"",
+        "\"\\u0061\"",
+        "\"\\ud83d\\ude00\"",
+        "\"\\ud800\"",
+        "\"\\x\"",
+        "\"\\u12\"",
+        "\"a\nb\"",
+        "\"\u{7f}\u{1}\"",
+        "\"long enough for words, \\\" and a quote\"",
+        "\"open",
+        "",
+        "1 2",
+        "\"{[,:]}\"",
+    ];
+    const KEYS: [&str; 6] = ["\"a\"", "\"b\"", "\"\\u0061\"", "\"c d\"", "\"日\"", "a"];
+
+    fn text() -> impl Strategy<Value = String> {
+        let blank = || select(&["", "", "", " ", "\n ", "\t\r", "\u{b}"][..]);
+        let scalar = prop_oneof![9 => select(&SCALARS[14..20]), 9 => select(&SCALARS[..3]), 1 => select(&SCALARS[..])];
+        let leaf = (blank(), scalar).prop_map(|(blank, text)| format!("{blank}{text}{blank}"));
+        leaf.prop_recursive(5, 40, 5, move |inner| {
+            let key = prop_oneof![9 => select(&KEYS[..5]), 1 => select(&KEYS[..])];
+            let member = (key, blank(), inner.clone());
+            let member =
+                member.prop_map(|(key, blank, value)| format!("{blank}{key}{blank}:{value}"));
+            prop_oneof![
+                prop::collection::vec(inner, 0..4)
+                    .prop_map(|items| format!("[{}]", items.join(","))),
+                prop::collection::vec(member, 0..5)
+                    .prop_map(|members| format!("{{{}}}", members.join(","))),
+            ]
+        })
+    }
+
+    fn reads() -> impl Strategy<Value = Reads> {
+        let leaf = any::<bool>().prop_map(|whole| Reads {
+            whole,
+            ..Reads::default()
+        });
+        leaf.prop_recursive(4, 12, 3, |inner| {
+            let members = prop::collection::btree_map(
+                select(&["a", "b", "c d", "日"][..]).prop_map(str::to_owned),
+                inner.clone(),
+                0..3,
+            );
+            (members, prop::option::of(inner.prop_map(Box::new))).prop_map(|(members, each)| {
+                Reads {
+                    whole: false,
+                    members,
+                    each,
+                }
+            })
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn what_is_kept_is_what_the_whole_parser_finds(
+            text in text(),
+            reads in reads(),
+            broken in prop::option::weighted(0.3, (any::<prop::sample::Index>(), any::<u8>())),
+        ) {
+            let mut bytes = text.into_bytes();
+            if let Some((at, byte)) = broken && !bytes.is_empty() {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            if let Some(kept) = prune(&bytes, &reads) {
+                let whole: Value = serde_json::from_slice(&bytes).unwrap();
+                prop_assert_eq!(kept.to_string(), cut(&whole, &reads).to_string());
+            }
+        }
+    }
+
+    fn of(path: &[&str]) -> Reads {
+        path.iter().rev().fold(ALL, |inner, key| Reads {
+            members: std::iter::once(((*key).to_owned(), inner)).collect(),
+            ..Reads::default()
+        })
+    }
+
+    #[test]
+    fn plain_payloads_need_no_other_parser() {
+        let text = r#"{"a":{"b":"x\n\u00e9","c":[1,-2.5,{"d":"\""}]}, "e" : [ ] ,"f":{}}"#;
+        let kept = prune(text.as_bytes(), &of(&["a", "b"])).unwrap();
+        assert_eq!(kept, json!({"a": {"b": "x\né"}}));
+        let pretty = serde_json::to_vec_pretty(&json!({"a": [{"b": 1}], "c": {}})).unwrap();
+        assert_eq!(prune(&pretty, &of(&["c"])).unwrap(), json!({"c": {}}));
+    }
+
+    #[test]
+    fn of_members_of_one_name_the_last_counts() {
+        let text = br#"{"a":{"b":1},"a":{"c":2},"\u0061":3}"#;
+        assert_eq!(prune(text, &of(&["a", "b"])).unwrap(), json!({"a": 3}));
+    }
+
+    #[test]
+    fn what_is_broken_out_of_sight_is_left_to_the_whole_parser() {
+        for text in [
+            r#"{"a":1,"b":nul}"#,
+            r#"{"a":1,"b":"\ud800"}"#,
+            r#"{"a":1,"b":1e999}"#,
+            r#"{"a":1,}"#,
+            r#"{"a":1} x"#,
+            "{\"a\":1,\"b\":\"\u{1}\"}",
+        ] {
+            assert_eq!(prune(text.as_bytes(), &of(&["a"])), None, "{text}");
+        }
+        assert_eq!(prune(b"{\"a\":1,\"b\":\"\xff\"}", &of(&["a"])), None);
+        let deep = format!("{{\"a\":1,\"b\":{}{}}}", "[".repeat(500), "]".repeat(500));
+        assert_eq!(prune(deep.as_bytes(), &of(&["a"])), None);
+    }
+}
