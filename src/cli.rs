@@ -1,7 +1,9 @@
 //! The command line: what is asked, what is printed, which exit code says how it went.
 
+mod backup;
 mod config;
 mod connect;
+mod copy;
 mod delete;
 mod explain;
 mod failure;
@@ -74,7 +76,6 @@ pub fn command() -> Command {
             .about("Bring the database's schema up to date")
             .long_about(migrate::ABOUT),
     );
-    let fsck = flags_of(fsck::Fsck::augment_args(Command::new("fsck")), &["db"]);
     let print = flags(
         Command::new("print")
             .about("Print the configuration in effect, and where each value comes from"),
@@ -89,16 +90,35 @@ pub fn command() -> Command {
     let token = Command::new("token")
         .about("Make a token for the file of users")
         .long_about(token::ABOUT);
-    Ask::augment_subcommands(
+    let tekton = copy::TektonResults::augment_args(Command::new("tekton-results"));
+    let tekton = flags_of(tekton, &["db"]);
+    Ask::augment_subcommands(keeping(
         Cli::command()
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(serve)
             .subcommand(migrate)
-            .subcommand(fsck)
             .subcommand(config)
             .subcommand(token),
-    )
+    ))
+    .mut_subcommand("import", |import| {
+        // What is not the name of a source is that of a file.
+        import
+            .subcommand(tekton)
+            .args_conflicts_with_subcommands(true)
+            .subcommand_negates_reqs(true)
+    })
+}
+
+/// Adds what operators do to a database.
+fn keeping(root: Command) -> Command {
+    let of_db = |command| flags_of(command, &["db"]);
+    root.subcommand(of_db(fsck::Fsck::augment_args(Command::new("fsck"))))
+        .subcommand(of_db(backup::Backup::augment_args(Command::new("backup"))))
+        .subcommand(of_db(backup::Restore::augment_args(Command::new(
+            "restore",
+        ))))
+        .subcommand(copy::Copy::augment_args(Command::new("copy")))
 }
 
 /// Runs the program.
@@ -109,6 +129,12 @@ pub fn main() -> ExitCode {
         Some(("serve", sub)) => serve::run(sub),
         Some(("migrate", sub)) => migrate::run(sub),
         Some(("fsck", sub)) => fsck::run(sub),
+        Some(("backup", sub)) => backup::run_backup(sub),
+        Some(("restore", sub)) => backup::run_restore(sub),
+        Some(("copy", sub)) => copy::run(sub),
+        Some(("import", sub)) if let Some(("tekton-results", sub)) = sub.subcommand() => {
+            copy::tekton_results(sub)
+        }
         Some(("config", sub)) => config::run(sub),
         Some(("token", _)) => token::run(),
         _ => ask(&matches),

@@ -5,9 +5,11 @@
 //! error: what it cannot do is an [`Error`], never an empty answer.
 
 mod aggregate;
+pub mod backup;
 mod body;
 #[cfg(test)]
 mod conformance;
+pub mod copy;
 pub mod fsck;
 mod migrations;
 mod pieces;
@@ -18,6 +20,7 @@ mod row;
 pub mod snapshot;
 mod sql;
 mod sqlite;
+pub mod tekton;
 
 /// Databases for tests of other rooms.
 #[cfg(test)]

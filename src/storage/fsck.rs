@@ -12,7 +12,7 @@ mod shelf;
 mod tests;
 
 pub use self::finding::{Finding, Kind};
-use self::shelf::Shelf;
+pub(super) use self::{finding::name as name_of, shelf::Shelf};
 use super::{
     Error,
     pieces::StoredPiece,

@@ -23,6 +23,9 @@ pub(super) trait Rows: Send + Sync {
     /// The rows of a statement, as the database was when the transaction began.
     async fn rows(&mut self, statement: &Statement) -> Result<Vec<Row>, Error>;
 
+    /// Lets go of the moment and takes the present one.
+    async fn refresh(&mut self) -> Result<(), Error>;
+
     /// What the engine itself finds wrong with a table and its indexes, a text for each.
     async fn damage(&mut self, table: &'static str) -> Result<Vec<String>, Error>;
 
@@ -71,6 +74,11 @@ impl Snapshot {
         let rows = self.rows.rows(statement).await?;
         let number = rows.first().map(|row| row.int(0)).transpose()?.flatten();
         number.ok_or_else(|| Error::Corrupt("a count gave no number".to_owned()))
+    }
+
+    /// Takes the present moment instead.
+    pub(super) async fn refresh(&mut self) -> Result<(), Error> {
+        self.rows.refresh().await
     }
 
     /// What the engine itself finds wrong with a table.

@@ -3,6 +3,7 @@
 //! WAL with `synchronous=FULL`: a write that returned is on disk, and readers never wait for the
 //! writer. Other processes may read and write the same file; the writer waits for them.
 
+mod backup;
 mod driver;
 mod errors;
 mod explain;
@@ -42,6 +43,7 @@ use crate::{
     model::{Record, RecordName, Resource, ResultName, RunResult},
 };
 
+pub(super) use backup::{copy, exists, has_log, look};
 pub(super) use open::open;
 pub(super) use snapshot::snapshot;
 

@@ -1,4 +1,7 @@
 //! Keeping what was stored: looking for damage, backups, moving from one database to another.
 
+mod backup;
+mod copy;
 mod durability;
 mod fsck;
+mod tekton;

@@ -35,6 +35,8 @@ pub enum Kind {
     KeyOrphan,
     /// A column that does not hold what the payload gives.
     ColumnDiffers,
+    /// A row that a copy holds otherwise than its source.
+    CopyDiffers,
 }
 
 const RESTORE: &str =
@@ -61,6 +63,7 @@ impl Kind {
             Self::PieceDamaged => "piece-damaged",
             Self::KeyOrphan => "key-orphan",
             Self::ColumnDiffers => "column-differs",
+            Self::CopyDiffers => "copy-differs",
         }
     }
 
@@ -83,6 +86,7 @@ impl Kind {
             Self::PieceMissing | Self::PieceUnreadable => AGAIN,
             Self::PieceDamaged => RESTORE,
             Self::KeyOrphan => "delete the row from `piece_keys`",
+            Self::CopyDiffers => "copy again; what wrote into the target meanwhile?",
             Self::ColumnDiffers => {
                 "copy the database with `hindsight copy`, which fills the columns anew; until then \
                  filters answer by the column"
@@ -111,7 +115,11 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(super) fn new(kind: Kind, of: impl Into<String>, what: impl Into<String>) -> Self {
+    pub(in crate::storage) fn new(
+        kind: Kind,
+        of: impl Into<String>,
+        what: impl Into<String>,
+    ) -> Self {
         Self {
             kind,
             of: of.into(),
@@ -123,7 +131,7 @@ impl Finding {
 
 /// The name of the result or record in a row, as far as it can be read: parent, id of the result
 /// and, of a record, its own id stand in the columns `at`.
-pub(super) fn name(row: &impl Cells, at: &[usize]) -> String {
+pub(in crate::storage) fn name(row: &impl Cells, at: &[usize]) -> String {
     let part = |at: usize| match row.text(at) {
         Ok(Some(text)) => text,
         _ => "?".to_owned(),

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use sqlx::{ConnectOptions, Connection, postgres::PgConnection};
+use sqlx::{ConnectOptions, Connection, Executor, postgres::PgConnection};
 
 use super::{
     driver::query,
@@ -60,6 +60,12 @@ impl Rows for Moment {
             .try_collect()
             .await
             .map_err(|e| classify("reading", e))
+    }
+
+    async fn refresh(&mut self) -> Result<(), Error> {
+        let ended = self.connection.execute("ROLLBACK").await;
+        ended.map_err(|e| classify("ending a read", e))?;
+        self.begin().await
     }
 
     /// Nothing: looking at pages and indexes takes `pg_amcheck` and its rights.

@@ -333,7 +333,8 @@ fn need<T>(value: Option<T>, column: &str) -> Result<T, Error> {
     value.ok_or_else(|| Error::Corrupt(format!("a row without `{column}`")))
 }
 
-pub(super) fn text(row: &impl Cells, at: usize) -> Result<Option<String>, Error> {
+/// The text of a column, as it was before it was stored.
+pub(in crate::storage) fn text(row: &impl Cells, at: usize) -> Result<Option<String>, Error> {
     row.text(at)?.map(text::shown).transpose()
 }
 

@@ -5,7 +5,7 @@ use super::{
     read::{self, BODY},
     statement::Statement,
 };
-use crate::model::Resource;
+use crate::model::{RecordName, Resource, ResultName};
 
 /// A table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,5 +158,50 @@ pub(in crate::storage) fn keys_without_piece(limit: i64) -> Statement {
     let mut out = Statement::new("SELECT key, piece FROM piece_keys AS k WHERE NOT EXISTS ");
     out.push("(SELECT 1 FROM pieces WHERE row_id = k.piece) ORDER BY key LIMIT ");
     out.bind(limit);
+    out
+}
+
+/// The results of these names, as [`read::result`] reads them.
+pub(in crate::storage) fn held_results(dialect: Dialect, names: &[&ResultName]) -> Statement {
+    let mut out = Statement::new("WITH wanted (in_parent, in_result) AS (VALUES ");
+    for (at, name) in names.iter().enumerate() {
+        out.push(if at == 0 { "(" } else { ", (" });
+        out.bind(name.parent().as_str()).push(", ");
+        out.bind(name.id()).push(")");
+    }
+    out.push(") SELECT ");
+    read::fields(&mut out, dialect, Resource::Results);
+    // In this order, so that each name is looked up.
+    out.push(" FROM wanted CROSS JOIN results WHERE id = in_result AND parent = in_parent");
+    out
+}
+
+/// What is stored of the records of these names: for each whose result is there, its place among
+/// the names, the uid of the result, and uid, etag, times, type, size and SHA-256 of the record,
+/// all null if it is not there.
+pub(in crate::storage) fn held_records(names: &[&RecordName]) -> Statement {
+    let mut out = Statement::new("WITH wanted (place, in_parent, in_result, in_id) AS (VALUES ");
+    for (at, name) in names.iter().enumerate() {
+        out.push(if at == 0 { "(" } else { ", (" });
+        out.bind(i64::try_from(at).expect("a page is smaller than an i64"));
+        out.push(", ").bind(name.result().parent().as_str());
+        out.push(", ").bind(name.result().id());
+        out.push(", ").bind(name.id()).push(")");
+    }
+    out.push(") SELECT place, o.uid, c.uid, c.etag, c.create_us, c.update_us, c.data_type, ");
+    out.push("c.body_size, c.body_sha256 FROM wanted CROSS JOIN results AS o LEFT JOIN records ");
+    out.push("AS c ON c.result_row = o.row_id AND c.id = in_id ");
+    out.push("WHERE o.id = in_result AND o.parent = in_parent");
+    out
+}
+
+/// Who the records after one row and up to another are, without their payloads: row, parent, id
+/// of the result, id, uid of the result, uid, etag, times, type, size and SHA-256.
+pub(in crate::storage) fn outlines(after: i64, last: i64) -> Statement {
+    let mut out = Statement::new("SELECT page.row_id, page.parent, result_id, page.id, o.uid, ");
+    out.push("page.uid, page.etag, page.create_us, page.update_us, data_type, body_size, ");
+    out.push("body_sha256 FROM (SELECT * FROM records WHERE ");
+    within(&mut out, Table::Records, after, Some(last));
+    out.push(") AS page LEFT JOIN results AS o ON o.row_id = result_row ORDER BY page.row_id");
     out
 }

@@ -67,7 +67,7 @@ async fn open(options: &SqliteConnectOptions) -> Result<SqliteConnection, sqlx::
     Ok(connection)
 }
 
-fn unfit(file: &File, error: sqlx::Error) -> Error {
+pub(super) fn unfit(file: &File, error: sqlx::Error) -> Error {
     if is_broken(&error) {
         return Error::Unfit(format!(
             "{file} is not a SQLite database, or is damaged ({error}); restore a backup"
@@ -99,6 +99,12 @@ impl Rows for Moment {
             .try_collect()
             .await
             .map_err(|e| classify("reading", e))
+    }
+
+    async fn refresh(&mut self) -> Result<(), Error> {
+        let ended = self.connection.execute("ROLLBACK").await;
+        ended.map_err(|e| classify("ending a read", e))?;
+        self.begin().await
     }
 
     async fn damage(&mut self, table: &'static str) -> Result<Vec<String>, Error> {
