@@ -1,5 +1,6 @@
 //! The command line: flags in, an exit code out.
 
+mod ledger;
 mod upstream;
 
 use std::{
@@ -57,6 +58,16 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
             return error.print().map_or(code, |()| code);
         }
     };
+    if let Some(("ledger", asked)) = matches.subcommand() {
+        return match runtime().and_then(|runtime| runtime.block_on(ledger::run(asked))) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(error) => {
+                say(&[report(error.as_ref())]);
+                ExitCode::FAILURE
+            }
+        };
+    }
     let launch = match read(&matches) {
         Ok(launch) => launch,
         Err(problems) => {
@@ -120,6 +131,8 @@ fn command() -> Command {
         .after_help(MORE)
         .arg(config)
         .args(flags)
+        .subcommand(ledger::command())
+        .disable_help_subcommand(true)
 }
 
 fn read(matches: &ArgMatches) -> Result<Launch, Vec<String>> {
@@ -134,15 +147,18 @@ fn read(matches: &ArgMatches) -> Result<Launch, Vec<String>> {
 }
 
 fn run(launch: Launch) -> anyhow::Result<()> {
+    runtime()?.block_on(watch(launch))
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     // Only fails if somebody chose before, and then that is what is wanted.
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
         .unwrap_or_default();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .context("no threads can be started")?;
-    runtime.block_on(watch(launch))
+        .context("no threads can be started")
 }
 
 async fn watch(launch: Launch) -> anyhow::Result<()> {

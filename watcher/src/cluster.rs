@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
     Api, Client, Resource,
-    api::{DeleteParams, Patch, PatchParams, Preconditions},
+    api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions},
     core::GroupVersionKind,
     discovery::ApiResource,
     runtime::watcher,
@@ -196,6 +197,42 @@ impl Cluster {
         };
         let object = call(self.api(at).patch(&at.name, &params, &Patch::Merge(patch))).await?;
         Ok(object.into_value(&resource(at.kind)))
+    }
+
+    /// Tells those who look at the object that something is wrong with it.
+    pub(crate) async fn warn(
+        &self,
+        at: &Address,
+        uid: &str,
+        now: Timestamp,
+        message: &str,
+    ) -> Result<(), ClusterError> {
+        let kind =
+            ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "Event"), "events");
+        let time = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let event = json!({
+            "apiVersion": "v1",
+            "kind": "Event",
+            // Of this name there is one for each run, however often the watcher starts.
+            "metadata": {"name": format!("{}.not-stored", uid), "namespace": at.namespace},
+            "involvedObject": {
+                "apiVersion": at.kind.api_version(), "kind": at.kind.kind,
+                "namespace": at.namespace, "name": at.name, "uid": uid,
+            },
+            "type": "Warning",
+            "reason": "NotStored",
+            "message": message,
+            "source": {"component": "hindsight-watcher"},
+            "firstTimestamp": time,
+            "lastTimestamp": time,
+            "count": 1,
+        });
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), &at.namespace, &kind);
+        let event = serde_json::from_value(event).expect("an event is an object");
+        call(api.create(&PostParams::default(), &event))
+            .await
+            .map(|_| ())
     }
 
     /// Deletes the object if it has this UID and version, and what it owns in the background.

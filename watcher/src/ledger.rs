@@ -79,6 +79,8 @@ pub struct Entry {
     pub settled: Option<Box<str>>,
     /// It was said that it would be deleted, if that were not only tried.
     pub announced: bool,
+    /// The cluster was told that it cannot be stored.
+    pub complained: bool,
     /// When its turn is to be deleted.
     pub turn: Option<Timestamp>,
     /// It was let go before it was stored, and counted for that.
@@ -199,6 +201,7 @@ impl Ledger {
                 error: None,
                 settled: None,
                 announced: false,
+                complained: false,
                 turn: None,
                 overdue: false,
                 waits: false,

@@ -106,6 +106,9 @@ async fn one(shared: &Shared, job: Job) -> bool {
             let failures = failures.saturating_add(1);
             task.note(&error);
             task.say(&error, failures, is_rare);
+            if is_rare {
+                task.complain(&error).await;
+            }
             let tuning = &shared.config.tuning;
             let wait = if is_rare {
                 tuning.rare_retry
@@ -367,6 +370,25 @@ impl<'s> Task<'s> {
     fn note(&self, error: &str) {
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
             entry.error = Some(error.into());
+        }
+    }
+
+    /// Tells those who look at the run in the cluster why it is not stored, once.
+    async fn complain(&self, error: &str) {
+        let is_first = match self.shared.ledger().get_mut(&self.uid) {
+            Some(entry) if !entry.is_safe() => !std::mem::replace(&mut entry.complained, true),
+            _ => false,
+        };
+        let Some(at) = self.address().filter(|_| is_first) else {
+            return;
+        };
+        let now = self.shared.clock.now();
+        let message = format!("the run cannot be stored: {error}");
+        let cluster = &self.shared.cluster;
+        match cluster.warn(&at, self.uid.as_str(), now, &message).await {
+            // An earlier watcher has told.
+            Ok(()) | Err(ClusterError::Moved) => {}
+            Err(error) => debug!("no event could be written: {error}"),
         }
     }
 

@@ -271,3 +271,27 @@ async fn without_annotations_the_cluster_is_only_read() {
     let writes = |call: &kubesim::Call| !matches!(call.verb, "get" | "list" | "watch");
     assert_eq!(world.sim.calls().filter(writes).count(), 0);
 }
+
+#[tokio::test]
+async fn a_run_that_cannot_be_stored_gets_one_event_that_says_why() {
+    let mut world = World::new(quick()).await;
+    world.sink.refuse("build");
+    let uid = world.finished("build");
+    let event = format!("{uid}.not-stored");
+    let told = |sim: &kubesim::Sim| sim.get("", "events", NAMESPACE, &event).is_some();
+    world.cluster(told).await;
+    let said = world.sim.get("", "events", NAMESPACE, &event).unwrap();
+    assert_eq!(said["involvedObject"]["name"], json!("build"));
+    assert!(said["message"].as_str().unwrap().contains("not like that"));
+    // It is tried again and again, and told once; also after a restart.
+    let calls = world.sink.calls();
+    let sink = std::sync::Arc::clone(&world.sink);
+    within(sink.until(|sink| sink.calls() > calls + 3)).await;
+    world.stop().await;
+    world.start().await;
+    within(sink.until(|sink| sink.calls() > calls + 6)).await;
+    assert_eq!(world.sim.count("", "events"), 1);
+    let tried = world.sim.calls().verb("create").resource("events").count();
+    assert!(tried <= 2, "{tried}");
+    assert_eq!(world.handle().unstored(10).len(), 1);
+}
