@@ -7,6 +7,7 @@ mod aggregates;
 pub(super) mod backends;
 mod filtering;
 pub(super) mod fixtures;
+mod histories;
 mod lifecycle;
 mod listing;
 mod model;
@@ -51,6 +52,38 @@ impl World {
             maintenance: opened.maintenance,
             url: url.to_owned(),
         }
+    }
+}
+
+/// Stores of several servers on one database.
+pub(super) struct Replicas(Vec<World>);
+
+impl Replicas {
+    /// One store for each.
+    fn stores(&self) -> Vec<Arc<dyn Store>> {
+        self.0
+            .iter()
+            .map(|world| Arc::clone(&world.store))
+            .collect()
+    }
+
+    async fn close(self) {
+        // The first is the world's own.
+        for world in self.0.iter().skip(1) {
+            world.maintenance.close().await;
+        }
+    }
+}
+
+impl World {
+    /// Three servers on the same database, or this one where only one makes sense.
+    async fn replicas(&self) -> Replicas {
+        let mut worlds = vec![self.clone()];
+        if !self.url.starts_with("sqlite:") {
+            worlds.push(Self::open(&self.url).await);
+            worlds.push(Self::open(&self.url).await);
+        }
+        Replicas(worlds)
     }
 }
 
@@ -109,6 +142,10 @@ const CASES: &[Case] = cases![
     races::a_delete_and_an_update_do_not_both_win,
     races::batches_in_crossed_order_all_end,
     races::a_refused_batch_does_not_harm_its_neighbours,
+    histories::of_ten_thousand_races_each_has_one_winner,
+    histories::histories_of_many_writers_are_chains,
+    histories::what_is_deleted_leaves_nothing,
+    model::changes_that_come_together_agree_with_the_model_one_by_one,
     model::random_histories_agree_with_a_model,
     lifecycle::what_was_acknowledged_is_there_after_reopening,
     lifecycle::two_open_stores_see_each_other,

@@ -1,9 +1,12 @@
 //! Databases to test on: a file in a temporary directory, a database on a PostgreSQL server.
 
-use std::num::NonZeroU32;
+use std::{collections::BTreeMap, num::NonZeroU32};
 
 use async_trait::async_trait;
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, postgres::PgConnectOptions};
+use sqlx::{
+    AssertSqlSafe, ConnectOptions, Connection, Executor, Row, postgres::PgConnectOptions,
+    sqlite::SqliteConnectOptions,
+};
 use tempfile::TempDir;
 
 use super::fixtures::everything;
@@ -49,6 +52,29 @@ impl Database for SqliteFile {
     async fn remove(self) {
         self.0.close().expect("the directory is removed");
     }
+}
+
+/// How many rows each table has, but for those that are there from the beginning.
+pub(in crate::storage) async fn rows(url: &str) -> BTreeMap<&'static str, i64> {
+    const TABLES: [&str; 5] = ["results", "records", "bodies", "pieces", "piece_keys"];
+    let mut rows = BTreeMap::new();
+    let count = |table| AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
+    if url.starts_with("sqlite:") {
+        let options: SqliteConnectOptions = url.parse().expect("it is the URL of a file");
+        let mut connection = options.connect().await.expect("the file opens");
+        for table in TABLES {
+            let row = connection.fetch_one(count(table)).await;
+            rows.insert(table, row.expect("rows are counted").get(0));
+        }
+    } else {
+        let options: PgConnectOptions = url.parse().expect("it is the URL of a database");
+        let mut connection = options.connect().await.expect("the database opens");
+        for table in TABLES {
+            let row = connection.fetch_one(count(table)).await;
+            rows.insert(table, row.expect("rows are counted").get(0));
+        }
+    }
+    rows
 }
 
 /// Opens one new database many times at once: it is migrated once, and every opener can use it.

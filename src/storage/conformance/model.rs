@@ -1,6 +1,6 @@
 //! Random histories against a store that is two maps in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
@@ -146,6 +146,58 @@ fn change(dice: &mut Dice, model: &Model, us: i64) -> Change {
     }
 }
 
+/// Changes of different rows that come together: each has the outcome it would have alone.
+pub(super) async fn changes_that_come_together_agree_with_the_model_one_by_one(world: World) {
+    let mut model = Model::default();
+    for seed in 0..40 {
+        let mut dice = Dice::new(500 + seed);
+        let of_records = dice.once_in(2);
+        let mut names = BTreeSet::new();
+        let changes: Vec<_> = (0..30_i64)
+            .map(|at| change(&mut dice, &model, i64::try_from(seed).unwrap() * 100 + at))
+            .filter(|change| {
+                let (name, is_record) = about(change);
+                is_record == of_records && names.insert(name)
+            })
+            .collect();
+        let wanted: Vec<_> = changes.iter().map(|change| model.change(change)).collect();
+        let got = world.store.commit_each(&changes).await;
+        let kinds: Vec<_> = got.iter().map(kind).collect();
+        assert_eq!(kinds, wanted, "seed {seed}: {changes:?}: {got:?}");
+        assert_eq!(stored(&world).await, model, "after seed {seed}");
+    }
+}
+
+/// The name of the row that a change is about, and whether it is a record.
+fn about(change: &Change) -> (String, bool) {
+    match change {
+        Change::InsertResult(value) | Change::ReplaceResult { value, .. } => {
+            (value.name.to_string(), false)
+        }
+        Change::DeleteResult { name, .. } => (name.to_string(), false),
+        Change::InsertRecord(value) | Change::ReplaceRecord { value, .. } => {
+            (value.name.to_string(), true)
+        }
+        Change::DeleteRecord { name, .. } => (name.to_string(), true),
+    }
+}
+
+/// Everything that is stored.
+async fn stored(world: &World) -> Model {
+    let results = world.store.list_results(&everything()).await.unwrap();
+    let records = world.store.list_records(&everything()).await.unwrap();
+    Model {
+        results: results
+            .into_iter()
+            .map(|r| (r.item.name.to_string(), r.item))
+            .collect(),
+        records: records
+            .into_iter()
+            .map(|r| (r.item.name.to_string(), r.item))
+            .collect(),
+    }
+}
+
 pub(super) async fn random_histories_agree_with_a_model(world: World) {
     let mut model = Model::default();
     for seed in 0..6 {
@@ -169,19 +221,7 @@ pub(super) async fn random_histories_agree_with_a_model(world: World) {
                 "step {step} of seed {seed}: {batch:?}: {got:?}"
             );
         }
-        let results = world.store.list_results(&everything()).await.unwrap();
-        let records = world.store.list_records(&everything()).await.unwrap();
-        let state = Model {
-            results: results
-                .into_iter()
-                .map(|r| (r.item.name.to_string(), r.item))
-                .collect(),
-            records: records
-                .into_iter()
-                .map(|r| (r.item.name.to_string(), r.item))
-                .collect(),
-        };
-        assert_eq!(state, model, "after seed {seed}");
+        assert_eq!(stored(&world).await, model, "after seed {seed}");
         for value in model.records.values() {
             assert_eq!(world.record(&value.name).await.as_ref(), Some(value));
         }

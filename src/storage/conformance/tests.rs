@@ -46,6 +46,7 @@ fn every_case_is_in_the_table() {
     let sources = [
         include_str!("aggregates.rs"),
         include_str!("filtering.rs"),
+        include_str!("histories.rs"),
         include_str!("lifecycle.rs"),
         include_str!("listing.rs"),
         include_str!("model.rs"),
