@@ -15,6 +15,7 @@ mod migrate;
 mod output;
 mod place;
 mod progress;
+mod selection;
 mod serve;
 mod stats;
 mod token;

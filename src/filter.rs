@@ -10,6 +10,7 @@
 //! [`condition::Value`] or a [`condition::Column`], which stores bind.
 
 pub mod columns;
+pub mod commas;
 pub mod condition;
 mod error;
 mod eval;

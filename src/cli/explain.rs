@@ -36,8 +36,11 @@ pub(super) struct Explain {
 impl Explain {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
         let (listed, filter) = match self.what {
-            What::Results => (Listed::Results, self.asked.filter.clone()),
-            What::Runs | What::Records => (Listed::Records, self.asked.record_filter(self.what)?),
+            What::Results => (Listed::Results, self.asked.rows.filter.clone()),
+            What::Runs | What::Records => (
+                Listed::Records,
+                self.asked.rows.record_filter(self.what == What::Runs)?,
+            ),
         };
         let request = ExplainRequest {
             parent: format!("{}/results/-", self.place.parent()),
@@ -47,7 +50,7 @@ impl Explain {
             page_size: 0,
         };
         let mut queries = self.connect.client()?.queries();
-        let reply = queries.explain(self.asked.request(request)?).await;
+        let reply = queries.explain(self.asked.rows.request(request)?).await;
         let reply = reply
             .map_err(|status| self.connect.failure(&status))?
             .into_inner();

@@ -10,19 +10,15 @@ use hindsight_proto::{
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
-use tonic::metadata::AsciiMetadataValue;
 
 use super::{
     connect::Connect,
     failure::Failure,
     output::{self, Format, ListView, RecordView, ResultView},
-    place::{Place, run_types},
+    place::Place,
+    selection::Selection,
 };
-use crate::{
-    clock::{Clock as _, SystemClock},
-    filter::Filter,
-    model::Resource,
-};
+use crate::clock::{Clock as _, SystemClock};
 
 /// Rows asked for in one call.
 const PAGE: u32 = 500;
@@ -44,34 +40,8 @@ pub(super) enum What {
 /// Which rows, in which order.
 #[derive(Debug, Args)]
 pub(super) struct Asked {
-    /// CEL expression that rows must match
-    #[arg(
-        short,
-        long,
-        value_name = "CEL",
-        default_value = "",
-        hide_default_value = true
-    )]
-    pub(super) filter: String,
-
-    /// Labels that records must have, as for kubectl: `app=shop,env in (a,b),!keep`
-    #[arg(
-        short = 'l',
-        long,
-        value_name = "LABELS",
-        default_value = "",
-        hide_default_value = true
-    )]
-    pub(super) selector: String,
-
-    /// Fields that rows must have: `metadata.name=build,status.phase!=Failed`
-    #[arg(
-        long,
-        value_name = "FIELDS",
-        default_value = "",
-        hide_default_value = true
-    )]
-    pub(super) field_selector: String,
+    #[command(flatten)]
+    pub(super) rows: Selection,
 
     /// Fields to order by, such as `duration desc, create_time`
     #[arg(
@@ -81,51 +51,6 @@ pub(super) struct Asked {
         hide_default_value = true
     )]
     pub(super) order_by: String,
-}
-
-impl Asked {
-    /// The request with the selectors beside it. Filters are in CEL here, whatever the server
-    /// is configured for.
-    pub(super) fn request<T>(&self, message: T) -> Result<tonic::Request<T>, Failure> {
-        let mut request = tonic::Request::new(message);
-        let beside = [
-            ("hindsight-filter-language", "cel", "--filter"),
-            ("hindsight-label-selector", &self.selector, "--selector"),
-            (
-                "hindsight-field-selector",
-                &self.field_selector,
-                "--field-selector",
-            ),
-        ];
-        for (key, text, flag) in beside {
-            if text.trim().is_empty() {
-                continue;
-            }
-            let text = AsciiMetadataValue::try_from(text.as_bytes()).map_err(|_control| {
-                Failure::usage(format!("{flag} contains a control character"))
-            })?;
-            request.metadata_mut().insert(key, text);
-        }
-        Ok(request)
-    }
-
-    /// The filter as it is sent: runs are the records of the kinds that are runs.
-    ///
-    /// It is checked before it is wrapped, so that errors point at what was typed, and nothing
-    /// typed can reach out of the brackets.
-    pub(super) fn record_filter(&self, what: What) -> Result<String, Failure> {
-        if what != What::Runs {
-            return Ok(self.filter.clone());
-        }
-        Filter::compile(&self.filter, Resource::Records)
-            .map_err(|error| Failure::usage(error.to_string()))?;
-        let types = run_types();
-        Ok(if self.filter.trim().is_empty() {
-            types
-        } else {
-            format!("({}\n) && {types}", self.filter)
-        })
-    }
 }
 
 /// List runs, records or results, newest first
@@ -202,12 +127,12 @@ impl List {
         loop {
             let request = pb::ListResultsRequest {
                 parent: parent.to_owned(),
-                filter: self.asked.filter.clone(),
+                filter: self.asked.rows.filter.clone(),
                 order_by: self.asked.order_by.clone(),
                 page_size: self.next_page(rows.len()),
                 page_token: token,
             };
-            let reply = rpc.list_results(self.asked.request(request)?).await;
+            let reply = rpc.list_results(self.asked.rows.request(request)?).await;
             let reply = reply
                 .map_err(|status| self.connect.failure(&status))?
                 .into_inner();
@@ -222,7 +147,7 @@ impl List {
     async fn records(&self, parent: &str) -> Result<Rows<pb::Record>, Failure> {
         let mut rpc = self.connect.client()?.rpc();
         let result = self.result.as_deref().unwrap_or("-");
-        let filter = self.asked.record_filter(self.what)?;
+        let filter = self.asked.rows.record_filter(self.what == What::Runs)?;
         let (mut rows, mut token) = (Vec::new(), self.page_token.clone());
         loop {
             let request = pb::ListRecordsRequest {
@@ -232,7 +157,7 @@ impl List {
                 page_size: self.next_page(rows.len()),
                 page_token: token,
             };
-            let reply = rpc.list_records(self.asked.request(request)?).await;
+            let reply = rpc.list_records(self.asked.rows.request(request)?).await;
             let reply = reply
                 .map_err(|status| self.connect.failure(&status))?
                 .into_inner();

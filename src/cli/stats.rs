@@ -11,9 +11,9 @@ use super::{
     connect::Connect,
     failure::Failure,
     output::{self, Format},
-    place::{Place, run_types},
+    place::Place,
+    selection::Selection,
 };
-use crate::{filter::Filter, model::Resource};
 
 /// Count and time runs in groups
 #[derive(Debug, Args)]
@@ -55,15 +55,8 @@ pub(super) struct Stats {
     )]
     measure: Vec<String>,
 
-    /// CEL expression that records must match
-    #[arg(
-        short,
-        long,
-        value_name = "CEL",
-        default_value = "",
-        hide_default_value = true
-    )]
-    filter: String,
+    #[command(flatten)]
+    rows: Selection,
 
     /// Where days begin: a name such as `Europe/Berlin`
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
@@ -104,7 +97,7 @@ impl Stats {
         let result = self.result.as_deref().unwrap_or("-");
         let request = AggregateRequest {
             parent: format!("{}/results/{result}", self.place.parent()),
-            filter: self.sent_filter()?,
+            filter: self.rows.record_filter(!self.records)?,
             group_by: self.by.clone(),
             measures: self.measure.clone(),
             time_zone: self.time_zone.clone(),
@@ -113,7 +106,7 @@ impl Stats {
             limit: self.limit,
         };
         let mut queries = self.connect.client()?.queries();
-        let reply = queries.aggregate(request).await;
+        let reply = queries.aggregate(self.rows.request(request)?).await;
         let reply = reply
             .map_err(|status| self.connect.failure(&status))?
             .into_inner();
@@ -122,19 +115,6 @@ impl Stats {
             Format::Table | Format::Wide => self.print(&reply)?,
         }
         Ok(ExitCode::SUCCESS)
-    }
-
-    /// As `hindsight list` does it.
-    fn sent_filter(&self) -> Result<String, Failure> {
-        if self.records {
-            return Ok(self.filter.clone());
-        }
-        Filter::compile(&self.filter, Resource::Records)
-            .map_err(|error| Failure::usage(error.to_string()))?;
-        Ok(match self.filter.trim() {
-            "" => run_types(),
-            filter => format!("({filter}\n) && {}", run_types()),
-        })
     }
 
     fn print(&self, reply: &AggregateResponse) -> Result<(), Failure> {

@@ -7,7 +7,7 @@ use hindsight_proto::v1::{
 use prost_types::{Struct, value::Kind};
 use tonic::{Request, Response, Status};
 
-use super::{Door, convert, explain};
+use super::{Door, beside::Beside, convert, explain};
 use crate::{
     auth::Verb,
     model::{Resource, ResultPattern},
@@ -26,8 +26,9 @@ impl Queries for Door {
             let grant = self
                 .grant(&metadata, Verb::List, Resource::Records, of.parent)
                 .await?;
+            let beside = Beside::read(&metadata)?;
             let ask = AggregateAsk {
-                filter: &request.filter,
+                selected: beside.with(&request.filter),
                 group_by: &request.group_by,
                 measures: &request.measures,
                 time_zone: &request.time_zone,

@@ -82,8 +82,13 @@ impl Engine {
         let mut scan = self.scan::<Record>(scope, filter, Order::newest_first(), None);
         let mut state = (keys, query);
         while let Some(chunk) = scan.next(MOST_ROWS as usize).await? {
+            let turn = self.payer().turn().await;
+            if !scan.judges() {
+                self.payer().scanned(chunk.len() as u64)?;
+            }
             // Reading payloads is work for a thread that may be kept busy.
             let work = tokio::task::spawn_blocking(move || {
+                let _turn = turn;
                 for listed in &chunk {
                     add(&listed.item, &state.0, &state.1, &mut tally)?;
                 }

@@ -197,6 +197,11 @@ impl Engine {
         &*self.store
     }
 
+    /// Who pays for what is read.
+    pub(super) fn payer(&self) -> &Payer {
+        &self.payer
+    }
+
     /// Most rows that one call may read.
     pub(super) fn scan_budget(&self) -> u64 {
         self.scan_budget
@@ -257,6 +262,11 @@ impl<T: Item> Scan<'_, T> {
     /// How many rows it read.
     pub(super) fn scanned(&self) -> u64 {
         self.scanned
+    }
+
+    /// Whether rows are judged here, which is paid for as they are read.
+    pub(super) fn judges(&self) -> bool {
+        self.filter.is_some()
     }
 
     /// Whether it read more than `budget`, or would have to.

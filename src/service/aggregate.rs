@@ -15,10 +15,9 @@ pub use answer::{Answered, AnsweredGroup, Value};
 use jiff::tz::TimeZone;
 
 use self::{groups::GroupBy, having::Having, measures::Measure};
-use super::{Error, Service};
+use super::{Error, Selected, Service};
 use crate::{
     auth::{Grant, Verb},
-    filter::Filter,
     model::{Resource, ResultPattern},
     query::Aggregate,
 };
@@ -33,8 +32,8 @@ const MOST_MEASURES: usize = 50;
 /// What is asked, as it comes from outside.
 #[derive(Debug, Clone, Copy)]
 pub struct AggregateAsk<'a> {
-    /// CEL.
-    pub filter: &'a str,
+    /// By what records are selected.
+    pub selected: Selected<'a>,
     /// What makes a group; several in one text are separated by commas.
     pub group_by: &'a [String],
     /// What is measured, likewise; nothing means `count`.
@@ -89,11 +88,12 @@ impl Service {
         ask: AggregateAsk<'_>,
     ) -> Result<Answered, Error> {
         let parent = grant.scope(Verb::List, Resource::Records)?.clone();
-        let filter = Filter::compile(ask.filter, Resource::Records)?;
+        let filter = self.filter(&ask.selected, Resource::Records)?;
         let plan = plan(&ask)?;
         let tally = measures::tally(plan.measures.iter().chain(plan.having.measures()));
         let groups = self
             .engine
+            .paid_by(grant.payer())
             .aggregate(Aggregate {
                 scope: ResultPattern { parent, id: result },
                 filter,

@@ -1,6 +1,6 @@
 //! Selectors of Kubernetes, through every door.
 
-use hindsight_proto::v1alpha2 as pb;
+use hindsight_proto::{v1::AggregateRequest, v1alpha2 as pb};
 use serde_json::json;
 use tonic::{Code, Request, Status};
 
@@ -101,6 +101,40 @@ async fn selectors_beside_a_filter_narrow_it() {
             let answer = listed(&server, filter, beside).await;
             refused(answer, Code::InvalidArgument, says);
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_added_up_is_what_selectors_choose() {
+    on_each(|server| async move {
+        given(&server).await;
+        for (filter, beside, wanted) in [
+            ("", &[(LABELS, "app=shop")][..], 2),
+            ("", &[(LABELS, "app"), (FIELDS, "metadata.name!=a")], 2),
+            ("data.metadata.name != 'a'", &[(LABELS, "env=prod")], 1),
+            ("!app", &[(LANGUAGE, "labels")], 1),
+        ] {
+            let mut request = Request::new(AggregateRequest {
+                parent: "ci/results/-".to_owned(),
+                filter: filter.to_owned(),
+                ..AggregateRequest::default()
+            });
+            for (key, text) in beside {
+                request.metadata_mut().append(*key, text.parse().unwrap());
+            }
+            let reply = server.client().queries().aggregate(request).await.unwrap();
+            let reply = reply.into_inner();
+            assert_eq!(reply.records, wanted, "{filter} {beside:?}");
+        }
+        let mut request = Request::new(AggregateRequest {
+            parent: "ci/results/-".to_owned(),
+            ..AggregateRequest::default()
+        });
+        let wrong = "app in (a".parse().unwrap();
+        request.metadata_mut().append(LABELS, wrong);
+        let answer = server.client().queries().aggregate(request).await;
+        refused(answer, Code::InvalidArgument, "label selector column 10");
     })
     .await;
 }

@@ -2,7 +2,7 @@
 
 use super::{Order, OrderKey};
 use crate::{
-    filter::{Filter, condition::Column},
+    filter::{Filter, commas, condition::Column},
     model::Resource,
 };
 
@@ -62,7 +62,7 @@ pub fn parse_order(text: &str, resource: Resource) -> Result<Order, OrderError> 
     if text.trim().is_empty() {
         return Ok(Order::newest_first());
     }
-    let parts = parts(text);
+    let parts = commas::items(text).all;
     if parts.len() > MAX_KEYS {
         return Err(OrderError::TooMany { count: parts.len() });
     }
@@ -70,33 +70,6 @@ pub fn parse_order(text: &str, resource: Resource) -> Result<Order, OrderError> 
         .into_iter()
         .map(|(at, part)| key(text, at, part, resource));
     Ok(Order::of(keys.collect::<Result<_, _>>()?))
-}
-
-/// The parts between commas that are in no brackets and no quotes, and where they begin.
-fn parts(text: &str) -> Vec<(usize, &str)> {
-    let mut parts = Vec::new();
-    let mut begin = 0;
-    let mut depth = 0_usize;
-    let mut quote = None;
-    let mut escaped = false;
-    for (at, c) in text.char_indices() {
-        match (quote, c) {
-            (Some(_), _) if escaped => escaped = false,
-            (Some(_), '\\') => escaped = true,
-            (Some(open), c) if open == c => quote = None,
-            (Some(_), _) => {}
-            (None, '"' | '\'' | '`') => quote = Some(c),
-            (None, '[' | '(') => depth += 1,
-            (None, ']' | ')') => depth = depth.saturating_sub(1),
-            (None, ',') if depth == 0 => {
-                parts.push((begin, &text[begin..at]));
-                begin = at + 1;
-            }
-            (None, _) => {}
-        }
-    }
-    parts.push((begin, &text[begin..]));
-    parts
 }
 
 fn key(text: &str, begin: usize, part: &str, resource: Resource) -> Result<OrderKey, OrderError> {

@@ -4,7 +4,7 @@ use super::{AggregateAsk, plan};
 
 fn ask<'a>(group_by: &'a [String], measures: &'a [String]) -> AggregateAsk<'a> {
     AggregateAsk {
-        filter: "",
+        selected: crate::service::Selected::default(),
         group_by,
         measures,
         time_zone: "",

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use hindsight_proto::{
     client::{Client, Options},
+    v1::AggregateRequest,
     v1alpha2 as pb,
 };
 use tonic::Code;
@@ -103,6 +104,29 @@ async fn who_has_filters_read_too_much_is_refused_and_may_still_ask_what_costs_l
     assert!((1..=60).contains(&after), "{after}");
     assert_eq!(list("ann", "name == '1'").await.status, 200);
     assert_eq!(list("bob", SLOW).await.status, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_read_for_sums_is_paid_for_too() {
+    let database = Database::sqlite();
+    let server = start(&database, &[("caller_max_scan", "50")]).await;
+    let options = Options {
+        token: Some("ann".into()),
+        ..Options::new(&server.url)
+    };
+    let mut ann = Client::new(&options).unwrap().queries();
+    let question = |by: &str, filter: &str| AggregateRequest {
+        parent: "ci/results/-".to_owned(),
+        group_by: vec![by.to_owned()],
+        filter: filter.to_owned(),
+        ..AggregateRequest::default()
+    };
+    ann.aggregate(question("type", SLOW)).await.unwrap();
+    ann.aggregate(question("param(env)", "")).await.unwrap();
+    let refused = ann.aggregate(question("type", SLOW)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
+    ann.aggregate(question("type", "")).await.unwrap();
     server.stop().await;
 }
 
