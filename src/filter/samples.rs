@@ -1,6 +1,8 @@
 //! Random rows, filters and orders, drawn from few values so that they meet.
 
+pub(crate) mod clients;
 mod filters;
+pub(crate) mod known;
 mod orders;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
 //! Lists on real stores.
 
+mod clients;
 mod differential;
 mod literals;
 mod rows;

@@ -236,3 +236,48 @@ async fn a_filter_that_reads_more_than_the_budget_says_so() {
     refused(answer, Code::ResourceExhausted, "budget");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_page_that_the_budget_ends_early_is_continued_where_it_ended() {
+    let database = Database::sqlite();
+    let server = TestServer::start_with(&database, &[("scan_budget", "100")]).await;
+    for n in 0..600 {
+        let name = format!("ci/results/r/records/{n}");
+        let value = format!("{{\"n\":{n}}}");
+        server.given_record(&name, "t", value.as_bytes()).await;
+    }
+    // Newest first: each match lies beyond what a call that found the one before may read.
+    let filter = "data.n + 1 in [600, 101]";
+    let (found, token) = page(&server, filter, "", 5, "").await.unwrap();
+    assert_eq!(found, ["599"]);
+    let (found, token) = page(&server, filter, "", 5, &token).await.unwrap();
+    assert_eq!(found, ["100"]);
+    let (found, token) = page(&server, filter, "", 5, &token).await.unwrap();
+    assert_eq!((found.len(), token.as_str()), (0, ""));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_filter_without_end_is_refused_and_nobody_waits_for_it() {
+    on_each(|server| async move {
+        let list: Vec<_> = (0..1_000).collect();
+        let value = format!("{{\"l\":{list:?},\"s\":\"{}\"}}", "a".repeat(10_000));
+        for n in 0..4 {
+            let name = format!("ci/results/r/records/{n}");
+            server.given_record(&name, "t", value.as_bytes()).await;
+        }
+        for filter in [
+            "data.l.all(a, data.l.all(b, data.l.all(c, true)))",
+            "data.l.exists(a, data.s.matches('(a|b)*c') || data.s.matches(data.s + 'b'))",
+            "data.l.map(a, data.s + data.s).join('').size() == 0",
+        ] {
+            let (slow, quick) = tokio::join!(
+                page(&server, filter, "", 5, ""),
+                page(&server, "name == '1'", "", 5, "")
+            );
+            refused(slow, Code::ResourceExhausted, "steps");
+            assert_eq!(quick.unwrap().0, ["1"]);
+        }
+    })
+    .await;
+}

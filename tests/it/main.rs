@@ -24,6 +24,7 @@ mod ingest;
 mod keeping;
 mod kills;
 mod lists;
+mod old_commands;
 mod resources;
 mod rest;
 mod selectors;

@@ -4,123 +4,20 @@ use super::rows::{
     Truth::{No, Unknown, Yes},
     is, result_is,
 };
-
-const RUNS: &str =
-    r#"(data_type=="tekton.dev/v1.TaskRun" || data_type=="tekton.dev/v1beta1.TaskRun")"#;
+use crate::filter::samples::clients;
 
 #[test]
-fn the_command_line_is_answered() {
-    for rest in [
-        "",
-        r#" && data.metadata.labels["app"]=="shop" && data.metadata.labels["tier"]=="5""#,
-        r#" && data.metadata.name.contains("build")"#,
-        r#" && data.metadata.labels['tekton.dev/pipelineRun'] == 'nightly'"#,
-        r#" && data.metadata.name=="nightly-build""#,
-        r#" && data.metadata.name=="nightly-build" && data.metadata.uid=="u-1""#,
-    ] {
-        is(Yes, &[&format!("{RUNS}{rest}")]);
-    }
-    is(Yes, &[r#"name=="u-1""#, r#"name.endsWith("records/u-1")"#]);
-    is(
-        No,
-        &[
-            r#"(name == "u-1") && (data_type == "results.tekton.dev/v1alpha3.Log" || data_type == "results.tekton.dev/v1alpha2.Log")"#,
-        ],
-    );
-    result_is(true, &[r#"uid=="result-uid""#]);
+fn the_command_line_and_dashboards_are_answered() {
+    is(Yes, clients::COMMAND_LINE);
+    is(Yes, clients::DASHBOARDS);
+    is(No, clients::NOT_OF_THE_RUN);
+    is(Unknown, clients::UNKNOWN_OF_THE_RUN);
 }
 
 #[test]
-fn dashboards_are_answered() {
-    is(
-        Yes,
-        &[
-            r#"data_type in ["tekton.dev/v1.TaskRun","tekton.dev/v1beta1.TaskRun"] && data.metadata.labels["app"] == "shop""#,
-            r#"data_type == "tekton.dev/v1.TaskRun" && data.metadata.labels["app"] != "other""#,
-            r#"data.metadata.labels["app"] in ["shop","b"] && data.metadata.labels.contains("app")"#,
-            r#"!data.metadata.labels.contains("absent") && data.metadata.name.startsWith("night")"#,
-            r#"data.metadata.creationTimestamp > "2026-02-01T00:00:00Z""#,
-            r#"(data.metadata.labels.contains("x1") || data.metadata.annotations.contains("note") || data.metadata.labels["a"].contains("x"))"#,
-            "data.status.startTime > timestamp('2026-02-01T00:00:00Z') && data.metadata.labels['app']=='shop'",
-            "data_type == 'tekton.dev/v1.TaskRun'",
-        ],
-    );
-    // A number was never equal to a label.
-    is(Unknown, &[r#"data.metadata.labels["tier"] == 5"#]);
-}
-
-#[test]
-fn what_tekton_results_tests_on_records_is_answered() {
-    is(
-        Yes,
-        &[
-            r#"data.metadata.namespace == "ci""#,
-            r#"data.status.completionTime > timestamp("2022/10/30T21:45:00.000Z")"#,
-            r#"timestamp("2022/10/30T21:45:00.000Z") < data.status.completionTime"#,
-            r#"data.metadata.namespace in ["foo","ci"]"#,
-            r#"data.metadata.labels["app"] == "shop""#,
-            r#"data.kind + "bar" == "TaskRunbar" && data.kind + "a" + "b" == "TaskRunab""#,
-            r#"!(data.metadata.annotations.contains("foo")) && data.metadata.name.endsWith("build")"#,
-            r#"data.metadata.name.matches("^night.*$")"#,
-            "data.status.completionTime.getDate() == 1 && data.status.completionTime.getDayOfMonth() == 0",
-            "data.status.completionTime.getDayOfWeek() >= 0 && data.status.completionTime.getDayOfYear() > 15",
-            "data.status.completionTime.getFullYear() >= 2022 && data_type == TASK_RUN",
-            r#"data.status.conditions[0].status == "False""#,
-            r#"data["status"].conditions[0].status == "False" && data.status["conditions"][0].reason == "Failed""#,
-            r#"parent == "ci" && (!(data.kind == "x") && (data.kind == "y" || data.kind == "TaskRun"))"#,
-        ],
-    );
-    is(
-        No,
-        &[
-            "data_type == PIPELINE_RUN",
-            r#"name == "foo""#,
-            r#"name + "bar" == "foobar""#,
-        ],
-    );
-}
-
-#[test]
-fn what_tekton_results_tests_on_results_is_answered() {
-    result_is(
-        true,
-        &[
-            r#"annotations["repo"] == "tektoncd/results" && "tektoncd/results" == annotations["repo"]"#,
-            r#"annotations["repo"].startsWith("tektoncd")"#,
-            r#"create_time > timestamp("2022/10/30T21:45:00.000Z") && update_time > timestamp("2022/10/30T21:45:00.000Z")"#,
-            r#"summary.start_time > timestamp("2022/10/30T21:45:00.000Z")"#,
-            "summary.status == CANCELLED || summary.status == TIMEOUT",
-            r#"summary.annotations["branch"] == "main" && "main" == summary.annotations["branch"]"#,
-            r#"!(summary.annotations["branch"] == "other")"#,
-            r#"summary.annotations["branch"] == "main" && annotations["repo"] == "tektoncd/results" && summary.status == TIMEOUT"#,
-        ],
-    );
-    result_is(
-        false,
-        &[
-            r#"parent.endsWith("bar")"#,
-            r#"uid == "foo""#,
-            r#"summary.record == "foo/results/bar/records/baz""#,
-            "summary.type == PIPELINE_RUN",
-        ],
-    );
-}
-
-#[test]
-fn what_tekton_results_only_documents_is_answered() {
-    is(
-        Yes,
-        &[
-            "data.status.completionTime - data.status.startTime > duration('5m')",
-            "data.status.startTime.getHours() == 9 && data.status.startTime.getMinutes() == 0",
-            "string(data.spec.retries) == '3' && size(data.spec.params) >= 3",
-        ],
-    );
-    result_is(
-        true,
-        &[
-            "summary.annotations.contains('branch')",
-            "summary.status == 'TIMEOUT'",
-        ],
-    );
+fn what_tekton_results_tests_and_documents_is_answered() {
+    is(Yes, clients::TESTED);
+    is(Yes, clients::DOCUMENTED);
+    result_is(true, clients::OF_THE_RESULT);
+    result_is(false, clients::NOT_OF_THE_RESULT);
 }
