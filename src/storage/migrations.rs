@@ -136,3 +136,5 @@ pub(super) fn require_current(found: &Found, dialect: Dialect, place: &str) -> R
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod upgrades;
