@@ -20,6 +20,7 @@ mod fields;
 mod language;
 mod lower;
 pub mod order;
+pub mod outline;
 mod parse;
 mod prune;
 mod reads;

@@ -7,6 +7,7 @@ mod aggregate;
 mod claims;
 mod commit;
 mod explain;
+mod known;
 mod limits;
 mod records;
 mod results;
@@ -102,6 +103,7 @@ pub struct Service {
     engine: Engine,
     clock: Arc<dyn Clock>,
     turns: write::Turns,
+    known: known::KnownResults,
     audit: Audit,
     language: Language,
 }
@@ -114,6 +116,7 @@ impl Service {
             engine,
             clock,
             turns: write::Turns::new(),
+            known: known::KnownResults::default(),
             audit: Audit::default(),
             language: Language::default(),
         }

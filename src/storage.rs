@@ -10,6 +10,7 @@ mod body;
 #[cfg(test)]
 mod conformance;
 pub mod copy;
+mod each;
 pub mod fsck;
 mod migrations;
 mod pieces;
@@ -36,12 +37,11 @@ use std::{fmt::Debug, num::NonZeroU32};
 use async_trait::async_trait;
 
 pub use self::plan::{Estimate, Plan};
-use futures::{StreamExt as _, stream};
 
 pub use aggregate::{AggregateQuery, GroupKey, MAX_KEYS, Quantity, Summed};
 
 use crate::{
-    error::{ErrorKind, HasKind},
+    error::{ErrorKind, HasKind, report},
     filter::{
         Order, Position,
         condition::{Ability, Condition, Test},
@@ -49,9 +49,6 @@ use crate::{
     measure::{Group, TooManyGroups},
     model::{Etag, Record, RecordName, Resource, ResultName, ResultPattern, RunResult},
 };
-
-/// How many of the changes given to [`Store::commit_each`] are under way at once.
-const COMMITS: usize = 64;
 
 /// A row and its place in the order that was asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -180,6 +177,23 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// The same error for another caller.
+    fn repeated(&self) -> Self {
+        match self {
+            Self::Corrupt(why) => Self::Corrupt(why.clone()),
+            Self::Unavailable { what, source } => Self::Unavailable {
+                what,
+                source: source.to_string().into(),
+            },
+            other => Self::Database {
+                what: "writing together with others",
+                source: report(other).into(),
+            },
+        }
+    }
+}
+
 impl HasKind for Error {
     fn kind(&self) -> ErrorKind {
         match self {
@@ -219,12 +233,7 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// Does each of `changes` by itself, durably, and says what became of each, in order. One
     /// that is refused leaves the others alone. They happen in no particular order, so no two
     /// may be about the same row.
-    async fn commit_each(&self, changes: &[Change]) -> Vec<Result<(), Error>> {
-        let commits = stream::iter(changes.to_vec())
-            .map(|change| async move { self.commit(&change.into()).await })
-            .buffered(COMMITS);
-        commits.collect().await
-    }
+    async fn commit_each(&self, changes: &[Change]) -> Vec<Result<(), Error>>;
 
     /// How a list would be answered. Rows are counted to `most` at most, if the database has no
     /// estimate.

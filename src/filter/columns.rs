@@ -7,7 +7,10 @@ use hindsight_proto::run::{Kind, View, keys};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::condition::{Column, ObjectField, Value as ColumnValue};
+use super::{
+    condition::{Column, ObjectField, Value as ColumnValue},
+    outline::outline,
+};
 use crate::model::{Payload, Record, RunResult};
 
 /// Longest name of an object in Kubernetes.
@@ -72,13 +75,13 @@ impl ObjectColumns {
 
 /// The columns of a payload. A payload that is not JSON has none.
 pub fn object_columns(payload: &Payload) -> ObjectColumns {
-    match parse_body(&payload.value) {
-        Some(body) => columns_of(&payload.data_type, &body),
-        None => ObjectColumns::default(),
+    match outline(&payload.value) {
+        Ok(body) => columns_of(&payload.data_type, &body),
+        Err(_) => ObjectColumns::default(),
     }
 }
 
-/// The columns of a payload of this type that is this JSON.
+/// The columns of a payload of this type, of which `body` is the JSON or its [`outline`].
 pub fn columns_of(data_type: &str, body: &Value) -> ObjectColumns {
     let mut columns = ObjectColumns::default();
     if Kind::of_type(data_type).is_some() {

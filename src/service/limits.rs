@@ -6,7 +6,10 @@ use hindsight_proto::run::Kind;
 use serde_json::Value;
 
 use super::Error;
-use crate::model::{Payload, Summary};
+use crate::{
+    filter::outline::outline,
+    model::{Payload, Summary},
+};
 
 /// Longest `data.type` and `summary.type`, in bytes.
 pub const MAX_TYPE_BYTES: usize = 768;
@@ -78,7 +81,7 @@ pub(super) fn payload(payload: &Payload) -> Result<(), Error> {
     if Kind::of_type(&payload.data_type).is_none() {
         return Ok(());
     }
-    match serde_json::from_slice::<Value>(&payload.value) {
+    match outline(&payload.value) {
         Ok(Value::Object(_)) => Ok(()),
         Ok(_) => Err(Error::Invalid(format!(
             "data.value of type `{}` is not a JSON object",

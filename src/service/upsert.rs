@@ -209,6 +209,15 @@ impl Service {
     /// Upserts of different records.
     async fn round(&self, mut items: Vec<Item>) -> Vec<Outcome> {
         let mut race = None;
+        for item in &mut items {
+            // The result of a record that is new to this server is most often new, too.
+            if matches!(item.next, Next::Insert)
+                && item.upsert.grants.results.is_some()
+                && !self.known.has(item.upsert.name.result())
+            {
+                item.next = Next::Both;
+            }
+        }
         for _ in 0..RACES {
             if items.iter().all(|item| matches!(item.next, Next::Done(_))) {
                 break;
@@ -228,7 +237,8 @@ impl Service {
             .collect()
     }
 
-    /// Makes the results of those items that need one, each by the first of them.
+    /// Makes the results of those items that need one, each by the first of them that has
+    /// something to say of it.
     async fn make_results(&self, items: &mut [Item]) {
         let mut first = BTreeMap::new();
         let mut later = Vec::new();
@@ -238,7 +248,14 @@ impl Service {
                     Entry::Vacant(free) => {
                         free.insert(at);
                     }
-                    Entry::Occupied(_) => later.push(at),
+                    Entry::Occupied(mut taken) => {
+                        let speaks = |at: usize| items[at].upsert.says_something();
+                        if speaks(at) && !speaks(*taken.get()) {
+                            later.push(taken.insert(at));
+                        } else {
+                            later.push(at);
+                        }
+                    }
                 }
             }
         }
@@ -252,10 +269,14 @@ impl Service {
             let item = &mut items[at];
             match outcome {
                 Ok(()) => {
+                    self.known.add(item.upsert.name.result());
                     item.result = Effect::Created;
                     item.next = Next::Insert;
                 }
-                Err(storage::Error::Exists(_)) => item.goes_on_with_its_result(),
+                Err(storage::Error::Exists(_)) => {
+                    self.known.add(item.upsert.name.result());
+                    item.goes_on_with_its_result();
+                }
                 Err(error) => item.refuse(Error::from(error)),
             }
         }
@@ -306,6 +327,7 @@ impl Service {
                 // There is no result to put it into, or no longer.
                 Err(error @ storage::Error::Missing(_)) if item.upsert.grants.results.is_some() => {
                     *race = Some(error.into());
+                    self.known.forget(item.upsert.name.result());
                     item.next = Next::Both;
                 }
                 Err(error) => item.refuse(Error::from(error)),

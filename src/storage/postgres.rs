@@ -4,7 +4,7 @@
 //! commits. Longer batches are a transaction that first queues up behind others that touch the
 //! same results, because they would lock rows in crossed orders; should it meet a deadlock
 //! nevertheless, it is done again. Records that are inserted one after the other are one
-//! statement.
+//! statement, and so are changes of one kind that are wanted each by itself.
 
 mod driver;
 mod errors;
@@ -15,6 +15,7 @@ mod snapshot;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod together;
 
 use std::{collections::BTreeSet, num::NonZeroU32};
 
@@ -28,13 +29,14 @@ use sqlx::{
 
 use self::{driver::query, errors::classify, open::Place, stop::Lent};
 use super::{
-    AggregateQuery, Batch, Error, ListQuery, Listed, Maintenance, Plan, Store,
+    AggregateQuery, Batch, Change, Error, ListQuery, Listed, Maintenance, Plan, Store,
+    each::commit_each,
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     row::{self, Ready, RecordRow},
     sql::{
         aggregate, condition,
         dialect::Dialect,
-        list,
+        list, many,
         read::{self, READS, Weigh},
         write,
     },
@@ -211,12 +213,11 @@ fn first_inserts(changes: &[Ready]) -> Vec<&RecordRow> {
 /// Inserts many records by one statement, all or none, and says which.
 async fn insert(tx: &mut PgConnection, rows: &[&RecordRow]) -> Result<bool, Failure> {
     let failed = |error| Failure::Driver("writing", error);
-    let statement = write::insert_records(rows);
+    let statement = many::insert_records(rows);
     let mut inner = tx.begin().await.map_err(failed)?;
-    let count = query(&statement).fetch_one(&mut *inner).await;
-    let count = count.and_then(|row| row.try_get::<i64, _>(0));
-    match count {
-        Ok(count) if usize::try_from(count).is_ok_and(|count| count == rows.len()) => {
+    let made = query(&statement).fetch_all(&mut *inner).await;
+    match made {
+        Ok(made) if made.len() == rows.len() => {
             inner.commit().await.map_err(failed)?;
             Ok(true)
         }
@@ -366,6 +367,11 @@ impl Store for Postgres {
                 outcome => return outcome,
             }
         }
+    }
+
+    async fn commit_each(&self, changes: &[Change]) -> Vec<Result<(), Error>> {
+        let write = |ready: Vec<Ready>| async move { self.each(&ready).await };
+        commit_each(self, &self.pieces, changes, write).await
     }
 
     async fn explain(

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc};
 
 use bytes::Bytes;
 use hindsight_proto::run::{Kind, View};
+use serde_json::Value;
 
 use super::{
     Batch, Change, Error,
@@ -11,7 +12,10 @@ use super::{
     pieces::{Keys, Loaded, Pieces, Shelf},
 };
 use crate::{
-    filter::columns::{ObjectColumns, object_columns},
+    filter::{
+        columns::{ObjectColumns, columns_of},
+        outline::outline,
+    },
     model::{Etag, Record, RecordName, ResultName, RunResult},
 };
 
@@ -59,6 +63,16 @@ impl Ready {
         }
     }
 
+    /// The same as parts, to compare without making a text.
+    pub(super) fn key(&self) -> (&ResultName, Option<&str>) {
+        let id = match self {
+            Self::InsertRecord(row) | Self::ReplaceRecord(_, row) => Some(row.record.name.id()),
+            Self::DeleteRecord(name, _) => Some(name.id()),
+            _ => None,
+        };
+        (self.result(), id)
+    }
+
     /// The result that is changed, or whose record is.
     pub(super) fn result(&self) -> &ResultName {
         match self {
@@ -96,11 +110,6 @@ impl Ready {
             Self::InsertRecord(row) | Self::ReplaceRecord(_, row) => Some(row),
             _ => None,
         }
-    }
-
-    /// The body that is written.
-    pub(super) fn body(&self) -> Option<&Packed> {
-        self.record_row()?.body.as_ref()
     }
 
     /// How many bytes it takes to the database, about.
@@ -229,28 +238,31 @@ pub(super) fn row(mut record: Record) -> RecordRow {
             keys: None,
         };
     };
-    let columns = object_columns(data);
     let value = std::mem::replace(&mut data.value, Bytes::new());
-    let keys = keys(&data.data_type, &value);
+    let object = outline(&value).ok();
+    let columns = object
+        .as_ref()
+        .map(|object| columns_of(&data.data_type, object));
+    let keys = keys(&data.data_type, &value, object.as_ref());
     RecordRow {
         record,
         body: Some(Packed::loose(value)),
-        columns,
+        columns: columns.unwrap_or_default(),
         keys,
     }
 }
 
-/// Which other bodies a body is like.
-fn keys(data_type: &str, value: &[u8]) -> Option<Keys> {
+/// Which other bodies a body is like, given what matters of it, if it is JSON.
+fn keys(data_type: &str, value: &[u8], object: Option<&Value>) -> Option<Keys> {
     // Other bytes may look like a dictionary of zstd's own form, which JSON never does.
     let plain = value.starts_with(b"{").then(|| Keys::of_type(data_type));
     if Kind::of_type(data_type).is_none() {
         return plain;
     }
-    let Ok(object) = serde_json::from_slice(value) else {
+    let Some(object) = object else {
         return plain;
     };
-    plain.map(|_| Keys::of_run(data_type, &View::new(&object)))
+    plain.map(|_| Keys::of_run(data_type, &View::new(object)))
 }
 
 /// A map of texts as the JSON that columns hold.

@@ -9,6 +9,7 @@ pub(super) mod condition;
 pub(super) mod dialect;
 pub(super) mod explain;
 pub(super) mod list;
+pub(super) mod many;
 pub(super) mod read;
 pub(super) mod statement;
 pub(super) mod text;

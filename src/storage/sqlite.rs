@@ -18,7 +18,7 @@ mod writer;
 use std::num::NonZeroU32;
 
 use async_trait::async_trait;
-use futures::TryStreamExt;
+use futures::{TryStreamExt, future};
 use sqlx::{
     Connection, SqlitePool,
     pool::PoolConnection,
@@ -27,9 +27,10 @@ use sqlx::{
 
 use self::{driver::query, errors::classify, open::File, stop::Lent, writer::Writer};
 use super::{
-    AggregateQuery, Batch, Error, ListQuery, Listed, Maintenance, Plan, Store,
+    AggregateQuery, Batch, Change, Error, ListQuery, Listed, Maintenance, Plan, Store,
+    each::commit_each,
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
-    row,
+    row::{self, Ready},
     sql::{
         aggregate, condition,
         dialect::Dialect,
@@ -209,6 +210,14 @@ impl Store for Sqlite {
                 outcome => return outcome,
             }
         }
+    }
+
+    async fn commit_each(&self, changes: &[Change]) -> Vec<Result<(), Error>> {
+        let write = |ready: Vec<Ready>| {
+            let commits = ready.into_iter().map(|one| self.writer.commit(vec![one]));
+            future::join_all(commits)
+        };
+        commit_each(self, &self.pieces, changes, write).await
     }
 
     async fn explain(

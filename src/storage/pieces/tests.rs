@@ -126,7 +126,7 @@ async fn pack(pieces: &Pieces, table: &Table, objects: &[Value]) -> Vec<Packed> 
     let ready = ready(&Batch { changes }, Some(pieces), table)
         .await
         .unwrap();
-    let body = |ready: &Ready| ready.body().unwrap().clone();
+    let body = |ready: &Ready| ready.record_row().unwrap().body.clone().unwrap();
     ready.iter().map(body).collect()
 }
 

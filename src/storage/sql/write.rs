@@ -21,14 +21,14 @@ use crate::{
 };
 
 /// A column and the value it gets.
-struct Set {
-    column: &'static str,
-    value: Bind,
-    is_json: bool,
+pub(super) struct Set {
+    pub(super) column: &'static str,
+    pub(super) value: Bind,
+    pub(super) is_json: bool,
 }
 
 impl Set {
-    fn new(column: &'static str, value: impl Into<Bind>) -> Self {
+    pub(super) fn new(column: &'static str, value: impl Into<Bind>) -> Self {
         Self {
             column,
             value: value.into(),
@@ -97,6 +97,14 @@ pub(in crate::storage) fn etag_of(change: &Ready) -> Statement {
     out
 }
 
+/// The statement that reads whether the piece is there that a body refers to.
+pub(in crate::storage) fn piece_of(change: &Ready) -> Option<Statement> {
+    let piece = stored_body(change.record_row()?)?.piece?;
+    let mut out = Statement::new("SELECT row_id FROM pieces WHERE row_id = ");
+    out.bind(piece);
+    Some(out)
+}
+
 fn is_result(out: &mut Statement, name: &ResultName) {
     out.push("id = ")
         .bind(name.id())
@@ -135,7 +143,7 @@ fn result_state(value: &RunResult) -> Vec<Set> {
 }
 
 /// What an update changes of a record.
-fn record_state(row: &RecordRow) -> Vec<Set> {
+pub(super) fn record_state(row: &RecordRow) -> Vec<Set> {
     let object = |field| row.columns.text(field);
     let time = |field| row.columns.time(field);
     let body = row.body.as_ref();
@@ -209,7 +217,8 @@ fn values(out: &mut Statement, dialect: Dialect, sets: Vec<Set>) {
     }
 }
 
-fn insert_result(dialect: Dialect, value: &RunResult) -> Statement {
+/// All that a new result has.
+pub(super) fn new_result(value: &RunResult) -> Vec<Set> {
     let mut sets = vec![
         Set::new("parent", value.name.parent().as_str()),
         Set::new("id", value.name.id()),
@@ -217,6 +226,11 @@ fn insert_result(dialect: Dialect, value: &RunResult) -> Statement {
         Set::new("create_us", value.create_time),
     ];
     sets.extend(result_state(value));
+    sets
+}
+
+fn insert_result(dialect: Dialect, value: &RunResult) -> Statement {
+    let sets = new_result(value);
     let mut out = Statement::new("INSERT INTO results (");
     names(&mut out, &sets);
     out.push(") VALUES (");
@@ -235,7 +249,7 @@ fn replace_result(dialect: Dialect, expect: &Etag, value: &RunResult) -> Stateme
 }
 
 /// All that a new record has.
-fn new_record(row: &RecordRow) -> Vec<Set> {
+pub(super) fn new_record(row: &RecordRow) -> Vec<Set> {
     let name = &row.record.name;
     let mut sets = vec![
         Set::new("parent", name.result().parent().as_str()),
@@ -246,58 +260,6 @@ fn new_record(row: &RecordRow) -> Vec<Set> {
     ];
     sets.extend(record_state(row));
     sets
-}
-
-/// The statement that inserts many records at once, for PostgreSQL. Its only row counts those
-/// that have their result, and their bodies; a name that is taken makes it fail as a whole, as
-/// does one that comes twice.
-pub(in crate::storage) fn insert_records(rows: &[&RecordRow]) -> Statement {
-    let mut columns: Vec<(&'static str, bool, Vec<Bind>)> = Vec::new();
-    for row in rows {
-        let body = stored_body(row);
-        let body = [
-            Set::new("codec", body.map(|body| body.codec as i64)),
-            Set::new("bytes", body.map(|body| body.bytes.clone())),
-            Set::new("piece", body.and_then(|body| body.piece)),
-        ];
-        for (at, set) in new_record(row).into_iter().chain(body).enumerate() {
-            if columns.len() == at {
-                columns.push((set.column, set.is_json, Vec::with_capacity(rows.len())));
-            }
-            columns[at].2.push(set.value);
-        }
-    }
-    let (record, body) = columns.split_at(columns.len() - 3);
-    let comma = |at: usize| if at == 0 { "" } else { ", " };
-    let mut out = Statement::new("WITH given (");
-    for (name, ..) in &columns {
-        out.push(name).push(", ");
-    }
-    out.push("place) AS MATERIALIZED (SELECT * FROM unnest(");
-    for (at, (_, _, values)) in columns.iter().enumerate() {
-        out.push(comma(at)).bind(Bind::Column(values.clone()));
-        out.push(values[0].column_cast());
-    }
-    out.push(") WITH ORDINALITY), made AS (INSERT INTO records (result_row");
-    for (name, ..) in record {
-        out.push(", ").push(name);
-    }
-    out.push(") SELECT results.row_id");
-    for (name, is_json, _) in record {
-        out.push(", given.").push(name);
-        if *is_json {
-            out.push(Dialect::Postgres.json_cast());
-        }
-    }
-    out.push(" FROM given JOIN results ON results.id = given.result_id AND results.parent = ");
-    out.push("given.parent ORDER BY place RETURNING row_id, parent, result_id, id), ");
-    out.push("packed AS (INSERT INTO bodies (record_row");
-    for (name, ..) in body {
-        out.push(", ").push(name);
-    }
-    out.push(") SELECT row_id, codec, bytes, piece FROM made JOIN given ");
-    out.push("USING (parent, result_id, id) WHERE codec IS NOT NULL) SELECT count(*) FROM made");
-    out
 }
 
 /// Selecting the result's row is what makes a missing result insert nothing.
@@ -313,6 +275,7 @@ fn insert_record(dialect: Dialect, row: &RecordRow) -> Statement {
     values(&mut out, dialect, sets);
     out.push(" FROM results WHERE ");
     is_result(&mut out, name.result());
+    with_piece(&mut out, dialect, row);
     let Some(body) = body else { return out };
     match dialect {
         Dialect::Postgres => {
@@ -342,6 +305,7 @@ fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement
     out.push(" WHERE ");
     is_record(out, name);
     with_etag(out, Some(expect));
+    with_piece(out, dialect, row);
     match (dialect, stored_body(row)) {
         (Dialect::Postgres, Some(body)) => {
             out.push(" RETURNING row_id) INSERT INTO bodies (record_row, codec, bytes, piece) ");
@@ -370,12 +334,23 @@ fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement
     update
 }
 
-const TAKE_NEW_BODY: &str = " ON CONFLICT (record_row) DO UPDATE SET codec = excluded.codec, bytes = excluded.bytes, \
+pub(super) const TAKE_NEW_BODY: &str = " ON CONFLICT (record_row) DO UPDATE SET codec = excluded.codec, bytes = excluded.bytes, \
      piece = excluded.piece";
 
 /// The body that gets a row; an empty one has none.
-fn stored_body(row: &RecordRow) -> Option<&Packed> {
+pub(super) fn stored_body(row: &RecordRow) -> Option<&Packed> {
     row.body.as_ref().filter(|body| body.size > 0)
+}
+
+/// SQLite's second statement would fail where the piece is gone, after the first has happened.
+fn with_piece(out: &mut Statement, dialect: Dialect, row: &RecordRow) {
+    if dialect == Dialect::Sqlite
+        && let Some(piece) = stored_body(row).and_then(|body| body.piece)
+    {
+        out.push(" AND EXISTS (SELECT 1 FROM pieces WHERE row_id = ")
+            .bind(piece)
+            .push(")");
+    }
 }
 
 fn body_values(out: &mut Statement, body: &Packed) {

@@ -16,11 +16,6 @@ pub(super) fn is_taken(error: &sqlx::Error) -> bool {
     matches!(extended(error), Some(2067 | 1555))
 }
 
-/// Whether what a row refers to is gone: `SQLITE_CONSTRAINT_FOREIGNKEY`.
-pub(super) fn is_orphan(error: &sqlx::Error) -> bool {
-    extended(error) == Some(787)
-}
-
 /// Whether another connection holds the lock: `SQLITE_BUSY` or `SQLITE_LOCKED`.
 pub(super) fn is_busy(error: &sqlx::Error) -> bool {
     matches!(code(error), Some(5 | 6))

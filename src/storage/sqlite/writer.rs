@@ -10,12 +10,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     driver::query,
-    errors::{classify, is_orphan, is_taken},
+    errors::{classify, is_taken},
     migrate,
     open::File,
 };
 use crate::{
-    error::report,
     model::Etag,
     storage::{
         Error,
@@ -303,19 +302,8 @@ enum Broken {
 
 /// Tells every batch why none of them was begun.
 fn refuse_all(jobs: impl IntoIterator<Item = Job>, error: &Error) {
-    let again = |error: &Error| match error {
-        Error::Corrupt(why) => Error::Corrupt(why.clone()),
-        Error::Unavailable { what, source } => Error::Unavailable {
-            what,
-            source: source.to_string().into(),
-        },
-        other => Error::Database {
-            what: "beginning to write",
-            source: report(other).into(),
-        },
-    };
     for job in jobs {
-        job.answer(Err(again(error)));
+        job.answer(Err(error.repeated()));
     }
 }
 
@@ -374,12 +362,10 @@ fn is_refusal(error: &Error) -> bool {
     ) || pieces::is_gone(error)
 }
 
-/// One batch, all or nothing. A single change needs no savepoint, because refused it did nothing,
-/// unless it is two statements and the second may be refused: a body whose piece is gone.
+/// One batch, all or nothing. A single change needs no savepoint, because refused it did nothing.
 async fn batch(tx: &mut SqliteConnection, changes: &[Ready]) -> Result<(), Error> {
     let failed = |error| classify("writing", error);
-    let refers = |ready: &Ready| ready.body().is_some_and(|body| body.piece.is_some());
-    let many = changes.len() > 1 || changes.iter().any(refers);
+    let many = changes.len() > 1;
     if many {
         tx.execute("SAVEPOINT batch").await.map_err(failed)?;
     }
@@ -405,6 +391,13 @@ async fn change(tx: &mut SqliteConnection, ready: &Ready) -> Result<(), Error> {
     match query(&statement).execute(&mut *tx).await {
         Ok(done) if done.rows_affected() > 0 => Ok(()),
         Ok(_) => {
+            // Another process may have deleted the piece that the body refers to.
+            if let Some(statement) = write::piece_of(ready) {
+                let piece = query(&statement).fetch_optional(&mut *tx).await;
+                if piece.map_err(|e| classify("reading a piece", e))?.is_none() {
+                    return Err(pieces::gone());
+                }
+            }
             let statement = write::etag_of(ready);
             let found = query(&statement)
                 .fetch_optional(tx)
@@ -414,8 +407,6 @@ async fn change(tx: &mut SqliteConnection, ready: &Ready) -> Result<(), Error> {
             Err(ready.refusal(found.map(Etag::from_text)))
         }
         Err(error) if is_taken(&error) => Err(Error::Exists(ready.name())),
-        // Another process deleted the piece that the body refers to.
-        Err(error) if is_orphan(&error) => Err(pieces::gone()),
         Err(error) => Err(classify("writing", error)),
     }
 }

@@ -3,7 +3,10 @@
 use std::time::Instant;
 
 use futures::{StreamExt as _, stream};
-use sqlx::{Executor as _, postgres::PgPoolOptions, sqlite::SqlitePoolOptions};
+use sqlx::{
+    Connection as _, Executor as _, PgConnection, postgres::PgPoolOptions,
+    sqlite::SqlitePoolOptions,
+};
 
 use crate::{
     corpus::Run,
@@ -83,4 +86,46 @@ pub async fn inserts(
         ),
     }
     figures.timed(label, "baseline_one_row_commit", &timed, callers);
+}
+
+/// Rows of one COPY.
+const COPIED: usize = 500;
+
+/// Copies every run, many rows at a time, into a plain table of the same PostgreSQL: nothing that
+/// keeps the payloads in tables can be faster.
+pub async fn copies(database: &Database, runs: &[Run], figures: &mut Figures) {
+    if !matches!(database, Database::Postgres { .. }) {
+        return;
+    }
+    let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+    let table = "CREATE TABLE copied (name TEXT PRIMARY KEY, data JSONB NOT NULL)";
+    connection.execute(table).await.unwrap();
+    let mut timed = Timed::start(runs.len());
+    for batch in runs.chunks(COPIED) {
+        let mut text = Vec::new();
+        for run in batch {
+            text.extend_from_slice(run.name().as_bytes());
+            text.push(b'\t');
+            for byte in &run.value {
+                match byte {
+                    b'\\' => text.extend_from_slice(b"\\\\"),
+                    byte => text.push(*byte),
+                }
+            }
+            text.push(b'\n');
+        }
+        let mut copy = connection
+            .copy_in_raw("COPY copied FROM STDIN")
+            .await
+            .unwrap();
+        copy.send(text).await.unwrap();
+        copy.finish().await.unwrap();
+    }
+    timed.finish();
+    let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM copied")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(usize::try_from(rows).unwrap(), runs.len());
+    figures.timed(database.label(), "limit_copy", &timed, 1);
 }

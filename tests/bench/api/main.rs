@@ -1,10 +1,11 @@
-//! How fast and how large the server is, over gRPC, on SQLite and PostgreSQL: create, get, list
-//! and import of TaskRuns of about 10 KB, and the memory of an idle server.
+//! How fast and how large the server is, over gRPC, on SQLite and PostgreSQL: create, get, list,
+//! batched upsert and import of TaskRuns of about 10 KB, and the memory of an idle server.
 //!
-//! `make bench` runs it. Each line of `target/bench/api.jsonl` is one figure; medians and the
+//! `make bench` runs it; `cargo bench --bench api -- calls upserts` runs these parts alone. Each line of `target/bench/api.jsonl` is one figure; medians and the
 //! 99th percentile are of single calls. Every figure is taken only after it was shown that the
 //! work was done: rows are counted and the checksum of all payloads is compared. Beside creates
-//! stands a plain baseline in the same run: one row, one commit, straight into the same database.
+//! stand a plain baseline in the same run, one row, one commit, straight into the same database, and
+//! as the limit COPY of the same bytes.
 #![expect(
     clippy::unwrap_used,
     unreachable_pub,
@@ -18,6 +19,7 @@ mod baseline;
 mod corpus;
 mod measure;
 mod server;
+mod upserts;
 
 use std::path::PathBuf;
 
@@ -28,7 +30,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     corpus::Run,
     measure::{Figures, Timed},
-    server::Server,
+    server::{Database, Server},
 };
 
 /// Records of one bench; callers at once.
@@ -48,8 +50,13 @@ fn main() {
         .join("bench");
     std::fs::create_dir_all(&target).unwrap();
     let mut figures = Figures::new(target.join("api.jsonl"));
+    let asked: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with('-'))
+        .collect();
+    let wants = |part: &str| asked.is_empty() || asked.iter().any(|asked| asked == part);
     runtime.block_on(async {
-        for database in server::databases().await {
+        for database in databases(wants("calls")).await {
             println!("\n{}", database.label());
             let server = Server::start(&database).await;
             idle(&server, &mut figures);
@@ -60,9 +67,17 @@ fn main() {
             let label = database.label();
             server.stop().await;
             baseline::inserts(&database, &runs, CALLERS, label, &mut figures).await;
+            baseline::copies(&database, &runs, &mut figures).await;
             database.remove().await;
         }
-        for database in server::databases().await {
+        for database in databases(wants("upserts")).await {
+            println!("\n{}, upserted into", database.label());
+            let server = Server::start(&database).await;
+            upserts::run(&server, &mut figures).await;
+            server.stop().await;
+            database.remove().await;
+        }
+        for database in databases(wants("import")).await {
             println!("\n{}, imported into", database.label());
             let server = Server::start(&database).await;
             import(&server, &corpus::runs(RECORDS), &mut figures).await;
@@ -71,6 +86,15 @@ fn main() {
         }
     });
     println!("\nwritten to {}", figures.path().display());
+}
+
+/// Fresh databases for a part that is wanted.
+async fn databases(wanted: bool) -> Vec<Database> {
+    if wanted {
+        server::databases().await
+    } else {
+        Vec::new()
+    }
 }
 
 fn idle(server: &Server, figures: &mut Figures) {

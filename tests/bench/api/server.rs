@@ -106,8 +106,12 @@ impl Server {
         self.label
     }
 
+    pub fn client(&self) -> Client {
+        Client::new(&Options::new(&self.url)).unwrap()
+    }
+
     pub fn rpc(&self) -> Rpc {
-        Client::new(&Options::new(&self.url)).unwrap().rpc()
+        self.client().rpc()
     }
 
     /// Resident memory.
