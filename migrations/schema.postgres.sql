@@ -78,7 +78,6 @@ CREATE INDEX records_by_parent_create ON records (parent, create_us, row_id);
 CREATE INDEX records_by_update ON records (update_us, row_id);
 CREATE INDEX records_by_parent_update ON records (parent, update_us, row_id);
 CREATE INDEX records_by_type ON records (left(data_type, 128), create_us, row_id);
-CREATE INDEX records_by_parent_type ON records (parent, left(data_type, 128), create_us, row_id);
 CREATE INDEX records_by_object_uid ON records USING hash (object_uid);
 CREATE INDEX records_by_object_name ON records (left(object_name, 128));
 CREATE INDEX records_by_creation ON records (object_creation_us, row_id)

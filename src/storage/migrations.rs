@@ -37,6 +37,12 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0003_answers.sql"),
         postgres: include_str!("../../migrations/postgres/0003_answers.sql"),
     },
+    Migration {
+        version: 4,
+        title: "room",
+        sqlite: include_str!("../../migrations/sqlite/0004_room.sql"),
+        postgres: include_str!("../../migrations/postgres/0004_room.sql"),
+    },
 ];
 
 impl Migration {

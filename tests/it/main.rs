@@ -18,6 +18,7 @@ mod docs;
 mod doors;
 mod explain;
 mod fuzz;
+mod histories;
 mod hostile;
 mod import;
 mod ingest;
