@@ -131,12 +131,21 @@ pub(in crate::storage) async fn open(
     url: &str,
     options: &Options,
 ) -> Result<(Postgres, Opening), Error> {
+    open_within(url, options, ANSWER).await
+}
+
+/// Opens the database at `url`, which has so long to answer, however long it is migrated then.
+pub(super) async fn open_within(
+    url: &str,
+    options: &Options,
+    answer: Duration,
+) -> Result<(Postgres, Opening), Error> {
     let (connect, place) = self::options(url)?;
     let greeting = greeting(options.synchronous, &place)?;
-    let prepare = prepare(&connect, &place, options.schema, greeting);
-    let opening = tokio::time::timeout(ANSWER, prepare)
+    let (connection, found) = tokio::time::timeout(answer, look(&connect, &place))
         .await
         .map_err(|late| refused(&place, sqlx::Error::Io(std::io::Error::other(late))))??;
+    let opening = prepare(connection, &found, &place, options.schema, greeting).await?;
     let pool = PgPoolOptions::new()
         .max_connections(options.max_connections.get())
         .acquire_timeout(ACQUIRE)
@@ -168,24 +177,32 @@ pub(in crate::storage) async fn open(
     ))
 }
 
-/// Looks at the database and, if that is wanted, migrates it.
+/// Connects, and looks at what is there.
+async fn look(connect: &PgConnectOptions, place: &Place) -> Result<(PgConnection, Found), Error> {
+    let unfit = |error| refused(place, error);
+    let mut connection = connect.connect().await.map_err(unfit)?;
+    encoding(&mut connection, place).await?;
+    let found = migrate::look(&mut connection).await.map_err(unfit)?;
+    Ok((connection, found))
+}
+
+/// Migrates the database, if that is wanted. An index of many rows takes its time, as does
+/// waiting for another process that makes it.
 async fn prepare(
-    connect: &PgConnectOptions,
+    mut connection: PgConnection,
+    found: &Found,
     place: &Place,
     schema: Schema,
     greeting: &str,
 ) -> Result<Opening, Error> {
     let unfit = |error| refused(place, error);
-    let mut connection = connect.connect().await.map_err(unfit)?;
-    encoding(&mut connection, place).await?;
-    let found: Found = migrate::look(&mut connection).await.map_err(unfit)?;
     let applied = match schema {
         Schema::Require => {
-            require_current(&found, Dialect::Postgres, &place.to_string())?;
+            require_current(found, Dialect::Postgres, &place.to_string())?;
             Vec::new()
         }
         Schema::Migrate => {
-            needed(&found, Dialect::Postgres, &place.to_string())?;
+            needed(found, Dialect::Postgres, &place.to_string())?;
             migrate::migrate(&mut connection, place).await?
         }
     };

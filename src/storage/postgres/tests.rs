@@ -1,18 +1,21 @@
 //! What is true of the PostgreSQL store alone: its refusals, its schema, its plans.
 
+use std::time::Duration;
+
 use sqlx::{
-    AssertSqlSafe, ConnectOptions, Executor, Row,
+    AssertSqlSafe, ConnectOptions, Connection, Executor, Row,
     postgres::{PgConnectOptions, PgConnection},
 };
 
 use super::{
     driver::query,
+    open::open_within,
     stop::{Lent, WATCHED},
 };
 use crate::{
     model::Resource,
     storage::{
-        Change, Error,
+        Change, Error, Maintenance,
         conformance::{
             World,
             backends::{
@@ -22,6 +25,7 @@ use crate::{
             fixtures::{everything, kind, result},
             tests::postgres_server,
         },
+        migrations::MIGRATIONS,
         resolve::{Options, Schema, Synchronous, open},
         sql::{dialect::Dialect, list},
     },
@@ -39,6 +43,44 @@ async fn a_new_database_is_migrated_once_by_many() {
     };
     let database = PostgresDatabase::fresh(&server).await;
     is_migrated_once(&database.url()).await;
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn migrating_takes_as_long_as_it_takes() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    let url = database.url();
+    let mut other = connect(&database).await;
+    other
+        .execute("SELECT pg_advisory_lock(7523377931047921512)")
+        .await
+        .unwrap();
+    let options = Options {
+        schema: Schema::Migrate,
+        ..Options::default()
+    };
+    let answer = Duration::from_millis(500);
+    let opening = tokio::spawn(async move { open_within(&url, &options, answer).await });
+    let waits = "SELECT EXISTS (SELECT 1 FROM pg_locks AS l JOIN pg_database AS d \
+                 ON d.oid = l.database WHERE datname = current_database() \
+                 AND locktype = 'advisory' AND NOT granted)";
+    while !sqlx::query_scalar::<_, bool>(waits)
+        .fetch_one(&mut other)
+        .await
+        .unwrap()
+    {
+        tokio::task::yield_now().await;
+    }
+    // Longer than the database has to answer.
+    tokio::time::sleep(answer * 2).await;
+    assert!(!opening.is_finished(), "it was given up");
+    other.close().await.unwrap();
+    let (store, opened) = opening.await.unwrap().unwrap();
+    assert_eq!(opened.applied.len(), MIGRATIONS.len());
+    store.close().await;
     database.remove().await;
 }
 
