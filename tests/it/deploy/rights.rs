@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use hindsight::auth::token_hash;
 use kubesim::{Call, Crd, Fault, Sim};
 use serde_json::Value;
 
@@ -41,6 +42,12 @@ const AFTER_FAILURES: [(&str, &str); 3] = [
     ("pipelines.kubeflow.org", "pipelines"),
     ("pipelines.kubeflow.org", "pipelineversions"),
 ];
+
+/// Where nothing may be stored, so that a run there is told of by an event.
+const CLOSED: &str = "closed";
+
+/// What the watcher of this test is known by at the server.
+const TOKEN: &str = "of-the-watcher";
 
 /// How long all of it may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -108,7 +115,7 @@ fn cluster() -> Sim {
     kinds.push(Crd::tekton_run());
     kinds.extend(Crd::ray().into_iter().chain(Crd::kubeflow()));
     sim.install_all(kinds);
-    sim.namespace("ci").namespace("hindsight");
+    sim.namespace("ci").namespace("hindsight").namespace(CLOSED);
     for run in RUNS {
         sim.load_dump(run).unwrap();
         // A run that is tried again is read anew.
@@ -116,14 +123,33 @@ fn cluster() -> Sim {
         let failure = Fault::status(500).verb("patch").name(name.unwrap());
         sim.faults().plan(failure.times(1));
     }
+    let refused = include_str!("../../../watcher/testdata/kinds/customrun/cancelled.yaml")
+        .replace("name: loop-2", "name: refused")
+        .replace("namespace: ci", &format!("namespace: {CLOSED}"))
+        .replace("000000000031", "000000000099");
+    sim.load_dump(&refused).unwrap();
     sim
+}
+
+/// A file of users in which the watcher may write in `ci` alone.
+fn users() -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let hash = token_hash(TOKEN);
+    let text = format!(
+        "[[users]]\nname = 'watcher'\nsha256 = ['{hash}']\n\
+         grants = [{{parents = ['ci'], role = 'readwrite'}}]\n"
+    );
+    std::fs::write(file.path(), text).unwrap();
+    file
 }
 
 /// The watcher of an overlay on a simulated cluster until it has done all it does, and what it
 /// asked.
 async fn watched(objects: &[Value], deletes: bool) -> BTreeSet<Right> {
     let database = Database::sqlite();
-    let server = TestServer::start(&database).await;
+    let users = users();
+    let more = [("auth", "tokens"), ("auth_tokens_file", text(users.path()))];
+    let server = TestServer::start_with(&database, &more).await;
     let sim = cluster();
     let listening = sim.listen(([127, 0, 0, 1], 0).into()).await.unwrap();
     let pods = pods(objects);
@@ -140,7 +166,8 @@ async fn watched(objects: &[Value], deletes: bool) -> BTreeSet<Right> {
             command.arg(argument);
         }
     }
-    command.args(["--server", &server.url, "--lease-namespace", "hindsight"]);
+    command.args(["--server", &server.url, "--token", TOKEN]);
+    command.args(["--lease-namespace", "hindsight"]);
     command.args([
         "--lease-retry",
         "200ms",
@@ -195,6 +222,8 @@ async fn the_watcher_may_do_what_it_does_and_nothing_else() {
         );
         let may_delete = seen.iter().any(|(.., verb)| verb == "delete");
         assert_eq!(may_delete, deletes, "{of}");
+        let tells = |right: &Right| right == &(String::new(), "events".into(), "create".into());
+        assert!(seen.iter().any(tells), "{of}");
     }
 }
 
