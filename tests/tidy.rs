@@ -14,6 +14,8 @@ mod monitoring;
 mod source;
 #[path = "tidy/structure.rs"]
 mod structure;
+#[path = "tidy/weaknesses.rs"]
+mod weaknesses;
 #[path = "tidy/words.rs"]
 mod words;
 
@@ -404,6 +406,30 @@ fn alerts_and_dashboard_name_metrics_that_exist() {
         [
             "`hindsight_nothing_total` is no metric of ours",
             "docs/operate.md does not say what to do about `New`",
+        ]
+    );
+}
+
+#[test]
+fn every_known_weakness_is_shown_to_be_absent_or_has_a_reason() {
+    let text = std::fs::read_to_string(source::root().join("docs/weaknesses.md")).unwrap();
+    let page = Source::new("docs/weaknesses.md", &text);
+    clean(&weaknesses::unshown(&page, &tree(), weaknesses::CHAPTERS));
+    let bad = "| No. | There | Here | Shown by |\n|---|---|---|---|\n\
+               | A1 | x | y | `it_is_so`, `it_is_not_a_test`, `it_is_a_text` |\n\
+               | A2 | x | y | – |\n| A3 | x | Reason: z. | – |\n";
+    let files = [Source::new(
+        "tests/a.rs",
+        "//! A.\n// #[test]\nfn it_is_not_a_test() {}\n#[tokio::test]\n\
+         async fn it_is_so() { \"#[test] fn it_is_a_text()\" }\n",
+    )];
+    assert_eq!(
+        weaknesses::unshown(&Source::new("docs/a.md", bad), &files, &[('A', 1..=4)]),
+        [
+            "docs/a.md:3: A1 names `it_is_not_a_test`, which is no test",
+            "docs/a.md:3: A1 names `it_is_a_text`, which is no test",
+            "docs/a.md:4: A2 names no test and gives no reason",
+            "docs/a.md:1: there is no row A4",
         ]
     );
 }

@@ -46,6 +46,16 @@ fn a_child_joins_the_result_of_its_pipeline_run() {
 }
 
 #[test]
+fn a_run_owned_by_anything_but_a_pipeline_run_sums_itself_up() {
+    let run = task_run(json!({"metadata": {"ownerReferences": [
+        {"kind": "CustomRun", "name": "loop", "uid": "c-1"}]}}));
+    stored_as(&run, "ci/results/u-1/records/u-1", 0);
+    let upload = upload(&run, None, &SummaryPolicy::default()).unwrap();
+    assert_eq!(upload.annotations["object.metadata.name"], "build-1");
+    assert_eq!(upload.summary.unwrap().record, "ci/results/u-1/records/u-1");
+}
+
+#[test]
 fn runs_of_one_event_share_a_result() {
     let run = task_run(json!({"metadata": {"labels":
         {"triggers.tekton.dev/triggers-eventid": "e-1"}}}));

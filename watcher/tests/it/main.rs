@@ -15,3 +15,4 @@ mod scale;
 mod spool;
 mod storing;
 mod support;
+mod weaknesses;

@@ -201,6 +201,52 @@ fn without_a_stated_end_the_grace_counts_from_when_it_was_seen_finished() {
 }
 
 #[test]
+fn a_negative_grace_is_none_and_nobody_looks_again_at_once_for_ever() {
+    let done = run(|run| {
+        run["status"]
+            .as_object_mut()
+            .unwrap()
+            .remove("completionTime");
+    });
+    let negative = collecting(|c| c.grace = SignedDuration::from_mins(-1));
+    check(&done, &remembered(Some(&done)), &negative, &["delete"]);
+    let asked = Remembered {
+        deleted: true,
+        ..remembered(Some(&done))
+    };
+    check(&done, &asked, &negative, &[]);
+    // What has to wait is not looked at before a while is over.
+    let waiting = Remembered {
+        waits_for: Some("a child".to_owned()),
+        ..remembered(Some(&done))
+    };
+    let [Step::LookAgain(at)] = plan(Some(&done), &waiting, &negative, now())[..] else {
+        panic!("it waits");
+    };
+    assert_eq!(at, now() + Collect::default().recheck);
+}
+
+#[test]
+fn a_delete_is_held_from_when_it_was_asked_for_however_long_ago_the_run_ended() {
+    let deleted = |minutes: i64| {
+        run(|run| {
+            run["status"]["completionTime"] = json!("2026-02-01T10:00:00Z");
+            run["metadata"]["finalizers"] = json!(["results.tekton.dev/taskrun"]);
+            let asked = now() - SignedDuration::from_mins(minutes);
+            run["metadata"]["deletionTimestamp"] = json!(asked.to_string());
+        })
+    };
+    let policy = Policy {
+        finalizers: true,
+        store_deadline: SignedDuration::from_mins(10),
+        ..Policy::default()
+    };
+    // First it is stored; whatever comes after that is not done if that fails.
+    check(&deleted(9), &remembered(None), &policy, &["store", "take"]);
+    check(&deleted(11), &remembered(None), &policy, &["take"]);
+}
+
+#[test]
 fn only_runs_with_the_wanted_labels_go() {
     let done = run(|run| run["metadata"]["labels"]["app"] = json!("x"));
     let memory = remembered(Some(&done));

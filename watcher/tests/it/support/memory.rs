@@ -16,10 +16,11 @@ use tokio::sync::watch;
 pub(crate) struct MemorySink {
     state: Mutex<State>,
     changed: watch::Sender<()>,
-    hook: Mutex<Hook>,
+    asked: Mutex<Hook>,
+    stored: Mutex<Hook>,
 }
 
-/// Something that happens once, when a record is asked for.
+/// Something that happens once.
 #[derive(Default)]
 struct Hook(Option<Box<dyn FnOnce() + Send>>);
 
@@ -68,7 +69,12 @@ impl MemorySink {
 
     /// Lets something happen in the cluster between the proof of a run and its delete.
     pub(crate) fn when_asked(&self, happens: impl FnOnce() + Send + 'static) {
-        self.hook.lock().unwrap().0 = Some(Box::new(happens));
+        self.asked.lock().unwrap().0 = Some(Box::new(happens));
+    }
+
+    /// Lets something happen in the cluster while a run is being stored.
+    pub(crate) fn when_stored(&self, happens: impl FnOnce() + Send + 'static) {
+        self.stored.lock().unwrap().0 = Some(Box::new(happens));
     }
 
     /// Loses every record, as if an old backup had been restored.
@@ -143,11 +149,19 @@ impl MemorySink {
     }
 }
 
+fn happen(hook: &Mutex<Hook>) {
+    let happens = hook.lock().unwrap().0.take();
+    if let Some(happens) = happens {
+        happens();
+    }
+}
+
 #[async_trait]
 impl Sink for MemorySink {
     async fn store(&self, upload: &Upload, value: &[u8]) -> Result<(), SinkError> {
         let object: Value = serde_json::from_slice(value).unwrap();
         let name = object["metadata"]["name"].as_str().unwrap();
+        happen(&self.stored);
         self.answer(name, |state| {
             let record = upload.grouping.record.to_string();
             let old = state.records.insert(record.clone(), value.to_vec());
@@ -162,10 +176,7 @@ impl Sink for MemorySink {
     }
 
     async fn stored(&self, record: &RecordName) -> Result<Option<Vec<u8>>, SinkError> {
-        let hook = self.hook.lock().unwrap().0.take();
-        if let Some(happens) = hook {
-            happens();
-        }
+        happen(&self.asked);
         self.answer("", |state| state.records.get(&record.to_string()).cloned())
     }
 }
