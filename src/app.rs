@@ -38,7 +38,7 @@ use crate::{
     config::{self, Config},
     error::report,
     filter::Language,
-    grpc::{Deadline, Door, Fields, SizeStatus},
+    grpc::{Deadline, Door, Fields, TransportStatus},
     query::{Engine, Tokens},
     rest::{self, Rest},
     service::Service,
@@ -323,9 +323,9 @@ fn services(door: Door, limit: usize, pool: &DescriptorPool) -> Result<Routes, E
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
     Ok(
-        Routes::new(SizeStatus(Deadline(Fields::new(results, pool))))
-            .add_service(SizeStatus(Deadline(ingest)))
-            .add_service(SizeStatus(Deadline(queries)))
+        Routes::new(TransportStatus(Deadline(Fields::new(results, pool))))
+            .add_service(TransportStatus(Deadline(ingest)))
+            .add_service(TransportStatus(Deadline(queries)))
             .add_service(reflection().build_v1().map_err(Error::Reflection)?)
             .add_service(reflection().build_v1alpha().map_err(Error::Reflection)?),
     )

@@ -8,15 +8,15 @@ mod deadline;
 mod explain;
 mod fields;
 mod ingest;
-mod limits;
 mod queries;
 mod results;
 mod status;
+mod transport;
 
 pub use call::Door;
 pub use deadline::Deadline;
 pub use fields::Fields;
-pub use limits::SizeStatus;
+pub use transport::TransportStatus;
 
 /// The name under which the service is known to health checks.
 pub const RESULTS_SERVICE: &str = "tekton.results.v1alpha2.Results";

@@ -7,6 +7,7 @@ use tonic::Code;
 use crate::support::{
     Database,
     database::variable,
+    http::Http,
     objects::TASK_RUN,
     process::run,
     server::{TestServer, on_each, refused},
@@ -76,6 +77,31 @@ async fn malformed_names_and_parents_are_named() {
         refused(answer, Code::InvalidArgument, "record is missing");
     })
     .await;
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_message_are_the_callers_mistake() {
+    let database = Database::sqlite();
+    let server = TestServer::start(&database).await;
+    let mut http = Http::two(&server.url).await;
+    let whole: &[u8] = &[0, 0, 0, 0, 2, 0x0a, 0];
+    let cases: [(&[u8], &str); 6] = [
+        (&[0, 0, 0, 0, 2, 0x0a, 5], "failed%20to%20decode"),
+        (&[9, 0, 0, 0, 0], "protocol%20error"),
+        (&[1, 0, 0, 0, 1, 0], "protocol%20error"),
+        (&whole[..6], "Unexpected%20EOF"),
+        (&[], "Missing%20request%20message"),
+        (whole, "parent"),
+    ];
+    let headers = [("content-type", "application/grpc"), ("te", "trailers")];
+    for (body, says) in cases {
+        let path = "/tekton.results.v1alpha2.Results/ListRecords";
+        let reply = http.send("POST", path, &headers, body.to_vec()).await;
+        let said = reply.header("grpc-message").unwrap_or_default();
+        assert_eq!(reply.header("grpc-status"), Some("3"), "{body:?}: {said}");
+        assert!(said.contains(says), "{body:?}: {said}");
+    }
+    server.stop().await;
 }
 
 #[tokio::test]

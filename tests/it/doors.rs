@@ -4,6 +4,7 @@
 mod audit;
 mod budgets;
 mod connections;
+mod fuzz;
 mod reload;
 
 use crate::support::{

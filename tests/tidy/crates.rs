@@ -48,7 +48,7 @@ pub(crate) const CRATES: &[Place] = &[
             "src/auth/oidc/tests.rs",
             "src/grpc/deadline.rs",
             "src/grpc/fields.rs",
-            "src/grpc/limits.rs",
+            "src/grpc/transport.rs",
             "src/rest*",
             "watcher/src/admin*",
         ],

@@ -14,10 +14,14 @@ use tokio::{
     sync::{OwnedSemaphorePermit, mpsc},
     task::JoinSet,
 };
-use tonic::{Code, Status, Streaming};
+use tonic::{Status, Streaming};
 
 use super::{Door, batch};
-use crate::{auth::Credentials, grpc::call::ROOM, telemetry::Ongoing};
+use crate::{
+    auth::Credentials,
+    grpc::{call::ROOM, transport::of_stream},
+    telemetry::Ongoing,
+};
 
 /// Most requests that are stored together.
 const MOST: usize = 500;
@@ -90,7 +94,7 @@ async fn take(
 ) -> Result<(), Status> {
     let stopping = door.stopping.clone();
     let taking = async {
-        while let Some(request) = requests.message().await.map_err(end)? {
+        while let Some(request) = requests.message().await.map_err(of_stream)? {
             let ongoing = door.metrics.start(batch::METHOD);
             let bytes = OVERHEAD + request.encoded_len();
             let share = u32::try_from(bytes.min(ROOM)).unwrap_or(u32::MAX);
@@ -112,14 +116,6 @@ async fn take(
         () = stopping.cancelled() => Err(Status::unavailable(
             "the server is stopping; send again what was not answered",
         )),
-    }
-}
-
-/// What the transport says of a message over its limit, as other calls say it.
-fn end(status: Status) -> Status {
-    match status.code() {
-        Code::OutOfRange => Status::resource_exhausted(status.message()),
-        _ => status,
     }
 }
 
