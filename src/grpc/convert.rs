@@ -25,18 +25,28 @@ pub(super) fn required<T>(field: &str, message: Option<T>) -> Result<T, Error> {
     message.ok_or_else(|| Error::Invalid(format!("{field} is missing")))
 }
 
+/// Microseconds since 1970 of the first moment of the year 1. What was before has no JSON, and what
+/// is after the year 9999 is no `Timestamp`.
+const FIRST: i64 = -62_135_596_800_000_000;
+
 fn to_time(field: &str, time: prost_types::Timestamp) -> Result<Timestamp, Error> {
-    match Timestamp::new(time.seconds, time.nanos) {
-        Ok(time) => Ok(whole_micros(time)),
-        Err(error) => Err(Error::Invalid(format!(
-            "{field} of {} s and {} ns since 1970 is not a time: {error}",
+    let refuse = |why: String| {
+        Error::Invalid(format!(
+            "{field} of {} s and {} ns since 1970 is not a time: {why}",
             time.seconds, time.nanos
-        ))),
+        ))
+    };
+    let time = Timestamp::new(time.seconds, time.nanos).map_err(|e| refuse(e.to_string()))?;
+    let time = whole_micros(time);
+    if time.as_microsecond() < FIRST {
+        return Err(refuse("want one of the years 1 to 9999".to_owned()));
     }
+    Ok(time)
 }
 
+/// What another program stored from before the first moment becomes that.
 fn from_time(time: Timestamp) -> prost_types::Timestamp {
-    let micros = time.as_microsecond();
+    let micros = time.as_microsecond().max(FIRST);
     prost_types::Timestamp {
         seconds: micros.div_euclid(1_000_000),
         nanos: i32::try_from(micros.rem_euclid(1_000_000) * 1000)

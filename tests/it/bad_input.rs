@@ -205,6 +205,47 @@ async fn summaries_of_results_must_be_whole() {
     .await;
 }
 
+#[tokio::test]
+async fn times_that_have_no_json_are_refused() {
+    on_each(|server| async move {
+        let create = |n: usize, seconds: i64| {
+            let time = prost_types::Timestamp { seconds, nanos: 0 };
+            let summary = pb::RecordSummary {
+                record: "ci/results/b/records/c".to_owned(),
+                r#type: TASK_RUN.to_owned(),
+                start_time: Some(time),
+                ..pb::RecordSummary::default()
+            };
+            let result = pb::Result {
+                name: format!("ci/results/b{n}"),
+                summary: Some(summary),
+                ..pb::Result::default()
+            };
+            let request = pb::CreateResultRequest {
+                result: Some(result),
+                ..Default::default()
+            };
+            let mut rpc = server.rpc();
+            async move { rpc.create_result(request).await }
+        };
+        let (first, last) = (-62_135_596_800, 253_402_207_199);
+        for (n, seconds) in [first, last].into_iter().enumerate() {
+            create(n, seconds).await.unwrap();
+        }
+        for seconds in [first - 1, last + 2, i64::MIN] {
+            let says = "is not a time";
+            refused(create(9, seconds).await, Code::InvalidArgument, says);
+        }
+        let mut http = Http::one(&server.url).await;
+        let all = http.get("ci/results", &[]).await.ok();
+        let times: Vec<_> = (0..2)
+            .map(|n| &all["results"][n]["summary"]["start_time"])
+            .collect();
+        assert_eq!(times, ["9999-12-30T21:59:59Z", "0001-01-01T00:00:00Z"]);
+    })
+    .await;
+}
+
 async fn fails(arguments: &[&str], code: i32, says: &[&str]) {
     let said = run(arguments).await;
     assert_eq!(said.code, code, "{arguments:?}: {said:?}");
