@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: demo test bench bench-scale crash fuzz fuzz-doors lint tidy model postgres
+.PHONY: demo test bench bench-scale crash fuzz fuzz-doors openapi-test lint tidy model postgres
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -46,6 +46,12 @@ fuzz:
 FUZZ_DOORS_SECONDS ?= 600
 fuzz-doors:
 	HINDSIGHT_TEST_FUZZ_SECONDS=$(FUZZ_DOORS_SECONDS) $(CARGO) test --locked --test it doors::fuzz:: -- --nocapture
+
+# The server's OpenAPI document against its answers, by schemathesis, which is installed below
+# target/ from PyPI.
+openapi-test:
+	$(CARGO) build --locked --workspace --bins
+	tests/openapi/check
 
 lint:
 	$(CARGO) fmt --all --check

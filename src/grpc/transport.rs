@@ -2,21 +2,23 @@
 //!
 //! It calls a message over the limit OUT_OF_RANGE, and bytes that are no message INTERNAL; to
 //! clients of this API the one is RESOURCE_EXHAUSTED, and the other is their own mistake. These
-//! refusals are rewritten and nothing else is touched.
+//! refusals are rewritten. Texts that repeat much of a request are cut, since they travel in headers,
+//! of which clients take so much and no more.
 
-use std::{
-    borrow::Cow,
-    task::{Context, Poll},
-};
+use std::task::{Context, Poll};
 
 use axum::http::{HeaderMap, HeaderValue, Request, Response};
 use futures::future::BoxFuture;
-use percent_encoding::percent_decode;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode, utf8_percent_encode};
 use tonic::{Code, Status, server::NamedService};
 use tower_service::Service;
 
 const STATUS: &str = "grpc-status";
 const MESSAGE: &str = "grpc-message";
+/// Most bytes of a text on the wire; clients take 8 to 16 KiB of headers.
+const LONGEST: usize = 4 << 10;
+/// What of a text has to be escaped in a header.
+const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'%');
 /// How the transport's texts begin, by the code that it gives them and the one that they get.
 const MENDED: [(Code, &str, Code); 6] = [
     (
@@ -80,18 +82,39 @@ where
 }
 
 fn mend(headers: &mut HeaderMap) {
+    let Some(said) = headers.get(MESSAGE) else {
+        return;
+    };
+    let long = said.len() > LONGEST;
     let code = headers
         .get(STATUS)
         .map(|status| Code::from_bytes(status.as_bytes()));
-    let Some(code @ (Code::OutOfRange | Code::Internal)) = code else {
+    if !long && !matches!(code, Some(Code::OutOfRange | Code::Internal)) {
         return;
-    };
-    let said = headers.get(MESSAGE).map_or(Cow::Borrowed(&[][..]), |said| {
-        percent_decode(said.as_bytes()).into()
-    });
-    if let Some(code) = mended(code, &String::from_utf8_lossy(&said)) {
+    }
+    let said = percent_decode(said.as_bytes())
+        .decode_utf8_lossy()
+        .into_owned();
+    if let Some(code) = code.and_then(|code| mended(code, &said)) {
         headers.insert(STATUS, HeaderValue::from(code as i32));
     }
+    if long && let Ok(cut) = HeaderValue::from_str(&cut(&said)) {
+        headers.insert(MESSAGE, cut);
+    }
+}
+
+/// As much of a text as may go over the wire, as it goes there.
+fn cut(text: &str) -> String {
+    let mut escaped = String::new();
+    let mut each = [0; 4];
+    for letter in text.chars().chain(std::iter::once('…')) {
+        let letter = utf8_percent_encode(letter.encode_utf8(&mut each), ESCAPED).to_string();
+        if escaped.len() + letter.len() > LONGEST - 9 {
+            return escaped + "%E2%80%A6";
+        }
+        escaped += &letter;
+    }
+    escaped
 }
 
 /// What a refusal of the transport is; nothing, if it is fine or not the transport's.
@@ -141,6 +164,24 @@ mod tests {
             );
             let status = of_stream(Status::new(code, said));
             assert_eq!((status.code() as i32, status.message()), (expected, said));
+        }
+    }
+
+    #[test]
+    fn a_text_that_repeats_a_long_request_is_cut() {
+        for letter in ["x", "%", "é", "\u{1f980}"] {
+            let said = letter.repeat(20_000);
+            let mut answer = Status::new(Code::InvalidArgument, &said).into_http::<()>();
+            mend(answer.headers_mut());
+            let status = Status::from_header_map(answer.headers()).unwrap();
+            assert_eq!(status.code(), Code::InvalidArgument);
+            let kept = status.message().strip_suffix('…').unwrap();
+            assert!(
+                said.starts_with(kept) && kept.len() > 1000,
+                "{}",
+                kept.len()
+            );
+            assert!(answer.headers()[MESSAGE].len() <= LONGEST);
         }
     }
 }

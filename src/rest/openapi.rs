@@ -11,6 +11,13 @@ use super::{
     routes::{Body, Route, Routes},
 };
 
+/// What a part of a name looks like, as `hindsight_proto::names` reads it.
+const PART: &str = "^[A-Za-z0-9._~-]{1,63}$";
+/// Numbers of requests that have bounds.
+const BOUNDED: [&str; 2] = ["page_size", "limit"];
+/// Their upper bound.
+const MOST: u32 = 10_000;
+
 /// Describes every route.
 pub(super) fn describe(routes: &Routes) -> Value {
     let mut schemas = Schemas::default();
@@ -51,7 +58,10 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
     let (_, names) = route.template.spelled();
     let mut parameters: Vec<Value> = names
         .into_iter()
-        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+        .map(|name| {
+            let schema = json!({"type": "string", "pattern": PART});
+            json!({"name": name, "in": "path", "required": true, "schema": schema})
+        })
         .collect();
     if route.body != Body::Message {
         for field in method.input().fields() {
@@ -61,10 +71,15 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
                 .any(|bound| bound.rsplit('.').next() == Some(field.name()));
             let in_body = route.body == Body::Field(field.clone());
             if !in_path && !in_body {
+                let mut schema = schemas.of(&field, dialect);
+                if BOUNDED.contains(&field.name()) {
+                    schema["minimum"] = 0.into();
+                    schema["maximum"] = MOST.into();
+                }
                 let mut parameter = json!({
                     "name": spelled(&field, dialect),
                     "in": "query",
-                    "schema": schemas.of(&field, dialect),
+                    "schema": schema,
                 });
                 describe_by(&mut parameter, &field.parent_file(), field.path());
                 parameters.push(parameter);

@@ -105,6 +105,23 @@ async fn bytes_that_are_no_message_are_the_callers_mistake() {
 }
 
 #[tokio::test]
+async fn a_refusal_of_something_long_reaches_the_client() {
+    let database = Database::sqlite();
+    let server = TestServer::start(&database).await;
+    let result = pb::Result {
+        name: "ci/results/r".to_owned(),
+        ..pb::Result::default()
+    };
+    let request = pb::CreateResultRequest {
+        parent: "é".repeat(10_000),
+        result: Some(result),
+    };
+    let answer = server.rpc().create_result(request).await;
+    refused(answer, Code::InvalidArgument, "does not match");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn payloads_of_runs_must_be_json_objects_and_others_may_be_anything() {
     on_each(|server| async move {
         server.given_result("ci/results/r").await;
