@@ -6,6 +6,7 @@
 
 mod access;
 mod health;
+mod inside;
 mod listen;
 mod live;
 mod metrics;
@@ -27,7 +28,7 @@ use prost_reflect::DescriptorPool;
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::CancellationToken;
-use tonic::service::Routes;
+use tonic::{service::Routes, transport::Channel};
 use tower_http::cors::CorsLayer;
 use tower_service::Service as _;
 
@@ -141,6 +142,7 @@ pub struct App {
     connections: metrics::Connections,
     limits: serve::Limits,
     cors: Option<CorsLayer>,
+    inside: inside::Inside,
 }
 
 impl App {
@@ -220,6 +222,7 @@ impl App {
             connections,
             limits: serve::Limits::of(config),
             cors: config.cors_origins.as_ref().map(serve::cors),
+            inside: inside::Inside::new(),
         })
     }
 
@@ -231,6 +234,12 @@ impl App {
     /// Where metrics and health pages are, unless they are off.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin_address
+    }
+
+    /// A channel to this server that does not leave the process; whoever asks through it is asked
+    /// who that is, as on the port. It answers while [`App::run`] runs. Needs a runtime.
+    pub fn channel(&self) -> Channel {
+        self.inside.channel()
     }
 
     /// What of the configuration can be changed while the server runs.
@@ -266,13 +275,17 @@ impl App {
         tracing::info!(address = %self.address, "serving");
 
         let connections = listen::accept(TcpListenerStream::new(self.api));
+        let builder = self.limits.builder();
+        let inside = self.inside.serve(front.clone(), builder, shutdown.clone());
         let port = serve::Port {
             router: front,
             tls: self.tls,
             limits: self.limits,
             metrics: self.connections,
         };
-        let serving = port.serve(connections, shutdown.clone());
+        let serving = async {
+            tokio::join!(port.serve(connections, shutdown.clone()), inside);
+        };
         let grace = async {
             shutdown.cancelled().await;
             self.stopping.cancel();

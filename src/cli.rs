@@ -1,5 +1,6 @@
 //! The command line: what is asked, what is printed, which exit code says how it went.
 
+mod all_in_one;
 mod backup;
 mod config;
 mod connect;
@@ -31,8 +32,8 @@ use crate::config::{flags, flags_of};
 
 /// Long-term history of what ran on Kubernetes.
 ///
-/// `serve` keeps results and records in SQLite or PostgreSQL and answers gRPC; the other
-/// commands ask such a server. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration,
+/// `serve` keeps results and records in SQLite or PostgreSQL and answers gRPC, and `all-in-one`
+/// watches a cluster besides; most of the other commands ask such a server. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration,
 /// 3 not found, 4 not allowed, 5 server or database not reachable, 6 damage was found.
 #[derive(Debug, Parser)]
 #[command(name = "hindsight", version, disable_help_subcommand = true)]
@@ -98,6 +99,7 @@ pub fn command() -> Command {
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(serve)
+            .subcommand(all_in_one::command())
             .subcommand(migrate)
             .subcommand(config)
             .subcommand(token),
@@ -128,6 +130,7 @@ pub fn main() -> ExitCode {
     let matches = command().get_matches();
     let outcome = match matches.subcommand() {
         Some(("serve", sub)) => serve::run(sub),
+        Some(("all-in-one", sub)) => all_in_one::run(sub),
         Some(("migrate", sub)) => migrate::run(sub),
         Some(("fsck", sub)) => fsck::run(sub),
         Some(("backup", sub)) => backup::run_backup(sub),

@@ -8,7 +8,9 @@ mod registry;
 mod requests;
 
 pub use self::{
-    logging::{AlreadyLogging, BadFilter, BadFormat, LogFilter, LogFormat, LogLevel, init},
+    logging::{
+        AlreadyLogging, BadFilter, BadFormat, LogFilter, LogFormat, LogLevel, init, init_without,
+    },
     registry::Registry,
     requests::{Ongoing, RequestMetrics},
 };

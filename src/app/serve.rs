@@ -70,7 +70,7 @@ impl Limits {
         }
     }
 
-    fn builder(&self) -> auto::Builder<TokioExecutor> {
+    pub(super) fn builder(&self) -> auto::Builder<TokioExecutor> {
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder
             .http1()

@@ -41,6 +41,19 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let config = load(matches)?;
     let log = telemetry::init(&config.log_level, config.log_format)
         .map_err(|error| Failure::other(report(&error)))?;
+    start(matches, &config, log, async |app, shutdown| {
+        app.run(shutdown).await.map_err(|e| failure(&e))
+    })
+}
+
+/// Makes a server and lets `go` run it, until the token that it gets is cancelled by the first
+/// signal; at the second all is over.
+pub(super) fn start(
+    matches: &ArgMatches,
+    config: &Config,
+    log: LogLevel,
+    go: impl AsyncFnOnce(App, CancellationToken) -> Result<(), Failure>,
+) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -50,7 +63,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let shutdown = CancellationToken::new();
         let mut term = signal(SignalKind::terminate())?;
         let mut int = signal(SignalKind::interrupt())?;
-        let app = App::bind(&config, Arc::new(SystemClock))
+        let app = App::bind(config, Arc::new(SystemClock))
             .await
             .map_err(|e| failure(&e))?;
         let hurry = CancellationToken::new();
@@ -67,7 +80,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let hangup = signal(SignalKind::hangup())?;
         let live = app.live();
         tokio::select! {
-            ended = app.run(shutdown) => ended.map_err(|e| failure(&e))?,
+            ended = go(app, shutdown) => ended?,
             () = hurry.cancelled() => {
                 tracing::warn!("told to stop twice; requests in flight are cut off");
                 return Ok(ExitCode::FAILURE);

@@ -132,7 +132,27 @@ pub struct AlreadyLogging {
 ///
 /// When something in this process logs already.
 pub fn init(filter: &LogFilter, format: LogFormat) -> Result<LogLevel, AlreadyLogging> {
-    let (subscriber, level) = subscriber(filter, format, io::stderr().is_terminal(), io::stderr);
+    init_without("", filter, format)
+}
+
+/// As [`init`], but leaves out what `silenced`, the beginning of a filter, turns off, unless the
+/// filter asks for it by name; also after changes of the level.
+///
+/// # Errors
+///
+/// When something in this process logs already.
+pub fn init_without(
+    silenced: &'static str,
+    filter: &LogFilter,
+    format: LogFormat,
+) -> Result<LogLevel, AlreadyLogging> {
+    let (subscriber, level) = subscriber(
+        silenced,
+        filter,
+        format,
+        io::stderr().is_terminal(),
+        io::stderr,
+    );
     subscriber
         .try_init()
         .map_err(|source| AlreadyLogging { source })?;
@@ -141,13 +161,15 @@ pub fn init(filter: &LogFilter, format: LogFormat) -> Result<LogLevel, AlreadyLo
 
 /// What is logged, for as long as the process logs. Clones change the same.
 #[derive(Clone)]
-pub struct LogLevel(reload::Handle<EnvFilter, Registry>);
+pub struct LogLevel {
+    handle: reload::Handle<EnvFilter, Registry>,
+    silenced: &'static str,
+}
 
 impl LogLevel {
     /// From now on these events are written.
     pub fn set(&self, filter: &LogFilter) {
-        let filter = compile(&filter.0).expect("a LogFilter has been compiled before");
-        if let Err(error) = self.0.reload(filter) {
+        if let Err(error) = self.handle.reload(after(self.silenced, filter)) {
             tracing::error!(%error, "the log level stays as it was");
         }
     }
@@ -159,7 +181,17 @@ impl fmt::Debug for LogLevel {
     }
 }
 
+/// What a filter says, after what is turned off.
+fn after(silenced: &str, filter: &LogFilter) -> EnvFilter {
+    let both = match silenced {
+        "" => filter.0.clone(),
+        silenced => format!("{silenced},{}", filter.0),
+    };
+    compile(&both).expect("a LogFilter has been compiled before")
+}
+
 fn subscriber<W>(
+    silenced: &'static str,
     filter: &LogFilter,
     format: LogFormat,
     terminal: bool,
@@ -181,10 +213,9 @@ where
             .with_span_list(true)
             .boxed(),
     };
-    let filter = compile(&filter.0).expect("a LogFilter has been compiled before");
-    let (filter, handle) = reload::Layer::new(filter);
+    let (filter, handle) = reload::Layer::new(after(silenced, filter));
     let subscriber = tracing_subscriber::registry().with(layer.with_filter(filter));
-    (subscriber, LogLevel(handle))
+    (subscriber, LogLevel { handle, silenced })
 }
 
 #[cfg(test)]

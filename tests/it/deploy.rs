@@ -395,6 +395,7 @@ fn watcher_config(objects: &[Value]) -> Launch {
         flags: flags.collect(),
         env: environment(container),
         file: None,
+        ..WatcherSources::default()
     };
     load(&sources).unwrap_or_else(|problems| panic!("{problems:?}"))
 }

@@ -8,6 +8,7 @@
     reason = "a test that meets the unexpected fails"
 )]
 
+mod all_in_one;
 mod answers;
 mod auth;
 mod bad_input;

@@ -26,6 +26,11 @@ pub(crate) const CRATES: &[Place] = &[
             "watcher/src/expression.rs",
         ],
     ),
+    // The programs meet in one process, and nowhere else.
+    only(
+        "hindsight_watcher",
+        &["src/cli/all_in_one.rs", "watcher/src/main.rs"],
+    ),
     only("sqlx", &["src/storage/"]),
     only("zstd", &["src/storage/"]),
     only(

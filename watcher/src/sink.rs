@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use hindsight_proto::{names::RecordName, run::Upload};
 
-pub use grpc::GrpcSink;
+pub use grpc::{Error, GrpcSink};
 
 /// What a server can be asked. All calls are idempotent, and may be made again when their
 /// answer was lost.

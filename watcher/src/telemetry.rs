@@ -22,7 +22,7 @@ pub(crate) fn level(text: &str) -> Result<String, String> {
 
 /// The client of the cluster says an error for every call that is refused. It is said once here,
 /// when that begins. A filter that names this module gets them back.
-const SILENCED: &str = "kube_client::client::builder=off";
+pub const SILENCED: &str = "kube_client::client::builder=off";
 
 /// Begins to log. A second call in one process changes nothing.
 pub(crate) fn start(level: &str, format: LogFormat) {

@@ -27,7 +27,7 @@ fn written(filter: &str, format: LogFormat, events: impl FnOnce()) -> String {
     let writer = page.clone();
     let filter = filter.parse().unwrap();
     with_default(
-        subscriber(&filter, format, false, move || writer.clone()).0,
+        subscriber("", &filter, format, false, move || writer.clone()).0,
         events,
     );
     let bytes = page.0.lock().unwrap().clone();
@@ -112,7 +112,8 @@ fn the_level_changes_while_it_is_logged() {
     let page = Page::default();
     let writer = page.clone();
     let filter = "warn".parse().unwrap();
-    let (subscriber, level) = subscriber(&filter, LogFormat::Text, false, move || writer.clone());
+    let (subscriber, level) =
+        subscriber("", &filter, LogFormat::Text, false, move || writer.clone());
     with_default(subscriber, || {
         info!("first");
         level.set(&"info".parse().unwrap());
@@ -125,4 +126,24 @@ fn the_level_changes_while_it_is_logged() {
         text.contains("second") && text.lines().count() == 1,
         "{text}"
     );
+}
+
+#[test]
+fn what_is_silenced_is_heard_when_it_is_asked_for_also_after_a_change() {
+    let page = Page::default();
+    let writer = page.clone();
+    let filter = "info".parse().unwrap();
+    let make = move || writer.clone();
+    let (subscriber, level) = subscriber("loud=off", &filter, LogFormat::Text, false, make);
+    with_default(subscriber, || {
+        info!(target: "loud", "first");
+        level.set(&"debug".parse().unwrap());
+        info!(target: "loud", "second");
+        level.set(&"info,loud=info".parse().unwrap());
+        info!(target: "loud", "third");
+        info!("fourth");
+    });
+    let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
+    assert!(text.contains("third") && text.contains("fourth"), "{text}");
+    assert_eq!(text.lines().count(), 2, "{text}");
 }

@@ -124,7 +124,7 @@ fn collect(
             name,
             Said {
                 text: text.clone(),
-                origin: format!("--{name}"),
+                origin: format!("--{}{name}", sources.prefix),
             },
         );
     }

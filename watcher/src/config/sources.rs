@@ -17,6 +17,8 @@ pub struct Sources {
     pub env: BTreeMap<String, String>,
     /// Flags, by the name of their key.
     pub flags: BTreeMap<&'static str, String>,
+    /// What stands before the name of its key in a flag.
+    pub prefix: &'static str,
 }
 
 /// Why the file cannot be read.
@@ -62,6 +64,11 @@ impl Sources {
                 Err(source) => return Err(FileError { path, source }),
             },
         };
-        Ok(Self { file, env, flags })
+        Ok(Self {
+            file,
+            env,
+            flags,
+            prefix: "",
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! A sink that is a server of `tekton.results.v1alpha2`, ours or another.
 
 use std::{
-    fs, io,
+    fmt, fs, io,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::Duration,
@@ -9,7 +9,7 @@ use std::{
 
 use async_trait::async_trait;
 use tokio::time::Instant;
-use tonic::{Code, Status};
+use tonic::{Code, Status, transport::Channel};
 
 use hindsight_proto::{
     client::{self, Batched, Client, Options},
@@ -45,11 +45,21 @@ impl From<Client> for Ways {
 }
 
 /// Tokens of service accounts are replaced about every hour.
-#[derive(Debug)]
 struct Renewal {
-    options: Options,
+    client: Box<WithToken>,
     path: PathBuf,
     read: Mutex<(String, Instant)>,
+}
+
+/// Makes a client that uses a token.
+type WithToken = dyn Fn(&str) -> Result<Client, client::Error> + Send + Sync;
+
+impl fmt::Debug for Renewal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Renewal")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Why a sink cannot be made.
@@ -86,20 +96,50 @@ impl GrpcSink {
     ///
     /// # Errors
     /// If the file cannot be read, or the address or token cannot be used.
-    pub fn with_token_file(mut options: Options, path: PathBuf) -> Result<Self, Error> {
+    pub fn with_token_file(options: Options, path: PathBuf) -> Result<Self, Error> {
+        Self::renewing(path, move |token| {
+            Client::new(&Options {
+                token: Some(token.to_owned()),
+                ..options.clone()
+            })
+        })
+    }
+
+    /// Uses a channel that is there already.
+    ///
+    /// # Errors
+    /// If the token cannot be used.
+    pub fn over(channel: Channel, token: Option<&str>) -> Result<Self, Error> {
+        let client = Client::over(channel, token).map_err(|source| Error::Client { source })?;
+        Ok(Self::new(client))
+    }
+
+    /// The same with the token in a file, and another one once there is another one.
+    ///
+    /// # Errors
+    /// If the file cannot be read or the token cannot be used.
+    pub fn over_with_token_file(channel: Channel, path: PathBuf) -> Result<Self, Error> {
+        Self::renewing(path, move |token| {
+            Client::over(channel.clone(), Some(token))
+        })
+    }
+
+    fn renewing(
+        path: PathBuf,
+        client: impl Fn(&str) -> Result<Client, client::Error> + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
         let token = read(&path).map_err(|source| Error::Token {
             path: path.clone(),
             source,
         })?;
-        options.token = Some(token.clone());
-        let client = Client::new(&options).map_err(|source| Error::Client { source })?;
+        let first = client(&token).map_err(|source| Error::Client { source })?;
         let renewal = Renewal {
-            options,
+            client: Box::new(client),
             path,
             read: Mutex::new((token, Instant::now())),
         };
         Ok(Self {
-            ways: Mutex::new(client.into()),
+            ways: Mutex::new(first.into()),
             renewal: Some(renewal),
         })
     }
@@ -123,11 +163,7 @@ impl Renewal {
         }
         known.1 = Instant::now();
         let token = read(&self.path).ok().filter(|token| *token != known.0)?;
-        let options = Options {
-            token: Some(token.clone()),
-            ..self.options.clone()
-        };
-        let client = Client::new(&options).ok()?;
+        let client = (self.client)(&token).ok()?;
         known.0 = token;
         Some(client)
     }

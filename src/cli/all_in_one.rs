@@ -1,0 +1,118 @@
+//! `hindsight all-in-one`.
+
+use std::process::ExitCode;
+
+use clap::{ArgMatches, Command};
+use hindsight_watcher::{
+    cli::{Flags, SILENCED, watch},
+    config::Launch,
+    sink::GrpcSink,
+};
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
+
+use super::{failure::Failure, serve};
+use crate::{
+    app::App,
+    config::{Auth, Config, Sources, flags},
+    error::report,
+    telemetry,
+};
+
+const ABOUT: &str = "Run server and watcher in one process, for small clusters: finished runs go \
+from the cluster into the database without a network between them, and clients ask as they ask \
+any server.
+
+Flags, variables and files are those of `hindsight serve` and of `hindsight-watcher`; flags of \
+the watcher have --watcher- before their names. What is said about the watcher's server and logs \
+does not count: the server is this process, and it logs for both.
+
+The watcher asks the server as everybody does. Unless auth is `off` it needs a token of its own, \
+of somebody who may get, list, create and update results and records.
+
+SIGTERM or SIGINT stops the watcher, which finishes what it is storing, and then the server, after \
+requests in flight.";
+
+const EXAMPLES: &str = "Examples:
+  hindsight all-in-one
+  hindsight all-in-one --db sqlite:/var/lib/hindsight/history.db --watcher-collect
+  hindsight all-in-one --config /etc/server.toml --watcher-config /etc/watcher.toml";
+
+/// The command with its flags.
+pub(super) fn command() -> Command {
+    let command = Command::new("all-in-one")
+        .about("Run server and watcher in one process")
+        .long_about(ABOUT)
+        .after_long_help(EXAMPLES);
+    Flags::Beside.added_to(flags(command))
+}
+
+pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let (config, launch) = load(matches)?;
+    let log = telemetry::init_without(SILENCED, &config.log_level, config.log_format)
+        .map_err(|error| Failure::other(report(&error)))?;
+    serve::start(matches, &config, log, async |app, shutdown| {
+        both(app, launch, shutdown).await
+    })
+}
+
+/// Everything that is wrong with either is told at once.
+fn load(matches: &ArgMatches) -> Result<(Config, Launch), Failure> {
+    let config = Config::load(&Sources::gather(matches));
+    let launch = Flags::Beside.read(matches);
+    let problems = match (config, launch) {
+        (Ok(config), Ok(launch)) => {
+            let has_token = launch.token.is_some() || launch.token_file.is_some();
+            if config.auth == Auth::Off || has_token {
+                return Ok((config, launch));
+            }
+            format!(
+                "auth is `{}` and the watcher has no token; name its file with \
+                 --watcher-token-file",
+                config.auth
+            )
+        }
+        (config, launch) => {
+            let of_server = config.err().map(|problems| problems.to_string());
+            let of_watcher = launch.err().unwrap_or_default();
+            let all: Vec<_> = of_server.into_iter().chain(of_watcher).collect();
+            all.join("\n")
+        }
+    };
+    let text = format!("the configuration cannot be used\n{problems}");
+    Err(Failure::usage(text))
+}
+
+/// Runs the server and the watcher until `shutdown`, or until one of them cannot go on, which ends
+/// the other in order.
+async fn both(app: App, launch: Launch, shutdown: CancellationToken) -> Result<(), Failure> {
+    let sink = sink(&launch, app.channel()).map_err(|error| Failure::usage(report(&error)))?;
+    // The server outlives the watcher, which still stores what it knows.
+    let drain = CancellationToken::new();
+    let mut server = tokio::spawn(app.run(drain.clone()));
+    let mut watcher = std::pin::pin!(watch(launch, sink, "this process", shutdown.clone()));
+    let (served, watched) = tokio::select! {
+        watched = &mut watcher => {
+            drain.cancel();
+            (server.await, watched)
+        }
+        served = &mut server => {
+            shutdown.cancel();
+            (served, watcher.await)
+        }
+    };
+    served
+        .map_err(|error| Failure::other(format!("the server broke: {error}")))?
+        .map_err(|error| serve::failure(&error))?;
+    watched.map_err(|error| Failure::other(report(error.as_ref())))
+}
+
+fn sink(launch: &Launch, channel: Channel) -> Result<GrpcSink, hindsight_watcher::sink::Error> {
+    match &launch.token_file {
+        Some(path) => GrpcSink::over_with_token_file(channel, path.clone()),
+        None => {
+            let token = launch.token.as_ref().map(|token| token.0.as_str());
+            GrpcSink::over(channel, token)
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Server and watcher in one process, as it is run.
+
+use std::{collections::BTreeMap, process::Stdio, time::Duration};
+
+use hindsight::auth::token_hash;
+use hindsight_proto::{
+    client::{Client, Options},
+    run::Finish,
+    v1alpha2 as pb,
+};
+use kubesim::{Crd, Listening, Mix, Plan, Player, Playing, Sim};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader, Lines},
+    process::{Child, ChildStderr, Command},
+    time::timeout,
+};
+
+use crate::support::{
+    Database,
+    cluster::free_port,
+    http::Http,
+    process::{Said, run},
+};
+
+/// Everything has to be over by then; it takes a tenth of this on two busy cores.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The program, which does not outlive its test.
+struct Program {
+    child: Child,
+    log: Lines<BufReader<ChildStderr>>,
+    url: String,
+}
+
+impl Program {
+    /// Starts it and waits until it serves.
+    async fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_hindsight"))
+            .env_clear()
+            .args(["all-in-one", "--listen", "127.0.0.1:0"])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap()).lines();
+        let url = String::new();
+        let mut program = Self { child, log, url };
+        let line = program.until("serving address=").await;
+        let (_, address) = line.rsplit_once("address=").unwrap();
+        program.url = format!("http://{address}");
+        program
+    }
+
+    async fn until(&mut self, says: &str) -> String {
+        let mut said = Vec::new();
+        let line = timeout(PATIENCE, async {
+            loop {
+                let line = self.log.next_line().await.unwrap();
+                let line = line.unwrap_or_else(|| panic!("`{says}` is not said: {said:#?}"));
+                if line.contains(says) {
+                    return line;
+                }
+                said.push(line);
+            }
+        });
+        line.await.unwrap()
+    }
+
+    /// SIGTERM; the exit code, and what it said after that.
+    async fn terminate(mut self) -> (Option<i32>, Vec<String>) {
+        let id = self.child.id().unwrap().to_string();
+        let sent = Command::new("kill").args(["-TERM", &id]).status().await;
+        assert!(sent.unwrap().success());
+        let mut said = Vec::new();
+        let end = timeout(PATIENCE, async {
+            while let Some(line) = self.log.next_line().await.unwrap() {
+                said.push(line);
+            }
+            self.child.wait().await.unwrap()
+        });
+        (end.await.unwrap().code(), said)
+    }
+
+    /// All records, by the UID of their runs.
+    async fn records(&self) -> BTreeMap<String, Value> {
+        let mut rpc = Client::new(&Options::new(&self.url)).unwrap().rpc();
+        let request = pb::ListRecordsRequest {
+            parent: "-/results/-".to_owned(),
+            page_size: 10_000,
+            ..pb::ListRecordsRequest::default()
+        };
+        let records = rpc
+            .list_records(request)
+            .await
+            .unwrap()
+            .into_inner()
+            .records;
+        let object = |record: pb::Record| {
+            let object: Value = serde_json::from_slice(&record.data.unwrap().value).unwrap();
+            let uid = object["metadata"]["uid"].as_str().unwrap().to_owned();
+            (uid, object)
+        };
+        records.into_iter().map(object).collect()
+    }
+}
+
+async fn cluster() -> (Sim, Listening) {
+    let sim = Sim::new();
+    sim.install_all(Crd::tekton());
+    sim.namespace("ci");
+    let listening = sim.listen(([127, 0, 0, 1], 0).into()).await.unwrap();
+    (sim, listening)
+}
+
+fn play(sim: &Sim) -> Playing {
+    let plan = Plan {
+        runs: 60,
+        rate: 120.0,
+        concurrency: 20,
+        mix: Mix {
+            pipeline_runs: 1,
+            task_runs: 2,
+            custom_runs: 1,
+            workflows: 0,
+        },
+        life: Duration::from_millis(20),
+        ..Plan::default()
+    };
+    Player::new(sim, plan).start()
+}
+
+async fn emptied(sim: &Sim) {
+    let left = |sim: &Sim| -> usize {
+        let kinds = Crd::tekton();
+        let counts = kinds
+            .iter()
+            .map(|kind| sim.count(&kind.group, &kind.plural));
+        counts.sum()
+    };
+    let empty = timeout(PATIENCE, sim.until(|sim| left(sim) == 0)).await;
+    assert!(empty.is_ok(), "{} runs are left", left(sim));
+}
+
+const COLLECT: [&str; 4] = [
+    "--watcher-collect",
+    "--watcher-grace=0s",
+    "--watcher-recheck",
+    "200ms",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_go_from_the_cluster_to_the_api_with_no_socket_between() {
+    let (sim, listening) = cluster().await;
+    let database = Database::sqlite();
+    let (db, admin) = (database.url(), format!("127.0.0.1:{}", free_port()));
+    let kubeconfig = listening.kubeconfig().display().to_string();
+    let own = [
+        "--db",
+        &db,
+        "--metrics-listen",
+        &admin,
+        "--watcher-kubeconfig",
+        &kubeconfig,
+    ];
+    let program = Program::start(&[&own[..], &COLLECT].concat()).await;
+    let playing = play(&sim);
+    assert_eq!(playing.over().await.lost, 0);
+    emptied(&sim).await;
+    let mut http = Http::one(&format!("http://{admin}")).await;
+    let metrics = http.send("GET", "/metrics", &[], "").await.text();
+    assert!(
+        metrics.contains("\nhindsight_connections_taken_total 0\n"),
+        "{metrics}"
+    );
+    let records = program.records().await;
+    let finished = playing.finished();
+    assert_eq!(records.len(), finished.len());
+    assert!(
+        finished
+            .iter()
+            .all(|run| Finish::of(&records[&run.uid]).done)
+    );
+    let (code, said) = program.terminate().await;
+    assert_eq!(code, Some(0), "{said:#?}");
+    let at = |what: &str| {
+        let at = said.iter().position(|line| line.contains(what));
+        at.unwrap_or_else(|| panic!("`{what}` is not said: {said:#?}"))
+    };
+    // First the watcher, then the server.
+    assert!(at("ended in order") < at("INFO hindsight::app: stopped"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_in_the_middle_of_it_loses_nothing() {
+    let (sim, listening) = cluster().await;
+    let database = Database::sqlite();
+    let db = database.url();
+    let kubeconfig = listening.kubeconfig().display().to_string();
+    let own = [
+        "--db",
+        &db,
+        "--metrics-listen",
+        "off",
+        "--watcher-kubeconfig",
+        &kubeconfig,
+    ];
+    let arguments = [&own[..], &COLLECT].concat();
+    let mut program = Program::start(&arguments).await;
+    let playing = play(&sim);
+    for blow in 1..4 {
+        playing
+            .until(|progress| progress.finished >= blow * 15)
+            .await;
+        let (code, said) = program.terminate().await;
+        assert_eq!(code, Some(0), "{said:#?}");
+        program = Program::start(&arguments).await;
+    }
+    assert_eq!(playing.over().await.lost, 0);
+    emptied(&sim).await;
+    let records = program.records().await;
+    let finished = playing.finished();
+    assert_eq!(records.len(), finished.len());
+    assert!(
+        finished
+            .iter()
+            .all(|run| Finish::of(&records[&run.uid]).done)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_auth_the_watcher_is_asked_who_it_is_like_everybody() {
+    let (sim, listening) = cluster().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let hash = token_hash("secret");
+    let users = file(
+        "users.toml",
+        format!(
+            "[[users]]\nname = 'the-watcher'\nsha256 = ['{hash}']\n\
+             grants = [{{parents = ['*'], role = 'readwrite'}}]\n"
+        ),
+    );
+    let (token, audit) = (
+        file("token", "secret\n".into()),
+        file("audit", String::new()),
+    );
+    let database = Database::sqlite();
+    let db = database.url();
+    let kubeconfig = listening.kubeconfig().display().to_string();
+    let own = [
+        "--db",
+        &db,
+        "--metrics-listen",
+        "off",
+        "--watcher-kubeconfig",
+        &kubeconfig,
+    ];
+    let asked = [
+        "--auth",
+        "tokens",
+        "--auth-tokens-file",
+        &users,
+        "--audit-log",
+        &audit,
+    ];
+    let arguments = [&own[..], &asked].concat();
+
+    let Said { code, err, .. } = run(&[&["all-in-one"], &arguments[..]].concat()).await;
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("--watcher-token-file"), "{err}");
+
+    let program =
+        Program::start(&[&arguments[..], &["--watcher-token-file", &token]].concat()).await;
+    let run = include_str!("../../watcher/testdata/kinds/taskrun/succeeded.yaml");
+    sim.load_dump(run).unwrap();
+    let name = run.lines().find_map(|line| line.strip_prefix("  name: "));
+    let marked = sim.until(|sim| {
+        let run = sim
+            .get("tekton.dev", "taskruns", "ci", name.unwrap())
+            .unwrap();
+        run["metadata"]["annotations"]["results.tekton.dev/stored"] == "true"
+    });
+    timeout(PATIENCE, marked).await.unwrap();
+    assert_eq!(program.terminate().await.0, Some(0));
+    let told = std::fs::read_to_string(audit).unwrap();
+    assert!(told.lines().count() > 0);
+    assert!(
+        told.lines().all(|line| line.contains("the-watcher")),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_either_part_is_said_at_once() {
+    let wrong = [
+        "all-in-one",
+        "--max-connections=0",
+        "--watcher-threadiness=0",
+    ];
+    let Said { code, err, .. } = run(&wrong).await;
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("--max-connections"), "{err}");
+    assert!(err.contains("--watcher-threadiness"), "{err}");
+}
+
+#[tokio::test]
+async fn a_watcher_that_cannot_start_ends_the_server_in_order() {
+    let database = Database::sqlite();
+    let db = database.url();
+    let Said { code, err, .. } = run(&[
+        "all-in-one",
+        "--db",
+        &db,
+        "--listen=127.0.0.1:0",
+        "--metrics-listen=off",
+        "--watcher-kubeconfig=/nowhere",
+    ])
+    .await;
+    assert_eq!(code, 1, "{err}");
+    assert!(
+        err.contains("kubeconfig `/nowhere` cannot be read"),
+        "{err}"
+    );
+    assert!(err.contains("stopped"), "{err}");
+}
