@@ -15,8 +15,9 @@ demo:
 test: postgres
 	tests/with-postgres $(CARGO) test --locked --workspace
 
-# Create, get, list and import on both databases.
+# Create, get, list and import on both databases, and the watcher from end to end.
 bench: postgres
+	$(CARGO) build --locked --release -p hindsight-watcher
 	tests/with-postgres $(CARGO) bench --locked
 
 # SIGKILL to the server on both databases, and to PostgreSQL, 50 times each under a write load.

@@ -9,15 +9,19 @@ use hindsight_proto::{
     v1::{Effect as PbEffect, ResultState, UpsertRequest, upsert_outcome::Outcome},
     v1alpha2 as pb,
 };
+use hindsight_watcher::sink::{GrpcSink, Sink as _};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status, Streaming};
 
-use crate::support::{
-    Database, TestServer,
-    objects::{TASK_RUN, bytes, task_run},
-    server::{on_each, refused},
+use crate::{
+    support::{
+        Database, TestServer,
+        objects::{TASK_RUN, bytes, task_run},
+        server::{on_each, refused},
+    },
+    wire::visit,
 };
 
 fn described(object: &Value) -> Upload {
@@ -325,6 +329,26 @@ async fn the_run_that_began_first_speaks_for_a_result_whoever_comes_first() {
         let summary = result.summary.unwrap();
         assert_eq!(summary.record, "ci/results/event/records/uid-e10");
         assert_eq!(server.ids("ci/results/event", "").await.unwrap().len(), 30);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_watcher_that_is_told_to_make_plain_calls_opens_no_stream() {
+    on_each(|server| async move {
+        let sink = GrpcSink::new(server.client()).with_plain_calls();
+        let run = task_run("plain", "Succeeded");
+        let upload = described(&run);
+        sink.store(&upload, &bytes(&run)).await.unwrap();
+        sink.store_again(&upload, &bytes(&run)).await.unwrap();
+        let stored = sink.stored(&upload.grouping.record).await.unwrap();
+        assert_eq!(stored, Some(bytes(&run)));
+        let page = visit(&server.admin, "/metrics").await;
+        assert!(
+            page.contains("method=\"CreateRecord\",code=\"OK\"} 1"),
+            "{page}"
+        );
+        assert!(!page.contains("Upsert"), "{page}");
     })
     .await;
 }

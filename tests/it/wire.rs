@@ -24,7 +24,7 @@ async fn channel(url: &str) -> Channel {
 }
 
 /// GETs a page of the admin port.
-async fn visit(address: &str, path: &str) -> String {
+pub async fn visit(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();

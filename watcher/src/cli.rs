@@ -123,9 +123,14 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 fn sink(launch: &Launch) -> anyhow::Result<GrpcSink> {
     let mut options = client::Options::new(launch.server.clone());
     options.token = launch.token.as_ref().map(|token| token.0.clone());
-    Ok(match &launch.token_file {
+    let sink = match &launch.token_file {
         Some(path) => GrpcSink::with_token_file(options, path.clone())?,
         None => GrpcSink::new(client::Client::new(&options)?),
+    };
+    Ok(if launch.plain_calls {
+        sink.with_plain_calls()
+    } else {
+        sink
     })
 }
 

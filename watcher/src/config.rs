@@ -119,7 +119,7 @@ impl Default for Tuning {
             retry: between(500, 60),
             rare_retry: Duration::from_mins(10),
             hold_bytes: 256 << 20,
-            page_size: 500,
+            page_size: 250,
         }
     }
 }
@@ -133,6 +133,8 @@ pub struct Launch {
     pub token: Option<Token>,
     /// A file that says it, and may say something new later.
     pub token_file: Option<PathBuf>,
+    /// Each run is stored by calls of its own, and never over a stream.
+    pub plain_calls: bool,
     /// The cluster's name is the UID of its namespace `kube-system`.
     pub cluster_from_uid: bool,
     /// A kubeconfig; otherwise the usual places, or the cluster that this runs in.

@@ -150,7 +150,8 @@ type Name = (&'static str, &'static str, Box<str>, Box<str>);
 /// The ledger.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    entries: HashMap<Uid, Entry>,
+    /// Boxed, because a table is twice as large as what is in it, and more while it grows.
+    entries: HashMap<Uid, Box<Entry>>,
     names: HashMap<Name, Uid>,
     children: HashMap<Uid, HashSet<Uid>>,
     left: BTreeMap<(&'static str, &'static str), u64>,
@@ -174,12 +175,12 @@ impl Ledger {
         list: u32,
         now: Timestamp,
     ) -> Option<(Uid, &mut Entry)> {
-        let uid = Uid::from(object.uid()?);
+        let uid = self.known(object.uid()?);
         let name: Box<str> = object.name()?.into();
         let namespace: Box<str> = object.namespace().unwrap_or_default().into();
         let is_first = !self.entries.contains_key(&uid);
         if is_first {
-            let owners: Box<[Uid]> = object.owners().map(|o| Uid::from(o.uid)).collect();
+            let owners: Box<[Uid]> = object.owners().map(|o| self.known(o.uid)).collect();
             for owner in &owners {
                 self.children
                     .entry(owner.clone())
@@ -207,7 +208,7 @@ impl Ledger {
                 waits: false,
                 listed: list,
             };
-            self.entries.insert(uid.clone(), entry);
+            self.entries.insert(uid.clone(), Box::new(entry));
         }
         let entry = self.entries.get_mut(&uid)?;
         entry.listed = list;
@@ -215,14 +216,23 @@ impl Ledger {
         Some((uid, entry))
     }
 
+    /// The UID as it is kept, so that it is kept once.
+    fn known(&self, uid: &str) -> Uid {
+        let run = self.entries.get_key_value(uid).map(|(uid, _)| uid);
+        let owner = || self.children.get_key_value(uid).map(|(uid, _)| uid);
+        run.or_else(owner)
+            .cloned()
+            .unwrap_or_else(|| Uid::from(uid))
+    }
+
     /// One run.
     pub fn get(&self, uid: &Uid) -> Option<&Entry> {
-        self.entries.get(uid)
+        self.entries.get(uid).map(AsRef::as_ref)
     }
 
     /// One run, to note something about it.
     pub fn get_mut(&mut self, uid: &Uid) -> Option<&mut Entry> {
-        self.entries.get_mut(uid)
+        self.entries.get_mut(uid).map(AsMut::as_mut)
     }
 
     /// The run that has a name now.
@@ -372,7 +382,7 @@ impl Ledger {
 
     fn remove(&mut self, uid: &Uid) -> Option<Entry> {
         self.recency.remove(uid);
-        let entry = self.entries.remove(uid)?;
+        let entry = *self.entries.remove(uid)?;
         for owner in &entry.owners {
             if let Some(children) = self.children.get_mut(owner) {
                 children.remove(uid);

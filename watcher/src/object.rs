@@ -7,21 +7,35 @@ mod nodes;
 use std::borrow::Cow;
 
 use kube::{Resource, core::ObjectMeta, discovery::ApiResource};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::{Map, Value, value::RawValue};
+use tracing::error;
 
-/// An object as it was received, and the few fields of it that a watch needs.
+/// An object as the text in which it was received, which takes a fraction of its values, and the few
+/// fields of it that a watch needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Object {
-    value: Value,
+    text: Box<RawValue>,
     meta: ObjectMeta,
 }
 
 impl Object {
     /// The object as JSON, with `apiVersion` and `kind`, which lists of some servers leave out, and
-    /// with what Argo has compressed.
+    /// with what Argo has compressed. Null if it is nested deeper than can be read.
     pub(crate) fn into_value(self, resource: &ApiResource) -> Value {
-        let mut value = match self.value {
+        let value = serde_json::from_str(self.text.get()).unwrap_or_else(|error| {
+            let (namespace, name) = (&self.meta.namespace, &self.meta.name);
+            error!(
+                run.namespace = namespace,
+                run.name = name,
+                "{} {} in {} cannot be read, and is not stored: {error}",
+                resource.kind,
+                name.as_deref().unwrap_or_default(),
+                namespace.as_deref().unwrap_or_default(),
+            );
+            Value::Null
+        });
+        let mut value = match value {
             Value::Object(map) if !map.contains_key("kind") || !map.contains_key("apiVersion") => {
                 let mut whole = Map::new();
                 whole.insert("apiVersion".to_owned(), resource.api_version.clone().into());
@@ -36,24 +50,41 @@ impl Object {
     }
 }
 
+/// Of an object, what a watch needs.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    metadata: Option<Meta>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta {
+    name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+}
+
 impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        let text = |key: &str| value.get("metadata")?.get(key)?.as_str().map(str::to_owned);
-        let meta = ObjectMeta {
-            name: text("name"),
-            namespace: text("namespace"),
-            uid: text("uid"),
-            resource_version: text("resourceVersion"),
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let head: Head = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
+        let meta = head.metadata.map(|meta| ObjectMeta {
+            name: meta.name,
+            namespace: meta.namespace,
+            uid: meta.uid,
+            resource_version: meta.resource_version,
             ..ObjectMeta::default()
-        };
-        Ok(Self { value, meta })
+        });
+        let meta = meta.unwrap_or_default();
+        Ok(Self { text, meta })
     }
 }
 
 impl Serialize for Object {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.value.serialize(serializer)
+        self.text.serialize(serializer)
     }
 }
 
@@ -104,6 +135,20 @@ mod tests {
         assert_eq!(serde_json::to_string(&object).unwrap(), text);
         let resource = ApiResource::erase::<k8s_openapi::api::batch::v1::Job>(&());
         assert_eq!(object.into_value(&resource).to_string(), text);
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_read_is_null_and_the_others_are_read() {
+        let deep = format!(
+            r#"{{"metadata":{{"name":"d"}},"spec":{}{}}}"#,
+            "[".repeat(400),
+            "]".repeat(400)
+        );
+        let list: Vec<Object> = serde_json::from_str(&format!("[{deep},{{}}]")).unwrap();
+        let resource = ApiResource::erase::<k8s_openapi::api::batch::v1::Job>(&());
+        let mut values = list.into_iter().map(|object| object.into_value(&resource));
+        assert!(values.next().unwrap().is_null());
+        assert!(values.next().unwrap().is_object());
     }
 
     #[test]

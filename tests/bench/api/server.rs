@@ -106,8 +106,16 @@ impl Server {
         self.label
     }
 
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn client(&self) -> Client {
-        Client::new(&Options::new(&self.url)).unwrap()
+        Client::new(&Options::new(self.url())).unwrap()
     }
 
     pub fn rpc(&self) -> Rpc {
@@ -116,7 +124,7 @@ impl Server {
 
     /// Resident memory.
     pub fn rss_kib(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
         let line = status
             .lines()
             .find(|line| line.starts_with("VmRSS:"))

@@ -70,6 +70,12 @@ pub const KEYS: &[Key] = &[
         "",
         "File with the bearer token; read again when it changes",
     ),
+    switch(
+        CONNECTIONS,
+        "plain-calls",
+        "Store each run by calls of its own, also on a server that takes many over one stream; for \
+         proxies that pass no streams",
+    ),
     key(
         CONNECTIONS,
         "kubeconfig",

@@ -178,6 +178,7 @@ impl Reader {
             server,
             token: token.0,
             token_file: token.1,
+            plain_calls: self.truth("plain-calls"),
             cluster_from_uid: self.cluster().0,
             kubeconfig: self.read("kubeconfig", |text| Ok(PathBuf::from(text))),
             log_level: self.read("log-level", telemetry::level).unwrap_or_default(),

@@ -28,6 +28,7 @@ const TOKEN_AGE: Duration = Duration::from_secs(30);
 pub struct GrpcSink {
     ways: Mutex<Ways>,
     renewal: Option<Renewal>,
+    plain_calls: bool,
 }
 
 /// To one server.
@@ -89,6 +90,16 @@ impl GrpcSink {
         Self {
             ways: Mutex::new(client.into()),
             renewal: None,
+            plain_calls: false,
+        }
+    }
+
+    /// Stores each run by calls of its own, also on a server that has the stream.
+    #[must_use]
+    pub fn with_plain_calls(self) -> Self {
+        Self {
+            plain_calls: true,
+            ..self
         }
     }
 
@@ -141,6 +152,7 @@ impl GrpcSink {
         Ok(Self {
             ways: Mutex::new(first.into()),
             renewal: Some(renewal),
+            plain_calls: false,
         })
     }
 
@@ -176,21 +188,23 @@ fn read(path: &Path) -> io::Result<String> {
 #[async_trait]
 impl Sink for GrpcSink {
     async fn store(&self, upload: &Upload, value: &[u8]) -> Result<(), SinkError> {
-        self.ways()
-            .batched
-            .store(upload, value.to_vec())
-            .await
-            .map(|_| ())
-            .map_err(|status| judge(&status))
+        let ways = self.ways();
+        let stored = if self.plain_calls {
+            ways.plain.store(upload, value).await
+        } else {
+            ways.batched.store(upload, value.to_vec()).await
+        };
+        stored.map(|_| ()).map_err(|status| judge(&status))
     }
 
     async fn store_again(&self, upload: &Upload, value: &[u8]) -> Result<(), SinkError> {
-        self.ways()
-            .batched
-            .store_again(upload, value.to_vec())
-            .await
-            .map(|_| ())
-            .map_err(|status| judge(&status))
+        let ways = self.ways();
+        let stored = if self.plain_calls {
+            ways.plain.store_again(upload, value).await
+        } else {
+            ways.batched.store_again(upload, value.to_vec()).await
+        };
+        stored.map(|_| ()).map_err(|status| judge(&status))
     }
 
     async fn stored(&self, record: &RecordName) -> Result<Option<Vec<u8>>, SinkError> {

@@ -56,6 +56,8 @@ fn nothing_said_is_a_watcher_that_deletes_nothing() {
     assert_eq!(launch.server, "http://127.0.0.1:8080");
     assert_eq!(launch.log_format, LogFormat::Text);
     assert_eq!(launch.config.policy.collect, None);
+    assert!(!launch.plain_calls);
+    assert!(loads(&flags(&[("plain-calls", "true")])).plain_calls);
     assert!(launch.config.policy.annotate);
     let all = hindsight_proto::run::KINDS.len() + hindsight_proto::run::DEFINITIONS.len();
     assert_eq!(launch.config.kinds.len(), all);
