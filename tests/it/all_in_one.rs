@@ -9,7 +9,7 @@ use hindsight_proto::{
     v1alpha2 as pb,
 };
 use kubesim::{Crd, Listening, Mix, Plan, Player, Playing, Sim};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader, Lines},
     process::{Child, ChildStderr, Command},
@@ -145,6 +145,23 @@ async fn emptied(sim: &Sim) {
     assert!(empty.is_ok(), "{} runs are left", left(sim));
 }
 
+/// A finished TaskRun.
+const RUN: &str = include_str!("../../watcher/testdata/kinds/taskrun/succeeded.yaml");
+
+fn of_run(field: &str) -> &'static str {
+    let found = RUN.lines().find_map(|line| line.trim().strip_prefix(field));
+    found.unwrap().trim()
+}
+
+/// Waits until the run says that it is stored.
+async fn marked(sim: &Sim) {
+    let marked = sim.until(|sim| {
+        let run = sim.get("tekton.dev", "taskruns", "ci", of_run("name:"));
+        run.unwrap()["metadata"]["annotations"]["results.tekton.dev/stored"] == "true"
+    });
+    timeout(PATIENCE, marked).await.unwrap();
+}
+
 const COLLECT: [&str; 4] = [
     "--watcher-collect",
     "--watcher-grace=0s",
@@ -277,18 +294,10 @@ async fn with_auth_the_watcher_is_asked_who_it_is_like_everybody() {
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("--watcher-token-file"), "{err}");
 
-    let program =
-        Program::start(&[&arguments[..], &["--watcher-token-file", &token]].concat()).await;
-    let run = include_str!("../../watcher/testdata/kinds/taskrun/succeeded.yaml");
-    sim.load_dump(run).unwrap();
-    let name = run.lines().find_map(|line| line.strip_prefix("  name: "));
-    let marked = sim.until(|sim| {
-        let run = sim
-            .get("tekton.dev", "taskruns", "ci", name.unwrap())
-            .unwrap();
-        run["metadata"]["annotations"]["results.tekton.dev/stored"] == "true"
-    });
-    timeout(PATIENCE, marked).await.unwrap();
+    let more = ["--watcher-token-file", &token];
+    let program = Program::start(&[&arguments[..], &more].concat()).await;
+    sim.load_dump(RUN).unwrap();
+    marked(&sim).await;
     assert_eq!(program.terminate().await.0, Some(0));
     let told = std::fs::read_to_string(audit).unwrap();
     assert!(told.lines().count() > 0);
@@ -296,6 +305,50 @@ async fn with_auth_the_watcher_is_asked_who_it_is_like_everybody() {
         told.lines().all(|line| line.contains("the-watcher")),
         "{told}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_of_runs_are_found_by_their_type() {
+    let (sim, listening) = cluster().await;
+    let database = Database::sqlite();
+    let db = database.url();
+    let kubeconfig = listening.kubeconfig().display().to_string();
+    let event = json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "started", "namespace": "ci"},
+        "involvedObject": {"kind": "TaskRun", "name": of_run("name:"), "uid": of_run("uid:")},
+        "reason": "Started",
+    });
+    sim.create(event).unwrap();
+    sim.load_dump(RUN).unwrap();
+    let program = Program::start(&[
+        "--db",
+        &db,
+        "--metrics-listen=off",
+        "--watcher-kubeconfig",
+        &kubeconfig,
+        "--watcher-store-events",
+    ])
+    .await;
+    marked(&sim).await;
+    let mut rpc = Client::new(&Options::new(&program.url)).unwrap().rpc();
+    let request = pb::ListRecordsRequest {
+        parent: "ci/results/-".to_owned(),
+        filter: "data_type == 'results.tekton.dev/v1.EventList'".to_owned(),
+        ..pb::ListRecordsRequest::default()
+    };
+    let found = rpc.list_records(request).await.unwrap().into_inner();
+    let [record] = &found.records[..] else {
+        panic!("{found:?}");
+    };
+    let uid = of_run("uid:");
+    assert_eq!(
+        record.name,
+        format!("ci/results/{uid}/records/{uid}-events")
+    );
+    let value = &record.data.as_ref().unwrap().value;
+    let list: Value = serde_json::from_slice(value).unwrap();
+    assert_eq!(list["items"][0]["reason"], "Started");
+    assert_eq!(program.terminate().await.0, Some(0));
 }
 
 #[tokio::test]

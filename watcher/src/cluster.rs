@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
     Api, Client, Resource,
-    api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions},
+    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions},
     core::GroupVersionKind,
     discovery::ApiResource,
     runtime::watcher,
@@ -20,6 +20,9 @@ use crate::{object::Object, report::report};
 
 /// How long one call may take.
 const DEADLINE: Duration = Duration::from_secs(30);
+
+/// How many events are read at once.
+const EVENTS_A_PAGE: u32 = 500;
 
 /// Field manager of finalizers; Tekton Results' watcher takes off what this one put on.
 const FINALIZERS: &str = "tekton-results-watcher/finalizers";
@@ -199,6 +202,27 @@ impl Cluster {
         Ok(object.into_value(&resource(at.kind)))
     }
 
+    /// The events that match, and the version of the list.
+    pub(crate) async fn events(
+        &self,
+        namespace: &str,
+        fields: &str,
+    ) -> Result<(Vec<Value>, String), ClusterError> {
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), namespace, &event_resource());
+        let mut params = ListParams::default().fields(fields).limit(EVENTS_A_PAGE);
+        let mut events = Vec::new();
+        loop {
+            let page = call(api.list(&params)).await?;
+            let items = page.items.into_iter();
+            events.extend(items.filter_map(|event| serde_json::to_value(event).ok()));
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params = params.continue_token(&token),
+                None => return Ok((events, page.metadata.resource_version.unwrap_or_default())),
+            }
+        }
+    }
+
     /// Tells those who look at the object that something is wrong with it.
     pub(crate) async fn warn(
         &self,
@@ -207,8 +231,6 @@ impl Cluster {
         now: Timestamp,
         message: &str,
     ) -> Result<(), ClusterError> {
-        let kind =
-            ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "Event"), "events");
         let time = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let event = json!({
             "apiVersion": "v1",
@@ -228,7 +250,7 @@ impl Cluster {
             "count": 1,
         });
         let api: Api<DynamicObject> =
-            Api::namespaced_with(self.client.clone(), &at.namespace, &kind);
+            Api::namespaced_with(self.client.clone(), &at.namespace, &event_resource());
         let event = serde_json::from_value(event).expect("an event is an object");
         call(api.create(&PostParams::default(), &event))
             .await
@@ -256,6 +278,11 @@ impl Cluster {
 pub(crate) fn resource(kind: &Kind) -> ApiResource {
     let gvk = GroupVersionKind::gvk(kind.group, kind.version, kind.kind);
     ApiResource::from_gvk_with_plural(&gvk, kind.plural)
+}
+
+/// How events are called in URLs.
+fn event_resource() -> ApiResource {
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "Event"), "events")
 }
 
 /// How namespaces are called in URLs.

@@ -17,6 +17,7 @@
 
 mod annotations;
 mod collect;
+mod events;
 pub(crate) mod finalizer;
 mod remembered;
 
@@ -29,7 +30,10 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use hindsight_proto::run::{self, Kind, Upload, UploadError, View};
+use hindsight_proto::{
+    names::RecordName,
+    run::{self, Kind, Upload, UploadError, View},
+};
 
 pub use remembered::{Remembered, StoredCopy};
 
@@ -46,6 +50,8 @@ pub enum Step {
     Ask(Box<Upload>),
     /// Store the object as it is.
     Store(Box<Upload>),
+    /// Store the Kubernetes events about the run as this record, unless it is there.
+    StoreEvents(RecordName),
     /// Put these annotations on the object, as one forced server-side apply that names the
     /// UID. It changes the object, so what follows is planned on the changed one.
     Annotate(BTreeMap<String, String>),
@@ -148,11 +154,14 @@ pub fn plan(
     let is_final = view.finish().done;
     let is_standing = Kind::of(object).is_some_and(Kind::is_standing);
     let is_held = finalizer::deadline(&view, policy).is_some();
+    let events = events::record(&view, &upload, policy).filter(|_| !is_standing);
+    let new_events = events::missing(events.as_ref(), &view, &upload, remembered, policy);
     let is_stored = remembered.copy.as_ref().is_some_and(|copy| {
         copy.record == upload.grouping.record && copy.digest == Digest::of(object)
     });
     if remembered.gone {
-        return last_will(upload, is_stored, is_final || is_standing, remembered);
+        let is_closed = is_final || is_standing;
+        return last_will(upload, is_stored, new_events, is_closed, remembered);
     }
     if !is_stored && is_overdue(&view, policy, now) {
         return finalizer::remove(&view, true).into_iter().collect();
@@ -162,14 +171,14 @@ pub fn plan(
     if may_ask
         && !is_held
         && policy.collect.is_none()
-        && let Some(later) = annotations::are_of_this_state(&view, &upload)
+        && let Some(later) = annotations::are_of_this_state(&view, &upload, events.as_ref())
             .then(|| verification(&view, remembered, policy))
             .filter(|later| now < *later)
     {
         return vec![Step::Trust(later)];
     }
     // One that is stored needs no finalizer, so a start costs no writes for those that are.
-    if may_ask && (!policy.annotate || annotations::are_there(&view, &upload)) {
+    if may_ask && (!policy.annotate || annotations::are_there(&view, &upload, events.as_ref())) {
         return vec![Step::Ask(Box::new(upload))];
     }
     if let Some(add) = finalizer::add(&view, remembered, policy) {
@@ -185,32 +194,36 @@ pub fn plan(
     if is_held {
         // It leaves once it is let go, so that annotations would be read by nobody. One that is
         // deleted before it ended is not waited for: nothing goes on with it any more.
+        // Events do not hold it up longer than was agreed.
+        let new_events = new_events.filter(|_| !is_overdue(&view, policy, now));
         let store = (!is_stored).then(|| Step::Store(Box::new(upload)));
+        let tell = new_events.map(Step::StoreEvents);
         let remove = finalizer::remove(&view, false);
-        return store.into_iter().chain(remove).collect();
+        return store.into_iter().chain(tell).chain(remove).collect();
     }
-    conclude(&view, upload, is_stored, remembered, policy, now)
+    let new_events = new_events.filter(|_| is_final);
+    let marks = (is_final && policy.annotate && !remembered.annotated)
+        .then(|| annotations::missing(&view, &upload, events.as_ref()))
+        .flatten();
+    let mut steps = Vec::new();
+    if !is_stored {
+        steps.push(Step::Store(Box::new(upload)));
+    }
+    steps.extend(new_events.map(Step::StoreEvents));
+    conclude(&view, steps, marks, remembered, policy, now)
 }
 
-/// What happens to a run that nobody deletes: it is stored, marked, let go and collected.
+/// What happens to a run that nobody deletes, once `steps` have stored it: it is marked, let go and
+/// collected.
 fn conclude(
     view: &View<'_>,
-    upload: Upload,
-    is_stored: bool,
+    mut steps: Vec<Step>,
+    annotate: Option<BTreeMap<String, String>>,
     remembered: &Remembered,
     policy: &Policy,
     now: Timestamp,
 ) -> Vec<Step> {
     let is_final = view.finish().done;
-    let annotate = if is_final && policy.annotate && !remembered.annotated {
-        annotations::missing(view, &upload)
-    } else {
-        None
-    };
-    let mut steps = Vec::new();
-    if !is_stored {
-        steps.push(Step::Store(Box::new(upload)));
-    }
     let release = finalizer::release(view, is_final, remembered, policy);
     let is_changed = annotate.is_some() || release.is_some();
     match release {
@@ -286,6 +299,7 @@ pub fn is_ours(view: &View<'_>, policy: &Policy) -> bool {
 fn last_will(
     upload: Upload,
     is_stored: bool,
+    new_events: Option<RecordName>,
     is_closed: bool,
     remembered: &Remembered,
 ) -> Vec<Step> {
@@ -293,6 +307,7 @@ fn last_will(
     if !is_stored {
         steps.push(Step::Store(Box::new(upload)));
     }
+    steps.extend(new_events.map(Step::StoreEvents));
     if !is_closed && !remembered.closed {
         steps.push(Step::Close {
             reason: DELETED_UNFINISHED,
@@ -321,6 +336,7 @@ impl fmt::Display for Step {
         match self {
             Self::Ask(upload) => write!(f, "ask for {}", upload.grouping.record),
             Self::Store(upload) => write!(f, "store {}", upload.grouping.record),
+            Self::StoreEvents(record) => write!(f, "store events as {record}"),
             Self::Annotate(annotations) => {
                 f.write_str("annotate")?;
                 list(annotations, f)

@@ -33,6 +33,8 @@ pub const CLOSED: &str = "hindsight.dev/closed";
 pub struct Policy {
     /// Store runs as they progress, and not only once they are finished.
     pub store_incomplete: bool,
+    /// Store the Kubernetes events about finished runs as well.
+    pub store_events: bool,
     /// Write onto a stored run where it is stored.
     pub annotate: bool,
     /// Put a finalizer on runs, so that deletes of others wait until they are stored.
@@ -56,6 +58,7 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             store_incomplete: false,
+            store_events: false,
             annotate: true,
             finalizers: false,
             store_deadline: SignedDuration::from_mins(10),

@@ -1,6 +1,7 @@
 //! Carrying out plans: the workers. They decide nothing; whatever goes wrong, they plan again.
 
 mod children;
+mod events;
 mod finalize;
 mod keep;
 mod steps;

@@ -129,6 +129,13 @@ impl Stored {
             .map(|(_, value)| value.as_str())
     }
 
+    /// The text of a field one level below the top, empty if there is none.
+    pub(crate) fn text(&self, outer: &str, inner: &str) -> String {
+        let whole = [b"{\"_\":0", &self.rest[..]].concat();
+        let whole: Value = serde_json::from_slice(&whole).unwrap_or_default();
+        whole[outer][inner].as_str().unwrap_or_default().to_owned()
+    }
+
     /// Appends the whole object as JSON.
     pub(crate) fn write(&self, types: &Types, out: &mut Vec<u8>) {
         out.extend_from_slice(&types.head);

@@ -39,6 +39,9 @@ struct FieldRequirement {
 enum Field {
     Name,
     Namespace,
+    /// Of events; this field of what they are about. Other kinds, of which a real API server
+    /// refuses to be asked for it, never match.
+    Involved(&'static str),
 }
 
 impl Selector {
@@ -85,9 +88,14 @@ impl Requirement {
 
 impl FieldRequirement {
     fn holds(&self, object: &Stored) -> bool {
+        let involved;
         let actual = match self.field {
             Field::Name => &object.key.name,
             Field::Namespace => &object.key.namespace,
+            Field::Involved(field) => {
+                involved = object.text("involvedObject", field);
+                &involved
+            }
         };
         (*actual == self.value) == self.equal
     }
@@ -306,6 +314,9 @@ fn field_requirements(text: &str) -> Result<Vec<FieldRequirement>, Refusal> {
         let field = match field {
             "metadata.name" => Field::Name,
             "metadata.namespace" => Field::Namespace,
+            "involvedObject.uid" => Field::Involved("uid"),
+            "involvedObject.name" => Field::Involved("name"),
+            "involvedObject.kind" => Field::Involved("kind"),
             other => {
                 let why = format!("field label not supported: {other}");
                 return Err(Refusal::bad_request(why));

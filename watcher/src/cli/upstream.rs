@@ -53,10 +53,7 @@ const RULES: &[(&str, Rule)] = &[
     ("dynamic_reconcile_timeout", Rule::Ignored(LOGS)),
     ("logs_api", Rule::IgnoredSwitch(LOGS)),
     ("logs_timestamps", Rule::IgnoredSwitch(LOGS)),
-    (
-        "store_event",
-        Rule::IgnoredSwitch("events are not read by this watcher"),
-    ),
+    ("store_event", Rule::Truth("store-events")),
     ("qps", Rule::Ignored(QUEUE)),
     ("burst", Rule::Ignored(QUEUE)),
     (
@@ -248,8 +245,8 @@ mod tests {
     fn what_has_no_meaning_is_accepted_and_said() {
         check(
             "-store_deadline 10m -logs_api=false -store_event -qps=50 -disable-ha",
-            "--store-deadline=10m",
-            4,
+            "--store-deadline=10m --store-events=true",
+            3,
         );
     }
 

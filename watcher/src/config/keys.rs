@@ -159,6 +159,11 @@ pub const KEYS: &[Key] = &[
     ),
     switch(
         STORING,
+        "store-events",
+        "Store the Kubernetes events about a finished run and its pods as well, as one record",
+    ),
+    switch(
+        STORING,
         "no-annotations",
         "Do not write onto the runs in the cluster where they are stored",
     ),

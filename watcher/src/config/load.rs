@@ -277,6 +277,7 @@ impl Reader {
         let wants = self.truth("collect") | self.truth("dry-run");
         Policy {
             store_incomplete: self.truth("store-incomplete"),
+            store_events: self.truth("store-events"),
             annotate: !self.truth("no-annotations"),
             finalizers: self.truth("finalizers"),
             store_deadline: self

@@ -37,6 +37,8 @@ pub struct Remembered {
     pub trusted: bool,
     /// What the server is known to hold.
     pub copy: Option<StoredCopy>,
+    /// The server is known to hold its events.
+    pub events: bool,
     /// Our annotations were written.
     pub annotated: bool,
     /// Our finalizer was taken off, because it is stored.
@@ -70,6 +72,7 @@ impl Remembered {
             asked: false,
             trusted: false,
             copy: None,
+            events: false,
             annotated: false,
             released: false,
             deleted: false,

@@ -36,6 +36,7 @@ impl Task<'_> {
                     return Ok(Next::Replan);
                 }
                 Step::Store(upload) => self.store(&upload).await?,
+                Step::StoreEvents(record) => self.store_events(&record).await?,
                 Step::Finalize(change) => return self.finalize(change).await,
                 Step::Annotate(annotations) => return self.annotate(&annotations).await,
                 Step::Delete {

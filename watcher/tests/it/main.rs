@@ -6,6 +6,7 @@ mod batched;
 mod binary;
 mod calls;
 mod collecting;
+mod events;
 mod finalizers;
 mod kinds;
 mod lease;

@@ -10,7 +10,7 @@ fn object() -> Stored {
         "name": "a",
         "namespace": "n",
         "labels": {"app": "web", "tier": "", "weight": "7", "tekton.dev/pipeline": "nightly"},
-    }}))
+    }, "involvedObject": {"uid": "u", "name": "run"}}))
 }
 
 #[track_caller]
@@ -90,6 +90,9 @@ fn field_selectors_compare_name_and_namespace() {
     fields("metadata.name!=b", true);
     fields("metadata.name!=a", false);
     fields("metadata.namespace=m", false);
+    fields("involvedObject.uid=u", true);
+    fields("involvedObject.uid=u,involvedObject.name=b", false);
+    fields("involvedObject.kind=Pod", false);
     let refusal = Selector::parse("", "spec.x=1").expect_err("an unknown field");
     assert_eq!(refusal.message, "field label not supported: spec.x");
 }

@@ -21,6 +21,8 @@ fn policy(collect: bool, store_incomplete: bool, finalizers: bool) -> Policy {
         collect,
         store_incomplete,
         finalizers,
+        // As good as any other coin.
+        store_events: finalizers,
         ..Policy::default()
     }
 }
@@ -61,6 +63,8 @@ fn ends_well((events, collect, store_incomplete, hold): (Vec<Event>, bool, bool,
             "not stored"
         );
         prop_assert_eq!(view.annotation("results.tekton.dev/stored"), Some("true"));
+        let events = view.annotation("results.tekton.dev/eventlist");
+        prop_assert!(!hold || world.events.contains(events.unwrap_or_default()));
         prop_assert!(!collect || view.deletion().is_some(), "not collected");
     }
     if view.deletion().is_some() {

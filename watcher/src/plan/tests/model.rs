@@ -6,7 +6,7 @@
 //! * a run that was made again under the same name is never hit;
 //! * our finalizers come off only once the newest state is stored, or the deadline is over.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -76,6 +76,8 @@ pub(super) struct World {
     uids: u64,
     pub(super) live: Option<Value>,
     pub(super) server: HashMap<String, Value>,
+    /// The records of events that the server holds.
+    pub(super) events: BTreeSet<String>,
     pub(super) server_away: bool,
     server_forgot: bool,
     /// What the watcher saw last of each run, and remembers of it.
@@ -93,6 +95,7 @@ impl World {
             uids: 0,
             live: None,
             server: HashMap::new(),
+            events: BTreeSet::new(),
             server_away: false,
             server_forgot: false,
             seen: HashMap::new(),
@@ -264,6 +267,15 @@ impl World {
                     );
                 }
                 self.seen.get_mut(uid).unwrap().1.stored(record, object);
+            }
+            Step::StoreEvents(record) => {
+                if self.server_away {
+                    return false;
+                }
+                let record = record.to_string();
+                assert!(record.ends_with(&format!("/{uid}-events")), "{record}");
+                self.events.insert(record);
+                self.seen.get_mut(uid).unwrap().1.events = true;
             }
             Step::Finalize(change) => return self.finalize(uid, object, change),
             Step::Annotate(annotations) => {

@@ -11,11 +11,11 @@ use crate::{
     policy::{Collect, Policy},
 };
 
-fn now() -> Timestamp {
+pub(super) fn now() -> Timestamp {
     "2026-03-01T12:00:00Z".parse().unwrap()
 }
 
-fn run(change: impl FnOnce(&mut Value)) -> Value {
+pub(super) fn run(change: impl FnOnce(&mut Value)) -> Value {
     let mut run = json!({
         "apiVersion": "tekton.dev/v1", "kind": "TaskRun",
         "metadata": {"name": "a", "namespace": "ci", "uid": "u", "resourceVersion": "1",
@@ -28,11 +28,11 @@ fn run(change: impl FnOnce(&mut Value)) -> Value {
     run
 }
 
-fn running() -> Value {
+pub(super) fn running() -> Value {
     run(|run| run["status"] = json!({"startTime": "2026-03-01T10:00:00Z"}))
 }
 
-fn remembered(copy: Option<&Value>) -> Remembered {
+pub(super) fn remembered(copy: Option<&Value>) -> Remembered {
     let mut remembered = Remembered {
         final_since: Some(now()),
         ..Remembered::new(now())
@@ -45,7 +45,7 @@ fn remembered(copy: Option<&Value>) -> Remembered {
     remembered
 }
 
-fn collecting(change: impl FnOnce(&mut Collect)) -> Policy {
+pub(super) fn collecting(change: impl FnOnce(&mut Collect)) -> Policy {
     let mut collect = Collect::default();
     change(&mut collect);
     Policy {
@@ -55,7 +55,7 @@ fn collecting(change: impl FnOnce(&mut Collect)) -> Policy {
 }
 
 #[track_caller]
-fn check(object: &Value, remembered: &Remembered, policy: &Policy, expected: &[&str]) {
+pub(super) fn check(object: &Value, remembered: &Remembered, policy: &Policy, expected: &[&str]) {
     let steps = plan(Some(object), remembered, policy, now());
     let steps: Vec<String> = steps
         .iter()

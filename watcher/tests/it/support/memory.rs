@@ -160,7 +160,7 @@ fn happen(hook: &Mutex<Hook>) {
 impl Sink for MemorySink {
     async fn store(&self, upload: &Upload, value: &[u8]) -> Result<(), SinkError> {
         let object: Value = serde_json::from_slice(value).unwrap();
-        let name = object["metadata"]["name"].as_str().unwrap();
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
         happen(&self.stored);
         self.answer(name, |state| {
             let record = upload.grouping.record.to_string();

@@ -1,0 +1,46 @@
+//! Where the Kubernetes events about a run are kept: in one record beside that of the run.
+
+use hindsight_proto::{
+    names::RecordName,
+    run::{Upload, View, keys},
+};
+
+use super::Remembered;
+use crate::{content::EVENT_LIST, policy::Policy};
+
+/// The record of the run's events, if they are wanted. Its name follows from the run's UID, unless
+/// the run says where Tekton Results' watcher has put them.
+pub(super) fn record(view: &View<'_>, upload: &Upload, policy: &Policy) -> Option<RecordName> {
+    if !policy.store_events {
+        return None;
+    }
+    marked(view, upload).or_else(|| {
+        let id = format!("{}-events", view.uid()?);
+        upload.grouping.record.result().record(&id).ok()
+    })
+}
+
+/// The record, unless it is there already. What the run says of itself is no proof; it is enough
+/// where nothing is deleted because of it.
+pub(super) fn missing(
+    record: Option<&RecordName>,
+    view: &View<'_>,
+    upload: &Upload,
+    remembered: &Remembered,
+    policy: &Policy,
+) -> Option<RecordName> {
+    let is_stored =
+        remembered.events || (policy.collect.is_none() && marked(view, upload).is_some());
+    record.filter(|_| !is_stored).cloned()
+}
+
+/// Where the run says that its events are, if it says so of itself: a copy of another run, and a
+/// child that inherits from its owner, also carry that one's record.
+fn marked(view: &View<'_>, upload: &Upload) -> Option<RecordName> {
+    let own = &upload.grouping.record;
+    if view.annotation(keys::RECORD) != Some(own.to_string().as_str()) {
+        return None;
+    }
+    let events: RecordName = view.annotation(EVENT_LIST)?.parse().ok()?;
+    (events.result() == own.result() && events != *own).then_some(events)
+}
