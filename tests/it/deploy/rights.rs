@@ -20,7 +20,7 @@ use crate::support::{
 };
 
 /// Group, resource, verb.
-type Right = (String, String, String);
+pub(super) type Right = (String, String, String);
 
 /// A finished run of every kind, and one of each kind that lasts.
 const RUNS: [&str; 10] = [
@@ -43,6 +43,11 @@ const AFTER_FAILURES: [(&str, &str); 3] = [
     ("pipelines.kubeflow.org", "pipelineversions"),
 ];
 
+/// The rights to what lasts that are used only when something fails.
+pub(super) fn rare() -> [Right; 3] {
+    AFTER_FAILURES.map(|(group, plural)| (group.into(), plural.into(), "get".into()))
+}
+
 /// Where nothing may be stored, so that a run there is told of by an event.
 const CLOSED: &str = "closed";
 
@@ -50,10 +55,10 @@ const CLOSED: &str = "closed";
 const TOKEN: &str = "of-the-watcher";
 
 /// How long all of it may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The rights of a service account, by the roles that are bound to it.
-fn granted(objects: &[Value], account: &str) -> BTreeSet<Right> {
+pub(super) fn granted(objects: &[Value], account: &str) -> BTreeSet<Right> {
     let mut rights = BTreeSet::new();
     for kind in ["ClusterRoleBinding", "RoleBinding"] {
         for binding in all(objects, kind) {
@@ -86,7 +91,7 @@ fn granted(objects: &[Value], account: &str) -> BTreeSet<Right> {
 }
 
 /// What was asked of the simulated cluster. Discovery is for everybody.
-fn asked(calls: &[Call]) -> BTreeSet<Right> {
+pub(super) fn asked(calls: &[Call]) -> BTreeSet<Right> {
     calls
         .iter()
         .filter(|call| !call.resource.starts_with('/'))
@@ -101,14 +106,14 @@ fn asked(calls: &[Call]) -> BTreeSet<Right> {
 }
 
 /// Rights at the server of ours are asked of the server, not of the cluster.
-fn of_cluster(rights: BTreeSet<Right>) -> BTreeSet<Right> {
+pub(super) fn of_cluster(rights: BTreeSet<Right>) -> BTreeSet<Right> {
     rights
         .into_iter()
         .filter(|(group, ..)| group != "results.tekton.dev")
         .collect()
 }
 
-fn cluster() -> Sim {
+pub(super) fn cluster() -> Sim {
     let sim = Sim::new();
     let mut kinds = Crd::tekton().to_vec();
     kinds.extend([Crd::argo_workflow(), Crd::hindsight_workflow()]);
@@ -183,7 +188,7 @@ async fn watched(objects: &[Value], deletes: bool) -> BTreeSet<Right> {
         command.env(name, value);
     }
     let mut child = command.spawn().unwrap();
-    let rare = AFTER_FAILURES.map(|(group, plural)| (group.into(), plural.into(), "get".into()));
+    let rare = rare();
     let mut wanted = of_cluster(granted(objects, "hindsight-watcher"));
     wanted.retain(|right| !rare.contains(right));
     let done = sim.until(|sim| {
