@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: demo test bench bench-scale crash fuzz fuzz-doors openapi-test lint tidy model postgres
+.PHONY: demo test bench bench-scale bench-doors crash fuzz fuzz-doors openapi-test lint tidy model postgres
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -30,6 +30,10 @@ SIZES ?= 10000 100000 1000000
 bench-scale: postgres
 	HINDSIGHT_TEST_PG_KEEP=$${CARGO_TARGET_DIR:-target}/bench/scale/postgres SIZES='$(SIZES)' \
 		tests/with-postgres $(CARGO) bench --locked --bench scale
+
+# Calls of known callers beside calls of anybody, and small calls beside a caller who asks for much.
+bench-doors: postgres
+	tests/with-postgres $(CARGO) bench --locked --bench doors
 
 # Random bytes against everything that reads text of strangers, FUZZ_SECONDS each. Wants
 # `cargo install cargo-fuzz`; on a stable compiler it borrows the flags of a nightly one. A
