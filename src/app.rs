@@ -44,7 +44,7 @@ use crate::{
     rest::{self, Rest},
     service::Service,
     storage::{
-        self, Maintenance,
+        self, Maintenance, Traced,
         resolve::{Opened, Options, Schema, Synchronous, open},
     },
     telemetry::{Registry, RequestMetrics},
@@ -360,13 +360,17 @@ async fn stop_admin(mut page: JoinHandle<std::io::Result<()>>) -> Result<(), Err
 async fn store(config: &Config) -> Result<Opened, storage::Error> {
     let options = Options {
         max_connections: config.db_max_connections,
+        wait: config.db_wait.get(),
         schema: Schema::Migrate,
         synchronous: match config.db_synchronous {
             config::Synchronous::Durable => Synchronous::Durable,
             other => Synchronous::Named(other.name()),
         },
     };
-    let opened = open(&config.db.expose(), &options).await?;
+    let mut opened = open(&config.db.expose(), &options).await?;
+    if config.trace_endpoint.is_some() {
+        opened.store = Arc::new(Traced::new(opened.store));
+    }
     if !opened.applied.is_empty() {
         tracing::info!(db = %config.db, versions = ?opened.applied, "the schema was brought up to date");
     }

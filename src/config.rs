@@ -7,8 +7,10 @@
 
 mod amount;
 mod audit;
+mod ciphers;
 mod database;
 mod durability;
+mod flags;
 mod given;
 mod keys;
 mod language;
@@ -33,11 +35,13 @@ use std::{
 
 use self::given::Reader;
 pub use self::{
-    amount::Amount,
+    amount::{Amount, Percent},
     audit::AuditLog,
+    ciphers::CipherSuites,
     database::DbUrl,
     durability::Synchronous,
-    keys::{KEYS, Key, flags, flags_of},
+    flags::{flags, flags_of},
+    keys::{KEYS, Key},
     language::FilterLanguage,
     origins::Origins,
     problem::{BadValue, Origin, Problem, Problems},
@@ -73,6 +77,8 @@ pub struct Config {
     pub auth_tokens_file: Option<PathBuf>,
     /// Who issues tokens.
     pub oidc_issuer: Option<String>,
+    /// Who certifies the issuer; the authorities of the system if absent.
+    pub oidc_issuer_ca: Option<PathBuf>,
     /// For whom tokens are issued.
     pub oidc_audience: Option<String>,
     /// The claim that says who a caller is.
@@ -89,6 +95,8 @@ pub struct Config {
     pub tls_client_ca: Option<PathBuf>,
     /// Oldest version of TLS that is spoken.
     pub tls_min_version: TlsVersion,
+    /// Cipher suites that are spoken; all safe ones where none are named.
+    pub tls_cipher_suites: Option<CipherSuites>,
     /// Most connections to the API at once.
     pub max_connections: NonZeroU32,
     /// Largest head of a request.
@@ -115,6 +123,10 @@ pub struct Config {
     pub log_level: LogFilter,
     /// How log events are written.
     pub log_format: LogFormat,
+    /// The collector that spans are sent to.
+    pub trace_endpoint: Option<String>,
+    /// How many of a hundred traces that begin here are sent.
+    pub trace_percent: Percent,
     /// Largest message accepted or sent.
     pub max_message_bytes: ByteSize,
     /// How many records one call may read to answer a filter.
@@ -127,6 +139,8 @@ pub struct Config {
     pub shutdown_grace: Span,
     /// Most connections held to the database at once.
     pub db_max_connections: NonZeroU32,
+    /// How long a call waits for one of them.
+    pub db_wait: Span,
     /// What a write waits for before it is answered.
     pub db_synchronous: Synchronous,
     /// Whether strangers may reach a server that asks nobody who they are.
@@ -153,6 +167,7 @@ impl Config {
             auth_cache_deny: reader.read("auth_cache_deny"),
             auth_tokens_file: reader.read_optional("auth_tokens_file"),
             oidc_issuer: reader.read_optional("oidc_issuer"),
+            oidc_issuer_ca: reader.read_optional("oidc_issuer_ca"),
             oidc_audience: reader.read_optional("oidc_audience"),
             oidc_name_claim: reader.read("oidc_name_claim"),
             oidc_groups_claim: reader.read("oidc_groups_claim"),
@@ -161,6 +176,7 @@ impl Config {
             tls_key: reader.read_optional("tls_key"),
             tls_client_ca: reader.read_optional("tls_client_ca"),
             tls_min_version: reader.read("tls_min_version"),
+            tls_cipher_suites: reader.read_optional("tls_cipher_suites"),
             max_connections: reader.read("max_connections"),
             max_header_bytes: reader.read("max_header_bytes"),
             client_timeout: reader.read("client_timeout"),
@@ -174,12 +190,15 @@ impl Config {
             audit_log: reader.read("audit_log"),
             log_level: reader.read("log_level"),
             log_format: reader.read("log_format"),
+            trace_endpoint: reader.read_optional("trace_endpoint"),
+            trace_percent: reader.read("trace_percent"),
             max_message_bytes: reader.read("max_message_bytes"),
             scan_budget: reader.read("scan_budget"),
             filter_language: reader.read("filter_language"),
             page_token_key: reader.read_optional("page_token_key"),
             shutdown_grace: reader.read("shutdown_grace"),
             db_max_connections: reader.read("db_max_connections"),
+            db_wait: reader.read("db_wait"),
             db_synchronous: reader.read("db_synchronous"),
             allow_unauthenticated_remote: reader.read("allow_unauthenticated_remote"),
             origins: BTreeMap::new(),

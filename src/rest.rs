@@ -24,6 +24,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, Request, Response, request::Parts},
     routing::get,
 };
+use hindsight_proto::traces;
 use http_body_util::{BodyExt as _, Limited};
 use prost_reflect::{DescriptorPool, DynamicMessage, prost::Message as _};
 use tracing::Instrument as _;
@@ -134,6 +135,7 @@ impl Rest {
     async fn answer(&self, request: Request<Body>) -> Response<Body> {
         let id = request_id(request.headers());
         let span = tracing::info_span!("http", request.id = id.to_str().unwrap_or_default());
+        traces::adopt(&span, traceparent(request.headers()));
         let answer = self.inner.answer(request, &id).instrument(span).await;
         let mut response = answer.unwrap_or_else(Refusal::into_response);
         response.headers_mut().insert(REQUEST_ID, id);
@@ -245,6 +247,14 @@ fn metadata(
     }
     metadata.insert(REQUEST_ID, id.clone());
     Ok(metadata)
+}
+
+/// Of which trace a request is a part; empty if it does not say.
+pub(crate) fn traceparent(headers: &HeaderMap) -> &str {
+    let value = headers.get(traces::HEADER);
+    value
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
 }
 
 /// The name of a request: the given one, unless it is long or strange.

@@ -22,6 +22,7 @@ pub mod snapshot;
 mod sql;
 mod sqlite;
 pub mod tekton;
+mod traced;
 
 /// Databases for tests of other rooms.
 #[cfg(test)]
@@ -36,7 +37,10 @@ use std::{fmt::Debug, num::NonZeroU32};
 
 use async_trait::async_trait;
 
-pub use self::plan::{Estimate, Plan};
+pub use self::{
+    plan::{Estimate, Plan},
+    traced::Traced,
+};
 
 pub use aggregate::{AggregateQuery, GroupKey, MAX_KEYS, Quantity, Summed};
 

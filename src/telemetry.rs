@@ -8,9 +8,7 @@ mod registry;
 mod requests;
 
 pub use self::{
-    logging::{
-        AlreadyLogging, BadFilter, BadFormat, LogFilter, LogFormat, LogLevel, init, init_without,
-    },
+    logging::{AlreadyLogging, BadFilter, BadFormat, LogFilter, LogFormat, LogLevel, init},
     registry::Registry,
     requests::{Ongoing, RequestMetrics},
 };

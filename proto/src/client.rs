@@ -19,7 +19,7 @@ pub use batched::Batched;
 pub use store::{Effect, Stored};
 
 use crate::{
-    MAX_MESSAGE_BYTES,
+    MAX_MESSAGE_BYTES, traces,
     v1::{ingest_client::IngestClient, queries_client::QueriesClient},
     v1alpha2::results_client::ResultsClient,
 };
@@ -65,12 +65,15 @@ pub enum Error {
     Token,
 }
 
-/// Adds the bearer token to each call.
+/// Adds the bearer token and the trace to each call.
 #[derive(Debug, Clone)]
 pub struct Bearer(Option<MetadataValue<Ascii>>);
 
 impl Interceptor for Bearer {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(trace) = traces::current().and_then(|trace| trace.parse().ok()) {
+            request.metadata_mut().insert(traces::HEADER, trace);
+        }
         if let Some(token) = &self.0 {
             request
                 .metadata_mut()

@@ -6,6 +6,7 @@
 pub mod client;
 pub mod names;
 pub mod run;
+pub mod traces;
 
 /// What every message can do; its size, above all.
 pub use prost::Message;

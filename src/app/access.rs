@@ -43,6 +43,7 @@ pub(super) async fn authorizer(
             let said = "the configuration names issuer, audience and roles where it wants them";
             let options = OidcOptions {
                 issuer: config.oidc_issuer.clone().expect(said),
+                issuer_ca: config.oidc_issuer_ca.clone(),
                 audience: config.oidc_audience.clone().expect(said),
                 name_claim: config.oidc_name_claim.clone(),
                 groups_claim: config.oidc_groups_claim.clone(),

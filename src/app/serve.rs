@@ -16,6 +16,7 @@ use axum::{
     http::{HeaderName, HeaderValue, Method, Request, Response, header},
 };
 use futures::{Stream, StreamExt as _, future::Either};
+use hindsight_proto::traces;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
@@ -38,7 +39,7 @@ use super::{
 };
 use crate::{
     config::{Config, Origins},
-    rest::{REQUEST_ID, request_id},
+    rest::{REQUEST_ID, request_id, traceparent},
 };
 
 /// How many requests one HTTP/2 connection may have open.
@@ -111,6 +112,7 @@ pub(super) fn front(grpc: Router, http: Router, limits: &Limits) -> Router {
 
 async fn rpc(mut grpc: Router, request: Request<Body>, id: HeaderValue) -> Response<Body> {
     let span = tracing::info_span!("grpc", request.id = id.to_str().unwrap_or_default());
+    traces::adopt(&span, traceparent(request.headers()));
     let Ok(mut response) = grpc.call(request).instrument(span).await;
     response.headers_mut().insert(REQUEST_ID, id);
     response

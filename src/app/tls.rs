@@ -27,7 +27,7 @@ use tokio_rustls::{
 
 use super::reload::Reload;
 use crate::{
-    config::{Config, TlsVersion},
+    config::{CipherSuites, Config, TlsVersion},
     error::report,
 };
 
@@ -77,6 +77,9 @@ pub enum TlsError {
         #[source]
         source: rustls::Error,
     },
+    /// No cipher suite of those that are wanted belongs to a version that is.
+    #[error("tls_cipher_suites and tls_min_version leave nothing to speak")]
+    Suites(#[source] rustls::Error),
     /// No client could be checked.
     #[error("no client can be checked by the certificates in `{}`", path.display())]
     Verifier {
@@ -95,6 +98,7 @@ struct Wanted {
     key: PathBuf,
     client_ca: Option<PathBuf>,
     min_version: TlsVersion,
+    suites: Option<CipherSuites>,
 }
 
 /// The bytes of the files.
@@ -134,6 +138,7 @@ impl Tls {
             key: key.clone(),
             client_ca: config.tls_client_ca.clone(),
             min_version: config.tls_min_version,
+            suites: config.tls_cipher_suites.clone(),
         };
         let files = wanted.read()?;
         let current = wanted.server(&files)?;
@@ -211,14 +216,14 @@ impl Wanted {
         let chain = certificates(&self.cert, &files.cert)?;
         let key = PrivateKeyDer::from_pem_slice(&files.key)
             .map_err(|source| pem(&self.key, "private key", source))?;
-        let provider = Arc::new(aws_lc_rs::default_provider());
+        let provider = Arc::new(provider(self.suites.as_ref()));
         let versions: &[_] = match self.min_version {
             TlsVersion::V1_2 => &[&TLS13, &TLS12],
             TlsVersion::V1_3 => &[&TLS13],
         };
         let server = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(versions)
-            .expect("the provider has cipher suites for both versions");
+            .map_err(TlsError::Suites)?;
         let server = match (&self.client_ca, &files.client_ca) {
             (Some(path), Some(bytes)) => {
                 server.with_client_cert_verifier(clients(path, bytes, provider)?)
@@ -235,6 +240,21 @@ impl Wanted {
         server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(server)
     }
+}
+
+/// The cryptography, with the cipher suites that are wanted.
+fn provider(suites: Option<&CipherSuites>) -> CryptoProvider {
+    let mut provider = aws_lc_rs::default_provider();
+    if let Some(suites) = suites {
+        let all = std::mem::take(&mut provider.cipher_suites);
+        let named = |name: &str| {
+            let mut all = all.iter();
+            all.find(|suite| suite.suite().as_str() == Some(name))
+                .copied()
+        };
+        provider.cipher_suites = suites.names().filter_map(named).collect();
+    }
+    provider
 }
 
 impl Files {

@@ -48,6 +48,8 @@ const SIGNED_BY: [Algorithm; 9] = [
 pub struct Options {
     /// The issuer, exactly as tokens name it.
     pub issuer: String,
+    /// Authorities in PEM, by one of which it is certified; those of the system if absent.
+    pub issuer_ca: Option<PathBuf>,
     /// For whom tokens must be.
     pub audience: String,
     /// The claim with the name of a caller.
@@ -74,6 +76,14 @@ pub enum SetupError {
     /// No authority is known by which the issuer could be told from others.
     #[error("the authorities of the system cannot be read")]
     Authorities(#[source] std::io::Error),
+    /// The issuer cannot be told from others by the authorities of this file.
+    #[error("no issuer can be trusted by `{}`: {why}", path.display())]
+    Authority {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The file of roles cannot be read.
     #[error("the file of roles `{}` cannot be read", path.display())]
     Unreadable {
@@ -134,7 +144,11 @@ impl Oidc {
     /// # Errors
     /// If the issuer is none that can be asked, or the roles make no sense.
     pub fn new(options: Options, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
-        let keys = Keys::of(&options.issuer, Arc::clone(&clock))?;
+        let keys = Keys::of(
+            &options.issuer,
+            options.issuer_ca.as_deref(),
+            Arc::clone(&clock),
+        )?;
         let text = read(&options.roles)?;
         let roles = parse(&options.roles, &text)?;
         let keep = Keep {

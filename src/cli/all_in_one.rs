@@ -16,7 +16,6 @@ use crate::{
     app::App,
     config::{Auth, Config, Sources, flags},
     error::report,
-    telemetry,
 };
 
 const ABOUT: &str = "Run server and watcher in one process, for small clusters: finished runs go \
@@ -49,9 +48,7 @@ pub(super) fn command() -> Command {
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let (config, launch) = load(matches)?;
-    let log = telemetry::init_without(SILENCED, &config.log_level, config.log_format)
-        .map_err(|error| Failure::other(report(&error)))?;
-    serve::start(matches, &config, log, async |app, shutdown| {
+    serve::start(matches, &config, SILENCED, async |app, shutdown| {
         both(app, launch, shutdown).await
     })
 }

@@ -3,6 +3,7 @@
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use clap::ArgMatches;
+use hindsight_proto::traces::{self, Exporter};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -39,25 +40,30 @@ pub(super) fn load(matches: &ArgMatches) -> Result<Config, Failure> {
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let config = load(matches)?;
-    let log = telemetry::init(&config.log_level, config.log_format)
-        .map_err(|error| Failure::other(report(&error)))?;
-    start(matches, &config, log, async |app, shutdown| {
+    start(matches, &config, "", async |app, shutdown| {
         app.run(shutdown).await.map_err(|e| failure(&e))
     })
 }
 
-/// Makes a server and lets `go` run it, until the token that it gets is cancelled by the first
+/// Starts to log, without what `silenced` turns off, makes a server and lets `go` run it, until the token that it gets is cancelled by the first
 /// signal; at the second all is over.
 pub(super) fn start(
     matches: &ArgMatches,
     config: &Config,
-    log: LogLevel,
+    silenced: &'static str,
     go: impl AsyncFnOnce(App, CancellationToken) -> Result<(), Failure>,
 ) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::other(error.to_string()))?;
+    let traces = {
+        let _inside = runtime.enter();
+        traces(config).map_err(|error| Failure::usage(report(&error)))?
+    };
+    let (level, format) = (&config.log_level, config.log_format);
+    let log = telemetry::init(silenced, level, format, traces.as_ref())
+        .map_err(|error| Failure::other(report(&error)))?;
     let outcome = runtime.block_on(async {
         let _survived = survive_file_limits()?;
         let shutdown = CancellationToken::new();
@@ -90,9 +96,21 @@ pub(super) fn start(
         signals.abort();
         Ok(ExitCode::SUCCESS)
     });
+    if let Some(Err(error)) = traces.map(|traces| traces.finish()) {
+        tracing::warn!(%error, "the last spans were not sent");
+    }
     // A query that still runs must not keep the process.
     runtime.shutdown_background();
     outcome
+}
+
+/// Where spans are sent, if they are.
+fn traces(config: &Config) -> Result<Option<Exporter>, traces::Error> {
+    let endpoint = config.trace_endpoint.as_deref();
+    let share = config.trace_percent.share();
+    endpoint
+        .map(|endpoint| Exporter::new(endpoint, "hindsight", share))
+        .transpose()
 }
 
 /// Reads the configuration again whenever its file changes, or SIGHUP asks for it. Never ends.

@@ -41,3 +41,33 @@ impl Value for Amount {
         self.0.to_string()
     }
 }
+
+/// So many of a hundred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Percent(u8);
+
+impl Percent {
+    /// All of them.
+    pub const ALL: Self = Self(100);
+
+    /// As a part of 1.
+    #[must_use]
+    pub fn share(self) -> f64 {
+        f64::from(self.0) / 100.0
+    }
+}
+
+impl Value for Percent {
+    fn read(text: &str) -> Result<Self, BadValue> {
+        match text.parse() {
+            Ok(number @ 0..=100) => Ok(Self(number)),
+            _ => Err(BadValue::new(format!(
+                "`{text}` is not so many of a hundred; want a whole number from 0 to 100"
+            ))),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.0.to_string()
+    }
+}

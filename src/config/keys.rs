@@ -1,8 +1,6 @@
 //! The table of keys. Names of variables, flags, the printed tree and the reference all
 //! follow from it.
 
-use clap::{Arg, ArgAction, Command};
-
 /// One thing that can be configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
@@ -131,6 +129,16 @@ pub const KEYS: &[Key] = &[
         secret: false,
     },
     Key {
+        name: "oidc_issuer_ca",
+        env: "HINDSIGHT_OIDC_ISSUER_CA",
+        flag: "oidc-issuer-ca",
+        value: "PATH",
+        help: "Authorities in PEM, by one of which the issuer of auth `oidc` must be certified. When \
+               absent, those of the system.",
+        default: None,
+        secret: false,
+    },
+    Key {
         name: "oidc_audience",
         env: "HINDSIGHT_OIDC_AUDIENCE",
         flag: "oidc-audience",
@@ -202,6 +210,16 @@ pub const KEYS: &[Key] = &[
         value: "VERSION",
         help: "Oldest version of TLS that is spoken: `1.2` or `1.3`.",
         default: Some("1.2"),
+        secret: false,
+    },
+    Key {
+        name: "tls_cipher_suites",
+        env: "HINDSIGHT_TLS_CIPHER_SUITES",
+        flag: "tls-cipher-suites",
+        value: "NAMES",
+        help: "Cipher suites that are spoken, the preferred one first, such as \
+               `TLS13_AES_256_GCM_SHA384`, with commas between them. When absent, all safe ones.",
+        default: None,
         secret: false,
     },
     Key {
@@ -332,6 +350,26 @@ pub const KEYS: &[Key] = &[
         secret: false,
     },
     Key {
+        name: "trace_endpoint",
+        env: "HINDSIGHT_TRACE_ENDPOINT",
+        flag: "trace-endpoint",
+        value: "URL",
+        help: "Collector of traces, as `http://HOST:PORT` of OTLP over gRPC. When absent, nobody is told \
+               of spans.",
+        default: None,
+        secret: false,
+    },
+    Key {
+        name: "trace_percent",
+        env: "HINDSIGHT_TRACE_PERCENT",
+        flag: "trace-percent",
+        value: "NUMBER",
+        help: "How many of a hundred traces that begin here are sent. Of traces that callers began, \
+               what they say.",
+        default: Some("100"),
+        secret: false,
+    },
+    Key {
         name: "max_message_bytes",
         env: "HINDSIGHT_MAX_MESSAGE_BYTES",
         flag: "max-message-bytes",
@@ -390,6 +428,15 @@ pub const KEYS: &[Key] = &[
         secret: false,
     },
     Key {
+        name: "db_wait",
+        env: "HINDSIGHT_DB_WAIT",
+        flag: "db-wait",
+        value: "DURATION",
+        help: "How long a call waits for a connection to PostgreSQL before it is refused as UNAVAILABLE.",
+        default: Some("5s"),
+        secret: false,
+    },
+    Key {
         name: "db_synchronous",
         env: "HINDSIGHT_DB_SYNCHRONOUS",
         flag: "db-synchronous",
@@ -416,47 +463,4 @@ pub const KEYS: &[Key] = &[
 /// The key with this name in the file.
 pub(super) fn by_name(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
-}
-
-/// Adds `--config` and one flag per key to `command`.
-///
-/// Flags carry text; [`super::Config::load`] checks it, together with everything else.
-#[must_use]
-pub fn flags(command: Command) -> Command {
-    KEYS.iter()
-        .fold(command.arg(config()), |command, key| command.arg(flag(key)))
-}
-
-/// Adds `--config` and the flags of these keys alone. The others may be in the file and in the
-/// environment nevertheless, and are checked.
-#[must_use]
-pub fn flags_of(command: Command, names: &[&str]) -> Command {
-    let keys = KEYS.iter().filter(|key| names.contains(&key.name));
-    keys.fold(command.arg(config()), |command, key| command.arg(flag(key)))
-}
-
-fn config() -> Arg {
-    Arg::new("config")
-        .long("config")
-        .value_name("PATH")
-        .help("File of configuration, in TOML [env: HINDSIGHT_CONFIG]")
-}
-
-fn flag(key: &'static Key) -> Arg {
-    let default = key
-        .default
-        .map(|text| format!(", default: {text}"))
-        .unwrap_or_default();
-    let arg = Arg::new(key.name)
-        .long(key.flag)
-        .value_name(key.value)
-        .action(ArgAction::Set)
-        .help(format!("{} [env: {}{default}]", key.help, key.env));
-    if key.is_switch() {
-        arg.num_args(0..=1)
-            .require_equals(true)
-            .default_missing_value("true")
-    } else {
-        arg.allow_hyphen_values(false)
-    }
 }

@@ -54,6 +54,7 @@ fn nothing_said_gives_the_defaults() {
         auth_cache_deny: Span::seconds(5),
         auth_tokens_file: None,
         oidc_issuer: None,
+        oidc_issuer_ca: None,
         oidc_audience: None,
         oidc_name_claim: "sub".to_owned(),
         oidc_groups_claim: "groups".to_owned(),
@@ -62,6 +63,7 @@ fn nothing_said_gives_the_defaults() {
         tls_key: None,
         tls_client_ca: None,
         tls_min_version: TlsVersion::V1_2,
+        tls_cipher_suites: None,
         max_connections: NonZeroU32::new(4096).unwrap(),
         max_header_bytes: ByteSize::bytes(512 << 10),
         client_timeout: Span::seconds(60),
@@ -75,12 +77,15 @@ fn nothing_said_gives_the_defaults() {
         audit_log: AuditLog::Off,
         log_level: "info".parse().unwrap(),
         log_format: LogFormat::Text,
+        trace_endpoint: None,
+        trace_percent: Percent::ALL,
         max_message_bytes: ByteSize::bytes(32 << 20),
         scan_budget: NonZeroU64::new(1_000_000).unwrap(),
         filter_language: FilterLanguage::Cel,
         page_token_key: None,
         shutdown_grace: Span::seconds(30),
         db_max_connections: NonZeroU32::new(10).unwrap(),
+        db_wait: Span::seconds(5),
         db_synchronous: Synchronous::Durable,
         allow_unauthenticated_remote: false,
         origins: BTreeMap::new(),
@@ -223,8 +228,8 @@ fn a_file_that_cannot_be_read_or_parsed_is_a_problem_among_others() {
         &[
             "server in /etc/h.toml line 1: no such key; there are db, listen, metrics_listen, auth, \
            auth_kubeconfig, auth_impersonate, auth_cache_allow, auth_cache_deny, \
-           auth_tokens_file, oidc_issuer, oidc_audience, oidc_name_claim, oidc_groups_claim, oidc_roles_file, tls_cert, tls_key, tls_client_ca, tls_min_version, max_connections, max_header_bytes, client_timeout, keepalive, connection_age, cors_origins, caller_max_requests, caller_max_rate, caller_max_scan, scan_slots, audit_log, log_level, log_format, max_message_bytes, scan_budget, filter_language, page_token_key, shutdown_grace, \
-           db_max_connections, db_synchronous, allow_unauthenticated_remote",
+           auth_tokens_file, oidc_issuer, oidc_issuer_ca, oidc_audience, oidc_name_claim, oidc_groups_claim, oidc_roles_file, tls_cert, tls_key, tls_client_ca, tls_min_version, tls_cipher_suites, max_connections, max_header_bytes, client_timeout, keepalive, connection_age, cors_origins, caller_max_requests, caller_max_rate, caller_max_scan, scan_slots, audit_log, log_level, log_format, trace_endpoint, trace_percent, max_message_bytes, scan_budget, filter_language, page_token_key, shutdown_grace, \
+           db_max_connections, db_wait, db_synchronous, allow_unauthenticated_remote",
         ],
     );
 }
@@ -296,6 +301,7 @@ auth_cache_allow = "10s"              # default
 auth_cache_deny = "5s"                # default
 # auth_tokens_file is not set         # default
 # oidc_issuer is not set              # default
+# oidc_issuer_ca is not set           # default
 # oidc_audience is not set            # default
 oidc_name_claim = "sub"               # default
 oidc_groups_claim = "groups"          # default
@@ -304,6 +310,7 @@ oidc_groups_claim = "groups"          # default
 # tls_key is not set                  # default
 # tls_client_ca is not set            # default
 tls_min_version = "1.2"               # default
+# tls_cipher_suites is not set        # default
 max_connections = 4096                # default
 max_header_bytes = "512KiB"           # default
 client_timeout = "1m"                 # default
@@ -317,12 +324,15 @@ caller_max_requests = 1000            # default
 audit_log = "off"                     # default
 log_level = "info"                    # default
 log_format = "text"                   # default
+# trace_endpoint is not set           # default
+trace_percent = 100                   # default
 max_message_bytes = "32MiB"           # default
 scan_budget = 1000000                 # default
 filter_language = "cel"               # default
 page_token_key = "***"                # HINDSIGHT_PAGE_TOKEN_KEY in environment
 shutdown_grace = "1m30s"              # --shutdown-grace
 db_max_connections = 10               # default
+db_wait = "5s"                        # default
 db_synchronous = "durable"            # default
 allow_unauthenticated_remote = false  # default
 "#;

@@ -53,6 +53,7 @@ impl Engine {
     /// # Errors
     /// If there are too many groups, if more payloads than the budget would be read, or if the
     /// store does not answer.
+    #[tracing::instrument(name = "query", skip_all)]
     pub async fn aggregate(&self, ask: Aggregate) -> Result<Vec<Group>, Error> {
         let store = self.store();
         let split = ask.filter.split(&|test| store.ability(test));

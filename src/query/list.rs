@@ -125,6 +125,7 @@ impl Engine {
     ///
     /// # Errors
     /// If the token is wrong, the budget is spent, or the store does not answer.
+    #[tracing::instrument(name = "query", skip_all)]
     pub async fn results(&self, list: List<'_>) -> Result<Page<RunResult>, Error> {
         self.page(list, Resource::Results).await
     }
@@ -133,6 +134,7 @@ impl Engine {
     ///
     /// # Errors
     /// If the token is wrong, the budget is spent, or the store does not answer.
+    #[tracing::instrument(name = "query", skip_all)]
     pub async fn records(&self, list: List<'_>) -> Result<Page<Record>, Error> {
         self.page(list, Resource::Records).await
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tracing::Instrument as _;
+
 use super::{Error, Service};
 use crate::{
     audit::Line,
@@ -48,7 +50,7 @@ impl Service {
         }
         let (store, audit) = (Arc::clone(&self.store), self.audit.clone());
         let lines = self.lines(batch.changes.iter().map(|change| (by, change)));
-        let task = tokio::spawn(async move {
+        let work = async move {
             let outcome = store.commit(&batch).await;
             let came = outcome.as_ref().copied();
             if told.tells(came) {
@@ -56,7 +58,8 @@ impl Service {
                 audit.tell(lines.collect()).await;
             }
             outcome
-        });
+        };
+        let task = tokio::spawn(work.in_current_span());
         task.await.unwrap_or_else(|broken| Err(stopped(broken)))
     }
 
@@ -72,7 +75,7 @@ impl Service {
         let (store, audit) = (Arc::clone(&self.store), self.audit.clone());
         let lines = self.lines(by.iter().zip(&changes));
         let count = changes.len();
-        let task = tokio::spawn(async move {
+        let work = async move {
             let outcomes = store.commit_each(&changes).await;
             let lines = lines
                 .into_iter()
@@ -83,7 +86,8 @@ impl Service {
                 });
             audit.tell(lines.collect()).await;
             outcomes
-        });
+        };
+        let task = tokio::spawn(work.in_current_span());
         task.await.unwrap_or_else(|broken| {
             let text = broken.to_string();
             let each = || stopped(std::io::Error::other(text.clone()));

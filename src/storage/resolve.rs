@@ -4,6 +4,7 @@ use std::{
     num::NonZeroU32,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use super::{Error, Maintenance, Store, postgres, sqlite};
@@ -13,6 +14,8 @@ use super::{Error, Maintenance, Store, postgres, sqlite};
 pub struct Options {
     /// At most so many connections: of SQLite, to read (one more writes).
     pub max_connections: NonZeroU32,
+    /// How long a call waits for one of them, on PostgreSQL.
+    pub wait: Duration,
     /// What to do about a schema that is missing or old.
     pub schema: Schema,
     /// What a write waits for before it is answered.
@@ -33,6 +36,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             max_connections: NonZeroU32::new(8).expect("8 is not 0"),
+            wait: Duration::from_secs(5),
             schema: Schema::Require,
             synchronous: Synchronous::Durable,
         }

@@ -8,10 +8,11 @@ use std::{
     str::FromStr,
 };
 
+use hindsight_proto::traces::Exporter;
 use tracing::{Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry, fmt::MakeWriter, layer::SubscriberExt as _, reload,
-    util::SubscriberInitExt as _,
+    EnvFilter, Layer, Registry, fmt::MakeWriter, layer::SubscriberExt as _, registry::LookupSpan,
+    reload, util::SubscriberInitExt as _,
 };
 
 /// Which events are written: levels, as a whole and per module, as in
@@ -124,27 +125,19 @@ pub struct AlreadyLogging {
     source: tracing_subscriber::util::TryInitError,
 }
 
-/// Starts logging to standard error, for the whole process.
+/// Starts logging to standard error, and sending spans by `traces`, for the whole process.
 ///
-/// Text is coloured only on a terminal and while `NO_COLOR` is unset.
-///
-/// # Errors
-///
-/// When something in this process logs already.
-pub fn init(filter: &LogFilter, format: LogFormat) -> Result<LogLevel, AlreadyLogging> {
-    init_without("", filter, format)
-}
-
-/// As [`init`], but leaves out what `silenced`, the beginning of a filter, turns off, unless the
-/// filter asks for it by name; also after changes of the level.
+/// What `silenced`, the beginning of a filter, turns off is left out unless the filter asks for it
+/// by name, also after changes of the level. Text is coloured only on a terminal and while `NO_COLOR` is unset.
 ///
 /// # Errors
 ///
 /// When something in this process logs already.
-pub fn init_without(
+pub fn init(
     silenced: &'static str,
     filter: &LogFilter,
     format: LogFormat,
+    traces: Option<&Exporter>,
 ) -> Result<LogLevel, AlreadyLogging> {
     let (subscriber, level) = subscriber(
         silenced,
@@ -154,6 +147,7 @@ pub fn init_without(
         io::stderr,
     );
     subscriber
+        .with(traces.map(Exporter::layer))
         .try_init()
         .map_err(|source| AlreadyLogging { source })?;
     Ok(level)
@@ -196,7 +190,10 @@ fn subscriber<W>(
     format: LogFormat,
     terminal: bool,
     writer: W,
-) -> (impl Subscriber + Send + Sync, LogLevel)
+) -> (
+    impl Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
+    LogLevel,
+)
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {

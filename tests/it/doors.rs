@@ -6,6 +6,7 @@ mod budgets;
 mod connections;
 mod fuzz;
 mod reload;
+mod traces;
 
 use crate::support::{
     TestServer,

@@ -97,6 +97,7 @@ pub(crate) const CRATES: &[Place] = &[
         "tracing_subscriber",
         &[
             "src/telemetry*",
+            "proto/src/traces.rs",
             "watcher/src/telemetry*",
             "tests/kubesim/src/main.rs",
         ],
@@ -109,6 +110,10 @@ pub(crate) const CRATES: &[Place] = &[
     only("jsonwebtoken", &["src/auth/oidc*"]),
     only("hyper_rustls", &["src/auth/oidc*"]),
     only("comfy_table", &["src/cli*"]),
+    only("opentelemetry", &["proto/src/traces.rs"]),
+    only("opentelemetry_sdk", &["proto/src/traces.rs"]),
+    only("opentelemetry_otlp", &["proto/src/traces.rs"]),
+    only("tracing_opentelemetry", &["proto/src/traces.rs"]),
     only("indicatif", &["src/cli*"]),
     only(
         "toml",

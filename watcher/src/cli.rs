@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use hindsight_proto::client;
+use hindsight_proto::{client, traces::Exporter};
 
 pub use self::{flags::Flags, running::watch};
 pub use crate::telemetry::SILENCED;
@@ -70,9 +70,27 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
             return ExitCode::from(USAGE);
         }
     };
-    telemetry::start(&launch.log_level, launch.log_format);
+    let traced = runtime().and_then(|runtime| {
+        let traces = {
+            let _inside = runtime.enter();
+            traces(&launch)?
+        };
+        Ok((runtime, traces))
+    });
+    let (runtime, traces) = match traced {
+        Ok(traced) => traced,
+        Err(error) => {
+            say(&[report(error.as_ref())]);
+            return ExitCode::FAILURE;
+        }
+    };
+    telemetry::start(&launch.log_level, launch.log_format, traces.as_ref());
     translated.notes.iter().for_each(|note| warn!("{note}"));
-    match run(launch) {
+    let ended = runtime.block_on(run(launch));
+    if let Some(Err(error)) = traces.map(|traces| traces.finish()) {
+        warn!(%error, "the last spans were not sent");
+    }
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say(&[report(error.as_ref())]);
@@ -101,14 +119,20 @@ fn command() -> Command {
         .disable_help_subcommand(true)
 }
 
-fn run(launch: Launch) -> anyhow::Result<()> {
-    runtime()?.block_on(async {
-        let sink = sink(&launch)?;
-        let shutdown = CancellationToken::new();
-        on_signal(shutdown.clone())?;
-        let server = launch.server.clone();
-        watch(launch, sink, &server, shutdown).await
-    })
+async fn run(launch: Launch) -> anyhow::Result<()> {
+    let sink = sink(&launch)?;
+    let shutdown = CancellationToken::new();
+    on_signal(shutdown.clone())?;
+    let server = launch.server.clone();
+    watch(launch, sink, &server, shutdown).await
+}
+
+/// Where spans are sent, if they are.
+fn traces(launch: &Launch) -> anyhow::Result<Option<Exporter>> {
+    let share = f64::from(launch.trace_percent) / 100.0;
+    let endpoint = launch.trace_endpoint.as_deref();
+    let exporter = endpoint.map(|endpoint| Exporter::new(endpoint, NAME, share));
+    Ok(exporter.transpose()?)
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {

@@ -143,6 +143,10 @@ pub struct Launch {
     pub log_level: String,
     /// How it is logged.
     pub log_format: LogFormat,
+    /// The collector that spans are sent to.
+    pub trace_endpoint: Option<String>,
+    /// How many of a hundred traces are sent.
+    pub trace_percent: u8,
     /// The watcher itself.
     pub config: Config,
 }

@@ -2,7 +2,10 @@
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::EnvFilter;
+use hindsight_proto::traces::Exporter;
+use tracing_subscriber::{
+    EnvFilter, Layer, Registry, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+};
 
 use crate::config::LogFormat;
 
@@ -24,17 +27,19 @@ pub(crate) fn level(text: &str) -> Result<String, String> {
 /// when that begins. A filter that names this module gets them back.
 pub const SILENCED: &str = "kube_client::client::builder=off";
 
-/// Begins to log. A second call in one process changes nothing.
-pub(crate) fn start(level: &str, format: LogFormat) {
-    let filter = filter(level);
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+/// Begins to log, and to send spans by `traces`. A second call in one process changes nothing.
+pub(crate) fn start(level: &str, format: LogFormat, traces: Option<&Exporter>) {
+    let logs = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
-    let started = match format {
-        LogFormat::Text => logs.with_target(false).try_init(),
-        LogFormat::Json => logs.json().flatten_event(true).try_init(),
+    let logs: Box<dyn Layer<Registry> + Send + Sync> = match format {
+        LogFormat::Text => logs.with_target(false).boxed(),
+        LogFormat::Json => logs.json().flatten_event(true).boxed(),
     };
+    let started = tracing_subscriber::registry()
+        .with(logs.with_filter(filter(level)))
+        .with(traces.map(Exporter::layer))
+        .try_init();
     // Whoever embeds a watcher has its own logs already.
     started.unwrap_or_default();
 }

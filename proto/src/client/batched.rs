@@ -29,6 +29,7 @@ use super::{
 use crate::{
     MAX_MESSAGE_BYTES,
     run::Upload,
+    traces,
     v1::{self, ResultState, UpsertOutcome, UpsertRequest, upsert_outcome},
 };
 
@@ -127,6 +128,7 @@ impl Batched {
                 summary: upload.summary.clone(),
             }),
             probably_stored,
+            traceparent: traces::current().unwrap_or_default(),
         };
         let bytes = request.encoded_len();
         if inner.is_plain() || bytes > MAX_MESSAGE_BYTES {

@@ -2,6 +2,7 @@
 //! token names one that is not among them.
 
 use std::{
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -16,7 +17,11 @@ use hyper_util::{
 use jiff::{SignedDuration, Timestamp};
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use serde::{Deserialize, de::DeserializeOwned};
-use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::{
+    ClientConfig, RootCertStore,
+    crypto::aws_lc_rs,
+    pki_types::{CertificateDer, pem::PemObject as _},
+};
 
 use super::{Error, SetupError};
 use crate::clock::Clock;
@@ -45,6 +50,30 @@ struct State {
     asked: Option<Timestamp>,
 }
 
+/// Trust in the authorities of a file and in nobody else.
+fn trusting(path: &Path) -> Result<ClientConfig, SetupError> {
+    let refuse = |why: String| SetupError::Authority {
+        path: path.to_owned(),
+        why,
+    };
+    let mut roots = RootCertStore::empty();
+    let all = CertificateDer::pem_file_iter(path).map_err(|error| refuse(error.to_string()))?;
+    for certificate in all {
+        let certificate = certificate.map_err(|error| refuse(error.to_string()))?;
+        roots
+            .add(certificate)
+            .map_err(|error| refuse(error.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(refuse("it holds no certificate in PEM".to_owned()));
+    }
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| refuse(error.to_string()))?;
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
+}
+
 /// The keys of one issuer.
 #[derive(Debug)]
 pub(super) struct Keys {
@@ -57,19 +86,27 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    pub(super) fn of(issuer: &str, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
+    /// The keys of `issuer`, who is certified by an authority in the file `ca`, or one of the
+    /// system's.
+    pub(super) fn of(
+        issuer: &str,
+        ca: Option<&Path>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, SetupError> {
         let local = ["http://127.0.0.1:", "http://[::1]:", "http://localhost:"];
         if !issuer.starts_with("https://") && !local.iter().any(|start| issuer.starts_with(start)) {
             return Err(SetupError::Issuer {
                 issuer: issuer.to_owned(),
             });
         }
-        let connector = HttpsConnectorBuilder::new()
-            .with_provider_and_native_roots(aws_lc_rs::default_provider())
-            .map_err(SetupError::Authorities)?
-            .https_or_http()
-            .enable_http1()
-            .build();
+        let builder = HttpsConnectorBuilder::new();
+        let builder = match ca {
+            None => builder
+                .with_provider_and_native_roots(aws_lc_rs::default_provider())
+                .map_err(SetupError::Authorities)?,
+            Some(path) => builder.with_tls_config(trusting(path)?),
+        };
+        let connector = builder.https_or_http().enable_http1().build();
         Ok(Self {
             issuer: issuer.to_owned(),
             client: Client::builder(TokioExecutor::new()).build(connector),

@@ -7,6 +7,9 @@ use hindsight_proto::v1::{
     upsert_outcome,
 };
 
+use hindsight_proto::traces;
+use tracing::Instrument as _;
+
 use super::{Door, stream::Taken};
 use crate::{
     auth::{self, Credentials, Verb},
@@ -41,18 +44,25 @@ pub(super) async fn store(
             ..
         } = taken;
         let id = request.id;
+        let span = tracing::info_span!("rpc", rpc.method = METHOD);
+        traces::adopt(&span, &request.traceparent);
         match upsert(&mut leave, request).await {
             Ok(upsert) => {
-                waiting.push((id, ongoing));
+                waiting.push((id, ongoing, span));
                 upserts.push(upsert);
                 rooms.push(room);
             }
             Err(error) => outcomes.push(answer(id, ongoing, Err(error))),
         }
     }
-    let stored = door.service.upsert(upserts).await;
+    // All share what is done for them; it is told as a part of the first.
+    let span = tracing::info_span!(parent: waiting.first().and_then(|first| first.2.id()), "batch");
+    for (_, _, other) in waiting.iter().skip(1) {
+        traces::link(&span, other);
+    }
+    let stored = door.service.upsert(upserts).instrument(span).await;
     drop(rooms);
-    for ((id, ongoing), outcome) in waiting.into_iter().zip(stored) {
+    for ((id, ongoing, _span), outcome) in waiting.into_iter().zip(stored) {
         outcomes.push(answer(id, ongoing, outcome));
     }
     outcomes

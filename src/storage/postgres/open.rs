@@ -21,9 +21,6 @@ use crate::storage::{
     sql::dialect::Dialect,
 };
 
-/// How long a request waits for a connection.
-const ACQUIRE: Duration = Duration::from_secs(30);
-
 /// How long opening waits for an answer.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
 
@@ -148,7 +145,7 @@ pub(super) async fn open_within(
     let opening = prepare(connection, &found, &place, options.schema, greeting).await?;
     let pool = PgPoolOptions::new()
         .max_connections(options.max_connections.get())
-        .acquire_timeout(ACQUIRE)
+        .acquire_timeout(options.wait)
         .test_before_acquire(false)
         .before_acquire(|connection, idle| {
             // Asking each time would double the round trips; the server goes away rarely.

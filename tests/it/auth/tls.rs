@@ -230,6 +230,36 @@ async fn a_version_below_the_oldest_wanted_is_not_spoken() {
 }
 
 #[tokio::test]
+async fn only_the_cipher_suites_that_are_named_are_spoken() {
+    let authority = Authority::new();
+    let files = Files::new(&authority.certify());
+    let database = Database::sqlite();
+    let mut keys = files.keys();
+    let name = "TLS13_CHACHA20_POLY1305_SHA256";
+    keys.push(("tls_cipher_suites", name.to_owned()));
+    let server = start(&database, &keys).await;
+    let stream = connect(&server, trusting(&authority, None, "h2", BOTH)).await;
+    let suite = stream.unwrap().get_ref().1.negotiated_cipher_suite();
+    assert_eq!(suite.unwrap().suite().as_str(), Some(name));
+    let old = connect(&server, trusting(&authority, None, "h2", &[&TLS12])).await;
+    old.unwrap_err();
+    server.stop().await;
+    keys.pop();
+    let old = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256".to_owned();
+    keys.extend([
+        ("tls_cipher_suites", old),
+        ("tls_min_version", "1.3".to_owned()),
+    ]);
+    let keys: Vec<_> = keys
+        .iter()
+        .map(|(key, text)| (*key, text.as_str()))
+        .collect();
+    let started = App::bind(&config(&database, &keys), Arc::new(SystemClock)).await;
+    let said = report(&started.unwrap_err());
+    assert!(said.contains("leave nothing to speak"), "{said}");
+}
+
+#[tokio::test]
 async fn where_clients_are_certified_others_get_no_answer() {
     let (authority, people) = (Authority::new(), Authority::new());
     let files = Files::new(&authority.certify());

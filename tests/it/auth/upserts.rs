@@ -28,7 +28,7 @@ fn requests(parents: &[&str]) -> Vec<UpsertRequest> {
             ..pb::Record::default()
         }),
         result,
-        probably_stored: false,
+        ..UpsertRequest::default()
     };
     let said = ResultState {
         annotations: [("a".to_owned(), "b".to_owned())].into(),

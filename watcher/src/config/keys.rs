@@ -340,6 +340,20 @@ pub const KEYS: &[Key] = &[
         "error, warn, info, debug, trace, or a filter such as `info,hindsight_watcher=debug`",
     ),
     key(RUNNING, "log-format", "FORMAT", "text", "text or json"),
+    key(
+        RUNNING,
+        "trace-endpoint",
+        "URL",
+        "",
+        "Collector of traces, as http://HOST:PORT of OTLP over gRPC; otherwise nobody is told of spans",
+    ),
+    key(
+        RUNNING,
+        "trace-percent",
+        "NUMBER",
+        "100",
+        "How many of a hundred traces are sent",
+    ),
 ];
 
 /// The key of that name.

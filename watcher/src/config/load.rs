@@ -11,7 +11,9 @@ use super::{
     keys::{self, KEYS, PREFIX},
     sources::{self, Sources},
     tables::{self, Tables},
-    texts::{self, duration, kinds, list, listen, log_format, namespace, positive, server, size},
+    texts::{
+        self, duration, kinds, list, listen, log_format, namespace, percent, positive, server, size,
+    },
 };
 use crate::{
     policy::{ClusterId, ClusterIdError, Collect, Policy},
@@ -183,6 +185,8 @@ impl Reader {
             kubeconfig: self.read("kubeconfig", |text| Ok(PathBuf::from(text))),
             log_level: self.read("log-level", telemetry::level).unwrap_or_default(),
             log_format,
+            trace_endpoint: self.read("trace-endpoint", texts::server),
+            trace_percent: self.read("trace-percent", percent).unwrap_or(100),
             config: self.config(),
         }
     }

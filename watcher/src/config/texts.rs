@@ -94,6 +94,13 @@ pub(super) fn list(text: &str) -> Result<Vec<String>, String> {
         .collect())
 }
 
+pub(super) fn percent(text: &str) -> Result<u8, String> {
+    match text.parse() {
+        Ok(number @ 0..=100) => Ok(number),
+        _ => Err(format!("`{text}` is not a whole number from 0 to 100")),
+    }
+}
+
 pub(super) fn log_format(text: &str) -> Result<LogFormat, String> {
     match text {
         "text" => Ok(LogFormat::Text),

@@ -10,6 +10,7 @@ use std::{
 use async_trait::async_trait;
 use tokio::time::Instant;
 use tonic::{Code, Status, transport::Channel};
+use tracing::{Instrument as _, Span, info_span};
 
 use hindsight_proto::{
     client::{self, Batched, Client, Options},
@@ -185,24 +186,37 @@ fn read(path: &Path) -> io::Result<String> {
     fs::read_to_string(path).map(|text| text.trim().to_owned())
 }
 
+/// One call, as a part of a trace.
+fn span(call: &'static str, record: &RecordName) -> Span {
+    info_span!("sink", otel.kind = "client", call, %record)
+}
+
 #[async_trait]
 impl Sink for GrpcSink {
     async fn store(&self, upload: &Upload, value: &[u8]) -> Result<(), SinkError> {
         let ways = self.ways();
+        let span = span("store", &upload.grouping.record);
         let stored = if self.plain_calls {
-            ways.plain.store(upload, value).await
+            ways.plain.store(upload, value).instrument(span).await
         } else {
-            ways.batched.store(upload, value.to_vec()).await
+            ways.batched
+                .store(upload, value.to_vec())
+                .instrument(span)
+                .await
         };
         stored.map(|_| ()).map_err(|status| judge(&status))
     }
 
     async fn store_again(&self, upload: &Upload, value: &[u8]) -> Result<(), SinkError> {
         let ways = self.ways();
+        let span = span("store_again", &upload.grouping.record);
         let stored = if self.plain_calls {
-            ways.plain.store_again(upload, value).await
+            ways.plain.store_again(upload, value).instrument(span).await
         } else {
-            ways.batched.store_again(upload, value.to_vec()).await
+            ways.batched
+                .store_again(upload, value.to_vec())
+                .instrument(span)
+                .await
         };
         stored.map(|_| ()).map_err(|status| judge(&status))
     }
@@ -212,6 +226,7 @@ impl Sink for GrpcSink {
             .ways()
             .plain
             .record(record)
+            .instrument(span("stored", record))
             .await
             .map_err(|status| judge(&status))?;
         Ok(record.map(|record| {

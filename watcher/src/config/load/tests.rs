@@ -91,6 +91,7 @@ fn every_key_can_be_said_everywhere() {
             "label-selector" | "job-selector" => "a=b",
             "collect-when" => "true",
             "metrics-listen" => "127.0.0.1:0",
+            "trace-endpoint" => "http://collector:4317",
             _ if !key.default.is_empty() => key.default,
             _ => "x",
         };
