@@ -26,6 +26,9 @@ use crate::{
 /// How long tasks get to notice that they are abandoned.
 const LAST: Duration = Duration::from_secs(2);
 
+/// How many runs get their finalizers at once while the server is away.
+const PROTECTORS: usize = 4;
+
 /// Why a watcher cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -214,6 +217,11 @@ async fn watch_and_work(shared: &Arc<Shared>, shutdown: &CancellationToken) -> R
     let collect = shared.config.policy.collect.as_ref();
     if collect.is_some_and(|collect| collect.namespaces) {
         tasks.spawn(namespaces::follow(Arc::clone(shared), stop.clone()));
+    }
+    if shared.config.policy.finalizers {
+        for _ in 0..PROTECTORS {
+            tasks.spawn(work::protect(Arc::clone(shared), stop.clone()));
+        }
     }
     tasks.spawn(work::let_go(Arc::clone(shared), stop.clone()));
     if shared.spool.is_some() {

@@ -66,6 +66,7 @@ pub(crate) struct Queue {
     limit: usize,
     inner: Mutex<Inner>,
     ready: Notify,
+    second: Notify,
     freed: Notify,
 }
 
@@ -100,6 +101,7 @@ impl Queue {
             limit,
             inner: Mutex::default(),
             ready: Notify::new(),
+            second: Notify::new(),
             freed: Notify::new(),
         }
     }
@@ -128,19 +130,29 @@ impl Queue {
         inner.make_ready(uid);
         drop(inner);
         self.ready.notify_one();
+        self.second.notify_one();
         full
     }
 
     /// The next run to work on. Cancel safe.
     pub(crate) async fn pop(&self) -> Job {
+        self.next(&self.ready, Inner::take).await
+    }
+
+    /// The next run of the second line, which is probably not finished. Cancel safe.
+    pub(crate) async fn pop_second(&self) -> Job {
+        self.next(&self.second, Inner::take_second).await
+    }
+
+    async fn next(&self, news: &Notify, take: impl Fn(&mut Inner) -> Option<Job>) -> Job {
         loop {
-            let ready = self.ready.notified();
+            let ready = news.notified();
             let next = {
                 let mut inner = self.lock();
                 inner.wake(Instant::now());
-                if let Some(job) = inner.take() {
+                if let Some(job) = take(&mut inner) {
                     if inner.ready > 0 {
-                        self.ready.notify_one();
+                        news.notify_one();
                     }
                     return job;
                 }
@@ -207,6 +219,7 @@ impl Queue {
         inner.tidy(uid);
         drop(inner);
         self.ready.notify_one();
+        self.second.notify_one();
         self.freed.notify_waiters();
     }
 
@@ -360,6 +373,15 @@ impl Inner {
                     Line::First => self.turns + 1,
                     Line::Second => 0,
                 };
+                return self.start(&uid);
+            }
+        }
+    }
+
+    fn take_second(&mut self) -> Option<Job> {
+        loop {
+            let uid = self.second.pop_front()?;
+            if self.slots.get(&uid).and_then(|slot| slot.line) == Some(Line::Second) {
                 return self.start(&uid);
             }
         }

@@ -44,13 +44,40 @@ pub(crate) async fn work(shared: Arc<Shared>, stop: CancellationToken) {
             () = stop.cancelled() => break,
             job = shared.queue.pop() => job,
         };
-        one(&shared, job).await;
+        one(&shared, job, true).await;
     }
     while !shared.abandon.is_cancelled()
         && let Some(job) = shared.queue.pop_gone()
     {
-        if !one(&shared, job).await {
+        if !one(&shared, job, true).await {
             tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+/// Works on runs that are not finished while the server is away, until `stop`. All workers wait for
+/// the server then, and what begins meanwhile has to be protected from others' deletes all the same.
+pub(crate) async fn protect(shared: Arc<Shared>, stop: CancellationToken) {
+    loop {
+        let job = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            job = unfinished_in_outage(&shared) => job,
+        };
+        one(&shared, job, false).await;
+    }
+}
+
+async fn unfinished_in_outage(shared: &Shared) -> Job {
+    let mut state = shared.gate.state();
+    loop {
+        if state.wait_for(Option::is_some).await.is_err() {
+            return std::future::pending().await;
+        }
+        tokio::select! {
+            biased;
+            _ = state.wait_for(Option::is_none) => {}
+            job = shared.queue.pop_second() => return job,
         }
     }
 }
@@ -82,8 +109,8 @@ pub(crate) async fn let_go(shared: Arc<Shared>, stop: CancellationToken) {
     }
 }
 
-/// Works on one run. Whether that came to an end.
-async fn one(shared: &Shared, job: Job) -> bool {
+/// Works on one run, and waits for the server if it `waits`. Whether that came to an end.
+async fn one(shared: &Shared, job: Job, waits: bool) -> bool {
     let Job {
         uid,
         work,
@@ -91,6 +118,7 @@ async fn one(shared: &Shared, job: Job) -> bool {
     } = job;
     let gone = work.gone;
     let mut task = Task::new(shared, uid.clone(), gone, work.object);
+    task.waits = waits;
     let done = match task.run().await {
         Ok(again) => {
             task.settle();
@@ -134,6 +162,8 @@ struct Task<'s> {
     object: Option<Value>,
     /// Why no finalizer could be put on it just now.
     unprotected: Option<String>,
+    /// A server that is away is waited for.
+    waits: bool,
 }
 
 /// Why work on a run ended before its end.
@@ -184,6 +214,7 @@ impl<'s> Task<'s> {
             bytes,
             object: None,
             unprotected: None,
+            waits: true,
         }
     }
 
@@ -323,8 +354,12 @@ impl<'s> Task<'s> {
         let abandon = &self.shared.abandon;
         let mut offers = 0;
         loop {
-            if !self.shared.gate.is_open() {
+            let closed = self.shared.gate.state().borrow().clone();
+            if let Some(error) = closed {
                 self.keep().await;
+                if !self.waits {
+                    return Err(Halt::Away { error });
+                }
             }
             let pass = tokio::select! {
                 () = abandon.cancelled() => return Err(Halt::Abandoned),

@@ -46,6 +46,29 @@ async fn gone(world: &World, name: &str) {
         .await;
 }
 
+#[tokio::test]
+async fn runs_are_protected_also_while_all_workers_wait_for_the_server() {
+    let mut config = patient();
+    config.threadiness = std::num::NonZeroUsize::new(2).unwrap();
+    // Longer than this test has patience.
+    config.tuning.server.first = std::time::Duration::from_secs(600);
+    config.tuning.server.most = config.tuning.server.first;
+    let world = World::new(config).await;
+    world.sink.away(true);
+    for name in ["a", "b", "c", "d"] {
+        world.create(task_run(name));
+        protected(&world, name).await;
+    }
+    for name in ["a", "b", "c", "d"] {
+        world.finish("taskruns", name);
+    }
+    within(world.sink.until(|sink| sink.calls() > 0)).await;
+    for name in ["late", "later"] {
+        world.create(task_run(name));
+        protected(&world, name).await;
+    }
+}
+
 /// As Tekton Results' watcher puts it on.
 fn put_by_upstream(world: &World, name: &str) {
     let patch = json!({"metadata": {"finalizers": [OURS]}});
