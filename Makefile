@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: demo test bench bench-scale bench-doors crash fuzz fuzz-doors openapi-test lint tidy model postgres
+.PHONY: demo test bench bench-scale bench-doors crash chaos fuzz fuzz-doors openapi-test lint tidy model postgres
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -23,6 +23,13 @@ bench: postgres
 # SIGKILL to the server on both databases, and to PostgreSQL, 50 times each under a write load.
 crash: postgres
 	HINDSIGHT_TEST_KILLS=50 tests/with-postgres $(CARGO) test --locked --test it kills:: -- --nocapture --test-threads=1
+
+# CHAOS_RUNS runs, 100 a second, while watcher, server and database are killed and the API server
+# errs, on both databases.
+CHAOS_RUNS ?= 20000
+chaos: postgres
+	$(CARGO) build --locked --release --workspace --bins
+	HINDSIGHT_TEST_CHAOS=$(CHAOS_RUNS) tests/with-postgres $(CARGO) test --locked --release --test it chaos:: -- --nocapture --test-threads=1
 
 # Reading among 10^4 to 10^6 records. The data sets take some 10 GB and are made once;
 # SIZES=10000 is done in a minute.

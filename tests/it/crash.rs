@@ -3,153 +3,30 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::File,
-    path::Path,
-    process::{Child, Command, Stdio},
     time::Duration,
 };
 
-use hindsight_proto::{
-    client::{Client, Options},
-    run::Finish,
-    v1alpha2 as pb,
-};
-use kubesim::{Crd, Plan, Player, Playing, Sim};
+use hindsight_proto::{run::Finish, v1alpha2 as pb};
+use kubesim::{Plan, Player, Playing, Sim};
 use serde_json::Value;
 
 use crate::support::{
     Database,
-    cluster::{Cluster, free_port},
+    cluster::Cluster,
     database::variable,
-    process::{hindsight, watcher},
+    scene::{Process, Scene, kinds, left},
 };
 
 const RUNS: usize = 150;
 /// Everything has to be over by then; it takes a tenth of this on two busy cores.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A process that is killed when the test ends.
-struct Process {
-    child: Child,
-}
-
-impl Process {
-    fn start(command: &mut Command, log: &Path) -> Self {
-        let log = File::options().create(true).append(true).open(log).unwrap();
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        Self { child }
-    }
-
-    /// SIGKILL, and the end of it.
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-/// A simulated cluster with a server and a watcher beside it.
-struct Scene {
-    folder: tempfile::TempDir,
-    url: String,
-    db: String,
-    port: u16,
-    kubeconfig: String,
-}
-
-impl Scene {
-    fn server(&self) -> Process {
-        let mut command = hindsight();
-        command
-            .args(["serve", "--db", &self.db, "--metrics-listen", "off"])
-            .args(["--listen", &format!("127.0.0.1:{}", self.port)]);
-        Process::start(&mut command, &self.folder.path().join("server.log"))
-    }
-
-    fn watcher(&self) -> Process {
-        let mut command = Command::new(watcher());
-        command
-            .env_clear()
-            .args(["--server", &self.url, "--kubeconfig", &self.kubeconfig])
-            .args([
-                "--collect",
-                "--grace",
-                "0s",
-                "--metrics-listen",
-                "127.0.0.1:0",
-            ]);
-        Process::start(&mut command, &self.folder.path().join("watcher.log"))
-    }
-
-    fn log(&self) -> String {
-        let read = |name: &str| {
-            let text = std::fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
-            let lines: Vec<_> = text.lines().rev().take(20).collect();
-            format!(
-                "--- {name}\n{}\n",
-                lines.into_iter().rev().collect::<Vec<_>>().join("\n")
-            )
-        };
-        read("server.log") + &read("watcher.log")
-    }
-
-    async fn records(&self) -> Vec<pb::Record> {
-        let mut rpc = Client::new(&Options::new(&self.url)).unwrap().rpc();
-        let (mut all, mut token) = (Vec::new(), String::new());
-        loop {
-            let request = pb::ListRecordsRequest {
-                parent: "-/results/-".to_owned(),
-                page_size: 500,
-                page_token: token,
-                ..pb::ListRecordsRequest::default()
-            };
-            let reply = rpc.list_records(request).await.unwrap().into_inner();
-            all.extend(reply.records);
-            token = reply.next_page_token;
-            if token.is_empty() {
-                return all;
-            }
-        }
-    }
-}
-
-fn kinds() -> Vec<Crd> {
-    let mut kinds = Crd::tekton().to_vec();
-    kinds.push(Crd::argo_workflow());
-    kinds
-}
-
-fn left(sim: &Sim) -> usize {
-    kinds()
-        .iter()
-        .map(|kind| sim.count(&kind.group, &kind.plural))
-        .sum()
-}
-
 /// Runs the whole play on `db`; `strike` is called three times in the middle of it.
 async fn play(db: String, strike: impl AsyncFn(usize, &Scene, &mut [Process; 2])) {
     let sim = Sim::new();
     sim.install_all(kinds());
     let listening = sim.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let port = free_port();
-    let scene = Scene {
-        folder: tempfile::tempdir().unwrap(),
-        url: format!("http://127.0.0.1:{port}"),
-        db,
-        port,
-        kubeconfig: listening.kubeconfig().display().to_string(),
-    };
+    let scene = Scene::new(db, &listening, &["--collect", "--grace", "0s"]);
     let mut processes = [scene.server(), scene.watcher()];
     let plan = Plan {
         runs: RUNS,
@@ -177,7 +54,7 @@ async fn play(db: String, strike: impl AsyncFn(usize, &Scene, &mut [Process; 2])
         left(&sim),
         scene.log()
     );
-    let records = scene.records().await;
+    let records = scene.records().await.unwrap();
     check(&playing, &records);
     stored_before_collected(&sim, &records);
 }

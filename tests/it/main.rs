@@ -12,6 +12,7 @@ mod all_in_one;
 mod answers;
 mod auth;
 mod bad_input;
+mod chaos;
 mod commands;
 mod crash;
 mod deploy;

@@ -114,6 +114,8 @@ pub struct Finished {
     pub name: String,
     /// How it ended.
     pub outcome: Outcome,
+    /// When it ended, by the clock of the cluster.
+    pub at: Timestamp,
 }
 
 /// How far the play is, in runs.
@@ -196,6 +198,11 @@ impl Playing {
     /// Every object that came to its end so far, task runs of pipeline runs included.
     pub fn finished(&self) -> Vec<Finished> {
         self.stage.finished().clone()
+    }
+
+    /// As `finished`, without the first `known` of them.
+    pub fn finished_after(&self, known: usize) -> Vec<Finished> {
+        self.stage.finished()[known..].to_vec()
     }
 
     /// Waits until nothing more will happen, and tells the account.
@@ -365,6 +372,7 @@ impl Stage {
             namespace: act.namespace.clone(),
             name: act.name.clone(),
             outcome: act.outcome,
+            at: self.sim.now(),
         });
     }
 
