@@ -53,6 +53,8 @@ pub(super) fn start(
     silenced: &'static str,
     go: impl AsyncFnOnce(App, CancellationToken) -> Result<(), Failure>,
 ) -> Result<ExitCode, Failure> {
+    // What changes from here on is noticed, also while the server is not ready yet.
+    let seen = Sources::gather(matches);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -91,7 +93,7 @@ pub(super) fn start(
                 tracing::warn!("told to stop twice; requests in flight are cut off");
                 return Ok(ExitCode::FAILURE);
             }
-            () = follow(matches, hangup, live, log) => {}
+            () = follow(matches, seen, hangup, live, log) => {}
         }
         signals.abort();
         Ok(ExitCode::SUCCESS)
@@ -113,9 +115,15 @@ fn traces(config: &Config) -> Result<Option<Exporter>, traces::Error> {
         .transpose()
 }
 
-/// Reads the configuration again whenever its file changes, or SIGHUP asks for it. Never ends.
-async fn follow(matches: &ArgMatches, mut hangup: Signal, live: Live, log: LogLevel) {
-    let mut seen = Sources::gather(matches);
+/// Reads the configuration again whenever it is not as it was `seen`, or SIGHUP asks for it. Never
+/// ends.
+async fn follow(
+    matches: &ArgMatches,
+    mut seen: Sources,
+    mut hangup: Signal,
+    live: Live,
+    log: LogLevel,
+) {
     loop {
         let asked = tokio::select! {
             _ = hangup.recv() => true,
