@@ -132,7 +132,7 @@ impl Stage {
             Blow::Slow => {
                 self.sim
                     .faults()
-                    .latency(Duration::from_millis(dice.below(60)));
+                    .latency(Duration::from_millis(dice.below(20)));
                 self.sim.faults().drop_watches();
             }
         }
