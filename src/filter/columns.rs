@@ -138,7 +138,8 @@ pub fn of_result(result: &RunResult, column: &Column) -> Option<ColumnValue> {
         | Column::RecordName
         | Column::DataType
         | Column::Object(_)
-        | Column::Label(_) => None,
+        | Column::Label(_)
+        | Column::ObjectDuration => None,
     }
 }
 
@@ -162,6 +163,13 @@ pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Op
         Column::Object(field) if field.is_time() => object.time(*field).map(ColumnValue::Time),
         Column::Object(field) => text(object.text(*field)?),
         Column::Label(key) => text(object.labels.get(key)?),
+        Column::ObjectDuration => {
+            let end = object.time(ObjectField::CompletionTime)?;
+            let start = object.time(ObjectField::StartTime)?;
+            Some(ColumnValue::Int(
+                end.as_microsecond() - start.as_microsecond(),
+            ))
+        }
         Column::SummaryRecord
         | Column::SummaryType
         | Column::SummaryStartTime

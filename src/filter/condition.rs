@@ -60,6 +60,8 @@ pub enum Column {
     Object(ObjectField),
     /// `metadata.labels[key]` of the payload, if it is a string.
     Label(String),
+    /// `status.completionTime - status.startTime` of the payload, in microseconds.
+    ObjectDuration,
 }
 
 /// A field of a record's JSON payload that is kept as a column.
@@ -140,7 +142,7 @@ impl ObjectField {
 pub enum Value {
     /// For columns of text.
     Text(String),
-    /// For `SummaryStatus` and `Duration`.
+    /// For `SummaryStatus` and durations.
     Int(i64),
     /// For columns of times.
     Time(Timestamp),

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
+use jiff::SignedDuration;
+
 use super::{
     condition::{Column, Condition, Is, Test, Value},
     split::Split,
@@ -48,38 +50,55 @@ impl fmt::Display for Test {
             is,
             negated,
         } = self;
-        match (is, negated) {
+        let is = Asked(column, is);
+        match (is.1, negated) {
             (Is::Present, false) => write!(f, "{column} is set"),
             (Is::Present, true) => write!(f, "{column} is not set"),
-            (is, false) => write!(f, "{column} {is}"),
-            (is, true) => write!(f, "{column} is set and not {is}"),
+            (_, false) => write!(f, "{column} {is}"),
+            (_, true) => write!(f, "{column} is set and not {is}"),
         }
     }
 }
 
-impl fmt::Display for Is {
+/// What is asked of a column.
+struct Asked<'a>(&'a Column, &'a Is);
+
+impl Asked<'_> {
+    fn value(&self, f: &mut fmt::Formatter<'_>, value: &Value) -> fmt::Result {
+        match (self.0, value) {
+            (Column::ObjectDuration, Value::Int(us)) => {
+                write!(f, "{:#}", SignedDuration::from_micros(*us))
+            }
+            (_, value) => write!(f, "{value}"),
+        }
+    }
+}
+
+impl fmt::Display for Asked<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Present => f.write_str("set"),
-            Self::Equal(value) => write!(f, "= {value}"),
-            Self::OneOf(values) => {
+        let (before, value) = match self.1 {
+            Is::Present => return f.write_str("set"),
+            Is::OneOf(values) => {
                 f.write_str("one of [")?;
                 for (number, value) in values.iter().enumerate() {
                     if number > 0 {
                         f.write_str(", ")?;
                     }
-                    value.fmt(f)?;
+                    self.value(f, value)?;
                 }
-                f.write_char(']')
+                return f.write_char(']');
             }
-            Self::Less(value) => write!(f, "< {value}"),
-            Self::AtMost(value) => write!(f, "<= {value}"),
-            Self::Greater(value) => write!(f, "> {value}"),
-            Self::AtLeast(value) => write!(f, ">= {value}"),
-            Self::StartsWith(text) => write!(f, "starts with {text:?}"),
-            Self::EndsWith(text) => write!(f, "ends with {text:?}"),
-            Self::Contains(text) => write!(f, "contains {text:?}"),
-        }
+            Is::StartsWith(text) => return write!(f, "starts with {text:?}"),
+            Is::EndsWith(text) => return write!(f, "ends with {text:?}"),
+            Is::Contains(text) => return write!(f, "contains {text:?}"),
+            Is::Equal(value) => ("= ", value),
+            Is::Less(value) => ("< ", value),
+            Is::AtMost(value) => ("<= ", value),
+            Is::Greater(value) => ("> ", value),
+            Is::AtLeast(value) => (">= ", value),
+        };
+        f.write_str(before)?;
+        self.value(f, value)
     }
 }
 
@@ -102,6 +121,7 @@ impl fmt::Display for Column {
             Self::CreateTime => "create_time",
             Self::UpdateTime => "update_time",
             Self::Duration => "duration",
+            Self::ObjectDuration => "data.status.completionTime - data.status.startTime",
             Self::SummaryRecord => "summary.record",
             Self::SummaryType => "summary.type",
             Self::SummaryStartTime => "summary.start_time",

@@ -15,6 +15,7 @@ mod payloads;
 pub(super) mod pieces;
 mod races;
 pub(super) mod tests;
+mod ways;
 mod writes;
 
 use std::{pin::Pin, sync::Arc};
@@ -127,6 +128,7 @@ const CASES: &[Case] = cases![
     listing::bodies_come_only_when_asked,
     listing::a_list_ends_when_it_has_its_bytes,
     listing::records_have_no_key_of_results,
+    ways::rows_are_the_same_whichever_way_they_are_found,
     filtering::every_test_agrees_with_plain_evaluation_on_results,
     filtering::every_test_agrees_with_plain_evaluation_on_records,
     filtering::combined_conditions_agree_with_plain_evaluation,

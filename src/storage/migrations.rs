@@ -43,6 +43,12 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0004_room.sql"),
         postgres: include_str!("../../migrations/postgres/0004_room.sql"),
     },
+    Migration {
+        version: 5,
+        title: "questions",
+        sqlite: include_str!("../../migrations/sqlite/0005_questions.sql"),
+        postgres: include_str!("../../migrations/postgres/0005_questions.sql"),
+    },
 ];
 
 impl Migration {

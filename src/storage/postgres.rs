@@ -9,6 +9,7 @@
 mod driver;
 mod errors;
 mod explain;
+mod find;
 mod migrate;
 mod open;
 mod snapshot;
@@ -95,7 +96,7 @@ impl Postgres {
         let mut page = Vec::new();
         let parts = list::parts(resource, query);
         if let [part] = parts.as_slice() {
-            fetch(&mut connection, resource, query, *part, &read, &mut page).await?;
+            find::fetch(&mut connection, resource, query, *part, &read, &mut page).await?;
             connection.done();
             return Ok(page);
         }
@@ -106,7 +107,7 @@ impl Postgres {
             let Some(rest) = list::rest(query, bytes) else {
                 break;
             };
-            fetch(&mut tx, resource, &rest, part, &read, &mut page).await?;
+            find::fetch(&mut tx, resource, &rest, part, &read, &mut page).await?;
         }
         tx.rollback()
             .await
@@ -259,28 +260,6 @@ async fn change(connection: &mut PgConnection, ready: &Ready) -> Result<(), Fail
         Err(error) if errors::is_orphan(&error) => Err(Failure::Refused(ready.refusal(None))),
         Err(error) => Err(failed(error)),
     }
-}
-
-/// Adds rows of one part until the page is full.
-async fn fetch<T>(
-    connection: &mut PgConnection,
-    resource: Resource,
-    query: &ListQuery,
-    part: list::Part,
-    read: &(impl Fn(&PgRow) -> Result<T, Error> + Sync),
-    page: &mut Vec<T>,
-) -> Result<(), Error> {
-    let taken = i64::try_from(page.len()).expect("a page is smaller than an i64");
-    let limit = i64::from(query.limit.get()) - taken;
-    if limit <= 0 {
-        return Ok(());
-    }
-    let statement = list::list(Dialect::Postgres, resource, query, part, limit)?;
-    let mut rows = driver::query(&statement).fetch(connection);
-    while let Some(row) = rows.try_next().await.map_err(|e| classify("listing", e))? {
-        page.push(read(&row)?);
-    }
-    Ok(())
 }
 
 #[async_trait]

@@ -7,6 +7,7 @@ mod backup;
 mod driver;
 mod errors;
 mod explain;
+mod find;
 mod migrate;
 mod open;
 mod snapshot;
@@ -19,11 +20,7 @@ use std::num::NonZeroU32;
 
 use async_trait::async_trait;
 use futures::{TryStreamExt, future};
-use sqlx::{
-    Connection, SqlitePool,
-    pool::PoolConnection,
-    sqlite::{SqliteConnection, SqliteRow},
-};
+use sqlx::{Connection, SqlitePool, pool::PoolConnection, sqlite::SqliteRow};
 
 use self::{driver::query, errors::classify, open::File, stop::Lent, writer::Writer};
 use super::{
@@ -79,7 +76,7 @@ impl Sqlite {
         let mut page = Vec::new();
         let parts = list::parts(resource, query);
         if let [part] = parts.as_slice() {
-            fetch(&mut reader, resource, query, *part, &read, &mut page).await?;
+            find::fetch(&mut reader, resource, query, *part, &read, &mut page).await?;
             reader.done();
             return Ok(page);
         }
@@ -92,7 +89,7 @@ impl Sqlite {
             let Some(rest) = list::rest(query, bytes) else {
                 break;
             };
-            fetch(&mut tx, resource, &rest, part, &read, &mut page).await?;
+            find::fetch(&mut tx, resource, &rest, part, &read, &mut page).await?;
         }
         tx.rollback()
             .await
@@ -100,28 +97,6 @@ impl Sqlite {
         reader.done();
         Ok(page)
     }
-}
-
-/// Adds rows of one part until the page is full.
-async fn fetch<T>(
-    connection: &mut SqliteConnection,
-    resource: Resource,
-    query: &ListQuery,
-    part: list::Part,
-    read: &(impl Fn(&SqliteRow) -> Result<T, Error> + Sync),
-    page: &mut Vec<T>,
-) -> Result<(), Error> {
-    let taken = i64::try_from(page.len()).expect("a page is smaller than an i64");
-    let limit = i64::from(query.limit.get()) - taken;
-    if limit <= 0 {
-        return Ok(());
-    }
-    let statement = list::list(Dialect::Sqlite, resource, query, part, limit)?;
-    let mut rows = driver::query(&statement).fetch(connection);
-    while let Some(row) = rows.try_next().await.map_err(|e| classify("listing", e))? {
-        page.push(read(&row)?);
-    }
-    Ok(())
 }
 
 #[async_trait]

@@ -8,7 +8,7 @@ use jiff::{
 use crate::filter::{columns::parse_time, expr::TimePart};
 
 /// Longest duration, 10,000 years, either way.
-const MAX_SECONDS: i64 = 315_576_000_000;
+pub(in crate::filter) const MAX_SECONDS: i64 = 315_576_000_000;
 
 /// The time that a text given to `timestamp` says: RFC 3339, the same with slashes in the date,
 /// or a date alone, which is its first moment in UTC.

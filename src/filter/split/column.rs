@@ -3,6 +3,7 @@
 use crate::filter::{
     condition::{Column, ObjectField},
     expr::{Expr, ExprKind, Field},
+    syntax::Operator,
     value::Value,
 };
 
@@ -22,6 +23,8 @@ pub(in crate::filter) enum Kind {
     Text,
     Time,
     Int,
+    /// In whole microseconds.
+    Duration,
 }
 
 /// The column that holds the values of `expr`, if there is one.
@@ -29,8 +32,20 @@ pub(in crate::filter) fn of(expr: &Expr) -> Option<Found> {
     match &expr.kind {
         ExprKind::Field(field) => of_field(*field),
         ExprKind::Member(of, key) => of_member(of, key),
+        ExprKind::Arithmetic(Operator::Subtract, pair) => of_difference(pair),
         _ => None,
     }
+}
+
+/// The column of the time from start to completion.
+fn of_difference([end, start]: &[Expr; 2]) -> Option<Found> {
+    let is = |expr, field| of(expr).is_some_and(|found| found.column == Column::Object(field));
+    let both = is(end, ObjectField::CompletionTime) && is(start, ObjectField::StartTime);
+    both.then_some(Found {
+        column: Column::ObjectDuration,
+        kind: Kind::Duration,
+        json: true,
+    })
 }
 
 /// The column that `expr` is, on rows of every kind.

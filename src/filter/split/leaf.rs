@@ -8,6 +8,7 @@ use super::{
 use crate::{
     filter::{
         condition::{Ability, Column, Condition, Is, Test, Value as Asked},
+        eval::time::MAX_SECONDS,
         expr::{Comparison, Expr, ExprKind, Field, Function},
         fields,
         value::{Elements, Value},
@@ -132,7 +133,30 @@ impl Splitter<'_> {
             (Comparison::Greater, true) | (Comparison::AtMost, false) => (Is::Greater(asked), true),
             (Comparison::AtLeast, true) | (Comparison::Less, false) => (Is::AtLeast(asked), true),
         };
-        self.test(found.column, is, passes)
+        let within = match found.kind {
+            Kind::Duration => self.has_duration(&found.column, &is, passes),
+            _ => Vec::new(),
+        };
+        let test = self.test(found.column, is, passes);
+        Pushed::and(within.into_iter().chain([test]))
+    }
+
+    /// Times may be further apart than a duration can say; then their difference is unknown. A
+    /// bound that the test itself has is left out: databases take the first bound that they see
+    /// for the beginning of what they read.
+    fn has_duration(&self, column: &Column, is: &Is, passes: bool) -> Vec<Pushed> {
+        let most = MAX_SECONDS * 1_000_000;
+        let bounds = [Is::AtLeast(Asked::Int(-most)), Is::AtMost(Asked::Int(most))];
+        let wanted = match is {
+            Is::Greater(_) | Is::AtLeast(_) if passes => [false, true],
+            Is::Less(_) | Is::AtMost(_) if passes => [true, false],
+            Is::Equal(_) if passes => [false, false],
+            _ => [true, true],
+        };
+        let wanted = bounds.into_iter().zip(wanted).filter(|(_, wanted)| *wanted);
+        wanted
+            .map(|(bound, _)| self.test(column.clone(), bound, true))
+            .collect()
     }
 
     /// Equality of a name with a text: of the whole name if the text has a `/`, otherwise of its
@@ -197,6 +221,9 @@ impl Splitter<'_> {
         let Some(found) = column::of(needle) else {
             return Pushed::unknown();
         };
+        if found.kind == Kind::Duration {
+            return Pushed::unknown();
+        }
         let asked: Option<Vec<_>> = elements
             .iter()
             .map(|element| asked(&found, &element))
@@ -286,6 +313,11 @@ fn asked(found: &Found, constant: &Value<'_>) -> Option<Asked> {
     match (found.kind, constant) {
         (Kind::Text, Value::Text(text)) => Some(Asked::Text(text.to_string())),
         (Kind::Time, Value::Time(time)) => Some(Asked::Time(*time)),
+        (Kind::Duration, Value::Duration(duration)) => {
+            let whole = duration.subsec_nanos() % 1_000 == 0;
+            let us = whole.then(|| i64::try_from(duration.as_micros()).ok());
+            us.flatten().map(Asked::Int)
+        }
         (Kind::Int, Value::Int(number)) => Some(Asked::Int(*number)),
         (Kind::Int, Value::Uint(number)) => i64::try_from(*number).ok().map(Asked::Int),
         _ => None,

@@ -53,6 +53,7 @@ fn every_case_is_in_the_table() {
         include_str!("payloads.rs"),
         include_str!("pieces.rs"),
         include_str!("races.rs"),
+        include_str!("ways.rs"),
         include_str!("writes.rs"),
     ];
     let mut written: Vec<&str> = sources

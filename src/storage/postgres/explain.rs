@@ -2,12 +2,12 @@
 
 use sqlx::{Row, postgres::PgConnection};
 
-use super::{driver, errors::classify};
+use super::{driver, errors::classify, find};
 use crate::{
     model::Resource,
     storage::{
         Error, Estimate, ListQuery, Plan,
-        sql::{dialect::Dialect, explain, list, statement::Statement},
+        sql::{dialect::Dialect, explain, list, statement::Statement, way},
     },
 };
 
@@ -17,11 +17,20 @@ pub(super) async fn plan(
     resource: Resource,
     query: &ListQuery,
 ) -> Result<Plan, Error> {
-    let mut steps = Vec::new();
+    let (mut steps, mut cost) = (Vec::new(), None);
     for part in list::parts(resource, query) {
         let limit = query.limit.get().into();
-        let statement = list::list(Dialect::Postgres, resource, query, part, limit)?;
-        steps.extend(lines(connection, &statement).await?);
+        let far = find::way(connection, resource, query).await?;
+        for way in way::near(Dialect::Postgres, resource, query)
+            .into_iter()
+            .chain([far])
+        {
+            let statement = list::list(Dialect::Postgres, resource, query, part, way, limit)?;
+            let lines = lines(connection, &statement).await?;
+            // What is near costs little; the way to what is far is said last.
+            cost = lines.iter().find_map(|line| explain::estimates(line));
+            steps.extend(lines);
+        }
     }
     let mut indexes: Vec<_> = steps
         .iter()
@@ -29,7 +38,6 @@ pub(super) async fn plan(
         .collect();
     indexes.sort();
     indexes.dedup();
-    let cost = steps.iter().find_map(|line| explain::estimates(line));
     let all = explain::rows(Dialect::Postgres, resource, query, None);
     let all = lines(connection, &all).await?;
     let rows = all.iter().find_map(|line| explain::estimates(line));

@@ -159,7 +159,9 @@ pub(super) async fn open_within(
         .after_connect(move |connection, _| {
             Box::pin(async move {
                 connection.execute(WATCHED).await?;
-                connection.execute(greeting).await.map(drop)
+                connection.execute(greeting).await?;
+                // Compiling a statement takes longer than lists and sums do.
+                connection.execute("SET jit = off").await.map(drop)
             })
         })
         .connect_lazy_with(connect);

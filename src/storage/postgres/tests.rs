@@ -27,7 +27,7 @@ use crate::{
         },
         migrations::MIGRATIONS,
         resolve::{Options, Schema, Synchronous, open},
-        sql::{dialect::Dialect, list},
+        sql::{dialect::Dialect, list, way::Way},
     },
 };
 
@@ -224,7 +224,8 @@ async fn first_pages_cost_the_page() {
     sqlx::raw_sql(MANY).execute(&mut connection).await.unwrap();
     for (name, resource, wanted) in lists_that_cost_the_page() {
         for part in list::parts(resource, &wanted) {
-            let statement = list::list(Dialect::Postgres, resource, &wanted, part, 50).unwrap();
+            let statement =
+                list::list(Dialect::Postgres, resource, &wanted, part, Way::Any, 50).unwrap();
             let explain = statement.prefixed("EXPLAIN ");
             let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
@@ -248,7 +249,15 @@ async fn few_rows_are_found_by_their_own_index() {
     sqlx::raw_sql(MANY).execute(&mut connection).await.unwrap();
     for (index, wanted) in lists_that_find_few() {
         let part = list::Part::With;
-        let list = list::list(Dialect::Postgres, Resource::Records, &wanted, part, 50).unwrap();
+        let list = list::list(
+            Dialect::Postgres,
+            Resource::Records,
+            &wanted,
+            part,
+            Way::Any,
+            50,
+        )
+        .unwrap();
         let rows = query(&list.prefixed("EXPLAIN "))
             .fetch_all(&mut connection)
             .await

@@ -8,9 +8,9 @@ use super::{
     columns::{self, Holds, Place},
     condition::{Writer, is_selective, value},
     dialect::Dialect,
-    list,
     read::{self, Cells},
     statement::{Bind, Statement},
+    way,
 };
 use crate::{
     filter::condition::{Column, Condition, ObjectField},
@@ -147,7 +147,7 @@ fn place(column: &Column) -> Place<'_> {
 
 /// Appends which rows.
 fn rows(out: &mut Statement, dialect: Dialect, query: &AggregateQuery, elsewhere: bool) {
-    list::scope(out, dialect, Resource::Records, &query.scope, elsewhere);
+    way::scope(out, dialect, Resource::Records, &query.scope, elsewhere);
     if query.condition != Condition::All {
         out.push(" AND ");
         test(out, dialect, &query.condition);
@@ -155,11 +155,7 @@ fn rows(out: &mut Statement, dialect: Dialect, query: &AggregateQuery, elsewhere
 }
 
 fn test(out: &mut Statement, dialect: Dialect, condition: &Condition) {
-    let mut writer = Writer {
-        dialect,
-        resource: Resource::Records,
-        out,
-    };
+    let mut writer = Writer::new(dialect, Resource::Records, out);
     writer.condition(condition);
 }
 

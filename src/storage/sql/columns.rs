@@ -29,6 +29,8 @@ pub(in crate::storage) enum Place<'a> {
     RecordName,
     /// It is the time between two columns.
     SummaryDuration,
+    /// Likewise.
+    ObjectDuration,
 }
 
 /// What `column` holds.
@@ -38,7 +40,9 @@ pub(in crate::storage) fn holds(column: &Column) -> Holds {
         | Column::UpdateTime
         | Column::SummaryStartTime
         | Column::SummaryEndTime => Holds::Time,
-        Column::SummaryStatus | Column::Duration | Column::Outcome => Holds::Int,
+        Column::SummaryStatus | Column::Duration | Column::ObjectDuration | Column::Outcome => {
+            Holds::Int
+        }
         Column::Began | Column::Ended => Holds::Time,
         Column::Object(field) if field.is_time() => Holds::Time,
         _ => Holds::Text,
@@ -72,6 +76,7 @@ pub(in crate::storage) fn place(resource: Resource, column: &Column) -> Place<'_
         (Resource::Records, Column::RecordName) => return Place::RecordName,
         (Resource::Records, Column::DataType) => "data_type",
         (Resource::Records, Column::Object(field)) => object(*field),
+        (Resource::Records, Column::ObjectDuration) => return Place::ObjectDuration,
         (Resource::Records, Column::Label(key)) => return Place::Map("labels", key),
         _ => return Place::Nowhere,
     };

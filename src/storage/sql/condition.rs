@@ -51,6 +51,31 @@ pub(in crate::storage) struct Writer<'a> {
     pub(in crate::storage) resource: Resource,
     /// Where to.
     pub(in crate::storage) out: &'a mut Statement,
+    /// Whether labels are said so that their index is found.
+    by_label: bool,
+}
+
+impl<'a> Writer<'a> {
+    /// A writer of conditions on rows of `resource`.
+    pub(in crate::storage) fn new(
+        dialect: Dialect,
+        resource: Resource,
+        out: &'a mut Statement,
+    ) -> Self {
+        Self {
+            dialect,
+            resource,
+            out,
+            by_label: true,
+        }
+    }
+
+    /// The same, which says labels so that PostgreSQL does not find their index. It has no idea
+    /// how many rows have a label, and should go by what it knows.
+    pub(in crate::storage) fn beside_labels(mut self) -> Self {
+        self.by_label = self.dialect == Dialect::Sqlite;
+        self
+    }
 }
 
 impl Writer<'_> {
@@ -86,7 +111,8 @@ impl Writer<'_> {
         }
     }
 
-    fn test(&mut self, test: &Test) {
+    /// Appends one test.
+    pub(super) fn test(&mut self, test: &Test) {
         let place = columns::place(self.resource, &test.column);
         if place == Place::Nowhere {
             return self.constant(test.is == Is::Present && test.negated);
@@ -140,6 +166,12 @@ impl Writer<'_> {
     fn equal(&mut self, place: Place<'_>, value: &Value, negated: bool) {
         if place == Place::RecordName && !negated {
             return self.is_record(value);
+        }
+        match (place, value) {
+            (Place::Map("labels", key), Value::Text(text)) if !negated && self.by_label => {
+                return self.dialect.labelled(self.out, key, text);
+            }
+            _ => {}
         }
         match value {
             Value::Text(text) => self.compared(place, &[&text::stored(text)]),
@@ -272,6 +304,7 @@ pub(super) fn value(out: &mut Statement, dialect: Dialect, place: Place<'_>) {
         Place::Column(name) => name,
         Place::RecordName => RECORD_NAME,
         Place::SummaryDuration => "(summary_end_us - summary_start_us)",
+        Place::ObjectDuration => "(object_completion_us - object_start_us)",
         Place::Map(name, key) => return dialect.lookup(out, name, key),
     });
 }

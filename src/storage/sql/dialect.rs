@@ -1,6 +1,9 @@
 //! Where the two databases differ in how a thing is said; they never differ in what is meant.
 
+use std::collections::BTreeMap;
+
 use super::statement::{Bind, Statement};
+use crate::storage::row::json;
 
 /// Characters that an index of client text holds where index entries are limited.
 const CUT: usize = 128;
@@ -35,6 +38,31 @@ impl Dialect {
         }
     }
 
+    /// Appends that a record has a label.
+    pub(super) fn labelled(self, out: &mut Statement, key: &str, value: &str) {
+        match self {
+            Self::Sqlite => {
+                out.push("EXISTS (SELECT 1 FROM record_labels WHERE label = ");
+                self.label(out, key, value);
+                out.push(" AND at_us = create_us AND record_row = row_id)");
+            }
+            Self::Postgres => {
+                let label = BTreeMap::from([(key.to_owned(), value.to_owned())]);
+                out.push("labels @> ").bind(Bind::Text(Some(json(&label))));
+                out.push("::jsonb");
+            }
+        }
+    }
+
+    /// Appends the number of a label; SQLite alone.
+    pub(super) fn label(self, out: &mut Statement, key: &str, value: &str) {
+        out.push("(SELECT labels.row_id FROM labels WHERE labels.value = ")
+            .bind(value)
+            .push(" AND labels.key = ")
+            .bind(key)
+            .push(")");
+    }
+
     /// How `column` is written so that an index is found for comparing it with texts that all
     /// have fewer than [`CUT`] characters, if that is another way than its name: a cut of fewer
     /// characters is the whole text, so the meaning is the same.
@@ -46,6 +74,9 @@ impl Dialect {
         match column {
             "data_type" => Some("left(data_type, 128)"),
             "object_name" => Some("left(object_name, 128)"),
+            "object_pipeline_ref" => Some("left(object_pipeline_ref, 128)"),
+            "object_reason" => Some("left(object_reason, 128)"),
+            "object_condition_status" => Some("left(object_condition_status, 128)"),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Statements that ask a database how it would answer a list, and what it says.
 
-use super::{condition::Writer, dialect::Dialect, list, statement::Statement};
+use super::{condition::Writer, dialect::Dialect, statement::Statement, way};
 use crate::{filter::condition::Condition, model::Resource, storage::ListQuery};
 
 /// The statement for the rows that a list goes over; with `most`, for how many these are, which
@@ -19,15 +19,10 @@ pub(in crate::storage) fn rows(
         Resource::Results => "1 AS one FROM results WHERE 1 = 1",
         Resource::Records => "1 AS one FROM records WHERE 1 = 1",
     });
-    list::scope(&mut out, dialect, resource, &query.scope, false);
+    way::scope(&mut out, dialect, resource, &query.scope, false);
     if query.condition != Condition::All {
         out.push(" AND ");
-        Writer {
-            dialect,
-            resource,
-            out: &mut out,
-        }
-        .condition(&query.condition);
+        Writer::new(dialect, resource, &mut out).condition(&query.condition);
     }
     if let Some(most) = most {
         out.push(" LIMIT ").bind(most).push(") AS found");

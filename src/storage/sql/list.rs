@@ -4,18 +4,22 @@
 //! the other, because neither database reads such an order from an index in both directions.
 //! Among rows that are equal in the first key the others decide.
 
+mod found;
+
 use super::{
     columns::{Holds, Place, always, holds, may_be_long, place},
-    condition::{Writer, is_selective, value},
+    condition::{Writer, value},
     dialect::Dialect,
+    lead::Lead,
     statement::{Bind, Statement},
+    way::Way,
 };
 use crate::{
     filter::{
         condition::{Column, Condition},
         order::{KEY_CHARS, KeyValue, MAX_KEYS, OrderKey},
     },
-    model::{ParentPattern, Resource, ResultPattern},
+    model::Resource,
     storage::{Error, ListQuery},
 };
 
@@ -95,7 +99,7 @@ fn keys(resource: Resource, query: &ListQuery) -> impl Iterator<Item = Key<'_>> 
 /// Values that one statement may bind; SQLite takes 32,766 and PostgreSQL twice as many.
 const MOST_BINDS: usize = 32_000;
 
-/// The statement for at most `limit` rows of one part.
+/// The statement for at most `limit` rows of one part, found in a way.
 ///
 /// # Errors
 /// If the condition has more values than a statement can.
@@ -104,6 +108,7 @@ pub(in crate::storage) fn list(
     resource: Resource,
     query: &ListQuery,
     part: Part,
+    way: Way<'_>,
     limit: i64,
 ) -> Result<Statement, Error> {
     let with_bodies = resource == Resource::Records && query.bodies;
@@ -112,6 +117,7 @@ pub(in crate::storage) fn list(
         resource,
         query,
         part,
+        way,
         out: Statement::new("SELECT "),
     };
     // Bodies are joined to the page, not to all rows that are sorted to find it.
@@ -143,12 +149,32 @@ pub(in crate::storage) fn list(
     Ok(list.out)
 }
 
+/// The statement that gives a row if there are others of the part than the near ones.
+pub(in crate::storage) fn beyond_near(
+    dialect: Dialect,
+    resource: Resource,
+    query: &ListQuery,
+    part: Part,
+    way: Way<'_>,
+) -> Statement {
+    let list = List {
+        dialect,
+        resource,
+        query,
+        part,
+        way,
+        out: Statement::new("SELECT "),
+    };
+    list.beyond_near()
+}
+
 /// A list of one part that is being written.
 struct List<'q> {
     dialect: Dialect,
     resource: Resource,
     query: &'q ListQuery,
     part: Part,
+    way: Way<'q>,
     out: Statement,
 }
 
@@ -169,35 +195,25 @@ impl<'q> List<'q> {
             }
             self.out.push(" AS ").push(ALIASES[number]);
         }
-        self.out.push(match self.resource {
-            Resource::Results => " FROM results",
-            Resource::Records => " FROM records",
-        });
-        self.out.push(" WHERE 1 = 1");
-        let selective = is_selective(&self.query.condition);
-        scope(
-            &mut self.out,
-            self.dialect,
-            self.resource,
-            &self.query.scope,
-            selective,
-        );
+        self.found();
         if self.query.condition != Condition::All {
             self.out.push(" AND ");
-            Writer {
-                dialect: self.dialect,
-                resource: self.resource,
-                out: &mut self.out,
+            let mut writer = Writer::new(self.dialect, self.resource, &mut self.out);
+            if let Way::By(Lead::Index(..)) = self.way {
+                writer = writer.beside_labels();
             }
-            .condition(&self.query.condition);
+            writer.condition(&self.query.condition);
         }
-        self.seek();
         self.order(false);
         self.out.push(" LIMIT ").bind(limit);
     }
 
     /// Appends what rows are ordered by.
     fn key(&mut self, column: &Column, place: Place<'_>) {
+        if *column == Column::CreateTime && self.by_label().is_some() {
+            self.out.push("led.at_us");
+            return;
+        }
         if !may_be_long(column) {
             return value(&mut self.out, self.dialect, place);
         }
@@ -233,6 +249,10 @@ impl<'q> List<'q> {
                 self.out.push(ALIASES[at.unwrap_or(0)]);
             } else {
                 self.key(&key.key.column, key.place);
+                if number == 0 && self.way == Way::Sorted && holds(&key.key.column) != Holds::Text {
+                    // No index has this order, so that none is walked for it.
+                    self.out.push(" + 0");
+                }
             }
             self.out.push(direction(key.key.descending));
             let is_first = number == 0 && self.part == Part::With;
@@ -241,9 +261,9 @@ impl<'q> List<'q> {
             }
             self.out.push(", ");
         }
-        self.out
-            .push("row_id")
-            .push(direction(self.query.order.ties_descend()));
+        let (tie, descending) = (self.tie(), self.query.order.ties_descend());
+        self.out.push(if named { "row_id" } else { tie });
+        self.out.push(direction(descending));
     }
 
     /// Appends where the page begins.
@@ -286,8 +306,11 @@ impl<'q> List<'q> {
         if deciding.len() == 1 && descending == self.query.order.ties_descend() {
             self.out.push("(");
             self.key(&first.key.column, first.place);
+            let tie = self.tie();
             self.out
-                .push(", row_id)")
+                .push(", ")
+                .push(tie)
+                .push(")")
                 .push(if descending { " < " } else { " > " });
             self.out
                 .push("(")
@@ -310,8 +333,9 @@ impl<'q> List<'q> {
         let beyond = |descending| if descending { " < " } else { " > " };
         let Some((key, rest)) = keys.split_first() else {
             let id = self.query.after.as_ref().map_or(0, |row| row.id);
+            let tie = self.tie();
             self.out
-                .push("row_id")
+                .push(tie)
                 .push(beyond(self.query.order.ties_descend()))
                 .bind(id);
             return;
@@ -350,46 +374,5 @@ fn bind(value: &KeyValue) -> Bind {
     match value {
         KeyValue::Int(number) => Bind::Int(Some(*number)),
         KeyValue::Text(text) => Bind::Text(Some(text.clone())),
-    }
-}
-
-/// Appends which parents and results. Where another column says more than the parent, or the
-/// index is chosen already, `elsewhere` keeps the parent out of the choice.
-pub(super) fn scope(
-    out: &mut Statement,
-    dialect: Dialect,
-    resource: Resource,
-    scope: &ResultPattern,
-    elsewhere: bool,
-) {
-    let id = scope.id.as_deref();
-    match (resource, &scope.parent, id) {
-        (Resource::Records, ParentPattern::Exact(parent), Some(id)) => {
-            out.push(" AND result_row = (SELECT row_id FROM results WHERE id = ")
-                .bind(id);
-            out.push(" AND parent = ").bind(parent.as_str()).push(")");
-            return;
-        }
-        (Resource::Records, ParentPattern::Any, Some(id)) => {
-            out.push(" AND result_row IN (SELECT row_id FROM results WHERE id = ")
-                .bind(id);
-            out.push(")");
-            return;
-        }
-        (_, ParentPattern::Exact(parent), _) => {
-            // SQLite without statistics takes any index that saves the sorting; the plus keeps
-            // it off those that begin with the parent where another column says more.
-            let plus = dialect == Dialect::Sqlite && elsewhere;
-            out.push(if plus {
-                " AND +parent = "
-            } else {
-                " AND parent = "
-            });
-            out.bind(parent.as_str());
-        }
-        (_, ParentPattern::Any, _) => {}
-    }
-    if let Some(id) = id {
-        out.push(" AND id = ").bind(id);
     }
 }

@@ -2,12 +2,12 @@
 
 use sqlx::{Row, sqlite::SqliteConnection};
 
-use super::{driver, errors::classify};
+use super::{driver, errors::classify, find};
 use crate::{
     model::Resource,
     storage::{
         Error, Estimate, ListQuery, Plan,
-        sql::{dialect::Dialect, explain, list},
+        sql::{dialect::Dialect, explain, list, way},
     },
 };
 
@@ -22,13 +22,19 @@ pub(super) async fn plan(
     let (mut steps, mut indexes) = (Vec::new(), Vec::new());
     for part in list::parts(resource, query) {
         let limit = query.limit.get().into();
-        let statement = list::list(Dialect::Sqlite, resource, query, part, limit)?;
-        let statement = statement.prefixed("EXPLAIN QUERY PLAN ");
-        let rows = driver::query(&statement).fetch_all(&mut *connection).await;
-        for row in rows.map_err(asking)? {
-            let line: String = row.try_get("detail").map_err(asking)?;
-            indexes.extend(explain::index_of(&line));
-            steps.push(line);
+        let far = find::way(connection, resource, query).await?;
+        let near = way::near(Dialect::Sqlite, resource, query)
+            .into_iter()
+            .chain(far.before);
+        for way in near.chain([far.way]) {
+            let statement = list::list(Dialect::Sqlite, resource, query, part, way, limit)?;
+            let statement = statement.prefixed("EXPLAIN QUERY PLAN ");
+            let rows = driver::query(&statement).fetch_all(&mut *connection).await;
+            for row in rows.map_err(asking)? {
+                let line: String = row.try_get("detail").map_err(asking)?;
+                indexes.extend(explain::index_of(&line));
+                steps.push(line);
+            }
         }
     }
     indexes.sort();

@@ -18,7 +18,7 @@ use crate::{
         },
         migrations::MIGRATIONS,
         resolve::{Options, Schema, Synchronous},
-        sql::{dialect::Dialect, list},
+        sql::{dialect::Dialect, list, way::Way},
     },
 };
 
@@ -147,7 +147,7 @@ async fn an_unmigrated_file_is_refused_and_not_made() {
     assert_eq!(
         why,
         format!(
-            "`{}` has schema version 0 and this program needs 4; run `hindsight migrate`",
+            "`{}` has schema version 0 and this program needs 5; run `hindsight migrate`",
             path.display()
         )
     );
@@ -251,7 +251,8 @@ async fn first_pages_cost_the_page() {
     let mut connection = connect(&path).await;
     for (name, resource, wanted) in lists_that_cost_the_page() {
         for part in list::parts(resource, &wanted) {
-            let statement = list::list(Dialect::Sqlite, resource, &wanted, part, 50).unwrap();
+            let statement =
+                list::list(Dialect::Sqlite, resource, &wanted, part, Way::Any, 50).unwrap();
             let explain = statement.prefixed("EXPLAIN QUERY PLAN ");
             let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get(3)).collect();
@@ -271,7 +272,15 @@ async fn few_rows_are_found_by_their_own_index() {
     let mut connection = connect(&path).await;
     for (index, wanted) in lists_that_find_few() {
         let part = list::Part::With;
-        let list = list::list(Dialect::Sqlite, Resource::Records, &wanted, part, 50).unwrap();
+        let list = list::list(
+            Dialect::Sqlite,
+            Resource::Records,
+            &wanted,
+            part,
+            Way::Any,
+            50,
+        )
+        .unwrap();
         let explain = list.prefixed("EXPLAIN QUERY PLAN ");
         let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
         let plan: Vec<String> = rows.iter().map(|row| row.get(3)).collect();

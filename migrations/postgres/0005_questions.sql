@@ -1,0 +1,25 @@
+-- Questions that people ask of records among many, each answered by an index of its own; see
+-- docs/adr/0019.
+
+CREATE INDEX records_by_labels ON records USING gin (labels jsonb_path_ops)
+    WITH (gin_pending_list_limit = 256);
+CREATE INDEX records_by_pipeline ON records (left(object_pipeline_ref, 128), create_us, row_id)
+    WHERE left(object_pipeline_ref, 128) IS NOT NULL;
+-- What went well is found among the newest.
+CREATE INDEX records_by_reason ON records (left(object_reason, 128), create_us, row_id)
+    WHERE left(object_reason, 128) <> 'Succeeded' AND left(object_reason, 128) <> 'Completed';
+CREATE INDEX records_by_status ON records (left(object_condition_status, 128), create_us, row_id)
+    WHERE left(object_condition_status, 128) <> 'True';
+CREATE INDEX records_by_took ON records ((object_completion_us - object_start_us));
+
+-- How long after it began or ended an object was stored, in seconds: the extremes turn a range
+-- of those times into a range of create_us.
+CREATE INDEX records_by_start_lag ON records (((create_us - object_start_us) / 1000000));
+CREATE INDEX records_by_completion_lag
+    ON records (((create_us - object_completion_us) / 1000000));
+
+CREATE INDEX results_by_status ON results (summary_status, create_us, row_id);
+
+-- Of expressions the planner knows nothing until it has looked at them.
+ANALYZE records;
+ANALYZE results;

@@ -1,0 +1,138 @@
+//! Finding the rows of a list.
+
+use futures::TryStreamExt;
+use sqlx::{
+    Connection,
+    postgres::{PgConnection, PgRow},
+};
+
+use super::{SNAPSHOT, driver, errors::classify};
+use crate::{
+    filter::condition::Condition,
+    model::Resource,
+    storage::{
+        Error, ListQuery,
+        sql::{
+            dialect::Dialect,
+            lead::{self, Lead},
+            list,
+            read::{Cells as _, Weigh},
+            statement::Statement,
+            way::{self, Way},
+        },
+    },
+};
+
+/// Adds rows of one part until the page is full.
+pub(super) async fn fetch<T: Weigh>(
+    connection: &mut PgConnection,
+    resource: Resource,
+    query: &ListQuery,
+    part: list::Part,
+    read: &(impl Fn(&PgRow) -> Result<T, Error> + Sync),
+    page: &mut Vec<T>,
+) -> Result<(), Error> {
+    let taken = i64::try_from(page.len()).expect("a page is smaller than an i64");
+    let limit = i64::from(query.limit.get()) - taken;
+    let Ok(wanted @ 1..) = usize::try_from(limit) else {
+        return Ok(());
+    };
+    let list = |way| list::list(Dialect::Postgres, resource, query, part, way, limit);
+    if let Some(way) = way::near(Dialect::Postgres, resource, query) {
+        let near = list(way)?;
+        let found = rows(connection, query, &near, read).await?;
+        let bytes: usize = found.iter().map(Weigh::bytes).sum();
+        if found.len() >= wanted || query.max_bytes.is_some_and(|most| bytes >= most) {
+            page.extend(found);
+            return Ok(());
+        }
+        let beyond = list::beyond_near(Dialect::Postgres, resource, query, part, way);
+        if let Some(all) = all_near(connection, query, &near, &beyond, read).await? {
+            page.extend(all);
+            return Ok(());
+        }
+    }
+    let way = way(connection, resource, query).await?;
+    page.extend(rows(connection, query, &list(way)?, read).await?);
+    Ok(())
+}
+
+/// The way to rows that are not near. PostgreSQL knows how many rows have a value and chooses
+/// among indexes; but it guesses how many have a label.
+pub(super) async fn way<'q>(
+    connection: &mut PgConnection,
+    resource: Resource,
+    query: &'q ListQuery,
+) -> Result<Way<'q>, Error> {
+    let leads = way::indexes(resource, query);
+    let (labels, columns): (Vec<Lead<'_>>, Vec<Lead<'_>>) = leads
+        .into_iter()
+        .filter(|lead| !matches!(lead, Lead::Parent(_)))
+        .partition(|lead| matches!(lead, Lead::Label(..)));
+    if !columns.iter().any(Lead::is_in_order) {
+        return Ok(way::unled(Dialect::Postgres, resource, query));
+    }
+    if labels.is_empty() {
+        return Ok(Way::Any);
+    }
+    let count = lead::count(Dialect::Postgres, resource, &columns);
+    let counting = |e| classify("counting matches", e);
+    let row = driver::planned(&count).fetch_one(connection).await;
+    let row = row.map_err(counting)?;
+    let counted = (0..columns.len()).map(|at| Ok(row.int(at)?.unwrap_or(i64::MAX)));
+    let counted: Vec<i64> = counted.collect::<Result<_, Error>>()?;
+    Ok(match lead::best(&columns, &counted) {
+        Some((lead, rows)) if rows < lead::SURELY_FEW => Way::By(lead),
+        _ => Way::Any,
+    })
+}
+
+/// The rows of a statement if none are beyond; as of one moment, because rows that go
+/// meanwhile would bring others near that were not looked at. Only lists of one part have near
+/// rows, so no transaction is under way.
+async fn all_near<T>(
+    connection: &mut PgConnection,
+    query: &ListQuery,
+    near: &Statement,
+    beyond: &Statement,
+    read: &(impl Fn(&PgRow) -> Result<T, Error> + Sync),
+) -> Result<Option<Vec<T>>, Error> {
+    if exists(connection, beyond).await? {
+        return Ok(None);
+    }
+    let begun = connection.begin_with(SNAPSHOT).await;
+    let mut tx = begun.map_err(|e| classify("beginning to list", e))?;
+    let all = match exists(&mut tx, beyond).await? {
+        true => None,
+        false => Some(rows(&mut tx, query, near, read).await?),
+    };
+    let ended = tx.rollback().await;
+    ended.map_err(|e| classify("ending a list", e))?;
+    Ok(all)
+}
+
+/// Whether a statement gives a row.
+async fn exists(connection: &mut PgConnection, statement: &Statement) -> Result<bool, Error> {
+    let row = driver::query(statement).fetch_optional(connection).await;
+    row.map(|row| row.is_some())
+        .map_err(|e| classify("listing", e))
+}
+
+/// The rows of a list.
+async fn rows<T>(
+    connection: &mut PgConnection,
+    query: &ListQuery,
+    statement: &Statement,
+    read: &(impl Fn(&PgRow) -> Result<T, Error> + Sync),
+) -> Result<Vec<T>, Error> {
+    let mut page = Vec::new();
+    let asked = match query.condition {
+        Condition::All => driver::query(statement),
+        _ => driver::planned(statement),
+    };
+    let mut rows = asked.fetch(connection);
+    while let Some(row) = rows.try_next().await.map_err(|e| classify("listing", e))? {
+        page.push(read(&row)?);
+    }
+    Ok(page)
+}

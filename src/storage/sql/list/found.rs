@@ -1,0 +1,163 @@
+//! How a list finds its rows: which table and index, and which of its rows.
+
+use super::{List, keys};
+use crate::storage::sql::{
+    condition::{Writer, is_selective},
+    dialect::Dialect,
+    lead::{self, Lead},
+    statement::Statement,
+    way::{Way, scope, walk},
+};
+
+impl<'q> List<'q> {
+    /// Whether another column says more than the parent does.
+    fn elsewhere(&self) -> bool {
+        match self.way {
+            Way::Near(_) | Way::Sorted => false,
+            Way::Any => is_selective(&self.query.condition),
+            Way::By(Lead::Parent(_) | Lead::ParentType(..)) => false,
+            Way::By(_) => true,
+        }
+    }
+
+    /// Appends the table, and on SQLite the index, which it otherwise chooses without knowing
+    /// how many rows have a value.
+    fn from(&mut self) {
+        self.out.push(" FROM ");
+        if self.by_label().is_some() {
+            self.out.push("record_labels AS led CROSS JOIN ");
+        }
+        self.out.push(lead::table(self.resource));
+        if self.dialect == Dialect::Postgres {
+            return;
+        }
+        let key = self.query.order.keys().first();
+        let index = match self.way {
+            Way::Any | Way::Sorted => return,
+            Way::Near(_) => key.and_then(|key| walk(self.resource, self.query, &key.column)),
+            Way::By(lead) => lead.index(self.resource),
+        };
+        match index {
+            Some(index) => self.out.push(" INDEXED BY ").push(index),
+            None => self.out.push(" NOT INDEXED"),
+        };
+    }
+
+    /// Appends which rows the lead has, where it is no index of the table.
+    fn led(&mut self) {
+        let (Dialect::Sqlite, Way::By(lead)) = (self.dialect, self.way) else {
+            return;
+        };
+        match lead {
+            Lead::Index(..) | Lead::Parent(_) | Lead::ParentType(..) => {}
+            Lead::Label(key, value) => {
+                self.out
+                    .push(" AND row_id = led.record_row AND led.label = ");
+                self.dialect.label(&mut self.out, key, value);
+                lead::other_labels(&mut self.out, &self.query.condition, (key, value));
+            }
+            Lead::Names(test) => {
+                self.out.push(" AND row_id IN (SELECT row_id FROM records ");
+                self.out.push("INDEXED BY records_by_object_name WHERE ");
+                Writer::new(self.dialect, self.resource, &mut self.out).test(test);
+                self.out.push(")");
+            }
+        }
+    }
+
+    /// Appends when rows were stored.
+    fn times(&mut self) {
+        let column = self.by_label().map_or("create_us", |_| "led.at_us");
+        lead::times(&mut self.out, self.resource, &self.query.condition, column);
+    }
+
+    /// The label whose records are gone through in the order of time, which is known of them
+    /// before they are read. SQLite alone.
+    pub(super) fn by_label(&self) -> Option<(&'q str, &'q str)> {
+        match (self.dialect, self.way) {
+            (Dialect::Sqlite, Way::By(Lead::Label(key, value))) => Some((key, value)),
+            _ => None,
+        }
+    }
+
+    /// What decides among rows that are equal in every key.
+    pub(super) fn tie(&self) -> &'static str {
+        self.by_label().map_or("row_id", |_| "led.record_row")
+    }
+
+    /// Appends the rows that a list chooses from, up to its condition.
+    pub(super) fn found(&mut self) {
+        if let (Dialect::Postgres, Way::Near(rows)) = (self.dialect, self.way) {
+            // A list within a list, which no index of the condition leads past.
+            self.out.push(" FROM (SELECT *");
+            self.scoped();
+            self.order(false);
+            self.out.push(" LIMIT ").bind(rows).push(") AS ");
+            self.out.push(lead::table(self.resource));
+            self.out.push(" WHERE 1 = 1");
+            return;
+        }
+        self.scoped();
+        self.led();
+        self.near();
+    }
+
+    /// Appends the rows of the scope and of the time that come after those that were given out.
+    fn scoped(&mut self) {
+        self.from();
+        self.out.push(" WHERE 1 = 1");
+        self.bounds();
+    }
+
+    fn bounds(&mut self) {
+        let elsewhere = self.elsewhere();
+        scope(
+            &mut self.out,
+            self.dialect,
+            self.resource,
+            &self.query.scope,
+            elsewhere,
+        );
+        self.times();
+        self.seek();
+    }
+
+    /// Appends where the near rows end, on SQLite, which goes through an index up to there
+    /// without making a list of it.
+    fn near(&mut self) {
+        let Some(key) = keys(self.resource, self.query).next() else {
+            return;
+        };
+        let Way::Near(rows) = self.way else { return };
+        let column = &key.key.column;
+        let descending = key.key.descending;
+        self.out.push(" AND ");
+        self.key(column, key.place);
+        self.out
+            .push(if descending { " >= " } else { " <= " })
+            .push("coalesce((SELECT ");
+        self.key(column, key.place);
+        self.out.push(" FROM ").push(lead::table(self.resource));
+        self.out.push(" WHERE 1 = 1");
+        self.bounds();
+        self.order(false);
+        self.out.push(" LIMIT 1 OFFSET ").bind(rows).push("), ");
+        self.out.push(if descending {
+            "-9223372036854775807)"
+        } else {
+            "9223372036854775807)"
+        });
+    }
+
+    /// The whole statement that gives a row if there are others than the near ones.
+    pub(super) fn beyond_near(mut self) -> Statement {
+        let Way::Near(rows) = self.way else {
+            return self.out;
+        };
+        self.out.push("1");
+        self.scoped();
+        self.order(false);
+        self.out.push(" LIMIT 1 OFFSET ").bind(rows);
+        self.out
+    }
+}

@@ -1,0 +1,149 @@
+//! How a list goes about finding its rows.
+//!
+//! The order of time leads to common rows at once and to rare ones after all others; an index of
+//! what is asked for leads to rare rows at once, but common ones are many to sort. Nobody knows
+//! beforehand which is which, so a list looks among the next few thousand rows in order first,
+//! and only where these are not enough goes by an index, or through everything.
+
+use super::{
+    condition::is_selective,
+    dialect::Dialect,
+    lead::{Lead, conjuncts, has_times, leads},
+    statement::Statement,
+};
+use crate::{
+    filter::condition::{Column, Condition},
+    model::{ParentPattern, Resource, ResultPattern},
+    storage::ListQuery,
+};
+
+/// A way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::storage) enum Way<'q> {
+    /// As the database sees fit.
+    Any,
+    /// In order among so many next rows of the scope alone, whether they match or not.
+    Near(i64),
+    /// Among the rows of an index, which are sorted if need be.
+    By(Lead<'q>),
+    /// Among all rows, of which those that match are sorted.
+    Sorted,
+}
+
+/// How many rows are near: a match in forty fills the first page from them. PostgreSQL, which is
+/// not asked to count what leads to rows, looks farther at once.
+const fn near_rows(dialect: Dialect) -> i64 {
+    match dialect {
+        Dialect::Sqlite => 2_000,
+        Dialect::Postgres => 10_000,
+    }
+}
+
+/// How many rows are worth looking at before very many are gathered.
+const FARTHER: i64 = 20_000;
+
+/// The way to near rows, if it is worth looking among them first.
+pub(in crate::storage) fn near(
+    dialect: Dialect,
+    resource: Resource,
+    query: &ListQuery,
+) -> Option<Way<'static>> {
+    begins_near(resource, query).then_some(Way::Near(near_rows(dialect)))
+}
+
+/// The way to rows that are not so near, where what leads to all of them is long.
+pub(in crate::storage) fn farther(resource: Resource, query: &ListQuery) -> Option<Way<'static>> {
+    begins_near(resource, query).then_some(Way::Near(FARTHER))
+}
+
+fn begins_near(resource: Resource, query: &ListQuery) -> bool {
+    let tests = conjuncts(&query.condition);
+    let only_times = matches!(query.condition, Condition::And(_) | Condition::Test(_))
+        && !tests.is_empty()
+        && tests.iter().all(|test| test.column == Column::CreateTime);
+    query.condition != Condition::All
+        && !only_times
+        && query.scope.id.is_none()
+        && !is_selective(&query.condition)
+        && matches!(query.order.keys(), [key] if walk(resource, query, &key.column).is_some())
+}
+
+/// The index, on SQLite, that has the rows of the scope in the order of a column.
+pub(super) fn walk(resource: Resource, query: &ListQuery, column: &Column) -> Option<&'static str> {
+    let one_parent = matches!(query.scope.parent, ParentPattern::Exact(_));
+    Some(match (resource, column, one_parent) {
+        (Resource::Records, Column::CreateTime, false) => "records_by_create",
+        (Resource::Records, Column::CreateTime, true) => "records_by_parent_create",
+        (Resource::Records, Column::UpdateTime, false) => "records_by_update",
+        (Resource::Records, Column::UpdateTime, true) => "records_by_parent_update",
+        (Resource::Results, Column::CreateTime, false) => "results_by_create",
+        (Resource::Results, Column::CreateTime, true) => "results_by_parent_create",
+        (Resource::Results, Column::UpdateTime, false) => "results_by_update",
+        (Resource::Results, Column::UpdateTime, true) => "results_by_parent_update",
+        _ => return None,
+    })
+}
+
+/// The indexes that may lead to all rows; the best is to be found out. None where the database
+/// knows best.
+pub(in crate::storage) fn indexes(resource: Resource, query: &ListQuery) -> Vec<Lead<'_>> {
+    if query.scope.id.is_some() || is_selective(&query.condition) {
+        return Vec::new();
+    }
+    leads(resource, query)
+}
+
+/// The way to all rows where no index leads to them in order.
+pub(in crate::storage) fn unled(
+    dialect: Dialect,
+    resource: Resource,
+    query: &ListQuery,
+) -> Way<'static> {
+    // PostgreSQL does not know bounds that it has to find out first, and would read everything.
+    let in_order = dialect == Dialect::Postgres && has_times(resource, &query.condition);
+    match begins_near(resource, query) && !in_order {
+        true => Way::Sorted,
+        false => Way::Any,
+    }
+}
+
+/// Appends which parents and results. Where another column says more than the parent, or the
+/// index is chosen already, `elsewhere` keeps the parent out of the choice.
+pub(super) fn scope(
+    out: &mut Statement,
+    dialect: Dialect,
+    resource: Resource,
+    scope: &ResultPattern,
+    elsewhere: bool,
+) {
+    let id = scope.id.as_deref();
+    match (resource, &scope.parent, id) {
+        (Resource::Records, ParentPattern::Exact(parent), Some(id)) => {
+            out.push(" AND result_row = (SELECT row_id FROM results WHERE id = ")
+                .bind(id);
+            out.push(" AND parent = ").bind(parent.as_str()).push(")");
+            return;
+        }
+        (Resource::Records, ParentPattern::Any, Some(id)) => {
+            out.push(" AND result_row IN (SELECT row_id FROM results WHERE id = ")
+                .bind(id);
+            out.push(")");
+            return;
+        }
+        (_, ParentPattern::Exact(parent), _) => {
+            // SQLite without statistics takes any index that saves the sorting; the plus keeps
+            // it off those that begin with the parent where another column says more.
+            let plus = dialect == Dialect::Sqlite && elsewhere;
+            out.push(if plus {
+                " AND +parent = "
+            } else {
+                " AND parent = "
+            });
+            out.bind(parent.as_str());
+        }
+        (_, ParentPattern::Any, _) => {}
+    }
+    if let Some(id) = id {
+        out.push(" AND id = ").bind(id);
+    }
+}
