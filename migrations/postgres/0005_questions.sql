@@ -1,5 +1,5 @@
 -- Questions that people ask of records among many, each answered by an index of its own; see
--- docs/adr/0019.
+-- docs/adr/0020.
 
 CREATE INDEX records_by_labels ON records USING gin (labels jsonb_path_ops)
     WITH (gin_pending_list_limit = 256);

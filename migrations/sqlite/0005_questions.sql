@@ -1,5 +1,5 @@
 -- Questions that people ask of records among many, each answered by an index of its own; see
--- docs/adr/0019.
+-- docs/adr/0020.
 
 CREATE INDEX records_by_pipeline ON records (object_pipeline_ref, create_us, parent)
     WHERE object_pipeline_ref IS NOT NULL;

@@ -138,6 +138,7 @@ const CASES: &[Case] = cases![
     aggregates::pieces_of_the_calendar_are_those_of_the_zone,
     aggregates::what_has_no_rows_has_no_groups,
     aggregates::percentiles_of_many_are_the_same_sketch,
+    aggregates::sums_are_of_one_moment,
     races::of_many_writers_with_one_etag_one_wins,
     races::of_many_creators_of_one_name_one_wins,
     races::no_record_outlives_its_result,

@@ -12,6 +12,7 @@ mod migrate;
 mod open;
 mod snapshot;
 mod stop;
+mod sum;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -19,7 +20,7 @@ mod writer;
 use std::num::NonZeroU32;
 
 use async_trait::async_trait;
-use futures::{TryStreamExt, future};
+use futures::future;
 use sqlx::{Connection, SqlitePool, pool::PoolConnection, sqlite::SqliteRow};
 
 use self::{driver::query, errors::classify, open::File, stop::Lent, writer::Writer};
@@ -29,7 +30,7 @@ use super::{
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     row::{self, Ready},
     sql::{
-        aggregate, condition,
+        condition,
         dialect::Dialect,
         list,
         read::{self, READS, Weigh},
@@ -37,7 +38,7 @@ use super::{
 };
 use crate::{
     filter::condition::{Ability, Test},
-    measure::{Group, Tally},
+    measure::Group,
     model::{Record, RecordName, Resource, ResultName, RunResult},
 };
 
@@ -148,27 +149,7 @@ impl Store for Sqlite {
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
-        let failed = |e| classify("adding up", e);
-        let mut reader = Lent::new(self.reader().await?).await?;
-        let mut tx = reader.begin().await.map_err(failed)?;
-        let bounds = match aggregate::bounds(Dialect::Sqlite, query) {
-            None => None,
-            Some(bounds) => {
-                let row = driver::query(&bounds).fetch_one(&mut *tx).await;
-                Some(row.map_err(failed)?)
-            }
-        };
-        let mut tally = Tally::new(query.shape());
-        for plan in aggregate::plans(Dialect::Sqlite, query, bounds.as_ref())? {
-            let statement = plan.statement();
-            let mut rows = driver::query(&statement).fetch(&mut *tx);
-            while let Some(row) = rows.try_next().await.map_err(failed)? {
-                plan.add(&row, &mut tally)?;
-            }
-        }
-        tx.rollback().await.map_err(failed)?;
-        reader.done();
-        Ok(tally.finish())
+        sum::aggregate(&self.readers, query).await
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {

@@ -379,3 +379,38 @@ pub(super) async fn percentiles_of_many_are_the_same_sketch(world: World) {
     assert_eq!(groups[0].sums.amounts[0].samples, wanted);
     assert!(!wanted.is_exact());
 }
+
+pub(super) async fn sums_are_of_one_moment(world: World) {
+    const PIECES: i64 = 24;
+    let mut query = everything();
+    query.keys = vec![GroupKey::Piece(
+        Column::CreateTime,
+        Calendar::utc(Unit::Hour),
+    )];
+    let changes = (0..PIECES).map(|hour| result(&format!("p/results/{hour}"), 0));
+    world.given(changes.map(Change::InsertResult)).await;
+    // One record more in every hour with each write.
+    let all = |number: usize| {
+        (0..PIECES).map(move |hour| {
+            let name = format!("p/results/{hour}/records/{number}");
+            Change::InsertRecord(record(&name, hour * 3_600_000_000, &json!({})))
+        })
+    };
+    world.given(all(0)).await;
+    let writer = world.clone();
+    let writing = tokio::spawn(async move {
+        for number in 1..=60 {
+            writer.given(all(number)).await;
+        }
+    });
+    let mut last = 0;
+    while last < 61 {
+        let groups = world.store.aggregate(&query).await.unwrap();
+        let rows: Vec<u64> = groups.iter().map(|group| group.sums.rows).collect();
+        assert_eq!(rows.len(), 24);
+        assert!(rows.iter().all(|count| *count == rows[0]), "{rows:?}");
+        assert!(rows[0] >= last, "an earlier moment");
+        last = rows[0];
+    }
+    writing.await.unwrap();
+}
