@@ -110,9 +110,9 @@ CREATE INDEX bodies_by_piece ON bodies (piece);
 CREATE INDEX records_by_pipeline ON records (object_pipeline_ref, create_us, parent)
     WHERE object_pipeline_ref IS NOT NULL;
 CREATE INDEX records_by_reason ON records (object_reason, create_us, parent)
-    WHERE object_reason IS NOT NULL;
+    WHERE object_reason <> 'Succeeded' AND object_reason <> 'Completed';
 CREATE INDEX records_by_status ON records (object_condition_status, create_us, parent)
-    WHERE object_condition_status IS NOT NULL;
+    WHERE object_condition_status <> 'True';
 CREATE INDEX records_by_took ON records
     ((object_completion_us - object_start_us), create_us, parent);
 

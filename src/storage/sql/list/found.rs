@@ -49,7 +49,10 @@ impl<'q> List<'q> {
             return;
         };
         match lead {
-            Lead::Index(..) | Lead::Parent(_) | Lead::ParentType(..) => {}
+            Lead::Index(..) => {
+                self.out.push(lead.left_out());
+            }
+            Lead::Parent(_) | Lead::ParentType(..) => {}
             Lead::Label(key, value) => {
                 self.out
                     .push(" AND row_id = led.record_row AND led.label = ");
