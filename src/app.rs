@@ -181,6 +181,7 @@ impl App {
             .speaking(language);
         let metrics = RequestMetrics::new(&mut registry);
         let connections = metrics::Connections::new(&mut registry);
+        registry.collect(metrics::Database(Arc::clone(&opened.maintenance)));
         let stopping = CancellationToken::new();
         let live = Live::new(config, budgets.clone());
         let door = Door::new(service, authorizer, metrics, budgets, stopping.clone());

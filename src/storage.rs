@@ -9,6 +9,7 @@ pub mod backup;
 mod body;
 #[cfg(test)]
 mod conformance;
+mod connections;
 pub mod copy;
 mod each;
 pub mod fsck;
@@ -43,6 +44,7 @@ pub use self::{
 };
 
 pub use aggregate::{AggregateQuery, GroupKey, MAX_KEYS, Quantity, Summed};
+pub use connections::Connections;
 
 use crate::{
     error::{ErrorKind, HasKind, report},
@@ -267,6 +269,9 @@ pub trait Maintenance: Debug + Send + Sync + 'static {
 
     /// Whether the store answers.
     async fn ping(&self) -> Result<(), Error>;
+
+    /// How many connections to the database there are.
+    fn connections(&self) -> Connections;
 
     /// Finishes what is under way and lets go of files and connections.
     async fn close(&self);

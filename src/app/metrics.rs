@@ -1,8 +1,40 @@
-//! What is counted of connections.
+//! What is counted of connections: those of callers, and those to the database.
 
-use prometheus_client::metrics::{counter::Counter, gauge::Gauge};
+use std::{fmt, sync::Arc};
 
-use crate::telemetry::Registry;
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeMetric as _},
+    metrics::{MetricType, counter::Counter, gauge::ConstGauge, gauge::Gauge},
+};
+
+use crate::{storage::Maintenance, telemetry::Registry};
+
+/// `db_connections` and `db_connections_most`.
+#[derive(Debug)]
+pub(super) struct Database(pub(super) Arc<dyn Maintenance>);
+
+impl Collector for Database {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let now = self.0.connections();
+        let mut family = encoder.encode_descriptor(
+            "db_connections",
+            "Connections to the database",
+            None,
+            MetricType::Gauge,
+        )?;
+        for (state, count) in [("busy", now.busy), ("idle", now.idle)] {
+            let labels = [("state", state)];
+            let one = family.encode_family(&labels)?;
+            ConstGauge::new(i64::from(count)).encode(one)?;
+        }
+        let most = ConstGauge::new(i64::from(now.most));
+        let help = "Connections to the database that may be open at once";
+        let encoder =
+            encoder.encode_descriptor("db_connections_most", help, None, MetricType::Gauge);
+        most.encode(encoder?)
+    }
+}
 
 /// `connections` and `connections_taken_total`. Clones share their values.
 #[derive(Debug, Clone)]

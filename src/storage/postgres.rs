@@ -30,7 +30,7 @@ use sqlx::{
 
 use self::{driver::query, errors::classify, open::Place, stop::Lent};
 use super::{
-    AggregateQuery, Batch, Change, Error, ListQuery, Listed, Maintenance, Plan, Store,
+    AggregateQuery, Batch, Change, Connections, Error, ListQuery, Listed, Maintenance, Plan, Store,
     each::commit_each,
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     row::{self, Ready, RecordRow},
@@ -437,6 +437,10 @@ impl Maintenance for Postgres {
         answer
             .map(drop)
             .map_err(|e| classify("asking for the schema", e))
+    }
+
+    fn connections(&self) -> Connections {
+        Connections::of(&self.pool)
     }
 
     async fn close(&self) {

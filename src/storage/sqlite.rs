@@ -25,7 +25,7 @@ use sqlx::{Connection, SqlitePool, pool::PoolConnection, sqlite::SqliteRow};
 
 use self::{driver::query, errors::classify, open::File, stop::Lent, writer::Writer};
 use super::{
-    AggregateQuery, Batch, Change, Error, ListQuery, Listed, Maintenance, Plan, Store,
+    AggregateQuery, Batch, Change, Connections, Error, ListQuery, Listed, Maintenance, Plan, Store,
     each::commit_each,
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     row::{self, Ready},
@@ -238,6 +238,10 @@ impl Maintenance for Sqlite {
             .await
             .map_err(|e| classify("asking for the schema", e))?;
         Ok(())
+    }
+
+    fn connections(&self) -> Connections {
+        Connections::of(&self.readers)
     }
 
     async fn close(&self) {

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 
 use prometheus_client::{
+    collector::Collector,
     encoding::text::encode,
     metrics::info::Info,
     registry::{Metric, Registry as Inner},
@@ -37,6 +38,12 @@ impl Registry {
     /// Give a clone and keep the handle: clones share their value.
     pub fn register(&mut self, name: &'static str, help: &'static str, metric: impl Metric) {
         self.inner.register(name, help, metric);
+    }
+
+    /// Adds what is looked at when somebody asks; what [`Registry::register`] says of names and
+    /// values holds for it too.
+    pub fn collect(&mut self, collector: impl Collector) {
+        self.inner.register_collector(Box::new(collector));
     }
 
     /// Everything, in the OpenMetrics text format.

@@ -132,6 +132,17 @@ async fn the_admin_port_shows_metrics_and_readiness() {
         let page = visit(&server.admin, "/metrics").await;
         let line = "hindsight_requests_total{method=\"GetRecord\",code=\"INVALID_ARGUMENT\"} 1";
         assert!(page.contains(line), "{page}");
+        // Whoever made it ready opened one, and may hold it.
+        let open: u32 = ["busy", "idle"]
+            .iter()
+            .filter_map(|state| {
+                let line = format!("hindsight_db_connections{{state=\"{state}\"}} ");
+                page.lines()
+                    .find_map(|text| text.strip_prefix(&line)?.parse::<u32>().ok())
+            })
+            .sum();
+        assert!(open > 0, "{page}");
+        assert!(page.contains("\nhindsight_db_connections_most "), "{page}");
         assert!(
             visit(&server.admin, "/readyz")
                 .await
