@@ -7,7 +7,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
     Api, Client, Resource,
     api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions},
-    core::GroupVersionKind,
+    core::{GroupVersionKind, Status},
     discovery::ApiResource,
     runtime::watcher,
 };
@@ -306,6 +306,8 @@ pub(crate) fn judge(error: &kube::Error) -> ClusterError {
     match error {
         kube::Error::Api(status) => match status.code {
             404 | 409 | 410 => ClusterError::Moved,
+            // The UID of an object cannot be changed: another one has taken the name.
+            422 if is_about(status, "metadata.uid") => ClusterError::Moved,
             408 | 429 | 500.. => {
                 ClusterError::Passing(format!("{} {}", status.code, status.message))
             }
@@ -318,6 +320,12 @@ pub(crate) fn judge(error: &kube::Error) -> ClusterError {
     }
 }
 
+/// Whether `field` is a cause of what the API server says.
+fn is_about(status: &Status, field: &str) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.into_iter().any(|cause| cause.field == field)
+}
+
 /// Makes a call, which may not take for ever.
 pub(crate) async fn call<T>(
     request: impl Future<Output = Result<T, kube::Error>>,
@@ -328,5 +336,29 @@ pub(crate) async fn call<T>(
             "no answer in {} s",
             DEADLINE.as_secs()
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{ClusterError, judge};
+
+    #[test]
+    fn an_object_that_took_the_name_is_told_from_one_that_cannot_be_written_so() {
+        for (field, is_another) in [("metadata.uid", true), ("metadata.finalizers", false)] {
+            let status = json!({
+                "status": "Failure", "reason": "Invalid", "code": 422, "message": "invalid",
+                "details": {"causes": [{"reason": "FieldValueInvalid", "field": field}]},
+            });
+            let status = serde_json::from_value(status).unwrap();
+            let judged = judge(&kube::Error::Api(status));
+            assert_eq!(
+                matches!(judged, ClusterError::Moved),
+                is_another,
+                "{judged}"
+            );
+        }
     }
 }

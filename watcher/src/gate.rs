@@ -20,6 +20,9 @@ use tracing::{info, warn};
 
 use crate::{backoff::Backoff, sink::SinkError};
 
+/// The longest that a server may ask to be left alone; it may be mistaken.
+const LONGEST: Duration = Duration::from_mins(1);
+
 /// Why nobody is let through, if so.
 pub(crate) type Closed = Option<String>;
 
@@ -134,8 +137,10 @@ impl Pass<'_> {
         }
     }
 
-    /// The server did not answer.
+    /// The server did not answer, or does not want to be called now.
     pub(crate) fn refused(self, error: &SinkError) {
+        let wished = error.retry_after.unwrap_or_default().min(LONGEST);
+        let next = |failures| Instant::now() + self.gate.backoff.after(failures).max(wished);
         let mut outage = self.gate.lock();
         match &mut *outage {
             None => {
@@ -146,13 +151,13 @@ impl Pass<'_> {
                 *outage = Some(Outage {
                     since: Instant::now(),
                     failures: 1,
-                    next: Instant::now() + self.gate.backoff.after(1),
+                    next: next(1),
                     is_probed: false,
                 });
             }
             Some(outage) if self.is_probe => {
                 outage.failures = outage.failures.saturating_add(1);
-                outage.next = Instant::now() + self.gate.backoff.after(outage.failures);
+                outage.next = next(outage.failures);
                 outage.is_probed = false;
             }
             // The call had begun before the gate closed.

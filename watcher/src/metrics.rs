@@ -65,6 +65,8 @@ pub struct Metrics {
     pub storage_latency: Histograms<OfRun>,
     /// Runs that left the cluster before they were stored.
     pub not_stored: Family<OfRun, Counter>,
+    /// Runs that cannot be stored as things are.
+    pub refused: Family<OfRun, Counter>,
     /// Errors of the server.
     pub store_errors: Family<OfCode, Counter>,
     /// Stores that the server has confirmed.
@@ -126,6 +128,7 @@ impl Metrics {
         let metrics = Self {
             storage_latency: Histograms::new_with_constructor(latencies as fn() -> Histogram),
             not_stored: Family::default(),
+            refused: Family::default(),
             store_errors: Family::default(),
             stores: Counter::default(),
             collected: Counter::default(),
@@ -152,6 +155,11 @@ impl Metrics {
             "watcher_runs_not_stored_count",
             "runs that left the cluster before they were stored",
             self.not_stored.clone(),
+        );
+        registry.register(
+            "hindsight_watcher_refused",
+            "runs that cannot be stored as things are, each counted once",
+            self.refused.clone(),
         );
         registry.register(
             "hindsight_watcher_store_errors",

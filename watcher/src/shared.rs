@@ -255,6 +255,15 @@ impl Shared {
         self.metrics.not_stored.get_or_create(&labels).inc();
     }
 
+    /// A run cannot be stored as things are; counted once for each.
+    pub(crate) fn refused(&self, kind: &str, namespace: &str) {
+        let labels = OfRun {
+            kind: kind.to_lowercase(),
+            namespace: namespace.to_owned(),
+        };
+        self.metrics.refused.get_or_create(&labels).inc();
+    }
+
     /// A run is lost: that is counted, listed and said.
     pub(crate) fn lose(&self, uid: &Uid, reason: &'static str) {
         let mut ledger = self.ledger();

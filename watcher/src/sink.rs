@@ -2,7 +2,7 @@
 
 mod grpc;
 
-use std::fmt::Debug;
+use std::{fmt::Debug, time::Duration};
 
 use async_trait::async_trait;
 
@@ -30,7 +30,8 @@ pub trait Sink: Debug + Send + Sync + 'static {
 /// What follows from a server's error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// Nobody can be served now. Everything waits until the server is back.
+    /// Nobody can be served now. Everything waits until the server is back, and at least for as
+    /// long as it says.
     Away,
     /// This call may work in a while.
     Passing,
@@ -48,4 +49,6 @@ pub struct SinkError {
     pub message: String,
     /// What follows.
     pub severity: Severity,
+    /// How long nobody shall call again, if the server says so.
+    pub retry_after: Option<Duration>,
 }

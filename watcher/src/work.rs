@@ -5,6 +5,7 @@ mod events;
 mod finalize;
 mod keep;
 mod steps;
+mod tell;
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,7 +13,6 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, warn};
 
 use hindsight_proto::run::View;
 
@@ -34,6 +34,10 @@ const ROUNDS: usize = 8;
 /// How often a run is offered to a server that does not answer, before another one is. It may
 /// be this run that the server cannot stand.
 const OFFERS: u32 = 3;
+
+/// After how many failures in a row it is told of a run that the server does not take; with the
+/// waits between them that is about a minute.
+const PATIENCE: u32 = 8;
 
 /// Works on runs until `stop`; then stores the last states of runs that are gone, which nobody
 /// else has, until there are none or the time is over.
@@ -131,12 +135,19 @@ async fn one(shared: &Shared, job: Job, waits: bool) -> bool {
             // Its state is kept: it may be gone from the cluster before the server is back.
             Done::Failed(Instant::now() + wait, task.leftover(true))
         }
-        Err(Halt::Later { error, is_rare }) => {
+        Err(Halt::Later {
+            error,
+            is_rare,
+            is_refused,
+        }) => {
             let failures = failures.saturating_add(1);
             task.note(&error);
             task.say(&error, failures, is_rare);
-            if is_rare {
+            if is_rare || (is_refused && failures >= PATIENCE) {
                 task.complain(&error).await;
+            }
+            if gone && is_refused {
+                task.keep().await;
             }
             let tuning = &shared.config.tuning;
             let wait = if is_rare {
@@ -172,7 +183,12 @@ enum Halt {
     /// The watcher stops.
     Abandoned,
     /// It has to be tried again.
-    Later { error: String, is_rare: bool },
+    Later {
+        error: String,
+        is_rare: bool,
+        /// The server does not take it.
+        is_refused: bool,
+    },
     /// The server does not answer.
     Away { error: String },
 }
@@ -191,6 +207,7 @@ impl Halt {
         Self::Later {
             error: error.to_string(),
             is_rare: false,
+            is_refused: false,
         }
     }
 }
@@ -201,6 +218,7 @@ impl From<ClusterError> for Halt {
         Self::Later {
             error: error.to_string(),
             is_rare,
+            is_refused: false,
         }
     }
 }
@@ -389,6 +407,7 @@ impl<'s> Task<'s> {
                 return Err(Halt::Later {
                     error: error.to_string(),
                     is_rare,
+                    is_refused: true,
                 });
             }
             pass.refused(&error);
@@ -399,49 +418,6 @@ impl<'s> Task<'s> {
             if offers == OFFERS {
                 return Err(Halt::Away { error });
             }
-        }
-    }
-
-    /// Puts into the ledger why the run is not stored.
-    fn note(&self, error: &str) {
-        if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
-            entry.error = Some(error.into());
-        }
-    }
-
-    /// Tells those who look at the run in the cluster why it is not stored, once.
-    async fn complain(&self, error: &str) {
-        let is_first = match self.shared.ledger().get_mut(&self.uid) {
-            Some(entry) if !entry.is_safe() => !std::mem::replace(&mut entry.complained, true),
-            _ => false,
-        };
-        let Some(at) = self.address().filter(|_| is_first) else {
-            return;
-        };
-        let now = self.shared.clock.now();
-        let message = format!("the run cannot be stored: {error}");
-        let cluster = &self.shared.cluster;
-        match cluster.warn(&at, self.uid.as_str(), now, &message).await {
-            // An earlier watcher has told.
-            Ok(()) | Err(ClusterError::Moved) => {}
-            Err(error) => debug!("no event could be written: {error}"),
-        }
-    }
-
-    fn say(&self, error: &str, failures: u32, is_rare: bool) {
-        let Some(at) = self.address() else { return };
-        let (kind, namespace, name) = (at.kind.kind, &at.namespace, &at.name);
-        let uid = &self.uid;
-        if is_rare || failures == 1 {
-            warn!(
-                run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,
-                "{kind} {namespace}/{name} has to be tried again: {error}"
-            );
-        } else {
-            debug!(
-                run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,
-                failures, "{kind} {namespace}/{name} has to be tried again: {error}"
-            );
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::Gate;
 use crate::{
@@ -22,6 +22,7 @@ fn away() -> SinkError {
         code: "UNAVAILABLE",
         message: "gone".into(),
         severity: Severity::Away,
+        retry_after: None,
     }
 }
 
@@ -74,4 +75,23 @@ async fn a_late_failure_does_not_disturb_the_probe() {
     assert!(!is_let_through(&gate).await);
     probe.answered();
     assert!(gate.is_open());
+}
+
+#[tokio::test]
+async fn a_server_that_names_a_time_is_not_called_before_but_not_believed_everything() {
+    for (wished, waits) in [(5, 5), (86_400, 60)] {
+        let gate = gate();
+        let busy = SinkError {
+            retry_after: Some(Duration::from_secs(wished)),
+            ..away()
+        };
+        gate.enter().await.refused(&busy);
+        let wait = gate.lock().as_ref().unwrap().next - Instant::now();
+        let waits = Duration::from_secs(waits);
+        assert!(
+            wait <= waits && waits - wait < Duration::from_secs(1),
+            "{wait:?}"
+        );
+        assert!(!is_let_through(&gate).await);
+    }
 }

@@ -10,6 +10,7 @@ use std::{
 use async_trait::async_trait;
 use tokio::time::Instant;
 use tonic::{Code, Status, transport::Channel};
+use tonic_types::StatusExt as _;
 use tracing::{Instrument as _, Span, info_span};
 
 use hindsight_proto::{
@@ -242,7 +243,8 @@ impl Sink for GrpcSink {
 ///
 /// A connection that breaks in the middle of a call shows as one of several codes, but always
 /// with its cause, which a status that the server sent never has. A token that is not accepted
-/// is no property of one run, so everything waits for a better one.
+/// is no property of one run, so everything waits for a better one; nor is a budget that is spent,
+/// of which the server says when there is some again.
 fn judge(status: &Status) -> SinkError {
     let (code, severity) = match status.code() {
         Code::Ok => ("OK", Severity::Passing),
@@ -263,20 +265,48 @@ fn judge(status: &Status) -> SinkError {
         Code::Unimplemented => ("UNIMPLEMENTED", Severity::Lasting),
         Code::DataLoss => ("DATA_LOSS", Severity::Lasting),
     };
+    let retry_after = retry_after(status);
     let is_broken = severity == Severity::Passing && std::error::Error::source(status).is_some();
-    let severity = if is_broken { Severity::Away } else { severity };
+    let severity = match status.code() {
+        _ if is_broken => Severity::Away,
+        Code::ResourceExhausted if retry_after.is_some() => Severity::Away,
+        Code::ResourceExhausted if is_too_large(status.message()) => Severity::Lasting,
+        _ => severity,
+    };
     SinkError {
         code,
         message: status.message().to_owned(),
         severity,
+        retry_after,
     }
+}
+
+/// When the server wants to be called again: in the details, or as proxies say it.
+fn retry_after(status: &Status) -> Option<Duration> {
+    let told = status.get_details_retry_info();
+    let told = told.and_then(|info| info.retry_delay);
+    told.or_else(|| {
+        let seconds = status.metadata().get("retry-after")?.to_str().ok()?;
+        seconds.trim().parse().ok().map(Duration::from_secs)
+    })
+}
+
+/// Whether it is the size of a message that is refused. The code does not tell, and libraries of
+/// other languages have no more than their words: `received message larger than max` in Go, C++ and
+/// Python, `message length too large` in Rust, `message exceeds maximum size` in Java.
+fn is_too_large(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["larger than max", "too large", "exceeds maximum size"]
+        .iter()
+        .any(|words| message.contains(words))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{io, sync::Arc};
+    use std::{io, sync::Arc, time::Duration};
 
-    use tonic::Status;
+    use tonic::{Code, Status};
+    use tonic_types::{ErrorDetails, StatusExt as _};
 
     use super::judge;
     use crate::sink::Severity;
@@ -296,5 +326,35 @@ mod tests {
             judge(&Status::invalid_argument("name")).severity,
             Severity::Lasting
         );
+    }
+    #[test]
+    fn a_run_that_is_too_large_is_told_from_a_budget_that_is_spent() {
+        for said in [
+            "grpc: received message larger than max (5000000 vs. 4194304)",
+            "Error, decoded message length too large: found 9 bytes, the limit is: 5 bytes",
+            "gRPC message exceeds maximum size 4194304: 5000000",
+        ] {
+            let error = judge(&Status::resource_exhausted(said));
+            assert_eq!(
+                (error.severity, error.retry_after),
+                (Severity::Lasting, None)
+            );
+        }
+        let spent = Status::resource_exhausted("enough for now");
+        assert_eq!(judge(&spent).severity, Severity::Passing);
+        let second = Some(Duration::from_secs(1));
+        let details = ErrorDetails::with_retry_info(second);
+        let told = Status::with_error_details(Code::ResourceExhausted, "not yet", details);
+        let mut by_proxy = spent;
+        by_proxy
+            .metadata_mut()
+            .insert("retry-after", "1".parse().unwrap());
+        for status in [told, by_proxy] {
+            let error = judge(&status);
+            assert_eq!(
+                (error.severity, error.retry_after),
+                (Severity::Away, second)
+            );
+        }
     }
 }

@@ -63,6 +63,7 @@ impl Task<'_> {
                         return Err(Halt::Later {
                             error: reason,
                             is_rare: true,
+                            is_refused: false,
                         });
                     }
                 }

@@ -77,6 +77,7 @@ async fn metrics_probes_and_the_ledger_are_served() {
         "hindsight_watcher_server_up 1",
         "watcher_taskrun_delete_count_total{namespace=\"ci\",status=\"success\"} 1",
         "watcher_run_storage_latency_seconds_count{kind=\"taskrun\",namespace=\"ci\"} 1",
+        "hindsight_watcher_refused_total{kind=\"taskrun\",namespace=\"ci\"} 1",
         "hindsight_watcher_store_errors_total{code=\"INVALID_ARGUMENT\"}",
     ] {
         assert!(metrics.contains(line), "{line} is not in\n{metrics}");

@@ -12,6 +12,7 @@ mod kinds;
 mod lease;
 mod outages;
 mod policies;
+mod refusals;
 mod scale;
 mod spool;
 mod storing;

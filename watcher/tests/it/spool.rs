@@ -189,3 +189,27 @@ async fn a_spool_in_use_is_said() {
     let second = App::bind(world.config.clone(), world.sim.client(), sink).await;
     assert!(matches!(second, Err(Error::Spool { .. })));
 }
+
+#[tokio::test]
+async fn a_run_that_is_refused_and_gone_outlives_the_watcher_until_it_is_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut world = World::new(spooling(dir.path(), 1 << 20)).await;
+    world.sink.refuse("bad");
+    let uid = world.finished("bad");
+    let said = |w: &hindsight_watcher::progress::Handle| {
+        w.unstored(1)
+            .iter()
+            .any(|run| run.reason.contains("not like that"))
+    };
+    within(world.handle().until(said)).await;
+    assert!(files(dir.path()).is_empty());
+    world.delete("bad");
+    spooled(dir.path(), 1).await;
+    world.kill().await;
+    world.start().await;
+    within(world.handle().until(said)).await;
+    world.sink.refuse("");
+    spooled(dir.path(), 0).await;
+    assert!(is_done(&world.copy(&uid)));
+    assert_eq!(world.progress().lost, 0);
+}

@@ -130,6 +130,7 @@ impl MemorySink {
             code,
             message: message.to_owned(),
             severity,
+            retry_after: None,
         };
         let is_poison = !name.is_empty() && state.poison == name;
         let answer = if state.is_away || is_poison {

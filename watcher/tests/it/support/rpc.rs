@@ -32,7 +32,12 @@ struct Tables {
     writes: u64,
     /// Every call, in order.
     calls: Vec<&'static str>,
+    /// Says of a new record of so many bytes that it is refused.
+    refusal: Option<Refusal>,
 }
+
+/// Why a record of so many bytes is refused, if it is.
+pub(crate) type Refusal = fn(usize) -> Option<Status>;
 
 /// The server; it runs until it is killed.
 pub(crate) struct RpcServer {
@@ -108,6 +113,11 @@ impl RpcServer {
             tables.results.get(&record.result().to_string()).cloned(),
             tables.records.get(&record.to_string()).cloned(),
         )
+    }
+
+    /// From now on new records are judged so.
+    pub(crate) fn refuse(&self, refusal: Option<Refusal>) {
+        self.tables.lock().unwrap().refusal = refusal;
     }
 
     pub(crate) fn tokens(&self) -> Vec<String> {
@@ -197,6 +207,10 @@ impl Results for Service {
         let request = request.into_inner();
         get(&tables.results, &request.parent)?;
         let mut record = request.record.unwrap();
+        let size = record.data.as_ref().map_or(0, |data| data.value.len());
+        if let Some(status) = tables.refusal.and_then(|refusal| refusal(size)) {
+            return Err(status);
+        }
         if tables.records.contains_key(&record.name) {
             return Err(Status::already_exists(record.name));
         }

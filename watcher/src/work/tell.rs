@@ -1,0 +1,53 @@
+//! Telling why a run is not stored: in the ledger, in the log, and to those who look at it in the
+//! cluster.
+
+use tracing::{debug, warn};
+
+use super::Task;
+use crate::cluster::ClusterError;
+
+impl Task<'_> {
+    /// Puts into the ledger why the run is not stored.
+    pub(super) fn note(&self, error: &str) {
+        if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
+            entry.error = Some(error.into());
+        }
+    }
+
+    /// Tells those who look at the run in the cluster why it is not stored, once.
+    pub(super) async fn complain(&self, error: &str) {
+        let is_first = match self.shared.ledger().get_mut(&self.uid) {
+            Some(entry) if !entry.is_safe() => !std::mem::replace(&mut entry.complained, true),
+            _ => false,
+        };
+        let Some(at) = self.address().filter(|_| is_first) else {
+            return;
+        };
+        self.shared.refused(at.kind.kind, &at.namespace);
+        let now = self.shared.clock.now();
+        let message = format!("the run cannot be stored: {error}");
+        let cluster = &self.shared.cluster;
+        match cluster.warn(&at, self.uid.as_str(), now, &message).await {
+            // An earlier watcher has told.
+            Ok(()) | Err(ClusterError::Moved) => {}
+            Err(error) => debug!("no event could be written: {error}"),
+        }
+    }
+
+    pub(super) fn say(&self, error: &str, failures: u32, is_rare: bool) {
+        let Some(at) = self.address() else { return };
+        let (kind, namespace, name) = (at.kind.kind, &at.namespace, &at.name);
+        let uid = &self.uid;
+        if is_rare || failures == 1 {
+            warn!(
+                run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,
+                "{kind} {namespace}/{name} has to be tried again: {error}"
+            );
+        } else {
+            debug!(
+                run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,
+                failures, "{kind} {namespace}/{name} has to be tried again: {error}"
+            );
+        }
+    }
+}
