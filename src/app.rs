@@ -7,6 +7,8 @@
 mod access;
 mod health;
 mod inside;
+mod lent;
+mod line;
 mod listen;
 mod live;
 mod metrics;
@@ -26,7 +28,6 @@ use hindsight_proto::{
 };
 use prost_reflect::DescriptorPool;
 use tokio::{net::TcpListener, task::JoinHandle};
-use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{service::Routes, transport::Channel};
 use tower_http::cors::CorsLayer;
@@ -275,17 +276,20 @@ impl App {
         let reload = tokio::spawn(reload::watch(self.reload));
         tracing::info!(address = %self.address, "serving");
 
-        let connections = listen::accept(TcpListenerStream::new(self.api));
+        let listener = listen::Listener(self.api);
         let builder = self.limits.builder();
-        let inside = self.inside.serve(front.clone(), builder, shutdown.clone());
+        let inside = self
+            .inside
+            .serve(front.clone(), builder.clone(), shutdown.clone());
         let port = serve::Port {
             router: front,
+            builder,
             tls: self.tls,
             limits: self.limits,
             metrics: self.connections,
         };
         let serving = async {
-            tokio::join!(port.serve(connections, shutdown.clone()), inside);
+            tokio::join!(port.serve(listener, shutdown.clone()), inside);
         };
         let grace = async {
             shutdown.cancelled().await;

@@ -1,10 +1,8 @@
 //! Sockets.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
-use futures::{Stream, StreamExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_stream::wrappers::TcpListenerStream;
 
 use super::Error;
 
@@ -21,20 +19,47 @@ pub(super) async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpL
 
 /// Connections as they come. A connection that cannot be accepted (its peer is gone, or no file
 /// descriptor is left) is logged and does not end the server.
-pub(super) fn accept(listener: TcpListenerStream) -> impl Stream<Item = TcpStream> {
-    listener.filter_map(|connection| async move {
-        match connection {
-            Ok(stream) => {
-                if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!(%error, "a connection keeps its delay");
+#[derive(Debug)]
+pub(super) struct Listener(pub(super) TcpListener);
+
+impl Listener {
+    /// The next.
+    pub(super) async fn next(&self) -> TcpStream {
+        loop {
+            match self.0.accept().await {
+                Ok((stream, _)) => return prompt(stream),
+                Err(error) => {
+                    tracing::warn!(%error, "a connection was not accepted");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
                 }
-                Some(stream)
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection was not accepted");
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-                None
             }
         }
-    })
+    }
+
+    /// Takes none any more, and answers those that the system has taken already: to close the
+    /// socket would reset them.
+    pub(super) fn rest(self) -> Vec<TcpStream> {
+        let mut taken = Vec::new();
+        // Asked of the system itself: what the runtime knows may be a moment old.
+        let Ok(listener) = self.0.into_std() else {
+            return taken;
+        };
+        while let Ok((stream, _)) = listener.accept() {
+            let stream = stream
+                .set_nonblocking(true)
+                .and_then(|()| TcpStream::from_std(stream));
+            match stream {
+                Ok(stream) => taken.push(prompt(stream)),
+                Err(error) => tracing::warn!(%error, "a connection was not accepted"),
+            }
+        }
+        taken
+    }
+}
+
+fn prompt(stream: TcpStream) -> TcpStream {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a connection keeps its delay");
+    }
+    stream
 }

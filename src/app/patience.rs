@@ -3,6 +3,7 @@
 use std::{
     io,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -14,20 +15,25 @@ use tokio::{
 };
 use tokio_stream::StreamExt as _;
 
+use super::line::Signs;
+
 /// A connection that breaks when its peer takes nothing of what is written for `patience`.
 #[derive(Debug)]
 pub(super) struct Patient<I> {
     io: I,
     patience: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
+    signs: Arc<Signs>,
 }
 
 impl<I> Patient<I> {
-    pub(super) fn new(io: I, patience: Duration) -> Self {
+    /// What is read on it is told to `signs`.
+    pub(super) fn new(io: I, patience: Duration, signs: Arc<Signs>) -> Self {
         Self {
             io,
             patience,
             waiting: None,
+            signs,
         }
     }
 
@@ -53,7 +59,12 @@ impl<I: AsyncRead + Unpin> AsyncRead for Patient<I> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.io).poll_read(cx, buffer);
+        if let Some(new @ [_, ..]) = buffer.filled().get(before..) {
+            self.signs.heard(new);
+        }
+        read
     }
 }
 
@@ -109,7 +120,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_takes_nothing_is_given_up_and_one_that_is_slow_is_not() {
         let (near, mut far) = tokio::io::duplex(4);
-        let mut near = Patient::new(near, Duration::from_secs(10));
+        let mut near = Patient::new(near, Duration::from_secs(10), Arc::default());
         near.write_all(b"1234").await.unwrap();
         let slow = tokio::spawn(async move {
             for _ in 0..3 {

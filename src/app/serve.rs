@@ -1,42 +1,26 @@
 //! The one port: HTTP/1.1 and HTTP/2 on every connection, gRPC and everything else told apart
 //! by what they say they are.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
     body::Body,
     http::{HeaderName, HeaderValue, Method, Request, Response, header},
 };
-use futures::{Stream, StreamExt as _, future::Either};
+use futures::future::Either;
 use hindsight_proto::traces;
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
+    rt::{TokioExecutor, TokioTimer},
     server::conn::auto,
-    service::TowerToHyperService,
 };
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
-    sync::{OwnedSemaphorePermit, Semaphore},
-};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use tower_service::Service as _;
 use tracing::Instrument as _;
 
-use super::{
-    metrics::{Connections, Open},
-    patience::{Patient, arriving},
-    tls::Tls,
-};
+use super::{line::Line, listen::Listener, metrics::Connections, patience::arriving, tls::Tls};
 use crate::{
     config::{Config, Origins},
     rest::{REQUEST_ID, request_id, traceparent},
@@ -145,6 +129,7 @@ pub(super) fn cors(origins: &Origins) -> CorsLayer {
 /// What the port answers with, and what it takes.
 pub(super) struct Port {
     pub(super) router: Router,
+    pub(super) builder: auto::Builder<TokioExecutor>,
     pub(super) tls: Option<Arc<Tls>>,
     pub(super) limits: Limits,
     pub(super) metrics: Connections,
@@ -152,63 +137,43 @@ pub(super) struct Port {
 
 impl Port {
     /// Answers connections until `stop`, then until the last request that was taken is answered.
-    /// No connection is taken after `stop`. With TLS no other speech is understood.
-    pub(super) async fn serve(
-        self,
-        connections: impl Stream<Item = TcpStream>,
-        stop: CancellationToken,
-    ) {
-        let Self {
-            router,
-            tls,
-            limits,
-            metrics,
-        } = self;
-        let builder = limits.builder();
-        let slots = Arc::new(Semaphore::new(limits.connections));
-        let open = TaskTracker::new();
-        {
-            let mut connections = std::pin::pin!(connections);
+    /// No connection is taken after `stop`, but those that the system took are answered too.
+    /// With TLS no other speech is understood.
+    pub(super) async fn serve(self, listener: Listener, stop: CancellationToken) {
+        let slots = Arc::new(Semaphore::new(self.limits.connections));
+        let (open, leave) = (TaskTracker::new(), CancellationToken::new());
+        let taking = async {
             loop {
                 // Those who come while there is no slot wait in the queue of the system.
-                let slot = tokio::select! {
-                    () = stop.cancelled() => break,
-                    slot = slot(&slots) => slot,
-                };
-                let stream = tokio::select! {
-                    () = stop.cancelled() => break,
-                    stream = connections.next() => match stream {
-                        Some(stream) => stream,
-                        None => break,
-                    },
-                };
-                let line = Line {
-                    builder: builder.clone(),
-                    router: router.clone(),
-                    limits,
-                    stop: stop.clone(),
-                    _slot: slot,
-                    _open: metrics.open(),
-                };
-                let Some(tls) = tls.clone() else {
-                    open.spawn(line.answer(stream));
-                    continue;
-                };
-                open.spawn(async move {
-                    let secured = tokio::select! {
-                        // Nothing was asked yet, so nothing is lost.
-                        () = line.stop.cancelled() => return,
-                        secured = tls.accept(stream) => secured,
-                    };
-                    match secured {
-                        Ok(stream) => line.answer(stream).await,
-                        Err(error) => tracing::debug!(%error, "a connection was not secured"),
-                    }
-                });
+                let slot = slot(&slots).await;
+                let stream = listener.next().await;
+                let line = self.line(&leave);
+                open.spawn(line.secured(stream, slot, self.tls.clone()));
             }
+        };
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = taking => {}
         }
+        for stream in listener.rest() {
+            let (line, tls, slots) = (self.line(&leave), self.tls.clone(), Arc::clone(&slots));
+            open.spawn(async move { line.secured(stream, slot(&slots).await, tls).await });
+        }
+        // Nobody is told to leave before the port is closed: they would come back.
+        leave.cancel();
         open.close();
         open.wait().await;
+    }
+
+    fn line(&self, leave: &CancellationToken) -> Line {
+        Line {
+            builder: self.builder.clone(),
+            router: self.router.clone(),
+            patience: self.limits.patience,
+            age: self.limits.age,
+            leave: leave.clone(),
+            open: self.metrics.open(),
+        }
     }
 }
 
@@ -218,88 +183,4 @@ async fn slot(slots: &Arc<Semaphore>) -> OwnedSemaphorePermit {
     }
     let slot = Arc::clone(slots).acquire_owned().await;
     slot.expect("nobody closes the slots")
-}
-
-/// What one connection needs.
-struct Line {
-    builder: auto::Builder<TokioExecutor>,
-    router: Router,
-    limits: Limits,
-    stop: CancellationToken,
-    _slot: OwnedSemaphorePermit,
-    _open: Open,
-}
-
-impl Line {
-    /// Answers until the peer goes, and takes no more requests once the server stops, the
-    /// connection is old, or nothing was asked on it in time. What was taken is answered.
-    async fn answer(self, io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let asked = Arc::new(AtomicBool::new(false));
-        let service = Noticing {
-            router: self.router,
-            asked: Arc::clone(&asked),
-        };
-        let io = TokioIo::new(Patient::new(io, self.limits.patience));
-        let connection = self
-            .builder
-            .serve_connection(io, TowerToHyperService::new(service));
-        let mut connection = std::pin::pin!(connection);
-        let mut silence = std::pin::pin!(tokio::time::sleep(self.limits.patience));
-        let mut age = std::pin::pin!(after(self.limits.age));
-        let (mut closing, mut patient) = (false, true);
-        loop {
-            tokio::select! {
-                ended = connection.as_mut() => {
-                    if let Err(error) = ended {
-                        tracing::debug!(error, "a connection broke off");
-                    }
-                    return;
-                }
-                () = self.stop.cancelled(), if !closing => {}
-                () = age.as_mut(), if !closing => {}
-                () = silence.as_mut(), if patient && !closing => {
-                    patient = false;
-                    if asked.load(Ordering::Relaxed) {
-                        continue;
-                    }
-                }
-            }
-            closing = true;
-            connection.as_mut().graceful_shutdown();
-        }
-    }
-}
-
-/// After about `age`, so that what came together does not go together; never without one.
-async fn after(age: Option<Duration>) {
-    let Some(age) = age else {
-        return std::future::pending().await;
-    };
-    let by_chance = u32::from(uuid::Uuid::new_v4().as_bytes()[0]) + 1;
-    tokio::time::sleep(age - age / 10 * by_chance / 256).await;
-}
-
-/// The router, which notices that it was asked.
-#[derive(Clone)]
-struct Noticing {
-    router: Router,
-    asked: Arc<AtomicBool>,
-}
-
-impl<B> tower_service::Service<Request<B>> for Noticing
-where
-    Router: tower_service::Service<Request<B>>,
-{
-    type Response = <Router as tower_service::Service<Request<B>>>::Response;
-    type Error = <Router as tower_service::Service<Request<B>>>::Error;
-    type Future = <Router as tower_service::Service<Request<B>>>::Future;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.router.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        self.asked.store(true, Ordering::Relaxed);
-        self.router.call(request)
-    }
 }

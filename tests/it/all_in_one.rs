@@ -1,6 +1,6 @@
 //! Server and watcher in one process, as it is run.
 
-use std::{collections::BTreeMap, process::Stdio, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use hindsight::auth::token_hash;
 use hindsight_proto::{
@@ -10,102 +10,44 @@ use hindsight_proto::{
 };
 use kubesim::{Crd, Listening, Mix, Plan, Player, Playing, Sim};
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncBufReadExt as _, BufReader, Lines},
-    process::{Child, ChildStderr, Command},
-    time::timeout,
-};
+use tokio::time::timeout;
 
 use crate::support::{
     Database,
     cluster::free_port,
     http::Http,
     process::{Said, run},
+    program::Program,
 };
 
 /// Everything has to be over by then; it takes a tenth of this on two busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The program, which does not outlive its test.
-struct Program {
-    child: Child,
-    log: Lines<BufReader<ChildStderr>>,
-    url: String,
+/// The program, started with these arguments.
+async fn start(arguments: &[&str]) -> Program {
+    Program::start("all-in-one", arguments).await
 }
 
-impl Program {
-    /// Starts it and waits until it serves.
-    async fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_hindsight"))
-            .env_clear()
-            .args(["all-in-one", "--listen", "127.0.0.1:0"])
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let log = BufReader::new(child.stderr.take().unwrap()).lines();
-        let url = String::new();
-        let mut program = Self { child, log, url };
-        let line = program.until("serving address=").await;
-        let (_, address) = line.rsplit_once("address=").unwrap();
-        program.url = format!("http://{address}");
-        program
-    }
-
-    async fn until(&mut self, says: &str) -> String {
-        let mut said = Vec::new();
-        let line = timeout(PATIENCE, async {
-            loop {
-                let line = self.log.next_line().await.unwrap();
-                let line = line.unwrap_or_else(|| panic!("`{says}` is not said: {said:#?}"));
-                if line.contains(says) {
-                    return line;
-                }
-                said.push(line);
-            }
-        });
-        line.await.unwrap()
-    }
-
-    /// SIGTERM; the exit code, and what it said after that.
-    async fn terminate(mut self) -> (Option<i32>, Vec<String>) {
-        let id = self.child.id().unwrap().to_string();
-        let sent = Command::new("kill").args(["-TERM", &id]).status().await;
-        assert!(sent.unwrap().success());
-        let mut said = Vec::new();
-        let end = timeout(PATIENCE, async {
-            while let Some(line) = self.log.next_line().await.unwrap() {
-                said.push(line);
-            }
-            self.child.wait().await.unwrap()
-        });
-        (end.await.unwrap().code(), said)
-    }
-
-    /// All records, by the UID of their runs.
-    async fn records(&self) -> BTreeMap<String, Value> {
-        let mut rpc = Client::new(&Options::new(&self.url)).unwrap().rpc();
-        let request = pb::ListRecordsRequest {
-            parent: "-/results/-".to_owned(),
-            page_size: 10_000,
-            ..pb::ListRecordsRequest::default()
-        };
-        let records = rpc
-            .list_records(request)
-            .await
-            .unwrap()
-            .into_inner()
-            .records;
-        let object = |record: pb::Record| {
-            let object: Value = serde_json::from_slice(&record.data.unwrap().value).unwrap();
-            let uid = object["metadata"]["uid"].as_str().unwrap().to_owned();
-            (uid, object)
-        };
-        records.into_iter().map(object).collect()
-    }
+/// All records, by the UID of their runs.
+async fn records(program: &Program) -> BTreeMap<String, Value> {
+    let mut rpc = Client::new(&Options::new(&program.url)).unwrap().rpc();
+    let request = pb::ListRecordsRequest {
+        parent: "-/results/-".to_owned(),
+        page_size: 10_000,
+        ..pb::ListRecordsRequest::default()
+    };
+    let records = rpc
+        .list_records(request)
+        .await
+        .unwrap()
+        .into_inner()
+        .records;
+    let object = |record: pb::Record| {
+        let object: Value = serde_json::from_slice(&record.data.unwrap().value).unwrap();
+        let uid = object["metadata"]["uid"].as_str().unwrap().to_owned();
+        (uid, object)
+    };
+    records.into_iter().map(object).collect()
 }
 
 async fn cluster() -> (Sim, Listening) {
@@ -183,7 +125,7 @@ async fn runs_go_from_the_cluster_to_the_api_with_no_socket_between() {
         "--watcher-kubeconfig",
         &kubeconfig,
     ];
-    let program = Program::start(&[&own[..], &COLLECT].concat()).await;
+    let program = start(&[&own[..], &COLLECT].concat()).await;
     let playing = play(&sim);
     assert_eq!(playing.over().await.lost, 0);
     emptied(&sim).await;
@@ -193,7 +135,7 @@ async fn runs_go_from_the_cluster_to_the_api_with_no_socket_between() {
         metrics.contains("\nhindsight_connections_taken_total 0\n"),
         "{metrics}"
     );
-    let records = program.records().await;
+    let records = records(&program).await;
     let finished = playing.finished();
     assert_eq!(records.len(), finished.len());
     assert!(
@@ -226,7 +168,7 @@ async fn a_stop_in_the_middle_of_it_loses_nothing() {
         &kubeconfig,
     ];
     let arguments = [&own[..], &COLLECT].concat();
-    let mut program = Program::start(&arguments).await;
+    let mut program = start(&arguments).await;
     let playing = play(&sim);
     for blow in 1..4 {
         playing
@@ -234,11 +176,11 @@ async fn a_stop_in_the_middle_of_it_loses_nothing() {
             .await;
         let (code, said) = program.terminate().await;
         assert_eq!(code, Some(0), "{said:#?}");
-        program = Program::start(&arguments).await;
+        program = start(&arguments).await;
     }
     assert_eq!(playing.over().await.lost, 0);
     emptied(&sim).await;
-    let records = program.records().await;
+    let records = records(&program).await;
     let finished = playing.finished();
     assert_eq!(records.len(), finished.len());
     assert!(
@@ -295,7 +237,7 @@ async fn with_auth_the_watcher_is_asked_who_it_is_like_everybody() {
     assert!(err.contains("--watcher-token-file"), "{err}");
 
     let more = ["--watcher-token-file", &token];
-    let program = Program::start(&[&arguments[..], &more].concat()).await;
+    let program = start(&[&arguments[..], &more].concat()).await;
     sim.load_dump(RUN).unwrap();
     marked(&sim).await;
     assert_eq!(program.terminate().await.0, Some(0));
@@ -320,7 +262,7 @@ async fn events_of_runs_are_found_by_their_type() {
     });
     sim.create(event).unwrap();
     sim.load_dump(RUN).unwrap();
-    let program = Program::start(&[
+    let program = start(&[
         "--db",
         &db,
         "--metrics-listen=off",

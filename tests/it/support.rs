@@ -5,6 +5,7 @@ pub mod database;
 pub mod http;
 pub mod objects;
 pub mod process;
+pub mod program;
 pub mod scene;
 pub mod server;
 

@@ -72,6 +72,11 @@ impl TestServer {
         self.client().rpc()
     }
 
+    /// Tells it to stop, and does not wait.
+    pub fn tell_to_stop(&self) {
+        self.shutdown.cancel();
+    }
+
     pub async fn stop(self) {
         self.shutdown.cancel();
         self.task.await.unwrap().unwrap();
