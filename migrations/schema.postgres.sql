@@ -121,6 +121,17 @@ CREATE INDEX records_by_reason ON records (left(object_reason, 128), create_us, 
 CREATE INDEX records_by_status ON records (left(object_condition_status, 128), create_us, row_id)
     WHERE left(object_condition_status, 128) <> 'True';
 CREATE INDEX records_by_took ON records ((object_completion_us - object_start_us));
+CREATE INDEX records_by_labels_unwell ON records USING gin (labels jsonb_path_ops)
+    WITH (gin_pending_list_limit = 256)
+    WHERE left(object_condition_status, 128) <> 'True'
+        OR (left(object_reason, 128) <> 'Succeeded' AND left(object_reason, 128) <> 'Completed');
+CREATE INDEX records_by_pipeline_unwell
+    ON records (left(object_pipeline_ref, 128), create_us, row_id)
+    WHERE left(object_condition_status, 128) <> 'True'
+        OR (left(object_reason, 128) <> 'Succeeded' AND left(object_reason, 128) <> 'Completed');
+CREATE INDEX records_by_took_unwell ON records ((object_completion_us - object_start_us))
+    WHERE left(object_condition_status, 128) <> 'True'
+        OR (left(object_reason, 128) <> 'Succeeded' AND left(object_reason, 128) <> 'Completed');
 
 CREATE INDEX records_by_start_lag ON records (((create_us - object_start_us) / 1000000));
 CREATE INDEX records_by_completion_lag
