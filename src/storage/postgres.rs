@@ -14,6 +14,7 @@ mod migrate;
 mod open;
 mod snapshot;
 mod stop;
+mod sum;
 #[cfg(test)]
 mod tests;
 mod together;
@@ -21,9 +22,8 @@ mod together;
 use std::{collections::BTreeSet, num::NonZeroU32};
 
 use async_trait::async_trait;
-use futures::TryStreamExt;
 use sqlx::{
-    Connection, Executor, PgPool, Row,
+    Connection, PgPool, Row,
     pool::PoolConnection,
     postgres::{PgConnection, PgRow},
 };
@@ -35,7 +35,7 @@ use super::{
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     row::{self, Ready, RecordRow},
     sql::{
-        aggregate, condition,
+        condition,
         dialect::Dialect,
         list, many,
         read::{self, READS, Weigh},
@@ -44,7 +44,7 @@ use super::{
 };
 use crate::{
     filter::condition::{Ability, Test},
-    measure::{Group, Tally},
+    measure::Group,
     model::{Etag, Record, RecordName, Resource, ResultName, RunResult},
 };
 
@@ -65,9 +65,6 @@ const QUEUES: i32 = 0x6873_7772;
 
 /// Begins reading everything as of one moment.
 const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-
-/// Groups are hashed in memory, and compiling a statement takes longer than it saves.
-const ADDING_UP: &str = "SET LOCAL work_mem = '64MB'; SET LOCAL jit = off";
 
 /// The store.
 #[derive(Debug)]
@@ -307,29 +304,7 @@ impl Store for Postgres {
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
-        let failed = |e| classify("adding up", e);
-        let mut connection = Lent::new(self.connection().await?);
-        let begun = connection.begin_with(SNAPSHOT).await;
-        let mut tx = begun.map_err(failed)?;
-        tx.execute(ADDING_UP).await.map_err(failed)?;
-        let bounds = match aggregate::bounds(Dialect::Postgres, query) {
-            None => None,
-            Some(bounds) => Some({
-                let row = driver::query(&bounds).fetch_one(&mut *tx).await;
-                row.map_err(failed)?
-            }),
-        };
-        let mut tally = Tally::new(query.shape());
-        for plan in aggregate::plans(Dialect::Postgres, query, bounds.as_ref())? {
-            let statement = plan.statement();
-            let mut rows = driver::query(&statement).fetch(&mut *tx);
-            while let Some(row) = rows.try_next().await.map_err(failed)? {
-                plan.add(&row, &mut tally)?;
-            }
-        }
-        tx.rollback().await.map_err(failed)?;
-        connection.done();
-        Ok(tally.finish())
+        sum::aggregate(&self.pool, query).await
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {

@@ -387,6 +387,10 @@ pub(super) async fn sums_are_of_one_moment(world: World) {
         Column::CreateTime,
         Calendar::utc(Unit::Hour),
     )];
+    query.amounts = vec![Summed {
+        of: Quantity::Value(Column::UpdateTime),
+        sampled: true,
+    }];
     let changes = (0..PIECES).map(|hour| result(&format!("p/results/{hour}"), 0));
     world.given(changes.map(Change::InsertResult)).await;
     // One record more in every hour with each write.
@@ -410,6 +414,9 @@ pub(super) async fn sums_are_of_one_moment(world: World) {
         assert_eq!(rows.len(), 24);
         assert!(rows.iter().all(|count| *count == rows[0]), "{rows:?}");
         assert!(rows[0] >= last, "an earlier moment");
+        for group in &groups {
+            assert_eq!(group.sums.amounts[0].count, group.sums.rows);
+        }
         last = rows[0];
     }
     writing.await.unwrap();

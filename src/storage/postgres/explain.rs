@@ -49,7 +49,11 @@ pub(super) async fn plan(
     })
 }
 
-async fn lines(connection: &mut PgConnection, statement: &Statement) -> Result<Vec<String>, Error> {
+/// The lines of the plan of a statement.
+pub(super) async fn lines(
+    connection: &mut PgConnection,
+    statement: &Statement,
+) -> Result<Vec<String>, Error> {
     let asking = |e| classify("asking for a plan", e);
     let statement = statement.prefixed("EXPLAIN ");
     let rows = driver::query(&statement).fetch_all(connection).await;

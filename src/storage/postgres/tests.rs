@@ -1,6 +1,6 @@
 //! What is true of the PostgreSQL store alone: its refusals, its schema, its plans.
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 use sqlx::{
     AssertSqlSafe, ConnectOptions, Connection, Executor, Row,
@@ -8,14 +8,17 @@ use sqlx::{
 };
 
 use super::{
-    driver::query,
+    driver::{self, query},
     open::open_within,
     stop::{Lent, WATCHED},
+    sum,
 };
 use crate::{
+    filter::condition::{Column, Condition, ObjectField},
+    measure::{Calendar, Samples, Unit},
     model::Resource,
     storage::{
-        Change, Error, Maintenance,
+        AggregateQuery, Change, Error, GroupKey, Maintenance, Quantity, Summed,
         conformance::{
             World,
             backends::{
@@ -27,7 +30,7 @@ use crate::{
         },
         migrations::MIGRATIONS,
         resolve::{Options, Schema, Synchronous, open},
-        sql::{dialect::Dialect, list, way::Way},
+        sql::{aggregate, dialect::Dialect, list, way::Way},
     },
 };
 
@@ -235,6 +238,79 @@ async fn first_pages_cost_the_page() {
             }
         }
     }
+    database.remove().await;
+}
+
+/// Pipelines, in an index that holds what is asked of them, and labels, in none. Rows are wide,
+/// so that the index is read and not they.
+const RUNS: &str = "
+    UPDATE records SET object_creation_us = create_us + id::bigint % 40 * 86400000000,
+        object_start_us = create_us, object_completion_us = create_us + id::bigint % 977 * 1000000,
+        object_pipeline_ref = 'pipeline-' || id::bigint % 5,
+        labels = jsonb_build_object('team', 'team-' || id::bigint % 3, 'wide', repeat('-', 1000))
+    WHERE id::bigint % 7 > 0;
+    VACUUM (FULL, ANALYZE) records;
+    VACUUM records;";
+
+#[tokio::test]
+async fn parts_of_a_sum_are_the_whole() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    let two = World::open(&database.url()).await;
+    let mut connection = connect(&database).await;
+    for statements in [MANY, RUNS] {
+        for statement in statements.split_inclusive(';') {
+            connection.execute(statement).await.unwrap();
+        }
+    }
+    // With one connection there is no other to divide the work with.
+    let options = Options {
+        max_connections: NonZeroU32::MIN,
+        ..Options::default()
+    };
+    let one = open(&database.url(), &options).await.unwrap();
+    let day = GroupKey::Piece(
+        Column::Object(ObjectField::CreationTime),
+        Calendar::utc(Unit::Day),
+    );
+    for (keys, count) in [
+        (vec![GroupKey::Column(Column::Pipeline), day.clone()], 9),
+        (vec![GroupKey::Column(Column::Label("team".into())), day], 8),
+    ] {
+        let query = AggregateQuery {
+            scope: "-/results/-".parse().unwrap(),
+            condition: Condition::All,
+            keys,
+            counts: Vec::new(),
+            amounts: vec![Summed {
+                of: Quantity::Value(Column::Duration),
+                sampled: true,
+            }],
+        };
+        let bounds = aggregate::bounds(Dialect::Postgres, &query).unwrap();
+        let row = driver::query(&bounds).fetch_one(&mut connection).await;
+        let row = row.unwrap();
+        let plans = aggregate::plans(Dialect::Postgres, &query, Some(&row)).unwrap();
+        let parts = sum::parts(&mut connection, &plans[0]).await.unwrap();
+        assert_eq!(parts.len(), count, "{:#?}", plans[0]);
+        let mut sums = Vec::new();
+        for store in [&one.store, &two.store] {
+            let mut groups = store.aggregate(&query).await.unwrap();
+            for group in &mut groups {
+                if let Samples::All(values) = &mut group.sums.amounts[0].samples {
+                    values.sort_unstable();
+                }
+            }
+            sums.push(groups);
+        }
+        let rows: u64 = sums[0].iter().map(|group| group.sums.rows).sum();
+        assert_eq!(rows, 20_000);
+        assert_eq!(sums[0], sums[1]);
+    }
+    one.maintenance.close().await;
+    two.maintenance.close().await;
     database.remove().await;
 }
 

@@ -25,6 +25,8 @@ const MOST_PIECES: usize = 10_000;
 const SECOND: i64 = 1_000_000;
 /// Values that are kept come in parts of at most so many rows.
 const SLICE: i64 = 1 << 16;
+/// Parts into which two connections divide a plan, so that neither has to wait long for the other.
+const PARTS: u8 = 8;
 
 /// How a statement tells the pieces of a calendar apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +49,18 @@ pub(in crate::storage) struct Plan<'q> {
     cuts: Vec<Cut>,
     /// The index that is walked, on SQLite.
     index: Option<&'static str>,
+    /// The part of the table that is read, on PostgreSQL.
+    part: Part,
+}
+
+/// A part of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    All,
+    /// From this block of the table to before that one, or to its end.
+    Blocks(i64, Option<i64>),
+    /// From this time of a key to before that one, or without that time.
+    Times(usize, Option<(i64, i64)>),
 }
 
 /// The columns of times that are cut, in the order of the keys.
@@ -92,6 +106,7 @@ pub(in crate::storage) fn plans<'q>(
         query,
         cuts: vec![Cut::No; query.keys.len()],
         index: None,
+        part: Part::All,
     };
     let mut walked = None;
     for (number, (at, column, calendar)) in timed(query).enumerate() {
@@ -160,6 +175,46 @@ fn test(out: &mut Statement, dialect: Dialect, condition: &Condition) {
 }
 
 impl Plan<'_> {
+    /// Whether the values themselves are gathered, which PostgreSQL does on one core.
+    pub(in crate::storage) fn gathers(&self) -> bool {
+        self.query.amounts.iter().any(|amount| amount.sampled)
+    }
+
+    /// The plans that together do the same, each for a part of a table of so many blocks.
+    pub(in crate::storage) fn by_block(&self, blocks: i64) -> Vec<Self> {
+        let length = blocks / i64::from(PARTS) + 1;
+        let parts = (0..PARTS).map(|part| {
+            let begin = length * i64::from(part);
+            let end = (part + 1 < PARTS).then_some(begin + length);
+            self.part(Part::Blocks(begin, end))
+        });
+        parts.collect()
+    }
+
+    /// The plans that together do the same, each for a part of the time of creation, if that is
+    /// what groups are of.
+    pub(in crate::storage) fn by_time(&self) -> Option<Vec<Self>> {
+        let created = Column::Object(ObjectField::CreationTime);
+        let (at, ..) = timed(self.query).find(|(_, column, _)| **column == created)?;
+        let Cut::At(starts) = &self.cuts[at] else {
+            return None;
+        };
+        let each = starts.len().div_ceil(usize::from(PARTS)).max(1);
+        let ends: Vec<i64> = starts.iter().copied().step_by(each).skip(1).collect();
+        let from = [i64::MIN].into_iter().chain(ends.iter().copied());
+        let to = ends.iter().copied().chain([i64::MAX]);
+        let times = from.zip(to).map(Some).chain([None]);
+        Some(times.map(|time| self.part(Part::Times(at, time))).collect())
+    }
+
+    fn part(&self, part: Part) -> Self {
+        Self {
+            cuts: self.cuts.clone(),
+            part,
+            ..*self
+        }
+    }
+
     /// The statement. Each row of it is a part of a group.
     pub(in crate::storage) fn statement(&self) -> Statement {
         let mut out = Statement::new("SELECT ");
@@ -167,7 +222,7 @@ impl Plan<'_> {
             self.key(&mut out, at);
             out.push(", ");
         }
-        let sliced = self.query.amounts.iter().any(|amount| amount.sampled);
+        let sliced = self.gathers();
         if sliced {
             out.push("row_id / ").bind(SLICE).push(", ");
         }
@@ -188,6 +243,7 @@ impl Plan<'_> {
         let elsewhere = self.index.is_some() || is_selective(&self.query.condition);
         rows(&mut out, self.dialect, self.query, elsewhere);
         self.one_piece(&mut out);
+        self.rows_of_part(&mut out);
         // By place, so that an expression that binds a value is one and the same.
         const PLACES: [&str; MAX_KEYS + 1] =
             ["1", ", 2", ", 3", ", 4", ", 5", ", 6", ", 7", ", 8", ", 9"];
@@ -267,17 +323,42 @@ impl Plan<'_> {
             let (GroupKey::Piece(column, _), Cut::One(piece)) = (key, cut) else {
                 continue;
             };
-            out.push(" AND ");
-            value(out, self.dialect, place(column));
-            match piece {
-                None => {
-                    out.push(" IS NULL");
+            self.within(out, column, *piece);
+        }
+    }
+
+    /// Appends that rows are in the part that is read.
+    fn rows_of_part(&self, out: &mut Statement) {
+        match self.part {
+            Part::All => {}
+            Part::Blocks(from, to) => {
+                out.push(" AND ctid >= ('(' || ").bind(from);
+                out.push(" || ',0)')::tid");
+                if let Some(to) = to {
+                    out.push(" AND ctid < ('(' || ").bind(to);
+                    out.push(" || ',0)')::tid");
                 }
-                Some((start, end)) => {
-                    out.push(" >= ").bind(*start).push(" AND ");
-                    value(out, self.dialect, place(column));
-                    out.push(" < ").bind(*end);
+            }
+            Part::Times(at, times) => {
+                if let GroupKey::Piece(column, _) = &self.query.keys[at] {
+                    self.within(out, column, times);
                 }
+            }
+        }
+    }
+
+    /// Appends that a time is in a range, or that there is none.
+    fn within(&self, out: &mut Statement, column: &Column, times: Option<(i64, i64)>) {
+        out.push(" AND ");
+        value(out, self.dialect, place(column));
+        match times {
+            None => {
+                out.push(" IS NULL");
+            }
+            Some((from, to)) => {
+                out.push(" >= ").bind(from).push(" AND ");
+                value(out, self.dialect, place(column));
+                out.push(" < ").bind(to);
             }
         }
     }
@@ -292,7 +373,7 @@ impl Plan<'_> {
         for number in 0..at {
             keys.push(self.read_key(row, number)?);
         }
-        at += usize::from(self.query.amounts.iter().any(|amount| amount.sampled));
+        at += usize::from(self.gathers());
         let mut next = || {
             at += 1;
             at - 1
