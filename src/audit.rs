@@ -17,8 +17,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::metrics::Metrics;
 use crate::{
-    auth::Grant,
-    error::HasKind as _,
+    auth::{Caller, Grant, Verb},
+    error::{ErrorKind, HasKind as _},
     model::Etag,
     storage::{self, Change},
     telemetry::Registry,
@@ -88,6 +88,29 @@ impl Line {
             after: after.map(text),
             outcome: "OK",
         }
+    }
+
+    /// What `caller` may not do.
+    #[must_use]
+    pub fn denied(caller: &Caller, verb: Verb, name: String, time: Timestamp) -> Self {
+        Self {
+            time,
+            request: None,
+            caller: caller.name.clone(),
+            by: caller.by.clone(),
+            verb: verb.name(),
+            name,
+            before: None,
+            after: None,
+            outcome: ErrorKind::Denied.grpc_name(),
+        }
+    }
+
+    /// The same, asked for by the request of this name.
+    #[must_use]
+    pub fn in_request(self, request: Option<&str>) -> Self {
+        let request = request.map(str::to_owned);
+        Self { request, ..self }
     }
 
     /// The same, with what came of it.

@@ -42,6 +42,20 @@ pub enum Verb {
     List,
 }
 
+impl Verb {
+    /// How it is called where roles are written down.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Get => "get",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::List => "list",
+        }
+    }
+}
+
 /// What is asked for: a verb on a kind of resource under a parent, or under all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Access {
@@ -147,6 +161,14 @@ impl Grant {
         self.request.as_deref()
     }
 
+    /// That whoever has this leave may not do something else.
+    #[must_use]
+    pub fn denied(&self) -> Error {
+        Error::Denied {
+            caller: Arc::clone(&self.caller),
+        }
+    }
+
     /// Confirms that this grant is for `verb` on `resource` under `parent`.
     ///
     /// # Errors
@@ -159,7 +181,7 @@ impl Grant {
         if covers && self.access.verb == verb && self.access.resource == resource {
             Ok(())
         } else {
-            Err(Error::Denied)
+            Err(self.denied())
         }
     }
 
@@ -171,7 +193,7 @@ impl Grant {
         if self.access.verb == verb && self.access.resource == resource {
             Ok(&self.access.parent)
         } else {
-            Err(Error::Denied)
+            Err(self.denied())
         }
     }
 }
@@ -191,7 +213,10 @@ pub enum Error {
     Impersonation(&'static str),
     /// They are known and may not.
     #[error("permission denied")]
-    Denied,
+    Denied {
+        /// Who; for the audit log alone.
+        caller: Arc<Caller>,
+    },
     /// Whoever decides does not answer.
     #[error("access cannot be checked at the moment; try again")]
     Unavailable {
@@ -205,7 +230,7 @@ impl HasKind for Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::NoToken | Self::BadToken | Self::Impersonation(_) => ErrorKind::Unauthenticated,
-            Self::Denied => ErrorKind::Denied,
+            Self::Denied { .. } => ErrorKind::Denied,
             Self::Unavailable { .. } => ErrorKind::Unavailable,
         }
     }
@@ -218,7 +243,7 @@ impl Error {
             Self::NoToken => 0,
             Self::BadToken => 1,
             Self::Impersonation(_) => 2,
-            Self::Denied => 3,
+            Self::Denied { .. } => 3,
             // It may be the missing answer that would have allowed it.
             Self::Unavailable { .. } => 4,
         };

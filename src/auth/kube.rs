@@ -160,17 +160,18 @@ impl Kubernetes {
         let caller = self.subject(token).await?;
         let wanted = Attributes::of(access);
         let Some(acting) = acting else {
-            self.check(&caller, &wanted).await?;
+            self.check(&caller, &wanted, caller.caller()).await?;
             return Ok(Arc::clone(caller.caller()));
         };
         for needed in acting.needed() {
-            self.check(&caller, needed).await?;
+            self.check(&caller, needed, caller.caller()).await?;
         }
-        self.check(acting.subject(), &wanted).await?;
-        Ok(Arc::new(Caller {
+        let both = Arc::new(Caller {
             name: acting.subject().caller().name.clone(),
             by: Some(caller.caller().name.clone()),
-        }))
+        });
+        self.check(acting.subject(), &wanted, &both).await?;
+        Ok(both)
     }
 
     async fn subject(&self, token: &str) -> Result<Arc<Subject>, Error> {
@@ -182,7 +183,13 @@ impl Kubernetes {
         self.tokens.ask(key, question).await?.ok_or(Error::BadToken)
     }
 
-    async fn check(&self, subject: &Arc<Subject>, wanted: &Attributes) -> Result<(), Error> {
+    /// Asks whether `subject` may do this; if not, it is `caller` who may not.
+    async fn check(
+        &self,
+        subject: &Arc<Subject>,
+        wanted: &Attributes,
+        caller: &Arc<Caller>,
+    ) -> Result<(), Error> {
         let question = || {
             let reviewer = self.reviewer.clone();
             let (subject, wanted) = (Arc::clone(subject), wanted.clone());
@@ -191,7 +198,9 @@ impl Kubernetes {
         self.rights
             .ask(wanted.key(subject), question)
             .await?
-            .ok_or(Error::Denied)
+            .ok_or_else(|| Error::Denied {
+                caller: Arc::clone(caller),
+            })
     }
 }
 

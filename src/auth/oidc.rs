@@ -212,7 +212,9 @@ impl Oidc {
                 Ok(known) if roles.allow(&known.caller.name, &known.groups, access) => {
                     return Ok(Arc::clone(&known.caller));
                 }
-                Ok(_) => Error::Denied,
+                Ok(known) => Error::Denied {
+                    caller: Arc::clone(&known.caller),
+                },
                 Err(error) => error,
             };
             refusal = refusal.or(answer);

@@ -112,7 +112,9 @@ impl Tokens {
             let answer = match table.user(&digest(token)) {
                 None => Error::BadToken,
                 Some(user) if user.may(access) => return Ok(Arc::clone(user.caller())),
-                Some(_) => Error::Denied,
+                Some(user) => Error::Denied {
+                    caller: Arc::clone(user.caller()),
+                },
             };
             refusal = refusal.or(answer);
         }

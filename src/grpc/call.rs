@@ -1,6 +1,6 @@
 //! One call: its credentials, its metrics, its status.
 
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 use percent_encoding::percent_decode_str;
 use tokio::sync::Semaphore;
@@ -13,7 +13,7 @@ use crate::{
     auth::{self, Access, ActingFor, Authorizer, Credentials, Grant, Verb},
     budget::Budgets,
     error::HasKind as _,
-    model::{ParentPattern, Resource},
+    model::{ParentPattern, RecordName, Resource, ResultName},
     service::{Error, Service},
     telemetry::RequestMetrics,
 };
@@ -87,6 +87,28 @@ impl Door {
         Ok(grant.for_request(request_of(metadata), payer))
     }
 
+    /// Asks whether the caller may change this. That it may not is told in the audit log.
+    pub(super) async fn grant_change(
+        &self,
+        metadata: &MetadataMap,
+        verb: Verb,
+        of: Changed<'_>,
+    ) -> Result<Grant, Error> {
+        let (resource, parent, name): (_, _, &(dyn Display + Sync)) = match of {
+            Changed::Result(name) => (Resource::Results, name.parent(), name),
+            Changed::Record(name) => (Resource::Records, name.result().parent(), name),
+        };
+        let parent = ParentPattern::Exact(parent.clone());
+        let grant = self.grant(metadata, verb, resource, parent).await;
+        if let Err(Error::Auth(auth::Error::Denied { caller })) = &grant {
+            let request = request_of(metadata);
+            self.service
+                .tell_denied(caller, request.as_deref(), verb, name)
+                .await;
+        }
+        grant
+    }
+
     /// Asks whether whoever showed `credentials` may do this.
     pub(super) async fn allow(
         &self,
@@ -102,6 +124,13 @@ impl Door {
         };
         self.authorizer.authorize(credentials, access).await
     }
+}
+
+/// What a call is to change.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Changed<'a> {
+    Result(&'a ResultName),
+    Record(&'a RecordName),
 }
 
 /// The name of the request that this is metadata of.

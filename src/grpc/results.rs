@@ -6,7 +6,7 @@ use hindsight_proto::v1alpha2::{self as pb, results_server::Results};
 use prost_types::FieldMask;
 use tonic::{Request, Response, Status};
 
-use super::{Door, beside::Beside, convert};
+use super::{Door, beside::Beside, call::Changed, convert};
 use crate::{
     auth::Verb,
     model::{ParentPattern, RecordName, Resource, ResultName, ResultPattern},
@@ -80,7 +80,7 @@ impl Results for Door {
             let name: ResultName = convert::name("result.name", &result.name)?;
             same_parent(&request.parent, name.parent().as_str())?;
             let grant = self
-                .grant(&metadata, Verb::Create, RESULTS, exact(name.parent()))
+                .grant_change(&metadata, Verb::Create, Changed::Result(&name))
                 .await?;
             let summary = result.summary.map(convert::to_summary).transpose()?;
             let stored = self
@@ -105,7 +105,7 @@ impl Results for Door {
             };
             let name: ResultName = convert::name(field, text)?;
             let grant = self
-                .grant(&metadata, Verb::Update, RESULTS, exact(name.parent()))
+                .grant_change(&metadata, Verb::Update, Changed::Result(&name))
                 .await?;
             let summary = result.summary.map(convert::to_summary).transpose()?;
             let etags = [request.etag.as_str(), result.etag.as_str()];
@@ -143,7 +143,7 @@ impl Results for Door {
             let (metadata, _, request) = request.into_parts();
             let name: ResultName = convert::name("name", &request.name)?;
             let grant = self
-                .grant(&metadata, Verb::Delete, RESULTS, exact(name.parent()))
+                .grant_change(&metadata, Verb::Delete, Changed::Result(&name))
                 .await?;
             self.service.delete_result(&grant, &name).await
         })
@@ -183,8 +183,9 @@ impl Results for Door {
             let record = convert::required("record", request.record)?;
             let name: RecordName = convert::name("record.name", &record.name)?;
             same_parent(&request.parent, &name.result().to_string())?;
-            let parent = exact(name.result().parent());
-            let grant = self.grant(&metadata, Verb::Create, RECORDS, parent).await?;
+            let grant = self
+                .grant_change(&metadata, Verb::Create, Changed::Record(&name))
+                .await?;
             let data = convert::to_payload(record.data);
             let stored = self.service.create_record(&grant, name, data).await?;
             Ok(convert::from_record(stored))
@@ -200,8 +201,9 @@ impl Results for Door {
             let (metadata, _, request) = request.into_parts();
             let record = convert::required("record", request.record)?;
             let name: RecordName = convert::name("record.name", &record.name)?;
-            let parent = exact(name.result().parent());
-            let grant = self.grant(&metadata, Verb::Update, RECORDS, parent).await?;
+            let grant = self
+                .grant_change(&metadata, Verb::Update, Changed::Record(&name))
+                .await?;
             let change = change(record.data, request.update_mask)?;
             let etags = [request.etag.as_str(), record.etag.as_str()];
             let stored = self
@@ -262,8 +264,9 @@ impl Results for Door {
         self.answer("DeleteRecord", async {
             let (metadata, _, request) = request.into_parts();
             let name: RecordName = convert::name("name", &request.name)?;
-            let parent = exact(name.result().parent());
-            let grant = self.grant(&metadata, Verb::Delete, RECORDS, parent).await?;
+            let grant = self
+                .grant_change(&metadata, Verb::Delete, Changed::Record(&name))
+                .await?;
             self.service.delete_record(&grant, &name).await
         })
         .await

@@ -1,13 +1,13 @@
 //! The one way to the store for what changes it: with a line in the audit log for each change.
 
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 use tracing::Instrument as _;
 
 use super::{Error, Service};
 use crate::{
     audit::Line,
-    auth::Grant,
+    auth::{Caller, Grant, Verb},
     model::Etag,
     storage::{self, Batch, Change},
 };
@@ -37,6 +37,20 @@ impl Told {
 }
 
 impl Service {
+    /// Tells that `caller` asked to do this with what has the name, which it may not.
+    pub async fn tell_denied(
+        &self,
+        caller: &Caller,
+        request: Option<&str>,
+        verb: Verb,
+        name: &(dyn Display + Sync),
+    ) {
+        if self.audit.is_on() {
+            let line = Line::denied(caller, verb, name.to_string(), self.clock.now());
+            self.audit.tell(vec![line.in_request(request)]).await;
+        }
+    }
+
     /// Commits a batch that `by` gives leave for. Once begun it is done and told, also if the
     /// caller goes away.
     pub(super) async fn commit(

@@ -147,7 +147,7 @@ impl Upsert {
             create.check(Verb::Create, Resource::Results, parent)?;
             update.check(Verb::Update, Resource::Results, parent)?;
         } else if self.says_something() {
-            return Err(auth::Error::Denied.into());
+            return Err(create.denied().into());
         }
         limits::annotations("annotations", self.annotations.iter())?;
         self.summary.as_ref().map_or(Ok(()), limits::summary)?;
@@ -196,6 +196,7 @@ impl Service {
                 .into_iter()
                 .map(|(place, upsert)| (place, Item::new(upsert)))
                 .unzip();
+            self.tell_refused(&items).await;
             for (place, outcome) in places.into_iter().zip(self.round(items).await) {
                 outcomes[place] = Some(outcome);
             }
@@ -204,6 +205,18 @@ impl Service {
             .into_iter()
             .map(|outcome| outcome.expect("every upsert was in a round"))
             .collect()
+    }
+
+    /// Tells of those that may not say anything of a result and do.
+    async fn tell_refused(&self, items: &[Item]) {
+        for item in items {
+            if let Next::Done(Err(error)) = &item.next
+                && let Error::Auth(auth::Error::Denied { caller }) = &**error
+            {
+                let result = item.upsert.name.result();
+                self.tell_denied(caller, None, Verb::Create, result).await;
+            }
+        }
     }
 
     /// Upserts of different records.

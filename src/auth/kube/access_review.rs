@@ -10,7 +10,7 @@ use kube::{Api, api::PostParams};
 use super::Reviewer;
 use crate::{
     auth::{
-        Access, Caller, Error, Verb,
+        Access, Caller, Error,
         cache::{Key, digest},
     },
     model::{ParentPattern, Resource},
@@ -87,13 +87,7 @@ impl Attributes {
                 Resource::Results => "results",
                 Resource::Records => "records",
             },
-            verb: match access.verb {
-                Verb::Create => "create",
-                Verb::Get => "get",
-                Verb::Update => "update",
-                Verb::Delete => "delete",
-                Verb::List => "list",
-            },
+            verb: access.verb.name(),
             ..Self::default()
         }
     }

@@ -105,7 +105,17 @@ fn effect(effect: Effect) -> i32 {
 async fn upsert(leave: &mut Leave<'_>, request: UpsertRequest) -> Result<Upsert, Arc<Error>> {
     let record = convert::required("record", request.record)?;
     let name: RecordName = convert::name("record.name", &record.name)?;
-    let grants = leave.of(name.result().parent()).await?;
+    let grants = leave.of(name.result().parent()).await;
+    let grants = match grants {
+        Ok(grants) => grants,
+        Err((verb, error)) => {
+            if let Error::Auth(auth::Error::Denied { caller }) = &*error {
+                let service = &leave.door.service;
+                service.tell_denied(caller, None, verb, &name).await;
+            }
+            return Err(error);
+        }
+    };
     let data = convert::to_payload(record.data);
     let said = request.result.unwrap_or_default();
     Ok(Upsert {
@@ -122,32 +132,37 @@ async fn upsert(leave: &mut Leave<'_>, request: UpsertRequest) -> Result<Upsert,
 struct Leave<'d> {
     door: &'d Door,
     caller: &'d Credentials,
-    known: HashMap<Parent, Result<Arc<UpsertGrants>, Arc<Error>>>,
+    known: HashMap<Parent, Result<Arc<UpsertGrants>, Refused>>,
 }
 
+/// What the caller may not do, and why.
+type Refused = (Verb, Arc<Error>);
+
 impl Leave<'_> {
-    async fn of(&mut self, parent: &Parent) -> Result<Arc<UpsertGrants>, Arc<Error>> {
+    async fn of(&mut self, parent: &Parent) -> Result<Arc<UpsertGrants>, Refused> {
         if let Some(known) = self.known.get(parent) {
             return known.clone();
         }
         let grants = self.ask(parent).await;
-        let grants = grants.map(Arc::new).map_err(|error| Arc::new(error.into()));
+        let refused = |(verb, error): (_, auth::Error)| (verb, Arc::new(error.into()));
+        let grants = grants.map(Arc::new).map_err(refused);
         self.known.insert(parent.clone(), grants.clone());
         grants
     }
 
-    async fn ask(&self, parent: &Parent) -> Result<UpsertGrants, auth::Error> {
+    async fn ask(&self, parent: &Parent) -> Result<UpsertGrants, (Verb, auth::Error)> {
         let both = async |resource| {
-            let may = |verb| {
+            let may = async |verb| {
                 let parent = ParentPattern::Exact(parent.clone());
-                self.door.allow(self.caller, verb, resource, parent)
+                let leave = self.door.allow(self.caller, verb, resource, parent);
+                leave.await.map_err(|error| (verb, error))
             };
-            Ok::<_, auth::Error>([may(Verb::Create).await?, may(Verb::Update).await?])
+            Ok::<_, (Verb, auth::Error)>([may(Verb::Create).await?, may(Verb::Update).await?])
         };
         let records = both(Resource::Records).await?;
         let results = match both(Resource::Results).await {
             Ok(grants) => Some(grants),
-            Err(auth::Error::Denied) => None,
+            Err((_, auth::Error::Denied { .. })) => None,
             Err(error) => return Err(error),
         };
         Ok(UpsertGrants { records, results })

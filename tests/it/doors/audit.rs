@@ -2,6 +2,7 @@
 
 use hindsight_proto::{
     client::{Client, Options},
+    v1::upsert_outcome::Outcome,
     v1alpha2 as pb,
 };
 use serde_json::{Value, json};
@@ -54,6 +55,19 @@ async fn every_change_is_told_with_who_and_the_etags_before_and_after() {
         assert_eq!(refused.status, 400);
         let denied = ask(&server, "bob", "DELETE", "ci/results/r", &[], "").await;
         assert_eq!(denied.status, 403);
+        let elsewhere = r#"{"name":"ci/results/r/records/x"}"#;
+        let denied = ask(
+            &server,
+            "bob",
+            "POST",
+            "ci/results/r/records",
+            &[],
+            elsewhere,
+        )
+        .await;
+        assert_eq!(denied.status, 403);
+        let unknown = ask(&server, "who", "DELETE", "ci/results/r", &[], "").await;
+        assert_eq!(unknown.status, 401, "nobody in particular is not told");
         ask(&server, "ann", "GET", "ci/results/r", &[], "")
             .await
             .ok();
@@ -75,11 +89,19 @@ async fn every_change_is_told_with_who_and_the_etags_before_and_after() {
             line.as_object_mut().unwrap().extend(etags);
             line
         };
+        let refused = |verb: &str, name: &str| {
+            json!({
+                "request": "abc-1", "caller": "bob", "verb": verb, "name": name,
+                "outcome": "PERMISSION_DENIED",
+            })
+        };
         let (first, second) = (&created["etag"], &updated["etag"]);
         let expected = [
             line("create", "OK", json!({"after": first})),
             line("create", "ALREADY_EXISTS", json!({})),
             line("update", "OK", json!({"before": first, "after": second})),
+            refused("delete", "ci/results/r"),
+            refused("create", "ci/results/r/records/x"),
             line("delete", "OK", json!({"before": second})),
             line("delete", "NOT_FOUND", json!({})),
         ];
@@ -92,15 +114,13 @@ async fn every_change_is_told_with_who_and_the_etags_before_and_after() {
     }
 }
 
-#[tokio::test]
-async fn a_stream_of_records_is_told_record_by_record() {
-    let (database, folder) = (Database::sqlite(), tempfile::tempdir().unwrap());
-    let server = start(&database, &folder).await;
+/// Sends so many records as this user; how many were stored.
+async fn streamed(server: &TestServer, user: &str, count: u64) -> usize {
     let client = Client::new(&Options {
-        token: Some("ann".into()),
+        token: Some(user.into()),
         ..Options::new(&server.url)
     });
-    let requests = (0..20).map(|n| hindsight_proto::v1::UpsertRequest {
+    let requests = (0..count).map(|n| hindsight_proto::v1::UpsertRequest {
         id: n,
         record: Some(pb::Record {
             name: format!("ci/results/r/records/{n}"),
@@ -119,12 +139,32 @@ async fn a_stream_of_records_is_told_record_by_record() {
     let mut answers = answers.unwrap().into_inner();
     let mut stored = 0;
     while let Some(answer) = answers.message().await.unwrap() {
-        stored += answer.outcomes.len();
+        stored += answer
+            .outcomes
+            .iter()
+            .filter(|one| matches!(one.outcome, Some(Outcome::Stored(_))))
+            .count();
     }
-    assert_eq!(stored, 20);
+    stored
+}
+
+#[tokio::test]
+async fn a_stream_of_records_is_told_record_by_record() {
+    let (database, folder) = (Database::sqlite(), tempfile::tempdir().unwrap());
+    let server = start(&database, &folder).await;
+    assert_eq!(streamed(&server, "ann", 20).await, 20);
+    assert_eq!(streamed(&server, "bob", 2).await, 0);
     server.stop().await;
     let seen = lines(&folder.path().join("audit.jsonl"));
-    assert_eq!(seen.len(), 21, "the result too");
+    let (seen, refused) = seen.split_at(21);
+    for (n, line) in refused.iter().enumerate() {
+        let expected = json!({
+            "caller": "bob", "verb": "create", "name": format!("ci/results/r/records/{n}"),
+            "outcome": "PERMISSION_DENIED",
+        });
+        assert_eq!(told(line.clone()), expected);
+    }
+    assert_eq!(refused.len(), 2);
     for line in seen {
         assert_eq!(
             (&line["caller"], &line["verb"], &line["outcome"]),
