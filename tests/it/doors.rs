@@ -4,6 +4,7 @@
 mod audit;
 mod budgets;
 mod connections;
+mod database;
 mod drain;
 mod fuzz;
 mod reload;

@@ -107,6 +107,15 @@ impl Cluster {
         );
     }
 
+    /// Ends it and all its connections at once.
+    pub fn stop(&self) {
+        self.run("pg_ctl", &["-m", "immediate", "-w", "stop"]);
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     pub fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }

@@ -52,9 +52,11 @@ impl TestServer {
     }
 
     pub async fn start_with(database: &Database, more: &[(&str, &str)]) -> Self {
-        let app = App::bind(&config(database, more), Arc::new(SystemClock))
-            .await
-            .unwrap();
+        Self::start_as(&config(database, more)).await
+    }
+
+    pub async fn start_as(config: &Config) -> Self {
+        let app = App::bind(config, Arc::new(SystemClock)).await.unwrap();
         let shutdown = CancellationToken::new();
         Self {
             url: format!("http://{}", app.address()),
