@@ -158,7 +158,9 @@ impl App {
         };
         let opened = store(config).await.map_err(unusable)?;
         let tls = tls::Tls::load(config).map_err(Error::Tls)?.map(Arc::new);
-        let (authorizer, reload) = access::authorizer(config, Arc::clone(&clock)).await?;
+        let mut registry = Registry::new();
+        let (authorizer, reload) =
+            access::authorizer(config, Arc::clone(&clock), &mut registry).await?;
         let tokens = tokens(config, &*opened.maintenance)
             .await
             .map_err(unusable)?;
@@ -174,7 +176,6 @@ impl App {
             config::FilterLanguage::Labels => Language::Labels,
             config::FilterLanguage::Fields => Language::Fields,
         };
-        let mut registry = Registry::new();
         let audit = live::audit(config, &mut registry).map_err(Error::Audit)?;
         let budgets = live::budgets(config, Arc::clone(&clock), &mut registry);
         let service = Service::new(opened.store, engine, clock)

@@ -3,6 +3,7 @@
 
 mod cache;
 mod kube;
+mod metrics;
 mod oidc;
 mod open;
 mod rights;

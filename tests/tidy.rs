@@ -73,7 +73,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &["budget", "error", "filter", "measure", "model", "storage"],
     ),
     ("storage", &["clock", "error", "filter", "measure", "model"]),
-    ("auth", &["budget", "clock", "error", "model"]),
+    ("auth", &["budget", "clock", "error", "model", "telemetry"]),
     ("budget", &["clock", "error", "telemetry"]),
     ("filter", &["error", "measure", "model"]),
     ("measure", &[]),

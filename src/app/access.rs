@@ -7,12 +7,14 @@ use crate::{
     auth::{Authorizer, Kubernetes, KubernetesOptions, Oidc, OidcOptions, Open, Tokens},
     clock::Clock,
     config::{Auth, Config},
+    telemetry::Registry,
 };
 
 /// Whoever decides about callers, and what of that comes from files.
 pub(super) async fn authorizer(
     config: &Config,
     clock: Arc<dyn Clock>,
+    registry: &mut Registry,
 ) -> Result<(Arc<dyn Authorizer>, Option<Arc<dyn Reload>>), Error> {
     let remote = !config.listen.ip().is_loopback();
     if remote && config.auth != Auth::Off && config.tls_cert.is_none() {
@@ -31,7 +33,7 @@ pub(super) async fn authorizer(
                 impersonate: config.auth_impersonate,
             };
             let kubeconfig = config.auth_kubeconfig.as_deref();
-            let cluster = Kubernetes::connect(kubeconfig, options, clock)
+            let cluster = Kubernetes::connect(kubeconfig, options, clock, registry)
                 .await
                 .map_err(|source| Error::Auth {
                     method: config.auth,
@@ -51,7 +53,7 @@ pub(super) async fn authorizer(
                 keep_allowed: config.auth_cache_allow.get(),
                 keep_denied: config.auth_cache_deny.get(),
             };
-            let oidc = Arc::new(Oidc::new(options, clock).map_err(Error::Oidc)?);
+            let oidc = Arc::new(Oidc::new(options, clock, registry).map_err(Error::Oidc)?);
             Ok((Arc::clone(&oidc) as _, Some(oidc)))
         }
         Auth::Tokens => {

@@ -28,11 +28,13 @@ impl Collector for Database {
             let one = family.encode_family(&labels)?;
             ConstGauge::new(i64::from(count)).encode(one)?;
         }
-        let most = ConstGauge::new(i64::from(now.most));
-        let help = "Connections to the database that may be open at once";
-        let encoder =
-            encoder.encode_descriptor("db_connections_most", help, None, MetricType::Gauge);
-        most.encode(encoder?)
+        let most = encoder.encode_descriptor(
+            "db_connections_most",
+            "Connections to the database that may be open at once",
+            None,
+            MetricType::Gauge,
+        )?;
+        ConstGauge::new(i64::from(now.most)).encode(most)
     }
 }
 

@@ -18,7 +18,7 @@ use futures::{
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 
-use super::Error;
+use super::{Error, metrics::Counts};
 use crate::clock::Clock;
 
 /// What an answer is kept under.
@@ -52,6 +52,7 @@ pub(super) struct Cache<V> {
     clock: Arc<dyn Clock>,
     keep: Keep,
     state: Arc<Mutex<State<V>>>,
+    counts: Counts,
 }
 
 struct State<V> {
@@ -105,7 +106,7 @@ fn alive(since: Timestamp, now: Timestamp, keep: Duration) -> bool {
 }
 
 impl<V: Clone + Send + Sync + 'static> Cache<V> {
-    pub(super) fn new(clock: Arc<dyn Clock>, keep: Keep) -> Self {
+    pub(super) fn new(clock: Arc<dyn Clock>, keep: Keep, counts: Counts) -> Self {
         let state = State {
             allowed: Shelf::new(),
             denied: Shelf::new(),
@@ -115,6 +116,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
             clock,
             keep,
             state: Arc::new(Mutex::new(state)),
+            counts,
         }
     }
 
@@ -128,14 +130,20 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
             let mut state = self.state();
             let now = self.clock.now();
             if let Some(value) = state.allowed.get(&key, now, self.keep.allowed) {
+                self.counts.hit.inc();
                 return Ok(Some(value.clone()));
             }
             if state.denied.get(&key, now, self.keep.denied).is_some() {
+                self.counts.hit.inc();
                 return Ok(None);
             }
             match state.pending.get(&key) {
-                Some(pending) => pending.clone(),
+                Some(pending) => {
+                    self.counts.shared.inc();
+                    pending.clone()
+                }
                 None => {
+                    self.counts.miss.inc();
                     let pending = self.start(key, now, question());
                     state.pending.insert(key, pending.clone());
                     pending
@@ -180,6 +188,9 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
             Ok(None) => state.denied.put(key, (), since, denied, most),
             Err(_) => {}
         }
+        let held = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.counts.allowed.set(held(state.allowed.held.len()));
+        self.counts.denied.set(held(state.denied.held.len()));
     }
 }
 

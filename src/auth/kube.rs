@@ -26,8 +26,9 @@ use self::{
 use super::{
     Access, Authorizer, Caller, Credentials, Error, Grant,
     cache::{Cache, Keep, digest},
+    metrics::Metrics,
 };
-use crate::clock::Clock;
+use crate::{clock::Clock, telemetry::Registry};
 
 /// How long the API server is waited for, in all.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -87,6 +88,7 @@ impl Kubernetes {
         kubeconfig: Option<&Path>,
         options: Options,
         clock: Arc<dyn Clock>,
+        registry: &mut Registry,
     ) -> Result<Self, ConnectError> {
         let mut config = match kubeconfig {
             Some(path) => from_file(path)
@@ -103,10 +105,10 @@ impl Kubernetes {
         config.read_timeout = Some(PATIENCE);
         let client =
             Client::try_from(config).map_err(|error| ConnectError::Client(Box::new(error)))?;
-        Ok(Self::over(client, options, clock))
+        Ok(Self::over(client, options, clock, &Metrics::new(registry)))
     }
 
-    fn over(client: Client, options: Options, clock: Arc<dyn Clock>) -> Self {
+    fn over(client: Client, options: Options, clock: Arc<dyn Clock>, metrics: &Metrics) -> Self {
         let keep = Keep {
             allowed: options.keep_allowed,
             denied: options.keep_denied,
@@ -117,8 +119,8 @@ impl Kubernetes {
                 client,
                 turns: Arc::new(Semaphore::new(AT_ONCE)),
             },
-            tokens: Cache::new(Arc::clone(&clock), keep),
-            rights: Cache::new(clock, keep),
+            tokens: Cache::new(Arc::clone(&clock), keep, metrics.of("tokens")),
+            rights: Cache::new(clock, keep, metrics.of("rights")),
             impersonate: options.impersonate,
         }
     }

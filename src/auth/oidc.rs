@@ -21,8 +21,9 @@ use self::{keys::Keys, roles::Roles};
 use super::{
     Access, Authorizer, Caller, Credentials, Error, Grant,
     cache::{Cache, Keep, digest},
+    metrics::Metrics,
 };
-use crate::{clock::Clock, error::report};
+use crate::{clock::Clock, error::report, telemetry::Registry};
 
 /// How many answers are remembered, of each kind.
 const REMEMBERED: usize = 10_000;
@@ -143,7 +144,11 @@ impl Oidc {
     ///
     /// # Errors
     /// If the issuer is none that can be asked, or the roles make no sense.
-    pub fn new(options: Options, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
+    pub fn new(
+        options: Options,
+        clock: Arc<dyn Clock>,
+        registry: &mut Registry,
+    ) -> Result<Self, SetupError> {
         let keys = Keys::of(
             &options.issuer,
             options.issuer_ca.as_deref(),
@@ -157,7 +162,11 @@ impl Oidc {
             most: REMEMBERED,
         };
         Ok(Self {
-            verified: Cache::new(Arc::clone(&clock), keep),
+            verified: Cache::new(
+                Arc::clone(&clock),
+                keep,
+                Metrics::new(registry).of("tokens"),
+            ),
             roles: RwLock::new(Arc::new(roles)),
             seen: Mutex::new(Ok(text)),
             keys: Arc::new(keys),

@@ -17,7 +17,12 @@ pub(crate) fn registered(files: &[Source]) -> BTreeSet<String> {
         } else {
             "hindsight_"
         };
-        for (at, start) in file.text.match_indices(".register(") {
+        // What is looked at when somebody asks is described then.
+        let starts = [".register(", ".encode_descriptor("];
+        let all = starts
+            .iter()
+            .flat_map(|start| file.text.match_indices(start));
+        for (at, start) in all {
             let rest = file.text[at + start.len()..].trim_start();
             let Some((name, _)) = rest.strip_prefix('"').and_then(|rest| rest.split_once('"'))
             else {

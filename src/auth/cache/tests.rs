@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::oneshot;
 
 use super::*;
-use crate::clock::ManualClock;
+use crate::{auth::metrics::Metrics, clock::ManualClock, telemetry::Registry};
 
 const KEEP: Keep = Keep {
     allowed: Duration::from_secs(10),
@@ -23,7 +23,11 @@ impl Bench {
     fn new() -> Self {
         let clock = Arc::new(ManualClock::at("2026-01-02T00:00:00Z".parse().unwrap()));
         Self {
-            cache: Cache::new(Arc::clone(&clock) as Arc<dyn Clock>, KEEP),
+            cache: Cache::new(
+                Arc::clone(&clock) as Arc<dyn Clock>,
+                KEEP,
+                Counts::default(),
+            ),
             clock,
             asked: Arc::default(),
         }
@@ -64,6 +68,35 @@ async fn yes_lives_longer_than_no_and_both_end() {
     bench.clock.advance(Duration::from_secs(5));
     assert_eq!(bench.ask(1, Ok(None)).await.unwrap(), None);
     assert_eq!(bench.asked(), 4);
+}
+
+#[tokio::test]
+async fn where_answers_come_from_and_how_many_are_held_is_counted() {
+    let mut registry = Registry::new();
+    let counts = Metrics::new(&mut registry).of("tokens");
+    let clock = Arc::new(ManualClock::at("2026-01-02T00:00:00Z".parse().unwrap()));
+    let cache: Cache<u8> = Cache::new(clock, KEEP, counts);
+    let (tell, told) = oneshot::channel();
+    let asking = cache.ask([1; 32], || async move { told.await.unwrap() });
+    let beside = cache.ask([1; 32], || async { away() });
+    let (first, second, ()) = tokio::join!(asking, beside, async {
+        tell.send(Ok(Some(7))).unwrap();
+    });
+    assert_eq!((first.unwrap(), second.unwrap()), (Some(7), Some(7)));
+    for (key, truth) in [(1, None), (1, None), (2, None), (3, None), (2, None)] {
+        let answer = cache.ask([key; 32], || async move { Ok(truth) }).await;
+        answer.unwrap();
+    }
+    let page = registry.render();
+    for line in [
+        "auth_cache_answers_total{cache=\"tokens\",answer=\"miss\"} 3",
+        "auth_cache_answers_total{cache=\"tokens\",answer=\"shared\"} 1",
+        "auth_cache_answers_total{cache=\"tokens\",answer=\"hit\"} 3",
+        "auth_cache_entries{cache=\"tokens\",says=\"yes\"} 1",
+        "auth_cache_entries{cache=\"tokens\",says=\"no\"} 2",
+    ] {
+        assert!(page.contains(line), "{line} is not in {page}");
+    }
 }
 
 #[tokio::test]

@@ -159,6 +159,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::auth::Verb;
 
     fn subject(groups: &[&str], extra: &[(&str, &[&str])]) -> Subject {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();

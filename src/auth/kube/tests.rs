@@ -37,7 +37,12 @@ impl Bench {
             keep_denied: Duration::from_secs(5),
             impersonate,
         };
-        let kubernetes = Kubernetes::over(sim.client(), options, Arc::clone(&clock) as _);
+        let kubernetes = Kubernetes::over(
+            sim.client(),
+            options,
+            Arc::clone(&clock) as _,
+            &Metrics::new(&mut Registry::new()),
+        );
         Self {
             sim,
             clock,
@@ -322,7 +327,7 @@ async fn where_no_cluster_is_said_so() {
     };
     let clock = || Arc::new(crate::clock::SystemClock);
     let path = Path::new("/no/such/kubeconfig");
-    let error = Kubernetes::connect(Some(path), options, clock())
+    let error = Kubernetes::connect(Some(path), options, clock(), &mut Registry::new())
         .await
         .unwrap_err();
     assert!(
@@ -330,7 +335,7 @@ async fn where_no_cluster_is_said_so() {
         "{}",
         report(&error)
     );
-    let error = Kubernetes::connect(None, options, clock())
+    let error = Kubernetes::connect(None, options, clock(), &mut Registry::new())
         .await
         .unwrap_err();
     assert!(
