@@ -138,3 +138,7 @@ CREATE INDEX records_by_completion_lag
     ON records (((create_us - object_completion_us) / 1000000));
 
 CREATE INDEX results_by_status ON results (summary_status, create_us, row_id);
+
+CREATE STATISTICS records_pipelines ON (left(object_pipeline_ref, 128)) FROM records;
+CREATE STATISTICS records_reasons ON (left(object_reason, 128)) FROM records;
+CREATE STATISTICS records_statuses ON (left(object_condition_status, 128)) FROM records;

@@ -21,6 +21,9 @@ use crate::storage::{
     sql::dialect::Dialect,
 };
 
+/// The oldest PostgreSQL that is taken, as it says its number itself.
+const OLDEST: i32 = 140_000;
+
 /// How long opening waits for an answer.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
 
@@ -180,7 +183,7 @@ pub(super) async fn open_within(
 async fn look(connect: &PgConnectOptions, place: &Place) -> Result<(PgConnection, Found), Error> {
     let unfit = |error| refused(place, error);
     let mut connection = connect.connect().await.map_err(unfit)?;
-    encoding(&mut connection, place).await?;
+    fits(&mut connection, place).await?;
     let found = migrate::look(&mut connection).await.map_err(unfit)?;
     Ok((connection, found))
 }
@@ -213,18 +216,32 @@ async fn prepare(
     Ok(Opening { applied, weak })
 }
 
-/// Refuses encodings that cannot hold every text.
-async fn encoding(connection: &mut PgConnection, place: &Place) -> Result<(), Error> {
-    let encoding: String = sqlx::query("SELECT current_setting('server_encoding')")
-        .fetch_one(connection)
-        .await
-        .and_then(|row| row.try_get(0))
+/// Refuses what cannot hold the tables.
+async fn fits(connection: &mut PgConnection, place: &Place) -> Result<(), Error> {
+    const LOOK: &str = "SELECT current_setting('server_encoding'), \
+                        current_setting('server_version_num')::int, \
+                        current_setting('server_version')";
+    let row = sqlx::query(LOOK).fetch_one(connection).await;
+    let (encoding, number, version): (String, i32, String) = row
+        .and_then(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))
         .map_err(|error| refused(place, error))?;
-    if encoding == "UTF8" {
-        return Ok(());
+    match misfit(&encoding, number, &version) {
+        None => Ok(()),
+        Some(why) => Err(Error::Unfit(format!("{place} {why}"))),
     }
-    Err(Error::Unfit(format!(
-        "{place} has the encoding {encoding}, which cannot hold every text; make one with \
-         `createdb --encoding=UTF8 --template=template0`"
-    )))
+}
+
+/// What is wrong with a database, if anything is.
+pub(super) fn misfit(encoding: &str, number: i32, version: &str) -> Option<String> {
+    if number < OLDEST {
+        return Some(format!(
+            "is PostgreSQL {version}, which knows no statistics of expressions; want 14 or later"
+        ));
+    }
+    (encoding != "UTF8").then(|| {
+        format!(
+            "has the encoding {encoding}, which cannot hold every text; make one with \
+             `createdb --encoding=UTF8 --template=template0`"
+        )
+    })
 }

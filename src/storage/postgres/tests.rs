@@ -9,7 +9,7 @@ use sqlx::{
 
 use super::{
     driver::{self, query},
-    open::open_within,
+    open::{misfit, open_within},
     stop::{Lent, WATCHED},
     sum,
 };
@@ -215,6 +215,21 @@ const MANY: &str = "
              i::text, i::text
       FROM generate_series(1, 20000) AS i JOIN results ON id = (i % 200 + 1)::text;
     ANALYZE;";
+
+#[test]
+fn what_is_too_old_is_refused_with_the_remedy() {
+    let old = misfit("UTF8", 130_014, "13.14").unwrap();
+    assert!(
+        old.contains("13.14") && old.contains("14 or later"),
+        "{old}"
+    );
+    assert_eq!(misfit("UTF8", 140_000, "14.0"), None);
+    assert!(
+        misfit("LATIN1", 150_000, "15.0")
+            .unwrap()
+            .contains("LATIN1")
+    );
+}
 
 #[tokio::test]
 async fn first_pages_cost_the_page() {

@@ -13,7 +13,7 @@ const CUT: usize = 128;
 pub(in crate::storage) enum Dialect {
     /// SQLite 3.51.
     Sqlite,
-    /// PostgreSQL 13 and later.
+    /// PostgreSQL 14 and later.
     Postgres,
 }
 
