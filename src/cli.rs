@@ -11,6 +11,7 @@ mod failure;
 mod fsck;
 mod get;
 mod import;
+mod ledger;
 mod list;
 mod migrate;
 mod output;
@@ -102,7 +103,8 @@ pub fn command() -> Command {
             .subcommand(all_in_one::command())
             .subcommand(migrate)
             .subcommand(config)
-            .subcommand(token),
+            .subcommand(token)
+            .subcommand(ledger::command()),
     ))
     .mut_subcommand("import", |import| {
         // What is not the name of a source is that of a file.
@@ -141,6 +143,7 @@ pub fn main() -> ExitCode {
         }
         Some(("config", sub)) => config::run(sub),
         Some(("token", _)) => token::run(),
+        Some(("ledger", sub)) => ledger::run(sub),
         _ => ask(&matches),
     };
     match outcome {

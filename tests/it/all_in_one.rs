@@ -117,11 +117,14 @@ async fn runs_go_from_the_cluster_to_the_api_with_no_socket_between() {
     let database = Database::sqlite();
     let (db, admin) = (database.url(), format!("127.0.0.1:{}", free_port()));
     let kubeconfig = listening.kubeconfig().display().to_string();
+    let watcher = format!("127.0.0.1:{}", free_port());
     let own = [
         "--db",
         &db,
         "--metrics-listen",
         &admin,
+        "--watcher-metrics-listen",
+        &watcher,
         "--watcher-kubeconfig",
         &kubeconfig,
     ];
@@ -129,6 +132,10 @@ async fn runs_go_from_the_cluster_to_the_api_with_no_socket_between() {
     let playing = play(&sim);
     assert_eq!(playing.over().await.lost, 0);
     emptied(&sim).await;
+    let watcher = format!("http://{watcher}");
+    let said = run(&["ledger", "--watcher", &watcher]).await;
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    assert!(said.out.contains(" collected  TaskRun\n"), "{}", said.out);
     let mut http = Http::one(&format!("http://{admin}")).await;
     let metrics = http.send("GET", "/metrics", &[], "").await.text();
     assert!(

@@ -1,5 +1,5 @@
 //! Everything goes wrong at once and all the time: watcher, server and database are killed every few
-//! seconds, watches break, versions are too old, the API server errs and is slow, and somebody else
+//! seconds, watches break, versions are too old, the API server errs, is slow and lags behind, and somebody else
 //! deletes every run one second after it ended. Nothing is missing, unfinished or doubled in the
 //! store, and nothing was collected before it was stored.
 //!
@@ -78,6 +78,14 @@ fn plan(extent: &Extent, runs: usize, seed: u64, namespace: &str) -> Plan {
     }
 }
 
+/// Runs that somebody else deleted.
+#[derive(Debug, Default)]
+struct Pruned {
+    all: AtomicUsize,
+    /// Later than it wanted to.
+    late: AtomicUsize,
+}
+
 /// How long somebody else leaves a finished run alone.
 const PRUNED_AFTER: Duration = Duration::from_secs(1);
 
@@ -85,8 +93,8 @@ const PRUNED_AFTER: Duration = Duration::from_secs(1);
 /// else goes on.
 ///
 /// What lived and went while nobody looked cannot be known to anybody. So a run that the watcher
-/// never had in its hands, it or a child, is left until it had; `late` counts those.
-async fn prune(sim: Sim, playing: Arc<Playing>, late: Arc<AtomicUsize>) {
+/// never had in its hands, it or a child, is left until it had, and is counted as late.
+async fn prune(sim: Sim, playing: Arc<Playing>, pruned: Arc<Pruned>) {
     let mut due: Vec<(Instant, bool, Finished)> = Vec::new();
     let mut children: HashMap<String, Vec<Finished>> = HashMap::new();
     let mut known = 0;
@@ -106,10 +114,11 @@ async fn prune(sim: Sim, playing: Arc<Playing>, late: Arc<AtomicUsize>) {
             let family = children.get(&run.uid).into_iter().flatten();
             if !family.chain([&*run]).all(|run| was_seen(&sim, run)) {
                 if !std::mem::replace(is_late, true) {
-                    late.fetch_add(1, Ordering::Relaxed);
+                    pruned.late.fetch_add(1, Ordering::Relaxed);
                 }
                 return true;
             }
+            pruned.all.fetch_add(1, Ordering::Relaxed);
             // It may have been collected just now.
             drop(sim.delete(&run.group, &run.plural, &run.namespace, &run.name));
             children.remove(&run.uid);
@@ -192,11 +201,11 @@ async fn play(db: String, cluster: Option<&Cluster>) {
     // And while it is not.
     let storm = plan(&extent, extent.runs, 42, "storm");
     let playing = Arc::new(Player::new(&stage.sim, storm).start());
-    let late = Arc::default();
+    let pruned: Arc<Pruned> = Arc::default();
     let pruner = tokio::spawn(prune(
         stage.sim.clone(),
         Arc::clone(&playing),
-        Arc::clone(&late),
+        Arc::clone(&pruned),
     ));
     let mut dice = Dice::new(0x5eed);
     while !playing.progress().over {
@@ -210,10 +219,12 @@ async fn play(db: String, cluster: Option<&Cluster>) {
     let began = Instant::now();
     empty(&mut stage, extent.patience).await;
     eprintln!(
-        "{:?}; all gone {:.1} s after the last run; {late:?} were pruned late, because nobody had \
+        "{:?}; all gone {:.1} s after the last run; {} of {} were pruned late, because nobody had \
          seen them",
         stage.blows,
-        began.elapsed().as_secs_f64()
+        began.elapsed().as_secs_f64(),
+        pruned.late.load(Ordering::Relaxed),
+        pruned.all.load(Ordering::Relaxed),
     );
     pruner.abort();
     let mut finished = playing.finished();

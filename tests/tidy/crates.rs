@@ -29,7 +29,11 @@ pub(crate) const CRATES: &[Place] = &[
     // The programs meet in one process, and nowhere else.
     only(
         "hindsight_watcher",
-        &["src/cli/all_in_one.rs", "watcher/src/main.rs"],
+        &[
+            "src/cli/all_in_one.rs",
+            "src/cli/ledger.rs",
+            "watcher/src/main.rs",
+        ],
     ),
     only("sqlx", &["src/storage/"]),
     only("zstd", &["src/storage/"]),

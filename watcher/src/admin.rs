@@ -1,6 +1,6 @@
 //! What the watcher tells about itself: metrics, probes and the ledger, on a port of their own.
 
-use std::{fmt::Display, sync::Arc};
+use std::{fmt::Display, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -17,7 +17,7 @@ use crate::{
     ledger::{Announced, Unstored},
     metrics::{OfState, Registry, render},
     progress::Handle,
-    shared::Role,
+    shared::{Role, Shared},
 };
 
 /// How many runs `/ledger` names in each of its lists.
@@ -90,14 +90,28 @@ async fn ready(State(admin): State<Admin>) -> impl IntoResponse {
             leader => (StatusCode::OK, format!("standby; {leader} leads\n")),
         };
     }
-    if admin.handle.shared.is_listed() {
-        (StatusCode::OK, "ok\n".to_owned())
-    } else {
-        (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "not all kinds have been listed yet\n".to_owned(),
-        )
+    match stuck(&admin.handle.shared) {
+        None => (StatusCode::OK, "ok\n".to_owned()),
+        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
     }
+}
+
+/// Why runs that finish are not stored now, if that is not for a moment only.
+fn stuck(shared: &Shared) -> Option<String> {
+    if !shared.is_listed() {
+        return Some("not all kinds have been listed yet".to_owned());
+    }
+    let patience = shared.config.tuning.ready_for;
+    let is_long = |time: &Duration| *time > patience;
+    if let Some((kind, time)) = shared.health.worst().filter(|(_, time)| is_long(time)) {
+        let seconds = time.as_secs();
+        return Some(format!(
+            "the watch of {kind} has not worked for {seconds} s"
+        ));
+    }
+    let outage = shared.gate.outage().filter(is_long)?;
+    let seconds = outage.as_secs();
+    Some(format!("the server has been away for {seconds} s"))
 }
 
 #[derive(Debug, Serialize)]

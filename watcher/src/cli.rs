@@ -1,7 +1,7 @@
 //! The command line: flags in, an exit code out.
 
 mod flags;
-mod ledger;
+pub mod ledger;
 mod running;
 mod upstream;
 

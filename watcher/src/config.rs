@@ -102,6 +102,8 @@ pub struct Tuning {
     pub rare_retry: Duration,
     /// The most bytes of objects that are held while they wait to be stored.
     pub hold_bytes: usize,
+    /// How long a watch may be broken, or the server away, before the watcher is not ready.
+    pub ready_for: Duration,
     /// Objects in one page of a list.
     pub page_size: u32,
 }
@@ -119,6 +121,7 @@ impl Default for Tuning {
             retry: between(500, 60),
             rare_retry: Duration::from_mins(10),
             hold_bytes: 256 << 20,
+            ready_for: Duration::from_mins(1),
             page_size: 250,
         }
     }

@@ -69,6 +69,11 @@ impl Gate {
         self.closed.subscribe()
     }
 
+    /// How long the server has been away, if it is.
+    pub(crate) fn outage(&self) -> Option<Duration> {
+        self.lock().as_ref().map(|outage| outage.since.elapsed())
+    }
+
     /// Whether the server is there, as far as it is known.
     pub(crate) fn is_open(&self) -> bool {
         self.closed.borrow().is_none()

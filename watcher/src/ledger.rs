@@ -77,6 +77,8 @@ pub struct Entry {
     pub error: Option<Box<str>>,
     /// The version that was last dealt with to the end.
     pub settled: Option<Box<str>>,
+    /// The version that the watch told last; what is older is outdated.
+    pub told: u64,
     /// It was said that it would be deleted, if that were not only tried.
     pub announced: bool,
     /// The cluster was told that it cannot be stored.
@@ -201,6 +203,7 @@ impl Ledger {
                 remembered,
                 error: None,
                 settled: None,
+                told: 0,
                 announced: false,
                 complained: false,
                 turn: None,

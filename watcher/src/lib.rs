@@ -23,6 +23,7 @@ pub mod config;
 mod deadline;
 mod declared;
 mod gate;
+mod health;
 mod lease;
 pub mod metrics;
 mod namespaces;

@@ -20,6 +20,7 @@ use crate::{
     config::Config,
     deadline::Deadlines,
     gate::Gate,
+    health::Health,
     ledger::{Ledger, Uid},
     metrics::{Metrics, OfRun},
     namespaces::Namespaces,
@@ -65,6 +66,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) queue: Queue,
     pub(crate) gate: Gate,
+    pub(crate) health: Health,
     pub(crate) metrics: Metrics,
     pub(crate) deadlines: Deadlines,
     pub(crate) namespaces: Namespaces,
@@ -102,6 +104,7 @@ impl Shared {
         Self {
             queue: Queue::new(config.tuning.hold_bytes),
             gate: Gate::new(config.tuning.server),
+            health: Health::new(2 * config.tuning.cluster.most + config.tuning.ready_for / 2),
             abandon: CancellationToken::new(),
             deadlines: Deadlines::default(),
             namespaces: Namespaces::default(),

@@ -18,6 +18,7 @@ use crate::{
     plan,
     queue::Work,
     shared::{Presence, Shared},
+    spool,
 };
 
 /// Follows `kind` until `stop`: waits until the cluster has it, and again if it loses it.
@@ -46,6 +47,7 @@ impl Watch {
                         info!(kind = self.kind.kind, "the cluster is back");
                     }
                     failures = 0;
+                    self.shared.health.works(self.kind);
                     if self.shared.presence(self.kind) != Some(Presence::Forbidden) {
                         self.shared.set_presence(self.kind, Presence::Listing);
                         info!("watching {}", self.kind.data_type());
@@ -55,11 +57,13 @@ impl Watch {
                 }
                 Ok(false) => {
                     failures = 0;
+                    self.shared.health.works(self.kind);
                     self.absent();
                     tokio::time::sleep(tuning.kind_poll).await;
                 }
                 Err(error) => {
                     failures += 1;
+                    self.shared.health.broke(self.kind);
                     if failures == 1 {
                         warn!(
                             kind = self.kind.kind,
@@ -123,6 +127,7 @@ impl Watch {
                             self.kind.data_type()
                         );
                         failures = 0;
+                        self.shared.health.works(self.kind);
                     }
                     self.take(event, list).await;
                 }
@@ -136,6 +141,7 @@ impl Watch {
                         return self.forbidden(&refused).await;
                     }
                     failures += 1;
+                    self.shared.health.broke(self.kind);
                     let said = describe(&error);
                     if failures == 1 && !is_expired(&error) {
                         warn!(
@@ -206,6 +212,7 @@ impl Watch {
         let mut ledger = shared.ledger();
         let (uid, entry) = ledger.saw(self.kind, &view, list, shared.clock.now())?;
         entry.remembered.gone |= gone;
+        entry.told = spool::version(object);
         let deadline = plan::finalizer::deadline(&view, &shared.config.policy).filter(|_| !gone);
         let is_settled = entry.settled.as_deref() == view.resource_version();
         drop(ledger);

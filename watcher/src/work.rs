@@ -6,6 +6,7 @@ mod finalize;
 mod keep;
 mod steps;
 mod tell;
+mod vanish;
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,6 +25,7 @@ use crate::{
     queue::{Done, Job, Work},
     shared::Shared,
     sink::{Severity, SinkError},
+    spool,
 };
 
 pub(crate) use keep::keep_backlog;
@@ -38,6 +40,9 @@ const OFFERS: u32 = 3;
 /// After how many failures in a row it is told of a run that the server does not take; with the
 /// waits between them that is about a minute.
 const PATIENCE: u32 = 8;
+
+/// What a state is that is older than the watch has told.
+const OUTDATED: &str = "the API server answers with an older state than it has told before";
 
 /// Works on runs until `stop`; then stores the last states of runs that are gone, which nobody
 /// else has, until there are none or the time is over.
@@ -240,7 +245,7 @@ impl<'s> Task<'s> {
         if let Some(bytes) = &self.bytes {
             self.object = serde_json::from_slice(bytes).ok();
         }
-        if self.gone && self.object.is_none() {
+        if self.gone && self.object.is_none() && !self.is_there_after_all().await? {
             self.recall().await?;
         }
         for _ in 0..ROUNDS {
@@ -290,6 +295,10 @@ impl<'s> Task<'s> {
         let is_final = View::new(object).finish().done;
         let now = self.shared.clock.now();
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
+            if spool::version(object) < entry.told {
+                self.object = None;
+                return Err(Halt::passing(OUTDATED));
+            }
             entry.remembered.saw(is_final, false, now);
         }
         Ok(true)

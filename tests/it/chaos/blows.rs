@@ -58,9 +58,10 @@ pub enum Blow {
     Expired,
     Errors,
     Slow,
+    Stale,
 }
 
-const ALL: [Blow; 7] = [
+const ALL: [Blow; 8] = [
     Blow::Server,
     Blow::Watcher,
     Blow::Database,
@@ -68,6 +69,7 @@ const ALL: [Blow; 7] = [
     Blow::Expired,
     Blow::Errors,
     Blow::Slow,
+    Blow::Stale,
 ];
 
 /// The cluster, and what goes on beside it.
@@ -134,6 +136,13 @@ impl Stage {
                     .faults()
                     .latency(Duration::from_millis(dice.below(20)));
                 self.sim.faults().drop_watches();
+            }
+            Blow::Stale => {
+                // Some reads are answered as of now from here on, and a list takes its time.
+                let (faults, now) = (self.sim.faults(), self.sim.version());
+                faults.plan(Fault::slow(Duration::from_millis(500)).verb("list"));
+                faults.plan(Fault::stale(now).verb("list").times(3));
+                faults.plan(Fault::stale(now).verb("get").times(50));
             }
         }
         self.supervise();

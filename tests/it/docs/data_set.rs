@@ -86,6 +86,10 @@ fn tasks() -> Vec<Value> {
     );
     build["spec"] = json!({"taskRef": {"name": "go-build"}});
     build["status"]["taskSpec"] = json!({"steps": [{"name": "compile", "image": "golang:1.24"}]});
+    build["status"]["provenance"] = json!({"refSource": {
+        "uri": "git+https://git.example/catalog.git", "digest": {"sha1": "9f2c1d"},
+        "entryPoint": "go-build.yaml",
+    }});
     build["status"]["steps"] = json!([{"name": "compile", "terminated": {"exitCode": 0}}]);
     let mut test = run(
         ("TaskRun", "release-42-test"),

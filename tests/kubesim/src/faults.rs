@@ -1,5 +1,5 @@
-//! What goes wrong on purpose: delays, wrong answers, broken connections, lost watches, an outage.
-//! It breaks requests, never the state.
+//! What goes wrong on purpose: delays, wrong and outdated answers, broken connections, lost watches,
+//! an outage. It breaks requests, never the state.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -19,6 +19,10 @@ enum Effect {
     Break,
     /// The request takes effect, but the connection breaks before the answer.
     LoseAnswer,
+    /// Nothing happens for a while, then what was asked for.
+    Wait(Duration),
+    /// It is read from how things were at this version.
+    Stale(u64),
 }
 
 /// A fault for the next requests that match it.
@@ -73,6 +77,18 @@ impl Fault {
     /// Lets the request take effect, then breaks the connection instead of answering.
     pub fn lost_answer() -> Self {
         Self::new(Effect::LoseAnswer)
+    }
+
+    /// Lets the request wait before anything happens, while others go on.
+    pub fn slow(delay: Duration) -> Self {
+        Self::new(Effect::Wait(delay))
+    }
+
+    /// Answers a `get` or `list` from how things were at `version`, as a server does whose view
+    /// lags behind; from the oldest state that is remembered, if that one is forgotten. Other
+    /// requests are as ever.
+    pub fn stale(version: u64) -> Self {
+        Self::new(Effect::Stale(version))
     }
 
     /// Only for requests of this verb.
@@ -151,6 +167,8 @@ pub(crate) enum Fate {
     Answer(Refusal),
     Break,
     LoseAnswer,
+    Wait(Duration),
+    Stale(u64),
 }
 
 /// The faults of one simulated server.
@@ -240,6 +258,8 @@ impl Faults {
             Effect::Answer(refusal) => Fate::Answer(refusal.clone()),
             Effect::Break => Fate::Break,
             Effect::LoseAnswer => Fate::LoseAnswer,
+            Effect::Wait(delay) => Fate::Wait(*delay),
+            Effect::Stale(version) => Fate::Stale(*version),
         };
         planned.faults.retain(|fault| fault.left > 0);
         fate

@@ -91,6 +91,24 @@ impl World {
             .ok_or_else(|| Refusal::not_found(kind.about(&key.name)))
     }
 
+    /// An object as it was at `version`, or at the oldest that is remembered.
+    ///
+    /// # Errors
+    /// 404 when there was none.
+    pub(crate) fn existed(
+        &self,
+        id: KindId,
+        key: &Key,
+        version: u64,
+    ) -> Result<Arc<Stored>, Refusal> {
+        let kind = self.served(id)?;
+        let snapshot = self.at(id, self.remembered(version));
+        let found = snapshot.as_ref().and_then(|snapshot| snapshot.get(key));
+        found
+            .cloned()
+            .ok_or_else(|| Refusal::not_found(kind.about(&key.name)))
+    }
+
     /// Creates an object; the server fills in name, uid, time, version and generation.
     ///
     /// # Errors

@@ -75,6 +75,8 @@ pub(crate) struct Listing {
     pub(crate) namespace: Option<String>,
     pub(crate) selector: Selector,
     limit: usize,
+    /// What is taken for the newest version, if not that of the state.
+    pub(crate) newest: Option<u64>,
     /// The state must have come this far.
     at_least: u64,
     from: From,
@@ -176,6 +178,7 @@ impl Listing {
             namespace,
             selector,
             limit,
+            newest: None,
             at_least: version.unwrap_or(0),
             from,
         })
@@ -190,7 +193,10 @@ impl World {
     pub(crate) fn list(&self, id: KindId, listing: &Listing) -> Result<Page, Refusal> {
         self.served(id)?;
         let (version, after) = match &listing.from {
-            From::Newest { after } => (self.version, after.as_ref()),
+            From::Newest { after } => {
+                let newest = listing.newest.map(|version| self.remembered(version));
+                (newest.unwrap_or(self.version), after.as_ref())
+            }
             From::Exactly { version, after } => (*version, after.as_ref()),
         };
         self.reached(version.max(listing.at_least))?;

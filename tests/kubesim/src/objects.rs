@@ -360,6 +360,11 @@ impl World {
         })
     }
 
+    /// The version that is nearest to `version` and not forgotten.
+    pub(crate) fn remembered(&self, version: u64) -> u64 {
+        version.clamp(self.history.forgotten(), self.version)
+    }
+
     fn unlink(&mut self, id: KindId, key: &Key, stored: &Stored) {
         self.uids.remove(&stored.uid);
         for owner in &stored.owners {
@@ -381,6 +386,14 @@ pub(crate) struct Snapshot<'a> {
 }
 
 impl Snapshot<'_> {
+    /// One object.
+    pub(crate) fn get(&self, key: &Key) -> Option<&Arc<Stored>> {
+        match self.undone.get(key) {
+            Some(before) => before.as_ref(),
+            None => self.live.get(key),
+        }
+    }
+
     /// The objects in order, of one namespace or of all, after the key `after`.
     pub(crate) fn walk(
         &self,

@@ -107,13 +107,23 @@ async fn answer(shared: &Arc<Shared>, parts: &Parts, body: &[u8]) -> io::Result<
     let answer = match &fate {
         Fate::Break => Err(broken("the connection was reset")),
         Fate::Answer(refusal) => Ok(refused(refusal)),
-        Fate::Normal | Fate::LoseAnswer => Ok(Asked {
-            shared,
-            parts,
-            query: &query,
-            body,
+        Fate::Normal | Fate::LoseAnswer | Fate::Wait(_) | Fate::Stale(_) => {
+            if let Fate::Wait(delay) = fate {
+                tokio::time::sleep(delay).await;
+            }
+            let stale = match fate {
+                Fate::Stale(version) => Some(version),
+                _ => None,
+            };
+            let asked = Asked {
+                shared,
+                parts,
+                query: &query,
+                body,
+                stale,
+            };
+            Ok(asked.run(&route, &call))
         }
-        .run(&route, &call)),
     };
     let answer = match fate {
         Fate::LoseAnswer => Err(broken("the connection was reset before the answer")),
@@ -131,6 +141,8 @@ struct Asked<'a> {
     parts: &'a Parts,
     query: &'a Query,
     body: &'a [u8],
+    /// At which version it reads, if not the newest.
+    stale: Option<u64>,
 }
 
 /// A kind that a request is about, under one of its versions.
@@ -201,7 +213,8 @@ impl Asked<'_> {
     }
 
     fn list(&self, served: &Served, target: &Target, form: Form) -> Result<Answer, Refusal> {
-        let listing = Listing::parse(self.query, &target.namespace)?;
+        let mut listing = Listing::parse(self.query, &target.namespace)?;
+        listing.newest = self.stale;
         let page = self.shared.world().list(served.id, &listing)?;
         Ok(json_bytes(
             StatusCode::OK,
@@ -254,7 +267,12 @@ impl Asked<'_> {
         };
         match verb {
             "get" => {
-                let found = self.shared.world().existing(served.id, &key)?;
+                let world = self.shared.world();
+                let found = match self.stale {
+                    None => world.existing(served.id, &key)?,
+                    Some(version) => world.existed(served.id, &key, version)?,
+                };
+                drop(world);
                 Ok(show(StatusCode::OK, served, &found, form))
             }
             "update" => {

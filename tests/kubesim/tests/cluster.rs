@@ -149,6 +149,73 @@ async fn latency_delays_every_answer() {
 }
 
 #[tokio::test]
+async fn a_slow_list_keeps_nobody_else_waiting() {
+    let sim = Sim::new();
+    let maps = maps(sim.client());
+    sim.faults()
+        .plan(Fault::slow(Duration::from_secs(3600)).verb("list"));
+    let slow = tokio::spawn({
+        let maps = maps.clone();
+        async move { maps.list(&ListParams::default()).await }
+    });
+    while sim.faults().pending() > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(maps.list(&ListParams::default()).await.is_ok());
+    assert!(maps.get("none").await.is_err());
+    assert!(!slow.is_finished());
+    slow.abort();
+}
+
+#[tokio::test]
+async fn reads_may_lag_behind_but_writes_and_watches_do_not() {
+    let sim = Sim::new();
+    let maps = maps(sim.client());
+    let data = |text: &str| json!({"data": {"text": text}});
+    let map = |name: &str| {
+        let mut map = data("old");
+        map["metadata"] = json!({"name": name, "namespace": "default"});
+        (map["apiVersion"], map["kind"]) = (json!("v1"), json!("ConfigMap"));
+        map
+    };
+    let before = sim.version();
+    sim.create(map("a")).unwrap();
+    let old = sim.version();
+    sim.merge("", "configmaps", "default", "a", data("new"), "x")
+        .unwrap();
+    sim.create(map("b")).unwrap();
+    let plan = |version| sim.faults().plan(Fault::stale(version));
+    plan(before);
+    assert!(maps.get("a").await.is_err());
+    plan(old);
+    let found = maps.get("a").await.unwrap();
+    assert_eq!(found.data.unwrap()["text"], "old");
+    plan(old);
+    let list = maps.list(&ListParams::default()).await.unwrap();
+    assert_eq!(list.items.len(), 1);
+    assert_eq!(list.metadata.resource_version, Some(old.to_string()));
+    // What is told from there on is everything since.
+    let from = old.to_string();
+    let watch = maps.watch(&WatchParams::default(), &from).await.unwrap();
+    pin_mut!(watch);
+    for wanted in ["a", "b"] {
+        let event = watch.try_next().await.unwrap();
+        assert!(
+            matches!(&event, Some(WatchEvent::Modified(map) | WatchEvent::Added(map)) if map.name_any() == wanted),
+            "{event:?}"
+        );
+    }
+    // It is what it was, once the fault is over; and what is forgotten cannot be read.
+    assert_eq!(
+        maps.list(&ListParams::default()).await.unwrap().items.len(),
+        2
+    );
+    sim.compact();
+    plan(before);
+    assert!(maps.get("b").await.is_ok());
+}
+
+#[tokio::test]
 async fn a_short_history_forgets_and_a_live_watch_that_lags_is_told() {
     let settings = Settings {
         history: 4,

@@ -1,4 +1,4 @@
-//! `hindsight-watcher ledger`: what a running watcher has not stored, and why.
+//! `hindsight-watcher ledger`, or `hindsight ledger`: what a running watcher has not stored, and why.
 
 use std::io::{self, Write};
 
@@ -42,7 +42,7 @@ struct Named {
 }
 
 /// The command, as clap sees it.
-pub(super) fn command() -> Command {
+pub fn command() -> Command {
     let watcher = Arg::new("watcher")
         .long("watcher")
         .value_name("URL")
@@ -55,7 +55,10 @@ pub(super) fn command() -> Command {
 }
 
 /// Asks and prints. Whether everything is stored.
-pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<bool> {
+///
+/// # Errors
+/// If no watcher answers there, or nobody reads what is printed.
+pub async fn run(matches: &ArgMatches) -> anyhow::Result<bool> {
     let url = matches
         .get_one::<String>("watcher")
         .context("--watcher has a default")?;

@@ -87,6 +87,47 @@ async fn metrics_probes_and_the_ledger_are_served() {
 }
 
 #[tokio::test]
+async fn a_watcher_that_gets_nowhere_is_not_ready_and_says_why() {
+    let world = World::without_watcher(quick());
+    let mut config = Config {
+        metrics_listen: Some("127.0.0.1:0".parse().unwrap()),
+        ..quick()
+    };
+    config.tuning.ready_for = Duration::from_millis(50);
+    let sink = Arc::clone(&world.sink);
+    let app = App::bind(config, world.sim.client(), sink).await.unwrap();
+    let (handle, addr) = (app.handle(), app.metrics_addr().unwrap());
+    let shutdown = CancellationToken::new();
+    let running = tokio::spawn(app.run(shutdown.clone()));
+    let says = async |code: u16, text: &str| {
+        within(async {
+            loop {
+                let (is, said) = get(addr, "/readyz").await;
+                if is == code && said.contains(text) {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+    };
+    within(handle.until(|w| w.progress().is_listed)).await;
+    says(200, "ok").await;
+    world.sim.faults().down();
+    says(503, "TaskRun.tekton.dev has not worked for").await;
+    assert_eq!(get(addr, "/livez").await.0, 200);
+    world.sim.faults().up();
+    says(200, "ok").await;
+    world.sink.away(true);
+    world.finished("build");
+    says(503, "the server has been away for").await;
+    world.sink.away(false);
+    says(200, "ok").await;
+    shutdown.cancel();
+    within(running).await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn a_watcher_that_stands_by_is_ready_and_says_for_whom() {
     let world = World::without_watcher(quick());
     let lease = serde_json::json!({

@@ -1,6 +1,6 @@
 //! Of several replicas one works; which one may change at any time.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use hindsight_watcher::{
     app::{App, Error},
@@ -245,5 +245,69 @@ async fn two_that_work_at_once_do_no_harm() {
     assert!(finished.iter().all(|run| is_done(&world.copy(&run.uid))));
     assert_eq!(world.sink.records().len(), finished.len());
     assert_eq!(crate::support::uid(&world.run("again").unwrap()), again);
+    second.stop().await;
+    assert_eq!(deleted_twice(&world), Vec::<String>::new());
+}
+
+/// The names of what the API server has deleted more than once. No name is used twice.
+fn deleted_twice(world: &World) -> Vec<String> {
+    let calls = world.sim.calls().verb("delete").status(200);
+    let mut names = BTreeSet::new();
+    let all = calls.all().iter();
+    let twice = all.filter(|call| !names.insert((call.resource.clone(), call.name.clone())));
+    twice.map(|call| call.name.clone()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_that_another_one_takes_in_the_middle_of_collecting_ends_that_and_it_goes_on() {
+    const RUNS: usize = 300;
+    let world = World::without_watcher(collecting());
+    let first = Replica::start(&world, replica(collecting(), "first", 3600)).await;
+    first.leads().await;
+    let second = Replica::start(&world, replica(collecting(), "second", 3600)).await;
+    for n in 0..RUNS {
+        world.finished(&format!("build-{n}"));
+    }
+    within(first.handle.until(|w| w.progress().collected >= 5)).await;
+    // Somebody gives it to the other one, as a holder does whose clock is far ahead.
+    write_lease(&world, json!({"holderIdentity": "second"}));
+    let why = lost(within(first.task).await.unwrap());
+    assert!(why.contains("`second` has it"), "{why}");
+    second.leads().await;
+    let done = |sim: &kubesim::Sim| sim.count("tekton.dev", "taskruns") == 0;
+    world.cluster(done).await;
+    assert_eq!(world.sink.records().len(), RUNS);
+    second.stop().await;
+    // All calls are over by now.
+    let collected = world.sim.calls().verb("delete").status(200).count();
+    assert_eq!(collected, RUNS);
+    assert_eq!(deleted_twice(&world), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_lease_that_is_read_as_it_was_is_not_taken_from_its_holder() {
+    let world = World::without_watcher(quick());
+    let before = world.sim.version();
+    let first = Replica::start(&world, replica(quick(), "first", 3600)).await;
+    first.leads().await;
+    // Nobody reads the lease meanwhile.
+    first.kill().await;
+    write_lease(&world, json!({"holderIdentity": ""}));
+    let given_back = world.sim.version();
+    write_lease(&world, json!({"holderIdentity": "first"}));
+    for version in [before, given_back] {
+        let stale = Fault::stale(version).resource("leases").verb("get");
+        world.sim.faults().plan(stale);
+    }
+    let second = Replica::start(&world, replica(quick(), "second", 3600)).await;
+    within(async {
+        while world.sim.faults().pending() > 0 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!second.handle.progress().is_leading);
+    assert_eq!(lease(&world)["holderIdentity"], "first");
     second.stop().await;
 }

@@ -7,6 +7,7 @@ mod binary;
 mod calls;
 mod collecting;
 mod events;
+mod faults;
 mod finalizers;
 mod kinds;
 mod lease;

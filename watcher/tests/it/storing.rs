@@ -51,6 +51,33 @@ async fn the_bytes_are_those_of_the_object_with_managed_fields() {
 }
 
 #[tokio::test]
+async fn the_definition_that_a_run_used_is_stored_with_it() {
+    let world = World::new(quick()).await;
+    for (plural, run, part) in [
+        ("taskruns", task_run("build"), "taskSpec"),
+        ("pipelineruns", pipeline_run("nightly"), "pipelineSpec"),
+    ] {
+        let name = run["metadata"]["name"].as_str().unwrap().to_owned();
+        let uid = world.create(run);
+        // As Tekton writes it when the run begins.
+        let used = json!({"params": [{"name": "revision"}], "description": "as of 9f2c1d"});
+        let from = json!({"refSource": {"uri": "git+https://git.example/catalog.git",
+            "digest": {"sha1": "9f2c1d"}, "entryPoint": "build.yaml"}});
+        let patch = json!({"status": {part: used, "provenance": from}});
+        let sim = &world.sim;
+        sim.merge("tekton.dev", plural, NAMESPACE, &name, patch, "tekton")
+            .unwrap();
+        world.finish(plural, &name);
+        within(world.sink.until(|sink| sink.copy(&uid).is_some())).await;
+        let copy = world.copy(&uid);
+        assert_eq!(
+            (&copy["status"][part], &copy["status"]["provenance"]),
+            (&used, &from)
+        );
+    }
+}
+
+#[tokio::test]
 async fn our_own_annotations_are_not_stored_but_those_of_others_are() {
     let world = World::new(quick()).await;
     let uid = world.finished("build");

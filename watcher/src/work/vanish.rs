@@ -1,0 +1,49 @@
+//! Runs that a list does not know any more. A list may be older than what was told before it, so one
+//! whose end is not stored is looked for before it is given up.
+
+use tracing::debug;
+
+use super::{Halt, Task};
+use crate::{cluster::ClusterError, shared::Presence};
+
+impl Task<'_> {
+    /// Whether a run that is said to be gone, and of which nobody told the last state, is in the
+    /// cluster all the same. Then it is worked on as any other.
+    pub(super) async fn is_there_after_all(&mut self) -> Result<bool, Halt> {
+        if !self.may_be_there() {
+            return Ok(false);
+        }
+        let Some(at) = self.address() else {
+            return Ok(false);
+        };
+        match self.shared.cluster.get(&at).await {
+            Ok(Some(found)) if found["metadata"]["uid"] == self.uid.as_str() => {}
+            // Who may not look cannot know better.
+            Ok(_) | Err(ClusterError::Refused { .. } | ClusterError::Moved) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        debug!(run.uid = %self.uid, "a list did not know a run that is there");
+        if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
+            entry.remembered.gone = false;
+        }
+        self.gone = false;
+        // It is read as any other, so that an outdated state is noticed.
+        Ok(true)
+    }
+
+    /// It is of a kind and namespace that are watched, and something would be lost with it.
+    fn may_be_there(&self) -> bool {
+        let ledger = self.shared.ledger();
+        let Some(entry) = ledger.get(&self.uid) else {
+            return false;
+        };
+        let is_watched = matches!(
+            self.shared.presence(entry.kind),
+            Some(Presence::Listing | Presence::Listed)
+        );
+        let only = self.shared.config.namespace.as_deref();
+        let is_in_reach = only.is_none_or(|only| *only == *entry.namespace);
+        let is_open = !entry.is_safe() && !entry.remembered.trusted;
+        is_watched && is_in_reach && is_open
+    }
+}
