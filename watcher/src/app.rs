@@ -26,7 +26,7 @@ use crate::{
 /// How long tasks get to notice that they are abandoned.
 const LAST: Duration = Duration::from_secs(2);
 
-/// How many runs get their finalizers at once while the server is away.
+/// How many runs get their finalizers at once, whatever else there is to do.
 const PROTECTORS: usize = 4;
 
 /// Why a watcher cannot run.

@@ -149,7 +149,11 @@ impl Queue {
             let ready = news.notified();
             let next = {
                 let mut inner = self.lock();
-                inner.wake(Instant::now());
+                if inner.wake(Instant::now()) {
+                    // It may be for those who take from the other line.
+                    self.ready.notify_one();
+                    self.second.notify_one();
+                }
                 if let Some(job) = take(&mut inner) {
                     if inner.ready > 0 {
                         news.notify_one();
@@ -342,18 +346,21 @@ impl Inner {
         self.later.insert((at, uid.clone()));
     }
 
-    /// Makes ready what has waited long enough.
-    fn wake(&mut self, now: Instant) {
+    /// Makes ready what has waited long enough. Whether there was any.
+    fn wake(&mut self, now: Instant) -> bool {
+        let mut is_any = false;
         while let Some((at, uid)) = self.later.first().cloned() {
             if at > now {
-                return;
+                break;
             }
+            is_any = true;
             self.later.pop_first();
             if let Some(slot) = self.slots.get_mut(&uid) {
                 slot.later = None;
             }
             self.make_ready(&uid);
         }
+        is_any
     }
 
     fn take(&mut self) -> Option<Job> {

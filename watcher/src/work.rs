@@ -64,30 +64,16 @@ pub(crate) async fn work(shared: Arc<Shared>, stop: CancellationToken) {
     }
 }
 
-/// Works on runs that are not finished while the server is away, until `stop`. All workers wait for
-/// the server then, and what begins meanwhile has to be protected from others' deletes all the same.
+/// Works on runs that are not finished, until `stop`. What begins has to be protected from others'
+/// deletes at once, while all other workers wait for the server or have a backlog of ends to store.
 pub(crate) async fn protect(shared: Arc<Shared>, stop: CancellationToken) {
     loop {
         let job = tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            job = unfinished_in_outage(&shared) => job,
+            job = shared.queue.pop_second() => job,
         };
         one(&shared, job, false).await;
-    }
-}
-
-async fn unfinished_in_outage(shared: &Shared) -> Job {
-    let mut state = shared.gate.state();
-    loop {
-        if state.wait_for(Option::is_some).await.is_err() {
-            return std::future::pending().await;
-        }
-        tokio::select! {
-            biased;
-            _ = state.wait_for(Option::is_none) => {}
-            job = shared.queue.pop_second() => return job,
-        }
     }
 }
 

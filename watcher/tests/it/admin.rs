@@ -114,7 +114,7 @@ async fn a_watcher_that_gets_nowhere_is_not_ready_and_says_why() {
     within(handle.until(|w| w.progress().is_listed)).await;
     says(200, "ok").await;
     world.sim.faults().down();
-    says(503, "TaskRun.tekton.dev has not worked for").await;
+    says(503, ".tekton.dev has not worked for").await;
     assert_eq!(get(addr, "/livez").await.0, 200);
     world.sim.faults().up();
     says(200, "ok").await;

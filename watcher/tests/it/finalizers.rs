@@ -69,6 +69,26 @@ async fn runs_are_protected_also_while_all_workers_wait_for_the_server() {
     }
 }
 
+#[tokio::test]
+async fn runs_are_protected_also_while_many_others_wait_to_be_stored() {
+    let mut config = patient();
+    config.threadiness = std::num::NonZeroUsize::new(1).unwrap();
+    let world = World::new(config).await;
+    world.sink.take(std::time::Duration::from_millis(20));
+    for n in 0..200 {
+        world.finished(&format!("done-{n}"));
+    }
+    within(world.sink.until(|sink| sink.writes() > 0)).await;
+    for n in 0..20 {
+        world.create(task_run(&format!("new-{n}")));
+    }
+    for n in 0..20 {
+        protected(&world, &format!("new-{n}")).await;
+    }
+    let stored = world.sink.writes();
+    assert!(stored < 50, "{stored} were stored before");
+}
+
 /// As Tekton Results' watcher puts it on.
 fn put_by_upstream(world: &World, name: &str) {
     let patch = json!({"metadata": {"finalizers": [OURS]}});

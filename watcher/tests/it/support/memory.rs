@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -42,6 +43,8 @@ struct State {
     refused: Vec<String>,
     /// The name of objects at which it falls over.
     poison: String,
+    /// How long it takes to store one.
+    takes: Duration,
 }
 
 impl MemorySink {
@@ -60,6 +63,11 @@ impl MemorySink {
         if !name.is_empty() {
             state.refused.push(name.to_owned());
         }
+    }
+
+    /// From now on takes so long to store a run.
+    pub(crate) fn take(&self, time: Duration) {
+        self.state().takes = time;
     }
 
     /// From now on falls over whenever an object of this name comes; never with `""`.
@@ -163,6 +171,10 @@ impl Sink for MemorySink {
         let object: Value = serde_json::from_slice(value).unwrap();
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         happen(&self.stored);
+        let takes = self.state().takes;
+        if !takes.is_zero() {
+            tokio::time::sleep(takes).await;
+        }
         self.answer(name, |state| {
             let record = upload.grouping.record.to_string();
             let old = state.records.insert(record.clone(), value.to_vec());
