@@ -68,7 +68,8 @@ CREATE TABLE records (
     run_began_us            BIGINT,
     run_ended_us            BIGINT,
     run_duration_us         BIGINT,
-    run_pipeline            TEXT COLLATE "C"
+    run_pipeline            TEXT COLLATE "C",
+    promoted_turn           SMALLINT
 );
 
 CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
@@ -142,3 +143,63 @@ CREATE INDEX results_by_status ON results (summary_status, create_us, row_id);
 CREATE STATISTICS records_pipelines ON (left(object_pipeline_ref, 128)) FROM records;
 CREATE STATISTICS records_reasons ON (left(object_reason, 128)) FROM records;
 CREATE STATISTICS records_statuses ON (left(object_condition_status, 128)) FROM records;
+
+CREATE TABLE promoted (
+    row_id    BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    path      TEXT COLLATE "C" NOT NULL,
+    kind      TEXT COLLATE "C" NOT NULL,
+    added_us  BIGINT NOT NULL,
+    ready     BIGINT NOT NULL,
+    done_row  BIGINT NOT NULL,
+    until_row BIGINT NOT NULL
+);
+
+CREATE UNIQUE INDEX promoted_by_path ON promoted (path);
+
+CREATE TABLE promoted_gone (
+    field BIGINT PRIMARY KEY
+);
+
+CREATE TABLE promoted_state (
+    generation BIGINT NOT NULL
+);
+
+INSERT INTO promoted_state (generation) VALUES (0);
+
+CREATE TABLE promoted_values (
+    field      BIGINT NOT NULL,
+    value      TEXT COLLATE "C" NOT NULL,
+    at_us      BIGINT NOT NULL,
+    record_row BIGINT NOT NULL REFERENCES records (row_id) ON DELETE CASCADE,
+    PRIMARY KEY (field, value, at_us, record_row)
+);
+
+CREATE INDEX promoted_values_by_record ON promoted_values (record_row, field, value);
+
+CREATE TABLE promoted_unknown (
+    field      BIGINT NOT NULL,
+    record_row BIGINT NOT NULL REFERENCES records (row_id) ON DELETE CASCADE,
+    PRIMARY KEY (field, record_row)
+);
+
+CREATE INDEX promoted_unknown_by_record ON promoted_unknown (record_row);
+
+CREATE FUNCTION records_unpromoted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO promoted_unknown (field, record_row)
+        SELECT row_id, NEW.row_id FROM promoted ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER records_unpromoted AFTER INSERT ON records
+FOR EACH ROW WHEN (NEW.promoted_turn IS NULL)
+EXECUTE FUNCTION records_unpromoted();
+
+CREATE TRIGGER records_repromoted AFTER UPDATE OF body_sha256 ON records
+FOR EACH ROW WHEN (NEW.promoted_turn IS NULL
+    OR NEW.promoted_turn IS NOT DISTINCT FROM OLD.promoted_turn)
+EXECUTE FUNCTION records_unpromoted();
+
+ALTER TABLE records DISABLE TRIGGER records_unpromoted;
+ALTER TABLE records DISABLE TRIGGER records_repromoted;

@@ -68,7 +68,7 @@ CREATE TABLE records (
     run_began_us            INTEGER,
     run_ended_us            INTEGER,
     run_duration_us         INTEGER
-, run_pipeline TEXT) STRICT;
+, run_pipeline TEXT, promoted_turn INTEGER) STRICT;
 
 CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
 CREATE INDEX records_by_result ON records (result_row, create_us);
@@ -163,4 +163,57 @@ CREATE TRIGGER records_unlabelled AFTER DELETE ON records WHEN OLD.labels IS NOT
         SELECT l.row_id FROM json_each(OLD.labels) AS e
         CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key
         WHERE NOT EXISTS (SELECT 1 FROM record_labels AS r WHERE r.label = l.row_id));
+END;
+
+CREATE TABLE promoted (
+    row_id    INTEGER PRIMARY KEY AUTOINCREMENT,
+    path      TEXT NOT NULL,
+    kind      TEXT NOT NULL,
+    added_us  INTEGER NOT NULL,
+    ready     INTEGER NOT NULL,
+    done_row  INTEGER NOT NULL,
+    until_row INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX promoted_by_path ON promoted (path);
+
+CREATE TABLE promoted_gone (
+    field INTEGER PRIMARY KEY
+) STRICT;
+
+CREATE TABLE promoted_state (
+    generation INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO promoted_state (generation) VALUES (0);
+
+CREATE TABLE promoted_values (
+    field      INTEGER NOT NULL,
+    value      TEXT NOT NULL,
+    at_us      INTEGER NOT NULL,
+    record_row INTEGER NOT NULL REFERENCES records (row_id) ON DELETE CASCADE,
+    PRIMARY KEY (field, value, at_us, record_row)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX promoted_values_by_record ON promoted_values (record_row, field, value);
+
+CREATE TABLE promoted_unknown (
+    field      INTEGER NOT NULL,
+    record_row INTEGER NOT NULL REFERENCES records (row_id) ON DELETE CASCADE,
+    PRIMARY KEY (field, record_row)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX promoted_unknown_by_record ON promoted_unknown (record_row);
+
+CREATE TRIGGER records_unpromoted AFTER INSERT ON records
+WHEN NEW.promoted_turn IS NULL AND EXISTS (SELECT 1 FROM promoted) BEGIN
+    INSERT OR IGNORE INTO promoted_unknown (field, record_row)
+        SELECT row_id, NEW.row_id FROM promoted;
+END;
+
+CREATE TRIGGER records_repromoted AFTER UPDATE OF body_sha256 ON records
+WHEN (NEW.promoted_turn IS NULL OR NEW.promoted_turn IS OLD.promoted_turn)
+    AND EXISTS (SELECT 1 FROM promoted) BEGIN
+    INSERT OR IGNORE INTO promoted_unknown (field, record_row)
+        SELECT row_id, NEW.row_id FROM promoted;
 END;

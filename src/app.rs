@@ -273,6 +273,7 @@ impl App {
             })
         });
         let sweep = tokio::spawn(sweep::sweep(Arc::clone(&self.maintenance)));
+        let settle = tokio::spawn(sweep::settle(Arc::clone(&self.maintenance)));
         let watch = tokio::spawn(self.health.watch(shutdown.clone()));
         let reload = tokio::spawn(reload::watch(self.reload));
         tracing::info!(address = %self.address, "serving");
@@ -304,6 +305,7 @@ impl App {
         }
         watch.abort();
         sweep.abort();
+        settle.abort();
         reload.abort();
         if tokio::time::timeout(LET_GO, self.maintenance.close())
             .await

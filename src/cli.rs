@@ -11,6 +11,7 @@ mod failure;
 mod fsck;
 mod get;
 mod import;
+mod index;
 mod ledger;
 mod list;
 mod migrate;
@@ -124,6 +125,7 @@ fn keeping(root: Command) -> Command {
             "restore",
         ))))
         .subcommand(copy::Copy::augment_args(Command::new("copy")))
+        .subcommand(index::command())
 }
 
 /// Runs the program.
@@ -138,6 +140,7 @@ pub fn main() -> ExitCode {
         Some(("backup", sub)) => backup::run_backup(sub),
         Some(("restore", sub)) => backup::run_restore(sub),
         Some(("copy", sub)) => copy::run(sub),
+        Some(("index", sub)) => index::run(sub),
         Some(("import", sub)) if let Some(("tekton-results", sub)) = sub.subcommand() => {
             copy::tekton_results(sub)
         }

@@ -22,6 +22,7 @@ mod lower;
 pub mod order;
 pub mod outline;
 mod parse;
+pub mod promoted;
 mod prune;
 mod reads;
 mod selector;
@@ -81,6 +82,12 @@ impl Filter {
         let expr =
             lower::expression(&tree, resource).map_err(|problem| problem.in_meaning(text))?;
         Ok(split::column::whole(&expr).map(|found| found.column))
+    }
+
+    /// Whether stores keep a column of a part of payloads, promoted or not.
+    pub fn has_column(path: &promoted::Path) -> bool {
+        let column = Self::column(&path.to_string(), Resource::Records);
+        !path.has_where() && matches!(column, Ok(Some(_)))
     }
 
     /// The text it was read from, without outer blanks; of several texts, something that no

@@ -17,6 +17,7 @@ mod migrations;
 mod pieces;
 mod plan;
 mod postgres;
+pub mod promoted;
 pub mod resolve;
 mod row;
 pub mod snapshot;
@@ -37,9 +38,11 @@ pub(crate) mod testing {
 use std::{fmt::Debug, num::NonZeroU32};
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 
 pub use self::{
     plan::{Estimate, Plan},
+    promoted::{Filled, MOST_PROMOTED, Promotion},
     traced::Traced,
 };
 
@@ -51,6 +54,7 @@ use crate::{
     filter::{
         Order, Position,
         condition::{Ability, Condition, Test},
+        promoted::{Kind, Path},
     },
     measure::{Group, TooManyGroups},
     model::{Etag, Record, RecordName, Resource, ResultName, ResultPattern, RunResult},
@@ -263,6 +267,26 @@ pub trait Maintenance: Debug + Send + Sync + 'static {
     /// Deletes at most `most` pieces of bodies that no body refers to any more, and says how
     /// many. Deleting records leaves such pieces behind.
     async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error>;
+
+    /// The fields that are promoted, in the order in which they were added.
+    async fn promotions(&self) -> Result<Vec<Promotion>, Error>;
+
+    /// Promotes a field: from now on its values are indexed as records are written. It is
+    /// [`Error::Exists`] if it is promoted already, and [`Error::Unfit`] if too many are.
+    async fn promote(&self, path: &Path, kind: Kind, now: Timestamp) -> Result<Promotion, Error>;
+
+    /// Promotes a field no more; [`Error::Missing`] if it was not. What is left of its index is
+    /// cleared by [`Maintenance::settle`].
+    async fn demote(&self, path: &Path) -> Result<(), Error>;
+
+    /// Indexes at most `most` of the records that were there before a field was promoted. It goes
+    /// on where it, or another process, stopped; once all are done, filters use the index.
+    async fn fill(&self, field: i64, most: NonZeroU32) -> Result<Filled, Error>;
+
+    /// Indexes records that were written by somebody who did not know every promoted field, and
+    /// clears what is left of fields that are promoted no more, at most so many at once. Says how
+    /// many there were.
+    async fn settle(&self, most: NonZeroU32) -> Result<u64, Error>;
 
     /// The secret of this name, kept in the database; `candidate` becomes it if there is none.
     async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error>;

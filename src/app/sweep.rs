@@ -1,4 +1,5 @@
-//! Letting go of what no body refers to any more.
+//! What is done behind the requests: letting go of what no body refers to any more, and indexing
+//! what was written by servers that did not know every promoted field.
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -8,6 +9,25 @@ use crate::{error::report, storage::Maintenance};
 const INTERVAL: Duration = Duration::from_mins(10);
 /// How many pieces go at once, so that writers never wait long.
 const MOST: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
+
+/// How often it is looked for records that promoted fields lack.
+const SETTLING: Duration = Duration::from_secs(10);
+
+/// Indexes what others wrote without knowing every promoted field, for as long as it is polled.
+/// Several servers may do so at once.
+pub(super) async fn settle(maintenance: Arc<dyn Maintenance>) {
+    loop {
+        tokio::time::sleep(SETTLING).await;
+        match maintenance.settle(MOST).await {
+            Ok(0) => {}
+            Ok(rows) => tracing::debug!(rows, "records were indexed that promoted fields lacked"),
+            Err(error) => {
+                let error = report(&error);
+                tracing::warn!(error, "records that promoted fields lack stay so for now");
+            }
+        }
+    }
+}
 
 /// Removes unused pieces now and then, for as long as it is polled. Several servers may do so at
 /// once: a piece in use cannot go.

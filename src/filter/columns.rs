@@ -139,7 +139,8 @@ pub fn of_result(result: &RunResult, column: &Column) -> Option<ColumnValue> {
         | Column::DataType
         | Column::Object(_)
         | Column::Label(_)
-        | Column::ObjectDuration => None,
+        | Column::ObjectDuration
+        | Column::Promoted(_) => None,
     }
 }
 
@@ -176,7 +177,9 @@ pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Op
         | Column::SummaryEndTime
         | Column::SummaryStatus
         | Column::Annotation(_)
-        | Column::SummaryAnnotation(_) => None,
+        | Column::SummaryAnnotation(_)
+        // Of these there may be several.
+        | Column::Promoted(_) => None,
     }
 }
 

@@ -7,6 +7,8 @@ use std::cmp::Ordering;
 
 use jiff::Timestamp;
 
+use super::promoted::Promoted;
+
 /// A column that every engine keeps for each row, taken from the resource or from the JSON of
 /// the record's payload. A field of the wrong JSON type leaves the column empty.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -62,6 +64,9 @@ pub enum Column {
     Label(String),
     /// `status.completionTime - status.startTime` of the payload, in microseconds.
     ObjectDuration,
+    /// A part of the payload that operators may have had indexed; a store that has not answers
+    /// no test of it. Records.
+    Promoted(Promoted),
 }
 
 /// A field of a record's JSON payload that is kept as a column.

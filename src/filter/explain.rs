@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 
 use super::{
     condition::{Column, Condition, Is, Test, Value},
+    promoted,
     split::Split,
 };
 
@@ -69,6 +70,7 @@ impl Asked<'_> {
             (Column::ObjectDuration, Value::Int(us)) => {
                 write!(f, "{:#}", SignedDuration::from_micros(*us))
             }
+            (Column::Promoted(of), Value::Text(key)) => f.write_str(&promoted::shown(of.kind, key)),
             (_, value) => write!(f, "{value}"),
         }
     }
@@ -137,6 +139,7 @@ impl fmt::Display for Column {
             Self::Annotation(key) => return write!(f, "annotations[{key:?}]"),
             Self::SummaryAnnotation(key) => return write!(f, "summary.annotations[{key:?}]"),
             Self::Label(key) => return write!(f, "data.metadata.labels[{key:?}]"),
+            Self::Promoted(of) => return write!(f, "{} (promoted)", of.path),
             Self::Object(field) => {
                 f.write_str("data")?;
                 for part in field.pointer().split('/').skip(1) {

@@ -10,9 +10,10 @@
 
 pub(super) mod column;
 mod leaf;
+mod promoted;
 mod pushed;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use self::pushed::Pushed;
 use super::{
@@ -42,6 +43,7 @@ pub(super) fn split(expr: &Expr, ability: &dyn Fn(&Test) -> Ability) -> Split {
     let splitter = Splitter {
         ability,
         visits: Cell::new(0),
+        scopes: RefCell::default(),
     };
     let pushed = bounded(splitter.push(expr, true));
     Split {
@@ -53,6 +55,8 @@ pub(super) fn split(expr: &Expr, ability: &dyn Fn(&Test) -> Ability) -> Split {
 struct Splitter<'a> {
     ability: &'a dyn Fn(&Test) -> Ability,
     visits: Cell<usize>,
+    /// What the variables of the macros around stand for, outermost first.
+    scopes: RefCell<Vec<promoted::Scope>>,
 }
 
 impl Splitter<'_> {

@@ -3,4 +3,5 @@
 mod clients;
 mod differential;
 mod literals;
+mod promoted;
 mod rows;

@@ -12,15 +12,19 @@ mod page;
 mod tests;
 mod verify;
 
+use std::num::NonZeroU32;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 
 use self::{held::Held, ours::Ours};
 use super::{
-    Error, Store,
+    Error, Maintenance, Promotion, Store,
     fsck::Finding,
+    promoted::Known,
     resolve::{Options, Schema, open},
     snapshot::Snapshot,
+    sql,
 };
 use crate::model::{Etag, Record, RecordName, RunResult};
 
@@ -96,8 +100,10 @@ pub enum Verify {
 /// # Errors
 /// If one of them cannot be opened, read or written; rows that cannot be copied are told.
 pub async fn copy(from: &str, to: &str, verify: Verify, tell: Tell<'_>) -> Result<Outcome, Error> {
-    let mut source = Ours::new(Snapshot::open(from).await?);
-    let outcome = into(&mut source, to, verify, tell).await;
+    let mut snapshot = Snapshot::open(from).await?;
+    let promoted = promoted(&mut snapshot).await?;
+    let mut source = Ours::new(snapshot);
+    let outcome = into(&mut source, to, &promoted, verify, tell).await;
     source.close().await;
     outcome
 }
@@ -165,10 +171,34 @@ struct Copy<'a> {
     tell: Tell<'a>,
 }
 
-/// Copies everything that `source` has.
+/// Records that are indexed by one transaction.
+const BATCH: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
+
+/// What is promoted in a database of ours.
+async fn promoted(snapshot: &mut Snapshot) -> Result<Vec<Promotion>, Error> {
+    let rows = snapshot.rows(&sql::promoted::known()).await?;
+    Ok(Known::read(&rows)?.all().to_vec())
+}
+
+/// Promotes in the target what is promoted in the source, before rows come: they are indexed as
+/// they are written then. What the target promotes already stays as it is.
+async fn promote(target: &dyn Maintenance, fields: &[Promotion]) -> Result<(), Error> {
+    for field in fields {
+        let made = target.promote(&field.path, field.kind, field.added).await;
+        let made = match made {
+            Err(Error::Exists(_)) => continue,
+            made => made?,
+        };
+        while !target.fill(made.id, BATCH).await?.ready {}
+    }
+    Ok(())
+}
+
+/// Copies everything that `source` has, and promotes these fields.
 pub(super) async fn into(
     source: &mut dyn Source,
     to: &str,
+    promoted: &[Promotion],
     verify: Verify,
     tell: Tell<'_>,
 ) -> Result<Outcome, Error> {
@@ -177,6 +207,7 @@ pub(super) async fn into(
         ..Options::default()
     };
     let target = open(to, &options).await?;
+    promote(&*target.maintenance, promoted).await?;
     let mut copy = Copy {
         store: &*target.store,
         held: Held::new(Snapshot::open(to).await?),

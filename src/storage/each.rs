@@ -1,8 +1,8 @@
 //! Changes that are wanted each by itself, made ready together.
 
 use super::{
-    Batch, Change, Error, Store,
-    pieces::{self, Pieces, Shelf},
+    Batch, Change, Error, Store, pieces,
+    promoted::{self, Desk},
     row::{self, Ready},
 };
 
@@ -10,18 +10,22 @@ use super::{
 /// itself; and does again the few whose piece was deleted meanwhile.
 pub(super) async fn commit_each<S, W>(
     store: &S,
-    pieces: &Pieces,
     changes: &[Change],
     write: impl FnOnce(Vec<Ready>) -> W + Send,
 ) -> Vec<Result<(), Error>>
 where
-    S: Store + Shelf,
+    S: Store + Desk,
     W: Future<Output = Vec<Result<(), Error>>> + Send,
 {
     let batch = Batch {
         changes: changes.to_vec(),
     };
-    let ready = match row::ready(&batch, Some(pieces), store).await {
+    let pieces = store.packed();
+    let ready = match promoted::known(store).await {
+        Ok(known) => row::ready(&batch, Some(pieces), store, &known).await,
+        Err(error) => Err(error),
+    };
+    let ready = match ready {
         Ok(ready) => ready,
         Err(error) => return changes.iter().map(|_| Err(error.repeated())).collect(),
     };

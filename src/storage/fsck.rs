@@ -6,12 +6,14 @@
 //! checked here without a further line. Memory is bounded by a page, whatever the database holds.
 
 mod finding;
+mod promoted;
 mod records;
 mod shelf;
 #[cfg(test)]
 mod tests;
 
 pub use self::finding::{Finding, Kind};
+use self::promoted::Promoted;
 pub(super) use self::{finding::name as name_of, shelf::Shelf};
 use super::{
     Error,
@@ -89,7 +91,9 @@ pub async fn fsck(
         tell,
         seen: Seen::default(),
         shelf: Shelf::default(),
+        promoted: Promoted::default(),
     };
+    check.known().await?;
     check.engine().await?;
     check.results().await?;
     check.records().await?;
@@ -105,6 +109,7 @@ struct Check<'a> {
     tell: &'a mut (dyn FnMut(Event) + Send),
     seen: Seen,
     shelf: Shelf,
+    promoted: Promoted,
 }
 
 impl Check<'_> {

@@ -49,6 +49,12 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0005_questions.sql"),
         postgres: include_str!("../../migrations/postgres/0005_questions.sql"),
     },
+    Migration {
+        version: 6,
+        title: "promoted",
+        sqlite: include_str!("../../migrations/sqlite/0006_promoted.sql"),
+        postgres: include_str!("../../migrations/postgres/0006_promoted.sql"),
+    },
 ];
 
 impl Migration {

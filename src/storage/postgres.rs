@@ -6,6 +6,7 @@
 //! nevertheless, it is done again. Records that are inserted one after the other are one
 //! statement, and so are changes of one kind that are wanted each by itself.
 
+mod desk;
 mod driver;
 mod errors;
 mod explain;
@@ -22,6 +23,7 @@ mod together;
 use std::{collections::BTreeSet, num::NonZeroU32};
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use sqlx::{
     Connection, PgPool, Row,
     pool::PoolConnection,
@@ -30,12 +32,13 @@ use sqlx::{
 
 use self::{driver::query, errors::classify, open::Place, stop::Lent};
 use super::{
-    AggregateQuery, Batch, Change, Connections, Error, ListQuery, Listed, Maintenance, Plan, Store,
+    AggregateQuery, Batch, Change, Connections, Error, Filled, ListQuery, Listed, Maintenance,
+    Plan, Promotion, Store,
     each::commit_each,
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
+    promoted::{self, Promotions},
     row::{self, Ready, RecordRow},
     sql::{
-        condition,
         dialect::Dialect,
         list, many,
         read::{self, READS, Weigh},
@@ -43,7 +46,10 @@ use super::{
     },
 };
 use crate::{
-    filter::condition::{Ability, Test},
+    filter::{
+        condition::{Ability, Test},
+        promoted::{Kind, Path},
+    },
     measure::Group,
     model::{Etag, Record, RecordName, Resource, ResultName, RunResult},
 };
@@ -72,6 +78,7 @@ pub(super) struct Postgres {
     place: Place,
     pool: PgPool,
     pieces: Pieces,
+    promotions: Promotions,
 }
 
 impl Postgres {
@@ -82,7 +89,8 @@ impl Postgres {
             .map_err(|e| classify("connecting", e))
     }
 
-    /// Reads a page, in one snapshot if it comes from more than one statement.
+    /// Reads a page, in one snapshot if it comes from more than one statement, or from an index
+    /// of which it must be known that it is whole.
     async fn page<T: Send + Weigh>(
         &self,
         resource: Resource,
@@ -92,13 +100,21 @@ impl Postgres {
         let mut connection = Lent::new(self.connection().await?);
         let mut page = Vec::new();
         let parts = list::parts(resource, query);
-        if let [part] = parts.as_slice() {
+        let is_promoted = promoted::is_asked(&query.condition);
+        if let ([part], false) = (parts.as_slice(), is_promoted) {
             find::fetch(&mut connection, resource, query, *part, &read, &mut page).await?;
             connection.done();
             return Ok(page);
         }
         let begun = connection.begin_with(SNAPSHOT).await;
         let mut tx = begun.map_err(|e| classify("beginning to list", e))?;
+        let resolved;
+        let query = if is_promoted {
+            resolved = desk::resolved(&mut tx, query).await?;
+            &resolved
+        } else {
+            query
+        };
         for part in parts {
             let bytes = page.iter().map(Weigh::bytes).sum();
             let Some(rest) = list::rest(query, bytes) else {
@@ -293,6 +309,8 @@ impl Store for Postgres {
     }
 
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
+        // For the next list, should another process have promoted something.
+        promoted::known(self).await?;
         let read = |row: &PgRow| read::listed_record(row, query);
         for _ in 0..READS {
             let page = self.page(Resource::Records, query, read).await?;
@@ -308,11 +326,12 @@ impl Store for Postgres {
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {
+        let known = promoted::known(self).await?;
         let mut left = REPACKS;
         loop {
             // In the end without references, which nobody can delete.
             let pieces = (left > 0).then_some(&self.pieces);
-            let changes = row::ready(batch, pieces, self).await?;
+            let changes = row::ready(batch, pieces, self, &known).await?;
             match self.write(&changes).await {
                 Err(error) if pieces::is_gone(&error) && left > 0 => {
                     left -= 1;
@@ -325,7 +344,7 @@ impl Store for Postgres {
 
     async fn commit_each(&self, changes: &[Change]) -> Vec<Result<(), Error>> {
         let write = |ready: Vec<Ready>| async move { self.each(&ready).await };
-        commit_each(self, &self.pieces, changes, write).await
+        commit_each(self, changes, write).await
     }
 
     async fn explain(
@@ -335,11 +354,12 @@ impl Store for Postgres {
         _most: u64,
     ) -> Result<Plan, Error> {
         let mut connection = self.connection().await?;
-        explain::plan(&mut connection, resource, query).await
+        let resolved = desk::resolved(&mut connection, query).await?;
+        explain::plan(&mut connection, resource, &resolved).await
     }
 
     fn ability(&self, test: &Test) -> Ability {
-        condition::ability(test)
+        self.promotions.ability(test)
     }
 }
 
@@ -393,6 +413,26 @@ impl Maintenance for Postgres {
         let done = query(&delete).execute(&mut *tx).await.map_err(failed)?;
         tx.commit().await.map_err(failed)?;
         Ok(done.rows_affected())
+    }
+
+    async fn promotions(&self) -> Result<Vec<Promotion>, Error> {
+        Ok(promoted::look(self).await?.all().to_vec())
+    }
+
+    async fn promote(&self, path: &Path, kind: Kind, now: Timestamp) -> Result<Promotion, Error> {
+        promoted::promote(self, path, kind, now).await
+    }
+
+    async fn demote(&self, path: &Path) -> Result<(), Error> {
+        promoted::demote(self, path).await
+    }
+
+    async fn fill(&self, field: i64, most: NonZeroU32) -> Result<Filled, Error> {
+        promoted::fill(self, field, most).await
+    }
+
+    async fn settle(&self, most: NonZeroU32) -> Result<u64, Error> {
+        promoted::settle(self, most).await
     }
 
     async fn migrate(&self) -> Result<Vec<i64>, Error> {

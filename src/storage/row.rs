@@ -10,6 +10,7 @@ use super::{
     Batch, Change, Error,
     body::{Help, Packed},
     pieces::{Keys, Loaded, Pieces, Shelf},
+    promoted::Known,
 };
 use crate::{
     filter::{
@@ -33,6 +34,17 @@ pub(super) struct RecordRow {
     pub(super) columns: ObjectColumns,
     /// Which other bodies its body is like, if it is JSON.
     pub(super) keys: Option<Keys>,
+    /// What indexes of promoted fields hold of it, if there are such.
+    pub(super) claim: Option<Claim>,
+}
+
+/// What indexes of promoted fields hold of a record, as far as its writer knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Claim {
+    /// Of which set of fields.
+    pub(super) generation: i64,
+    /// Numbers of fields, and keys.
+    pub(super) keys: Vec<(i64, String)>,
 }
 
 /// A [`Change`] made ready.
@@ -129,8 +141,11 @@ pub(super) async fn ready(
     batch: &Batch,
     pieces: Option<&Pieces>,
     shelf: &impl Shelf,
+    known: &Arc<Known>,
 ) -> Result<Vec<Ready>, Error> {
-    let mut changes = in_parts(batch.changes.clone(), payload_bytes, make_ready).await?;
+    let known = Arc::clone(known);
+    let make = move |change| make_ready(change, &known);
+    let mut changes = in_parts(batch.changes.clone(), payload_bytes, make).await?;
     let rows: Vec<&RecordRow> = changes.iter().filter_map(Ready::record_row).collect();
     if rows.iter().all(|row| row.body.is_none()) {
         return Ok(changes);
@@ -215,16 +230,25 @@ fn payload_bytes(change: &Change) -> usize {
     }
 }
 
-fn make_ready(change: Change) -> Ready {
+fn make_ready(change: Change, known: &Known) -> Ready {
     match change {
         Change::InsertResult(value) => Ready::InsertResult(value),
         Change::ReplaceResult { expect, value } => Ready::ReplaceResult(expect, value),
         Change::DeleteResult { name, expect } => Ready::DeleteResult(name, expect),
-        Change::InsertRecord(record) => Ready::InsertRecord(Box::new(row(record))),
+        Change::InsertRecord(record) => Ready::InsertRecord(Box::new(claimed(record, known))),
         Change::ReplaceRecord { expect, value } => {
-            Ready::ReplaceRecord(expect, Box::new(row(value)))
+            Ready::ReplaceRecord(expect, Box::new(claimed(value, known)))
         }
         Change::DeleteRecord { name, expect } => Ready::DeleteRecord(name, expect),
+    }
+}
+
+/// The row of a record, with what is known to be promoted of it.
+fn claimed(record: Record, known: &Known) -> RecordRow {
+    let claim = known.claim(&record);
+    RecordRow {
+        claim,
+        ..row(record)
     }
 }
 
@@ -236,6 +260,7 @@ pub(super) fn row(mut record: Record) -> RecordRow {
             body: None,
             columns: ObjectColumns::default(),
             keys: None,
+            claim: None,
         };
     };
     let value = std::mem::replace(&mut data.value, Bytes::new());
@@ -249,6 +274,7 @@ pub(super) fn row(mut record: Record) -> RecordRow {
         body: Some(Packed::loose(value)),
         columns: columns.unwrap_or_default(),
         keys,
+        claim: None,
     }
 }
 

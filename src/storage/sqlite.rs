@@ -4,6 +4,7 @@
 //! writer. Other processes may read and write the same file; the writer waits for them.
 
 mod backup;
+mod desk;
 mod driver;
 mod errors;
 mod explain;
@@ -21,23 +22,28 @@ use std::num::NonZeroU32;
 
 use async_trait::async_trait;
 use futures::future;
+use jiff::Timestamp;
 use sqlx::{Connection, SqlitePool, pool::PoolConnection, sqlite::SqliteRow};
 
 use self::{driver::query, errors::classify, open::File, stop::Lent, writer::Writer};
 use super::{
-    AggregateQuery, Batch, Change, Connections, Error, ListQuery, Listed, Maintenance, Plan, Store,
+    AggregateQuery, Batch, Change, Connections, Error, Filled, ListQuery, Listed, Maintenance,
+    Plan, Promotion, Store,
     each::commit_each,
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
+    promoted::{self, Promotions},
     row::{self, Ready},
     sql::{
-        condition,
         dialect::Dialect,
         list,
         read::{self, READS, Weigh},
     },
 };
 use crate::{
-    filter::condition::{Ability, Test},
+    filter::{
+        condition::{Ability, Test},
+        promoted::{Kind, Path},
+    },
     measure::Group,
     model::{Record, RecordName, Resource, ResultName, RunResult},
 };
@@ -53,6 +59,7 @@ pub(super) struct Sqlite {
     readers: SqlitePool,
     writer: Writer,
     pieces: Pieces,
+    promotions: Promotions,
 }
 
 impl Sqlite {
@@ -63,7 +70,8 @@ impl Sqlite {
             .map_err(|e| classify("opening the file", e))
     }
 
-    /// Reads a page, in one transaction if it comes from more than one statement.
+    /// Reads a page, in one transaction if it comes from more than one statement, or from an
+    /// index of which it must be known that it is whole.
     async fn page<T>(
         &self,
         resource: Resource,
@@ -76,7 +84,8 @@ impl Sqlite {
         let mut reader = Lent::new(self.reader().await?).await?;
         let mut page = Vec::new();
         let parts = list::parts(resource, query);
-        if let [part] = parts.as_slice() {
+        let is_promoted = promoted::is_asked(&query.condition);
+        if let ([part], false) = (parts.as_slice(), is_promoted) {
             find::fetch(&mut reader, resource, query, *part, &read, &mut page).await?;
             reader.done();
             return Ok(page);
@@ -85,6 +94,13 @@ impl Sqlite {
             .begin()
             .await
             .map_err(|e| classify("beginning to list", e))?;
+        let resolved;
+        let query = if is_promoted {
+            resolved = desk::resolved(&mut tx, query).await?;
+            &resolved
+        } else {
+            query
+        };
         for part in parts {
             let bytes = page.iter().map(Weigh::bytes).sum();
             let Some(rest) = list::rest(query, bytes) else {
@@ -138,6 +154,8 @@ impl Store for Sqlite {
     }
 
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
+        // For the next list, should another process have promoted something.
+        promoted::known(self).await?;
         let read = |row: &SqliteRow| read::listed_record(row, query);
         for _ in 0..READS {
             let page = self.page(Resource::Records, query, read).await?;
@@ -153,11 +171,12 @@ impl Store for Sqlite {
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {
+        let known = promoted::known(self).await?;
         let mut left = REPACKS;
         loop {
             // In the end without references, which nobody can delete.
             let pieces = (left > 0).then_some(&self.pieces);
-            let changes = row::ready(batch, pieces, self).await?;
+            let changes = row::ready(batch, pieces, self, &known).await?;
             match self.writer.commit(changes).await {
                 Err(error) if pieces::is_gone(&error) && left > 0 => {
                     left -= 1;
@@ -173,7 +192,7 @@ impl Store for Sqlite {
             let commits = ready.into_iter().map(|one| self.writer.commit(vec![one]));
             future::join_all(commits)
         };
-        commit_each(self, &self.pieces, changes, write).await
+        commit_each(self, changes, write).await
     }
 
     async fn explain(
@@ -183,11 +202,12 @@ impl Store for Sqlite {
         most: u64,
     ) -> Result<Plan, Error> {
         let mut reader = self.reader().await?;
-        explain::plan(&mut reader, resource, query, most).await
+        let resolved = desk::resolved(&mut reader, query).await?;
+        explain::plan(&mut reader, resource, &resolved, most).await
     }
 
     fn ability(&self, test: &Test) -> Ability {
-        condition::ability(test)
+        self.promotions.ability(test)
     }
 }
 
@@ -220,6 +240,26 @@ impl Shelf for Sqlite {
 impl Maintenance for Sqlite {
     async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error> {
         self.writer.sweep(most.get().into()).await
+    }
+
+    async fn promotions(&self) -> Result<Vec<Promotion>, Error> {
+        Ok(promoted::look(self).await?.all().to_vec())
+    }
+
+    async fn promote(&self, path: &Path, kind: Kind, now: Timestamp) -> Result<Promotion, Error> {
+        promoted::promote(self, path, kind, now).await
+    }
+
+    async fn demote(&self, path: &Path) -> Result<(), Error> {
+        promoted::demote(self, path).await
+    }
+
+    async fn fill(&self, field: i64, most: NonZeroU32) -> Result<Filled, Error> {
+        promoted::fill(self, field, most).await
+    }
+
+    async fn settle(&self, most: NonZeroU32) -> Result<u64, Error> {
+        promoted::settle(self, most).await
     }
 
     async fn migrate(&self) -> Result<Vec<i64>, Error> {

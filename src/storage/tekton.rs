@@ -37,7 +37,7 @@ pub async fn import(
     tell: Tell<'_>,
 ) -> Result<Outcome, Error> {
     let mut source = Tekton::open(from).await?;
-    let outcome = copy::into(&mut source, to, verify, tell).await;
+    let outcome = copy::into(&mut source, to, &[], verify, tell).await;
     // Nothing was written there, so nothing can be lost.
     drop(source.connection.close().await);
     outcome

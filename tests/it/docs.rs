@@ -4,7 +4,7 @@
 mod answers;
 mod data_set;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, num::NonZeroU32};
 
 use hindsight::{
     error::{ErrorKind, grpc_name},
@@ -44,6 +44,8 @@ enum Says {
     Selected(String, Vec<String>),
     /// The database is asked this, and this is left over.
     Split(String, String),
+    /// The index that narrows it, or `none`.
+    Promoted(String),
 }
 
 fn resource(name: &str) -> Resource {
@@ -120,6 +122,7 @@ fn block(after: &[&str], line: usize, kind: &str, above: &str) -> Claim {
 }
 
 /// The rows of the table that follows; `about` is `truth of records ROW`, `split of records`,
+/// `promoted of records`,
 /// `order of records`, or `labels of records` and `fields of records` for selectors.
 fn table(after: &[&str], line: usize, about: &str) -> Vec<Claim> {
     let words: Vec<_> = about.split(' ').collect();
@@ -149,6 +152,7 @@ fn table(after: &[&str], line: usize, about: &str) -> Vec<Claim> {
                     let rows = code(&cells[2]);
                     Says::Ordered(rows.split(' ').map(str::to_owned).collect())
                 }
+                ["promoted", "of", _] => Says::Promoted(cells[2].clone()),
                 ["split", "of", _] => Says::Split(code(&cells[2]), cells[3].clone()),
                 _ => panic!("line {line}: `{about}` is not understood"),
             };
@@ -275,7 +279,7 @@ async fn every_filter_in_the_document_finds_what_it_says() {
         let mut wrong = Vec::new();
         for claim in claims
             .iter()
-            .filter(|claim| !matches!(claim.says, Says::Split(..)))
+            .filter(|claim| !matches!(claim.says, Says::Split(..) | Says::Promoted(_)))
         {
             let said = said(&server, claim).await;
             if said != claim.says {
@@ -321,6 +325,47 @@ async fn the_document_tells_what_the_database_is_asked() {
         assert_eq!(shown, left, "line {}: {}", claim.line, claim.filter);
     }
     assert!(seen >= 5, "{seen} splits");
+    opened.maintenance.close().await;
+}
+
+#[tokio::test]
+async fn the_document_tells_which_filters_an_index_narrows() {
+    let database = Database::sqlite();
+    let options = Options {
+        schema: Schema::Migrate,
+        ..Options::default()
+    };
+    let opened = open(&database.url(), &options).await.unwrap();
+    let mut seen = 0;
+    for claim in claims(FILTERS) {
+        let Says::Promoted(index) = &claim.says else {
+            continue;
+        };
+        seen += 1;
+        let filter = Filter::compile(&claim.filter, claim.on).unwrap();
+        let told = || filter.explain(&|test| opened.store.ability(test));
+        assert!(!told().contains("(promoted)"), "{}", claim.filter);
+        let wanted = index != "none";
+        let index = if wanted {
+            index
+        } else {
+            "`data.spec.serviceAccountName`"
+        };
+        let (path, kind) = index.rsplit_once('`').unwrap();
+        let path = path.trim_matches('`').parse().unwrap();
+        let kind = match kind.trim() {
+            "" => "text",
+            kind => kind,
+        };
+        let kind = kind.parse().unwrap();
+        let base = &opened.maintenance;
+        let made = base.promote(&path, kind, jiff::Timestamp::UNIX_EPOCH);
+        let made = made.await.unwrap();
+        while !base.fill(made.id, NonZeroU32::MIN).await.unwrap().ready {}
+        assert_eq!(told().contains("(promoted)"), wanted, "{}", claim.filter);
+        base.demote(&path).await.unwrap();
+    }
+    assert!(seen >= 8, "{seen} of promoted fields");
     opened.maintenance.close().await;
 }
 

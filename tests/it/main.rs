@@ -23,6 +23,7 @@ mod fuzz;
 mod histories;
 mod hostile;
 mod import;
+mod index;
 mod ingest;
 mod keeping;
 mod kills;

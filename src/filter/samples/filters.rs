@@ -96,6 +96,7 @@ pub(crate) fn record_filter() -> impl Strategy<Value = String> {
         1 => clock_test(),
         2 => called_test(),
         2 => element_test(),
+        2 => part_test(),
     ])
 }
 
@@ -238,6 +239,63 @@ fn element_test() -> impl Strategy<Value = String> {
                 format!("data.metadata.labels[data.kind] == {text}"),
             ])
         })
+}
+
+/// Parts of payloads that may be promoted.
+fn part_test() -> impl Strategy<Value = String> {
+    let part = select(vec![
+        "data.flag",
+        "data.spec.params[0].value",
+        "taskrun.spec.params[0].value",
+        "data.status.conditions[1].reason",
+        "data.spec.params.filter(p, p.name == 'env')[0].value",
+        "data.spec.params.filter(p, p.name == 'n')[0].value",
+    ]);
+    let made = select(vec!["data.metadata.creation_timestamp", "data.flag"]);
+    let list = || select(vec!["data.spec.params", "pipelinerun.spec.params"]);
+    let text = || select(&TEXTS[..]).prop_map(quoted);
+    let number = select(vec![
+        "0",
+        "7",
+        "-1",
+        "0.5",
+        "9007199254740993",
+        "-0.0",
+        "7u",
+    ]);
+    let absent = select(vec![
+        "!has(data.flag)",
+        "data.flag == null",
+        "has(data.flag)",
+        "data.flag != null",
+        "data.spec.params[0].value == null",
+        "data.flag",
+        "!data.flag",
+    ]);
+    let texts =
+        (list(), select(&OPERATORS[..]), text(), text()).prop_flat_map(|(list, operator, a, b)| {
+            select(vec![
+                format!("{list}.exists(p, p.name == 'env' && p.value {operator} {a})"),
+                format!("{list}.exists(p, p.value in [{a}, {b}] && p.name == 'env')"),
+                format!("{list}.exists(p, p.name == 'env' && !(p.value in [{a}, {b}]))"),
+                format!("{list}.exists(p, 'env' == p.name && p.value.startsWith({a}))"),
+                format!("{list}.exists(p, p.name == 'env' && !p.value.startsWith({a}))"),
+                format!("{list}.exists(p, p.name == 'env' && (p.value == {a} || parent == {b}))"),
+                format!("{list}.exists(p, p.name == 'env' && p.value == null)"),
+                format!("{list}.exists(k, p, p.name == 'env' && p.value == {a})"),
+            ])
+        });
+    let numbers = (list(), select(&OPERATORS[..]), number).prop_map(|(list, operator, n)| {
+        format!("{list}.exists(p, p.name == 'n' && p.value {operator} {n})")
+    });
+    prop_oneof![
+        3 => text_test(part.clone(), select(&TEXTS[..])),
+        1 => dynamic_test(part),
+        1 => time_test(made),
+        1 => absent.prop_map(str::to_owned),
+        3 => texts,
+        2 => numbers,
+    ]
 }
 
 pub(crate) fn result_filter() -> impl Strategy<Value = String> {

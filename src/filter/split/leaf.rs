@@ -32,6 +32,8 @@ impl Splitter<'_> {
             },
             ExprKind::In(pair) => self.contained(&pair[0], &pair[1], wanted),
             ExprKind::Call(function, args) => self.called(function, args, wanted),
+            ExprKind::Macro(of) if wanted => self.some(of),
+            ExprKind::Member(..) | ExprKind::Index(..) => self.part_is(expr, wanted),
             _ => Pushed::unknown(),
         };
         match column::required_alias(expr) {
@@ -83,6 +85,7 @@ impl Splitter<'_> {
             Some(found) if !found.json => self.present(found.column, wanted),
             // The field may be there and the column empty, but not the other way round.
             Some(found) if !wanted => self.present(found.column, false).inexact(),
+            None if !wanted => self.part_is_missing(of, key),
             _ => Pushed::unknown(),
         }
     }
@@ -111,7 +114,7 @@ impl Splitter<'_> {
             return pushed;
         }
         let Some(found) = column::of(field) else {
-            return Pushed::unknown();
+            return self.part_compared(field, comparison, constant, wanted);
         };
         if let (Some(equal), Value::Null) = (equality, constant) {
             return match (found.json, equal) {
@@ -219,7 +222,7 @@ impl Splitter<'_> {
             return self.one_name_of(needle, elements, wanted);
         }
         let Some(found) = column::of(needle) else {
-            return Pushed::unknown();
+            return self.part_in(needle, elements, wanted);
         };
         if found.kind == Kind::Duration {
             return Pushed::unknown();
@@ -285,7 +288,10 @@ impl Splitter<'_> {
             return Pushed::unknown();
         };
         let Some(mut found) = column::of(of) else {
-            return Pushed::unknown();
+            return match function {
+                Function::StartsWith => self.part_starts(of, part, wanted),
+                _ => Pushed::unknown(),
+            };
         };
         if found.kind != Kind::Text {
             return Pushed::unknown();

@@ -1,6 +1,6 @@
 //! Conditions that know whether they say enough, and how they combine.
 
-use crate::filter::condition::{Ability, Condition, Is, Test};
+use crate::filter::condition::{Ability, Column, Condition, Is, Test};
 
 /// A condition that accepts at least the rows it stands for, and no others if it is exact.
 #[derive(Debug, Clone)]
@@ -151,7 +151,10 @@ fn merged(kept: Vec<Condition>, ability: &dyn Fn(&Test) -> Ability) -> Vec<Condi
             is: Is::OneOf(joined),
             negated: false,
         };
-        if ability(&test) == Ability::Exact {
+        // Of an index that answers either too much, it answers both too much.
+        let is_promoted = matches!(test.column, Column::Promoted(_));
+        let able = ability(&test);
+        if able == Ability::Exact || (is_promoted && able == Ability::Superset) {
             *same = test;
         } else {
             out.push(condition);

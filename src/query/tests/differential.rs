@@ -14,6 +14,7 @@ use super::rows::{Ask, Opened, Rows};
 use crate::{
     filter::{
         Filter, parse_order,
+        promoted::Kind,
         samples::{
             record_filter, record_order, record_row, result_filter, result_order, result_row,
         },
@@ -28,6 +29,21 @@ const SETS: u32 = 4;
 const FILTERS: u32 = 1_300;
 /// Rows that are drawn for a set; those with the same name are one.
 const DRAWN: usize = 48;
+
+/// What is promoted before there are rows, and after, in those databases where something is.
+const PROMOTED: [&[(&str, Kind)]; 2] = [
+    &[
+        ("data.spec.params[name==\"env\"].value", Kind::Text),
+        ("data.spec.n", Kind::Number),
+        ("data.metadata.creation_timestamp", Kind::Time),
+    ],
+    &[
+        ("data.spec.params[name==\"n\"].value", Kind::Number),
+        ("data.flag", Kind::Bool),
+        ("data.spec.params[0].value", Kind::Text),
+        ("data.status.conditions[1].reason", Kind::Text),
+    ],
+];
 
 /// What is asked, as people would write it.
 #[derive(Debug, Clone)]
@@ -138,7 +154,11 @@ fn compare_on_one_set(urls: &[(&'static str, String)]) {
     let mut databases = Vec::new();
     for (name, url) in urls {
         let opened = runtime.block_on(Opened::at(name, url));
+        let promotes = name.ends_with("promoted");
+        let [before, after] = if promotes { PROMOTED } else { [&[][..]; 2] };
+        runtime.block_on(opened.promote(before));
         runtime.block_on(rows.fill(&*opened.store));
+        runtime.block_on(opened.promote(after));
         databases.push(opened);
     }
     let all = |resource, questions: BoxedStrategy<Question>| {
@@ -172,15 +192,26 @@ fn every_database_answers_as_plain_evaluation_does() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = postgres_server();
     let set = || {
-        let file = runtime.block_on(SqliteFile::fresh());
-        let mut urls = vec![("SQLite", file.url())];
-        let made = server
-            .as_ref()
-            .map(|server| runtime.block_on(PostgresDatabase::fresh(server)));
-        urls.extend(made.iter().map(|made| ("PostgreSQL", made.url())));
+        let files = [(); 2].map(|()| runtime.block_on(SqliteFile::fresh()));
+        let mut urls = vec![
+            ("SQLite", files[0].url()),
+            ("SQLite, promoted", files[1].url()),
+        ];
+        let fresh = |name| {
+            let server = server.as_ref()?;
+            Some((name, runtime.block_on(PostgresDatabase::fresh(server))))
+        };
+        let made = ["PostgreSQL", "PostgreSQL, promoted"].map(fresh);
+        urls.extend(
+            made.iter()
+                .flatten()
+                .map(|(name, made)| (*name, made.url())),
+        );
         compare_on_one_set(&urls);
-        runtime.block_on(file.remove());
-        if let Some(made) = made {
+        for file in files {
+            runtime.block_on(file.remove());
+        }
+        for (_, made) in made.into_iter().flatten() {
             runtime.block_on(made.remove());
         }
     };

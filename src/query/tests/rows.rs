@@ -7,6 +7,7 @@ use crate::{
         Body, Filter, Order, Row,
         columns::{ObjectColumns, object_columns, of_record, of_result},
         condition::{Column, Value},
+        promoted::Kind,
     },
     model::{ParentPattern, Record, Resource, ResultName, ResultPattern, RunResult},
     query::{Engine, Error, List, Tokens},
@@ -37,6 +38,27 @@ impl Opened {
             name,
             store: opened.store,
             maintenance: opened.maintenance,
+        }
+    }
+
+    /// Promotes fields, one after the other, and has their indexes filled.
+    pub(super) async fn promote(&self, fields: &[(&str, Kind)]) {
+        self.promote_in(fields, NonZeroU32::new(7).unwrap()).await;
+    }
+
+    /// Likewise, so many rows at once.
+    pub(super) async fn promote_in(&self, fields: &[(&str, Kind)], rows: NonZeroU32) {
+        for (path, kind) in fields {
+            let path = path.parse().unwrap();
+            let now = jiff::Timestamp::UNIX_EPOCH;
+            let promoted = self.maintenance.promote(&path, *kind, now).await.unwrap();
+            while !self
+                .maintenance
+                .fill(promoted.id, rows)
+                .await
+                .unwrap()
+                .ready
+            {}
         }
     }
 

@@ -35,6 +35,8 @@ pub enum Kind {
     KeyOrphan,
     /// A column that does not hold what the payload gives.
     ColumnDiffers,
+    /// A value that an index of a promoted field lacks.
+    IndexLacks,
     /// A row that a copy holds otherwise than its source.
     CopyDiffers,
 }
@@ -63,6 +65,7 @@ impl Kind {
             Self::PieceDamaged => "piece-damaged",
             Self::KeyOrphan => "key-orphan",
             Self::ColumnDiffers => "column-differs",
+            Self::IndexLacks => "index-lacks",
             Self::CopyDiffers => "copy-differs",
         }
     }
@@ -86,6 +89,10 @@ impl Kind {
             Self::PieceMissing | Self::PieceUnreadable => AGAIN,
             Self::PieceDamaged => RESTORE,
             Self::KeyOrphan => "delete the row from `piece_keys`",
+            Self::IndexLacks => {
+                "remove the index and add it again (`hindsight index`); until then filters on the \
+                 field miss the record"
+            }
             Self::CopyDiffers => "copy again; what wrote into the target meanwhile?",
             Self::ColumnDiffers => {
                 "copy the database with `hindsight copy`, which fills the columns anew; until then \

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::{
     Check, Depth, Event,
     finding::{self, Finding, Kind},
+    promoted::Held,
 };
 use crate::{
     model::Record,
@@ -29,6 +30,7 @@ struct Walked {
     size: usize,
     piece: Option<i64>,
     held: Vec<Bind>,
+    promoted: Option<Held>,
 }
 
 impl Check<'_> {
@@ -48,6 +50,9 @@ impl Check<'_> {
             let dialect = self.snapshot.dialect;
             let statement = walk::records(dialect, after, last, full, &names);
             let rows = self.rows(Table::Records, &statement).await?;
+            if full {
+                self.hold(after, last).await?;
+            }
             let count = rows.len() as u64;
             let mut walked = Vec::new();
             for row in rows {
@@ -108,6 +113,7 @@ impl Check<'_> {
             return Ok(None);
         }
         let full = self.depth == Depth::Full;
+        let promoted = self.held(row.int(0)?.unwrap_or(0));
         let held = columns.iter().enumerate();
         let held = held.map(|(at, column)| held_by(row, COLUMNS + at, column));
         Ok(Some(Walked {
@@ -115,6 +121,7 @@ impl Check<'_> {
             size: usize::try_from(size).unwrap_or(0),
             piece,
             held: held.collect::<Result<_, _>>()?,
+            promoted,
             name,
         }))
     }
@@ -157,7 +164,11 @@ fn look(
     pieces: &Loaded,
 ) -> (Option<usize>, Vec<Finding>) {
     let Walked {
-        name, raw, held, ..
+        name,
+        raw,
+        held,
+        promoted,
+        ..
     } = walked;
     let record: Record = match raw.unpack(pieces) {
         Ok(record) => record,
@@ -167,6 +178,9 @@ fn look(
         }
     };
     let size = record.data.as_ref().map_or(0, |data| data.value.len());
+    let payload = record.data.as_ref();
+    let lacks = promoted.zip(payload);
+    let lacks = lacks.map(|(held, data)| held.lacks(&name, &data.value));
     let given = write::filled(&row(record));
     let differs = given.into_iter().zip(columns).zip(held);
     let differs = differs.filter(|(((_, is_json, given), _), held)| !same(*is_json, given, held));
@@ -178,7 +192,7 @@ fn look(
         );
         Finding::new(Kind::ColumnDiffers, &name, what)
     });
-    let findings = findings.collect();
+    let findings = findings.chain(lacks.into_iter().flatten()).collect();
     (Some(size), findings)
 }
 

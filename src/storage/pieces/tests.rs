@@ -123,9 +123,14 @@ fn change(object: &Value) -> Change {
 
 async fn pack(pieces: &Pieces, table: &Table, objects: &[Value]) -> Vec<Packed> {
     let changes = objects.iter().map(change).collect();
-    let ready = ready(&Batch { changes }, Some(pieces), table)
-        .await
-        .unwrap();
+    let ready = ready(
+        &Batch { changes },
+        Some(pieces),
+        table,
+        &std::sync::Arc::default(),
+    )
+    .await
+    .unwrap();
     let body = |ready: &Ready| ready.record_row().unwrap().body.clone().unwrap();
     ready.iter().map(body).collect()
 }
@@ -196,9 +201,14 @@ async fn what_is_no_object_refers_to_nothing() {
         record.data.as_mut().unwrap().value = bytes.into();
     }
     let changes = vec![change.clone(), change];
-    ready(&Batch { changes }, Some(&pieces), &table)
-        .await
-        .unwrap();
+    ready(
+        &Batch { changes },
+        Some(&pieces),
+        &table,
+        &std::sync::Arc::default(),
+    )
+    .await
+    .unwrap();
     assert_eq!((table.count(), table.asked().len()), (0, 0));
 }
 

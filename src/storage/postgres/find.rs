@@ -12,10 +12,11 @@ use crate::{
     model::Resource,
     storage::{
         Error, ListQuery,
+        promoted::is_asked,
         sql::{
             dialect::Dialect,
             lead::{self, Lead},
-            list,
+            list, promoted,
             read::{Cells as _, Weigh},
             statement::Statement,
             way::{self, Way},
@@ -47,7 +48,15 @@ pub(super) async fn fetch<T: Weigh>(
             return Ok(());
         }
         let beyond = list::beyond_near(Dialect::Postgres, resource, query, part, way);
-        if let Some(all) = all_near(connection, query, &near, &beyond, read).await? {
+        let all = match is_asked(&query.condition) {
+            // All is read as of one moment already.
+            true => match exists(connection, &beyond).await? {
+                true => None,
+                false => Some(found),
+            },
+            false => all_near(connection, query, &near, &beyond, read).await?,
+        };
+        if let Some(all) = all {
             page.extend(all);
             return Ok(());
         }
@@ -64,10 +73,23 @@ pub(super) async fn way<'q>(
     resource: Resource,
     query: &'q ListQuery,
 ) -> Result<Way<'q>, Error> {
-    let leads = way::indexes(resource, query);
+    let mut leads = way::indexes(resource, query);
+    leads.retain(|lead| !matches!(lead, Lead::Parent(_)));
+    let (mut promoted, leads): (Vec<Lead<'_>>, Vec<Lead<'_>>) = leads
+        .into_iter()
+        .partition(|lead| matches!(lead, Lead::Promoted { .. }));
+    if !promoted.is_empty() {
+        learn(connection, &mut promoted).await?;
+        let counted = counted(connection, resource, &promoted).await?;
+        match lead::best(&promoted, &counted) {
+            Some((lead, rows)) if rows < lead::SURELY_FEW || leads.is_empty() => {
+                return Ok(Way::By(lead));
+            }
+            _ => {}
+        }
+    }
     let (labels, columns): (Vec<Lead<'_>>, Vec<Lead<'_>>) = leads
         .into_iter()
-        .filter(|lead| !matches!(lead, Lead::Parent(_)))
         .partition(|lead| matches!(lead, Lead::Label(..)));
     if !columns.iter().any(Lead::is_in_order) {
         return Ok(way::unled(Dialect::Postgres, resource, query));
@@ -75,16 +97,35 @@ pub(super) async fn way<'q>(
     if labels.is_empty() {
         return Ok(Way::Any);
     }
-    let count = lead::count(Dialect::Postgres, resource, &columns);
-    let counting = |e| classify("counting matches", e);
-    let row = driver::planned(&count).fetch_one(connection).await;
-    let row = row.map_err(counting)?;
-    let counted = (0..columns.len()).map(|at| Ok(row.int(at)?.unwrap_or(i64::MAX)));
-    let counted: Vec<i64> = counted.collect::<Result<_, Error>>()?;
+    let counted = counted(connection, resource, &columns).await?;
     Ok(match lead::best(&columns, &counted) {
         Some((lead, rows)) if rows < lead::SURELY_FEW => Way::By(lead),
         _ => Way::Any,
     })
+}
+
+/// How many rows each lead has, up to some.
+async fn counted(
+    connection: &mut PgConnection,
+    resource: Resource,
+    leads: &[Lead<'_>],
+) -> Result<Vec<i64>, Error> {
+    let count = lead::count(Dialect::Postgres, resource, leads);
+    let row = driver::planned(&count).fetch_one(connection).await;
+    let row = row.map_err(|e| classify("counting matches", e))?;
+    let counted = (0..leads.len()).map(|at| Ok(row.int(at)?.unwrap_or(i64::MAX)));
+    counted.collect()
+}
+
+/// Finds out whether promoted fields are whole.
+async fn learn(connection: &mut PgConnection, leads: &mut [Lead<'_>]) -> Result<(), Error> {
+    let fields = lead::fields(leads);
+    let unknown = promoted::unknown(&fields);
+    let row = driver::query(&unknown).fetch_one(connection).await;
+    let row = row.map_err(|e| classify("asking what is promoted", e))?;
+    let unknown = (0..fields.len()).map(|at| Ok(row.int(at)?.is_some()));
+    lead::learn(leads, &unknown.collect::<Result<Vec<_>, Error>>()?);
+    Ok(())
 }
 
 /// The rows of a statement if none are beyond; as of one moment, because rows that go

@@ -17,6 +17,7 @@ use crate::storage::{
     Error,
     migrations::{Found, needed, require_current},
     pieces::Pieces,
+    promoted::Promotions,
     resolve::{Opening, Options, Schema, Synchronous},
     sql::dialect::Dialect,
 };
@@ -174,6 +175,7 @@ pub(super) async fn open_within(
             place,
             pool,
             pieces,
+            promotions: Promotions::default(),
         },
         opening,
     ))

@@ -17,6 +17,14 @@ use crate::{
 
 /// What [`Store::ability`](crate::storage::Store::ability) answers for both databases.
 pub(in crate::storage) fn ability(test: &Test) -> Ability {
+    if let Column::Promoted(_) = test.column {
+        return match (&test.is, test.negated) {
+            (Is::Equal(_) | Is::OneOf(_), _)
+            | (Is::AtMost(_) | Is::AtLeast(_) | Is::StartsWith(_), false)
+            | (Is::Present, true) => Ability::Superset,
+            _ => Ability::None,
+        };
+    }
     let holds = columns::holds(&test.column);
     let fits = |value: &Value| {
         matches!(
@@ -90,7 +98,7 @@ impl Writer<'_> {
         }
     }
 
-    fn constant(&mut self, value: bool) {
+    pub(super) fn constant(&mut self, value: bool) {
         self.out.push(if value { "1 = 1" } else { "1 = 0" });
     }
 
@@ -113,6 +121,12 @@ impl Writer<'_> {
 
     /// Appends one test.
     pub(super) fn test(&mut self, test: &Test) {
+        if let Column::Promoted(of) = &test.column {
+            return match ability(test) {
+                Ability::None => self.constant(true),
+                _ => self.promoted(of, test),
+            };
+        }
         let place = columns::place(self.resource, &test.column);
         if place == Place::Nowhere {
             return self.constant(test.is == Is::Present && test.negated);

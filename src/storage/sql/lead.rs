@@ -4,6 +4,7 @@
 use super::{
     condition::{Writer, ability},
     dialect::Dialect,
+    promoted,
     statement::{Bind, Statement},
 };
 use crate::{
@@ -34,6 +35,15 @@ pub(in crate::storage) enum Lead<'q> {
     ParentType(&'q str, &'q Test),
     /// By reading an index from end to end, which is less than all rows.
     Names(&'q Test),
+    /// By what is held of a promoted field.
+    Promoted {
+        /// Its number.
+        field: i64,
+        /// What is asked of it.
+        test: &'q Test,
+        /// Whether there is no row of which something may be missing.
+        is_whole: bool,
+    },
 }
 
 impl Lead<'_> {
@@ -65,8 +75,14 @@ impl Lead<'_> {
                 "records_by_took" | "records_by_object_name" | "records_by_object_uid"
             ),
             Self::Parent(_) | Self::ParentType(..) => true,
+            Self::Promoted { .. } => self.is_one_key(),
             Self::Label(..) | Self::Names(_) => false,
         }
+    }
+
+    /// Whether it is by the rows that have one key of a promoted field, which are in order.
+    pub(super) fn is_one_key(&self) -> bool {
+        matches!(self, Self::Promoted { test, is_whole: true, .. } if matches!(test.is, Is::Equal(_)))
     }
 
     /// The index of the resource's own table that has the rows, named as in SQLite.
@@ -76,7 +92,7 @@ impl Lead<'_> {
             (Self::Parent(_), Resource::Results) => Some("results_by_parent_create"),
             (Self::Parent(_), Resource::Records) => Some("records_by_parent_create"),
             (Self::ParentType(..), _) => Some("records_by_parent_type"),
-            (Self::Label(..) | Self::Names(_), _) => None,
+            (Self::Label(..) | Self::Names(_) | Self::Promoted { .. }, _) => None,
         }
     }
 }
@@ -133,6 +149,13 @@ fn lead<'q>(resource: Resource, parent: Option<&'q str>, test: &'q Test) -> Opti
     if test.negated || ability(test) == Ability::None {
         return None;
     }
+    if let Column::Promoted(of) = &test.column {
+        return Some(Lead::Promoted {
+            field: of.field?,
+            test,
+            is_whole: false,
+        });
+    }
     let index = match (resource, &test.column, &test.is) {
         (Resource::Records, Column::Label(key), Is::Equal(Value::Text(value))) => {
             return Some(Lead::Label(key, value));
@@ -170,6 +193,26 @@ fn is_one_of(test: &Test, texts: &[&str]) -> bool {
     matches!(&test.is, Is::Equal(Value::Text(text)) if texts.contains(&text.as_str()))
 }
 
+/// The promoted fields among the leads.
+pub(in crate::storage) fn fields(leads: &[Lead<'_>]) -> Vec<i64> {
+    let field = |lead: &Lead<'_>| match lead {
+        Lead::Promoted { field, .. } => Some(*field),
+        _ => None,
+    };
+    leads.iter().filter_map(field).collect()
+}
+
+/// Takes down, of each of [`fields`], whether there are rows of which something may be missing.
+pub(in crate::storage) fn learn(leads: &mut [Lead<'_>], unknown: &[bool]) {
+    let promoted = leads.iter_mut().filter_map(|lead| match lead {
+        Lead::Promoted { is_whole, .. } => Some(is_whole),
+        _ => None,
+    });
+    for (is_whole, unknown) in promoted.zip(unknown) {
+        *is_whole = !unknown;
+    }
+}
+
 /// The statement that counts the rows of each, up to some thousands.
 pub(in crate::storage) fn count(
     dialect: Dialect,
@@ -200,6 +243,10 @@ fn counted(out: &mut Statement, dialect: Dialect, resource: Resource, lead: &Lea
     if let Lead::Label(key, value) = lead {
         out.push("record_labels WHERE label = ");
         return dialect.label(out, key, value);
+    }
+    if let Lead::Promoted { field, test, .. } = lead {
+        out.push("promoted_values");
+        return promoted::of_field(out, dialect, *field, test);
     }
     out.push(table(resource));
     if let (Dialect::Sqlite, Some(index)) = (dialect, lead.index(resource)) {

@@ -210,7 +210,7 @@ impl<'q> List<'q> {
 
     /// Appends what rows are ordered by.
     fn key(&mut self, column: &Column, place: Place<'_>) {
-        if *column == Column::CreateTime && self.by_label().is_some() {
+        if *column == Column::CreateTime && self.is_led() {
             self.out.push("led.at_us");
             return;
         }

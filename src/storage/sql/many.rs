@@ -6,12 +6,13 @@
 
 use super::{
     dialect::Dialect,
+    promoted::{self, AS_KEYS, INTO},
     statement::{Bind, Statement},
     write::{self, Set, TAKE_NEW_BODY},
 };
 use crate::{
     model::{Etag, RunResult},
-    storage::row::RecordRow,
+    storage::row::{Claim, RecordRow},
 };
 
 /// One column of all rows.
@@ -77,26 +78,76 @@ fn body(row: &RecordRow) -> [Set; 3] {
     ]
 }
 
+/// What indexes of promoted fields hold of a record, as JSON.
+fn promoted_keys(row: &RecordRow) -> [Set; 1] {
+    let keys = row.claim.as_ref().map(promoted::keys);
+    [Set::new("promoted_keys", Bind::Text(keys))]
+}
+
+/// How many columns stand after those of the record itself.
+const AFTER_STATE: usize = 4;
+
+/// What the writer of these records knows of promoted fields, but for the keys. Should the rows
+/// say different things, what is said is of no generation that there is.
+fn claim<'r>(rows: impl Iterator<Item = &'r RecordRow>) -> Option<Claim> {
+    let mut generations = rows.map(|row| row.claim.as_ref().map(|claim| claim.generation));
+    let first = generations.next().flatten();
+    let same = generations.all(|other| other == first);
+    let generation = if same { first? } else { -1 };
+    Some(Claim {
+        generation,
+        keys: Vec::new(),
+    })
+}
+
+/// Appends that the keys of records that were `written` are stored.
+fn keys(out: &mut Statement, claim: &Claim, of: &'static str, written: &'static str) {
+    out.push("promoted_keys AS (").push(INTO);
+    out.push("SELECT e.f, e.v, ")
+        .push(of)
+        .push(".create_us, row_id FROM ")
+        .push(written);
+    out.push(" CROSS JOIN LATERAL jsonb_to_recordset(given.promoted_keys");
+    out.push(AS_KEYS).push(" WHERE ");
+    promoted::is_current(out, claim);
+    out.push(" ON CONFLICT DO NOTHING), ");
+}
+
 /// Inserts records, those that have their result and whose name is free. No name may come twice.
 pub(in crate::storage) fn insert_records(rows: &[&RecordRow]) -> Statement {
     let all = rows.iter().map(|row| {
         let record = write::new_record(row).into_iter();
-        record.chain(body(row)).collect()
+        record.chain(body(row)).chain(promoted_keys(row)).collect()
     });
+    let claim = claim(rows.iter().copied());
     let columns = columns(all);
-    let (record, _body) = columns.split_at(columns.len() - 3);
+    let (record, _body) = columns.split_at(columns.len() - AFTER_STATE);
     let mut out = given(&columns);
     out.push(", made AS (INSERT INTO records (result_row");
     for column in record {
         out.push(", ").push(column.name);
     }
+    if claim.is_some() {
+        out.push(", promoted_turn");
+    }
     out.push(") SELECT results.row_id");
     for column in record {
         value(out.push(", "), column);
     }
+    if let Some(claim) = &claim {
+        promoted::first_turn(out.push(", "), claim);
+    }
     out.push(" FROM given JOIN results ON results.id = given.result_id AND results.parent = ");
     out.push("given.parent ORDER BY place ON CONFLICT DO NOTHING ");
-    out.push("RETURNING row_id, parent, result_id, id), ");
+    out.push("RETURNING row_id, create_us, parent, result_id, id), ");
+    if let Some(claim) = &claim {
+        keys(
+            &mut out,
+            claim,
+            "made",
+            "made JOIN given USING (parent, result_id, id)",
+        );
+    }
     out.push("packed AS (INSERT INTO bodies (record_row, codec, bytes, piece) ");
     out.push("SELECT row_id, codec, bytes, piece FROM made JOIN given ");
     out.push("USING (parent, result_id, id) WHERE codec IS NOT NULL) ");
@@ -114,11 +165,13 @@ pub(in crate::storage) fn replace_records(rows: &[(&Etag, &RecordRow)]) -> State
             Set::new("id", name.id()),
             Set::new("expected", expect.as_str()),
         ];
-        let state = write::record_state(row);
-        key.into_iter().chain(state).chain(body(row)).collect()
+        let state = write::record_state(row).into_iter();
+        let state = state.chain(body(row)).chain(promoted_keys(row));
+        key.into_iter().chain(state).collect()
     });
+    let claim = claim(rows.iter().map(|(_, row)| *row));
     let columns = columns(all);
-    let state = &columns[4..columns.len() - 3];
+    let state = &columns[4..columns.len() - AFTER_STATE];
     let mut out = given(&columns);
     out.push(", held AS (SELECT records.row_id, place FROM given JOIN results ON results.id = ");
     out.push("given.result_id AND results.parent = given.parent JOIN records ON records.id = ");
@@ -128,8 +181,22 @@ pub(in crate::storage) fn replace_records(rows: &[(&Etag, &RecordRow)]) -> State
         out.push(comma(at)).push(column.name);
         value(out.push(" = "), column);
     }
+    if let Some(claim) = &claim {
+        promoted::next_turn(out.push(", promoted_turn = "), claim);
+    }
     out.push(" FROM held JOIN given USING (place) WHERE records.row_id = held.row_id ");
-    out.push("RETURNING records.row_id, place), ");
+    out.push("RETURNING records.row_id, records.create_us, place), ");
+    if let Some(claim) = &claim {
+        let written = "kept JOIN given USING (place)";
+        // Those that a record still has are left alone: parts of a statement happen in no order.
+        out.push("other_keys AS (DELETE FROM promoted_values AS v USING ")
+            .push(written);
+        out.push(" WHERE v.record_row = kept.row_id AND NOT EXISTS (SELECT 1 FROM ");
+        out.push("jsonb_to_recordset(given.promoted_keys")
+            .push(AS_KEYS);
+        out.push(" WHERE e.f = v.field AND e.v = v.value)), ");
+        keys(&mut out, claim, "kept", written);
+    }
     out.push("packed AS (INSERT INTO bodies (record_row, codec, bytes, piece) ");
     out.push("SELECT row_id, codec, bytes, piece FROM kept JOIN given USING (place) ");
     out.push("WHERE codec IS NOT NULL").push(TAKE_NEW_BODY);

@@ -3,7 +3,7 @@
 use super::{
     dialect::Dialect,
     read::{self, BODY},
-    statement::Statement,
+    statement::{Bind, Statement},
 };
 use crate::model::{RecordName, Resource, ResultName};
 
@@ -125,6 +125,25 @@ pub(in crate::storage) fn records(
     bytes: bool,
     columns: &[(&'static str, bool)],
 ) -> Statement {
+    let page = |out: &mut Statement| within(out, Table::Records, after, Some(last));
+    page_of_records(dialect, page, bytes, columns)
+}
+
+/// The records in these rows, likewise, with bytes and without columns.
+pub(in crate::storage) fn these_records(dialect: Dialect, rows: Vec<i64>) -> Statement {
+    let page = |out: &mut Statement| {
+        out.push("row_id");
+        dialect.one_of(out, false, Bind::Ints(rows));
+    };
+    page_of_records(dialect, page, true, &[])
+}
+
+fn page_of_records(
+    dialect: Dialect,
+    page: impl FnOnce(&mut Statement),
+    bytes: bool,
+    columns: &[(&'static str, bool)],
+) -> Statement {
     let mut out = Statement::new("SELECT ");
     read::fields(&mut out, dialect, Resource::Records);
     out.push(", NULL, NULL, ");
@@ -137,7 +156,7 @@ pub(in crate::storage) fn records(
         }
     }
     out.push(" FROM (SELECT * FROM records WHERE ");
-    within(&mut out, Table::Records, after, Some(last));
+    page(&mut out);
     out.push(") AS page LEFT JOIN bodies ON record_row = row_id LEFT JOIN (SELECT row_id AS ");
     out.push("owner_row, parent AS owner_parent, id AS owner_id FROM results) AS owners ");
     out.push("ON owner_row = result_row LEFT JOIN (SELECT row_id AS piece_row FROM pieces) ");

@@ -12,7 +12,7 @@ use super::{
     statement::Statement,
 };
 use crate::{
-    filter::condition::{Column, Condition},
+    filter::condition::{Column, Condition, Is},
     model::{ParentPattern, Resource, ResultPattern},
     storage::ListQuery,
 };
@@ -48,12 +48,23 @@ pub(in crate::storage) fn near(
     resource: Resource,
     query: &ListQuery,
 ) -> Option<Way<'static>> {
-    begins_near(resource, query).then_some(Way::Near(near_rows(dialect)))
+    let near = begins_near(resource, query) && !asks_one_key(query);
+    near.then_some(Way::Near(near_rows(dialect)))
 }
 
 /// The way to rows that are not so near, where what leads to all of them is long.
 pub(in crate::storage) fn farther(resource: Resource, query: &ListQuery) -> Option<Way<'static>> {
     begins_near(resource, query).then_some(Way::Near(FARTHER))
+}
+
+/// Whether one key of a promoted field is asked for: its rows are at hand in order, however many
+/// there are.
+fn asks_one_key(query: &ListQuery) -> bool {
+    conjuncts(&query.condition).iter().any(|test| {
+        matches!(test.column, Column::Promoted(_))
+            && matches!(test.is, Is::Equal(_))
+            && !test.negated
+    })
 }
 
 fn begins_near(resource: Resource, query: &ListQuery) -> bool {

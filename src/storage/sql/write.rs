@@ -8,6 +8,7 @@ use bytes::Bytes;
 use super::{
     condition::in_result,
     dialect::Dialect,
+    promoted::{self, AS_KEYS, INTO},
     statement::{Bind, Statement},
 };
 use crate::{
@@ -16,7 +17,7 @@ use crate::{
     storage::{
         body::Packed,
         pieces::NewPiece,
-        row::{Ready, RecordRow, json},
+        row::{Claim, Ready, RecordRow, json},
     },
 };
 
@@ -271,16 +272,25 @@ fn insert_record(dialect: Dialect, row: &RecordRow) -> Statement {
     let mut out = Statement::new(if nested { "WITH made AS (" } else { "" });
     out.push("INSERT INTO records (result_row, ");
     names(&mut out, &sets);
+    if row.claim.is_some() {
+        out.push(", promoted_turn");
+    }
     out.push(") SELECT row_id, ");
     values(&mut out, dialect, sets);
+    if let Some(claim) = &row.claim {
+        promoted::first_turn(out.push(", "), claim);
+    }
     out.push(" FROM results WHERE ");
     is_result(&mut out, name.result());
     with_piece(&mut out, dialect, row);
     let Some(body) = body else { return out };
     match dialect {
         Dialect::Postgres => {
-            out.push(" RETURNING row_id) INSERT INTO bodies (record_row, codec, bytes, piece) ");
-            out.push("SELECT row_id, ");
+            out.push(" RETURNING row_id, create_us)");
+            if let Some(claim) = &row.claim {
+                keys(&mut out, claim, "made");
+            }
+            out.push(" INSERT INTO bodies (record_row, codec, bytes, piece) SELECT row_id, ");
             body_values(&mut out, body);
             out.push(" FROM made");
         }
@@ -302,19 +312,30 @@ fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement
     });
     let out = &mut update;
     assign(out, dialect, record_state(row));
+    if let Some(claim) = &row.claim {
+        promoted::next_turn(out.push(", promoted_turn = "), claim);
+    }
     out.push(" WHERE ");
     is_record(out, name);
     with_etag(out, Some(expect));
     with_piece(out, dialect, row);
     match (dialect, stored_body(row)) {
         (Dialect::Postgres, Some(body)) => {
-            out.push(" RETURNING row_id) INSERT INTO bodies (record_row, codec, bytes, piece) ");
-            out.push("SELECT row_id, ");
+            out.push(" RETURNING row_id, create_us)");
+            if let Some(claim) = &row.claim {
+                other_keys(out, claim);
+                keys(out, claim, "kept");
+            }
+            out.push(" INSERT INTO bodies (record_row, codec, bytes, piece) SELECT row_id, ");
             body_values(out, body);
             out.push(" FROM kept").push(TAKE_NEW_BODY);
         }
         (Dialect::Postgres, None) => {
-            out.push(" RETURNING row_id), gone AS (DELETE FROM bodies WHERE record_row IN ");
+            out.push(" RETURNING row_id, create_us)");
+            if let Some(claim) = &row.claim {
+                other_keys(out, claim);
+            }
+            out.push(", gone AS (DELETE FROM bodies WHERE record_row IN ");
             out.push("(SELECT row_id FROM kept)) SELECT row_id FROM kept");
         }
         (Dialect::Sqlite, Some(body)) => {
@@ -332,6 +353,48 @@ fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement
         }
     }
     update
+}
+
+/// Appends to PostgreSQL's statement that the keys of the record in `written` are stored.
+fn keys(out: &mut Statement, claim: &Claim, written: &'static str) {
+    if claim.keys.is_empty() {
+        return;
+    }
+    out.push(", promoted_keys AS (").push(INTO);
+    out.push("SELECT e.f, e.v, create_us, row_id FROM ")
+        .push(written)
+        .push(", jsonb_to_recordset(")
+        .bind(Bind::Text(Some(promoted::keys(claim))))
+        .push(AS_KEYS)
+        .push(" WHERE ");
+    promoted::is_current(out, claim);
+    out.push(" ON CONFLICT DO NOTHING)");
+}
+
+/// Appends likewise that keys which it has no more are deleted. Those that it still has are left
+/// alone, because the parts of a statement happen in no order.
+fn other_keys(out: &mut Statement, claim: &Claim) {
+    out.push(", other_keys AS (DELETE FROM promoted_values AS v USING kept ");
+    out.push("WHERE v.record_row = kept.row_id AND NOT EXISTS (SELECT 1 FROM jsonb_to_recordset(")
+        .bind(Bind::Text(Some(promoted::keys(claim))))
+        .push(AS_KEYS)
+        .push(" WHERE e.f = v.field AND e.v = v.value))");
+}
+
+/// The statements that follow a change that happened on SQLite, in the same transaction: what
+/// indexes of promoted fields hold of the record.
+pub(in crate::storage) fn promoted_keys(change: &Ready) -> Vec<Statement> {
+    let (row, replaces) = match change {
+        Ready::InsertRecord(row) => (row, false),
+        Ready::ReplaceRecord(_, row) => (row, true),
+        _ => return Vec::new(),
+    };
+    match &row.claim {
+        Some(claim) => promoted::write_keys(claim, replaces, &|out| {
+            is_record(out, &row.record.name);
+        }),
+        None => Vec::new(),
+    }
 }
 
 pub(super) const TAKE_NEW_BODY: &str = " ON CONFLICT (record_row) DO UPDATE SET codec = excluded.codec, bytes = excluded.bytes, \

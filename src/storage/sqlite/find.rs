@@ -13,7 +13,7 @@ use crate::{
         Error, ListQuery,
         sql::{
             dialect::Dialect,
-            lead, list,
+            lead, list, promoted,
             read::{Cells as _, Weigh},
             statement::Statement,
             way::{self, Way},
@@ -79,16 +79,19 @@ pub(super) async fn way<'q>(
     resource: Resource,
     query: &'q ListQuery,
 ) -> Result<Found<'q>, Error> {
-    let leads = way::indexes(resource, query);
+    let mut leads = way::indexes(resource, query);
+    let fields = lead::fields(&leads);
+    if !fields.is_empty() {
+        let row = one(connection, &promoted::unknown(&fields)).await?;
+        let unknown = (0..fields.len()).map(|at| Ok(row.int(at)?.is_some()));
+        lead::learn(&mut leads, &unknown.collect::<Result<Vec<_>, Error>>()?);
+    }
     if leads.is_empty() {
         let way = way::unled(Dialect::Sqlite, resource, query);
         return Ok(Found { before: None, way });
     }
     let count = lead::count(Dialect::Sqlite, resource, &leads);
-    let row = driver::query(&count)
-        .fetch_one(connection)
-        .await
-        .map_err(|e| classify("counting matches", e))?;
+    let row = one(connection, &count).await?;
     let counted = (0..leads.len()).map(|at| Ok(row.int(at)?.unwrap_or(i64::MAX)));
     let counted: Vec<i64> = counted.collect::<Result<_, Error>>()?;
     let Some((lead, count)) = lead::best(&leads, &counted) else {
@@ -102,6 +105,12 @@ pub(super) async fn way<'q>(
         before: before.flatten(),
         way: Way::By(lead),
     })
+}
+
+/// The one row that a statement gives.
+async fn one(connection: &mut SqliteConnection, statement: &Statement) -> Result<SqliteRow, Error> {
+    let row = driver::query(statement).fetch_one(connection).await;
+    row.map_err(|e| classify("counting matches", e))
 }
 
 /// The rows of a statement if none are beyond; as of one moment, because rows that go

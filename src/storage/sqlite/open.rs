@@ -16,6 +16,7 @@ use crate::storage::{
     Error,
     migrations::{Found, require_current},
     pieces::Pieces,
+    promoted::Promotions,
     resolve::{Opening, Options, Schema, Synchronous},
     sql::dialect::Dialect,
 };
@@ -177,6 +178,7 @@ pub(in crate::storage) async fn open(
             readers,
             writer,
             pieces: Pieces::default(),
+            promotions: Promotions::default(),
         },
         Opening { applied, weak },
     ))

@@ -20,7 +20,7 @@ use crate::{
         Error,
         pieces::{self, NewPiece},
         row::Ready,
-        sql::{dialect::Dialect, write},
+        sql::{dialect::Dialect, statement::Statement, write},
     },
 };
 
@@ -51,6 +51,7 @@ enum Message {
 enum Errand {
     Put(Vec<NewPiece>),
     Sweep(i64),
+    Tell(Vec<Statement>),
 }
 
 #[derive(Debug)]
@@ -87,6 +88,11 @@ impl Writer {
     /// Deletes at most so many pieces that no body refers to, and says how many.
     pub(super) async fn sweep(&self, most: i64) -> Result<u64, Error> {
         self.run(Errand::Sweep(most)).await
+    }
+
+    /// Does all of these statements, or none, and says how many rows they changed.
+    pub(super) async fn tell(&self, statements: Vec<Statement>) -> Result<u64, Error> {
+        self.run(Errand::Tell(statements)).await
     }
 
     async fn run(&self, errand: Errand) -> Result<u64, Error> {
@@ -168,7 +174,7 @@ impl Task {
             self.commit(group).await;
             for (errand, answer) in errands {
                 if answer.send(self.errand(errand).await).is_err() {
-                    tracing::debug!("nobody waited for a change of pieces");
+                    tracing::debug!("nobody waited for a change beside batches");
                 }
             }
         }
@@ -330,7 +336,7 @@ async fn transaction(
 }
 
 async fn run(connection: &mut SqliteConnection, errand: Errand) -> Result<u64, Error> {
-    let failed = |error| classify("writing pieces", error);
+    let failed = |error| classify("writing beside batches", error);
     connection
         .execute("BEGIN IMMEDIATE")
         .await
@@ -338,6 +344,7 @@ async fn run(connection: &mut SqliteConnection, errand: Errand) -> Result<u64, E
     let mut done = 0;
     let statements = match errand {
         Errand::Put(new) => new.iter().flat_map(write::put_piece).collect(),
+        Errand::Tell(statements) => statements,
         Errand::Sweep(most) => {
             let unused = write::unused_pieces(Dialect::Sqlite, most);
             let rows = query(&unused).fetch_all(&mut *connection).await;
@@ -389,7 +396,13 @@ async fn batch(tx: &mut SqliteConnection, changes: &[Ready]) -> Result<(), Error
 async fn change(tx: &mut SqliteConnection, ready: &Ready) -> Result<(), Error> {
     let statement = write::write(Dialect::Sqlite, ready);
     match query(&statement).execute(&mut *tx).await {
-        Ok(done) if done.rows_affected() > 0 => Ok(()),
+        Ok(done) if done.rows_affected() > 0 => {
+            for statement in write::promoted_keys(ready) {
+                let done = query(&statement).execute(&mut *tx).await;
+                done.map_err(|e| classify("writing what is promoted", e))?;
+            }
+            Ok(())
+        }
         Ok(_) => {
             // Another process may have deleted the piece that the body refers to.
             if let Some(statement) = write::piece_of(ready) {

@@ -1,12 +1,16 @@
 //! How a list finds its rows: which table and index, and which of its rows.
 
 use super::{List, keys};
-use crate::storage::sql::{
-    condition::{Writer, is_selective},
-    dialect::Dialect,
-    lead::{self, Lead},
-    statement::Statement,
-    way::{Way, scope, walk},
+use crate::{
+    filter::condition::{Is, Test},
+    storage::sql::{
+        condition::{Writer, is_selective},
+        dialect::Dialect,
+        lead::{self, Lead},
+        promoted,
+        statement::Statement,
+        way::{Way, scope, walk},
+    },
 };
 
 impl<'q> List<'q> {
@@ -26,6 +30,8 @@ impl<'q> List<'q> {
         self.out.push(" FROM ");
         if self.by_label().is_some() {
             self.out.push("record_labels AS led CROSS JOIN ");
+        } else if self.by_one_key() {
+            self.out.push("promoted_values AS led CROSS JOIN ");
         }
         self.out.push(lead::table(self.resource));
         if self.dialect == Dialect::Postgres {
@@ -45,14 +51,18 @@ impl<'q> List<'q> {
 
     /// Appends which rows the lead has, where it is no index of the table.
     fn led(&mut self) {
-        let (Dialect::Sqlite, Way::By(lead)) = (self.dialect, self.way) else {
+        let Way::By(lead) = self.way else { return };
+        if let Lead::Promoted { field, test, .. } = lead {
+            return self.by_field(field, test, lead);
+        }
+        if self.dialect == Dialect::Postgres {
             return;
-        };
+        }
         match lead {
             Lead::Index(..) => {
                 self.out.push(lead.left_out());
             }
-            Lead::Parent(_) | Lead::ParentType(..) => {}
+            Lead::Parent(_) | Lead::ParentType(..) | Lead::Promoted { .. } => {}
             Lead::Label(key, value) => {
                 self.out
                     .push(" AND row_id = led.record_row AND led.label = ");
@@ -68,9 +78,27 @@ impl<'q> List<'q> {
         }
     }
 
+    /// Appends which rows a promoted field leads to.
+    fn by_field(&mut self, field: i64, test: &Test, lead: Lead<'_>) {
+        if let (true, Is::Equal(_)) = (lead.is_one_key(), &test.is) {
+            self.out
+                .push(" AND row_id = led.record_row AND led.field = ");
+            self.out.bind(field).push(" AND ");
+            promoted::key_test(&mut self.out, self.dialect, "led.value", test);
+            return;
+        }
+        let is_whole = matches!(lead, Lead::Promoted { is_whole: true, .. });
+        self.out.push(" AND row_id IN ");
+        promoted::rows(&mut self.out, self.dialect, field, test, !is_whole);
+    }
+
     /// Appends when rows were stored.
     fn times(&mut self) {
-        let column = self.by_label().map_or("create_us", |_| "led.at_us");
+        let column = if self.is_led() {
+            "led.at_us"
+        } else {
+            "create_us"
+        };
         lead::times(&mut self.out, self.resource, &self.query.condition, column);
     }
 
@@ -83,9 +111,23 @@ impl<'q> List<'q> {
         }
     }
 
+    /// Whether the rows of one key of a promoted field are gone through likewise.
+    fn by_one_key(&self) -> bool {
+        matches!(self.way, Way::By(lead) if lead.is_one_key())
+    }
+
+    /// Whether rows are gone through in an order that is known before they are read.
+    pub(super) fn is_led(&self) -> bool {
+        self.by_label().is_some() || self.by_one_key()
+    }
+
     /// What decides among rows that are equal in every key.
     pub(super) fn tie(&self) -> &'static str {
-        self.by_label().map_or("row_id", |_| "led.record_row")
+        if self.is_led() {
+            "led.record_row"
+        } else {
+            "row_id"
+        }
     }
 
     /// Appends the rows that a list chooses from, up to its condition.

@@ -1,0 +1,295 @@
+//! `hindsight index`.
+
+use std::{num::NonZeroU32, process::ExitCode, time::Instant};
+
+use clap::{ArgMatches, Args, Command, FromArgMatches as _, ValueEnum};
+use serde::Serialize;
+
+use super::{failure::Failure, output, progress, serve};
+use crate::{
+    clock::{Clock as _, SystemClock},
+    config::flags_of,
+    filter::{
+        Filter,
+        promoted::{Kind, Path},
+    },
+    storage::{
+        Error, Maintenance, Promotion,
+        resolve::{Options, Schema, open},
+    },
+};
+
+/// Records that are indexed by one transaction.
+const BATCH: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
+
+const ABOUT: &str = "Indexes of parts of payloads, for filters that ask for them often
+
+Names, labels, times, reasons and the like are indexed from the beginning. Whatever else filters \
+ask of payloads is read from each of them; an index spares that. Servers need no restart, and \
+answers stay the same: what an index finds is still judged by the whole filter.";
+
+const EXAMPLES: &str = "Examples:
+  hindsight index add 'data.spec.params[name==\"env\"].value'
+  hindsight index add data.spec.serviceAccountName
+  hindsight index add data.spec.priority --type number
+  hindsight index list
+  hindsight index remove data.spec.priority
+
+Then ask as before, and see what is used:
+  hindsight explain -A -f 'data.spec.params.exists(p, p.name == \"env\" && p.value == \"prod\")'";
+
+/// Index a part of every payload, from now on and of what is stored already
+///
+/// PATH leads from `data`, the payload, by members (`.spec`, `["odd-key"]`), places (`[0]`) and, once,
+/// by a text that a member has: `[name=="env"]` are the elements whose name is env. Filters on it
+/// use the index when they say the same: `data.spec.params.exists(p, p.name == "env" && p.value ==
+/// "prod")`, `data.spec.params.filter(p, p.name == "env")[0].value == "prod"`.
+///
+/// Servers go on reading and writing meanwhile, and use the index once all is indexed. Should this
+/// be interrupted, however hard, the same command goes on where it stopped. The first 128
+/// characters of a text are indexed; at most 16 parts can be.
+///
+/// Exit codes: 0 it is indexed, 1 it was already, or there are too many, 2 PATH or type is wrong,
+/// 5 the database is not reachable.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+struct Add {
+    /// Which part, such as `data.spec.params[name=="env"].value`
+    #[arg(value_name = "PATH")]
+    path: String,
+
+    /// Which values of it; others are as if they were not there
+    #[arg(long, value_enum, value_name = "TYPE", default_value = "text")]
+    r#type: Type,
+}
+
+/// Show what is indexed, and whether the index is whole
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+struct List {
+    /// In which form
+    #[arg(short, long, value_enum, value_name = "FORM", default_value = "table")]
+    output: Form,
+}
+
+/// Index a part no more; filters on it read payloads again
+///
+/// Exit codes: 0 it is gone, 2 PATH is wrong, 3 it was not indexed, 5 the database is not
+/// reachable.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+struct Remove {
+    /// Which part, as `hindsight index list` shows it
+    #[arg(value_name = "PATH")]
+    path: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Type {
+    /// JSON strings
+    Text,
+    /// JSON numbers
+    Number,
+    /// true and false
+    Bool,
+    /// JSON strings that are RFC 3339 times
+    Time,
+}
+
+impl From<Type> for Kind {
+    fn from(given: Type) -> Self {
+        match given {
+            Type::Text => Self::Text,
+            Type::Number => Self::Number,
+            Type::Bool => Self::Bool,
+            Type::Time => Self::Time,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Columns for people
+    Table,
+    /// JSON
+    Json,
+}
+
+/// What JSON shows of an index.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown {
+    path: String,
+    r#type: &'static str,
+    state: String,
+    added: String,
+}
+
+impl Shown {
+    fn of(promotion: &Promotion) -> Self {
+        Self {
+            path: promotion.path.to_string(),
+            r#type: promotion.kind.name(),
+            state: match promotion.ready {
+                true => "ready".to_owned(),
+                false => format!("building, {}%", percent(promotion)),
+            },
+            added: promotion.added.to_string(),
+        }
+    }
+}
+
+fn percent(promotion: &Promotion) -> i64 {
+    promotion.done_row.saturating_mul(100) / promotion.until_row.max(1)
+}
+
+/// The command and what it consists of.
+pub(super) fn command() -> Command {
+    let of_db = |command| flags_of(command, &["db"]);
+    Command::new("index")
+        .about("Index parts of payloads, for filters that ask for them often")
+        .long_about(ABOUT)
+        .after_long_help(EXAMPLES)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(of_db(Add::augment_args(Command::new("add"))))
+        .subcommand(of_db(List::augment_args(Command::new("list"))))
+        .subcommand(of_db(Remove::augment_args(Command::new("remove"))))
+}
+
+pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let usage = |error: clap::Error| Failure::usage(error.to_string());
+    match matches.subcommand() {
+        Some(("add", sub)) => {
+            let given = Add::from_arg_matches(sub).map_err(usage)?;
+            let path = path(&given.path)?;
+            on(sub, async |base| {
+                add(base, &path, given.r#type.into()).await
+            })
+        }
+        Some(("remove", sub)) => {
+            let given = Remove::from_arg_matches(sub).map_err(usage)?;
+            let path = path(&given.path)?;
+            on(sub, async |base| remove(base, &path).await)
+        }
+        Some((_, sub)) => {
+            let given = List::from_arg_matches(sub).map_err(usage)?;
+            on(sub, async |base| list(base, given.output).await)
+        }
+        None => Err(Failure::usage("want `add`, `list` or `remove`")),
+    }
+}
+
+/// The path that a user gave.
+fn path(text: &str) -> Result<Path, Failure> {
+    let path: Path = text
+        .trim()
+        .parse()
+        .map_err(|error| Failure::usage(format!("`{text}` is no path: {error}")))?;
+    if Filter::has_column(&path) {
+        return Err(Failure::usage(format!(
+            "`{path}` is a column already, so filters on it read no payloads; see \"What is \
+             indexed\" in docs/filters.md"
+        )));
+    }
+    Ok(path)
+}
+
+/// Does something with the database that is configured.
+fn on(
+    matches: &ArgMatches,
+    work: impl AsyncFnOnce(&dyn Maintenance) -> Result<(), Failure>,
+) -> Result<ExitCode, Failure> {
+    let config = serve::load(matches)?;
+    super::runtime()?.block_on(async {
+        let options = Options {
+            schema: Schema::Require,
+            ..Options::default()
+        };
+        let opened = open(&config.db.expose(), &options).await;
+        let opened = opened.map_err(|error| Failure::store(&error))?;
+        let done = work(&*opened.maintenance).await;
+        opened.maintenance.close().await;
+        done.map(|()| ExitCode::SUCCESS)
+    })
+}
+
+async fn add(base: &dyn Maintenance, path: &Path, kind: Kind) -> Result<(), Failure> {
+    let failed = |error: Error| Failure::store(&error);
+    let there = base.promotions().await.map_err(failed)?;
+    let there = there.into_iter().find(|one| one.path == *path);
+    let promotion = match there {
+        Some(one) if one.kind != kind => {
+            return Err(Failure::other(format!(
+                "`{path}` is indexed as {}; remove that first with `hindsight index remove`",
+                one.kind
+            )));
+        }
+        Some(one) if one.ready => {
+            return Err(Failure::other(format!("`{path}` is indexed already")));
+        }
+        Some(one) => {
+            output::note(&format!("`{path}` was begun before; going on from there"));
+            one
+        }
+        None => {
+            let now = SystemClock.now();
+            base.promote(path, kind, now).await.map_err(failed)?
+        }
+    };
+    let began = Instant::now();
+    let rows = promotion.until_row.saturating_sub(promotion.done_row);
+    let bar = progress::bar("indexed", u64::try_from(rows).unwrap_or(0));
+    let mut records = 0;
+    loop {
+        let filled = base.fill(promotion.id, BATCH).await;
+        let filled = filled.map_err(|error| {
+            bar.finish_and_clear();
+            failed(error)
+        })?;
+        records += filled.records;
+        bar.inc(filled.rows);
+        if filled.ready {
+            break;
+        }
+    }
+    base.settle(BATCH).await.map_err(failed)?;
+    bar.finish_and_clear();
+    output::say(&format!(
+        "`{path}` ({kind}) is indexed: {records} records in {:.1} s; filters use it from now on",
+        began.elapsed().as_secs_f64()
+    ))
+}
+
+async fn list(base: &dyn Maintenance, form: Form) -> Result<(), Failure> {
+    let all = base.promotions().await.map_err(|e| Failure::store(&e))?;
+    let shown: Vec<Shown> = all.iter().map(Shown::of).collect();
+    match form {
+        Form::Json => output::document(output::Format::Json, &shown),
+        Form::Table if shown.is_empty() => {
+            output::note("nothing is indexed besides what always is; see `hindsight index add -h`");
+            Ok(())
+        }
+        Form::Table => {
+            let rows = shown.into_iter();
+            let rows: Vec<Vec<String>> = rows
+                .map(|one| vec![one.path, one.r#type.to_owned(), one.added, one.state])
+                .collect();
+            output::table(&["PATH", "TYPE", "ADDED", "STATE"], &rows)
+        }
+    }
+}
+
+async fn remove(base: &dyn Maintenance, path: &Path) -> Result<(), Failure> {
+    match base.demote(path).await {
+        Ok(()) => {}
+        Err(Error::Missing(_)) => {
+            return Err(Failure::missing(format!(
+                "`{path}` is not indexed; `hindsight index list` shows what is"
+            )));
+        }
+        Err(error) => return Err(Failure::store(&error)),
+    }
+    base.settle(BATCH).await.map_err(|e| Failure::store(&e))?;
+    output::say(&format!("`{path}` is indexed no more"))
+}
