@@ -93,12 +93,21 @@ impl Server {
 
     /// A connection of its own.
     pub fn client(&self, token: Option<&str>) -> Client {
-        let options = Options {
-            token: token.map(str::to_owned),
-            ..Options::new(&self.url)
-        };
-        Client::new(&options).unwrap()
+        client(&self.url, token)
     }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+/// A connection to the server at `url`.
+pub fn client(url: &str, token: Option<&str>) -> Client {
+    let options = Options {
+        token: token.map(str::to_owned),
+        ..Options::new(url)
+    };
+    Client::new(&options).unwrap()
 }
 
 impl Drop for Server {
