@@ -2,6 +2,7 @@
 //!
 //! The modules below are in reading order; `docs/ARCHITECTURE.md` is the map.
 
+pub mod background;
 pub mod clock;
 pub mod error;
 

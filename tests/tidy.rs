@@ -70,9 +70,20 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("audit", &["auth", "error", "model", "storage", "telemetry"]),
     (
         "query",
-        &["budget", "error", "filter", "measure", "model", "storage"],
+        &[
+            "background",
+            "budget",
+            "error",
+            "filter",
+            "measure",
+            "model",
+            "storage",
+        ],
     ),
-    ("storage", &["clock", "error", "filter", "measure", "model"]),
+    (
+        "storage",
+        &["background", "clock", "error", "filter", "measure", "model"],
+    ),
     ("auth", &["budget", "clock", "error", "model", "telemetry"]),
     ("budget", &["clock", "error", "telemetry"]),
     ("filter", &["error", "measure", "model"]),
@@ -80,6 +91,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("model", &["error"]),
     ("config", &["error", "telemetry"]),
     ("telemetry", &["error"]),
+    ("background", &[]),
     ("clock", &[]),
     ("error", &[]),
 ];

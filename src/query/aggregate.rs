@@ -1,6 +1,9 @@
 //! Adding up records: by the store if it answers the whole question, else here, from payloads.
 
-use super::{Engine, Error, list::MOST_ROWS};
+use super::{
+    Engine, Error,
+    list::{MOST_ROWS, behind},
+};
 use crate::{
     filter::{
         Body, Filter, Order, Row, Term,
@@ -55,6 +58,12 @@ impl Engine {
     /// store does not answer.
     #[tracing::instrument(name = "query", skip_all)]
     pub async fn aggregate(&self, ask: Aggregate) -> Result<Vec<Group>, Error> {
+        let engine = self.clone();
+        let work = Box::pin(async move { engine.add_up(ask).await });
+        behind("adding up", work).await
+    }
+
+    async fn add_up(&self, ask: Aggregate) -> Result<Vec<Group>, Error> {
         let store = self.store();
         let split = ask.filter.split(&|test| store.ability(test));
         let keys: Option<Vec<_>> = ask.keys.iter().map(stored).collect();

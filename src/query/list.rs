@@ -6,7 +6,10 @@ use std::{
 };
 
 use super::{Error, Tokens, token::Binding};
+use tracing::Instrument as _;
+
 use crate::{
+    background,
     budget::{Payer, Turn},
     filter::{Filter, Order, Position, Row},
     model::{Record, Resource, ResultPattern, RunResult},
@@ -18,6 +21,9 @@ use crate::{
 const FIRST_CHUNK: u32 = 256;
 pub(super) const MOST_ROWS: u32 = 1_000;
 const CHUNK_BYTES: usize = 4 << 20;
+
+/// A page of more rows is long work, as is one whose rows are judged here.
+const LARGE_PAGE: u32 = 200;
 
 /// Rows that are not worth a second thread.
 const FEW_ROWS: usize = 64;
@@ -63,7 +69,10 @@ pub struct Page<T> {
 
 /// What lists need to know of a row.
 pub(super) trait Item: Send + Sized + 'static {
-    async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error>;
+    fn fetch(
+        store: &dyn Store,
+        query: &ListQuery,
+    ) -> impl Future<Output = Result<Vec<Listed<Self>>, Error>> + Send;
     fn weight(&self) -> usize;
     fn matches(&self, filter: &Filter) -> Result<bool, Error>;
 }
@@ -140,6 +149,33 @@ impl Engine {
     }
 
     async fn page<T: Item>(&self, list: List<'_>, resource: Resource) -> Result<Page<T>, Error> {
+        let judges = list.filter.split(&|test| self.store.ability(test)).residual;
+        if list.size.get() <= LARGE_PAGE && !judges {
+            return self.walk(list, resource).await;
+        }
+        let (engine, filter, token) = (self.clone(), list.filter.clone(), list.token.to_owned());
+        let List {
+            scope,
+            order,
+            size,
+            method,
+            ..
+        } = list;
+        let work = async move {
+            let list = List {
+                scope,
+                filter: &filter,
+                order,
+                size,
+                token: &token,
+                method,
+            };
+            engine.walk(list, resource).await
+        };
+        behind("listing", Box::pin(work)).await
+    }
+
+    async fn walk<T: Item>(&self, list: List<'_>, resource: Resource) -> Result<Page<T>, Error> {
         let parent = match resource {
             Resource::Results => list.scope.parent.to_string(),
             Resource::Records => list.scope.to_string(),
@@ -159,6 +195,7 @@ impl Engine {
         let mut bytes = 0;
         let mut last = None;
         let wanted = list.size.get() as usize;
+        scan.takes_turns |= list.size.get() > LARGE_PAGE;
         let more = loop {
             let room = wanted - items.len();
             let Some(chunk) = scan.next(room + 1).await? else {
@@ -236,6 +273,7 @@ impl Engine {
             row_bytes: CHUNK_BYTES / FIRST_CHUNK as usize,
             ended: false,
             ahead: None,
+            takes_turns: split.residual,
         }
     }
 }
@@ -258,6 +296,8 @@ pub(super) struct Scan<'a, T> {
     ended: bool,
     /// Rows that were read and not judged.
     ahead: Option<Vec<Listed<T>>>,
+    /// Whether a chunk waits for its turn among the long calls.
+    takes_turns: bool,
 }
 
 impl<T: Item> Scan<'_, T> {
@@ -279,9 +319,10 @@ impl<T: Item> Scan<'_, T> {
 
     /// The matching rows of the next chunk; `None` after the last.
     pub(super) async fn next(&mut self, wanted: usize) -> Result<Option<Vec<Listed<T>>>, Error> {
-        let turn = match &self.filter {
-            Some(_) => self.payer.turn().await.map(Arc::new),
-            None => None,
+        let turn = if self.takes_turns {
+            self.payer.turn().await.map(Arc::new)
+        } else {
+            None
         };
         let rows = match self.ahead.take() {
             Some(rows) => rows,
@@ -327,6 +368,18 @@ impl<T: Item> Scan<'_, T> {
         }
         Ok(rows)
     }
+}
+
+/// Does `work` behind all that is short.
+pub(super) async fn behind<T: Send + 'static>(
+    what: &'static str,
+    work: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> Result<T, Error> {
+    let done = background::run(work.in_current_span()).await;
+    done.unwrap_or_else(|broken| {
+        let source = broken.into();
+        Err(storage::Error::Unavailable { what, source }.into())
+    })
 }
 
 /// Those of the rows that match, in order. Reading payloads is work for threads that may be

@@ -30,6 +30,8 @@ use sqlx::{
     postgres::{PgConnection, PgRow},
 };
 
+use tokio::runtime::Handle;
+
 use self::{driver::query, errors::classify, open::Place, stop::Lent};
 use super::{
     AggregateQuery, Batch, Change, Connections, Error, Filled, ListQuery, Listed, Maintenance,
@@ -46,6 +48,7 @@ use super::{
     },
 };
 use crate::{
+    background,
     filter::{
         condition::{Ability, Test},
         promoted::{Kind, Path},
@@ -77,16 +80,25 @@ const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 pub(super) struct Postgres {
     place: Place,
     pool: PgPool,
+    /// Where connections live: one that a long call opens serves short ones later.
+    home: Handle,
     pieces: Pieces,
     promotions: Promotions,
 }
 
 impl Postgres {
     async fn connection(&self) -> Result<PoolConnection<sqlx::Postgres>, Error> {
-        self.pool
-            .acquire()
-            .await
-            .map_err(|e| classify("connecting", e))
+        let acquired = if background::is_here() {
+            let pool = self.pool.clone();
+            let acquire = self.home.spawn(async move { pool.acquire().await });
+            acquire.await.map_err(|ended| Error::Unavailable {
+                what: "connecting",
+                source: ended.into(),
+            })?
+        } else {
+            self.pool.acquire().await
+        };
+        acquired.map_err(|e| classify("connecting", e))
     }
 
     /// Reads a page, in one snapshot if it comes from more than one statement, or from an index
@@ -322,7 +334,7 @@ impl Store for Postgres {
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
-        sum::aggregate(&self.pool, query).await
+        sum::aggregate(self.connection().await?, &self.pool, query).await
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {

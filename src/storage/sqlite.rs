@@ -40,6 +40,7 @@ use super::{
     },
 };
 use crate::{
+    background,
     filter::{
         condition::{Ability, Test},
         promoted::{Kind, Path},
@@ -57,14 +58,24 @@ pub(super) use snapshot::snapshot;
 pub(super) struct Sqlite {
     file: File,
     readers: SqlitePool,
+    /// For long calls. A connection is a thread, and has the priority of whoever opened it.
+    behind: SqlitePool,
     writer: Writer,
     pieces: Pieces,
     promotions: Promotions,
 }
 
 impl Sqlite {
+    fn pool(&self) -> &SqlitePool {
+        if background::is_here() {
+            &self.behind
+        } else {
+            &self.readers
+        }
+    }
+
     async fn reader(&self) -> Result<PoolConnection<sqlx::Sqlite>, Error> {
-        self.readers
+        self.pool()
             .acquire()
             .await
             .map_err(|e| classify("opening the file", e))
@@ -167,7 +178,7 @@ impl Store for Sqlite {
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
-        sum::aggregate(&self.readers, query).await
+        sum::aggregate(self.pool(), query).await
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {
@@ -287,5 +298,6 @@ impl Maintenance for Sqlite {
     async fn close(&self) {
         self.writer.close().await;
         self.readers.close().await;
+        self.behind.close().await;
     }
 }

@@ -111,6 +111,7 @@ pub(crate) const CRATES: &[Place] = &[
         &["src/app*", "src/grpc/fields*", "src/rest*"],
     ),
     only("tokio_rustls", &["src/app*", "src/auth/oidc*"]),
+    only("rustix", &["src/background.rs"]),
     only("jsonwebtoken", &["src/auth/oidc*"]),
     only("hyper_rustls", &["src/auth/oidc*"]),
     only("comfy_table", &["src/cli*"]),

@@ -174,6 +174,7 @@ pub(super) async fn open_within(
         Postgres {
             place,
             pool,
+            home: tokio::runtime::Handle::current(),
             pieces,
             promotions: Promotions::default(),
         },

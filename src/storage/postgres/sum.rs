@@ -7,7 +7,7 @@ use std::sync::{
 };
 
 use futures::TryStreamExt;
-use sqlx::{Connection, Executor, PgPool, Row, postgres::PgConnection};
+use sqlx::{Connection, Executor, PgPool, Row, pool::PoolConnection, postgres::PgConnection};
 
 use super::{SNAPSHOT, driver, errors::classify, explain, stop::Lent};
 use crate::{
@@ -42,8 +42,12 @@ fn failed(error: sqlx::Error) -> Error {
 }
 
 /// The groups of `query`, all as of one moment.
-pub(super) async fn aggregate(pool: &PgPool, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
-    let mut first = Lent::new(pool.acquire().await.map_err(failed)?);
+pub(super) async fn aggregate(
+    first: PoolConnection<sqlx::Postgres>,
+    pool: &PgPool,
+    query: &AggregateQuery,
+) -> Result<Vec<Group>, Error> {
+    let mut first = Lent::new(first);
     let mut tx = first.begin_with(SNAPSHOT).await.map_err(failed)?;
     tx.execute(ADDING_UP).await.map_err(failed)?;
     let bounds = match aggregate::bounds(Dialect::Postgres, query) {

@@ -166,16 +166,20 @@ pub(in crate::storage) async fn open(
         }
     };
     let writer = Writer::start(&file).await?;
-    let readers = SqlitePoolOptions::new()
-        .max_connections(options.max_connections.get())
-        .min_connections(0)
-        .acquire_timeout(ACQUIRE)
-        .test_before_acquire(false)
-        .connect_lazy_with(file.options().pragma("query_only", "ON"));
+    let pool = || {
+        SqlitePoolOptions::new()
+            .max_connections(options.max_connections.get())
+            .min_connections(0)
+            .acquire_timeout(ACQUIRE)
+            .test_before_acquire(false)
+            .connect_lazy_with(file.options().pragma("query_only", "ON"))
+    };
+    let (readers, behind) = (pool(), pool());
     Ok((
         Sqlite {
             file,
             readers,
+            behind,
             writer,
             pieces: Pieces::default(),
             promotions: Promotions::default(),

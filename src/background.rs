@@ -1,0 +1,129 @@
+//! Where long calls are answered: threads that let everything else go first, so that who asks for
+//! little is answered while somebody asks for much.
+//!
+//! The system knows how: these threads are *nice*, and so are those that they start. Whatever a
+//! call does there, it does behind the others: reading rows, unpacking payloads, judging them.
+
+use std::{
+    cell::Cell,
+    io,
+    sync::{
+        LazyLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread::available_parallelism,
+};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::task::AbortOnDropHandle;
+
+/// How much the system prefers others, from 0 to 19.
+const NICENESS: i32 = 19;
+
+thread_local! {
+    static HERE: Cell<bool> = const { Cell::new(false) };
+}
+
+static THREADS: LazyLock<io::Result<Runtime>> = LazyLock::new(start);
+
+/// The work broke off.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("work in the background broke off")]
+pub struct Broken;
+
+/// Whether this thread is one of those in the background.
+#[must_use]
+pub fn is_here() -> bool {
+    HERE.get()
+}
+
+/// Does `work` in the background. It ends with whoever waits for it.
+///
+/// # Errors
+/// If `work` panics.
+pub async fn run<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, Broken> {
+    match &*THREADS {
+        Ok(threads) if !is_here() => AbortOnDropHandle::new(threads.spawn(work))
+            .await
+            .map_err(|_ended| Broken),
+        // Without such threads it is done all the same, only not behind others.
+        _ => Ok(work.await),
+    }
+}
+
+fn start() -> io::Result<Runtime> {
+    let threads = Builder::new_multi_thread()
+        .worker_threads(available_parallelism().map_or(1, usize::from))
+        .thread_name_fn(|| {
+            static COUNT: AtomicUsize = AtomicUsize::new(0);
+            format!("background-{}", COUNT.fetch_add(1, Ordering::Relaxed))
+        })
+        .on_thread_start(give_way)
+        .enable_all()
+        .build();
+    if let Err(error) = &threads {
+        tracing::error!(%error, "threads for long calls cannot be started");
+    }
+    threads
+}
+
+fn give_way() {
+    HERE.set(true);
+    // On Linux this is about the calling thread alone; elsewhere about all, so not done there.
+    if cfg!(target_os = "linux")
+        && let Err(error) = rustix::process::setpriority_process(None, NICENESS)
+    {
+        tracing::debug!(%error, "long calls have the same priority as everything else");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn work_is_done_elsewhere_also_after_a_panic() {
+        assert!(run(async { is_here() }).await.unwrap());
+        assert!(!is_here());
+        run(async { std::panic::resume_unwind(Box::new(())) })
+            .await
+            .map(|(): ()| ())
+            .unwrap_err();
+        let within = run(async { run(async { is_here() }).await.unwrap() });
+        assert!(within.await.unwrap());
+        let blocking = run(async { tokio::task::spawn_blocking(is_here).await.unwrap() });
+        assert!(blocking.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn work_that_nobody_waits_for_ends() {
+        let (begun, begins) = tokio::sync::oneshot::channel();
+        let (held, ended) = tokio::sync::oneshot::channel::<()>();
+        let work = run(async move {
+            let _held = held;
+            begun.send(()).unwrap();
+            std::future::pending::<()>().await;
+        });
+        tokio::select! {
+            _ = work => panic!("it never ends by itself"),
+            begins = begins => begins.unwrap(),
+        }
+        ended.await.unwrap_err();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn everything_else_goes_first() {
+        let nice = || rustix::process::getpriority_process(None).unwrap();
+        let (own, started) = run(async move {
+            let started = std::thread::spawn(nice).join().unwrap();
+            (nice(), started)
+        })
+        .await
+        .unwrap();
+        assert_eq!((own, started), (NICENESS, NICENESS));
+        assert_ne!(nice(), NICENESS);
+    }
+}
