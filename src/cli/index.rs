@@ -256,7 +256,7 @@ async fn add(base: &dyn Maintenance, path: &Path, kind: Kind) -> Result<(), Fail
     base.settle(BATCH).await.map_err(failed)?;
     bar.finish_and_clear();
     output::say(&format!(
-        "`{path}` ({kind}) is indexed: {records} records in {:.1} s; filters use it from now on",
+        "`{path}` ({kind}) is indexed: {records} records in {:.1} s; servers use it within a second",
         began.elapsed().as_secs_f64()
     ))
 }
