@@ -423,7 +423,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_DB_MAX_CONNECTIONS",
         flag: "db-max-connections",
         value: "NUMBER",
-        help: "Most connections that this server holds to the database at once.",
+        help: "Most connections that this server holds to the database at once. On SQLite those that read for short calls; long calls have as many of their own.",
         default: Some("10"),
         secret: false,
     },
