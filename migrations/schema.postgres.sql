@@ -39,7 +39,7 @@ CREATE INDEX results_by_end ON results (summary_end_us, row_id);
 CREATE INDEX results_by_parent_end ON results (parent, summary_end_us, row_id);
 
 CREATE TABLE records (
-    row_id                  BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    row_id                  BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY WITH (fillfactor = 100),
     result_row              BIGINT NOT NULL REFERENCES results (row_id) ON DELETE CASCADE,
     parent                  TEXT COLLATE "C" NOT NULL,
     result_id               TEXT COLLATE "C" NOT NULL,
@@ -74,7 +74,7 @@ CREATE TABLE records (
 
 CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
 CREATE INDEX records_by_result ON records (result_row, create_us, row_id);
-CREATE INDEX records_by_create ON records (create_us, row_id);
+CREATE INDEX records_by_create ON records (create_us, row_id) WITH (fillfactor = 100);
 CREATE INDEX records_by_parent_create ON records (parent, create_us, row_id);
 CREATE INDEX records_by_update ON records (update_us, row_id);
 CREATE INDEX records_by_parent_update ON records (parent, update_us, row_id);
@@ -103,7 +103,8 @@ CREATE TABLE piece_keys (
 CREATE INDEX piece_keys_by_piece ON piece_keys (piece);
 
 CREATE TABLE bodies (
-    record_row BIGINT PRIMARY KEY REFERENCES records (row_id) ON DELETE CASCADE,
+    record_row BIGINT PRIMARY KEY WITH (fillfactor = 100)
+               REFERENCES records (row_id) ON DELETE CASCADE,
     codec      BIGINT NOT NULL,
     bytes      BYTEA NOT NULL,
     piece      BIGINT REFERENCES pieces (row_id) ON DELETE RESTRICT
