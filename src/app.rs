@@ -5,6 +5,7 @@
 //! every request that was taken has been answered or the grace is over.
 
 mod access;
+mod depot;
 mod health;
 mod inside;
 mod lent;
@@ -46,11 +47,13 @@ use crate::{
     service::Service,
     storage::{
         self, Maintenance, Traced,
+        objects::Depot,
         resolve::{Opened, Options, Schema, Synchronous, open},
     },
     telemetry::{Registry, RequestMetrics},
 };
 
+pub use depot::{depot, depot_at};
 pub use live::Live;
 pub use tls::TlsError;
 
@@ -134,6 +137,7 @@ pub struct App {
     health: health::Health,
     registry: Arc<Registry>,
     maintenance: Arc<dyn Maintenance>,
+    clock: Arc<dyn Clock>,
     grace: Duration,
     tls: Option<Arc<tls::Tls>>,
     reload: Vec<Arc<dyn reload::Reload>>,
@@ -156,7 +160,8 @@ impl App {
             db: config.db.to_string(),
             source,
         };
-        let opened = store(config).await.map_err(unusable)?;
+        let depot = depot(config).map_err(unusable)?;
+        let opened = store(config, depot.clone()).await.map_err(unusable)?;
         let tls = tls::Tls::load(config).map_err(Error::Tls)?.map(Arc::new);
         let mut registry = Registry::new();
         let (authorizer, reload) =
@@ -178,12 +183,15 @@ impl App {
         };
         let audit = live::audit(config, &mut registry).map_err(Error::Audit)?;
         let budgets = live::budgets(config, Arc::clone(&clock), &mut registry);
-        let service = Service::new(opened.store, engine, clock)
+        let service = Service::new(opened.store, engine, Arc::clone(&clock))
             .told_in(audit)
             .speaking(language);
         let metrics = RequestMetrics::new(&mut registry);
         let connections = metrics::Connections::new(&mut registry);
         registry.collect(metrics::Database(Arc::clone(&opened.maintenance)));
+        if let Some(depot) = depot {
+            registry.collect(metrics::Objects(depot));
+        }
         let stopping = CancellationToken::new();
         let live = Live::new(config, budgets.clone());
         let door = Door::new(service, authorizer, metrics, budgets, stopping.clone());
@@ -214,6 +222,7 @@ impl App {
             health,
             registry: Arc::new(registry),
             maintenance: opened.maintenance,
+            clock,
             grace: config.shutdown_grace.get(),
             reload: reload
                 .into_iter()
@@ -273,6 +282,8 @@ impl App {
             })
         });
         let sweep = tokio::spawn(sweep::sweep(Arc::clone(&self.maintenance)));
+        let objects = sweep::objects(Arc::clone(&self.maintenance), self.clock);
+        let objects = tokio::spawn(objects);
         let settle = tokio::spawn(sweep::settle(Arc::clone(&self.maintenance)));
         let watch = tokio::spawn(self.health.watch(shutdown.clone()));
         let reload = tokio::spawn(reload::watch(self.reload));
@@ -305,6 +316,7 @@ impl App {
         }
         watch.abort();
         sweep.abort();
+        objects.abort();
         settle.abort();
         reload.abort();
         if tokio::time::timeout(LET_GO, self.maintenance.close())
@@ -365,7 +377,7 @@ async fn stop_admin(mut page: JoinHandle<std::io::Result<()>>) -> Result<(), Err
 }
 
 /// Opens the store, and says what an operator should know of it.
-async fn store(config: &Config) -> Result<Opened, storage::Error> {
+async fn store(config: &Config, depot: Option<Arc<Depot>>) -> Result<Opened, storage::Error> {
     let options = Options {
         max_connections: config.db_max_connections,
         wait: config.db_wait.get(),
@@ -374,6 +386,7 @@ async fn store(config: &Config) -> Result<Opened, storage::Error> {
             config::Synchronous::Durable => Synchronous::Durable,
             other => Synchronous::Named(other.name()),
         },
+        depot,
     };
     let mut opened = open(&config.db.expose(), &options).await?;
     if config.trace_endpoint.is_some() {

@@ -95,7 +95,7 @@ pub fn command() -> Command {
         .about("Make a token for the file of users")
         .long_about(token::ABOUT);
     let tekton = copy::TektonResults::augment_args(Command::new("tekton-results"));
-    let tekton = flags_of(tekton, &["db"]);
+    let tekton = flags_of(tekton, &["db", "objects_url", "objects_above"]);
     Ask::augment_subcommands(keeping(
         Cli::command()
             .subcommand_required(true)
@@ -118,13 +118,16 @@ pub fn command() -> Command {
 
 /// Adds what operators do to a database.
 fn keeping(root: Command) -> Command {
-    let of_db = |command| flags_of(command, &["db"]);
+    let of_db = |command| flags_of(command, &["db", "objects_url", "objects_keep"]);
     root.subcommand(of_db(fsck::Fsck::augment_args(Command::new("fsck"))))
         .subcommand(of_db(backup::Backup::augment_args(Command::new("backup"))))
         .subcommand(of_db(backup::Restore::augment_args(Command::new(
             "restore",
         ))))
-        .subcommand(copy::Copy::augment_args(Command::new("copy")))
+        .subcommand(flags_of(
+            copy::Copy::augment_args(Command::new("copy")),
+            &["objects_above"],
+        ))
         .subcommand(index::command())
 }
 

@@ -14,6 +14,7 @@ mod flags;
 mod given;
 mod keys;
 mod language;
+mod objects;
 mod origins;
 mod print;
 mod problem;
@@ -43,6 +44,7 @@ pub use self::{
     flags::{flags, flags_of},
     keys::{KEYS, Key},
     language::FilterLanguage,
+    objects::{CloudOptions, Keep, ObjectsUrl},
     origins::Origins,
     problem::{BadValue, Origin, Problem, Problems},
     reference::reference_markdown,
@@ -143,6 +145,14 @@ pub struct Config {
     pub db_wait: Span,
     /// What a write waits for before it is answered.
     pub db_synchronous: Synchronous,
+    /// Where big payloads lie, if not in the database.
+    pub objects_url: Option<ObjectsUrl>,
+    /// Above how many stored bytes a payload is big.
+    pub objects_above: ByteSize,
+    /// How long objects stay that no row refers to.
+    pub objects_keep: Keep,
+    /// How buckets are reached.
+    pub cloud: CloudOptions,
     /// Whether strangers may reach a server that asks nobody who they are.
     pub allow_unauthenticated_remote: bool,
     origins: BTreeMap<&'static str, Origin>,
@@ -200,6 +210,10 @@ impl Config {
             db_max_connections: reader.read("db_max_connections"),
             db_wait: reader.read("db_wait"),
             db_synchronous: reader.read("db_synchronous"),
+            objects_url: reader.read_optional("objects_url"),
+            objects_above: reader.read("objects_above"),
+            objects_keep: reader.read("objects_keep"),
+            cloud: CloudOptions::of(&sources.env),
             allow_unauthenticated_remote: reader.read("allow_unauthenticated_remote"),
             origins: BTreeMap::new(),
         };

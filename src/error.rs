@@ -34,11 +34,13 @@ pub enum ErrorKind {
     Unsupported,
     /// A broken invariant; the caller can do nothing about it.
     Internal,
+    /// What was stored is not there any more, or damaged; an operator has to bring it back.
+    Lost,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of the table.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Invalid,
         Self::Missing,
         Self::Exists,
@@ -52,6 +54,7 @@ impl ErrorKind {
         Self::Cancelled,
         Self::Unsupported,
         Self::Internal,
+        Self::Lost,
     ];
 
     /// Number of the gRPC code.
@@ -69,6 +72,7 @@ impl ErrorKind {
             Self::Unsupported => 12,
             Self::Internal => 13,
             Self::Unavailable => 14,
+            Self::Lost => 15,
             Self::Unauthenticated => 16,
         }
     }
@@ -221,6 +225,7 @@ mod tests {
                 (1, 499),
                 (12, 501),
                 (13, 500),
+                (15, 500),
             ]
         );
         for (position, kind) in ErrorKind::ALL.iter().enumerate() {

@@ -14,6 +14,7 @@ pub mod copy;
 mod each;
 pub mod fsck;
 mod migrations;
+pub mod objects;
 mod pieces;
 mod plan;
 mod postgres;
@@ -41,6 +42,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 pub use self::{
+    objects::Swept,
     plan::{Estimate, Plan},
     promoted::{Filled, MOST_PROMOTED, Promotion},
     traced::Traced,
@@ -167,6 +169,20 @@ pub enum Error {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The object store, where big bodies lie, does not answer or refuses; try later.
+    #[error("the object store is not available: {what} `{object}`")]
+    Away {
+        /// What it was doing.
+        what: &'static str,
+        /// Of which object.
+        object: String,
+        /// The store's word.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// An object that holds a body is gone, or is another one.
+    #[error("{0}")]
+    Lost(String),
     /// What is stored cannot be understood; nothing is repaired by guess.
     #[error("stored data is damaged: {0}")]
     Corrupt(String),
@@ -192,6 +208,16 @@ impl Error {
     fn repeated(&self) -> Self {
         match self {
             Self::Corrupt(why) => Self::Corrupt(why.clone()),
+            Self::Lost(why) => Self::Lost(why.clone()),
+            Self::Away {
+                what,
+                object,
+                source,
+            } => Self::Away {
+                what,
+                object: object.clone(),
+                source: source.to_string().into(),
+            },
             Self::Unavailable { what, source } => Self::Unavailable {
                 what,
                 source: source.to_string().into(),
@@ -210,7 +236,8 @@ impl HasKind for Error {
             Self::Missing(_) => ErrorKind::Missing,
             Self::Exists(_) => ErrorKind::Exists,
             Self::Stale { .. } => ErrorKind::StaleEtag,
-            Self::Unavailable { .. } => ErrorKind::Unavailable,
+            Self::Unavailable { .. } | Self::Away { .. } => ErrorKind::Unavailable,
+            Self::Lost(_) => ErrorKind::Lost,
             Self::Groups(_) => ErrorKind::Exhausted,
             Self::Corrupt(_) | Self::Unfit(_) | Self::Database { .. } => ErrorKind::Internal,
         }
@@ -267,6 +294,10 @@ pub trait Maintenance: Debug + Send + Sync + 'static {
     /// Deletes at most `most` pieces of bodies that no body refers to any more, and says how
     /// many. Deleting records leaves such pieces behind.
     async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error>;
+
+    /// Removes at most `most` objects that nobody refers to, and has not since long enough before
+    /// `now`. There are none where no object store is configured.
+    async fn sweep_objects(&self, now: Timestamp, most: NonZeroU32) -> Result<Swept, Error>;
 
     /// The fields that are promoted, in the order in which they were added.
     async fn promotions(&self) -> Result<Vec<Promotion>, Error>;

@@ -5,10 +5,17 @@ use std::{fmt, sync::Arc};
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeMetric as _},
-    metrics::{MetricType, counter::Counter, gauge::ConstGauge, gauge::Gauge},
+    metrics::{
+        MetricType,
+        counter::{ConstCounter, Counter},
+        gauge::{ConstGauge, Gauge},
+    },
 };
 
-use crate::{storage::Maintenance, telemetry::Registry};
+use crate::{
+    storage::{Maintenance, objects::Depot},
+    telemetry::Registry,
+};
 
 /// `db_connections` and `db_connections_most`.
 #[derive(Debug)]
@@ -36,6 +43,76 @@ impl Collector for Database {
         )?;
         ConstGauge::new(i64::from(now.most)).encode(most)
     }
+}
+
+/// What is counted of objects that hold payloads outside the database: `objects_total` and
+/// `objects_failed_total` by what was done, `object_bytes_total`, and what there is.
+#[derive(Debug)]
+pub(super) struct Objects(pub(super) Arc<Depot>);
+
+impl Collector for Objects {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let now = self.0.counted();
+        let mut done = encoder.encode_descriptor(
+            "objects",
+            "Objects that were written, read and removed",
+            None,
+            MetricType::Counter,
+        )?;
+        for (what, count) in [
+            ("write", now.written),
+            ("read", now.read),
+            ("remove", now.removed),
+        ] {
+            let labels = [("operation", what)];
+            ConstCounter::new(count).encode(done.encode_family(&labels)?)?;
+        }
+        let mut failed = encoder.encode_descriptor(
+            "objects_failed",
+            "Writes, reads and removals of objects that did not succeed",
+            None,
+            MetricType::Counter,
+        )?;
+        for (what, count) in [
+            ("write", now.failed_writes),
+            ("read", now.failed_reads),
+            ("remove", now.failed_removals),
+        ] {
+            let labels = [("operation", what)];
+            ConstCounter::new(count).encode(failed.encode_family(&labels)?)?;
+        }
+        let mut bytes = encoder.encode_descriptor(
+            "object_bytes",
+            "Bytes of objects that were written and read",
+            None,
+            MetricType::Counter,
+        )?;
+        for (what, count) in [("write", now.bytes_written), ("read", now.bytes_read)] {
+            let labels = [("operation", what)];
+            ConstCounter::new(count).encode(bytes.encode_family(&labels)?)?;
+        }
+        let mut there = encoder.encode_descriptor(
+            "objects_there",
+            "Objects that payloads refer to, and that wait to be removed",
+            None,
+            MetricType::Gauge,
+        )?;
+        for (state, count) in [("held", now.totals.held), ("loose", now.totals.loose)] {
+            let labels = [("state", state)];
+            gauge(count).encode(there.encode_family(&labels)?)?;
+        }
+        let held = encoder.encode_descriptor(
+            "objects_held_bytes",
+            "Bytes of objects that payloads refer to",
+            None,
+            MetricType::Gauge,
+        )?;
+        gauge(now.totals.bytes).encode(held)
+    }
+}
+
+fn gauge(count: u64) -> ConstGauge<i64> {
+    ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 /// `connections` and `connections_taken_total`. Clones share their values.

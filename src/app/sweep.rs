@@ -3,7 +3,7 @@
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
-use crate::{error::report, storage::Maintenance};
+use crate::{clock::Clock, error::report, storage::Maintenance};
 
 /// How often it is looked at.
 const INTERVAL: Duration = Duration::from_mins(10);
@@ -26,6 +26,25 @@ pub(super) async fn settle(maintenance: Arc<dyn Maintenance>) {
                 tracing::warn!(error, "records that promoted fields lack stay so for now");
             }
         }
+    }
+}
+
+/// Removes objects that nobody refers to any more, now and then, for as long as it is polled.
+/// Several servers may do so at once.
+pub(super) async fn objects(maintenance: Arc<dyn Maintenance>, clock: Arc<dyn Clock>) {
+    loop {
+        match maintenance.sweep_objects(clock.now(), MOST).await {
+            Ok(swept) => {
+                if swept.removed > 0 {
+                    tracing::debug!(removed = swept.removed, "unused objects were removed");
+                }
+                if swept.more {
+                    continue;
+                }
+            }
+            Err(error) => tracing::warn!(error = report(&error), "unused objects stay for now"),
+        }
+        tokio::time::sleep(INTERVAL).await;
     }
 }
 

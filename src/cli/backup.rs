@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 use super::{failure::Failure, output, progress, serve};
 use crate::storage::{
     backup::{Copied, backup, restore},
-    fsck::Event,
+    fsck::{Event, Seen},
 };
 
 /// Copy the SQLite database into a file, while the server runs
@@ -16,6 +16,9 @@ use crate::storage::{
 /// The copy is one file, whole, of one moment, compact and synced. Its rows are looked at as
 /// `hindsight fsck --quick` does. Nothing is overwritten: the file appears under its name only
 /// when it is complete. A database of an older schema is copied as it is, for use before an upgrade.
+///
+/// Payloads that lie in an object store (objects_url) are not in the copy; it says how many there
+/// are. They have to be kept there for as long as the copy is to be of use: see objects_keep.
 ///
 /// PostgreSQL has tools of its own: `pg_dump` and `pg_restore`, or `pg_basebackup`. Exit codes: 0
 /// the backup is there, 6 it is there and damaged as the database is, 1 or 5 there is none.
@@ -51,7 +54,15 @@ pub(super) fn run_backup(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut see = |event| watch.see(event);
     let made = super::runtime()?.block_on(backup(&url, &given.to, &mut see));
     let what = format!("{} is backed up into {}", config.db, given.to.display());
-    watch.conclude(made, &what)
+    let kept = match config.objects_keep.get() {
+        Some(_) => format!(
+            "they stay there for {} (objects_keep) after they are deleted, and the backup is whole \
+             for as long",
+            config.objects_keep
+        ),
+        None => "they stay there for ever (objects_keep)".to_owned(),
+    };
+    watch.conclude(made, &what, &kept)
 }
 
 pub(super) fn run_restore(matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -62,7 +73,10 @@ pub(super) fn run_restore(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut see = |event| watch.see(event);
     let made = super::runtime()?.block_on(restore(&given.from, &url, &mut see));
     let what = format!("{} is restored to {}", given.from.display(), config.db);
-    watch.conclude(made, &what)
+    let kept = "`hindsight fsck` with objects_url says whether all are there. If the database that \
+                was backed up goes on, its objects are shared: run only one of the two without \
+                `objects_keep = forever`";
+    watch.conclude(made, &what, kept)
 }
 
 /// What is told while a file is copied.
@@ -107,14 +121,15 @@ impl Watch {
         mut self,
         made: Result<Copied, crate::storage::Error>,
         what: &str,
+        kept: &str,
     ) -> Result<ExitCode, Failure> {
         self.clear();
         let Copied {
             bytes,
             version,
-            checked,
+            seen,
         } = made.map_err(|error| Failure::store(&error))?;
-        let looked = match (checked, self.damaged) {
+        let looked = match (seen.is_some(), self.damaged) {
             (true, false) => "its rows are sound",
             (true, true) => "and it is damaged; see above",
             (false, _) => "its schema is older than this program's, so its rows were not looked at",
@@ -123,6 +138,19 @@ impl Watch {
             std::io::stdout().lock(),
             "{what}: {bytes} bytes, schema version {version}; {looked}"
         )?;
+        if let Some(Seen {
+            objects,
+            object_bytes,
+            ..
+        }) = seen
+            && objects > 0
+        {
+            writeln!(
+                std::io::stdout().lock(),
+                "{objects} payloads ({object_bytes} bytes) lie in the object store and are not in \
+                 the file; {kept}"
+            )?;
+        }
         Ok(match self.damaged {
             true => ExitCode::from(Failure::DAMAGED),
             false => ExitCode::SUCCESS,

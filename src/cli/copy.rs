@@ -12,10 +12,11 @@ use indicatif::ProgressBar;
 
 use super::{failure::Failure, output, progress, serve};
 use crate::{
+    app,
     config::DbUrl,
     storage::{
         self,
-        copy::{Count, Event, Outcome, Said, Verify, copy},
+        copy::{Count, Depots, Event, Outcome, Said, Verify, copy},
         tekton,
     },
 };
@@ -28,6 +29,10 @@ use crate::{
 /// source is read at one moment and may be in use; what is written to it afterwards is copied by
 /// copying again. In the end every row is looked for in the target by name, version and SHA-256,
 /// and every payload of the target is rebuilt and hashed.
+///
+/// Payloads that lie in an object store are read from that of the source (--from-objects) and
+/// written as the target is told: into the database, or those of more than objects_above bytes
+/// into its own object store (--to-objects). Credentials are read from the environment.
 ///
 /// The key of page tokens is not copied: lists that are under way begin anew. Exit codes: 0 all is
 /// there, 1 rows were refused and listed, or it could not be copied, 5 a database is not
@@ -44,6 +49,14 @@ pub(super) struct Copy {
     /// The database to write to; made, or brought up to date, if need be
     #[arg(long, value_name = "URL", value_parser = database)]
     to: DbUrl,
+
+    /// Where big payloads of the source lie, if not in it: its objects_url
+    #[arg(long, value_name = "URL")]
+    from_objects: Option<String>,
+
+    /// Where big payloads of the target shall lie, if not in it: its objects_url
+    #[arg(long, value_name = "URL")]
+    to_objects: Option<String>,
 
     /// Do not compare the databases once all is copied
     #[arg(long)]
@@ -90,9 +103,18 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("--from and --to name the same database"));
     }
     let (from, to) = (given.from.expose(), given.to.expose());
+    let config = serve::load(matches)?;
+    let depot = |url: Option<&String>| {
+        let opened = url.map(|url| app::depot_at(&config, url)).transpose();
+        opened.map_err(|error| Failure::store(&error))
+    };
+    let depots = Depots {
+        from: depot(given.from_objects.as_ref())?,
+        to: depot(given.to_objects.as_ref())?,
+    };
     let mut watch = Watch::new();
     let mut see = |event| watch.see(event);
-    let copying = copy(&from, &to, verify(given.no_verify), &mut see);
+    let copying = copy(&from, &to, &depots, verify(given.no_verify), &mut see);
     let outcome = super::runtime()?.block_on(copying);
     watch.conclude(outcome, "copied")
 }
@@ -107,7 +129,9 @@ pub(super) fn tekton_results(matches: &ArgMatches) -> Result<ExitCode, Failure> 
     let (from, to) = (given.from.expose(), config.db.expose());
     let mut watch = Watch::new();
     let mut see = |event| watch.see(event);
-    let importing = tekton::import(&from, &to, verify(given.no_verify), &mut see);
+    let depot = app::depot(&config).map_err(|error| Failure::store(&error))?;
+    let verify = verify(given.no_verify);
+    let importing = tekton::import(&from, &to, depot.as_ref(), verify, &mut see);
     let outcome = super::runtime()?.block_on(importing);
     watch.conclude(outcome, "imported")
 }

@@ -7,9 +7,15 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::{failure::Failure, output, progress, serve};
-use crate::storage::{
-    fsck::{Depth, Event, Finding, Kind, Seen, fsck},
-    snapshot::Snapshot,
+use crate::{
+    app,
+    clock::{Clock as _, SystemClock},
+    config::Config,
+    storage::{
+        self,
+        fsck::{Depth, Event, Finding, Kind, Orphans, Seen, fsck, orphans},
+        snapshot::Snapshot,
+    },
 };
 
 /// Findings of one class that a document names; all are counted.
@@ -21,6 +27,9 @@ const MOST_NAMED: u64 = 1000;
 /// everything that is referred to is there, extracts the columns that filters use again from the
 /// payloads, counts, and on SQLite has the engine check its own pages and indexes. It reads one
 /// moment of the database, changes nothing, and may run beside servers.
+///
+/// Payloads in an object store (objects_url) are read too, or with --quick looked for, and objects
+/// are listed that the database knows nothing of.
 ///
 /// Each finding names what is damaged and what to do. Exit codes: 0 nothing was found, 6 damage
 /// was found; 1, 2 or 5 it could not be looked at (2 wrong usage, 5 database not reachable).
@@ -34,9 +43,21 @@ pub(super) struct Fsck {
     #[arg(long)]
     quick: bool,
 
+    /// Remove objects of the object store that the database knows nothing of, once they are as old
+    /// as objects are kept
+    #[arg(long)]
+    remove_orphans: bool,
+
     /// In which form to say what was found
     #[arg(short, long, value_enum, value_name = "FORM", default_value = "text")]
     output: Form,
+}
+
+/// What was removed.
+#[derive(Debug, Default, Serialize)]
+struct Removed {
+    objects: u64,
+    bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -55,6 +76,8 @@ struct Report {
     clean: bool,
     seconds: f64,
     checked: Seen,
+    /// Objects that the database knew nothing of.
+    removed: Removed,
     /// Findings of each class, also of those that are not named.
     found: BTreeMap<&'static str, u64>,
     findings: Vec<Finding>,
@@ -65,12 +88,13 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Fsck::from_arg_matches(matches).map_err(|error| Failure::usage(error.to_string()))?;
     let config = serve::load(matches)?;
     let database = config.db.to_string();
-    let report = super::runtime()?.block_on(fsck.look(&config.db.expose(), database))?;
+    let report = super::runtime()?.block_on(fsck.look(&config, database))?;
     report.tell(fsck.output)
 }
 
 impl Fsck {
-    async fn look(&self, url: &str, database: String) -> Result<Report, Failure> {
+    async fn look(&self, config: &Config, database: String) -> Result<Report, Failure> {
+        let failed = |error: storage::Error| Failure::store(&error);
         let depth = if self.quick {
             Depth::Quick
         } else {
@@ -81,7 +105,9 @@ impl Fsck {
             database,
             ..Report::default()
         };
-        let mut snapshot = Snapshot::open(url).await.map_err(|e| Failure::store(&e))?;
+        let depot = app::depot(config).map_err(failed)?;
+        let snapshot = Snapshot::open_with(&config.db.expose(), depot.as_ref()).await;
+        let mut snapshot = snapshot.map_err(failed)?;
         let mut bar = ProgressBar::hidden();
         let mut said = Ok(());
         let mut take = |event| match event {
@@ -99,8 +125,22 @@ impl Fsck {
             }
         };
         let seen = fsck(&mut snapshot, depth, &mut take).await;
+        let seen = seen.map_err(failed)?;
+        let wanted = match self.remove_orphans {
+            true => Orphans::Remove,
+            false => Orphans::Find,
+        };
+        let strange = orphans(&mut snapshot, SystemClock.now(), wanted, &mut take).await;
         bar.finish_and_clear();
-        report.checked = seen.map_err(|e| Failure::store(&e))?;
+        let (count, bytes) = strange.map_err(failed)?;
+        report.checked = seen;
+        report.removed = match wanted {
+            Orphans::Remove => Removed {
+                objects: count,
+                bytes,
+            },
+            Orphans::Find => Removed::default(),
+        };
         snapshot.close().await;
         said?;
         report.clean = report.found.is_empty();
@@ -138,6 +178,8 @@ impl Report {
                 verified_payloads,
                 verified_bytes,
                 pieces,
+                objects,
+                object_bytes,
             } = self.checked;
             writeln!(
                 std::io::stdout().lock(),
@@ -147,6 +189,19 @@ impl Report {
                 self.verdict(),
                 self.seconds,
             )?;
+            if objects > 0 {
+                writeln!(
+                    std::io::stdout().lock(),
+                    "{objects} payloads of {object_bytes} bytes lie in the object store"
+                )?;
+            }
+            let Removed { objects, bytes } = self.removed;
+            if objects > 0 {
+                writeln!(
+                    std::io::stdout().lock(),
+                    "{objects} objects of {bytes} bytes were removed that the database knew nothing of"
+                )?;
+            }
         }
         Ok(match self.clean {
             true => ExitCode::SUCCESS,

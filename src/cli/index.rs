@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{failure::Failure, output, progress, serve};
 use crate::{
+    app,
     clock::{Clock as _, SystemClock},
     config::flags_of,
     filter::{
@@ -145,7 +146,7 @@ fn percent(promotion: &Promotion) -> i64 {
 
 /// The command and what it consists of.
 pub(super) fn command() -> Command {
-    let of_db = |command| flags_of(command, &["db"]);
+    let of_db = |command| flags_of(command, &["db", "objects_url"]);
     Command::new("index")
         .about("Index parts of payloads, for filters that ask for them often")
         .long_about(ABOUT)
@@ -204,6 +205,7 @@ fn on(
     super::runtime()?.block_on(async {
         let options = Options {
             schema: Schema::Require,
+            depot: app::depot(&config).map_err(|error| Failure::store(&error))?,
             ..Options::default()
         };
         let opened = open(&config.db.expose(), &options).await;

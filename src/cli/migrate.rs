@@ -6,7 +6,7 @@ use clap::ArgMatches;
 
 use super::{failure::Failure, serve};
 use crate::{
-    app::Error,
+    app::{Error, depot},
     storage::resolve::{Options, Schema, open},
 };
 
@@ -25,6 +25,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let applied = runtime.block_on(async {
         let options = Options {
             schema: Schema::Migrate,
+            depot: depot(&config)?,
             ..Options::default()
         };
         let opened = open(&config.db.expose(), &options).await?;

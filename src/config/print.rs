@@ -75,6 +75,9 @@ impl Config {
             Some(self.db_max_connections.show()),
             Some(self.db_wait.show()),
             Some(self.db_synchronous.show()),
+            self.objects_url.as_ref().map(Value::show),
+            Some(self.objects_above.show()),
+            Some(self.objects_keep.show()),
             Some(self.allow_unauthenticated_remote.show()),
         ]
     }

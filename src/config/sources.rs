@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use clap::ArgMatches;
 
-use super::keys::KEYS;
+use super::{keys::KEYS, objects::is_about_clouds};
 
 /// What the variables of this program begin with.
 pub(super) const PREFIX: &str = "HINDSIGHT_";
@@ -18,7 +18,8 @@ pub(super) const CONFIG_VARIABLE: &str = "HINDSIGHT_CONFIG";
 pub struct Sources {
     /// The file of configuration, if one was named.
     pub file: Option<File>,
-    /// Environment variables; those that do not begin with `HINDSIGHT_` are not looked at.
+    /// Environment variables; those that do not begin with `HINDSIGHT_` are not looked at, but for
+    /// those that say how a bucket is reached.
     pub env: BTreeMap<String, String>,
     /// Texts of flags by the name of their key.
     pub flags: BTreeMap<String, String>,
@@ -48,7 +49,7 @@ impl Sources {
                     value.to_string_lossy().into_owned(),
                 )
             })
-            .filter(|(name, _)| name.starts_with(PREFIX))
+            .filter(|(name, _)| name.starts_with(PREFIX) || is_about_clouds(name))
             .collect();
         let flags = KEYS
             .iter()

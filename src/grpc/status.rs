@@ -10,7 +10,7 @@ use crate::error::{ErrorKind, HasKind, report};
 pub(super) fn status<E: HasKind + std::error::Error>(method: &'static str, error: &E) -> Status {
     let kind = error.kind();
     match kind {
-        ErrorKind::Internal => {
+        ErrorKind::Internal | ErrorKind::Lost => {
             tracing::error!(
                 rpc.method = method,
                 error = report(error),

@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     Error,
-    fsck::{Depth, Event, fsck},
+    fsck::{Depth, Event, Seen, fsck},
     migrations::{Found, needed, require_current},
     resolve::{Address, address},
     snapshot::Snapshot,
@@ -25,8 +25,8 @@ pub struct Copied {
     pub bytes: u64,
     /// The version of its schema.
     pub version: i64,
-    /// Whether its rows were looked at; only those of the present schema can be.
-    pub checked: bool,
+    /// What was seen in it; only rows of the present schema can be looked at.
+    pub seen: Option<Seen>,
 }
 
 /// Copies the database at `url` into the new file `to`, while servers use it.
@@ -44,11 +44,11 @@ pub async fn backup(
     let found = ours(&from).await?;
     let part = part(to);
     let done = copy_and_check(&from, &part, &found, tell).await;
-    let (checked, bytes) = finish(done, &part, to)?;
+    let (seen, bytes) = finish(done, &part, to)?;
     Ok(Copied {
         bytes,
         version: version(&found),
-        checked,
+        seen,
     })
 }
 
@@ -57,7 +57,7 @@ async fn copy_and_check(
     part: &Path,
     found: &Found,
     tell: &mut (dyn FnMut(Event) + Send),
-) -> Result<bool, Error> {
+) -> Result<Option<Seen>, Error> {
     let mut before = None;
     let mut seen = |now: u64, total: u64| {
         if before.is_none() {
@@ -98,7 +98,7 @@ pub async fn restore(
         damaged |= matches!(event, Event::Found(_));
         tell(event);
     };
-    let checked = check(from, &found, &mut watch).await?;
+    let seen = check(from, &found, &mut watch).await?;
     if damaged {
         return Err(Error::Unfit(format!(
             "`{}` is damaged; nothing was restored. Take an older backup",
@@ -114,7 +114,7 @@ pub async fn restore(
     Ok(Copied {
         bytes,
         version: version(&found),
-        checked,
+        seen,
     })
 }
 
@@ -157,20 +157,20 @@ fn version(found: &Found) -> i64 {
     }
 }
 
-/// Looks at rows and references, if they are of the present schema, and says so.
+/// Looks at rows and references, if they are of the present schema, and says what it saw.
 async fn check(
     path: &Path,
     found: &Found,
     tell: &mut (dyn FnMut(Event) + Send),
-) -> Result<bool, Error> {
+) -> Result<Option<Seen>, Error> {
     if require_current(found, Dialect::Sqlite, "").is_err() {
-        return Ok(false);
+        return Ok(None);
     }
     let url = format!("sqlite:{}", path.display());
     let mut snapshot = Snapshot::open(&url).await?;
     let seen = fsck(&mut snapshot, Depth::Quick, tell).await;
     snapshot.close().await;
-    seen.map(|_seen| true)
+    seen.map(Some)
 }
 
 /// A name beside `to` that nobody else has.

@@ -5,12 +5,13 @@ use std::cell::RefCell;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 use zstd::{
     bulk::{Compressor, Decompressor},
     zstd_safe::{CCtx, DCtx, compress_bound, get_error_name, get_frame_content_size},
 };
 
-use super::{Error, pieces::Piece};
+use super::{Error, objects::OUTSIDE, pieces::Piece};
 
 /// How hard zstd tries. Higher levels win a few per cent on runs and cost several times more.
 const LEVEL: i32 = 3;
@@ -43,6 +44,8 @@ pub(super) struct Packed {
     pub(super) bytes: Bytes,
     /// The piece it refers to.
     pub(super) piece: Option<i64>,
+    /// The object that holds the bytes; `bytes` says where it is then.
+    pub(super) object: Option<Uuid>,
 }
 
 /// How much a piece helped.
@@ -69,6 +72,7 @@ impl Packed {
             codec: Codec::Raw,
             bytes: value,
             piece: None,
+            object: None,
         }
     }
 
@@ -99,6 +103,18 @@ impl Packed {
             self.take(Codec::Zstd, frame, None);
         }
         help
+    }
+
+    /// The number of its codec in a row.
+    pub(super) fn code(&self) -> i64 {
+        let outside = if self.object.is_some() { OUTSIDE } else { 0 };
+        self.codec as i64 + outside
+    }
+
+    /// Keeps, instead of the bytes, where they lie in an object store.
+    pub(super) fn lie_in(&mut self, object: Uuid, reference: Bytes) {
+        self.object = Some(object);
+        self.bytes = reference;
     }
 
     fn take(&mut self, codec: Codec, frame: Vec<u8>, piece: Option<i64>) {
@@ -151,6 +167,19 @@ pub(super) struct Stored {
     pub(super) sha256: Vec<u8>,
     /// The piece it refers to.
     pub(super) piece: Option<i64>,
+}
+
+impl Stored {
+    /// Whether `bytes` says where the bytes lie outside.
+    pub(super) fn is_outside(&self) -> bool {
+        self.codec >= OUTSIDE
+    }
+
+    /// Takes the bytes that lay outside.
+    pub(super) fn arrive(&mut self, bytes: Vec<u8>) {
+        self.codec -= OUTSIDE;
+        self.bytes = bytes;
+    }
 }
 
 /// The body that was packed, or what is wrong with what was stored. `piece` is the content of

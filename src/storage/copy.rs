@@ -12,7 +12,7 @@ mod page;
 mod tests;
 mod verify;
 
-use std::num::NonZeroU32;
+use std::{num::NonZeroU32, sync::Arc};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -21,6 +21,7 @@ use self::{held::Held, ours::Ours};
 use super::{
     Error, Maintenance, Promotion, Store,
     fsck::Finding,
+    objects::{Depot, Totals, without_depot},
     promoted::Known,
     resolve::{Options, Schema, open},
     snapshot::Snapshot,
@@ -86,6 +87,15 @@ pub struct Outcome {
 /// Somebody who is told what happens.
 pub type Tell<'a> = &'a mut (dyn FnMut(Event) + Send);
 
+/// Where big payloads of the two databases lie, if not in them.
+#[derive(Debug, Clone, Default)]
+pub struct Depots {
+    /// Those of the source.
+    pub from: Option<Arc<Depot>>,
+    /// Those of the target.
+    pub to: Option<Arc<Depot>>,
+}
+
 /// Whether the target is compared with the source once all is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verify {
@@ -99,11 +109,22 @@ pub enum Verify {
 ///
 /// # Errors
 /// If one of them cannot be opened, read or written; rows that cannot be copied are told.
-pub async fn copy(from: &str, to: &str, verify: Verify, tell: Tell<'_>) -> Result<Outcome, Error> {
-    let mut snapshot = Snapshot::open(from).await?;
+pub async fn copy(
+    from: &str,
+    to: &str,
+    depots: &Depots,
+    verify: Verify,
+    tell: Tell<'_>,
+) -> Result<Outcome, Error> {
+    let mut snapshot = Snapshot::open_with(from, depots.from.as_ref()).await?;
+    let totals = Totals::of(&mut snapshot).await?;
+    if totals.held > 0 && depots.from.is_none() {
+        return Err(without_depot(&totals));
+    }
     let promoted = promoted(&mut snapshot).await?;
     let mut source = Ours::new(snapshot);
-    let outcome = into(&mut source, to, &promoted, verify, tell).await;
+    let target = (to, depots.to.as_ref());
+    let outcome = into(&mut source, target, &promoted, verify, tell).await;
     source.close().await;
     outcome
 }
@@ -197,20 +218,21 @@ async fn promote(target: &dyn Maintenance, fields: &[Promotion]) -> Result<(), E
 /// Copies everything that `source` has, and promotes these fields.
 pub(super) async fn into(
     source: &mut dyn Source,
-    to: &str,
+    (to, depot): (&str, Option<&Arc<Depot>>),
     promoted: &[Promotion],
     verify: Verify,
     tell: Tell<'_>,
 ) -> Result<Outcome, Error> {
     let options = Options {
         schema: Schema::Migrate,
+        depot: depot.cloned(),
         ..Options::default()
     };
     let target = open(to, &options).await?;
     promote(&*target.maintenance, promoted).await?;
     let mut copy = Copy {
         store: &*target.store,
-        held: Held::new(Snapshot::open(to).await?),
+        held: Held::new(Snapshot::open_with(to, depot).await?),
         outcome: Outcome::default(),
         tell,
     };

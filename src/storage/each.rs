@@ -1,8 +1,10 @@
 //! Changes that are wanted each by itself, made ready together.
 
+use std::sync::Arc;
+
 use super::{
-    Batch, Change, Error, Store, pieces,
-    promoted::{self, Desk},
+    Batch, Change, Error, Store, objects, pieces,
+    promoted::{self, Desk, Known},
     row::{self, Ready},
 };
 
@@ -22,7 +24,7 @@ where
     };
     let pieces = store.packed();
     let ready = match promoted::known(store).await {
-        Ok(known) => row::ready(&batch, Some(pieces), store, &known).await,
+        Ok(known) => ready(store, &batch, &known).await,
         Err(error) => Err(error),
     };
     let ready = match ready {
@@ -37,4 +39,11 @@ where
         }
     }
     outcomes
+}
+
+/// Changes with their big bodies uploaded.
+async fn ready(store: &impl Desk, batch: &Batch, known: &Arc<Known>) -> Result<Vec<Ready>, Error> {
+    let mut ready = row::ready(batch, Some(store.packed()), store, known).await?;
+    objects::place(store, &mut ready).await?;
+    Ok(ready)
 }

@@ -6,15 +6,19 @@
 //! checked here without a further line. Memory is bounded by a page, whatever the database holds.
 
 mod finding;
+mod objects;
 mod promoted;
 mod records;
 mod shelf;
 #[cfg(test)]
 mod tests;
 
-pub use self::finding::{Finding, Kind};
 use self::promoted::Promoted;
 pub(super) use self::{finding::name as name_of, shelf::Shelf};
+pub use self::{
+    finding::{Finding, Kind},
+    objects::{Orphans, orphans},
+};
 use super::{
     Error,
     pieces::StoredPiece,
@@ -65,6 +69,10 @@ pub struct Seen {
     pub verified_bytes: u64,
     /// Pieces that payloads refer to.
     pub pieces: u64,
+    /// Objects in which payloads lie outside the database.
+    pub objects: u64,
+    /// Bytes of those objects.
+    pub object_bytes: u64,
 }
 
 /// Rows that one page has at most.
@@ -76,10 +84,12 @@ const MOST_BYTES: i64 = 16 << 20;
 /// Findings of one statement that finds nothing else.
 const MOST_FOUND: i64 = 1000;
 
-/// Looks at everything, and says what it finds as it goes.
+/// Looks at everything, and says what it finds as it goes. A quick look of a snapshot that knows no
+/// object store leaves objects alone.
 ///
 /// # Errors
-/// If the database cannot be read to the end; damage is a finding, not an error.
+/// If the database cannot be read to the end, or payloads lie where nothing is said of; damage is a
+/// finding, not an error.
 pub async fn fsck(
     snapshot: &mut Snapshot,
     depth: Depth,
@@ -93,12 +103,14 @@ pub async fn fsck(
         shelf: Shelf::default(),
         promoted: Promoted::default(),
     };
+    check.reachable().await?;
     check.known().await?;
     check.engine().await?;
     check.results().await?;
     check.records().await?;
     check.pieces().await?;
     check.references().await?;
+    check.objects().await?;
     Ok(check.seen)
 }
 

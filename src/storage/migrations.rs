@@ -55,6 +55,12 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0006_promoted.sql"),
         postgres: include_str!("../../migrations/postgres/0006_promoted.sql"),
     },
+    Migration {
+        version: 7,
+        title: "objects",
+        sqlite: include_str!("../../migrations/sqlite/0007_objects.sql"),
+        postgres: include_str!("../../migrations/postgres/0007_objects.sql"),
+    },
 ];
 
 impl Migration {

@@ -37,13 +37,14 @@ use super::{
     AggregateQuery, Batch, Change, Connections, Error, Filled, ListQuery, Listed, Maintenance,
     Plan, Promotion, Store,
     each::commit_each,
+    objects::{self, Objects, Swept},
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     promoted::{self, Promotions},
     row::{self, Ready, RecordRow},
     sql::{
         dialect::Dialect,
         list, many,
-        read::{self, READS, Weigh},
+        read::{self, READS, Unpacked, Weigh},
         write,
     },
 };
@@ -84,6 +85,7 @@ pub(super) struct Postgres {
     home: Handle,
     pieces: Pieces,
     promotions: Promotions,
+    objects: Option<Objects>,
 }
 
 impl Postgres {
@@ -247,7 +249,7 @@ async fn insert(tx: &mut PgConnection, rows: &[&RecordRow]) -> Result<bool, Fail
             inner.commit().await.map_err(failed)?;
             Ok(true)
         }
-        Err(error) if !errors::is_taken(&error) && !errors::is_orphan(&error) => Err(failed(error)),
+        Err(error) if !errors::is_about_a_row(&error) => Err(failed(error)),
         _ => {
             inner.rollback().await.map_err(failed)?;
             Ok(false)
@@ -277,8 +279,8 @@ async fn change(connection: &mut PgConnection, ready: &Ready) -> Result<(), Fail
         Err(error) if errors::is_taken(&error) => {
             Err(Failure::Refused(Error::Exists(ready.name())))
         }
-        // The piece was deleted while a body that refers to it was on its way.
-        Err(error) if errors::is_orphan_of(&error, "bodies_piece_fkey") => {
+        // What a body refers to was deleted while that was on its way.
+        Err(error) if errors::is_referring_to_nothing(&error) => {
             Err(Failure::Refused(pieces::gone()))
         }
         // The result was deleted while its record was inserted.
@@ -299,6 +301,7 @@ impl Store for Postgres {
 
     async fn record(&self, name: &RecordName) -> Result<Option<Record>, Error> {
         let statement = read::one_record(Dialect::Postgres, name);
+        let mut gone = read::without_piece();
         for _ in 0..READS {
             let row = {
                 let mut connection = self.connection().await?;
@@ -308,11 +311,14 @@ impl Store for Postgres {
             let Some(row) = row else { return Ok(None) };
             let alone = vec![read::alone(&row)?];
             drop(row);
-            if let Some(records) = read::unpack_all(alone, &self.pieces, self).await? {
-                return Ok(records.into_iter().next().map(|listed| listed.item));
+            match read::unpack_all(alone, self).await? {
+                Unpacked::All(records) => {
+                    return Ok(records.into_iter().next().map(|listed| listed.item));
+                }
+                Unpacked::Again(why) => gone = why,
             }
         }
-        Err(read::without_piece())
+        Err(gone)
     }
 
     async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error> {
@@ -324,13 +330,15 @@ impl Store for Postgres {
         // For the next list, should another process have promoted something.
         promoted::known(self).await?;
         let read = |row: &PgRow| read::listed_record(row, query);
+        let mut gone = read::without_piece();
         for _ in 0..READS {
             let page = self.page(Resource::Records, query, read).await?;
-            if let Some(records) = read::unpack_all(page, &self.pieces, self).await? {
-                return Ok(records);
+            match read::unpack_all(page, self).await? {
+                Unpacked::All(records) => return Ok(records),
+                Unpacked::Again(why) => gone = why,
             }
         }
-        Err(read::without_piece())
+        Err(gone)
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
@@ -343,7 +351,8 @@ impl Store for Postgres {
         loop {
             // In the end without references, which nobody can delete.
             let pieces = (left > 0).then_some(&self.pieces);
-            let changes = row::ready(batch, pieces, self, &known).await?;
+            let mut changes = row::ready(batch, pieces, self, &known).await?;
+            objects::place(self, &mut changes).await?;
             match self.write(&changes).await {
                 Err(error) if pieces::is_gone(&error) && left > 0 => {
                     left -= 1;
@@ -425,6 +434,10 @@ impl Maintenance for Postgres {
         let done = query(&delete).execute(&mut *tx).await.map_err(failed)?;
         tx.commit().await.map_err(failed)?;
         Ok(done.rows_affected())
+    }
+
+    async fn sweep_objects(&self, now: Timestamp, most: NonZeroU32) -> Result<Swept, Error> {
+        objects::sweep(self, now, most).await
     }
 
     async fn promotions(&self) -> Result<Vec<Promotion>, Error> {

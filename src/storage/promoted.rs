@@ -24,6 +24,7 @@ pub(super) use self::{
 };
 use super::{
     Error,
+    objects::Objects,
     pieces::{Pieces, Shelf},
     snapshot::Row,
     sql::{dialect::Dialect, promote, promoted, read::Cells as _, statement::Statement},
@@ -74,6 +75,9 @@ pub(super) trait Desk: Shelf + Sized {
 
     /// What is known of promoted fields.
     fn noticed(&self) -> &Promotions;
+
+    /// Where big bodies lie, if an object store is configured.
+    fn objects(&self) -> Option<&Objects>;
 
     /// The rows of a statement.
     async fn ask(&self, statement: &Statement) -> Result<Vec<Row>, Error>;

@@ -7,10 +7,16 @@ use std::{
     time::Duration,
 };
 
-use super::{Error, Maintenance, Store, postgres, sqlite};
+use super::{
+    Error, Maintenance, Store,
+    objects::{self, Depot},
+    postgres,
+    promoted::Desk,
+    sqlite,
+};
 
 /// How to open a store.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// At most so many connections: of SQLite, to read (one more writes).
     pub max_connections: NonZeroU32,
@@ -20,6 +26,8 @@ pub struct Options {
     pub schema: Schema,
     /// What a write waits for before it is answered.
     pub synchronous: Synchronous,
+    /// Where big bodies lie, if not in the database.
+    pub depot: Option<Arc<Depot>>,
 }
 
 /// What a write waits for before it is answered.
@@ -39,6 +47,7 @@ impl Default for Options {
             wait: Duration::from_secs(5),
             schema: Schema::Require,
             synchronous: Synchronous::Durable,
+            depot: None,
         }
     }
 }
@@ -66,16 +75,23 @@ pub struct Opened {
 }
 
 impl Opened {
-    fn new<T: Store + Maintenance>((database, opening): (T, Opening)) -> Self {
+    async fn new<T>((database, opening): (T, Opening)) -> Result<Self, Error>
+    where
+        T: Store + Maintenance + Desk,
+    {
         let Opening { applied, weak } = opening;
+        if let Err(error) = objects::fits(&database).await {
+            database.close().await;
+            return Err(error);
+        }
         let database = Arc::new(database);
         let store = Arc::<T>::clone(&database);
-        Self {
+        Ok(Self {
             store,
             maintenance: database,
             applied,
             weak,
-        }
+        })
     }
 }
 
@@ -94,10 +110,10 @@ pub(super) struct Opening {
 /// [`Error::Unfit`] if the text, the database or its schema is not what is wanted, with the
 /// remedy; [`Error::Unavailable`] if the database does not answer.
 pub async fn open(url: &str, options: &Options) -> Result<Opened, Error> {
-    Ok(match address(url)? {
-        Address::Sqlite(path) => Opened::new(sqlite::open(&path, options).await?),
-        Address::Postgres(url) => Opened::new(postgres::open(&url, options).await?),
-    })
+    match address(url)? {
+        Address::Sqlite(path) => Opened::new(sqlite::open(&path, options).await?).await,
+        Address::Postgres(url) => Opened::new(postgres::open(&url, options).await?).await,
+    }
 }
 
 /// Where a database is. It may hold a password.

@@ -124,6 +124,14 @@ impl Ready {
         }
     }
 
+    /// The body that is written.
+    pub(super) fn body(&mut self) -> Option<&mut Packed> {
+        match self {
+            Self::InsertRecord(row) | Self::ReplaceRecord(_, row) => row.body.as_mut(),
+            _ => None,
+        }
+    }
+
     /// How many bytes it takes to the database, about.
     pub(super) fn weight(&self) -> usize {
         match self {

@@ -3,12 +3,14 @@
 //! What checks and copies whole databases reads through this: one connection, one transaction.
 //! SQLite keeps its log, and PostgreSQL its dead rows, for as long as one is open.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
 use super::{
-    Error, postgres,
+    Error,
+    objects::{Depot, Objects},
+    postgres,
     resolve::{Address, address},
     sql::{dialect::Dialect, read::Cells, statement::Statement},
     sqlite,
@@ -38,6 +40,7 @@ pub struct Snapshot {
     /// How to say things to it.
     pub(super) dialect: Dialect,
     rows: Box<dyn Rows>,
+    objects: Option<Objects>,
 }
 
 impl fmt::Debug for Snapshot {
@@ -49,7 +52,11 @@ impl fmt::Debug for Snapshot {
 impl Snapshot {
     /// The moment that `rows` reads.
     pub(super) fn new(dialect: Dialect, rows: Box<dyn Rows>) -> Self {
-        Self { dialect, rows }
+        Self {
+            dialect,
+            rows,
+            objects: None,
+        }
     }
 
     /// Opens `sqlite:PATH` or `postgres://...` as it is now, only to read it. Its schema must be
@@ -62,6 +69,21 @@ impl Snapshot {
             Address::Sqlite(path) => sqlite::snapshot(&path).await,
             Address::Postgres(url) => postgres::snapshot(&url).await,
         }
+    }
+
+    /// The same, and the payloads that lie in an object store.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub async fn open_with(url: &str, depot: Option<&Arc<Depot>>) -> Result<Self, Error> {
+        let mut snapshot = Self::open(url).await?;
+        snapshot.objects = Objects::of(&mut snapshot, depot).await?;
+        Ok(snapshot)
+    }
+
+    /// Where payloads lie outside the database, if that is known.
+    pub(super) fn objects(&self) -> Option<&Objects> {
+        self.objects.as_ref()
     }
 
     /// The rows of a statement.

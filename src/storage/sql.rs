@@ -11,6 +11,7 @@ pub(super) mod explain;
 pub(super) mod lead;
 pub(super) mod list;
 pub(super) mod many;
+pub(super) mod objects;
 pub(super) mod promote;
 pub(super) mod promoted;
 pub(super) mod read;

@@ -30,13 +30,14 @@ use super::{
     AggregateQuery, Batch, Change, Connections, Error, Filled, ListQuery, Listed, Maintenance,
     Plan, Promotion, Store,
     each::commit_each,
+    objects::{self, Objects, Swept},
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     promoted::{self, Promotions},
     row::{self, Ready},
     sql::{
         dialect::Dialect,
         list,
-        read::{self, READS, Weigh},
+        read::{self, READS, Unpacked, Weigh},
     },
 };
 use crate::{
@@ -63,6 +64,7 @@ pub(super) struct Sqlite {
     writer: Writer,
     pieces: Pieces,
     promotions: Promotions,
+    objects: Option<Objects>,
 }
 
 impl Sqlite {
@@ -141,6 +143,7 @@ impl Store for Sqlite {
 
     async fn record(&self, name: &RecordName) -> Result<Option<Record>, Error> {
         let statement = read::one_record(Dialect::Sqlite, name);
+        let mut gone = read::without_piece();
         for _ in 0..READS {
             let row = {
                 let mut reader = self.reader().await?;
@@ -152,11 +155,14 @@ impl Store for Sqlite {
             let Some(row) = row else { return Ok(None) };
             let alone = vec![read::alone(&row)?];
             drop(row);
-            if let Some(records) = read::unpack_all(alone, &self.pieces, self).await? {
-                return Ok(records.into_iter().next().map(|listed| listed.item));
+            match read::unpack_all(alone, self).await? {
+                Unpacked::All(records) => {
+                    return Ok(records.into_iter().next().map(|listed| listed.item));
+                }
+                Unpacked::Again(why) => gone = why,
             }
         }
-        Err(read::without_piece())
+        Err(gone)
     }
 
     async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error> {
@@ -168,13 +174,15 @@ impl Store for Sqlite {
         // For the next list, should another process have promoted something.
         promoted::known(self).await?;
         let read = |row: &SqliteRow| read::listed_record(row, query);
+        let mut gone = read::without_piece();
         for _ in 0..READS {
             let page = self.page(Resource::Records, query, read).await?;
-            if let Some(records) = read::unpack_all(page, &self.pieces, self).await? {
-                return Ok(records);
+            match read::unpack_all(page, self).await? {
+                Unpacked::All(records) => return Ok(records),
+                Unpacked::Again(why) => gone = why,
             }
         }
-        Err(read::without_piece())
+        Err(gone)
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
@@ -187,7 +195,8 @@ impl Store for Sqlite {
         loop {
             // In the end without references, which nobody can delete.
             let pieces = (left > 0).then_some(&self.pieces);
-            let changes = row::ready(batch, pieces, self, &known).await?;
+            let mut changes = row::ready(batch, pieces, self, &known).await?;
+            objects::place(self, &mut changes).await?;
             match self.writer.commit(changes).await {
                 Err(error) if pieces::is_gone(&error) && left > 0 => {
                     left -= 1;
@@ -251,6 +260,10 @@ impl Shelf for Sqlite {
 impl Maintenance for Sqlite {
     async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error> {
         self.writer.sweep(most.get().into()).await
+    }
+
+    async fn sweep_objects(&self, now: Timestamp, most: NonZeroU32) -> Result<Swept, Error> {
+        objects::sweep(self, now, most).await
     }
 
     async fn promotions(&self) -> Result<Vec<Promotion>, Error> {

@@ -7,6 +7,8 @@
 
 mod row;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use sqlx::{
@@ -18,6 +20,7 @@ use self::row::{outline, record, result};
 use super::{
     Error,
     copy::{self, Outcome, Outline, Page, Said, Source, Tell, Verify},
+    objects::Depot,
 };
 use crate::model::{Record, RunResult};
 
@@ -33,11 +36,12 @@ const MOST_BYTES: i64 = 16 << 20;
 pub async fn import(
     from: &str,
     to: &str,
+    depot: Option<&Arc<Depot>>,
     verify: Verify,
     tell: Tell<'_>,
 ) -> Result<Outcome, Error> {
     let mut source = Tekton::open(from).await?;
-    let outcome = copy::into(&mut source, to, &[], verify, tell).await;
+    let outcome = copy::into(&mut source, (to, depot), &[], verify, tell).await;
     // Nothing was written there, so nothing can be lost.
     drop(source.connection.close().await);
     outcome

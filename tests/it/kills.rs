@@ -17,13 +17,15 @@ use std::{
 
 use bytes::Bytes;
 use hindsight::storage::{
-    fsck::{Depth, Event, fsck},
+    fsck::{Depth, Event, Orphans, fsck, orphans},
+    objects::{Depot, Settings},
     snapshot::Snapshot,
 };
 use hindsight_proto::{
     client::{Client, Options, Rpc},
     v1alpha2 as pb,
 };
+use jiff::Timestamp;
 use tokio::sync::Notify;
 use tonic::Code;
 
@@ -49,11 +51,12 @@ struct Server {
 }
 
 impl Server {
-    async fn start(db: &str, port: u16) -> Self {
+    async fn start(db: &str, port: u16, objects: &str) -> Self {
         let child = hindsight()
             .args(["serve", "--db", db, "--metrics-listen", "off"])
             .args(["--listen", &format!("127.0.0.1:{port}")])
             .args(["--log-level", "off"])
+            .args(["--objects-url", objects, "--objects-above", "1KiB"])
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
@@ -122,8 +125,15 @@ impl Dice {
     }
 }
 
+/// One in four does not compress, so that it lies outside.
 fn payload(name: &str, version: u64) -> Bytes {
-    let script = "set -e; make test; ".repeat(60);
+    let mut dice = Dice(version);
+    let script = match version % 4 {
+        0 => (0..500)
+            .map(|_| format!("{:08x}", dice.below(1 << 31)))
+            .collect(),
+        _ => "set -e; make test; ".repeat(60),
+    };
     let text = format!(
         r#"{{"kind":"TaskRun","metadata":{{"name":"{name}","labels":{{"v":"{version}"}}}},"spec":{{"script":"{script}"}},"status":{{"conditions":[{{"type":"Succeeded","status":"True"}}]}}}}"#
     );
@@ -288,15 +298,26 @@ fn compare(models: &mut [Model], mut stored: BTreeMap<String, pb::Record>, round
     assert!(stored.is_empty(), "nobody wrote {:?}", stored.keys());
 }
 
-async fn is_clean(db: &str, round: usize) {
+async fn is_clean(db: &str, objects: &str, round: usize) {
     let mut found = Vec::new();
-    let mut snapshot = Snapshot::open(db).await.unwrap();
+    let depot = Depot::open(&Settings {
+        url: objects.to_owned(),
+        above: 0,
+        keep: Some(Duration::ZERO),
+        options: BTreeMap::new(),
+    });
+    let snapshot = Snapshot::open_with(db, Some(&depot.unwrap())).await;
+    let mut snapshot = snapshot.unwrap();
     let mut take = |event| {
         if let Event::Found(finding) = event {
             found.push(finding);
         }
     };
-    fsck(&mut snapshot, Depth::Full, &mut take).await.unwrap();
+    let seen = fsck(&mut snapshot, Depth::Full, &mut take).await.unwrap();
+    assert!(seen.objects > 0, "round {round}: some lie outside");
+    // Whatever a writer left behind, the database knows of it.
+    let late = orphans(&mut snapshot, Timestamp::MAX, Orphans::Find, &mut take).await;
+    assert_eq!(late.unwrap(), (0, 0), "round {round}");
     snapshot.close().await;
     assert!(found.is_empty(), "round {round}: {found:?}");
 }
@@ -304,7 +325,9 @@ async fn is_clean(db: &str, round: usize) {
 /// Kills in every round, and looks at what is left.
 async fn kills(db: &str, kill: impl Fn(&mut Server), is_server: bool) {
     let port = free_port();
-    let mut server = Server::start(db, port).await;
+    let folder = tempfile::tempdir().unwrap();
+    let objects = format!("file://{}/objects", folder.path().display());
+    let mut server = Server::start(db, port, &objects).await;
     for writer in 0..WRITERS {
         let result = pb::Result {
             name: format!("ci/results/w{writer}"),
@@ -323,9 +346,9 @@ async fn kills(db: &str, kill: impl Fn(&mut Server), is_server: bool) {
         acknowledged += load(&mut server, &mut models, seed, &kill).await;
         let asked = models.iter().flat_map(BTreeMap::values);
         unanswered += asked.filter(|known| known.asked.is_some()).count();
-        is_clean(db, round).await;
+        is_clean(db, &objects, round).await;
         if is_server {
-            server = Server::start(db, port).await;
+            server = Server::start(db, port, &objects).await;
         } else {
             server.answers().await;
         }

@@ -29,6 +29,7 @@ mod keeping;
 mod kills;
 mod lists;
 mod old_commands;
+mod outside;
 mod resources;
 mod rest;
 mod selectors;

@@ -6,6 +6,7 @@ pub mod http;
 pub mod objects;
 pub mod process;
 pub mod program;
+pub mod s3;
 pub mod scene;
 pub mod server;
 

@@ -38,6 +38,11 @@ pub(crate) const CRATES: &[Place] = &[
     only("sqlx", &["src/storage/"]),
     only("zstd", &["src/storage/"]),
     only(
+        "object_store",
+        &["src/storage/objects*", "src/storage/conformance/tests.rs"],
+    ),
+    only("url", &["src/storage/objects*"]),
+    only(
         "tonic",
         &[
             "src/grpc*",

@@ -49,6 +49,9 @@ fn every_key_is_read_from_its_own_place_in_the_table() {
         ("db_max_connections", "4"),
         ("db_wait", "9s"),
         ("db_synchronous", "normal"),
+        ("objects_url", "s3://bucket/prefix"),
+        ("objects_above", "2MiB"),
+        ("objects_keep", "forever"),
         ("allow_unauthenticated_remote", "true"),
     ];
     let names: Vec<_> = KEYS.iter().map(|key| key.name).collect();

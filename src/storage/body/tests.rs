@@ -4,7 +4,7 @@ use super::*;
 
 fn stored(packed: &Packed) -> Stored {
     Stored {
-        codec: packed.codec as i64,
+        codec: packed.code(),
         bytes: packed.bytes.to_vec(),
         size: packed.size,
         sha256: packed.sha256.to_vec(),

@@ -271,6 +271,8 @@ pub(in crate::storage) fn kind(outcome: &Result<(), Error>) -> &'static str {
         Err(Error::Stale { .. }) => "stale",
         Err(Error::Unavailable { .. }) => "unavailable",
         Err(Error::Corrupt(_)) => "corrupt",
+        Err(Error::Away { .. }) => "away",
+        Err(Error::Lost(_)) => "lost",
         Err(Error::Unfit(_)) => "unfit",
         Err(Error::Groups(_)) => "groups",
         Err(Error::Database { .. }) => "database",

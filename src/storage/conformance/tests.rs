@@ -1,12 +1,16 @@
 //! Runs the suite on both databases.
 
+use std::sync::Arc;
+
+use object_store::memory::InMemory;
 use sqlx::postgres::PgConnectOptions;
 
 use super::{
     CASES,
     backends::{PostgresDatabase, SqliteFile},
-    run_all,
+    run_all, run_outside,
 };
+use crate::storage::objects::{Depot, Settings};
 
 /// The server to test on, if the environment names one.
 #[expect(
@@ -39,6 +43,28 @@ async fn postgres_does_what_every_store_must() {
         return;
     };
     run_all(async || PostgresDatabase::fresh(&server).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlite_does_so_with_bodies_in_a_directory() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let settings = Settings {
+        url: format!("file://{}/objects", directory.path().display()),
+        above: 40,
+        keep: None,
+        options: std::collections::BTreeMap::new(),
+    };
+    let depot = || Depot::open(&settings).unwrap();
+    run_outside(SqliteFile::fresh, depot).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_does_so_with_bodies_in_memory() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let depot = || Depot::over(Arc::new(InMemory::new()), 40, None);
+    run_outside(async || PostgresDatabase::fresh(&server).await, depot).await;
 }
 
 #[test]

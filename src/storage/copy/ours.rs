@@ -10,6 +10,7 @@ use crate::{
     storage::{
         Error,
         fsck::{Shelf, cut, name_of},
+        objects::bring_all,
         snapshot::{Row, Snapshot},
         sql::{
             read::{self, Cells, RawRecord},
@@ -118,18 +119,28 @@ impl Source for Ours {
             rows.insert(id, row);
         }
         let pieces = self.shelf.load(&mut self.snapshot, &referred).await?;
-        let mut records = Vec::with_capacity(places.len());
+        let mut raws = Vec::with_capacity(places.len());
         for place in places {
             let row = rows.remove(place).ok_or_else(|| {
                 Error::Corrupt(format!("the record in row {place} is found only at times"))
             })?;
             // An empty payload has no row, and some records have none at all.
             let has_body = row.int(SIZE)?.unwrap_or(0) != 0 || row.int(CODEC)?.is_some();
-            let record = RawRecord::read(&row, has_body.then_some(CODEC))
-                .and_then(|raw| raw.unpack(&pieces));
-            records.push(match record {
+            let raw = RawRecord::read(&row, has_body.then_some(CODEC));
+            raws.push((name_of(&row, &[1, 2, 3]), raw));
+        }
+        let there = raws.iter_mut().filter_map(|(_, raw)| raw.as_mut().ok());
+        let brought = bring_all(self.snapshot.objects(), there).await;
+        let mut brought = brought.into_iter();
+        let mut records = Vec::with_capacity(places.len());
+        for (name, raw) in raws {
+            let brought = raw.and_then(|raw| match brought.next() {
+                Some(Err(error)) => Err(error),
+                _ => raw.unpack(&pieces),
+            });
+            records.push(match brought {
                 Ok(record) => Ok(record),
-                Err(error) => Err(damaged(name_of(&row, &[1, 2, 3]), error)?),
+                Err(error) => Err(damaged(name, error)?),
             });
         }
         Ok(records)
@@ -139,7 +150,7 @@ impl Source for Ours {
 /// What is said of a damaged row; any other error ends the copy.
 fn damaged(of: String, error: Error) -> Result<Said, Error> {
     match error {
-        Error::Corrupt(why) => Ok(Said { of, why }),
+        Error::Corrupt(why) | Error::Lost(why) => Ok(Said { of, why }),
         other => Err(other),
     }
 }

@@ -1,6 +1,6 @@
 //! A copy holds what its source does, and says what it does not hold.
 
-use super::{Count, Event, Outcome, Verify, copy};
+use super::{Count, Depots, Event, Outcome, Verify, copy};
 use crate::{
     model::Record,
     storage::{
@@ -24,7 +24,9 @@ async fn copied(from: &str, to: &str) -> (Outcome, Vec<String>) {
         Event::Refused(text) => said.push(format!("refused {}: {}", text.of, text.why)),
         Event::Found(found) => said.push(format!("found {} {}", found.kind.name(), found.of)),
     };
-    let outcome = copy(from, to, Verify::Yes, &mut tell).await.unwrap();
+    let outcome = copy(from, to, &Depots::default(), Verify::Yes, &mut tell)
+        .await
+        .unwrap();
     (outcome, said)
 }
 

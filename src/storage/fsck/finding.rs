@@ -37,6 +37,14 @@ pub enum Kind {
     ColumnDiffers,
     /// A value that an index of a promoted field lacks.
     IndexLacks,
+    /// A payload whose object is gone, or another one.
+    ObjectLost,
+    /// A payload whose object the database takes for one that nobody needs.
+    ObjectUnheld,
+    /// An object that the database takes for one that is needed, and nobody refers to.
+    ObjectIdle,
+    /// An object that the database knows nothing of.
+    ObjectOrphan,
     /// A row that a copy holds otherwise than its source.
     CopyDiffers,
 }
@@ -66,6 +74,10 @@ impl Kind {
             Self::KeyOrphan => "key-orphan",
             Self::ColumnDiffers => "column-differs",
             Self::IndexLacks => "index-lacks",
+            Self::ObjectLost => "object-lost",
+            Self::ObjectUnheld => "object-unheld",
+            Self::ObjectIdle => "object-idle",
+            Self::ObjectOrphan => "object-orphan",
             Self::CopyDiffers => "copy-differs",
         }
     }
@@ -92,6 +104,21 @@ impl Kind {
             Self::IndexLacks => {
                 "remove the index and add it again (`hindsight index`); until then filters on the \
                  field miss the record"
+            }
+            Self::ObjectLost => {
+                "put the object back from a version or backup of the object store; or store the \
+                 payload again (`hindsight import`), or delete the record"
+            }
+            Self::ObjectUnheld => {
+                "stop the servers, or set objects_keep to `forever`, before the object is removed; \
+                 then put `record_row` of its row in `objects` right, or restore a backup"
+            }
+            Self::ObjectIdle => {
+                "set `record_row` of its row in `objects` to NULL; then it is removed in time"
+            }
+            Self::ObjectOrphan => {
+                "`hindsight fsck --remove-orphans` removes it; it was written after the backup from \
+                 which this database was restored"
             }
             Self::CopyDiffers => "copy again; what wrote into the target meanwhile?",
             Self::ColumnDiffers => {

@@ -11,6 +11,7 @@ use crate::{
     model::Record,
     storage::{
         Error,
+        objects::bring_all,
         pieces::Loaded,
         row::{RecordRow, in_parts, row},
         snapshot::Row,
@@ -126,8 +127,29 @@ impl Check<'_> {
         }))
     }
 
+    /// Fetches payloads that lie outside; gives the records whose payloads are at hand.
+    async fn fetched(&mut self, mut walked: Vec<Walked>) -> Result<Vec<Walked>, Error> {
+        let raws = walked.iter_mut().map(|record| &mut record.raw);
+        let brought = bring_all(self.snapshot.objects(), raws).await;
+        let mut fetched = Vec::with_capacity(walked.len());
+        for (record, brought) in walked.into_iter().zip(brought) {
+            let (kind, why) = match brought {
+                Ok(()) => {
+                    fetched.push(record);
+                    continue;
+                }
+                Err(Error::Lost(why)) => (Kind::ObjectLost, why),
+                Err(Error::Corrupt(why)) => (Kind::BodyDamaged, why),
+                Err(error) => return Err(error),
+            };
+            self.found(Finding::new(kind, record.name, why));
+        }
+        Ok(fetched)
+    }
+
     /// Opens payloads and extracts from them again what their rows hold.
     async fn payloads(&mut self, walked: Vec<Walked>, columns: &[Filled]) -> Result<(), Error> {
+        let walked = self.fetched(walked).await?;
         let ids: BTreeSet<i64> = walked.iter().filter_map(|record| record.piece).collect();
         let pieces = self.shelf.load(self.snapshot, &ids).await?;
         let mut whole = Vec::with_capacity(walked.len());

@@ -53,7 +53,7 @@ fn an_unmigrated_database_is_refused_with_the_remedy() {
         .to_string();
     assert_eq!(
         error,
-        "`x.db` has schema version 0 and this program needs 6; run `hindsight migrate`"
+        "`x.db` has schema version 0 and this program needs 7; run `hindsight migrate`"
     );
 }
 
@@ -68,7 +68,7 @@ fn strangers_are_refused() {
     versions.push(99);
     refuses(
         &applied(&versions),
-        "`x.db` has schema version 99 and this program knows versions up to 6; use a newer \
+        "`x.db` has schema version 99 and this program knows versions up to 7; use a newer \
          hindsight",
     );
     refuses(

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::storage::{
     Error, ListQuery,
+    objects::Objects,
     pieces::Pieces,
     promoted::{Desk, Known, Promotions, is_asked},
     snapshot::Row,
@@ -29,6 +30,10 @@ impl Desk for Postgres {
 
     fn noticed(&self) -> &Promotions {
         &self.promotions
+    }
+
+    fn objects(&self) -> Option<&Objects> {
+        self.objects.as_ref()
     }
 
     async fn ask(&self, statement: &Statement) -> Result<Vec<Row>, Error> {

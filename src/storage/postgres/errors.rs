@@ -20,12 +20,17 @@ pub(super) fn is_orphan(error: &sqlx::Error) -> bool {
     is(error, &["23503"])
 }
 
-/// Whether what the foreign key of this name refers to is gone.
-pub(super) fn is_orphan_of(error: &sqlx::Error, key: &str) -> bool {
-    let found = error
+/// Whether what a body refers to is gone: its piece, or its object, of which a trigger says so.
+pub(super) fn is_referring_to_nothing(error: &sqlx::Error) -> bool {
+    let key = error
         .as_database_error()
         .and_then(sqlx::error::DatabaseError::constraint);
-    is_orphan(error) && found == Some(key)
+    is(error, &["HS001"]) || is_orphan(error) && key == Some("bodies_piece_fkey")
+}
+
+/// Whether one row of many is to blame.
+pub(super) fn is_about_a_row(error: &sqlx::Error) -> bool {
+    is_taken(error) || is_orphan(error) || is_referring_to_nothing(error)
 }
 
 /// Whether the transaction lost against another and may be tried again: serialization_failure,

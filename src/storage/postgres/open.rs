@@ -16,6 +16,7 @@ use super::{
 use crate::storage::{
     Error,
     migrations::{Found, needed, require_current},
+    objects::{FOLDER, Objects, new_folder},
     pieces::Pieces,
     promoted::Promotions,
     resolve::{Opening, Options, Schema, Synchronous},
@@ -146,7 +147,11 @@ pub(super) async fn open_within(
     let (connection, found) = tokio::time::timeout(answer, look(&connect, &place))
         .await
         .map_err(|late| refused(&place, sqlx::Error::Io(std::io::Error::other(late))))??;
-    let opening = prepare(connection, &found, &place, options.schema, greeting).await?;
+    let (opening, folder) = prepare(connection, &found, &place, options, greeting).await?;
+    let objects = match options.depot.as_ref().zip(folder) {
+        Some((depot, folder)) => Some(Objects::new(depot, &folder)?),
+        None => None,
+    };
     let pool = PgPoolOptions::new()
         .max_connections(options.max_connections.get())
         .acquire_timeout(options.wait)
@@ -177,6 +182,7 @@ pub(super) async fn open_within(
             home: tokio::runtime::Handle::current(),
             pieces,
             promotions: Promotions::default(),
+            objects,
         },
         opening,
     ))
@@ -191,17 +197,17 @@ async fn look(connect: &PgConnectOptions, place: &Place) -> Result<(PgConnection
     Ok((connection, found))
 }
 
-/// Migrates the database, if that is wanted. An index of many rows takes its time, as does
+/// Migrates the database, if that is wanted, and gives the folder of its objects, if that is. An index of many rows takes its time, as does
 /// waiting for another process that makes it.
 async fn prepare(
     mut connection: PgConnection,
     found: &Found,
     place: &Place,
-    schema: Schema,
+    options: &Options,
     greeting: &str,
-) -> Result<Opening, Error> {
+) -> Result<(Opening, Option<Vec<u8>>), Error> {
     let unfit = |error| refused(place, error);
-    let applied = match schema {
+    let applied = match options.schema {
         Schema::Require => {
             require_current(found, Dialect::Postgres, &place.to_string())?;
             Vec::new()
@@ -212,11 +218,15 @@ async fn prepare(
         }
     };
     let weak = weak(&mut connection, greeting).await.map_err(unfit)?;
+    let folder = match options.depot {
+        None => None,
+        Some(_) => Some(migrate::secret(&mut connection, FOLDER, &new_folder()).await?),
+    };
     connection
         .close()
         .await
         .map_err(|e| classify("closing a connection", e))?;
-    Ok(Opening { applied, weak })
+    Ok((Opening { applied, weak }, folder))
 }
 
 /// Refuses what cannot hold the tables.

@@ -9,6 +9,7 @@ use crate::{
     storage::{
         Error,
         fsck::cut,
+        objects::bring_all,
         row::in_parts,
         snapshot::Row,
         sql::{
@@ -124,6 +125,29 @@ pub(in crate::storage) async fn settle(
     Ok(Some((last, count)))
 }
 
+/// Fetches bodies that lie outside. What is lost is as what is damaged.
+async fn fetch<'r>(
+    desk: &impl Desk,
+    records: impl Iterator<Item = &'r mut Result<RawRecord, Error>>,
+) -> Result<(), Error> {
+    let mut outside: Vec<_> = records
+        .filter_map(|record| {
+            let raw = record.as_mut().ok()?;
+            raw.outside().is_some().then_some(record)
+        })
+        .collect();
+    let raws = outside.iter_mut().filter_map(|record| record.as_mut().ok());
+    let brought = bring_all(desk.objects(), raws).await;
+    for (record, brought) in outside.into_iter().zip(brought) {
+        match brought {
+            Ok(()) => {}
+            Err(error @ (Error::Lost(_) | Error::Corrupt(_))) => *record = Err(error),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// Reads the keys of records.
 async fn read(desk: &impl Desk, rows: Vec<Row>, fields: Fields) -> Result<Read, Error> {
     let mut wanted = BTreeSet::new();
@@ -141,6 +165,8 @@ async fn read(desk: &impl Desk, rows: Vec<Row>, fields: Fields) -> Result<Read, 
         wanted.extend(row.int(PIECE)?);
         raw.push((seen, usize::try_from(size).unwrap_or(0), record));
     }
+    let read = raw.iter_mut().map(|(_, _, record)| record);
+    fetch(desk, read).await?;
     let loaded = Arc::new(desk.packed().load(desk, wanted).await?);
     let fields = Arc::new(fields);
     let open = move |(seen, _, record): (Seen, usize, Result<RawRecord, Error>)| {
@@ -151,8 +177,7 @@ async fn read(desk: &impl Desk, rows: Vec<Row>, fields: Fields) -> Result<Read, 
                 let keys = payload.map_or_else(Vec::new, |data| fields.keys(&data.value));
                 Ok((seen, keys))
             }
-            Err(Error::Corrupt(_)) => Err(seen.r),
-            // Nothing else comes of memory alone.
+            // Damaged or lost: nothing else comes of memory alone.
             Err(_) => Err(seen.r),
         }
     };

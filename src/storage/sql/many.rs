@@ -12,7 +12,10 @@ use super::{
 };
 use crate::{
     model::{Etag, RunResult},
-    storage::row::{Claim, RecordRow},
+    storage::{
+        body::Packed,
+        row::{Claim, RecordRow},
+    },
 };
 
 /// One column of all rows.
@@ -72,7 +75,7 @@ fn value(out: &mut Statement, column: &Column) {
 fn body(row: &RecordRow) -> [Set; 3] {
     let body = write::stored_body(row);
     [
-        Set::new("codec", body.map(|body| body.codec as i64)),
+        Set::new("codec", body.map(Packed::code)),
         Set::new("bytes", body.map(|body| body.bytes.clone())),
         Set::new("piece", body.and_then(|body| body.piece)),
     ]

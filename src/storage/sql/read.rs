@@ -19,7 +19,9 @@ use crate::{
     storage::{
         Error, ListQuery, Listed,
         body::{self, Stored},
-        pieces::{Key, Loaded, Pieces, Shelf, StoredPiece},
+        objects::bring_all,
+        pieces::{Key, Loaded, StoredPiece},
+        promoted::Desk,
         row,
     },
 };
@@ -210,6 +212,11 @@ impl RawRecord {
         Ok(Self { record, stored })
     }
 
+    /// Its body, if the bytes of that lie outside the database.
+    pub(in crate::storage) fn outside(&mut self) -> Option<&mut Stored> {
+        self.stored.as_mut().filter(|stored| stored.is_outside())
+    }
+
     /// The record with its payload, which refers to one of `pieces` if to any.
     ///
     /// # Errors
@@ -246,22 +253,42 @@ impl Weigh for (RawRecord, Position) {
     }
 }
 
-/// Unpacks the bodies of a page; big pages on threads that may block. Gives nothing if a piece
-/// is gone: it was deleted after the rows that refer to it were read, and with them, so they
-/// must be read again.
+/// What became of the bodies of a page.
+#[derive(Debug)]
+pub(in crate::storage) enum Unpacked {
+    /// They are unpacked.
+    All(Vec<Listed<Record>>),
+    /// Something that one refers to is gone: it was deleted after the rows were read, and with
+    /// them, so they must be read again. If not, it is this.
+    Again(Error),
+}
+
+/// Fetches and unpacks the bodies of a page; big pages on threads that may block.
 pub(in crate::storage) async fn unpack_all(
-    rows: Vec<(RawRecord, Position)>,
-    pieces: &Pieces,
-    shelf: &impl Shelf,
-) -> Result<Option<Vec<Listed<Record>>>, Error> {
+    mut rows: Vec<(RawRecord, Position)>,
+    desk: &impl Desk,
+) -> Result<Unpacked, Error> {
+    let outside: Vec<_> = rows
+        .iter_mut()
+        .map(|(raw, _)| raw)
+        .filter_map(|raw| raw.outside().is_some().then_some(raw))
+        .collect();
+    if !outside.is_empty() {
+        for brought in bring_all(desk.objects(), outside).await {
+            match brought {
+                Err(error @ Error::Lost(_)) => return Ok(Unpacked::Again(error)),
+                brought => brought?,
+            }
+        }
+    }
     let wanted: BTreeSet<i64> = rows
         .iter()
         .filter_map(|(raw, _)| raw.stored.as_ref()?.piece)
         .collect();
     let count = wanted.len();
-    let loaded = pieces.load(shelf, wanted).await?;
+    let loaded = desk.packed().load(desk, wanted).await?;
     if loaded.len() < count {
-        return Ok(None);
+        return Ok(Unpacked::Again(without_piece()));
     }
     let loaded = Arc::new(loaded);
     let unpack = move |(raw, position): (RawRecord, Position)| {
@@ -271,7 +298,10 @@ pub(in crate::storage) async fn unpack_all(
         })
     };
     let listed = row::in_parts(rows, Weigh::bytes, unpack).await?;
-    listed.into_iter().collect::<Result<_, _>>().map(Some)
+    listed
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .map(Unpacked::All)
 }
 
 /// The record of [`one_record`], with no place in any list.

@@ -20,16 +20,19 @@ pub(in crate::storage) enum Table {
     Pieces,
     /// Of which piece is current.
     PieceKeys,
+    /// Of objects outside.
+    Objects,
 }
 
 impl Table {
     /// All, in the order in which they are looked at.
-    pub(in crate::storage) const ALL: [Self; 5] = [
+    pub(in crate::storage) const ALL: [Self; 6] = [
         Self::Results,
         Self::Records,
         Self::Bodies,
         Self::Pieces,
         Self::PieceKeys,
+        Self::Objects,
     ];
 
     /// Its name.
@@ -40,6 +43,7 @@ impl Table {
             Self::Bodies => "bodies",
             Self::Pieces => "pieces",
             Self::PieceKeys => "piece_keys",
+            Self::Objects => "objects",
         }
     }
 
@@ -48,6 +52,7 @@ impl Table {
         match self {
             Self::Bodies => "record_row",
             Self::PieceKeys => "piece",
+            Self::Objects => "object",
             Self::Results | Self::Records | Self::Pieces => "row_id",
         }
     }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use super::{
     condition::in_result,
     dialect::Dialect,
+    objects,
     promoted::{self, AS_KEYS, INTO},
     statement::{Bind, Statement},
 };
@@ -98,12 +99,16 @@ pub(in crate::storage) fn etag_of(change: &Ready) -> Statement {
     out
 }
 
-/// The statement that reads whether the piece is there that a body refers to.
-pub(in crate::storage) fn piece_of(change: &Ready) -> Option<Statement> {
-    let piece = stored_body(change.record_row()?)?.piece?;
-    let mut out = Statement::new("SELECT row_id FROM pieces WHERE row_id = ");
-    out.bind(piece);
-    Some(out)
+/// The statements that each read whether something is there that a body refers to.
+pub(in crate::storage) fn referred_by(change: &Ready) -> Vec<Statement> {
+    let body = change.record_row().and_then(stored_body);
+    let piece = body.and_then(|body| body.piece).map(|piece| {
+        let mut out = Statement::new("SELECT row_id FROM pieces WHERE row_id = ");
+        out.bind(piece);
+        out
+    });
+    let object = body.and_then(|body| body.object).map(objects::free);
+    piece.into_iter().chain(object).collect()
 }
 
 fn is_result(out: &mut Statement, name: &ResultName) {
@@ -282,7 +287,7 @@ fn insert_record(dialect: Dialect, row: &RecordRow) -> Statement {
     }
     out.push(" FROM results WHERE ");
     is_result(&mut out, name.result());
-    with_piece(&mut out, dialect, row);
+    with_referred(&mut out, dialect, row);
     let Some(body) = body else { return out };
     match dialect {
         Dialect::Postgres => {
@@ -318,7 +323,7 @@ fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement
     out.push(" WHERE ");
     is_record(out, name);
     with_etag(out, Some(expect));
-    with_piece(out, dialect, row);
+    with_referred(out, dialect, row);
     match (dialect, stored_body(row)) {
         (Dialect::Postgres, Some(body)) => {
             out.push(" RETURNING row_id, create_us)");
@@ -405,19 +410,24 @@ pub(super) fn stored_body(row: &RecordRow) -> Option<&Packed> {
     row.body.as_ref().filter(|body| body.size > 0)
 }
 
-/// SQLite's second statement would fail where the piece is gone, after the first has happened.
-fn with_piece(out: &mut Statement, dialect: Dialect, row: &RecordRow) {
-    if dialect == Dialect::Sqlite
-        && let Some(piece) = stored_body(row).and_then(|body| body.piece)
-    {
+/// SQLite's second statement would fail where piece or object are gone, after the first has
+/// happened.
+fn with_referred(out: &mut Statement, dialect: Dialect, row: &RecordRow) {
+    let Some(body) = stored_body(row).filter(|_| dialect == Dialect::Sqlite) else {
+        return;
+    };
+    if let Some(piece) = body.piece {
         out.push(" AND EXISTS (SELECT 1 FROM pieces WHERE row_id = ")
             .bind(piece)
             .push(")");
     }
+    if let Some(object) = body.object {
+        objects::is_free(out.push(" AND "), object);
+    }
 }
 
 fn body_values(out: &mut Statement, body: &Packed) {
-    out.bind(body.codec as i64)
+    out.bind(body.code())
         .push(", ")
         .bind(Some(body.bytes.clone()))
         .push(", ")

@@ -7,6 +7,7 @@ use sqlx::sqlite::SqliteConnection;
 use super::{Sqlite, driver::query, errors::classify};
 use crate::storage::{
     Error, ListQuery,
+    objects::Objects,
     pieces::Pieces,
     promoted::{Desk, Known, Promotions, is_asked},
     snapshot::Row,
@@ -25,6 +26,10 @@ impl Desk for Sqlite {
 
     fn noticed(&self) -> &Promotions {
         &self.promotions
+    }
+
+    fn objects(&self) -> Option<&Objects> {
+        self.objects.as_ref()
     }
 
     async fn ask(&self, statement: &Statement) -> Result<Vec<Row>, Error> {

@@ -15,6 +15,7 @@ use super::{Sqlite, migrate, writer::Writer};
 use crate::storage::{
     Error,
     migrations::{Found, require_current},
+    objects::{FOLDER, Objects, new_folder},
     pieces::Pieces,
     promoted::Promotions,
     resolve::{Opening, Options, Schema, Synchronous},
@@ -165,6 +166,13 @@ pub(in crate::storage) async fn open(
             migrate::migrate(&file).await?
         }
     };
+    let objects = match &options.depot {
+        None => None,
+        Some(depot) => {
+            let folder = migrate::secret(&file, FOLDER, &new_folder()).await?;
+            Some(Objects::new(depot, &folder)?)
+        }
+    };
     let writer = Writer::start(&file).await?;
     let pool = || {
         SqlitePoolOptions::new()
@@ -183,6 +191,7 @@ pub(in crate::storage) async fn open(
             writer,
             pieces: Pieces::default(),
             promotions: Promotions::default(),
+            objects,
         },
         Opening { applied, weak },
     ))

@@ -404,10 +404,10 @@ async fn change(tx: &mut SqliteConnection, ready: &Ready) -> Result<(), Error> {
             Ok(())
         }
         Ok(_) => {
-            // Another process may have deleted the piece that the body refers to.
-            if let Some(statement) = write::piece_of(ready) {
-                let piece = query(&statement).fetch_optional(&mut *tx).await;
-                if piece.map_err(|e| classify("reading a piece", e))?.is_none() {
+            // What the body refers to may have been deleted meanwhile.
+            for statement in write::referred_by(ready) {
+                let there = query(&statement).fetch_optional(&mut *tx).await;
+                if there.map_err(|e| classify("reading a piece", e))?.is_none() {
                     return Err(pieces::gone());
                 }
             }

@@ -1,0 +1,435 @@
+//! The object store as it is configured, and what is asked of it.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use object_store::{
+    ClientConfigKey, Error as StoreError, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme,
+    RetryConfig, aws::AmazonS3Builder, azure::MicrosoftAzureBuilder,
+    client::SpawnedReqwestConnector, gcp::GoogleCloudStorageBuilder, local::LocalFileSystem,
+    path::Path,
+};
+use tokio::{
+    runtime::Handle,
+    sync::{Semaphore, SemaphorePermit},
+};
+use url::Url;
+use uuid::Uuid;
+
+use super::{
+    Error, MARK, Objects, Reference,
+    counts::{Counted, Counts, add},
+    errors::{damaged, failed, may_pass, missing, unfit},
+};
+
+/// How many objects are on their way at once, of all callers.
+const AT_ONCE: usize = 32;
+
+/// How many of them for one caller.
+pub(super) const OF_ONE: usize = 8;
+
+/// How long one request to a bucket may take, unless the environment says otherwise.
+const REQUEST: &str = "60 seconds";
+
+/// How often, and how long, a request is tried again.
+const RETRIES: usize = 4;
+const RETRYING: Duration = Duration::from_secs(30);
+
+/// What goes where, and how long it stays.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// `file:///DIRECTORY`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `az://CONTAINER/PREFIX`.
+    pub url: String,
+    /// Bodies that take more than so many bytes, as they are stored, lie outside the database.
+    pub above: usize,
+    /// How long an object stays after the last row let go of it; for ever if none.
+    pub keep: Option<Duration>,
+    /// Credentials and such, by the names that [`object_store`] knows. Keys are in lower case.
+    pub options: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let options: Vec<_> = self.options.keys().collect();
+        f.debug_struct("Settings")
+            .field("url", &self.url)
+            .field("above", &self.above)
+            .field("keep", &self.keep)
+            .field("options", &options)
+            .finish()
+    }
+}
+
+/// An object store that bodies may lie in.
+pub struct Depot {
+    url: String,
+    store: Arc<dyn ObjectStore>,
+    root: Path,
+    above: usize,
+    pub(super) keep: Option<Duration>,
+    turns: Semaphore,
+    pub(super) counts: Counts,
+}
+
+impl fmt::Debug for Depot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Depot {}", self.url)
+    }
+}
+
+/// What a URL names.
+fn parse(text: &str) -> Result<(Url, ObjectStoreScheme, Path), String> {
+    const WANT: &str = "want `file:///DIRECTORY`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or \
+                        `az://CONTAINER/PREFIX`";
+    let url: Url = text
+        .parse()
+        .map_err(|error| format!("it is no URL: {error}; {WANT}"))?;
+    if url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
+        return Err(format!(
+            "it holds more than a place; give credentials in the environment; {WANT}"
+        ));
+    }
+    let (scheme, path) = ObjectStoreScheme::parse(&url).map_err(|e| format!("{e}; {WANT}"))?;
+    match scheme {
+        ObjectStoreScheme::Local
+        | ObjectStoreScheme::AmazonS3
+        | ObjectStoreScheme::GoogleCloudStorage
+        | ObjectStoreScheme::MicrosoftAzure => Ok((url, scheme, path)),
+        _ => Err(format!(
+            "`{}:` is no object store known here; {WANT}",
+            url.scheme()
+        )),
+    }
+}
+
+impl Depot {
+    /// Makes ready to use an object store; a directory is made if its parent is there. Nothing is
+    /// asked of a bucket yet.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] if the settings cannot be right.
+    pub fn open(settings: &Settings) -> Result<Arc<Self>, Error> {
+        let shown = settings.url.trim_end_matches('/');
+        let (url, scheme, path) = parse(&settings.url).map_err(|why| {
+            Error::Unfit(format!("the object store `{shown}` cannot be used: {why}"))
+        })?;
+        let (store, root) = match scheme {
+            ObjectStoreScheme::Local => (directory(&url, shown)?, Path::default()),
+            scheme => {
+                let bucket = bucket(&url, &scheme, &settings.options);
+                (bucket.map_err(|e| unfit(shown, &e))?, path)
+            }
+        };
+        Ok(Self::made(
+            shown,
+            store,
+            root,
+            settings.above,
+            settings.keep,
+        ))
+    }
+
+    /// Over a store that is made already.
+    #[cfg(test)]
+    pub(in crate::storage) fn over(
+        store: Arc<dyn ObjectStore>,
+        above: usize,
+        keep: Option<Duration>,
+    ) -> Arc<Self> {
+        Self::made("memory:", store, Path::default(), above, keep)
+    }
+
+    fn made(
+        url: &str,
+        store: Arc<dyn ObjectStore>,
+        root: Path,
+        above: usize,
+        keep: Option<Duration>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            url: url.to_owned(),
+            store,
+            root,
+            above,
+            keep,
+            turns: Semaphore::new(AT_ONCE),
+            counts: Counts::default(),
+        })
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn counted(&self) -> Counted {
+        self.counts.now()
+    }
+
+    /// Above how many bytes a body lies outside.
+    pub(super) fn above(&self) -> usize {
+        self.above
+    }
+
+    /// Where folders of databases are.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A place, for people.
+    pub(super) fn shown(&self, path: &Path) -> String {
+        let below = path.as_ref().strip_prefix(self.root.as_ref());
+        let below = below.unwrap_or(path.as_ref()).trim_start_matches('/');
+        format!("{}/{below}", self.url)
+    }
+
+    async fn turn(&self) -> SemaphorePermit<'_> {
+        let turn = self.turns.acquire().await;
+        turn.expect("the semaphore is never closed")
+    }
+}
+
+/// The directory of a `file:` URL. What a write that returned wrote is on disk.
+fn directory(url: &Url, shown: &str) -> Result<Arc<dyn ObjectStore>, Error> {
+    let refuse =
+        |why: String| Error::Unfit(format!("the object store `{shown}` cannot be used: {why}"));
+    let path: PathBuf = url
+        .to_file_path()
+        .map_err(|()| refuse("it names no directory; want `file:///DIRECTORY`".to_owned()))?;
+    // One whose parent is missing too may be a disk that is not mounted.
+    match std::fs::create_dir(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            let text = format!("the directory `{}` cannot be made: {error}", path.display());
+            return Err(refuse(text));
+        }
+        _ => {}
+    }
+    let store = LocalFileSystem::new_with_prefix(&path).map_err(|e| unfit(shown, &e))?;
+    Ok(Arc::new(store.with_fsync(true)))
+}
+
+/// The client of a bucket.
+fn bucket(
+    url: &Url,
+    scheme: &ObjectStoreScheme,
+    options: &BTreeMap<String, String>,
+) -> Result<Arc<dyn ObjectStore>, StoreError> {
+    let retry = RetryConfig {
+        max_retries: RETRIES,
+        retry_timeout: RETRYING,
+        ..RetryConfig::default()
+    };
+    macro_rules! build {
+        ($builder:ty, $client:path) => {{
+            let builder = <$builder>::new()
+                .with_url(url.as_str())
+                .with_retry(retry)
+                .with_config($client(ClientConfigKey::Timeout), REQUEST);
+            let builder = match Handle::try_current() {
+                // Not where long calls are answered, whose threads let everything else go first.
+                Ok(home) => builder.with_http_connector(SpawnedReqwestConnector::new(home)),
+                Err(_) => builder,
+            };
+            let builder = options
+                .iter()
+                .fold(builder, |builder, (key, value)| match key.parse() {
+                    Ok(key) => builder.with_config(key, value),
+                    Err(_unknown) => builder,
+                });
+            Ok(Arc::new(builder.build()?))
+        }};
+    }
+    match scheme {
+        ObjectStoreScheme::GoogleCloudStorage => build!(
+            GoogleCloudStorageBuilder,
+            object_store::gcp::GoogleConfigKey::Client
+        ),
+        ObjectStoreScheme::MicrosoftAzure => build!(
+            MicrosoftAzureBuilder,
+            object_store::azure::AzureConfigKey::Client
+        ),
+        _ => build!(
+            AmazonS3Builder,
+            object_store::aws::AmazonS3ConfigKey::Client
+        ),
+    }
+}
+
+/// An object that was found in the folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::storage) struct Listed {
+    /// Which.
+    pub(in crate::storage) object: Uuid,
+    /// How many bytes it has.
+    pub(in crate::storage) size: u64,
+    /// When it was written, in microseconds since 1970.
+    pub(in crate::storage) written_us: i64,
+}
+
+impl Objects {
+    /// Above how many bytes a body lies outside.
+    pub(super) fn above(&self) -> usize {
+        self.depot.above()
+    }
+
+    /// The object store.
+    pub(in crate::storage) fn depot(&self) -> &Arc<Depot> {
+        &self.depot
+    }
+
+    /// Uploads an object, durably.
+    pub(super) async fn put(&self, object: Uuid, bytes: Bytes) -> Result<(), Error> {
+        let path = self.path(object);
+        let size = bytes.len() as u64;
+        let counts = &self.depot.counts;
+        let _turn = self.depot.turn().await;
+        match self.depot.store.put(&path, bytes.into()).await {
+            Ok(_) => {
+                add(&counts.written, 1);
+                add(&counts.bytes_written, size);
+                Ok(())
+            }
+            Err(error) => {
+                add(&counts.failed_writes, 1);
+                Err(failed("writing", self.depot.shown(&path), error))
+            }
+        }
+    }
+
+    /// The bytes of an object, which are those that were stored.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if it is not there or another, [`Error::Away`] if the store does not answer.
+    pub(super) async fn get(&self, reference: &Reference) -> Result<Bytes, Error> {
+        let counts = &self.depot.counts;
+        let got = self.fetch(reference).await;
+        match &got {
+            Ok(bytes) => {
+                add(&counts.read, 1);
+                add(&counts.bytes_read, bytes.len() as u64);
+            }
+            Err(_) => add(&counts.failed_reads, 1),
+        }
+        got
+    }
+
+    async fn fetch(&self, reference: &Reference) -> Result<Bytes, Error> {
+        let path = self.path(reference.object);
+        let shown = || self.depot.shown(&path);
+        let away = |error| match error {
+            StoreError::NotFound { .. } => missing(&shown()),
+            error => failed("reading", shown(), error),
+        };
+        let _turn = self.depot.turn().await;
+        let found = self.depot.store.get(&path).await.map_err(away)?;
+        // Looked at first, so that no other object decides how much memory is taken.
+        self.is_whole(reference, found.meta.size)?;
+        let bytes = found.bytes().await.map_err(away)?;
+        if !reference.is_of(&bytes) {
+            return Err(damaged(&shown(), "its SHA-256 differs"));
+        }
+        Ok(bytes)
+    }
+
+    fn is_whole(&self, reference: &Reference, size: u64) -> Result<(), Error> {
+        if size == reference.size {
+            return Ok(());
+        }
+        let why = format!("it has {size} bytes where {} were stored", reference.size);
+        Err(damaged(&self.shown(reference.object), &why))
+    }
+
+    /// Whether an object is there and has its bytes, without reading them.
+    pub(in crate::storage) async fn stat(&self, reference: &Reference) -> Result<(), Error> {
+        let path = self.path(reference.object);
+        let _turn = self.depot.turn().await;
+        match self.depot.store.head(&path).await {
+            Ok(found) => self.is_whole(reference, found.size),
+            Err(StoreError::NotFound { .. }) => Err(missing(&self.depot.shown(&path))),
+            Err(error) => Err(failed("looking at", self.depot.shown(&path), error)),
+        }
+    }
+
+    /// Removes objects; gives those that are not there any more, and the last error.
+    pub(in crate::storage) async fn remove(
+        &self,
+        objects: Vec<Uuid>,
+    ) -> (Vec<Uuid>, Option<Error>) {
+        let remove = |object: Uuid| async move {
+            let path = self.path(object);
+            let _turn = self.depot.turn().await;
+            match self.depot.store.delete(&path).await {
+                Ok(()) | Err(StoreError::NotFound { .. }) => Ok(object),
+                Err(error) => Err(failed("removing", self.depot.shown(&path), error)),
+            }
+        };
+        let mut gone = Vec::new();
+        let mut last = None;
+        let mut removing = stream::iter(objects).map(remove).buffer_unordered(OF_ONE);
+        while let Some(outcome) = removing.next().await {
+            match outcome {
+                Ok(object) => gone.push(object),
+                Err(error) => last = Some(error),
+            }
+        }
+        add(&self.depot.counts.removed, gone.len() as u64);
+        add(
+            &self.depot.counts.failed_removals,
+            u64::from(last.is_some()),
+        );
+        (gone, last)
+    }
+
+    /// All objects in the folder, whoever refers to them.
+    pub(in crate::storage) async fn list(&self) -> Result<Vec<Listed>, Error> {
+        let found = self.depot.store.list(Some(&self.folder));
+        let listed = found.try_filter_map(|meta| async move {
+            let name = meta.location.filename().unwrap_or_default();
+            let object = Uuid::try_parse(name).ok();
+            let ours = object.filter(|object| self.path(*object) == meta.location);
+            Ok(ours.map(|object| Listed {
+                object,
+                size: meta.size,
+                written_us: meta.last_modified.timestamp_micros(),
+            }))
+        });
+        let listed: Result<_, _> = listed.try_collect().await;
+        listed.map_err(|e| failed("listing", self.depot.shown(&self.folder), e))
+    }
+
+    /// Leaves the mark of a folder that is in use, or refuses one that lacks it although it should
+    /// hold objects.
+    pub(super) async fn know(&self, holds: bool) -> Result<(), Error> {
+        let depot = &self.depot;
+        let mark = self.folder.clone().join(MARK);
+        let found = match depot.store.head(&mark).await {
+            Ok(_) => return Ok(()),
+            Err(StoreError::NotFound { .. }) if holds => {
+                return Err(Error::Unfit(format!(
+                    "the object store `{}` does not hold the objects of this database: there is no \
+                     `{}`; set objects_url to where they are",
+                    depot.url,
+                    depot.shown(&mark)
+                )));
+            }
+            Err(StoreError::NotFound { .. }) => {
+                let made = depot
+                    .store
+                    .put(&mark, Bytes::from_static(b"hindsight\n").into());
+                made.await.map(drop)
+            }
+            Err(error) => Err(error),
+        };
+        match found {
+            Ok(()) => Ok(()),
+            Err(error) if may_pass(&error) => {
+                let why = crate::error::report(&error);
+                tracing::warn!(
+                    url = depot.url,
+                    error = why,
+                    "the object store does not answer"
+                );
+                Ok(())
+            }
+            Err(error) => Err(unfit(&depot.url, &error)),
+        }
+    }
+}
