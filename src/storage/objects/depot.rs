@@ -22,6 +22,7 @@ use super::{
     counts::{Counted, Counts, add},
     errors::{damaged, failed, may_pass, missing, unfit},
 };
+use crate::storage::row::in_parts;
 
 /// How many objects are on their way at once, of all callers.
 const AT_ONCE: usize = 32;
@@ -323,10 +324,11 @@ impl Objects {
         // Looked at first, so that no other object decides how much memory is taken.
         self.is_whole(reference, found.meta.size)?;
         let bytes = found.bytes().await.map_err(away)?;
-        if !reference.is_of(&bytes) {
-            return Err(damaged(&shown(), "its SHA-256 differs"));
-        }
-        Ok(bytes)
+        let wanted = *reference;
+        let check = move |bytes: Bytes| wanted.is_of(&bytes).then_some(bytes);
+        let checked = in_parts(vec![bytes], Bytes::len, check).await?;
+        let whole = checked.into_iter().next().flatten();
+        whole.ok_or_else(|| damaged(&shown(), "its SHA-256 differs"))
     }
 
     fn is_whole(&self, reference: &Reference, size: u64) -> Result<(), Error> {

@@ -4,7 +4,13 @@ use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::{Reference, depot::OF_ONE};
-use crate::storage::{Error, body::Packed, promoted::Desk, row::Ready, sql::objects as sql};
+use crate::storage::{
+    Error,
+    body::Packed,
+    promoted::Desk,
+    row::{Ready, in_parts},
+    sql::objects as sql,
+};
 
 /// Uploads the bodies of changes that are big enough; they keep references then. What is uploaded
 /// and never referred to, because the change is refused or the process dies, is noted in the
@@ -29,12 +35,11 @@ pub(in crate::storage) async fn place(
     if bodies.is_empty() {
         return Ok(());
     }
-    let mut uploads: Vec<(Reference, Bytes)> = Vec::with_capacity(bodies.len());
-    for body in &mut bodies {
-        let bytes = body.bytes.clone();
-        let reference = Reference::new(&bytes);
+    let bytes: Vec<Bytes> = bodies.iter().map(|body| body.bytes.clone()).collect();
+    let refer = |bytes: Bytes| (Reference::new(&bytes), bytes);
+    let uploads = in_parts(bytes, Bytes::len, refer).await?;
+    for (body, (reference, _)) in bodies.iter_mut().zip(&uploads) {
         body.lie_in(reference.object, reference.write());
-        uploads.push((reference, bytes));
     }
     let references: Vec<Reference> = uploads.iter().map(|(reference, _)| *reference).collect();
     desk.tell(vec![sql::expect(&references)]).await?;

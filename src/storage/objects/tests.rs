@@ -3,6 +3,7 @@
 
 mod checks;
 mod histories;
+mod races;
 
 use std::{
     num::NonZeroU32,
