@@ -27,7 +27,7 @@ use crate::{
 const LAST: Duration = Duration::from_secs(2);
 
 /// How many runs get their finalizers at once, whatever else there is to do.
-const PROTECTORS: usize = 4;
+const PROTECTORS: usize = 16;
 
 /// Why a watcher cannot run.
 #[derive(Debug, thiserror::Error)]

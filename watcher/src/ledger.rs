@@ -7,7 +7,12 @@
 mod recency;
 mod uid;
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
+    hash::{BuildHasher as _, RandomState},
+    ops::Deref,
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 
@@ -16,7 +21,7 @@ use hindsight_proto::run::{Kind, View};
 pub use recency::{Recency, Series};
 pub use uid::Uid;
 
-use crate::{content::Digest, plan::Remembered};
+use crate::{content::Digest, plan::Remembered, version::Version};
 
 /// How many lost runs are kept by name; older ones are only counted.
 const LOST_KEPT: usize = 1000;
@@ -31,7 +36,7 @@ pub enum State {
     /// The server confirmed to hold it; finished or, if runs are stored as they progress, not.
     Stored {
         /// The version that was stored.
-        resource_version: String,
+        version: Version,
         /// The digest of its content.
         sha256: Digest,
     },
@@ -65,18 +70,18 @@ impl State {
 pub struct Entry {
     /// Its kind.
     pub kind: &'static Kind,
-    /// Its namespace.
-    pub namespace: Box<str>,
+    /// Its namespace; one text for all runs in it.
+    pub namespace: Arc<str>,
     /// Its name.
     pub name: Box<str>,
-    /// UIDs of its owners; nearly always none or one.
-    pub owners: Box<[Uid]>,
+    /// UIDs of its owners.
+    pub owners: Owners,
     /// What plans are made from.
     pub remembered: Remembered,
     /// Why the last attempt to do something about it came to nothing.
     pub error: Option<Box<str>>,
     /// The version that was last dealt with to the end.
-    pub settled: Option<Box<str>>,
+    pub settled: Option<Version>,
     /// The version that the watch told last; what is older is outdated.
     pub told: u64,
     /// It was said that it would be deleted, if that were not only tried.
@@ -93,12 +98,46 @@ pub struct Entry {
     listed: u32,
 }
 
+/// UIDs of owners; nearly always none or one.
+#[derive(Debug, Clone, Default)]
+pub enum Owners {
+    /// There are none.
+    #[default]
+    None,
+    /// There is one.
+    One(Uid),
+    /// There are several.
+    Many(Box<[Uid]>),
+}
+
+impl FromIterator<Uid> for Owners {
+    fn from_iter<I: IntoIterator<Item = Uid>>(all: I) -> Self {
+        let mut all: Vec<Uid> = all.into_iter().collect();
+        match all.len() {
+            0 | 1 => all.pop().map_or(Self::None, Self::One),
+            _ => Self::Many(all.into()),
+        }
+    }
+}
+
+impl Deref for Owners {
+    type Target = [Uid];
+
+    fn deref(&self) -> &[Uid] {
+        match self {
+            Self::None => &[],
+            Self::One(uid) => std::slice::from_ref(uid),
+            Self::Many(all) => all,
+        }
+    }
+}
+
 impl Entry {
     /// Its state.
     pub fn state(&self) -> State {
         match &self.remembered.copy {
             Some(copy) if copy.is_final || self.remembered.final_since.is_none() => State::Stored {
-                resource_version: copy.resource_version.clone(),
+                version: copy.version.clone(),
                 sha256: copy.digest,
             },
             None if self.remembered.trusted => State::Marked,
@@ -146,16 +185,18 @@ pub struct Announced {
     pub name: String,
 }
 
-/// Group, plural, namespace and name.
-type Name = (&'static str, &'static str, Box<str>, Box<str>);
-
 /// The ledger.
 #[derive(Debug, Default)]
 pub struct Ledger {
     /// Boxed, because a table is twice as large as what is in it, and more while it grows.
     entries: HashMap<Uid, Box<Entry>>,
-    names: HashMap<Name, Uid>,
-    children: HashMap<Uid, HashSet<Uid>>,
+    /// By a hash of kind, namespace and name: whoever looks there compares the names.
+    names: HashMap<u64, Uid>,
+    hasher: RandomState,
+    /// Owners and what they own.
+    children: BTreeSet<(Uid, Uid)>,
+    /// Namespaces and parents of records.
+    texts: HashSet<Arc<str>>,
     left: BTreeMap<(&'static str, &'static str), u64>,
     lost: VecDeque<Unstored>,
     recency: Recency,
@@ -178,18 +219,14 @@ impl Ledger {
         now: Timestamp,
     ) -> Option<(Uid, &mut Entry)> {
         let uid = self.known(object.uid()?);
-        let name: Box<str> = object.name()?.into();
-        let namespace: Box<str> = object.namespace().unwrap_or_default().into();
+        let name = object.name()?;
         let is_first = !self.entries.contains_key(&uid);
         if is_first {
-            let owners: Box<[Uid]> = object.owners().map(|o| self.known(o.uid)).collect();
-            for owner in &owners {
-                self.children
-                    .entry(owner.clone())
-                    .or_default()
-                    .insert(uid.clone());
-            }
-            let key = (kind.group, kind.plural, namespace.clone(), name.clone());
+            let namespace = self.text(object.namespace().unwrap_or_default());
+            let owners: Owners = object.owners().map(|o| self.known(o.uid)).collect();
+            let own = |owner: &Uid| (owner.clone(), uid.clone());
+            self.children.extend(owners.iter().map(own));
+            let key = self.key(kind, &namespace, name);
             self.names.insert(key, uid.clone());
             let remembered = Remembered {
                 standing: kind.is_standing(),
@@ -198,7 +235,7 @@ impl Ledger {
             let entry = Entry {
                 kind,
                 namespace,
-                name,
+                name: name.into(),
                 owners,
                 remembered,
                 error: None,
@@ -222,10 +259,49 @@ impl Ledger {
     /// The UID as it is kept, so that it is kept once.
     fn known(&self, uid: &str) -> Uid {
         let run = self.entries.get_key_value(uid).map(|(uid, _)| uid);
-        let owner = || self.children.get_key_value(uid).map(|(uid, _)| uid);
-        run.or_else(owner)
-            .cloned()
-            .unwrap_or_else(|| Uid::from(uid))
+        if let Some(uid) = run {
+            return uid.clone();
+        }
+        let uid = Uid::from(uid);
+        let owner = self.owned(&uid).next().map(|(owner, _)| owner.clone());
+        owner.unwrap_or(uid)
+    }
+
+    /// The runs that `owner` owns, each with the owner.
+    fn owned(&self, owner: &Uid) -> impl Iterator<Item = &(Uid, Uid)> {
+        let first = (owner.clone(), Uid::from(""));
+        let all = self.children.range(first..);
+        all.take_while(move |(of, _)| of == owner)
+    }
+
+    /// The text as it is kept, so that it is kept once.
+    fn text(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return Arc::clone(known);
+        }
+        if self.texts.len() == self.texts.capacity() {
+            self.texts.retain(|text| Arc::strong_count(text) > 1);
+        }
+        let text = Arc::from(text);
+        self.texts.insert(Arc::clone(&text));
+        text
+    }
+
+    /// Keeps where a run is stored in texts that are kept anyway.
+    pub fn share(&mut self, uid: &Uid) {
+        let copy = |ledger: &mut Self| ledger.entries.get_mut(uid)?.remembered.copy.take();
+        if let Some(mut copy) = copy(self) {
+            let parent = self.text(copy.parent());
+            copy.share(parent, |id| self.known(id).share());
+            if let Some(entry) = self.entries.get_mut(uid) {
+                entry.remembered.copy = Some(copy);
+            }
+        }
+    }
+
+    fn key(&self, kind: &Kind, namespace: &str, name: &str) -> u64 {
+        let name = (kind.group, kind.plural, namespace, name);
+        self.hasher.hash_one(name)
     }
 
     /// One run.
@@ -240,10 +316,10 @@ impl Ledger {
 
     /// The run that has a name now.
     pub fn named(&self, kind: &Kind, namespace: &str, name: &str) -> Option<(&Uid, &Entry)> {
-        let uid = self
-            .names
-            .get(&(kind.group, kind.plural, namespace.into(), name.into()))?;
-        Some((uid, self.entries.get(uid)?))
+        let uid = self.names.get(&self.key(kind, namespace, name))?;
+        let entry = self.entries.get(uid)?;
+        let is_it = entry.kind == kind && &*entry.namespace == namespace && &*entry.name == name;
+        is_it.then_some((uid, entry))
     }
 
     /// Runs that wait for others before they may be collected.
@@ -268,7 +344,7 @@ impl Ledger {
         let mut known = HashSet::from([uid.clone()]);
         let mut open = vec![uid.clone()];
         while let Some(owner) = open.pop() {
-            for child in self.children.get(&owner).into_iter().flatten() {
+            for (_, child) in self.owned(&owner) {
                 if known.insert(child.clone()) {
                     found.push(child.clone());
                     open.push(child.clone());
@@ -386,20 +462,10 @@ impl Ledger {
     fn remove(&mut self, uid: &Uid) -> Option<Entry> {
         self.recency.remove(uid);
         let entry = *self.entries.remove(uid)?;
-        for owner in &entry.owners {
-            if let Some(children) = self.children.get_mut(owner) {
-                children.remove(uid);
-                if children.is_empty() {
-                    self.children.remove(owner);
-                }
-            }
+        for owner in &*entry.owners {
+            self.children.remove(&(owner.clone(), uid.clone()));
         }
-        let key = (
-            entry.kind.group,
-            entry.kind.plural,
-            entry.namespace.clone(),
-            entry.name.clone(),
-        );
+        let key = self.key(entry.kind, &entry.namespace, &entry.name);
         // A newer run may have the name by now.
         if self.names.get(&key) == Some(uid) {
             self.names.remove(&key);

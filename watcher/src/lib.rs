@@ -36,5 +36,6 @@ mod shared;
 pub mod sink;
 pub mod spool;
 mod telemetry;
+pub mod version;
 mod watch;
 mod work;

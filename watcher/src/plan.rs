@@ -35,7 +35,7 @@ use hindsight_proto::{
     run::{self, Kind, Upload, UploadError, View},
 };
 
-pub use remembered::{Remembered, StoredCopy};
+pub use remembered::{Others, Remembered, StoredCopy};
 
 use crate::{
     content::Digest,
@@ -157,7 +157,7 @@ pub fn plan(
     let events = events::record(&view, &upload, policy).filter(|_| !is_standing);
     let new_events = events::missing(events.as_ref(), &view, &upload, remembered, policy);
     let is_stored = remembered.copy.as_ref().is_some_and(|copy| {
-        copy.record == upload.grouping.record && copy.digest == Digest::of(object)
+        copy.is_at(&upload.grouping.record) && copy.digest == Digest::of(object)
     });
     if remembered.gone {
         let is_closed = is_final || is_standing;
@@ -250,6 +250,11 @@ fn conclude(
         }
     }
     steps
+}
+
+/// The cluster does not let the run go before we do.
+pub(crate) fn is_held(view: &View<'_>, policy: &Policy, now: Timestamp) -> bool {
+    finalizer::is_there(view, policy) && !is_overdue(view, policy, now)
 }
 
 /// A delete has waited for us as long as was agreed.

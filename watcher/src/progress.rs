@@ -20,6 +20,8 @@ pub struct Progress {
     pub in_cluster: usize,
     /// Runs that wait to be worked on now.
     pub waiting: usize,
+    /// Bytes of the objects that are in memory.
+    pub held: usize,
     /// Every object of every kind that the cluster has was seen.
     pub is_listed: bool,
     /// It works, and does not stand by for another watcher.
@@ -44,6 +46,7 @@ impl Handle {
             lost: shared.lost.load(Ordering::Relaxed),
             in_cluster: shared.ledger().len(),
             waiting: shared.queue.depth(),
+            held: shared.queue.held(),
             is_listed: shared.is_listed(),
             is_leading: shared.role() == Role::Leader,
             is_server_up: shared.gate.is_open(),

@@ -3,7 +3,7 @@
 //! never take more memory than was agreed.
 
 use std::{
-    collections::{BTreeSet, HashMap, VecDeque},
+    collections::{BTreeSet, HashMap, HashSet, VecDeque},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -20,6 +20,8 @@ pub(crate) struct Work {
     pub(crate) gone: bool,
     /// It is finished, and goes before those that are not.
     pub(crate) is_final: bool,
+    /// Nothing keeps others from deleting it yet, and that should be.
+    pub(crate) is_bare: bool,
 }
 
 /// Where runs wait for a worker.
@@ -33,6 +35,9 @@ enum Line {
 
 /// After so many runs of the first line, one of the second has its turn.
 const TURNS: usize = 16;
+
+/// So few are soon worked on.
+const FEW: usize = 64;
 
 /// A run to work on.
 #[derive(Debug, PartialEq, Eq)]
@@ -54,6 +59,8 @@ pub(crate) enum Done {
     Until(Instant),
     /// It failed and is tried again at this time, with what was known.
     Failed(Instant, Work),
+    /// The rest is for others, as soon as it is its turn.
+    Rest(Work),
 }
 
 /// A state that could not be held, because too much is held already.
@@ -64,9 +71,11 @@ pub(crate) struct Full;
 #[derive(Debug)]
 pub(crate) struct Queue {
     limit: usize,
+    /// The part of the limit that states may take that can be read again.
+    limit_readable: usize,
     inner: Mutex<Inner>,
     ready: Notify,
-    second: Notify,
+    bare: Notify,
     freed: Notify,
 }
 
@@ -76,6 +85,8 @@ struct Inner {
     /// May name a run that is no longer ready, or is in the other line by now.
     first: VecDeque<Uid>,
     second: VecDeque<Uid>,
+    /// Those of either line that are bare; may name others as well.
+    bare: VecDeque<Uid>,
     /// How many are ready, in either line.
     ready: usize,
     /// How many of the first line were taken since one of the second was.
@@ -90,18 +101,22 @@ struct Slot {
     work: Option<Work>,
     is_running: bool,
     line: Option<Line>,
+    /// It is among the bare ones.
+    is_among_bare: bool,
     later: Option<Instant>,
     failures: u32,
 }
 
 impl Queue {
-    /// A queue that holds at most `limit` bytes of objects.
-    pub(crate) fn new(limit: usize) -> Self {
+    /// A queue that holds at most `limit` bytes of objects, and of those that can be read again at
+    /// most `limit_readable`.
+    pub(crate) fn new(limit: usize, limit_readable: usize) -> Self {
         Self {
             limit,
+            limit_readable: limit_readable.min(limit),
             inner: Mutex::default(),
             ready: Notify::new(),
-            second: Notify::new(),
+            bare: Notify::new(),
             freed: Notify::new(),
         }
     }
@@ -120,7 +135,7 @@ impl Queue {
             .and_then(|slot| slot.work.as_ref())
             .map_or(0, Work::size);
         let mut full = Ok(());
-        if size > 0 && inner.held - known + size > self.limit {
+        if size > 0 && inner.held - known + size > self.limit_for(&work) {
             work.object = None;
             if work.gone {
                 full = Err(Full);
@@ -130,8 +145,15 @@ impl Queue {
         inner.make_ready(uid);
         drop(inner);
         self.ready.notify_one();
-        self.second.notify_one();
+        self.bare.notify_one();
         full
+    }
+
+    fn limit_for(&self, work: &Work) -> usize {
+        match work.gone {
+            true => self.limit,
+            false => self.limit_readable,
+        }
     }
 
     /// The next run to work on. Cancel safe.
@@ -139,9 +161,9 @@ impl Queue {
         self.next(&self.ready, Inner::take).await
     }
 
-    /// The next run of the second line, which is probably not finished. Cancel safe.
-    pub(crate) async fn pop_second(&self) -> Job {
-        self.next(&self.second, Inner::take_second).await
+    /// The next run that is bare, in either line. Cancel safe.
+    pub(crate) async fn pop_bare(&self) -> Job {
+        self.next(&self.bare, Inner::take_bare).await
     }
 
     async fn next(&self, news: &Notify, take: impl Fn(&mut Inner) -> Option<Job>) -> Job {
@@ -150,9 +172,9 @@ impl Queue {
             let next = {
                 let mut inner = self.lock();
                 if inner.wake(Instant::now()) {
-                    // It may be for those who take from the other line.
+                    // It may be for those who take others.
                     self.ready.notify_one();
-                    self.second.notify_one();
+                    self.bare.notify_one();
                 }
                 if let Some(job) = take(&mut inner) {
                     if inner.ready > 0 {
@@ -201,7 +223,7 @@ impl Queue {
         slot.is_running = false;
         slot.failures = match done {
             Done::Failed(..) => slot.failures.saturating_add(1),
-            Done::Finished | Done::Until(_) => 0,
+            Done::Finished | Done::Until(_) | Done::Rest(_) => 0,
         };
         let has_news = slot.work.is_some();
         match done {
@@ -210,11 +232,18 @@ impl Queue {
             Done::Failed(at, mut work) => {
                 // A state that is no longer the newest one is not needed, unless it is the
                 // only one of a run that is gone.
-                if inner.held + work.size() > self.limit && !work.gone {
+                if inner.held + work.size() > self.limit_for(&work) && !work.gone {
                     work.object = None;
                 }
                 inner.put_older(uid, work);
                 inner.postpone(uid, at);
+            }
+            Done::Rest(mut work) => {
+                if inner.held + work.size() > self.limit_for(&work) {
+                    work.object = None;
+                }
+                inner.put_older(uid, work);
+                inner.make_ready(uid);
             }
         }
         if has_news {
@@ -223,7 +252,7 @@ impl Queue {
         inner.tidy(uid);
         drop(inner);
         self.ready.notify_one();
-        self.second.notify_one();
+        self.bare.notify_one();
         self.freed.notify_waiters();
     }
 
@@ -260,15 +289,20 @@ impl Queue {
         self.lock().ready
     }
 
-    /// Waits until less than a sixteenth of the limit is held. That keeps all workers busy; the
-    /// rest is for what cannot be read again. Cancel safe.
+    /// Waits until less than a 64th of the limit is held, which keeps all workers busy, or few
+    /// runs wait to be worked on, because what is held is tried again later. The rest is for what
+    /// cannot be read again. Cancel safe.
     pub(crate) async fn room(&self) {
         loop {
             let freed = self.freed.notified();
             tokio::pin!(freed);
             // Registered before looking, so that no wake-up is missed.
             freed.as_mut().enable();
-            if self.held() <= self.limit / 16 {
+            let (held, ready) = {
+                let inner = self.lock();
+                (inner.held, inner.ready)
+            };
+            if held <= self.limit / 64 || ready < FEW {
                 return;
             }
             freed.await;
@@ -295,6 +329,8 @@ impl Inner {
             self.held -= old.size();
             work.gone |= old.gone;
             work.is_final |= old.is_final;
+            // What has no state tells nothing about that.
+            work.is_bare |= old.is_bare && work.object.is_none();
             if work.object.is_none() && work.gone {
                 work.object = old.object;
             }
@@ -322,7 +358,14 @@ impl Inner {
         let is_first = slot.work.as_ref().is_some_and(|w| w.gone || w.is_final);
         let line = if is_first { Line::First } else { Line::Second };
         let is_there = slot.line == Some(Line::First) || slot.line == Some(line);
-        if slot.is_running || is_there {
+        if slot.is_running {
+            return;
+        }
+        let is_bare = slot.work.as_ref().is_some_and(|w| w.is_bare && !w.gone);
+        if is_bare && !std::mem::replace(&mut slot.is_among_bare, true) {
+            self.bare.push_back(uid.clone());
+        }
+        if is_there {
             return;
         }
         self.ready += usize::from(slot.line.is_none());
@@ -385,12 +428,35 @@ impl Inner {
         }
     }
 
-    fn take_second(&mut self) -> Option<Job> {
+    fn take_bare(&mut self) -> Option<Job> {
         loop {
-            let uid = self.second.pop_front()?;
-            if self.slots.get(&uid).and_then(|slot| slot.line) == Some(Line::Second) {
+            let uid = self.bare.pop_front()?;
+            let Some(slot) = self.slots.get_mut(&uid) else {
+                continue;
+            };
+            slot.is_among_bare = false;
+            // Another one may have taken it, or it is not bare any more.
+            let is_bare = slot.work.as_ref().is_some_and(|w| w.is_bare && !w.gone);
+            if is_bare && slot.line.is_some() {
+                self.tidy_lines();
                 return self.start(&uid);
             }
+        }
+    }
+
+    /// Takes out of the lines what is no longer there, once that is the larger part: nobody comes to
+    /// it while all workers wait for the server.
+    fn tidy_lines(&mut self) {
+        if self.first.len() + self.second.len() <= 2 * self.ready + 1024 {
+            return;
+        }
+        let mut seen = HashSet::new();
+        for (line, deque) in [
+            (Line::First, &mut self.first),
+            (Line::Second, &mut self.second),
+        ] {
+            let is_in = |uid: &Uid| self.slots.get(uid).and_then(|slot| slot.line) == Some(line);
+            deque.retain(|uid| is_in(uid) && seen.insert(uid.clone()));
         }
     }
 
@@ -418,6 +484,11 @@ impl Inner {
         });
         if is_idle {
             self.slots.remove(uid);
+            // After many have waited.
+            let capacity = self.slots.capacity();
+            if capacity > 4096 && self.slots.len() < capacity / 8 {
+                self.slots.shrink_to(capacity / 4);
+            }
         }
     }
 }

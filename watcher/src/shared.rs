@@ -21,7 +21,7 @@ use crate::{
     deadline::Deadlines,
     gate::Gate,
     health::Health,
-    ledger::{Ledger, Uid},
+    ledger::{Entry, Ledger, Uid},
     metrics::{Metrics, OfRun},
     namespaces::Namespaces,
     pace::Pace,
@@ -101,8 +101,13 @@ impl Shared {
             None => Role::Leader,
             Some(_) => Role::Standby { leader },
         };
+        // With finalizers, what is in the cluster waits for us there.
+        let readable = match config.policy.finalizers {
+            true => config.tuning.hold_bytes / 16,
+            false => config.tuning.hold_bytes,
+        };
         Self {
-            queue: Queue::new(config.tuning.hold_bytes),
+            queue: Queue::new(config.tuning.hold_bytes, readable),
             gate: Gate::new(config.tuning.server),
             health: Health::new(2 * config.tuning.cluster.most + config.tuning.ready_for / 2),
             abandon: CancellationToken::new(),
@@ -181,7 +186,7 @@ impl Shared {
             let ledger = self.ledger();
             let owners = ledger
                 .get(uid)
-                .map(|entry| entry.owners.clone())
+                .map(|entry| entry.owners.to_vec())
                 .unwrap_or_default();
             let waits = |owner: &Uid| ledger.get(owner).is_some_and(|owner| owner.waits);
             owners.into_iter().filter(waits).collect()
@@ -202,7 +207,8 @@ impl Shared {
     /// Puts news about a run on the queue.
     pub(crate) fn push(&self, uid: &Uid, work: Work) {
         // What is on disk need not be in memory.
-        if self.queue.push(uid, work).is_err() && !self.is_kept(uid) {
+        let is_safe = || self.ledger().get(uid).is_some_and(Entry::is_safe);
+        if self.queue.push(uid, work).is_err() && !self.is_kept(uid) && !is_safe() {
             self.lose(
                 uid,
                 "its last state could not be held, because too much waits already",
@@ -242,7 +248,7 @@ impl Shared {
         };
         let is_counted = std::mem::replace(&mut entry.overdue, true);
         let why = entry.error.as_deref().unwrap_or("not tried yet").to_owned();
-        let (kind, namespace) = (entry.kind.kind, entry.namespace.clone());
+        let (kind, namespace) = (entry.kind.kind, Arc::clone(&entry.namespace));
         drop(ledger);
         if !is_counted {
             self.not_stored(kind, &namespace);
@@ -271,8 +277,11 @@ impl Shared {
     pub(crate) fn lose(&self, uid: &Uid, reason: &'static str) {
         let mut ledger = self.ledger();
         let Some(entry) = ledger.get(uid) else { return };
-        let (kind, namespace, name) =
-            (entry.kind.kind, entry.namespace.clone(), entry.name.clone());
+        let (kind, namespace, name) = (
+            entry.kind.kind,
+            Arc::clone(&entry.namespace),
+            entry.name.clone(),
+        );
         let is_counted = entry.overdue;
         ledger.lose(uid, reason, self.clock.now());
         drop(ledger);

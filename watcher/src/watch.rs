@@ -19,6 +19,7 @@ use crate::{
     queue::Work,
     shared::{Presence, Shared},
     spool,
+    version::Version,
 };
 
 /// Follows `kind` until `stop`: waits until the cluster has it, and again if it loses it.
@@ -166,7 +167,10 @@ impl Watch {
                 self.saw(object, *list, false).await;
                 self.room().await;
             }
-            Event::Delete(object) => self.saw(object, *list, true).await,
+            Event::Delete(object) => {
+                self.saw(object, *list, true).await;
+                self.room().await;
+            }
             Event::InitDone => {
                 self.vanished(*list);
                 self.shared.set_presence(self.kind, Presence::Listed);
@@ -181,12 +185,17 @@ impl Watch {
         };
         let shared = &self.shared;
         let bytes = bytes(&object);
-        let may_keep = shared.spool.is_some() && (gone || !shared.gate.is_open());
-        let copy = may_keep.then(|| bytes.clone());
+        let view = View::new(&object);
+        let policy = &shared.config.policy;
+        // What waits for us in the cluster need not be on disk.
+        let is_held = plan::is_held(&view, policy, shared.clock.now());
+        let may_go = gone || !(shared.gate.is_open() || is_held);
+        let copy = (shared.spool.is_some() && may_go).then(|| bytes.clone());
         let work = Work {
             object: Some(bytes),
             gone,
-            is_final: View::new(&object).finish().done,
+            is_final: view.finish().done,
+            is_bare: plan::finalizer::is_missing(&view, policy),
         };
         match copy {
             // Before anybody may look for it there.
@@ -214,7 +223,8 @@ impl Watch {
         entry.remembered.gone |= gone;
         entry.told = spool::version(object);
         let deadline = plan::finalizer::deadline(&view, &shared.config.policy).filter(|_| !gone);
-        let is_settled = entry.settled.as_deref() == view.resource_version();
+        let version = view.resource_version().map(Version::from);
+        let is_settled = entry.settled == version;
         drop(ledger);
         shared.tick();
         if let Some(deadline) = deadline {
@@ -238,20 +248,25 @@ impl Watch {
             self.shared.push(
                 &uid,
                 Work {
-                    object: None,
                     gone: true,
-                    is_final: false,
+                    ..Work::default()
                 },
             );
         }
     }
 
     /// Waits while much is held. Not while the server is away: then what happens in the
-    /// cluster must be seen nevertheless, because what is deleted is seen only once.
+    /// cluster must be seen nevertheless, because what is deleted is seen only once. And with
+    /// finalizers only if that much is gone from the cluster already: what is there waits for us,
+    /// and runs that begin must be seen to be protected.
     async fn room(&self) {
+        let (config, queue) = (&self.shared.config, &self.shared.queue);
+        if config.policy.finalizers && queue.held() <= config.tuning.hold_bytes / 2 {
+            return;
+        }
         let mut state = self.shared.gate.state();
         tokio::select! {
-            () = self.shared.queue.room() => {}
+            () = queue.room() => {}
             _ = state.wait_for(Option::is_some) => {}
             // Runs that can never be stored may fill the room for good.
             () = tokio::time::sleep(Duration::from_secs(1)) => {}

@@ -4,6 +4,7 @@ mod children;
 mod events;
 mod finalize;
 mod keep;
+mod protect;
 mod steps;
 mod tell;
 mod vanish;
@@ -20,7 +21,7 @@ use hindsight_proto::run::View;
 use crate::{
     cluster::{Address, ClusterError},
     ledger::{Ledger, Series, Uid},
-    plan::{Remembered, plan},
+    plan::{self, Remembered, plan},
     policy::Collect,
     queue::{Done, Job, Work},
     shared::Shared,
@@ -29,6 +30,7 @@ use crate::{
 };
 
 pub(crate) use keep::keep_backlog;
+pub(crate) use protect::protect;
 
 /// How often a run is planned anew in one go, before others get their turn.
 const ROUNDS: usize = 8;
@@ -53,27 +55,14 @@ pub(crate) async fn work(shared: Arc<Shared>, stop: CancellationToken) {
             () = stop.cancelled() => break,
             job = shared.queue.pop() => job,
         };
-        one(&shared, job, true).await;
+        one(&shared, job).await;
     }
     while !shared.abandon.is_cancelled()
         && let Some(job) = shared.queue.pop_gone()
     {
-        if !one(&shared, job, true).await {
+        if !one(&shared, job).await {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-    }
-}
-
-/// Works on runs that are not finished, until `stop`. What begins has to be protected from others'
-/// deletes at once, while all other workers wait for the server or have a backlog of ends to store.
-pub(crate) async fn protect(shared: Arc<Shared>, stop: CancellationToken) {
-    loop {
-        let job = tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            job = shared.queue.pop_second() => job,
-        };
-        one(&shared, job, false).await;
     }
 }
 
@@ -104,53 +93,18 @@ pub(crate) async fn let_go(shared: Arc<Shared>, stop: CancellationToken) {
     }
 }
 
-/// Works on one run, and waits for the server if it `waits`. Whether that came to an end.
-async fn one(shared: &Shared, job: Job, waits: bool) -> bool {
-    let Job {
-        uid,
-        work,
-        failures,
-    } = job;
-    let gone = work.gone;
-    let mut task = Task::new(shared, uid.clone(), gone, work.object);
-    task.waits = waits;
+/// Works on one run. Whether that came to an end.
+async fn one(shared: &Shared, job: Job) -> bool {
+    let mut task = Task::new(shared, job.uid.clone(), job.work.gone, job.work.object);
     let done = match task.run().await {
         Ok(again) => {
             task.settle();
             again.map_or(Done::Finished, |at| Done::Until(shared.instant(at)))
         }
-        Err(Halt::Abandoned) => Done::Failed(Instant::now(), task.leftover(true)),
-        Err(Halt::Away { error }) => {
-            task.note(&error);
-            let wait = shared.config.tuning.retry.after(failures.saturating_add(1));
-            // Its state is kept: it may be gone from the cluster before the server is back.
-            Done::Failed(Instant::now() + wait, task.leftover(true))
-        }
-        Err(Halt::Later {
-            error,
-            is_rare,
-            is_refused,
-        }) => {
-            let failures = failures.saturating_add(1);
-            task.note(&error);
-            task.say(&error, failures, is_rare);
-            if is_rare || (is_refused && failures >= PATIENCE) {
-                task.complain(&error).await;
-            }
-            if gone && is_refused {
-                task.keep().await;
-            }
-            let tuning = &shared.config.tuning;
-            let wait = if is_rare {
-                tuning.rare_retry
-            } else {
-                tuning.retry.after(failures)
-            };
-            Done::Failed(Instant::now() + wait, task.leftover(gone))
-        }
+        Err(halt) => task.failed(halt, job.failures).await,
     };
     let is_done = !matches!(done, Done::Failed(..));
-    shared.queue.done(&uid, done);
+    shared.queue.done(&job.uid, done);
     shared.tick();
     is_done
 }
@@ -164,8 +118,6 @@ struct Task<'s> {
     object: Option<Value>,
     /// Why no finalizer could be put on it just now.
     unprotected: Option<String>,
-    /// A server that is away is waited for.
-    waits: bool,
 }
 
 /// Why work on a run ended before its end.
@@ -223,14 +175,11 @@ impl<'s> Task<'s> {
             bytes,
             object: None,
             unprotected: None,
-            waits: true,
         }
     }
 
     async fn run(&mut self) -> Result<Option<Timestamp>, Halt> {
-        if let Some(bytes) = &self.bytes {
-            self.object = serde_json::from_slice(bytes).ok();
-        }
+        self.parse();
         if self.gone && self.object.is_none() && !self.is_there_after_all().await? {
             self.recall().await?;
         }
@@ -261,6 +210,12 @@ impl<'s> Task<'s> {
         Err(Halt::passing(
             "the object changes faster than it can be stored",
         ))
+    }
+
+    fn parse(&mut self) {
+        if let Some(bytes) = &self.bytes {
+            self.object = serde_json::from_slice(bytes).ok();
+        }
     }
 
     /// Reads the object anew; whether it is there.
@@ -301,11 +256,12 @@ impl<'s> Task<'s> {
         {
             let view = View::new(object);
             let pushed_out = self.compare(&mut ledger, &mut remembered, collect, &view);
-            if remembered.waits_for.is_none() {
-                remembered.waits_for = children::wait(self.shared, &ledger, &self.uid, &view).err();
+            let others = remembered.others.get_or_insert_default();
+            if others.waits_for.is_none() {
+                others.waits_for = children::wait(self.shared, &ledger, &self.uid, &view).err();
             }
             if let Some(entry) = ledger.get_mut(&self.uid) {
-                entry.waits = remembered.waits_for.is_some();
+                entry.waits = others.waits_for.is_some();
             }
             drop(ledger);
             if let Some(other) = pushed_out {
@@ -325,13 +281,14 @@ impl<'s> Task<'s> {
         run: &View<'_>,
     ) -> Option<Uid> {
         let namespace = run.namespace().unwrap_or_default();
+        let others = remembered.others.get_or_insert_default();
         if collect.namespaces {
             match self.shared.namespaces.ask(namespace) {
-                Some(asked) => remembered.namespace = asked,
-                None => remembered.waits_for = Some("namespaces are not known yet".to_owned()),
+                Some(asked) => others.namespace = asked,
+                None => others.waits_for = Some("namespaces are not known yet".to_owned()),
             }
         }
-        let terms = collect.terms(run, &remembered.namespace);
+        let terms = collect.terms(run, &others.namespace);
         if terms.keep_last == 0 || !run.finish().done {
             return None;
         }
@@ -345,7 +302,7 @@ impl<'s> Task<'s> {
         let (newer, pushed_out) = ledger
             .recency()
             .place(&self.uid, series, ended, terms.keep_last);
-        remembered.newer = newer;
+        others.newer = newer;
         pushed_out
     }
 
@@ -367,12 +324,8 @@ impl<'s> Task<'s> {
         let abandon = &self.shared.abandon;
         let mut offers = 0;
         loop {
-            let closed = self.shared.gate.state().borrow().clone();
-            if let Some(error) = closed {
+            if !self.shared.gate.is_open() {
                 self.keep().await;
-                if !self.waits {
-                    return Err(Halt::Away { error });
-                }
             }
             let pass = tokio::select! {
                 () = abandon.cancelled() => return Err(Halt::Abandoned),
@@ -436,17 +389,52 @@ impl<'s> Task<'s> {
         }
     }
 
+    /// What becomes of the run after an attempt that failed, the last of so many in a row.
+    async fn failed(&mut self, halt: Halt, failures: u32) -> Done {
+        let failures = failures.saturating_add(1);
+        let tuning = &self.shared.config.tuning;
+        let (wait, keep) = match halt {
+            Halt::Abandoned => (Duration::ZERO, true),
+            Halt::Away { error } => {
+                self.note(&error);
+                // Its state is kept: it may be gone from the cluster before the server is back.
+                (tuning.retry.after(failures), true)
+            }
+            Halt::Later {
+                error,
+                is_rare,
+                is_refused,
+            } => {
+                self.note(&error);
+                self.say(&error, failures, is_rare);
+                if is_rare || (is_refused && failures >= PATIENCE) {
+                    self.complain(&error).await;
+                }
+                if self.gone && is_refused {
+                    self.keep().await;
+                }
+                let wait = if is_rare {
+                    tuning.rare_retry
+                } else {
+                    tuning.retry.after(failures)
+                };
+                (wait, self.gone)
+            }
+        };
+        Done::Failed(Instant::now() + wait, self.leftover(keep))
+    }
+
     /// What the next attempt needs. A state that is not kept is read again.
     fn leftover(&mut self, keep: bool) -> Work {
         let is_kept = self.gone && self.shared.is_kept(&self.uid);
         let object = self.bytes.take().filter(|_| keep && !is_kept);
+        let view = self.object.as_ref().map(View::new);
+        let policy = &self.shared.config.policy;
         Work {
             object,
             gone: self.gone,
-            is_final: self
-                .object
-                .as_ref()
-                .is_some_and(|o| View::new(o).finish().done),
+            is_final: view.as_ref().is_some_and(|view| view.finish().done),
+            is_bare: view.is_some_and(|view| plan::finalizer::is_missing(&view, policy)),
         }
     }
 }

@@ -30,7 +30,11 @@ fn see(ledger: &mut Ledger, object: &Value, list: u32) -> Uid {
 
 fn store(ledger: &mut Ledger, uid: &Uid, object: &Value) {
     let name = format!("ci/results/{uid}/records/{uid}").parse().unwrap();
-    ledger.get_mut(uid).unwrap().remembered.stored(name, object);
+    ledger
+        .get_mut(uid)
+        .unwrap()
+        .remembered
+        .stored(&name, object);
 }
 
 fn counts(ledger: &Ledger) -> Vec<(&'static str, u64)> {
@@ -52,7 +56,7 @@ fn a_run_goes_from_seen_to_collected() {
     store(&mut ledger, &uid, &done);
     assert!(matches!(
         ledger.get(&uid).unwrap().state(),
-        State::Stored { resource_version, .. } if resource_version == "7"
+        State::Stored { version, .. } if version.to_string() == "7"
     ));
     ledger.get_mut(&uid).unwrap().remembered.deleted = true;
     ledger.get_mut(&uid).unwrap().remembered.gone = true;

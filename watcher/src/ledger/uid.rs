@@ -11,6 +11,11 @@ impl Uid {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The text, not copied.
+    pub fn share(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
 }
 
 impl From<&str> for Uid {

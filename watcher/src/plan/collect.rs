@@ -47,8 +47,8 @@ pub(super) fn verdict(
     {
         return Verdict::Leave;
     }
-    let terms = collect.terms(view, &remembered.namespace);
-    if terms.never || remembered.newer < terms.keep_last || !terms.hold(view) {
+    let terms = collect.terms(view, &remembered.others().namespace);
+    if terms.never || remembered.others().newer < terms.keep_last || !terms.hold(view) {
         return Verdict::Leave;
     }
     let ended = view.ended().or(remembered.final_since).unwrap_or(now);
@@ -59,7 +59,7 @@ pub(super) fn verdict(
     if now < due {
         return Verdict::Wait(due);
     }
-    match remembered.waits_for {
+    match remembered.others().waits_for {
         None => Verdict::Due,
         Some(_) => now
             .checked_add(collect.recheck)

@@ -57,8 +57,13 @@ pub(crate) fn may_be_work(view: &View<'_>, policy: &Policy) -> bool {
     is_missing(view, policy) || deadline(view, policy).is_some()
 }
 
+/// The run has a finalizer of ours, and is to have one.
+pub(super) fn is_there(view: &View<'_>, policy: &Policy) -> bool {
+    policy.finalizers && all(view).any(is_ours)
+}
+
 /// The finalizer should be there and is not. On a run that is being deleted none can be put.
-fn is_missing(view: &View<'_>, policy: &Policy) -> bool {
+pub(crate) fn is_missing(view: &View<'_>, policy: &Policy) -> bool {
     let name = name(view);
     policy.finalizers && view.deletion().is_none() && !all(view).any(|known| known == name)
 }

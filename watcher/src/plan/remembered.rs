@@ -1,24 +1,83 @@
 //! What is known about one run besides its object, and how each fact changes it.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
-use hindsight_proto::{names::RecordName, run::View};
+use hindsight_proto::{
+    names::{Parent, RecordName, ResultName},
+    run::View,
+};
 
-use crate::{content::Digest, policy::Tightening};
+use crate::{content::Digest, policy::Tightening, version::Version};
 
-/// A copy that the server has confirmed to hold.
+/// A copy that the server has confirmed to hold. There is one for each stored run, so it is small.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCopy {
-    /// Where.
-    pub record: RecordName,
+    /// The three parts of the name of a record. The ledger has them anyway, mostly, and shares them.
+    parent: Arc<str>,
+    result: Arc<str>,
+    id: Arc<str>,
     /// What.
     pub digest: Digest,
     /// The version of the object that it was made of.
-    pub resource_version: String,
+    pub version: Version,
     /// It is of a finished run.
     pub is_final: bool,
 }
+
+impl StoredCopy {
+    /// Where it is held.
+    pub fn record(&self) -> RecordName {
+        let parent = self.parent.parse::<Parent>();
+        let result = parent.and_then(|parent| ResultName::new(parent, &self.result));
+        let record = result.and_then(|result| result.record(&self.id));
+        record.expect("the parts of a name make a name")
+    }
+
+    /// The parent of the record.
+    pub fn parent(&self) -> &str {
+        &self.parent
+    }
+
+    /// Whether it is held as `record`.
+    pub fn is_at(&self, record: &RecordName) -> bool {
+        let result = record.result();
+        let parts = (&*self.parent, &*self.result, &*self.id);
+        parts == (result.parent().as_str(), result.id(), record.id())
+    }
+
+    /// Keeps its name in texts that are kept anyway.
+    pub fn share(&mut self, parent: Arc<str>, id: impl Fn(&str) -> Arc<str>) {
+        self.parent = parent;
+        self.result = id(&self.result);
+        self.id = id(&self.id);
+    }
+}
+
+/// What others have to do with a run, as far as its plan depends on that; found out anew for each
+/// plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Others {
+    /// A run that would go with it and is not stored yet.
+    pub waits_for: Option<String>,
+    /// How many finished runs of the same pipeline are newer, if it matters.
+    pub newer: usize,
+    /// What its namespace asks for.
+    pub namespace: Tightening,
+}
+
+/// Nobody has anything to do with it.
+const NOBODY: &Others = &Others {
+    waits_for: None,
+    newer: 0,
+    namespace: Tightening {
+        paused: false,
+        grace: None,
+        keep_last: 0,
+    },
+};
 
 /// What is known about one run. It is lost at a restart; nothing wrong may follow from that.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,14 +110,8 @@ pub struct Remembered {
     pub closed: bool,
     /// The cluster refuses to put our finalizer on it.
     pub unprotected: bool,
-    /// A run that would go with it and is not stored yet; filled in by whoever knows the
-    /// others.
-    pub waits_for: Option<String>,
-    /// How many finished runs of the same pipeline are newer; filled in like `waits_for`, if it
-    /// matters.
-    pub newer: usize,
-    /// What its namespace asks for; filled in like `waits_for`.
-    pub namespace: Tightening,
+    /// Filled in for a plan by whoever knows the others; apart, because it is not remembered.
+    pub others: Option<Box<Others>>,
 }
 
 impl Remembered {
@@ -79,10 +132,13 @@ impl Remembered {
             gone: false,
             closed: false,
             unprotected: false,
-            waits_for: None,
-            newer: 0,
-            namespace: Tightening::default(),
+            others: None,
         }
+    }
+
+    /// What others have to do with it.
+    pub fn others(&self) -> &Others {
+        self.others.as_deref().unwrap_or(NOBODY)
     }
 
     /// The run was seen; `is_first` if never before.
@@ -94,12 +150,14 @@ impl Remembered {
     }
 
     /// The server holds `object` as `record`.
-    pub fn stored(&mut self, record: RecordName, object: &Value) {
+    pub fn stored(&mut self, record: &RecordName, object: &Value) {
         let view = View::new(object);
         self.copy = Some(StoredCopy {
-            record,
+            parent: record.result().parent().as_str().into(),
+            result: record.result().id().into(),
+            id: record.id().into(),
             digest: Digest::of(object),
-            resource_version: view.resource_version().unwrap_or_default().to_owned(),
+            version: view.resource_version().unwrap_or_default().into(),
             is_final: view.finish().done,
         });
     }
@@ -108,7 +166,7 @@ impl Remembered {
     ///
     /// A copy of another run under our name is none of ours: the UID would tell, as it is
     /// part of what is compared.
-    pub fn answered(&mut self, record: RecordName, copy: Option<&Value>) {
+    pub fn answered(&mut self, record: &RecordName, copy: Option<&Value>) {
         self.asked = true;
         match copy {
             Some(copy) => self.stored(record, copy),

@@ -10,24 +10,21 @@ use crate::ledger::Uid;
 fn state(text: &str) -> Work {
     Work {
         object: Some(text.into()),
-        gone: false,
-        is_final: false,
+        ..Work::default()
     }
 }
 
 fn last(text: &str) -> Work {
     Work {
         gone: true,
-        is_final: false,
         ..state(text)
     }
 }
 
 fn gone() -> Work {
     Work {
-        object: None,
         gone: true,
-        is_final: false,
+        ..Work::default()
     }
 }
 
@@ -49,7 +46,7 @@ fn uid(text: &str) -> Uid {
 
 #[tokio::test]
 async fn runs_are_worked_on_in_order_and_each_by_one() {
-    let queue = Queue::new(1000);
+    let queue = Queue::new(1000, 1000);
     queue.push(&uid("a"), state("1")).unwrap();
     queue.push(&uid("b"), state("2")).unwrap();
     queue.push(&uid("a"), state("3")).unwrap();
@@ -64,7 +61,7 @@ async fn runs_are_worked_on_in_order_and_each_by_one() {
 
 #[tokio::test]
 async fn the_last_state_of_a_run_that_is_gone_is_kept() {
-    let queue = Queue::new(1000);
+    let queue = Queue::new(1000, 1000);
     queue.push(&uid("a"), state("1")).unwrap();
     queue.push(&uid("a"), gone()).unwrap();
     assert_eq!(next(&queue).await.work, last("1"));
@@ -80,7 +77,7 @@ async fn the_last_state_of_a_run_that_is_gone_is_kept() {
 
 #[tokio::test]
 async fn a_failed_run_waits_unless_there_are_news() {
-    let queue = Queue::new(1000);
+    let queue = Queue::new(1000, 1000);
     let hour = Instant::now() + Duration::from_secs(3600);
     queue.push(&uid("a"), state("1")).unwrap();
     next(&queue).await;
@@ -95,7 +92,7 @@ async fn a_failed_run_waits_unless_there_are_news() {
 
 #[tokio::test]
 async fn a_run_comes_back_when_its_time_has_come() {
-    let queue = Queue::new(1000);
+    let queue = Queue::new(1000, 1000);
     queue.push(&uid("a"), Work::default()).unwrap();
     next(&queue).await;
     queue.done(
@@ -107,7 +104,7 @@ async fn a_run_comes_back_when_its_time_has_come() {
 
 #[tokio::test]
 async fn no_more_is_held_than_was_agreed() {
-    let queue = Queue::new(10);
+    let queue = Queue::new(10, 10);
     queue.push(&uid("a"), state("1234567890")).unwrap();
     queue.push(&uid("b"), state("x")).unwrap();
     assert_eq!(queue.push(&uid("c"), last("x")), Err(Full));
@@ -124,23 +121,111 @@ async fn no_more_is_held_than_was_agreed() {
 
 #[tokio::test]
 async fn whoever_brings_too_much_waits_for_room() {
-    let queue = Queue::new(40);
-    queue.push(&uid("a"), state("123456789012")).unwrap();
+    let queue = Queue::new(6400, 6400);
+    for n in 0..100 {
+        queue
+            .push(&uid(&format!("{n}")), state("123456789012"))
+            .unwrap();
+    }
     assert!(
         timeout(Duration::from_millis(1), queue.room())
             .await
             .is_err()
     );
-    let job = next(&queue).await;
-    queue.done(&job.uid, Done::Finished);
+    for _ in 0..92 {
+        let job = next(&queue).await;
+        queue.done(&job.uid, Done::Finished);
+    }
     timeout(Duration::from_secs(10), queue.room())
         .await
         .unwrap();
 }
 
 #[tokio::test]
+async fn nobody_waits_for_room_because_of_what_is_tried_again_later() {
+    let queue = Queue::new(40, 40);
+    queue.push(&uid("a"), last("123456789012")).unwrap();
+    let job = next(&queue).await;
+    let hour = Instant::now() + Duration::from_secs(3600);
+    queue.done(&job.uid, Done::Failed(hour, job.work));
+    assert_eq!(queue.held(), 12);
+    timeout(Duration::from_secs(10), queue.room())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn what_can_be_read_again_leaves_room_for_what_is_gone() {
+    let queue = Queue::new(10, 5);
+    queue.push(&uid("a"), state("12345")).unwrap();
+    queue.push(&uid("b"), state("x")).unwrap();
+    queue.push(&uid("c"), last("12345")).unwrap();
+    assert_eq!(queue.held(), 10);
+    assert_eq!(next(&queue).await.work, last("12345"));
+    assert_eq!(next(&queue).await.work, state("12345"));
+    assert_eq!(next(&queue).await.work, Work::default());
+}
+
+#[tokio::test]
+async fn bare_runs_are_taken_out_of_either_line_and_given_back() {
+    let queue = Queue::new(1000, 1000);
+    let bare = |is_final| Work {
+        is_final,
+        is_bare: true,
+        ..state("x")
+    };
+    queue.push(&uid("end"), bare(true)).unwrap();
+    queue.push(&uid("other"), state("o")).unwrap();
+    queue.push(&uid("new"), bare(false)).unwrap();
+    queue.push(&uid("held"), bare(false)).unwrap();
+    // It got one meanwhile.
+    queue.push(&uid("held"), state("h")).unwrap();
+    let end = queue.pop_bare().await;
+    assert_eq!((end.uid.as_str(), end.work), ("end", bare(true)));
+    assert_eq!(queue.pop_bare().await.uid.as_str(), "new");
+    assert!(
+        timeout(Duration::from_millis(1), queue.pop_bare())
+            .await
+            .is_err()
+    );
+    queue.done(&uid("new"), Done::Finished);
+    let rest = Work {
+        is_final: true,
+        ..state("y")
+    };
+    queue.done(&uid("end"), Done::Rest(rest.clone()));
+    assert_eq!(next(&queue).await.work, rest);
+    assert_eq!(next(&queue).await.uid.as_str(), "other");
+    assert_eq!(next(&queue).await.work, state("h"));
+    assert_eq!(queue.depth(), 0);
+}
+
+#[tokio::test]
+async fn lines_do_not_grow_while_only_bare_runs_are_taken() {
+    let queue = Queue::new(1 << 20, 1 << 20);
+    let bare = Work {
+        is_bare: true,
+        ..Work::default()
+    };
+    queue.push(&uid("stays"), Work::default()).unwrap();
+    for n in 0..10_000 {
+        let uid = uid(&format!("new-{n}"));
+        queue.push(&uid, bare.clone()).unwrap();
+        assert_eq!(queue.pop_bare().await.uid, uid);
+        queue.done(&uid, Done::Finished);
+    }
+    let (second, bare, slots) = {
+        let inner = queue.lock();
+        (inner.second.len(), inner.bare.len(), inner.slots.len())
+    };
+    assert!(second < 1100, "{second}");
+    assert_eq!((bare, slots), (0, 1));
+    assert_eq!(next(&queue).await.uid.as_str(), "stays");
+}
+
+#[tokio::test]
 async fn what_only_we_know_can_be_asked_for() {
-    let queue = Queue::new(1000);
+    let queue = Queue::new(1000, 1000);
     queue.push(&uid("a"), state("1")).unwrap();
     queue.push(&uid("b"), gone()).unwrap();
     queue.push(&uid("c"), last("3")).unwrap();
@@ -154,7 +239,7 @@ async fn what_only_we_know_can_be_asked_for() {
 
 #[tokio::test]
 async fn ends_of_runs_go_before_updates_but_not_for_ever() {
-    let queue = Queue::new(1000);
+    let queue = Queue::new(1000, 1000);
     let end = |text: &str| Work {
         is_final: true,
         ..state(text)

@@ -27,12 +27,24 @@ impl Task<'_> {
             Finalize::Remove {
                 is_overdue: true, ..
             } if self.last_try().await => Ok(Next::Replan),
-            remove @ Finalize::Remove { .. } => self.release(&remove).await,
+            remove @ Finalize::Remove { .. } => {
+                if matches!(
+                    &remove,
+                    Finalize::Remove {
+                        is_overdue: true,
+                        ..
+                    }
+                ) {
+                    // Until now it waited for us in the cluster.
+                    self.keep().await;
+                }
+                self.release(&remove).await
+            }
         }
     }
 
     /// Puts a finalizer on. Whatever comes of it, the run is stored.
-    async fn hold(&mut self, finalizer: &str) -> Result<Next, Halt> {
+    pub(super) async fn hold(&mut self, finalizer: &str) -> Result<Next, Halt> {
         let Some(at) = self.address() else {
             return Ok(Next::Settled(None));
         };

@@ -49,7 +49,10 @@ impl Shared {
             return false;
         };
         let digest = Digest::of(&object);
-        let is_final = View::new(&object).finish().done;
+        let view = View::new(&object);
+        let is_held = plan::is_held(&view, &self.config.policy, self.clock.now());
+        let is_final = view.finish().done;
+        let can_vanish = is_final && !is_held;
         let is_needed = |shared: &Self| {
             let ledger = shared.ledger();
             let Some(entry) = ledger.get(uid) else {
@@ -57,7 +60,7 @@ impl Shared {
             };
             let known = &entry.remembered;
             let is_stored = known.copy.as_ref().is_some_and(|c| c.digest == digest);
-            let may_go = known.gone || (is_final && !shared.gate.is_open());
+            let may_go = known.gone || (can_vanish && !shared.gate.is_open());
             may_go && !(is_stored && is_final)
         };
         if !is_needed(self) {
@@ -110,9 +113,8 @@ impl Shared {
                 self.push(
                     &uid,
                     Work {
-                        object: None,
                         gone: true,
-                        is_final: false,
+                        ..Work::default()
                     },
                 );
             }

@@ -15,7 +15,7 @@ use crate::{
     cluster::ClusterError,
     content::Digest,
     metrics::{OfDelete, OfRun},
-    plan::{self, Remembered, Step},
+    plan::{self, Remembered, Step, StoredCopy},
     policy::CLOSED,
     watch::bytes,
 };
@@ -83,16 +83,17 @@ impl Task<'_> {
         // What is no JSON is no copy of an object.
         let copy: Option<Value> = held.and_then(|held| serde_json::from_slice(&held).ok());
         let mut is_news = false;
-        if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
+        let mut ledger = self.shared.ledger();
+        if let Some(entry) = ledger.get_mut(&self.uid) {
             let was_safe = entry.is_safe();
             // A copy of an earlier state counts for nothing but itself.
-            entry.remembered.answered(record.clone(), copy.as_ref());
-            if !was_safe && entry.is_safe() {
-                self.shared.stored.fetch_add(1, Ordering::Relaxed);
-                is_news = true;
-            }
+            entry.remembered.answered(record, copy.as_ref());
+            is_news = !was_safe && entry.is_safe();
+            ledger.share(&self.uid);
         }
+        drop(ledger);
         if is_news {
+            self.shared.stored.fetch_add(1, Ordering::Relaxed);
             self.shared.wake_owners(&self.uid);
         }
         Ok(copy)
@@ -123,9 +124,7 @@ impl Task<'_> {
                 return Ok(());
             };
             let was_safe = entry.is_safe();
-            entry
-                .remembered
-                .stored(upload.grouping.record.clone(), object);
+            entry.remembered.stored(&upload.grouping.record, object);
             entry.error = None;
             if entry.is_safe() && !was_safe {
                 shared.stored.fetch_add(1, Ordering::Relaxed);
@@ -139,6 +138,7 @@ impl Task<'_> {
                     latency.observe(seconds.max(0.0));
                 }
             }
+            ledger.share(&self.uid);
         }
         debug!(run.uid = %self.uid, record.name = %upload.grouping.record, "stored");
         shared.metrics.stores.inc();
@@ -197,27 +197,26 @@ impl Task<'_> {
             }
             return Ok(Next::Settled(self.recheck()));
         }
-        let Some(copy) = &remembered.copy else {
+        let Some(record) = remembered.copy.as_ref().map(StoredCopy::record) else {
             return Ok(Next::Replan);
         };
-        let proof = self.inquire(&copy.record).await?;
+        let proof = self.inquire(&record).await?;
         if proof.as_ref().map(Digest::of) != Some(Digest::of(&object)) {
             warn!(
-                record.name = %copy.record,
-                "the server no longer holds `{}` as it was stored; it is stored again",
-                copy.record
+                record.name = %record,
+                "the server no longer holds `{record}` as it was stored; it is stored again"
             );
             return Ok(Next::Replan);
         }
         if self.shared.config.dry_run {
-            self.announce(&copy.record);
+            self.announce(&record);
             return Ok(Next::Settled(None));
         }
         match self.shared.cluster.delete(&at, uid, resource_version).await {
             Ok(()) => {
                 self.deleted(&view);
                 info!(
-                    run.uid = uid, record.name = %copy.record,
+                    run.uid = uid, record.name = %record,
                     "collected {} {}/{}", at.kind.kind, at.namespace, at.name
                 );
                 Ok(Next::Settled(None))
@@ -332,7 +331,7 @@ impl Task<'_> {
             .ledger()
             .get(&self.uid)
             .and_then(|entry| entry.remembered.copy.as_ref())
-            .map(|copy| copy.record.clone());
+            .map(StoredCopy::record);
         let Some(record) = record else { return Ok(()) };
         let Some(held) = self.ask(|| shared.sink.stored(&record)).await? else {
             return Ok(());

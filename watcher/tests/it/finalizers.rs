@@ -89,6 +89,49 @@ async fn runs_are_protected_also_while_many_others_wait_to_be_stored() {
     assert!(stored < 50, "{stored} were stored before");
 }
 
+/// The server takes so long that nothing gets on, and no more is held than a few runs.
+#[tokio::test]
+async fn runs_are_protected_also_while_as_much_waits_as_may_be_held() {
+    let mut config = patient();
+    config.threadiness = std::num::NonZeroUsize::new(1).unwrap();
+    config.tuning.hold_bytes = 64 << 10;
+    let world = World::new(config).await;
+    world.sink.take(std::time::Duration::from_secs(600));
+    let finished: Vec<String> = (0..200)
+        .map(|n| world.finished(&format!("done-{n}")))
+        .collect();
+    for n in 0..20 {
+        world.create(task_run(&format!("new-{n}")));
+    }
+    for n in 0..20 {
+        protected(&world, &format!("new-{n}")).await;
+    }
+    assert_eq!(world.sink.writes(), 0);
+    let held = world.progress().held;
+    assert!(held <= 64 << 10, "{held} bytes are held");
+    world.sink.take(std::time::Duration::ZERO);
+    world.until(|p| p.stored == 200).await;
+    assert!(finished.iter().all(|uid| is_done(&world.copy(uid))));
+}
+
+/// Those that end before they could be protected, as after a stop of the watcher.
+#[tokio::test]
+async fn runs_that_ended_are_protected_also_while_the_server_is_away() {
+    let mut config = patient();
+    config.threadiness = std::num::NonZeroUsize::new(1).unwrap();
+    config.tuning.server.first = std::time::Duration::from_secs(600);
+    config.tuning.server.most = config.tuning.server.first;
+    let mut world = World::without_watcher(config);
+    world.sink.away(true);
+    for n in 0..20 {
+        world.finished(&format!("done-{n}"));
+    }
+    world.start().await;
+    for n in 0..20 {
+        protected(&world, &format!("done-{n}")).await;
+    }
+}
+
 /// As Tekton Results' watcher puts it on.
 fn put_by_upstream(world: &World, name: &str) {
     let patch = json!({"metadata": {"finalizers": [OURS]}});

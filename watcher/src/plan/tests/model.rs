@@ -249,7 +249,7 @@ impl World {
                 if self.server_away {
                     return false;
                 }
-                let record = upload.grouping.record.clone();
+                let record = &upload.grouping.record;
                 let copy = self.server.get(&record.to_string());
                 self.seen.get_mut(uid).unwrap().1.answered(record, copy);
             }
@@ -257,7 +257,7 @@ impl World {
                 if self.server_away {
                     return false;
                 }
-                let record = upload.grouping.record.clone();
+                let record = &upload.grouping.record;
                 let known = self.server.insert(record.to_string(), object.clone());
                 if let Some(known) = known {
                     assert_eq!(
@@ -309,18 +309,13 @@ impl World {
     fn delete(&mut self, uid: &str, object: &Value, of: &str, resource_version: &str) -> bool {
         assert_eq!(uid, of);
         let memory = &mut self.seen.get_mut(uid).unwrap().1;
-        let record = memory
-            .copy
-            .as_ref()
-            .expect("a copy was confirmed")
-            .record
-            .clone();
+        let record = memory.copy.as_ref().expect("a copy was confirmed").record();
         if self.server_away {
             return false;
         }
         let proof = self.server.get(&record.to_string());
         if !proof.is_some_and(|proof| same_content(proof, object)) {
-            memory.answered(record, proof);
+            memory.answered(&record, proof);
             return false;
         }
         let live = self.live.as_ref().map(View::new);

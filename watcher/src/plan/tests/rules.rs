@@ -7,7 +7,7 @@ use hindsight_proto::run::View;
 
 use crate::{
     content::EVENT_LIST,
-    plan::{DELETED_UNFINISHED, Remembered, Step, VANISHED, VANISHED_FINAL, plan, upload},
+    plan::{DELETED_UNFINISHED, Others, Remembered, Step, VANISHED, VANISHED_FINAL, plan, upload},
     policy::{Collect, Policy},
 };
 
@@ -39,7 +39,7 @@ pub(super) fn remembered(copy: Option<&Value>) -> Remembered {
     };
     if let Some(copy) = copy {
         let upload = upload(copy, &View::new(copy), &Policy::default()).unwrap();
-        remembered.stored(upload.grouping.record, copy);
+        remembered.stored(&upload.grouping.record, copy);
         remembered.annotated = true;
     }
     remembered
@@ -72,7 +72,7 @@ fn the_echo_of_our_own_annotations_is_not_stored_again() {
     let [Step::Store(upload), Step::Annotate(annotations)] = &steps[..] else {
         panic!("{steps:?}");
     };
-    memory.stored(upload.grouping.record.clone(), &before);
+    memory.stored(&upload.grouping.record, &before);
     memory.annotated = true;
     let echo = run(|run| {
         run["metadata"]["resourceVersion"] = json!("2");
@@ -87,7 +87,7 @@ fn the_echo_of_our_own_annotations_is_not_stored_again() {
     };
     check(&echo, &memory, &Policy::default(), &["trust"]);
     check(&echo, &memory, &verified_at_once(), &["ask"]);
-    memory.answered(upload.grouping.record.clone(), Some(&before));
+    memory.answered(&upload.grouping.record, Some(&before));
     check(&echo, &memory, &Policy::default(), &[]);
 }
 
@@ -217,7 +217,10 @@ fn a_negative_grace_is_none_and_nobody_looks_again_at_once_for_ever() {
     check(&done, &asked, &negative, &[]);
     // What has to wait is not looked at before a while is over.
     let waiting = Remembered {
-        waits_for: Some("a child".to_owned()),
+        others: Some(Box::new(Others {
+            waits_for: Some("a child".to_owned()),
+            ..Others::default()
+        })),
         ..remembered(Some(&done))
     };
     let [Step::LookAgain(at)] = plan(Some(&done), &waiting, &negative, now())[..] else {
@@ -333,7 +336,7 @@ fn a_run_deleted_unfinished_is_stored_and_closed() {
     let Step::Store(upload) = &steps[0] else {
         panic!("{steps:?}")
     };
-    memory.stored(upload.grouping.record.clone(), &running());
+    memory.stored(&upload.grouping.record, &running());
     check(&running(), &memory, &Policy::default(), &["forget"]);
 }
 

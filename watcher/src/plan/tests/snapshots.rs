@@ -9,7 +9,7 @@ use serde_json::Value;
 use hindsight_proto::run::{Completion, Kind, View};
 
 use crate::{
-    plan::{Remembered, Step, plan, upload},
+    plan::{Others, Remembered, Step, plan, upload},
     policy::{Collect, Policy},
 };
 
@@ -51,7 +51,7 @@ fn fresh(object: &Value) -> Remembered {
 fn stored(object: &Value) -> Remembered {
     let mut remembered = fresh(object);
     if let Ok(upload) = upload(object, &View::new(object), &Policy::default()) {
-        remembered.stored(upload.grouping.record, object);
+        remembered.stored(&upload.grouping.record, object);
         remembered.annotated = true;
     }
     remembered
@@ -127,7 +127,10 @@ fn situations(object: &Value) -> Vec<(&'static str, Remembered, Policy)> {
         (
             "stored, to be collected, a child is not stored",
             Remembered {
-                waits_for: Some("a child".into()),
+                others: Some(Box::new(Others {
+                    waits_for: Some("a child".into()),
+                    ..Others::default()
+                })),
                 ..stored(object)
             },
             collecting(10),
