@@ -27,10 +27,16 @@ impl Value for ObjectsUrl {
         const WANT: &str = "write `file:///DIRECTORY`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` \
                             or `az://CONTAINER/PREFIX`";
         let (scheme, place) = text.split_once("://").unwrap_or_default();
+        let user = place.split_once('@').map_or("", |(user, _)| user);
+        if user.contains(':') || place.contains(['?', '#']) {
+            // What is more may be secret, so it is not repeated.
+            return Err(BadValue::new(format!(
+                "the URL holds more than a place; give credentials in the environment; {WANT}"
+            )));
+        }
         if !SCHEMES.contains(&scheme) || place.trim_matches('/').is_empty() {
             return Err(BadValue::new(format!(
-                "`{}` names no object store; {WANT}",
-                text.split_once('@').map_or(text, |(_, place)| place)
+                "`{text}` names no object store; {WANT}"
             )));
         }
         if scheme == "file" && !place.starts_with('/') {
@@ -153,6 +159,10 @@ mod tests {
             "http://a/b",
         ] {
             assert!(ObjectsUrl::read(bad).is_err(), "{bad}");
+        }
+        for secret in ["s3://a:hidden@bucket", "az://container?sig=hidden"] {
+            let why = ObjectsUrl::read(secret).unwrap_err().to_string();
+            assert!(!why.contains("hidden"), "{why}");
         }
     }
 

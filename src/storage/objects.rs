@@ -9,6 +9,7 @@
 //! every object that no row holds is known, and goes.
 
 mod bring;
+mod client;
 mod counts;
 mod depot;
 mod errors;

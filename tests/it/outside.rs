@@ -267,6 +267,26 @@ async fn a_backup_tells_of_payloads_outside_and_keeps_indexes() {
         "{said:?}"
     );
     assert!(said.out.contains("they stay there for 7d"), "{said:?}");
+    // Into another object store, and, without one, into the database itself.
+    let other = format!("file://{}/other", folder.path().display());
+    let copy = format!("sqlite:{}", folder.path().join("other.db").display());
+    let from = ["copy", "--from", &db, "--to", &copy];
+    let blind = run(&from).await;
+    assert!(
+        blind.code == 1 && blind.err.contains("keeps 1 bodies"),
+        "{blind:?}"
+    );
+    let places = ["--from-objects", &objects, "--to-objects", &other];
+    let above = ["--objects-above", "1KiB"];
+    let said = run(&[&from[..], &places, &above].concat()).await;
+    assert!(
+        said.code == 0 && said.out.contains("verified: 5 rows"),
+        "{said:?}"
+    );
+    assert_eq!(files(&folder.path().join("other")), 1);
+    let said = run(&["fsck", "--db", &copy, "--objects-url", &other]).await;
+    assert_eq!(said.code, 0, "{said:?}");
+
     // After the backup: the object of what is deleted is still there.
     delete(&server, NAME).await;
     server.stop().await;

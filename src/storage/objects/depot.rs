@@ -1,24 +1,15 @@
 //! The object store as it is configured, and what is asked of it.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use object_store::{
-    ClientConfigKey, Error as StoreError, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme,
-    RetryConfig, aws::AmazonS3Builder, azure::MicrosoftAzureBuilder,
-    client::SpawnedReqwestConnector, gcp::GoogleCloudStorageBuilder, local::LocalFileSystem,
-    path::Path,
-};
-use tokio::{
-    runtime::Handle,
-    sync::{Semaphore, SemaphorePermit},
-};
-use url::Url;
+use object_store::{Error as StoreError, ObjectStore, ObjectStoreExt as _, path::Path};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use uuid::Uuid;
 
 use super::{
-    Error, MARK, Objects, Reference,
+    Error, MARK, Objects, Reference, client,
     counts::{Counted, Counts, add},
     errors::{damaged, failed, may_pass, missing, unfit},
 };
@@ -29,13 +20,6 @@ const AT_ONCE: usize = 32;
 
 /// How many of them for one caller.
 pub(super) const OF_ONE: usize = 8;
-
-/// How long one request to a bucket may take, unless the environment says otherwise.
-const REQUEST: &str = "60 seconds";
-
-/// How often, and how long, a request is tried again.
-const RETRIES: usize = 4;
-const RETRYING: Duration = Duration::from_secs(30);
 
 /// What goes where, and how long it stays.
 #[derive(Clone, PartialEq, Eq)]
@@ -79,31 +63,6 @@ impl fmt::Debug for Depot {
     }
 }
 
-/// What a URL names.
-fn parse(text: &str) -> Result<(Url, ObjectStoreScheme, Path), String> {
-    const WANT: &str = "want `file:///DIRECTORY`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or \
-                        `az://CONTAINER/PREFIX`";
-    let url: Url = text
-        .parse()
-        .map_err(|error| format!("it is no URL: {error}; {WANT}"))?;
-    if url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
-        return Err(format!(
-            "it holds more than a place; give credentials in the environment; {WANT}"
-        ));
-    }
-    let (scheme, path) = ObjectStoreScheme::parse(&url).map_err(|e| format!("{e}; {WANT}"))?;
-    match scheme {
-        ObjectStoreScheme::Local
-        | ObjectStoreScheme::AmazonS3
-        | ObjectStoreScheme::GoogleCloudStorage
-        | ObjectStoreScheme::MicrosoftAzure => Ok((url, scheme, path)),
-        _ => Err(format!(
-            "`{}:` is no object store known here; {WANT}",
-            url.scheme()
-        )),
-    }
-}
-
 impl Depot {
     /// Makes ready to use an object store; a directory is made if its parent is there. Nothing is
     /// asked of a bucket yet.
@@ -111,19 +70,9 @@ impl Depot {
     /// # Errors
     /// [`Error::Unfit`] if the settings cannot be right.
     pub fn open(settings: &Settings) -> Result<Arc<Self>, Error> {
-        let shown = settings.url.trim_end_matches('/');
-        let (url, scheme, path) = parse(&settings.url).map_err(|why| {
-            Error::Unfit(format!("the object store `{shown}` cannot be used: {why}"))
-        })?;
-        let (store, root) = match scheme {
-            ObjectStoreScheme::Local => (directory(&url, shown)?, Path::default()),
-            scheme => {
-                let bucket = bucket(&url, &scheme, &settings.options);
-                (bucket.map_err(|e| unfit(shown, &e))?, path)
-            }
-        };
+        let (shown, store, root) = client::open(settings)?;
         Ok(Self::made(
-            shown,
+            &shown,
             store,
             root,
             settings.above,
@@ -185,72 +134,6 @@ impl Depot {
     async fn turn(&self) -> SemaphorePermit<'_> {
         let turn = self.turns.acquire().await;
         turn.expect("the semaphore is never closed")
-    }
-}
-
-/// The directory of a `file:` URL. What a write that returned wrote is on disk.
-fn directory(url: &Url, shown: &str) -> Result<Arc<dyn ObjectStore>, Error> {
-    let refuse =
-        |why: String| Error::Unfit(format!("the object store `{shown}` cannot be used: {why}"));
-    let path: PathBuf = url
-        .to_file_path()
-        .map_err(|()| refuse("it names no directory; want `file:///DIRECTORY`".to_owned()))?;
-    // One whose parent is missing too may be a disk that is not mounted.
-    match std::fs::create_dir(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-            let text = format!("the directory `{}` cannot be made: {error}", path.display());
-            return Err(refuse(text));
-        }
-        _ => {}
-    }
-    let store = LocalFileSystem::new_with_prefix(&path).map_err(|e| unfit(shown, &e))?;
-    Ok(Arc::new(store.with_fsync(true)))
-}
-
-/// The client of a bucket.
-fn bucket(
-    url: &Url,
-    scheme: &ObjectStoreScheme,
-    options: &BTreeMap<String, String>,
-) -> Result<Arc<dyn ObjectStore>, StoreError> {
-    let retry = RetryConfig {
-        max_retries: RETRIES,
-        retry_timeout: RETRYING,
-        ..RetryConfig::default()
-    };
-    macro_rules! build {
-        ($builder:ty, $client:path) => {{
-            let builder = <$builder>::new()
-                .with_url(url.as_str())
-                .with_retry(retry)
-                .with_config($client(ClientConfigKey::Timeout), REQUEST);
-            let builder = match Handle::try_current() {
-                // Not where long calls are answered, whose threads let everything else go first.
-                Ok(home) => builder.with_http_connector(SpawnedReqwestConnector::new(home)),
-                Err(_) => builder,
-            };
-            let builder = options
-                .iter()
-                .fold(builder, |builder, (key, value)| match key.parse() {
-                    Ok(key) => builder.with_config(key, value),
-                    Err(_unknown) => builder,
-                });
-            Ok(Arc::new(builder.build()?))
-        }};
-    }
-    match scheme {
-        ObjectStoreScheme::GoogleCloudStorage => build!(
-            GoogleCloudStorageBuilder,
-            object_store::gcp::GoogleConfigKey::Client
-        ),
-        ObjectStoreScheme::MicrosoftAzure => build!(
-            MicrosoftAzureBuilder,
-            object_store::azure::AzureConfigKey::Client
-        ),
-        _ => build!(
-            AmazonS3Builder,
-            object_store::aws::AmazonS3ConfigKey::Client
-        ),
     }
 }
 
