@@ -48,7 +48,7 @@ use crate::{
     storage::{
         self, Maintenance, Traced,
         objects::Depot,
-        resolve::{Opened, Options, Schema, Synchronous, open},
+        resolve::{Opened, Options, Schema, Synchronous, Unreachable, open},
     },
     telemetry::{Registry, RequestMetrics},
 };
@@ -387,6 +387,7 @@ async fn store(config: &Config, depot: Option<Arc<Depot>>) -> Result<Opened, sto
             other => Synchronous::Named(other.name()),
         },
         depot,
+        objects: Unreachable::Refuse,
     };
     let mut opened = open(&config.db.expose(), &options).await?;
     if config.trace_endpoint.is_some() {

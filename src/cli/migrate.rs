@@ -6,8 +6,8 @@ use clap::ArgMatches;
 
 use super::{failure::Failure, serve};
 use crate::{
-    app::{Error, depot},
-    storage::resolve::{Options, Schema, open},
+    app::Error,
+    storage::resolve::{Options, Schema, Unreachable, open},
 };
 
 pub(super) const ABOUT: &str = "Bring the database's schema up to date, and say what was done.
@@ -25,7 +25,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let applied = runtime.block_on(async {
         let options = Options {
             schema: Schema::Migrate,
-            depot: depot(&config)?,
+            objects: Unreachable::Ignore,
             ..Options::default()
         };
         let opened = open(&config.db.expose(), &options).await?;

@@ -28,6 +28,18 @@ pub struct Options {
     pub synchronous: Synchronous,
     /// Where big bodies lie, if not in the database.
     pub depot: Option<Arc<Depot>>,
+    /// What to do if that is somewhere else.
+    pub objects: Unreachable,
+}
+
+/// What to do about a database that refers to objects which cannot be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unreachable {
+    /// Refuse it, naming the remedy.
+    #[default]
+    Refuse,
+    /// Open it, for those who read no bodies.
+    Ignore,
 }
 
 /// What a write waits for before it is answered.
@@ -48,6 +60,7 @@ impl Default for Options {
             schema: Schema::Require,
             synchronous: Synchronous::Durable,
             depot: None,
+            objects: Unreachable::Refuse,
         }
     }
 }
@@ -75,12 +88,17 @@ pub struct Opened {
 }
 
 impl Opened {
-    async fn new<T>((database, opening): (T, Opening)) -> Result<Self, Error>
+    async fn new<T>(
+        (database, opening): (T, Opening),
+        unreachable: Unreachable,
+    ) -> Result<Self, Error>
     where
         T: Store + Maintenance + Desk,
     {
         let Opening { applied, weak } = opening;
-        if let Err(error) = objects::fits(&database).await {
+        if unreachable == Unreachable::Refuse
+            && let Err(error) = objects::fits(&database).await
+        {
             database.close().await;
             return Err(error);
         }
@@ -110,9 +128,10 @@ pub(super) struct Opening {
 /// [`Error::Unfit`] if the text, the database or its schema is not what is wanted, with the
 /// remedy; [`Error::Unavailable`] if the database does not answer.
 pub async fn open(url: &str, options: &Options) -> Result<Opened, Error> {
+    let objects = options.objects;
     match address(url)? {
-        Address::Sqlite(path) => Opened::new(sqlite::open(&path, options).await?).await,
-        Address::Postgres(url) => Opened::new(postgres::open(&url, options).await?).await,
+        Address::Sqlite(path) => Opened::new(sqlite::open(&path, options).await?, objects).await,
+        Address::Postgres(url) => Opened::new(postgres::open(&url, options).await?, objects).await,
     }
 }
 

@@ -92,6 +92,8 @@ async fn a_payload_of_25_mib_lies_in_a_directory_and_comes_back() {
         );
 
         let db = database.url();
+        let said = run(&["migrate", "--db", &db]).await;
+        assert_eq!(said.code, 0, "migrating reads no payload: {said:?}");
         let blind = run(&["fsck", "--db", &db]).await;
         assert!(
             blind.code == 1 && blind.err.contains("objects-url"),
