@@ -12,7 +12,7 @@ use tonic::{
     Request, Status,
     metadata::{Ascii, MetadataValue},
     service::{Interceptor, interceptor::InterceptedService},
-    transport::{Channel, ClientTlsConfig, Endpoint},
+    transport::{Certificate, Channel, ClientTlsConfig, Endpoint},
 };
 
 pub use batched::Batched;
@@ -31,6 +31,8 @@ pub struct Options {
     pub server: String,
     /// Sent as `authorization: Bearer ...`.
     pub token: Option<String>,
+    /// Authorities in PEM that may have signed the server's certificate, besides those of the system.
+    pub authorities: Option<Vec<u8>>,
     /// How long one call may take.
     pub deadline: Duration,
 }
@@ -41,6 +43,7 @@ impl Options {
         Self {
             server: server.into(),
             token: None,
+            authorities: None,
             deadline: DEADLINE,
         }
     }
@@ -60,6 +63,9 @@ pub enum Error {
         #[source]
         source: Option<tonic::transport::Error>,
     },
+    /// The authorities are no certificates.
+    #[error("the authorities of the server are no certificates in PEM")]
+    Authorities(#[source] Option<tonic::transport::Error>),
     /// The token cannot be sent in a header.
     #[error("the token has characters that no header can carry")]
     Token,
@@ -125,9 +131,19 @@ impl Client {
             .http2_keep_alive_interval(Duration::from_secs(30))
             .keep_alive_while_idle(true);
         if scheme == Some("https") {
-            endpoint = endpoint
-                .tls_config(ClientTlsConfig::new().with_native_roots())
-                .map_err(|e| refuse(Some(e)))?;
+            let mut tls = ClientTlsConfig::new().with_native_roots();
+            if let Some(pem) = &options.authorities {
+                // Of a text without any there would be no complaint.
+                if !String::from_utf8_lossy(pem).contains("-----BEGIN CERTIFICATE-----") {
+                    return Err(Error::Authorities(None));
+                }
+                tls = tls.ca_certificate(Certificate::from_pem(pem));
+            }
+            let has_own = options.authorities.is_some();
+            endpoint = endpoint.tls_config(tls).map_err(|error| match has_own {
+                true => Error::Authorities(Some(error)),
+                false => refuse(Some(error)),
+            })?;
         }
         let client = Self::over(endpoint.connect_lazy(), options.token.as_deref())?;
         Ok(Self {

@@ -7,6 +7,7 @@ mod upstream;
 
 use std::{
     io::{self, Write},
+    path::Path,
     process::ExitCode,
 };
 
@@ -39,7 +40,8 @@ const USAGE: u8 = 2;
 
 /// Runs the program with these arguments, the first of which is its name.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
-    let translated = upstream::translate(args.into_iter().skip(1));
+    let translated =
+        upstream::translate(args.into_iter().skip(1), |path| Path::new(path).is_file());
     let program = std::iter::once(NAME.to_owned());
     let matches = match command().try_get_matches_from(program.chain(translated.args)) {
         Ok(matches) => matches,
@@ -147,6 +149,11 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 fn sink(launch: &Launch) -> anyhow::Result<GrpcSink> {
     let mut options = client::Options::new(launch.server.clone());
     options.token = launch.token.as_ref().map(|token| token.0.clone());
+    if let Some(path) = &launch.server_ca {
+        let read = std::fs::read(path);
+        let why = || format!("`{}` cannot be read; see --server-ca", path.display());
+        options.authorities = Some(read.with_context(why)?);
+    }
     let sink = match &launch.token_file {
         Some(path) => GrpcSink::with_token_file(options, path.clone())?,
         None => GrpcSink::new(client::Client::new(&options)?),

@@ -136,6 +136,8 @@ pub struct Launch {
     pub token: Option<Token>,
     /// A file that says it, and may say something new later.
     pub token_file: Option<PathBuf>,
+    /// A file of authorities that may have signed the server's certificate.
+    pub server_ca: Option<PathBuf>,
     /// Each run is stored by calls of its own, and never over a stream.
     pub plain_calls: bool,
     /// The cluster's name is the UID of its namespace `kube-system`.

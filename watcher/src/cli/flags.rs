@@ -18,7 +18,13 @@ use crate::{
 const PREFIX: &str = "watcher-";
 
 /// What a server in the same process makes pointless: its address is known, and it logs for both.
-const POINTLESS: [&str; 4] = ["server", "plain-calls", "log-level", "log-format"];
+const POINTLESS: [&str; 5] = [
+    "server",
+    "server-ca",
+    "plain-calls",
+    "log-level",
+    "log-format",
+];
 
 /// The names of the flags that are beside others, in the order of [`KEYS`].
 static BESIDE: LazyLock<Vec<String>> =

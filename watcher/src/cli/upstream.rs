@@ -3,6 +3,9 @@
 //! Go writes `-name value`, `-name=value` and `--name=value`, with `_` between words. What has
 //! no meaning here is accepted, and said why.
 
+/// Authorities that the image of upstream trusts besides those of the system, if the file is there.
+const AUTHORITIES: &str = "/etc/tls/tls.crt";
+
 /// Where a pod finds the token of its service account.
 const ACCOUNT_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
@@ -71,8 +74,12 @@ pub(super) struct Translated {
     pub(super) notes: Vec<String>,
 }
 
-/// Translates upstream's flags; leaves all others as they are.
-pub(super) fn translate(args: impl IntoIterator<Item = String>) -> Translated {
+/// Translates upstream's flags; leaves all others as they are. `has_file` tells whether a file is
+/// there.
+pub(super) fn translate(
+    args: impl IntoIterator<Item = String>,
+    has_file: impl Fn(&str) -> bool,
+) -> Translated {
     let mut translated = Translated::default();
     let mut connection = Connection::default();
     let mut args = args.into_iter().peekable();
@@ -96,7 +103,7 @@ pub(super) fn translate(args: impl IntoIterator<Item = String>) -> Translated {
         };
         apply(rule, name, value, &mut translated, &mut connection);
     }
-    connection.finish(&mut translated);
+    connection.finish(&mut translated, has_file(AUTHORITIES));
     translated
 }
 
@@ -166,7 +173,7 @@ struct Connection {
 impl Connection {
     /// `token` and `google` connect by TLS. Without a token of its own, `token` uses that of
     /// the service account.
-    fn finish(self, translated: &mut Translated) {
+    fn finish(self, translated: &mut Translated, has_authorities: bool) {
         let is_secure = matches!(self.mode.as_deref(), Some("token" | "google"));
         if let Some(address) = self.address {
             let scheme = if is_secure { "https" } else { "http" };
@@ -177,6 +184,13 @@ impl Connection {
                 format!("{scheme}://{address}")
             };
             translated.args.push(format!("--server={server}"));
+        }
+        let is_told = |translated: &Translated| {
+            let mut args = translated.args.iter();
+            args.any(|arg| arg.starts_with("--server-ca"))
+        };
+        if is_secure && has_authorities && !is_told(translated) {
+            translated.args.push(format!("--server-ca={AUTHORITIES}"));
         }
         match self.mode.as_deref() {
             Some("token") if !translated.args.iter().any(|arg| arg.starts_with("--token")) => {
@@ -197,7 +211,7 @@ mod tests {
 
     #[track_caller]
     fn check(args: &str, expected: &str, notes: usize) {
-        let translated = translate(args.split_whitespace().map(str::to_owned));
+        let translated = translate(args.split_whitespace().map(str::to_owned), |_| false);
         assert_eq!(
             (translated.args.join(" ").as_str(), translated.notes.len()),
             (expected, notes)
@@ -248,6 +262,24 @@ mod tests {
             "--store-deadline=10m --store-events=true",
             3,
         );
+    }
+
+    #[test]
+    fn authorities_are_trusted_where_upstream_has_them() {
+        let args = |args: &str| {
+            let args = args.split_whitespace().map(str::to_owned);
+            translate(args, |path| path == "/etc/tls/tls.crt").args
+        };
+        for secure in ["token -token=t", "google"] {
+            let args = args(&format!("-auth_mode {secure}"));
+            assert!(
+                args.contains(&"--server-ca=/etc/tls/tls.crt".to_owned()),
+                "{args:?}"
+            );
+        }
+        let own = "-auth_mode token -token=t --server-ca=own.pem";
+        assert_eq!(args(own), ["--token=t", "--server-ca=own.pem"]);
+        assert!(args("-auth_mode insecure").is_empty());
     }
 
     #[test]

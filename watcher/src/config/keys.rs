@@ -70,6 +70,14 @@ pub const KEYS: &[Key] = &[
         "",
         "File with the bearer token; read again when it changes",
     ),
+    key(
+        CONNECTIONS,
+        "server-ca",
+        "PATH",
+        "",
+        "PEM file of authorities that may have signed the server's certificate, besides those of \
+         the system",
+    ),
     switch(
         CONNECTIONS,
         "plain-calls",

@@ -180,6 +180,7 @@ impl Reader {
             server,
             token: token.0,
             token_file: token.1,
+            server_ca: self.read("server-ca", |text| Ok(PathBuf::from(text))),
             plain_calls: self.truth("plain-calls"),
             cluster_from_uid: self.cluster().0,
             kubeconfig: self.read("kubeconfig", |text| Ok(PathBuf::from(text))),

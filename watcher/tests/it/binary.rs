@@ -7,7 +7,16 @@ use std::{
     time::Duration,
 };
 
+use hindsight_proto::{
+    client::{Client, Options},
+    v1alpha2::GetRecordRequest,
+};
 use kubesim::{Crd, Listening, Mix, Plan, Player, Sim};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tonic::{
+    Code,
+    transport::{Identity, ServerTlsConfig},
+};
 
 use crate::support::{RpcServer, task_run, within};
 
@@ -218,6 +227,64 @@ async fn flags_of_upstream_and_a_token_file_work() {
             .is_some()
     );
     assert_eq!(server.tokens(), ["Bearer s3cret"]);
+    assert_eq!(process.terminate().await, Some(0));
+}
+
+/// An authority that no system knows, and the key of a server with its certificate.
+fn authority() -> (String, Identity) {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let cert = params.signed_by(&key, &issuer).unwrap();
+    (
+        issuer.pem(),
+        Identity::from_pem(cert.pem(), key.serialize_pem()),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_is_trusted_by_the_authority_that_is_named_and_only_so() {
+    let (sim, listening) = cluster().await;
+    sim.namespace("ci");
+    let (pem, identity) = authority();
+    let server = RpcServer::start_with(Some(ServerTlsConfig::new().identity(identity)));
+    let address = format!("https://localhost:{}", server.addr.port());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ca.pem");
+    let path = file.to_str().unwrap();
+    std::fs::write(&file, "no certificate").unwrap();
+    let cluster = listening.kubeconfig().display().to_string();
+    let says = |path: &str, why: &str| {
+        let args = [
+            "--kubeconfig",
+            &cluster,
+            "--server",
+            &address,
+            "--server-ca",
+            path,
+        ];
+        let (code, said) = output(&args);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains(why), "{said}");
+    };
+    says(path, "no certificates in PEM");
+    says("/no/such", "`/no/such` cannot be read");
+    std::fs::write(&file, pem).unwrap();
+    let mut stranger = Client::new(&Options::new(&address)).unwrap().rpc();
+    let refused = stranger.get_record(GetRecordRequest::default()).await;
+    assert_eq!(refused.unwrap_err().code(), Code::Unavailable);
+    let args = ["--server", address.as_str(), "--server-ca", path];
+    let process = Process::start(listening.kubeconfig(), &args);
+    sim.create(task_run("build")).unwrap();
+    let status = serde_json::json!({"status": crate::support::done()});
+    sim.merge("tekton.dev", "taskruns", "ci", "build", status, "x")
+        .unwrap();
+    let is_stored =
+        |sim: &Sim| crate::support::stored_annotation(sim, "build").as_deref() == Some("true");
+    within(sim.until(is_stored)).await;
+    assert_eq!(server.records(), 1);
     assert_eq!(process.terminate().await, Some(0));
 }
 

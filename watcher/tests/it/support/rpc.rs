@@ -19,7 +19,10 @@ use hindsight_proto::v1alpha2::{
 use serde_json::Value;
 use tokio::{net::TcpListener, runtime::Runtime};
 use tokio_stream::wrappers::TcpListenerStream;
-use tonic::{Request, Response, Status, transport::Server};
+use tonic::{
+    Request, Response, Status,
+    transport::{Server, ServerTlsConfig},
+};
 
 type Answer<T> = Result<Response<T>, Status>;
 
@@ -44,6 +47,7 @@ pub(crate) struct RpcServer {
     tables: Arc<Mutex<Tables>>,
     pub(crate) addr: SocketAddr,
     runtime: Option<Runtime>,
+    tls: Option<ServerTlsConfig>,
 }
 
 #[derive(Debug, Clone)]
@@ -51,11 +55,17 @@ struct Service(Arc<Mutex<Tables>>);
 
 impl RpcServer {
     pub(crate) fn start() -> Self {
+        Self::start_with(None)
+    }
+
+    /// One that speaks TLS alone.
+    pub(crate) fn start_with(tls: Option<ServerTlsConfig>) -> Self {
         let addr = "127.0.0.1:0".parse().unwrap();
         let mut server = Self {
             tables: Arc::default(),
             addr,
             runtime: None,
+            tls,
         };
         server.up();
         server
@@ -67,11 +77,15 @@ impl RpcServer {
         let (told, addr) = std::sync::mpsc::channel();
         let wanted = self.addr;
         let service = ResultsServer::new(Service(Arc::clone(&self.tables)));
+        let mut builder = Server::builder();
+        if let Some(tls) = self.tls.clone() {
+            builder = builder.tls_config(tls).unwrap();
+        }
         runtime.spawn(async move {
             let listener = TcpListener::bind(wanted).await.unwrap();
             told.send(listener.local_addr().unwrap()).unwrap();
             let incoming = TcpListenerStream::new(listener);
-            Server::builder()
+            builder
                 .add_service(service)
                 .serve_with_incoming(incoming)
                 .await
