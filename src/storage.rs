@@ -21,6 +21,7 @@ mod postgres;
 pub mod promoted;
 pub mod resolve;
 mod row;
+mod sealed;
 pub mod snapshot;
 mod sql;
 mod sqlite;
@@ -50,6 +51,7 @@ pub use self::{
 
 pub use aggregate::{AggregateQuery, GroupKey, MAX_KEYS, Quantity, Summed};
 pub use connections::Connections;
+pub use sealed::Sealed;
 
 use crate::{
     error::{ErrorKind, HasKind, report},
@@ -259,7 +261,12 @@ pub trait Store: Debug + Send + Sync + 'static {
     async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error>;
 
     /// Lists records likewise.
-    async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error>;
+    async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
+        sql::read::open_all(self.list_sealed(query).await?).await
+    }
+
+    /// Lists records likewise, their payloads still packed.
+    async fn list_sealed(&self, query: &ListQuery) -> Result<Vec<Listed<Sealed>>, Error>;
 
     /// Adds up records in groups, all as of one moment, in the order of their keys.
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error>;

@@ -84,6 +84,11 @@ impl Body {
         };
         self.json.get_or_init(parse).as_ref()
     }
+
+    /// Whether it was looked at and is no JSON.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self.json.get(), Some(None))
+    }
 }
 
 /// Why there is no value.

@@ -13,14 +13,17 @@ use crate::{
     budget::{Payer, Turn},
     filter::{Filter, Order, Position, Row},
     model::{Record, Resource, ResultPattern, RunResult},
-    storage::{self, ListQuery, Listed, Store},
+    storage::{self, ListQuery, Listed, Sealed, Store},
 };
 
 /// Rows fetched at once while a page is filled; it grows while rows turn out to be small. Payloads
-/// are fetched with their rows, so a chunk ends with the row that brings it to [`CHUNK_BYTES`].
+/// are fetched with their rows, so a chunk ends with the row that brings it to so many bytes.
 const FIRST_CHUNK: u32 = 256;
 pub(super) const MOST_ROWS: u32 = 1_000;
 const CHUNK_BYTES: usize = 4 << 20;
+/// The same of payloads that stay packed until they are judged, each by itself: fewer chunks
+/// mean less waiting of those who judge for those who read.
+const SEALED_BYTES: usize = 16 << 20;
 
 /// A page of more rows is long work, as is one whose rows are judged here.
 const LARGE_PAGE: u32 = 200;
@@ -69,43 +72,86 @@ pub struct Page<T> {
 
 /// What lists need to know of a row.
 pub(super) trait Item: Send + Sized + 'static {
+    /// The row as long as it is not known whether it is wanted.
+    type Sealed: Send + 'static;
+
     fn fetch(
         store: &dyn Store,
         query: &ListQuery,
     ) -> impl Future<Output = Result<Vec<Listed<Self>>, Error>> + Send;
+    fn fetch_sealed(
+        store: &dyn Store,
+        query: &ListQuery,
+    ) -> impl Future<Output = Result<Vec<Listed<Self::Sealed>>, Error>> + Send;
     fn weight(&self) -> usize;
-    fn matches(&self, filter: &Filter) -> Result<bool, Error>;
+    fn sealed_weight(sealed: &Self::Sealed) -> usize;
+    /// The row, if it matches.
+    fn matching(sealed: Self::Sealed, filter: &Filter) -> Result<Option<Self>, Error>;
 }
 
 impl Item for RunResult {
+    type Sealed = Self;
+
     async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error> {
         Ok(store.list_results(query).await?)
     }
 
+    async fn fetch_sealed(
+        store: &dyn Store,
+        query: &ListQuery,
+    ) -> Result<Vec<Listed<Self>>, Error> {
+        Self::fetch(store, query).await
+    }
+
     fn weight(&self) -> usize {
         Self::weight(self)
     }
 
-    fn matches(&self, filter: &Filter) -> Result<bool, Error> {
-        Ok(filter.matches(&Row::Result(self))?)
+    fn sealed_weight(sealed: &Self) -> usize {
+        sealed.weight()
+    }
+
+    fn matching(result: Self, filter: &Filter) -> Result<Option<Self>, Error> {
+        let matches = filter.matches(&Row::Result(&result))?;
+        Ok(matches.then_some(result))
     }
 }
 
 impl Item for Record {
+    type Sealed = Sealed;
+
     async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error> {
         Ok(store.list_records(query).await?)
+    }
+
+    async fn fetch_sealed(
+        store: &dyn Store,
+        query: &ListQuery,
+    ) -> Result<Vec<Listed<Sealed>>, Error> {
+        Ok(store.list_sealed(query).await?)
     }
 
     fn weight(&self) -> usize {
         Self::weight(self)
     }
 
-    fn matches(&self, filter: &Filter) -> Result<bool, Error> {
-        let body = filter.body(self);
-        Ok(filter.matches(&Row::Record {
-            record: self,
+    fn sealed_weight(sealed: &Sealed) -> usize {
+        sealed.weight()
+    }
+
+    /// A payload that is damaged may look like another, so none is given out, and none is taken
+    /// for no JSON, before its digest was compared. Comparing all would take as long as the rest.
+    fn matching(sealed: Sealed, filter: &Filter) -> Result<Option<Self>, Error> {
+        let record = sealed.look()?;
+        let body = filter.body(&record);
+        let matches = filter.matches(&Row::Record {
+            record: &record,
             body: &body,
-        })?)
+        })?;
+        if matches || body.is_unreadable() {
+            sealed.check(&record)?;
+        }
+        Ok(matches.then_some(record))
     }
 }
 
@@ -255,6 +301,11 @@ impl Engine {
         after: Option<Position>,
     ) -> Scan<'a, T> {
         let split = filter.split(&|test| self.store.ability(test));
+        let chunk_bytes = if split.residual {
+            SEALED_BYTES
+        } else {
+            CHUNK_BYTES
+        };
         Scan {
             store: &*self.store,
             payer: &self.payer,
@@ -266,11 +317,12 @@ impl Engine {
                 after: after.clone(),
                 limit: NonZeroU32::MIN,
                 bodies: true,
-                max_bytes: Some(CHUNK_BYTES),
+                max_bytes: Some(chunk_bytes),
             },
             after,
             scanned: 0,
-            row_bytes: CHUNK_BYTES / FIRST_CHUNK as usize,
+            chunk_bytes,
+            row_bytes: chunk_bytes / FIRST_CHUNK as usize,
             ended: false,
             ahead: None,
             takes_turns: split.residual,
@@ -280,7 +332,7 @@ impl Engine {
 
 /// A walk over the rows of a list, in chunks. Where rows are judged, the next chunk is read
 /// meanwhile.
-pub(super) struct Scan<'a, T> {
+pub(super) struct Scan<'a, T: Item> {
     store: &'a dyn Store,
     payer: &'a Payer,
     /// What is left to evaluate on each row.
@@ -290,12 +342,14 @@ pub(super) struct Scan<'a, T> {
     /// The last row given out or judged.
     after: Option<Position>,
     scanned: u64,
+    /// How many bytes of payloads end a chunk.
+    chunk_bytes: usize,
     /// What a row turned out to weigh.
     row_bytes: usize,
     /// Whether all rows were read.
     ended: bool,
     /// Rows that were read and not judged.
-    ahead: Option<Vec<Listed<T>>>,
+    ahead: Option<Vec<Listed<T::Sealed>>>,
     /// Whether a chunk waits for its turn among the long calls.
     takes_turns: bool,
 }
@@ -324,49 +378,70 @@ impl<T: Item> Scan<'_, T> {
         } else {
             None
         };
-        let rows = match self.ahead.take() {
-            Some(rows) => rows,
-            None if self.ended => return Ok(None),
-            None => self.read(wanted).await?,
-        };
-        self.scanned += rows.len() as u64;
-        if let Some(row) = rows.last() {
-            self.after = Some(row.position.clone());
+        if self.ended && self.ahead.is_none() {
+            return Ok(None);
         }
         let Some(filter) = self.filter.clone() else {
+            let limit = self.fitting().min(wanted);
+            let rows = T::fetch(self.store, self.chunk(limit)).await?;
+            self.was_read(&rows, T::weight, limit);
+            self.pass(&rows);
             return Ok(Some(rows));
         };
+        let rows = match self.ahead.take() {
+            Some(rows) => rows,
+            None => self.read().await?,
+        };
+        self.pass(&rows);
         self.payer.scanned(rows.len() as u64)?;
         let judged = judged(rows, filter, turn);
         // The first chunk is often enough.
         if self.ended || self.scanned <= u64::from(FIRST_CHUNK) {
             return judged.await.map(Some);
         }
-        let (judged, read) = tokio::join!(judged, self.read(wanted));
+        let (judged, read) = tokio::join!(judged, self.read());
         self.ahead = Some(read?);
         judged.map(Some)
     }
 
-    /// Reads the next chunk.
-    async fn read(&mut self, wanted: usize) -> Result<Vec<Listed<T>>, Error> {
-        let fitting = (CHUNK_BYTES / self.row_bytes.max(1)).clamp(1, MOST_ROWS as usize);
-        // What is judged lets few rows through, so that what is wanted says nothing then.
-        let limit = if self.filter.is_some() {
-            fitting
-        } else {
-            fitting.min(wanted)
-        };
+    /// Reads the next chunk to be judged: as much as fits, because what is judged lets few rows
+    /// through.
+    async fn read(&mut self) -> Result<Vec<Listed<T::Sealed>>, Error> {
+        let limit = self.fitting();
+        let rows = T::fetch_sealed(self.store, self.chunk(limit)).await?;
+        self.was_read(&rows, T::sealed_weight, limit);
+        Ok(rows)
+    }
+
+    /// How many rows are likely to have the bytes of a chunk.
+    fn fitting(&self) -> usize {
+        (self.chunk_bytes / self.row_bytes.max(1)).clamp(1, MOST_ROWS as usize)
+    }
+
+    /// What reads the next chunk.
+    fn chunk(&mut self, limit: usize) -> &ListQuery {
         let limit = u32::try_from(limit).unwrap_or(MOST_ROWS);
         self.query.limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
-        let rows = T::fetch(self.store, &self.query).await?;
+        &self.query
+    }
+
+    /// Goes on after rows that were read.
+    fn was_read<R>(&mut self, rows: &[Listed<R>], weight: impl Fn(&R) -> usize, limit: usize) {
         // Payloads that reach the bytes may have cut the chunk short.
-        let bytes: usize = rows.iter().map(|row| row.item.weight()).sum();
-        self.ended = rows.len() < limit as usize && bytes < CHUNK_BYTES;
+        let bytes: usize = rows.iter().map(|row| weight(&row.item)).sum();
+        self.ended = rows.len() < limit && bytes < self.chunk_bytes;
         if let Some(row) = rows.last() {
             self.query.after = Some(row.position.clone());
             self.row_bytes = bytes / rows.len();
         }
-        Ok(rows)
+    }
+
+    /// Takes rows down as given out or judged.
+    fn pass<R>(&mut self, rows: &[Listed<R>]) {
+        self.scanned += rows.len() as u64;
+        if let Some(row) = rows.last() {
+            self.after = Some(row.position.clone());
+        }
     }
 }
 
@@ -385,7 +460,7 @@ pub(super) async fn behind<T: Send + 'static>(
 /// Those of the rows that match, in order. Reading payloads is work for threads that may be
 /// kept busy, one on each core.
 async fn judged<T: Item>(
-    mut rows: Vec<Listed<T>>,
+    mut rows: Vec<Listed<T::Sealed>>,
     filter: Filter,
     turn: Option<Arc<Turn>>,
 ) -> Result<Vec<Listed<T>>, Error> {
@@ -400,9 +475,9 @@ async fn judged<T: Item>(
             // It is worked to the end, also if the caller goes away.
             let _turn = turn;
             let mut matching = Vec::new();
-            for row in part {
-                if row.item.matches(&filter)? {
-                    matching.push(row);
+            for Listed { item, position } in part {
+                if let Some(item) = T::matching(item, &filter)? {
+                    matching.push(Listed { item, position });
                 }
             }
             Ok::<_, Error>(matching)

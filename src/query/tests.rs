@@ -1,6 +1,7 @@
 //! Lists on real stores.
 
 mod clients;
+mod damage;
 mod differential;
 mod literals;
 mod promoted;

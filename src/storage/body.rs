@@ -187,7 +187,19 @@ impl Stored {
 ///
 /// # Errors
 /// [`Error::Corrupt`] if it is not, to the byte, what was packed.
-pub(super) fn unpack(stored: Stored, piece: Option<&[u8]>) -> Result<Bytes, Error> {
+pub(super) fn unpack(stored: &Stored, piece: Option<&[u8]>) -> Result<Bytes, Error> {
+    let value = unpack_unchecked(stored, piece)?;
+    check(stored, &value)?;
+    Ok(value)
+}
+
+/// The body as [`unpack`] gives it, but for its digest, which takes a fifth of the time that
+/// looking at a body takes. Whoever gives it out, or draws more than a no from it, calls
+/// [`check`].
+///
+/// # Errors
+/// [`Error::Corrupt`] if it does not open, or has not as many bytes as were packed.
+pub(super) fn unpack_unchecked(stored: &Stored, piece: Option<&[u8]>) -> Result<Bytes, Error> {
     let corrupt = |why: String| Err(Error::Corrupt(why));
     let size = stored.size;
     let Ok(wanted) = usize::try_from(size) else {
@@ -195,7 +207,7 @@ pub(super) fn unpack(stored: Stored, piece: Option<&[u8]>) -> Result<Bytes, Erro
     };
     let codec = stored.codec;
     let value: Bytes = if codec == Codec::Raw as i64 {
-        stored.bytes.into()
+        Bytes::copy_from_slice(&stored.bytes)
     } else if codec == Codec::Zstd as i64 {
         opened(&stored.bytes, wanted, &[])?
     } else if codec == Codec::Referring as i64 {
@@ -210,10 +222,19 @@ pub(super) fn unpack(stored: Stored, piece: Option<&[u8]>) -> Result<Bytes, Erro
         let has = value.len();
         return corrupt(format!("a body has {has} bytes where {size} were stored"));
     }
-    if Sha256::digest(&value).as_slice() != stored.sha256 {
-        return corrupt("a body is not the one that was stored: its SHA-256 differs".to_owned());
-    }
     Ok(value)
+}
+
+/// Whether a body is the one that was packed.
+///
+/// # Errors
+/// [`Error::Corrupt`] if it is not, to the byte.
+pub(super) fn check(stored: &Stored, value: &[u8]) -> Result<(), Error> {
+    if Sha256::digest(value).as_slice() == stored.sha256 {
+        return Ok(());
+    }
+    let why = "a body is not the one that was stored: its SHA-256 differs";
+    Err(Error::Corrupt(why.to_owned()))
 }
 
 /// What a frame of `wanted` bytes holds.

@@ -28,7 +28,7 @@ use sqlx::{Connection, SqlitePool, pool::PoolConnection, sqlite::SqliteRow};
 use self::{driver::query, errors::classify, open::File, stop::Lent, writer::Writer};
 use super::{
     AggregateQuery, Batch, Change, Connections, Error, Filled, ListQuery, Listed, Maintenance,
-    Plan, Promotion, Store,
+    Plan, Promotion, Sealed, Store,
     each::commit_each,
     objects::{self, Objects, Swept},
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
@@ -37,7 +37,7 @@ use super::{
     sql::{
         dialect::Dialect,
         list,
-        read::{self, READS, Unpacked, Weigh},
+        read::{self, READS, Whole, Weigh},
     },
 };
 use crate::{
@@ -156,10 +156,10 @@ impl Store for Sqlite {
             let alone = vec![read::alone(&row)?];
             drop(row);
             match read::unpack_all(alone, self).await? {
-                Unpacked::All(records) => {
+                Whole::All(records) => {
                     return Ok(records.into_iter().next().map(|listed| listed.item));
                 }
-                Unpacked::Again(why) => gone = why,
+                Whole::Again(why) => gone = why,
             }
         }
         Err(gone)
@@ -170,16 +170,16 @@ impl Store for Sqlite {
         self.page(Resource::Results, query, read).await
     }
 
-    async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
+    async fn list_sealed(&self, query: &ListQuery) -> Result<Vec<Listed<Sealed>>, Error> {
         // For the next list, should another process have promoted something.
         promoted::known(self).await?;
         let read = |row: &SqliteRow| read::listed_record(row, query);
         let mut gone = read::without_piece();
         for _ in 0..READS {
             let page = self.page(Resource::Records, query, read).await?;
-            match read::unpack_all(page, self).await? {
-                Unpacked::All(records) => return Ok(records),
-                Unpacked::Again(why) => gone = why,
+            match read::seal_all(page, self).await? {
+                Whole::All(records) => return Ok(records),
+                Whole::Again(why) => gone = why,
             }
         }
         Err(gone)

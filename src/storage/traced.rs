@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tracing::{Instrument as _, Span, info_span};
 
-use super::{AggregateQuery, Batch, Change, Error, Group, ListQuery, Listed, Plan, Store};
+use super::{AggregateQuery, Batch, Change, Error, Group, ListQuery, Listed, Plan, Sealed, Store};
 use crate::{
     filter::condition::{Ability, Test},
     model::{Record, RecordName, Resource, ResultName, RunResult},
@@ -47,9 +47,9 @@ impl Store for Traced {
         self.0.list_results(query).instrument(span).await
     }
 
-    async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
+    async fn list_sealed(&self, query: &ListQuery) -> Result<Vec<Listed<Sealed>>, Error> {
         let span = span("list_records", None);
-        self.0.list_records(query).instrument(span).await
+        self.0.list_sealed(query).instrument(span).await
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {

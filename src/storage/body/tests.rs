@@ -37,7 +37,7 @@ fn bodies_come_back_byte_for_byte() {
         let mut packed = Packed::loose(value.clone().into());
         packed.compress(None);
         assert!(packed.bytes.len() <= value.len());
-        assert_eq!(unpack(stored(&packed), None).unwrap(), value);
+        assert_eq!(unpack(&stored(&packed), None).unwrap(), value);
     }
 }
 
@@ -51,7 +51,7 @@ fn bodies_come_back_from_what_differs() {
         for value in samples().into_iter().chain([content.clone()]) {
             let mut packed = Packed::loose(value.clone().into());
             packed.compress(Some(&piece));
-            assert_eq!(unpack(stored(&packed), Some(&content)).unwrap(), value);
+            assert_eq!(unpack(&stored(&packed), Some(&content)).unwrap(), value);
         }
     }
 }
@@ -90,14 +90,14 @@ fn a_damaged_body_is_an_error() {
             let mut broken = whole.clone();
             broken.bytes[at] ^= 0x11;
             // Some bits of a frame mean nothing; then the bytes that come out are the same.
-            if let Ok(value) = unpack(broken, Some(&content)) {
-                assert_eq!(value, unpack(whole.clone(), Some(&content)).unwrap());
+            if let Ok(value) = unpack(&broken, Some(&content)) {
+                assert_eq!(value, unpack(&whole, Some(&content)).unwrap());
             }
         }
         let broken = |change: fn(&mut Stored)| {
             let mut broken = whole.clone();
             change(&mut broken);
-            unpack(broken, Some(&content)).unwrap_err().to_string()
+            unpack(&broken, Some(&content)).unwrap_err().to_string()
         };
         assert!(broken(|s| s.codec = 9).contains("unknown codec 9"));
         assert!(broken(|s| s.codec = 0).contains("bytes where"));
@@ -115,6 +115,6 @@ fn the_wrong_piece_is_seen() {
     packed.compress(Some(&piece));
     let mut wrong = content;
     wrong[2000] ^= 1;
-    assert!(unpack(stored(&packed), Some(&wrong)).is_err());
-    assert!(unpack(stored(&packed), None).is_err());
+    assert!(unpack(&stored(&packed), Some(&wrong)).is_err());
+    assert!(unpack(&stored(&packed), None).is_err());
 }

@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use bytes::Bytes;
 use jiff::Timestamp;
 
 use super::{
@@ -23,6 +24,7 @@ use crate::{
         pieces::{Key, Loaded, StoredPiece},
         promoted::Desk,
         row,
+        sealed::Sealed,
     },
 };
 
@@ -112,7 +114,7 @@ pub(in crate::storage) fn listed_result(
     })
 }
 
-/// The record in a row of a list, to be unpacked by [`unpack_all`].
+/// The record in a row of a list, to be sealed by [`seal_all`].
 pub(in crate::storage) fn listed_record(
     row: &impl Cells,
     query: &ListQuery,
@@ -206,7 +208,7 @@ impl RawRecord {
             update_time: time(need(row.int(7)?, "update_us")?)?,
             data: text(row, 8)?.map(|data_type| Payload {
                 data_type,
-                value: bytes::Bytes::new(),
+                value: Bytes::new(),
             }),
         };
         Ok(Self { record, stored })
@@ -217,20 +219,68 @@ impl RawRecord {
         self.stored.as_mut().filter(|stored| stored.is_outside())
     }
 
+    /// How many bytes the record takes in a message, about; never fewer.
+    pub(in crate::storage) fn weight(&self) -> usize {
+        let body = self.stored.as_ref().map_or(0, |stored| stored.size);
+        self.record.weight() + usize::try_from(body).unwrap_or(0)
+    }
+
     /// The record with its payload, which refers to one of `pieces` if to any.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the payload is not, to the byte, what was stored.
     pub(in crate::storage) fn unpack(mut self, pieces: &Loaded) -> Result<Record, Error> {
-        if let (Some(data), Some(stored)) = (&mut self.record.data, self.stored) {
-            let piece = stored.piece.and_then(|id| pieces.get(&id));
-            let content = piece.map(|piece| piece.content());
-            data.value = body::unpack(stored, content).map_err(|e| match e {
-                Error::Corrupt(why) => Error::Corrupt(format!("`{}`: {why}", self.record.name)),
-                other => other,
-            })?;
+        let value = self.value(pieces, body::unpack)?;
+        if let Some(data) = &mut self.record.data {
+            data.value = value;
         }
         Ok(self.record)
+    }
+
+    /// The record with a payload whose digest was not compared.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the payload does not open.
+    pub(in crate::storage) fn look(&self, pieces: &Loaded) -> Result<Record, Error> {
+        let mut record = self.record.clone();
+        let value = self.value(pieces, body::unpack_unchecked)?;
+        if let Some(data) = &mut record.data {
+            data.value = value;
+        }
+        Ok(record)
+    }
+
+    /// Whether the payload of `record` is what was stored.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is not, to the byte.
+    pub(in crate::storage) fn check(&self, record: &Record) -> Result<(), Error> {
+        match (&record.data, &self.stored) {
+            (Some(data), Some(stored)) => {
+                body::check(stored, &data.value).map_err(|e| self.damaged(e))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn value(
+        &self,
+        pieces: &Loaded,
+        unpack: impl Fn(&Stored, Option<&[u8]>) -> Result<Bytes, Error>,
+    ) -> Result<Bytes, Error> {
+        let Some(stored) = &self.stored else {
+            return Ok(Bytes::new());
+        };
+        let piece = stored.piece.and_then(|id| pieces.get(&id));
+        let content = piece.map(|piece| piece.content());
+        unpack(stored, content).map_err(|e| self.damaged(e))
+    }
+
+    fn damaged(&self, error: Error) -> Error {
+        match error {
+            Error::Corrupt(why) => Error::Corrupt(format!("`{}`: {why}", self.record.name)),
+            other => other,
+        }
     }
 }
 
@@ -255,19 +305,19 @@ impl Weigh for (RawRecord, Position) {
 
 /// What became of the bodies of a page.
 #[derive(Debug)]
-pub(in crate::storage) enum Unpacked {
-    /// They are unpacked.
-    All(Vec<Listed<Record>>),
+pub(in crate::storage) enum Whole<T> {
+    /// All that they refer to is there.
+    All(Vec<Listed<T>>),
     /// Something that one refers to is gone: it was deleted after the rows were read, and with
     /// them, so they must be read again. If not, it is this.
     Again(Error),
 }
 
-/// Fetches and unpacks the bodies of a page; big pages on threads that may block.
-pub(in crate::storage) async fn unpack_all(
+/// The rows of a page with all that they refer to.
+pub(in crate::storage) async fn seal_all(
     mut rows: Vec<(RawRecord, Position)>,
     desk: &impl Desk,
-) -> Result<Unpacked, Error> {
+) -> Result<Whole<Sealed>, Error> {
     let outside: Vec<_> = rows
         .iter_mut()
         .map(|(raw, _)| raw)
@@ -276,7 +326,7 @@ pub(in crate::storage) async fn unpack_all(
     if !outside.is_empty() {
         for brought in bring_all(desk.objects(), outside).await {
             match brought {
-                Err(error @ Error::Lost(_)) => return Ok(Unpacked::Again(error)),
+                Err(error @ Error::Lost(_)) => return Ok(Whole::Again(error)),
                 brought => brought?,
             }
         }
@@ -288,20 +338,39 @@ pub(in crate::storage) async fn unpack_all(
     let count = wanted.len();
     let loaded = desk.packed().load(desk, wanted).await?;
     if loaded.len() < count {
-        return Ok(Unpacked::Again(without_piece()));
+        return Ok(Whole::Again(without_piece()));
     }
     let loaded = Arc::new(loaded);
-    let unpack = move |(raw, position): (RawRecord, Position)| {
+    let seal = |(raw, position)| Listed {
+        item: Sealed::new(raw, Arc::clone(&loaded)),
+        position,
+    };
+    Ok(Whole::All(rows.into_iter().map(seal).collect()))
+}
+
+/// Seals and opens the records of a page.
+pub(in crate::storage) async fn unpack_all(
+    rows: Vec<(RawRecord, Position)>,
+    desk: &impl Desk,
+) -> Result<Whole<Record>, Error> {
+    Ok(match seal_all(rows, desk).await? {
+        Whole::All(sealed) => Whole::All(open_all(sealed).await?),
+        Whole::Again(why) => Whole::Again(why),
+    })
+}
+
+/// Opens the records of a page; of big pages on threads that may block.
+pub(in crate::storage) async fn open_all(
+    rows: Vec<Listed<Sealed>>,
+) -> Result<Vec<Listed<Record>>, Error> {
+    let open = |row: Listed<Sealed>| {
         Ok(Listed {
-            item: raw.unpack(&loaded)?,
-            position,
+            item: row.item.open()?,
+            position: row.position,
         })
     };
-    let listed = row::in_parts(rows, Weigh::bytes, unpack).await?;
-    listed
-        .into_iter()
-        .collect::<Result<_, _>>()
-        .map(Unpacked::All)
+    let listed = row::in_parts(rows, |row| row.item.weight(), open).await?;
+    listed.into_iter().collect()
 }
 
 /// The record of [`one_record`], with no place in any list.
@@ -327,7 +396,7 @@ pub(in crate::storage) fn current_pieces(keys: &[Key]) -> Statement {
     out.push("JOIN pieces ON row_id = piece WHERE key IN (");
     for (at, key) in keys.iter().enumerate() {
         out.push(if at == 0 { "" } else { ", " });
-        out.bind(Some(bytes::Bytes::copy_from_slice(key)));
+        out.bind(Some(Bytes::copy_from_slice(key)));
     }
     out.push(")");
     out

@@ -28,6 +28,10 @@ pub(super) const BUSY: Duration = Duration::from_secs(10);
 /// How long a request waits for a reader.
 const ACQUIRE: Duration = Duration::from_secs(30);
 
+/// How many rows the thread of a connection may be ahead of whoever reads them. Waking one
+/// another for each row takes longer than reading it.
+const ROWS_AHEAD: usize = 256;
+
 /// The database's file.
 #[derive(Debug, Clone)]
 pub(super) struct File {
@@ -115,6 +119,7 @@ impl File {
             .busy_timeout(BUSY)
             .synchronous(self.synchronous)
             .foreign_keys(true)
+            .row_buffer_size(ROWS_AHEAD)
             .disable_statement_logging()
     }
 
