@@ -114,7 +114,9 @@ ALTER TABLE bodies ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
 CREATE INDEX bodies_by_piece ON bodies (piece);
 
-CREATE INDEX records_by_labels ON records USING gin (labels jsonb_path_ops)
+CREATE INDEX records_by_labels ON records
+    USING gin (labels jsonb_path_ops, (ARRAY[parent]),
+               (ARRAY[create_us / 604800000000, create_us / 86400000000]))
     WITH (gin_pending_list_limit = 256);
 CREATE INDEX records_by_pipeline ON records (left(object_pipeline_ref, 128), create_us, row_id)
     WHERE left(object_pipeline_ref, 128) IS NOT NULL;
@@ -123,7 +125,9 @@ CREATE INDEX records_by_reason ON records (left(object_reason, 128), create_us, 
 CREATE INDEX records_by_status ON records (left(object_condition_status, 128), create_us, row_id)
     WHERE left(object_condition_status, 128) <> 'True';
 CREATE INDEX records_by_took ON records ((object_completion_us - object_start_us));
-CREATE INDEX records_by_labels_unwell ON records USING gin (labels jsonb_path_ops)
+CREATE INDEX records_by_labels_unwell ON records
+    USING gin (labels jsonb_path_ops, (ARRAY[parent]),
+               (ARRAY[create_us / 604800000000, create_us / 86400000000]))
     WITH (gin_pending_list_limit = 256)
     WHERE left(object_condition_status, 128) <> 'True'
         OR (left(object_reason, 128) <> 'Succeeded' AND left(object_reason, 128) <> 'Completed');

@@ -61,6 +61,12 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0007_objects.sql"),
         postgres: include_str!("../../migrations/postgres/0007_objects.sql"),
     },
+    Migration {
+        version: 8,
+        title: "labels",
+        sqlite: include_str!("../../migrations/sqlite/0008_labels.sql"),
+        postgres: include_str!("../../migrations/postgres/0008_labels.sql"),
+    },
 ];
 
 impl Migration {

@@ -16,6 +16,7 @@ pub(super) mod promote;
 pub(super) mod promoted;
 pub(super) mod read;
 pub(super) mod statement;
+pub(super) mod stretch;
 pub(super) mod text;
 pub(super) mod walk;
 pub(super) mod way;

@@ -20,10 +20,12 @@ use crate::{
 /// More than any database calls near.
 const ROWS: i64 = 12_500;
 const SECOND: i64 = 1_000_000;
+/// Between rows: all are stored within forty days.
+const STEP: i64 = 555 * SECOND;
 
 /// Row `at`, of which two were made at each moment.
 fn row(at: i64) -> Record {
-    let made = at / 2 * SECOND;
+    let made = at / 2 * STEP;
     let began = time(made - 3_000 * SECOND);
     let ended = time(made - 3_000 * SECOND + at % 700 * SECOND);
     let (status, reason) = match at % 40 {
@@ -130,7 +132,7 @@ fn times_and_names() -> Vec<Asked> {
         )
     };
     let began = |is| test(Column::Object(ObjectField::StartTime), is);
-    let at = |seconds| Value::Time(time((seconds - 3_000) * SECOND));
+    let at = |step| Value::Time(time(step * STEP - 3_000 * SECOND));
     let named = |part: &str| {
         test(
             Column::Object(ObjectField::Name),
@@ -173,7 +175,7 @@ fn times_and_names() -> Vec<Asked> {
             "made long ago",
             vec![test(
                 Column::CreateTime,
-                Is::Less(Value::Time(time(50 * SECOND))),
+                Is::Less(Value::Time(time(50 * STEP))),
             )],
             |at| at < 100,
         ),

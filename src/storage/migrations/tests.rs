@@ -51,9 +51,10 @@ fn an_unmigrated_database_is_refused_with_the_remedy() {
     let error = require_current(&Found::Empty, Dialect::Sqlite, "`x.db`")
         .unwrap_err()
         .to_string();
+    let newest = MIGRATIONS.len();
     assert_eq!(
         error,
-        "`x.db` has schema version 0 and this program needs 7; run `hindsight migrate`"
+        format!("`x.db` has schema version 0 and this program needs {newest}; run `hindsight migrate`")
     );
 }
 
@@ -66,10 +67,13 @@ fn strangers_are_refused() {
     );
     let mut versions: Vec<i64> = MIGRATIONS.iter().map(|m| m.version).collect();
     versions.push(99);
+    let newest = MIGRATIONS.len();
     refuses(
         &applied(&versions),
-        "`x.db` has schema version 99 and this program knows versions up to 7; use a newer \
-         hindsight",
+        &format!(
+            "`x.db` has schema version 99 and this program knows versions up to {newest}; use a \
+             newer hindsight"
+        ),
     );
     refuses(
         &Found::Ours(vec![Applied {

@@ -8,7 +8,7 @@ use sqlx::{
 
 use super::{SNAPSHOT, driver, errors::classify};
 use crate::{
-    filter::condition::Condition,
+    filter::{condition::Condition, order::KeyValue},
     model::Resource,
     storage::{
         Error, ListQuery,
@@ -19,6 +19,7 @@ use crate::{
             list, promoted,
             read::{Cells as _, Weigh},
             statement::Statement,
+            stretch::Stretch,
             way::{self, Way},
         },
     },
@@ -62,12 +63,63 @@ pub(super) async fn fetch<T: Weigh>(
         }
     }
     let way = way(connection, resource, query).await?;
+    if let (Way::Labels(None), Some(descending)) = (way, way::by_time(query)) {
+        return stretch_by_stretch(connection, query, descending, read, page).await;
+    }
     page.extend(rows(connection, query, &list(way)?, read).await?);
     Ok(())
 }
 
+/// Adds rows with labels until the page is full, those of one stretch of time after the other.
+async fn stretch_by_stretch<T: Weigh>(
+    connection: &mut PgConnection,
+    query: &ListQuery,
+    descending: bool,
+    read: &(impl Fn(&PgRow) -> Result<T, Error> + Sync),
+    page: &mut Vec<T>,
+) -> Result<(), Error> {
+    let span = driver::planned(&lead::span(query))
+        .fetch_one(&mut *connection)
+        .await;
+    let span = span.map_err(|e| classify("asking when rows were stored", e))?;
+    let (Some(mut first), Some(mut last)) = (span.int(0)?, span.int(1)?) else {
+        return Ok(());
+    };
+    if let Some(KeyValue::Int(after)) = query
+        .after
+        .as_ref()
+        .and_then(|row| row.keys.first()?.as_ref())
+    {
+        match descending {
+            true => last = last.min(*after),
+            false => first = first.max(*after),
+        }
+    }
+    for stretch in (Stretch { first, last }).parts(descending) {
+        let taken = i64::try_from(page.len()).expect("a page is smaller than an i64");
+        let limit = i64::from(query.limit.get()) - taken;
+        let bytes = page.iter().map(Weigh::bytes).sum();
+        let Some(rest) = list::rest(query, bytes).filter(|_| limit > 0) else {
+            break;
+        };
+        let way = Way::Labels(Some(stretch));
+        let part = list::Part::With;
+        let statement = list::list(
+            Dialect::Postgres,
+            Resource::Records,
+            &rest,
+            part,
+            way,
+            limit,
+        )?;
+        page.extend(rows(connection, query, &statement, read).await?);
+    }
+    Ok(())
+}
+
 /// The way to rows that are not near. PostgreSQL knows how many rows have a value and chooses
-/// among indexes; but it guesses how many have a label.
+/// among indexes; but it guesses how many have a label, of which the index is asked in its own
+/// way.
 pub(super) async fn way<'q>(
     connection: &mut PgConnection,
     resource: Resource,
@@ -91,17 +143,22 @@ pub(super) async fn way<'q>(
     let (labels, columns): (Vec<Lead<'_>>, Vec<Lead<'_>>) = leads
         .into_iter()
         .partition(|lead| matches!(lead, Lead::Label(..)));
-    if !columns.iter().any(Lead::is_in_order) {
-        return Ok(way::unled(Dialect::Postgres, resource, query));
-    }
+    let in_order = columns.iter().any(Lead::is_in_order);
     if labels.is_empty() {
-        return Ok(Way::Any);
+        return Ok(match in_order {
+            true => Way::Any,
+            false => way::unled(Dialect::Postgres, resource, query),
+        });
     }
-    let counted = counted(connection, resource, &columns).await?;
-    Ok(match lead::best(&columns, &counted) {
-        Some((lead, rows)) if rows < lead::SURELY_FEW => Way::By(lead),
-        _ => Way::Any,
-    })
+    if in_order {
+        let counted = counted(connection, resource, &columns).await?;
+        if let Some((lead, rows)) = lead::best(&columns, &counted)
+            && rows < lead::SURELY_FEW
+        {
+            return Ok(Way::By(lead));
+        }
+    }
+    Ok(Way::Labels(None))
 }
 
 /// How many rows each lead has, up to some.

@@ -302,21 +302,82 @@ pub(super) fn times(
     condition: &Condition,
     column: &'static str,
 ) {
-    for test in conjuncts(condition) {
-        let Some(lag) = lag(resource, test) else {
-            continue;
-        };
-        let (above, below) = between(test);
-        if let Some(time) = above {
-            out.push(" AND ").push(column).push(" >= ").bind(time);
-            // Whole seconds are cut towards zero, so one more is between them and the lag.
-            extreme(out, lag, " ASC LIMIT 1) - 1)");
-        }
-        if let Some(time) = below {
-            out.push(" AND ").push(column).push(" <= ").bind(time);
-            extreme(out, lag, " DESC LIMIT 1) + 1)");
+    for end in [End::First, End::Last] {
+        for bound in bounds(resource, condition, end) {
+            out.push(" AND ").push(column);
+            out.push(if end == End::First { " >= " } else { " <= " });
+            bound.value(out);
         }
     }
+}
+
+/// The statement that gives the first and the last time at which records of a list can have been
+/// stored; there are none if either is null.
+pub(in crate::storage) fn span(query: &ListQuery) -> Statement {
+    let mut out = Statement::new("SELECT ");
+    for end in [End::First, End::Last] {
+        out.push(match end {
+            End::First => "greatest((SELECT min(create_us) FROM records",
+            End::Last => ", least((SELECT max(create_us) FROM records",
+        });
+        if let ParentPattern::Exact(parent) = &query.scope.parent {
+            out.push(" WHERE parent = ").bind(parent.as_str());
+        }
+        out.push(")");
+        for bound in bounds(Resource::Records, &query.condition, end) {
+            out.push(", ");
+            bound.value(&mut out);
+        }
+        out.push(")");
+    }
+    out
+}
+
+/// An end of a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    First,
+    Last,
+}
+
+/// When rows were stored, at one end.
+struct Bound {
+    time: Bind,
+    lag: Option<&'static str>,
+    end: End,
+}
+
+impl Bound {
+    fn value(self, out: &mut Statement) {
+        out.bind(self.time);
+        // Whole seconds are cut towards zero, so one more is between them and the lag.
+        extreme(
+            out,
+            self.lag,
+            match self.end {
+                End::First => " ASC LIMIT 1) - 1)",
+                End::Last => " DESC LIMIT 1) + 1)",
+            },
+        );
+    }
+}
+
+fn bounds(
+    resource: Resource,
+    condition: &Condition,
+    end: End,
+) -> impl Iterator<Item = Bound> + use<> {
+    let tests = conjuncts(condition).into_iter();
+    let bounds = tests.filter_map(|test| {
+        let lag = lag(resource, test)?;
+        let (above, below) = between(test);
+        let time = match end {
+            End::First => above?,
+            End::Last => below?,
+        };
+        Some(Bound { time, lag, end })
+    });
+    bounds.collect::<Vec<_>>().into_iter()
 }
 
 /// Whether a condition says when rows were stored.

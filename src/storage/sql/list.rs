@@ -249,7 +249,8 @@ impl<'q> List<'q> {
                 self.out.push(ALIASES[at.unwrap_or(0)]);
             } else {
                 self.key(&key.key.column, key.place);
-                if number == 0 && self.way == Way::Sorted && holds(&key.key.column) != Holds::Text {
+                let sorted = matches!(self.way, Way::Sorted | Way::Labels(_));
+                if number == 0 && sorted && holds(&key.key.column) != Holds::Text {
                     // No index has this order, so that none is walked for it.
                     self.out.push(" + 0");
                 }

@@ -10,6 +10,7 @@ use super::{
     dialect::Dialect,
     lead::{Lead, conjuncts, has_times, leads},
     statement::Statement,
+    stretch::Stretch,
 };
 use crate::{
     filter::condition::{Column, Condition, Is},
@@ -28,14 +29,33 @@ pub(in crate::storage) enum Way<'q> {
     By(Lead<'q>),
     /// Among all rows, of which those that match are sorted.
     Sorted,
+    /// By all labels that are asked for at once, with the parent and the time of storing, where
+    /// that is known. PostgreSQL alone; the rows are sorted.
+    Labels(Option<Stretch>),
 }
 
 /// How many rows are near: a match in forty fills the first page from them. PostgreSQL, which is
-/// not asked to count what leads to rows, looks farther at once.
-const fn near_rows(dialect: Dialect) -> i64 {
-    match dialect {
-        Dialect::Sqlite => 2_000,
-        Dialect::Postgres => 10_000,
+/// not asked to count what leads to rows, looks farther at once, but where labels lead to them.
+/// Its results are wide, and few questions can be asked of them.
+fn near_rows(dialect: Dialect, resource: Resource, query: &ListQuery) -> i64 {
+    match (dialect, resource) {
+        (Dialect::Postgres, Resource::Records) if !has_label(query) => 10_000,
+        (Dialect::Postgres, Resource::Results) => 4_000,
+        _ => 2_000,
+    }
+}
+
+/// Whether a label is asked for that leads to rows.
+pub(in crate::storage) fn has_label(query: &ListQuery) -> bool {
+    let leads = leads(Resource::Records, query);
+    leads.iter().any(|lead| matches!(lead, Lead::Label(..)))
+}
+
+/// Whether the list is in the order of when rows were stored, alone, and if so in which.
+pub(in crate::storage) fn by_time(query: &ListQuery) -> Option<bool> {
+    match query.order.keys() {
+        [key] if key.column == Column::CreateTime => Some(key.descending),
+        _ => None,
     }
 }
 
@@ -49,7 +69,7 @@ pub(in crate::storage) fn near(
     query: &ListQuery,
 ) -> Option<Way<'static>> {
     let near = begins_near(resource, query) && !asks_one_key(query);
-    near.then_some(Way::Near(near_rows(dialect)))
+    near.then(|| Way::Near(near_rows(dialect, resource, query)))
 }
 
 /// The way to rows that are not so near, where what leads to all of them is long.

@@ -147,8 +147,9 @@ async fn an_unmigrated_file_is_refused_and_not_made() {
     assert_eq!(
         why,
         format!(
-            "`{}` has schema version 0 and this program needs 7; run `hindsight migrate`",
-            path.display()
+            "`{}` has schema version 0 and this program needs {}; run `hindsight migrate`",
+            path.display(),
+            MIGRATIONS.len()
         )
     );
     assert!(!path.exists());

@@ -3,6 +3,7 @@
 use super::{List, keys};
 use crate::{
     filter::condition::{Is, Test},
+    model::ParentPattern,
     storage::sql::{
         condition::{Writer, is_selective},
         dialect::Dialect,
@@ -17,7 +18,7 @@ impl<'q> List<'q> {
     /// Whether another column says more than the parent does.
     fn elsewhere(&self) -> bool {
         match self.way {
-            Way::Near(_) | Way::Sorted => false,
+            Way::Near(_) | Way::Sorted | Way::Labels(_) => false,
             Way::Any => is_selective(&self.query.condition),
             Way::By(Lead::Parent(_) | Lead::ParentType(..)) => false,
             Way::By(_) => true,
@@ -39,7 +40,7 @@ impl<'q> List<'q> {
         }
         let key = self.query.order.keys().first();
         let index = match self.way {
-            Way::Any | Way::Sorted => return,
+            Way::Any | Way::Sorted | Way::Labels(_) => return,
             Way::Near(_) => key.and_then(|key| walk(self.resource, self.query, &key.column)),
             Way::By(lead) => lead.index(self.resource),
         };
@@ -144,7 +145,22 @@ impl<'q> List<'q> {
         }
         self.scoped();
         self.led();
+        self.labelled();
         self.near();
+    }
+
+    /// Appends what the index of labels knows beside them.
+    fn labelled(&mut self) {
+        let Way::Labels(stored) = self.way else {
+            return;
+        };
+        if let ParentPattern::Exact(parent) = &self.query.scope.parent {
+            self.out.push(" AND ARRAY[parent] @> ARRAY[");
+            self.out.bind(parent.as_str()).push("]");
+        }
+        if let Some(stretch) = stored {
+            stretch.was_stored(&mut self.out);
+        }
     }
 
     /// Appends the rows of the scope and of the time that come after those that were given out.
