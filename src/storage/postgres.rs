@@ -44,7 +44,7 @@ use super::{
     sql::{
         dialect::Dialect,
         list, many,
-        read::{self, READS, Whole, Weigh},
+        read::{self, READS, Weigh, Whole},
         write,
     },
 };

@@ -8,6 +8,7 @@ pub(super) mod columns;
 pub(super) mod condition;
 pub(super) mod dialect;
 pub(super) mod explain;
+pub(super) mod labels;
 pub(super) mod lead;
 pub(super) mod list;
 pub(super) mod many;

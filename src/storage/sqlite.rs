@@ -37,7 +37,7 @@ use super::{
     sql::{
         dialect::Dialect,
         list,
-        read::{self, READS, Whole, Weigh},
+        read::{self, READS, Weigh, Whole},
     },
 };
 use crate::{

@@ -54,7 +54,9 @@ fn an_unmigrated_database_is_refused_with_the_remedy() {
     let newest = MIGRATIONS.len();
     assert_eq!(
         error,
-        format!("`x.db` has schema version 0 and this program needs {newest}; run `hindsight migrate`")
+        format!(
+            "`x.db` has schema version 0 and this program needs {newest}; run `hindsight migrate`"
+        )
     );
 }
 

@@ -15,6 +15,7 @@ use crate::{
         promoted::is_asked,
         sql::{
             dialect::Dialect,
+            labels,
             lead::{self, Lead},
             list, promoted,
             read::{Cells as _, Weigh},
@@ -78,7 +79,7 @@ async fn stretch_by_stretch<T: Weigh>(
     read: &(impl Fn(&PgRow) -> Result<T, Error> + Sync),
     page: &mut Vec<T>,
 ) -> Result<(), Error> {
-    let span = driver::planned(&lead::span(query))
+    let span = driver::planned(&labels::span(query))
         .fetch_one(&mut *connection)
         .await;
     let span = span.map_err(|e| classify("asking when rows were stored", e))?;
@@ -95,24 +96,49 @@ async fn stretch_by_stretch<T: Weigh>(
             false => first = first.max(*after),
         }
     }
-    for stretch in (Stretch { first, last }).parts(descending) {
+    let mut parts = (Stretch { first, last }).parts(descending);
+    let mut was_empty = false;
+    while let Some(mut part) = parts.next() {
         let taken = i64::try_from(page.len()).expect("a page is smaller than an i64");
         let limit = i64::from(query.limit.get()) - taken;
         let bytes = page.iter().map(Weigh::bytes).sum();
         let Some(rest) = list::rest(query, bytes).filter(|_| limit > 0) else {
             break;
         };
-        let way = Way::Labels(Some(stretch));
-        let part = list::Part::With;
+        // Where nothing was, much may come at once.
+        if was_empty && part.is_long() {
+            let nearest = labels::nearest(query, part, descending);
+            let found = driver::planned(&nearest)
+                .fetch_optional(&mut *connection)
+                .await;
+            let found = found.map_err(|e| classify("looking for a label", e))?;
+            let Some(number) = found.map(|row| row.int(0)).transpose()?.flatten() else {
+                continue;
+            };
+            let left = labels::from_nearest(part, number, descending);
+            let whole = match descending {
+                true => Stretch { first, ..left },
+                false => Stretch { last, ..left },
+            };
+            parts = whole.parts(descending);
+            match parts.next() {
+                Some(next) => part = next,
+                None => break,
+            }
+        }
+        let way = Way::Labels(Some(part));
+        let with = list::Part::With;
         let statement = list::list(
             Dialect::Postgres,
             Resource::Records,
             &rest,
-            part,
+            with,
             way,
             limit,
         )?;
-        page.extend(rows(connection, query, &statement, read).await?);
+        let found = rows(connection, query, &statement, read).await?;
+        was_empty = found.is_empty();
+        page.extend(found);
     }
     Ok(())
 }
@@ -156,6 +182,13 @@ pub(super) async fn way<'q>(
             && rows < lead::SURELY_FEW
         {
             return Ok(Way::By(lead));
+        }
+    }
+    if let Some(count) = labels::count_searched(query) {
+        let row = driver::planned(&count).fetch_one(connection).await;
+        let row = row.map_err(|e| classify("counting labels", e))?;
+        if row.int(0)?.is_some_and(labels::is_many) {
+            return Ok(Way::Sorted);
         }
     }
     Ok(Way::Labels(None))

@@ -131,6 +131,11 @@ pub(in crate::storage) fn leads(resource: Resource, query: &ListQuery) -> Vec<Le
     leads
 }
 
+/// Whether names of records are searched.
+pub(super) fn is_search(query: &ListQuery) -> bool {
+    searched(conjuncts(&query.condition)).is_some()
+}
+
 /// A search in names, of which the index is read from end to end.
 fn searched(tests: Vec<&Test>) -> Option<Lead<'_>> {
     let searched = tests.into_iter().find(|test| {
@@ -311,26 +316,14 @@ pub(super) fn times(
     }
 }
 
-/// The statement that gives the first and the last time at which records of a list can have been
-/// stored; there are none if either is null.
-pub(in crate::storage) fn span(query: &ListQuery) -> Statement {
-    let mut out = Statement::new("SELECT ");
-    for end in [End::First, End::Last] {
-        out.push(match end {
-            End::First => "greatest((SELECT min(create_us) FROM records",
-            End::Last => ", least((SELECT max(create_us) FROM records",
-        });
-        if let ParentPattern::Exact(parent) = &query.scope.parent {
-            out.push(" WHERE parent = ").bind(parent.as_str());
-        }
-        out.push(")");
-        for bound in bounds(Resource::Records, &query.condition, end) {
-            out.push(", ");
-            bound.value(&mut out);
-        }
-        out.push(")");
+/// Appends, each after a comma, the bounds of when records were stored: of the last, or of the
+/// first.
+pub(super) fn ends(out: &mut Statement, condition: &Condition, is_last: bool) {
+    let end = if is_last { End::Last } else { End::First };
+    for bound in bounds(Resource::Records, condition, end) {
+        out.push(", ");
+        bound.value(out);
     }
-    out
 }
 
 /// An end of a time.

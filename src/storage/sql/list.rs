@@ -199,7 +199,7 @@ impl<'q> List<'q> {
         if self.query.condition != Condition::All {
             self.out.push(" AND ");
             let mut writer = Writer::new(self.dialect, self.resource, &mut self.out);
-            if let Way::By(Lead::Index(..)) = self.way {
+            if let Way::By(Lead::Index(..)) | Way::Sorted = self.way {
                 writer = writer.beside_labels();
             }
             writer.condition(&self.query.condition);

@@ -4,17 +4,21 @@
 //! PostgreSQL's index of labels knows in which week and on which day a record was stored, and
 //! gives all rows that it finds at once. A list of a label that many old rows have would sort
 //! them all for its first page; so it asks for the rows of a day, then of two, then of four, and
-//! reads at most twice as many days as it must.
+//! reads little more than twice as many days as it must.
 
-use super::statement::{Bind, Statement};
+/// Microseconds of a day, of which the index has the numbers.
+pub(super) const DAY: i64 = 86_400_000_000;
+/// Likewise of a week.
+pub(super) const WEEK: i64 = 7 * DAY;
 
-const DAY: i64 = 86_400_000_000;
-const WEEK: i64 = 7 * DAY;
-
-/// Days that are asked for one by one; of more, the weeks are.
-const MOST_DAYS: i64 = 14;
+/// Days that are asked for at once; of more, the weeks are.
+const MOST_KEYED_DAYS: i64 = 14;
+/// Days that are looked at one after the other; of more, the weeks are.
+const MOST_DAYS: i64 = 70;
 /// More weeks than a list of them is worth.
-const MOST_WEEKS: i64 = 600;
+const MOST_KEYS: i64 = 600;
+/// Days that a list reads without looking first whether anything was stored on them.
+const LONG: i64 = 7;
 
 /// A time, in microseconds, from its first to its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,22 +51,26 @@ impl Stretch {
         })
     }
 
-    /// Appends that a record was stored in it, as the index of labels is asked.
-    pub(super) fn was_stored(self, out: &mut Statement) {
+    /// Whether it is long enough to see first whether there is anything in it.
+    pub(in crate::storage) fn is_long(self) -> bool {
+        self.last / DAY - self.first / DAY >= LONG
+    }
+
+    /// Whether it has few enough days to look at each.
+    pub(super) fn is_of_days(self) -> bool {
+        self.last / DAY - self.first / DAY < MOST_DAYS
+    }
+
+    /// The numbers of its days, or, where those are many, of its weeks; none if these are too
+    /// many as well.
+    pub(super) fn keys(self) -> Option<Vec<i64>> {
         let Self { first, last } = self;
-        // Of the plain column another index may be found, which leads to rows of all labels.
-        out.push(" AND create_us + 0 BETWEEN ").bind(first);
-        out.push(" AND ").bind(last);
-        let (days, weeks) = (first / DAY..=last / DAY, first / WEEK..=last / WEEK);
-        let keys: Vec<i64> = if last / DAY - first / DAY < MOST_DAYS {
-            days.collect()
-        } else if last / WEEK - first / WEEK < MOST_WEEKS {
-            weeks.collect()
-        } else {
-            return;
+        let unit = match last / DAY - first / DAY {
+            ..MOST_KEYED_DAYS => DAY,
+            _ => WEEK,
         };
-        out.push(" AND ARRAY[create_us / 604800000000, create_us / 86400000000] && ");
-        out.bind(Bind::Ints(keys));
+        let (first, last) = (first / unit, last / unit);
+        (last - first < MOST_KEYS).then(|| (first..=last).collect())
     }
 }
 
@@ -93,6 +101,20 @@ mod tests {
                 prop_assert_eq!(pair[0].last + 1, pair[1].first);
             }
         }
+    }
+
+    #[test]
+    fn keys_are_days_or_weeks() {
+        let of_days = |days: i64| {
+            Stretch {
+                first: DAY,
+                last: days * DAY,
+            }
+            .keys()
+        };
+        assert_eq!(of_days(3), Some(vec![1, 2, 3]));
+        assert_eq!(of_days(700), Some((0..=100).collect()));
+        assert_eq!(of_days(7_000), None);
     }
 
     #[test]

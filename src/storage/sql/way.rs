@@ -8,6 +8,7 @@
 use super::{
     condition::is_selective,
     dialect::Dialect,
+    labels::has_label,
     lead::{Lead, conjuncts, has_times, leads},
     statement::Statement,
     stretch::Stretch,
@@ -43,12 +44,6 @@ fn near_rows(dialect: Dialect, resource: Resource, query: &ListQuery) -> i64 {
         (Dialect::Postgres, Resource::Results) => 4_000,
         _ => 2_000,
     }
-}
-
-/// Whether a label is asked for that leads to rows.
-pub(in crate::storage) fn has_label(query: &ListQuery) -> bool {
-    let leads = leads(Resource::Records, query);
-    leads.iter().any(|lead| matches!(lead, Lead::Label(..)))
 }
 
 /// Whether the list is in the order of when rows were stored, alone, and if so in which.

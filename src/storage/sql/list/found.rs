@@ -3,10 +3,10 @@
 use super::{List, keys};
 use crate::{
     filter::condition::{Is, Test},
-    model::ParentPattern,
     storage::sql::{
         condition::{Writer, is_selective},
         dialect::Dialect,
+        labels,
         lead::{self, Lead},
         promoted,
         statement::Statement,
@@ -154,12 +154,9 @@ impl<'q> List<'q> {
         let Way::Labels(stored) = self.way else {
             return;
         };
-        if let ParentPattern::Exact(parent) = &self.query.scope.parent {
-            self.out.push(" AND ARRAY[parent] @> ARRAY[");
-            self.out.bind(parent.as_str()).push("]");
-        }
+        labels::of_parent(&mut self.out, self.query);
         if let Some(stretch) = stored {
-            stretch.was_stored(&mut self.out);
+            labels::stored_in(&mut self.out, stretch);
         }
     }
 
