@@ -1,6 +1,6 @@
 //! Reaching the server that a command asks.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 use hindsight_proto::client::{Client, Options};
@@ -31,6 +31,15 @@ pub(super) struct Connect {
     )]
     token: Option<String>,
 
+    /// PEM file of authorities that may have signed the server's certificate, besides the system's
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "HINDSIGHT_SERVER_CA",
+        help_heading = "Server"
+    )]
+    server_ca: Option<PathBuf>,
+
     /// Seconds that one call may take
     #[arg(
         long,
@@ -43,10 +52,20 @@ pub(super) struct Connect {
 
 impl Connect {
     pub(super) fn client(&self) -> Result<Client, Failure> {
+        let authorities = self.server_ca.as_ref().map(|path| {
+            let why = |error| {
+                format!(
+                    "`{}` cannot be read: {error}; see --server-ca",
+                    path.display()
+                )
+            };
+            std::fs::read(path).map_err(|error| Failure::usage(why(error)))
+        });
         let options = Options {
             server: self.server.clone(),
             token: self.token.clone(),
             deadline: Duration::from_secs(self.timeout),
+            authorities: authorities.transpose()?,
         };
         Client::new(&options).map_err(|error| Failure::usage(report(&error)))
     }

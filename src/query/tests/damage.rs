@@ -2,8 +2,6 @@
 
 use std::num::NonZeroU32;
 
-use sqlx::{AssertSqlSafe, SqlitePool};
-
 use super::rows::{Ask, Opened, Rows};
 use crate::{
     error::report,
@@ -27,11 +25,7 @@ async fn found(spoilt: &str, filter: &str) -> Result<Vec<String>, String> {
         vec![record(name, "note", STORED.as_bytes())],
     );
     rows.fill(&*database.store).await;
-    let pool = SqlitePool::connect(&file.url()).await.unwrap();
-    let spoil = format!("UPDATE bodies SET bytes = CAST('{spoilt}' AS BLOB) WHERE codec = 0");
-    let done = sqlx::query(AssertSqlSafe(spoil)).execute(&pool).await;
-    assert_eq!(done.unwrap().rows_affected(), 1, "it is kept as it is");
-    pool.close().await;
+    assert_eq!(file.spoil(spoilt).await, 1, "it is kept as it is");
     let filter = Filter::compile(filter, Resource::Records).unwrap();
     let ask = Ask {
         resource: Resource::Records,

@@ -41,6 +41,15 @@ impl SqliteFile {
     pub(crate) async fn fresh() -> Self {
         Self(TempDir::new().expect("there is room for a temporary directory"))
     }
+
+    /// Puts other bytes in the place of every payload that is kept as it is; says of how many.
+    pub(crate) async fn spoil(&self, bytes: &str) -> u64 {
+        let options: SqliteConnectOptions = self.url().parse().expect("it is the URL of a file");
+        let mut connection = options.connect().await.expect("the file opens");
+        let spoil = sqlx::query("UPDATE bodies SET bytes = ? WHERE codec = 0");
+        let done = spoil.bind(bytes.as_bytes()).execute(&mut connection).await;
+        done.expect("payloads can be changed").rows_affected()
+    }
 }
 
 #[async_trait]
