@@ -116,6 +116,8 @@ async fn prune(sim: Sim, playing: Arc<Playing>, pruned: Arc<Pruned>) {
                 if !std::mem::replace(is_late, true) {
                     pruned.late.fetch_add(1, Ordering::Relaxed);
                 }
+                // Not at once: this is a thread of the cluster's process.
+                *at = now + PRUNED_AFTER;
                 return true;
             }
             pruned.all.fetch_add(1, Ordering::Relaxed);
