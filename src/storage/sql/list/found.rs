@@ -3,6 +3,7 @@
 use super::{List, keys};
 use crate::{
     filter::condition::{Is, Test},
+    model::ParentPattern,
     storage::sql::{
         condition::{Writer, is_selective},
         dialect::Dialect,
@@ -68,6 +69,7 @@ impl<'q> List<'q> {
                 self.out
                     .push(" AND row_id = led.record_row AND led.label = ");
                 self.dialect.label(&mut self.out, key, value);
+                self.of_parent();
                 lead::other_labels(&mut self.out, &self.query.condition, (key, value));
             }
             Lead::Names(test) => {
@@ -76,6 +78,18 @@ impl<'q> List<'q> {
                 Writer::new(self.dialect, self.resource, &mut self.out).test(test);
                 self.out.push(")");
             }
+        }
+    }
+
+    /// Appends that the rows of a label are of the list's parent, so that those of others are
+    /// passed over before they are read: an index says so many times faster than a row.
+    fn of_parent(&mut self) {
+        if let ParentPattern::Exact(parent) = &self.query.scope.parent {
+            self.out
+                .push(" AND EXISTS (SELECT 1 FROM records AS own INDEXED BY ")
+                .push("records_by_parent_create WHERE own.parent = ")
+                .bind(parent.as_str())
+                .push(" AND own.create_us = led.at_us AND own.row_id = led.record_row)");
         }
     }
 
