@@ -131,6 +131,7 @@ const CASES: &[Case] = cases![
     writes::deleting_a_result_deletes_its_records,
     writes::a_batch_happens_whole_or_not_at_all,
     writes::a_batch_sees_its_own_changes,
+    writes::of_many_that_come_at_once_each_has_its_outcome,
     payloads::many_records_are_inserted_at_once_or_none,
     listing::every_order_and_page_size_gives_each_row_once,
     listing::scopes_cover_what_they_say,

@@ -16,6 +16,7 @@ mod stop;
 mod sum;
 #[cfg(test)]
 mod tests;
+mod together;
 mod writer;
 
 use std::num::NonZeroU32;

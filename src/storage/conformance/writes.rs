@@ -7,8 +7,8 @@ use serde_json::json;
 use super::{
     World,
     fixtures::{
-        everything, kind, later_record, later_result, map, record, result, result_name, summary,
-        time,
+        everything, kind, later_record, later_result, map, record, record_name, result,
+        result_name, summary, time,
     },
 };
 use crate::{
@@ -384,4 +384,51 @@ pub(super) async fn a_batch_sees_its_own_changes(world: World) {
         ])
         .await;
     assert_eq!(world.record(&x.name).await, Some(x));
+}
+
+/// As many as drivers send at once, all alike but for a few that are refused.
+pub(super) async fn of_many_that_come_at_once_each_has_its_outcome(world: World) {
+    world
+        .given([Change::InsertResult(result("a/results/r", 1))])
+        .await;
+    let named = |at: i64| match at {
+        // There is no such result.
+        40 => "a/results/none/records/x40".to_owned(),
+        _ => format!("a/results/r/records/x{at}"),
+    };
+    let made = |at: i64, note: &str| record(&named(at), at, &json!({"note": note, "at": at}));
+    world.given([Change::InsertRecord(made(20, "first"))]).await;
+    let inserts: Vec<_> = (0..64)
+        .map(|at| Change::InsertRecord(made(at, "new")))
+        .collect();
+    let outcomes = world.store.commit_each(&inserts).await;
+    for (at, outcome) in outcomes.iter().enumerate() {
+        match at {
+            20 => assert!(matches!(outcome, Err(Error::Exists(_))), "{outcome:?}"),
+            40 => assert!(matches!(outcome, Err(Error::Missing(_))), "{outcome:?}"),
+            _ => assert!(outcome.is_ok(), "{at}: {outcome:?}"),
+        }
+    }
+    let replace = |at: i64| Change::ReplaceRecord {
+        expect: match at {
+            7 => Etag::from_text("another"),
+            _ => made(at, "").etag,
+        },
+        value: made(at, "changed"),
+    };
+    let replaces: Vec<_> = (0..64).filter(|at| *at != 40).map(replace).collect();
+    let outcomes = world.store.commit_each(&replaces).await;
+    let refused: Vec<_> = outcomes
+        .iter()
+        .filter_map(|outcome| outcome.as_ref().err())
+        .collect();
+    assert!(matches!(refused[..], [Error::Stale { .. }]), "{refused:?}");
+    for at in (0..64).filter(|at| *at != 40) {
+        let note = if at == 7 { "new" } else { "changed" };
+        let stored = world
+            .record(&record_name(&named(at)))
+            .await
+            .expect("it is there");
+        assert_eq!(stored, made(at, note));
+    }
 }
