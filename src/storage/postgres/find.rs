@@ -96,36 +96,13 @@ async fn stretch_by_stretch<T: Weigh>(
             false => first = first.max(*after),
         }
     }
-    let mut parts = (Stretch { first, last }).parts(descending);
-    let mut was_empty = false;
-    while let Some(mut part) = parts.next() {
+    for part in (Stretch { first, last }).parts(descending) {
         let taken = i64::try_from(page.len()).expect("a page is smaller than an i64");
         let limit = i64::from(query.limit.get()) - taken;
         let bytes = page.iter().map(Weigh::bytes).sum();
         let Some(rest) = list::rest(query, bytes).filter(|_| limit > 0) else {
             break;
         };
-        // Where nothing was, much may come at once.
-        if was_empty && part.is_long() {
-            let nearest = labels::nearest(query, part, descending);
-            let found = driver::planned(&nearest)
-                .fetch_optional(&mut *connection)
-                .await;
-            let found = found.map_err(|e| classify("looking for a label", e))?;
-            let Some(number) = found.map(|row| row.int(0)).transpose()?.flatten() else {
-                continue;
-            };
-            let left = labels::from_nearest(part, number, descending);
-            let whole = match descending {
-                true => Stretch { first, ..left },
-                false => Stretch { last, ..left },
-            };
-            parts = whole.parts(descending);
-            match parts.next() {
-                Some(next) => part = next,
-                None => break,
-            }
-        }
         let way = Way::Labels(Some(part));
         let with = list::Part::With;
         let statement = list::list(
@@ -136,9 +113,7 @@ async fn stretch_by_stretch<T: Weigh>(
             way,
             limit,
         )?;
-        let found = rows(connection, query, &statement, read).await?;
-        was_empty = found.is_empty();
-        page.extend(found);
+        page.extend(rows(connection, query, &statement, read).await?);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use super::{
     dialect::Dialect,
     lead::{self, Lead, leads},
     statement::{Bind, Statement},
-    stretch::{DAY, Stretch, WEEK},
+    stretch::Stretch,
 };
 use crate::{
     model::{ParentPattern, Resource},
@@ -60,58 +60,6 @@ pub(in crate::storage) fn span(query: &ListQuery) -> Statement {
         out.push(")");
     }
     out
-}
-
-/// The statement that finds, from the end of a stretch where the list begins, the first day (or
-/// week, of long ones) on which a record with the labels was stored, by its number.
-pub(in crate::storage) fn nearest(
-    query: &ListQuery,
-    stretch: Stretch,
-    descending: bool,
-) -> Statement {
-    let unit = unit(stretch);
-    let (first, last) = (stretch.first / unit, stretch.last / unit);
-    let (from, to, step) = match descending {
-        true => (last, first, -1),
-        false => (first, last, 1),
-    };
-    let mut out = Statement::new("SELECT n FROM generate_series(");
-    for (at, number) in [from, to, step].into_iter().enumerate() {
-        out.push(if at == 0 { "" } else { ", " });
-        out.bind(number).push("::bigint");
-    }
-    // Not EXISTS, which might be answered by gathering the rows of all days at once.
-    out.push(") AS n WHERE (SELECT 1 FROM records WHERE 1 = 1");
-    for lead in leads(Resource::Records, query) {
-        if let Lead::Label(key, value) = lead {
-            out.push(" AND ");
-            Dialect::Postgres.labelled(&mut out, key, value);
-        }
-    }
-    of_parent(&mut out, query);
-    out.push(STORED).push("ARRAY[n] LIMIT 1) = 1 LIMIT 1");
-    out
-}
-
-/// What is left of a stretch from the day or week that [`nearest`] gave.
-pub(in crate::storage) fn from_nearest(stretch: Stretch, number: i64, descending: bool) -> Stretch {
-    let unit = unit(stretch);
-    let Stretch { first, last } = stretch;
-    // One unit more, because numbers are cut towards zero on both sides of it.
-    match descending {
-        true => Stretch {
-            first,
-            last: last.min(number.saturating_add(1).saturating_mul(unit)),
-        },
-        false => Stretch {
-            first: first.max(number.saturating_sub(1).saturating_mul(unit)),
-            last,
-        },
-    }
-}
-
-fn unit(stretch: Stretch) -> i64 {
-    if stretch.is_of_days() { DAY } else { WEEK }
 }
 
 /// The statement that counts rows with the labels of a list that also searches names everywhere,

@@ -267,7 +267,9 @@ fn counted(out: &mut Statement, dialect: Dialect, resource: Resource, lead: &Lea
     if let Lead::Index(_, test) | Lead::ParentType(_, test) | Lead::Names(test) = lead {
         Writer::new(dialect, resource, out).test(test);
     }
-    out.push(lead.left_out());
+    if dialect == Dialect::Sqlite {
+        out.push(lead.left_out());
+    }
 }
 
 /// Appends, to a list that a label leads, which other labels its rows must have, so that those

@@ -4,22 +4,17 @@
 //! PostgreSQL's index of labels knows in which week and on which day a record was stored, and
 //! gives all rows that it finds at once. A list of a label that many old rows have would sort
 //! them all for its first page; so it asks for the rows of a day, then of two, then of four, and
-//! reads little more than twice as many days as it must.
+//! reads at most twice as many days as it must.
 
 /// Microseconds of a day, of which the index has the numbers.
-pub(super) const DAY: i64 = 86_400_000_000;
+const DAY: i64 = 86_400_000_000;
 /// Likewise of a week.
-pub(super) const WEEK: i64 = 7 * DAY;
+const WEEK: i64 = 7 * DAY;
 
 /// Days that are asked for at once; of more, the weeks are.
-const MOST_KEYED_DAYS: i64 = 14;
-/// Days that are looked at one after the other; of more, the weeks are.
-const MOST_DAYS: i64 = 70;
+const MOST_DAYS: i64 = 14;
 /// More weeks than a list of them is worth.
 const MOST_KEYS: i64 = 600;
-/// Days that a list reads without looking first whether anything was stored on them.
-const LONG: i64 = 7;
-
 /// A time, in microseconds, from its first to its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::storage) struct Stretch {
@@ -51,22 +46,12 @@ impl Stretch {
         })
     }
 
-    /// Whether it is long enough to see first whether there is anything in it.
-    pub(in crate::storage) fn is_long(self) -> bool {
-        self.last / DAY - self.first / DAY >= LONG
-    }
-
-    /// Whether it has few enough days to look at each.
-    pub(super) fn is_of_days(self) -> bool {
-        self.last / DAY - self.first / DAY < MOST_DAYS
-    }
-
     /// The numbers of its days, or, where those are many, of its weeks; none if these are too
     /// many as well.
     pub(super) fn keys(self) -> Option<Vec<i64>> {
         let Self { first, last } = self;
         let unit = match last / DAY - first / DAY {
-            ..MOST_KEYED_DAYS => DAY,
+            ..MOST_DAYS => DAY,
             _ => WEEK,
         };
         let (first, last) = (first / unit, last / unit);
