@@ -16,7 +16,6 @@ mod stop;
 mod sum;
 #[cfg(test)]
 mod tests;
-mod together;
 mod writer;
 
 use std::num::NonZeroU32;

@@ -117,54 +117,11 @@ impl Statement {
         &self.binds
     }
 
-    /// All of them, one after the other, for drivers whose placeholders count through.
-    pub(in crate::storage) fn joined<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
-        let mut out = Self::default();
-        for one in all {
-            let before = out.binds.len();
-            let mut pieces = one.text.split('$');
-            out.text.push_str(pieces.next().unwrap_or_default());
-            for piece in pieces {
-                let digits = piece.bytes().take_while(u8::is_ascii_digit).count();
-                let (number, rest) = piece.split_at(digits);
-                let number: usize = number.parse().expect("only placeholders have a `$`");
-                out.text.push('$');
-                out.text.push_str(&(before + number).to_string());
-                out.text.push_str(rest);
-            }
-            out.text.push_str("; ");
-            out.binds.extend(one.binds.iter().cloned());
-        }
-        out
-    }
-
-    /// Whether two are the same but for their values.
-    pub(in crate::storage) fn is_like(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-
     /// The same with text before it, to have it explained.
     pub(in crate::storage) fn prefixed(&self, text: &'static str) -> Self {
         Self {
             text: format!("{text}{}", self.text),
             binds: self.binds.clone(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn joined_statements_keep_their_values() {
-        let mut one = Statement::new("A ");
-        one.bind(1).push(", ").bind(2);
-        let mut other = Statement::new("B ");
-        other.bind(3);
-        let joined = Statement::joined([&one, &other, &one]);
-        assert_eq!(joined.text, "A $1, $2; B $3; A $4, $5; ");
-        assert_eq!(joined.binds, [1, 2, 3, 1, 2].map(Bind::from));
-        assert!(one.is_like(&one.clone()) && !one.is_like(&other));
     }
 }

@@ -77,20 +77,6 @@ pub(in crate::storage) fn write(dialect: Dialect, change: &Ready) -> Statement {
     }
 }
 
-/// How many rows SQLite says that the statement of a change affects when the change happens; none
-/// where other statements follow it.
-pub(in crate::storage) fn affected(change: &Ready) -> Option<u64> {
-    match change {
-        Ready::InsertRecord(row) if row.claim.is_none() => {
-            Some(1 + u64::from(stored_body(row).is_some()))
-        }
-        Ready::ReplaceRecord(_, row) if row.claim.is_none() && stored_body(row).is_some() => {
-            Some(2)
-        }
-        _ => None,
-    }
-}
-
 /// The statement that reads the etag of the row that a change is about.
 pub(in crate::storage) fn etag_of(change: &Ready) -> Statement {
     let mut out;

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use sqlx::{AssertSqlSafe, Executor, Row, sqlite::SqliteConnection};
 use tempfile::TempDir;
 
-use super::{driver::query, migrate, open::File, stop::Lent, together};
+use super::{driver::query, migrate, open::File, stop::Lent};
 use crate::{
     model::Resource,
     storage::{
@@ -14,11 +14,10 @@ use crate::{
         conformance::{
             World,
             backends::{is_migrated_once, lists_that_cost_the_page, lists_that_find_few, refusal},
-            fixtures::{everything, kind, record, result, summary},
+            fixtures::{everything, kind, result, summary},
         },
         migrations::MIGRATIONS,
         resolve::{Options, Schema, Synchronous},
-        row::{Ready, row},
         sql::{dialect::Dialect, list, way::Way},
     },
 };
@@ -407,32 +406,4 @@ async fn a_statement_that_nobody_waits_for_is_interrupted() {
     tokio::time::timeout(patience, ended).await.unwrap();
     let row = sqlx::query("SELECT 7").fetch_one(&pool).await.unwrap();
     assert_eq!(row.get::<i64, _>(0), 7, "others are not disturbed");
-}
-
-#[tokio::test]
-async fn changes_that_are_said_alike_are_done_at_once() {
-    let dir = dir();
-    let path = dir.path().join("x.db");
-    let world = World::open(&url(&path)).await;
-    world
-        .given([Change::InsertResult(result("a/results/r", 1))])
-        .await;
-    let file = File::at(&path);
-    let mut connection = migrate::connect(migrate::writing(&file)).await.unwrap();
-    let ready = |from: i64| -> Vec<Ready> {
-        let made = (from..from + 16).map(|at| {
-            let name = format!("a/results/r/records/x{at}");
-            row(record(&name, at, &serde_json::json!({"at": at})))
-        });
-        made.map(|row| Ready::InsertRecord(Box::new(row))).collect()
-    };
-    for (from, all) in [(0, true), (8, false), (16, true)] {
-        let ready = ready(from);
-        let changes: Vec<_> = ready.iter().collect();
-        let done = together::done(&mut connection, &changes).await.unwrap();
-        assert_eq!(done, all, "from {from}");
-    }
-    let listed = world.store.list_records(&everything()).await.unwrap();
-    assert_eq!(listed.len(), 32, "of those that are refused none is left");
-    world.maintenance.close().await;
 }

@@ -13,7 +13,6 @@ use super::{
     errors::{classify, is_taken},
     migrate,
     open::File,
-    together::{self, TOGETHER},
 };
 use crate::{
     model::Etag,
@@ -320,35 +319,20 @@ async fn transaction(
     group: &[Job],
 ) -> Result<Vec<Result<(), Error>>, Error> {
     let mut outcomes = Vec::with_capacity(group.len());
-    for jobs in group.chunks(TOGETHER) {
-        if let Some(changes) = singles(jobs)
-            && together::done(connection, &changes).await?
+    for job in group {
+        let outcome = batch(connection, &job.changes).await;
+        if let Err(error) = &outcome
+            && !is_refusal(error)
         {
-            outcomes.extend(jobs.iter().map(|_| Ok(())));
-            continue;
+            return outcome.map(|()| Vec::new());
         }
-        for job in jobs {
-            let outcome = batch(connection, &job.changes).await;
-            if let Err(error) = &outcome
-                && !is_refusal(error)
-            {
-                return outcome.map(|()| Vec::new());
-            }
-            outcomes.push(outcome);
-        }
+        outcomes.push(outcome);
     }
     connection
         .execute("COMMIT")
         .await
         .map_err(|e| classify("committing", e))?;
     Ok(outcomes)
-}
-
-/// The changes of jobs that are as many as go together and have one each.
-fn singles(jobs: &[Job]) -> Option<Vec<&Ready>> {
-    let single = |job: &'_ Job| job.changes.len() == 1;
-    let whole = jobs.len() == TOGETHER && jobs.iter().all(single);
-    whole.then(|| jobs.iter().flat_map(|job| &job.changes).collect())
 }
 
 async fn run(connection: &mut SqliteConnection, errand: Errand) -> Result<u64, Error> {
