@@ -25,9 +25,9 @@ crash: postgres
 	HINDSIGHT_TEST_KILLS=50 tests/with-postgres $(CARGO) test --locked --test it kills:: -- --nocapture --test-threads=1
 
 # CHAOS_RUNS runs, 100 a second, while watcher, server and database are killed and the API server
-# errs, on both databases. CHAOS_BUILD= takes the profile of tests instead, which is built in less time.
+# errs, on both databases. CHAOS_BUILD=--release plays release builds, which take long to make.
 CHAOS_RUNS ?= 20000
-CHAOS_BUILD ?= --release
+CHAOS_BUILD ?=
 chaos: postgres
 	$(CARGO) build --locked $(CHAOS_BUILD) --workspace --bins
 	HINDSIGHT_TEST_CHAOS=$(CHAOS_RUNS) tests/with-postgres $(CARGO) test --locked $(CHAOS_BUILD) --test it chaos:: -- --nocapture --test-threads=1
