@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use sqlx::{AssertSqlSafe, Executor, Row, sqlite::SqliteConnection};
 use tempfile::TempDir;
 
-use super::{driver::query, migrate, open::File, stop::Lent};
+use super::{driver::query, migrate, open::File, stop::Lent, writer};
 use crate::{
     model::Resource,
     storage::{
@@ -329,14 +329,13 @@ async fn writes_are_durable_and_pages_are_large() {
     let dir = dir();
     let path = dir.path().join("x.db");
     filled(&path).await;
-    let mut connection = migrate::connect(migrate::writing(&File::at(&path)))
-        .await
-        .unwrap();
+    let mut connection = writer::connect(&File::at(&path)).await.unwrap();
     for (pragma, wanted) in [
         ("journal_mode", "wal"),
         ("synchronous", "2"),
         ("foreign_keys", "1"),
         ("page_size", "8192"),
+        ("temp_store", "2"),
     ] {
         let sql = AssertSqlSafe(format!(
             "SELECT CAST({pragma} AS TEXT) FROM pragma_{pragma}"

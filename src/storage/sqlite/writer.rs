@@ -127,9 +127,13 @@ fn unanswered() -> Error {
     stopped("the writer stopped before the commit")
 }
 
-async fn connect(file: &File) -> Result<SqliteConnection, Error> {
+/// Opens the connection that writes.
+pub(super) async fn connect(file: &File) -> Result<SqliteConnection, Error> {
     let options = migrate::writing(file)
         .pragma("journal_size_limit", "67108864")
+        // What a statement changes is noted in case that it must be undone; in a file that note
+        // would be most of what is written.
+        .pragma("temp_store", "MEMORY")
         .pragma("cache_size", "-8192");
     migrate::connect(options)
         .await
