@@ -7,6 +7,7 @@ pub(super) mod aggregate;
 pub(super) mod columns;
 pub(super) mod condition;
 pub(super) mod dialect;
+pub(super) mod etag;
 pub(super) mod explain;
 pub(super) mod labels;
 pub(super) mod lead;

@@ -117,7 +117,12 @@ fn change(dice: &mut Dice, model: &Model, us: i64) -> Change {
     let mut of_result = later_result(&result(&result_text, 0), us);
     of_result.annotations = map([("us", us.to_string())]);
     let object = json!({"us": us, "pad": "x".repeat(dice.below(300))});
-    let of_record = later_record(&record(&record_text, 0, &object), us);
+    let mut of_record = later_record(&record(&record_text, 0, &object), us);
+    if dice.once_in(4) {
+        // As another server may have made it.
+        of_result.etag = Etag::from_text(format!("of {us}"));
+        of_record.etag = of_result.etag.clone();
+    }
     match dice.below(16) {
         0..=2 => Change::InsertResult(of_result),
         3 | 4 => Change::ReplaceResult {

@@ -11,6 +11,7 @@ use crate::{
         Error,
         snapshot::Snapshot,
         sql::{
+            etag,
             read::{self, Cells},
             walk,
         },
@@ -99,14 +100,18 @@ impl Held {
             };
             let record = match read::text(&row, 2)? {
                 None => None,
-                Some(uid) => Some(Version {
-                    uid,
-                    etag: Etag::from_text(read::text(&row, 3)?.unwrap_or_default()),
-                    create_us: row.int(4)?.unwrap_or_default(),
-                    update_us: row.int(5)?.unwrap_or_default(),
-                    data_type: read::text(&row, 6)?,
-                    sha256: row.bytes(8)?,
-                }),
+                Some(uid) => {
+                    let update_us = row.int(5)?.unwrap_or_default();
+                    let etag = read::text(&row, 3)?.unwrap_or_default();
+                    Some(Version {
+                        etag: etag::shown(etag, &uid, update_us),
+                        uid,
+                        create_us: row.int(4)?.unwrap_or_default(),
+                        update_us,
+                        data_type: read::text(&row, 6)?,
+                        sha256: row.bytes(8)?,
+                    })
+                }
             };
             *at = Some(There {
                 result_uid: read::text(&row, 1)?.unwrap_or_default(),

@@ -6,13 +6,14 @@ use async_trait::async_trait;
 
 use super::{Outline, Page, Said, Source};
 use crate::{
-    model::{Etag, Record, RunResult},
+    model::{Record, RunResult},
     storage::{
         Error,
         fsck::{Shelf, cut, name_of},
         objects::bring_all,
         snapshot::{Row, Snapshot},
         sql::{
+            etag,
             read::{self, Cells, RawRecord},
             walk::{self, CODEC, PIECE, SIZE, Table},
         },
@@ -163,14 +164,16 @@ fn outline(row: &Row) -> Result<Outline, Error> {
         jiff::Timestamp::from_microsecond(micros).map_err(|_range| corrupt(what))
     };
     let name = name_of(row, &[1, 2, 3]);
+    let uid = text(5, "uid")?;
+    let update_time = time(8, "update_us")?;
     Ok(Outline {
         place: row.int(0)?.ok_or_else(|| corrupt("row_id"))?,
         name: name.parse().map_err(|e| Error::Corrupt(format!("{e}")))?,
         result_uid: text(4, "result")?,
-        uid: text(5, "uid")?,
-        etag: Etag::from_text(text(6, "etag")?),
+        etag: etag::shown(text(6, "etag")?, &uid, update_time.as_microsecond()),
+        uid,
         create_time: time(7, "create_us")?,
-        update_time: time(8, "update_us")?,
+        update_time,
         data_type: read::text(row, 9)?,
         sha256: row.bytes(11)?,
     })

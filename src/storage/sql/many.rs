@@ -6,6 +6,7 @@
 
 use super::{
     dialect::Dialect,
+    etag,
     promoted::{self, AS_KEYS, INTO},
     statement::{Bind, Statement},
     write::{self, Set, TAKE_NEW_BODY},
@@ -178,8 +179,11 @@ pub(in crate::storage) fn replace_records(rows: &[(&Etag, &RecordRow)]) -> State
     let mut out = given(&columns);
     out.push(", held AS (SELECT records.row_id, place FROM given JOIN results ON results.id = ");
     out.push("given.result_id AND results.parent = given.parent JOIN records ON records.id = ");
-    out.push("given.id AND records.result_row = results.row_id AND records.etag = expected ");
-    out.push("ORDER BY place FOR NO KEY UPDATE OF records), kept AS (UPDATE records SET ");
+    out.push("given.id AND records.result_row = results.row_id AND ");
+    etag::of(&mut out, "records");
+    out.push(
+        " = expected ORDER BY place FOR NO KEY UPDATE OF records), kept AS (UPDATE records SET ",
+    );
     for (at, column) in state.iter().enumerate() {
         out.push(comma(at)).push(column.name);
         value(out.push(" = "), column);

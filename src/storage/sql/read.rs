@@ -11,12 +11,13 @@ use jiff::Timestamp;
 use super::{
     columns::{self, Holds},
     dialect::Dialect,
+    etag,
     statement::{Bind, Statement},
     text,
 };
 use crate::{
     filter::order::{KeyValue, Order, Position},
-    model::{Etag, Payload, Record, RecordName, Resource, ResultName, RunResult, Summary},
+    model::{Payload, Record, RecordName, Resource, ResultName, RunResult, Summary},
     storage::{
         Error, ListQuery, Listed,
         body::{self, Stored},
@@ -146,6 +147,8 @@ pub(in crate::storage) fn result(row: &impl Cells) -> Result<RunResult, Error> {
     let parent = need(row.text(1)?, "parent")?;
     let id = need(row.text(2)?, "id")?;
     let name: ResultName = format!("{parent}/results/{id}").parse().map_err(corrupt)?;
+    let uid = need(text(row, 3)?, "uid")?;
+    let update_us = need(row.int(6)?, "update_us")?;
     let summary = match text(row, 8)? {
         None => None,
         Some(record) => Some(Summary {
@@ -159,10 +162,10 @@ pub(in crate::storage) fn result(row: &impl Cells) -> Result<RunResult, Error> {
     };
     Ok(RunResult {
         name,
-        uid: need(text(row, 3)?, "uid")?,
-        etag: Etag::from_text(need(text(row, 4)?, "etag")?),
+        etag: etag::shown(need(text(row, 4)?, "etag")?, &uid, update_us),
+        uid,
         create_time: time(need(row.int(5)?, "create_us")?)?,
-        update_time: time(need(row.int(6)?, "update_us")?)?,
+        update_time: time(update_us)?,
         annotations: map(&need(row.text(7)?, "annotations")?)?,
         summary,
     })
@@ -200,12 +203,14 @@ impl RawRecord {
                 piece: row.int(at + 2)?,
             }),
         };
+        let uid = need(text(row, 4)?, "uid")?;
+        let update_us = need(row.int(7)?, "update_us")?;
         let record = Record {
             name: name.parse().map_err(corrupt)?,
-            uid: need(text(row, 4)?, "uid")?,
-            etag: Etag::from_text(need(text(row, 5)?, "etag")?),
+            etag: etag::shown(need(text(row, 5)?, "etag")?, &uid, update_us),
+            uid,
             create_time: time(need(row.int(6)?, "create_us")?)?,
-            update_time: time(need(row.int(7)?, "update_us")?)?,
+            update_time: time(update_us)?,
             data: text(row, 8)?.map(|data_type| Payload {
                 data_type,
                 value: Bytes::new(),

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{
     condition::in_result,
     dialect::Dialect,
-    objects,
+    etag, objects,
     promoted::{self, AS_KEYS, INTO},
     statement::{Bind, Statement},
 };
@@ -21,6 +21,9 @@ use crate::{
         row::{Claim, Ready, RecordRow, json},
     },
 };
+
+const RESULTS: &str = "results";
+const RECORDS: &str = "records";
 
 /// A column and the value it gets.
 pub(super) struct Set {
@@ -63,7 +66,7 @@ pub(in crate::storage) fn write(dialect: Dialect, change: &Ready) -> Statement {
         Ready::DeleteResult(name, expect) => {
             let mut out = Statement::new("DELETE FROM results WHERE ");
             is_result(&mut out, name);
-            with_etag(&mut out, expect.as_ref());
+            with_etag(&mut out, RESULTS, expect.as_ref());
             out
         }
         Ready::InsertRecord(row) => insert_record(dialect, row),
@@ -71,7 +74,7 @@ pub(in crate::storage) fn write(dialect: Dialect, change: &Ready) -> Statement {
         Ready::DeleteRecord(name, expect) => {
             let mut out = Statement::new("DELETE FROM records WHERE ");
             is_record(&mut out, name);
-            with_etag(&mut out, expect.as_ref());
+            with_etag(&mut out, RECORDS, expect.as_ref());
             out
         }
     }
@@ -79,20 +82,26 @@ pub(in crate::storage) fn write(dialect: Dialect, change: &Ready) -> Statement {
 
 /// The statement that reads the etag of the row that a change is about.
 pub(in crate::storage) fn etag_of(change: &Ready) -> Statement {
+    let of = |table| {
+        let mut out = Statement::new("SELECT ");
+        etag::of(&mut out, table);
+        out.push(" FROM ").push(table).push(" WHERE ");
+        out
+    };
     let mut out;
     match change {
         Ready::InsertResult(RunResult { name, .. })
         | Ready::ReplaceResult(_, RunResult { name, .. })
         | Ready::DeleteResult(name, _) => {
-            out = Statement::new("SELECT etag FROM results WHERE ");
+            out = of(RESULTS);
             is_result(&mut out, name);
         }
         Ready::InsertRecord(row) | Ready::ReplaceRecord(_, row) => {
-            out = Statement::new("SELECT etag FROM records WHERE ");
+            out = of(RECORDS);
             is_record(&mut out, &row.record.name);
         }
         Ready::DeleteRecord(name, _) => {
-            out = Statement::new("SELECT etag FROM records WHERE ");
+            out = of(RECORDS);
             is_record(&mut out, name);
         }
     }
@@ -123,9 +132,10 @@ fn is_record(out: &mut Statement, name: &RecordName) {
     in_result(out, name);
 }
 
-fn with_etag(out: &mut Statement, etag: Option<&Etag>) {
+fn with_etag(out: &mut Statement, table: &'static str, etag: Option<&Etag>) {
     if let Some(etag) = etag {
-        out.push(" AND etag = ").bind(etag.as_str());
+        etag::of(out.push(" AND "), table);
+        out.push(" = ").bind(etag.as_str());
     }
 }
 
@@ -133,7 +143,10 @@ fn with_etag(out: &mut Statement, etag: Option<&Etag>) {
 fn result_state(value: &RunResult) -> Vec<Set> {
     let summary = value.summary.as_ref();
     vec![
-        Set::new("etag", value.etag.as_str()),
+        Set::new(
+            "etag",
+            etag::stored(&value.etag, &value.uid, value.update_time),
+        ),
         Set::new("update_us", value.update_time),
         Set::json("annotations", Some(json(&value.annotations))),
         Set::new(
@@ -150,16 +163,20 @@ fn result_state(value: &RunResult) -> Vec<Set> {
 
 /// What an update changes of a record.
 pub(super) fn record_state(row: &RecordRow) -> Vec<Set> {
+    let record = &row.record;
     let object = |field| row.columns.text(field);
     let time = |field| row.columns.time(field);
     let body = row.body.as_ref();
     let labels = Some(&row.columns.labels).filter(|labels| !labels.is_empty());
     vec![
-        Set::new("etag", row.record.etag.as_str()),
-        Set::new("update_us", row.record.update_time),
+        Set::new(
+            "etag",
+            etag::stored(&record.etag, &record.uid, record.update_time),
+        ),
+        Set::new("update_us", record.update_time),
         Set::new(
             "data_type",
-            row.record.data.as_ref().map(|data| data.data_type.as_str()),
+            record.data.as_ref().map(|data| data.data_type.as_str()),
         ),
         Set::new("body_size", body.map(|body| body.size)),
         Set::new(
@@ -250,7 +267,7 @@ fn replace_result(dialect: Dialect, expect: &Etag, value: &RunResult) -> Stateme
     assign(&mut out, dialect, result_state(value));
     out.push(" WHERE ");
     is_result(&mut out, &value.name);
-    with_etag(&mut out, Some(expect));
+    with_etag(&mut out, RESULTS, Some(expect));
     out
 }
 
@@ -322,7 +339,7 @@ fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement
     }
     out.push(" WHERE ");
     is_record(out, name);
-    with_etag(out, Some(expect));
+    with_etag(out, RECORDS, Some(expect));
     with_referred(out, dialect, row);
     match (dialect, stored_body(row)) {
         (Dialect::Postgres, Some(body)) => {
