@@ -135,7 +135,7 @@ pub(super) async fn way<'q>(
         learn(connection, &mut promoted).await?;
         let counted = counted(connection, resource, &promoted).await?;
         match lead::best(&promoted, &counted) {
-            Some((lead, rows)) if rows < lead::SURELY_FEW || leads.is_empty() => {
+            Some((lead, rows)) if lead.is_surely_few(rows) || leads.is_empty() => {
                 return Ok(Way::By(lead));
             }
             _ => {}
@@ -154,7 +154,7 @@ pub(super) async fn way<'q>(
     if in_order {
         let counted = counted(connection, resource, &columns).await?;
         if let Some((lead, rows)) = lead::best(&columns, &counted)
-            && rows < lead::SURELY_FEW
+            && lead.is_surely_few(rows)
         {
             return Ok(Way::By(lead));
         }

@@ -19,6 +19,9 @@ const MANY: i64 = 20_000;
 /// the year 2180, and if one has, more rows are looked at.
 const STORED: &str = " AND ARRAY[create_us / 604800000000, create_us / 86400000000] && ";
 
+/// When a record was stored, as no other index has it.
+pub(super) const STORED_AT: &str = "create_us + 0";
+
 /// Whether a label is asked for that leads to rows.
 pub(in crate::storage) fn has_label(query: &ListQuery) -> bool {
     let leads = leads(Resource::Records, query);
@@ -36,7 +39,8 @@ pub(super) fn of_parent(out: &mut Statement, query: &ListQuery) {
 
 /// Appends that records were stored in a stretch of time, as the index is asked.
 pub(super) fn stored_in(out: &mut Statement, stretch: Stretch) {
-    out.push(" AND create_us BETWEEN ").bind(stretch.first);
+    out.push(" AND ").push(STORED_AT);
+    out.push(" BETWEEN ").bind(stretch.first);
     out.push(" AND ").bind(stretch.last);
     if let Some(keys) = stretch.keys() {
         out.push(STORED).bind(Bind::Ints(keys));

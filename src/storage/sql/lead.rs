@@ -16,8 +16,10 @@ use crate::{
 /// How far matches are counted to see which index has fewest.
 const MOST_COUNTED: i64 = 20_000;
 
-/// The same where counting reads the rows: so few matches are the way, whatever else is asked.
-pub(in crate::storage) const SURELY_FEW: i64 = 1_000;
+/// So few rows of a promoted field are the way, whatever else is asked.
+const FEW_KEYS: i64 = 1_000;
+/// The same of other columns, where PostgreSQL reads the rows to count them.
+const FEW_ROWS: i64 = 250;
 
 /// More matches than this are many to gather and sort.
 const FEW: i64 = 4_000;
@@ -56,6 +58,20 @@ impl Lead<'_> {
             Self::Index("records_by_status", _) => " AND object_condition_status <> 'True'",
             _ => "",
         }
+    }
+
+    /// Up to how many rows are counted.
+    fn most_counted(&self, dialect: Dialect) -> i64 {
+        match (dialect, self) {
+            (Dialect::Sqlite, _) => MOST_COUNTED,
+            (Dialect::Postgres, Self::Promoted { .. }) => FEW_KEYS,
+            (Dialect::Postgres, _) => FEW_ROWS,
+        }
+    }
+
+    /// Whether so many rows, as they were counted, are the way whatever else is asked.
+    pub(in crate::storage) fn is_surely_few(&self, rows: i64) -> bool {
+        rows < self.most_counted(Dialect::Postgres)
     }
 
     /// Whether so many rows take long to gather, as they do not come in the order of time.
@@ -224,13 +240,10 @@ pub(in crate::storage) fn count(
     resource: Resource,
     leads: &[Lead<'_>],
 ) -> Statement {
-    let most = match dialect {
-        Dialect::Sqlite => MOST_COUNTED,
-        Dialect::Postgres => SURELY_FEW,
-    };
     let mut out = Statement::new("SELECT ");
     for (at, lead) in leads.iter().enumerate() {
         out.push(if at == 0 { "" } else { ", " });
+        let most = lead.most_counted(dialect);
         if matches!(lead, Lead::Names(_)) {
             // Counting takes as long as reading does.
             out.bind(most);
@@ -267,13 +280,23 @@ fn counted(out: &mut Statement, dialect: Dialect, resource: Resource, lead: &Lea
     if let Lead::Index(_, test) | Lead::ParentType(_, test) | Lead::Names(test) = lead {
         Writer::new(dialect, resource, out).test(test);
     }
-    if dialect == Dialect::Sqlite {
-        out.push(lead.left_out());
+    match (dialect, lead) {
+        (Dialect::Sqlite, _) => {
+            out.push(lead.left_out());
+        }
+        // Or it would look for them among all rows.
+        (Dialect::Postgres, Lead::Index(_, test))
+            if lead.is_in_order() && matches!(test.is, Is::Equal(_)) && !test.negated =>
+        {
+            out.push(" ORDER BY create_us DESC, row_id DESC");
+        }
+        (Dialect::Postgres, _) => {}
     }
 }
 
 /// Appends, to a list that a label leads, which other labels its rows must have, so that those
-/// that lack one are passed over before they are read.
+/// that lack one are passed over before they are read. Of an EXISTS SQLite would make a join, and
+/// read the row first.
 pub(super) fn other_labels(out: &mut Statement, condition: &Condition, led: (&str, &str)) {
     let leads = conjuncts(condition)
         .into_iter()
@@ -285,9 +308,9 @@ pub(super) fn other_labels(out: &mut Statement, condition: &Condition, led: (&st
         if (key, value) == led {
             continue;
         }
-        out.push(" AND EXISTS (SELECT 1 FROM record_labels AS other WHERE other.label = ");
+        out.push(" AND (SELECT 1 FROM record_labels AS other WHERE other.label = ");
         Dialect::Sqlite.label(out, key, value);
-        out.push(" AND other.at_us = led.at_us AND other.record_row = led.record_row)");
+        out.push(" AND other.at_us = led.at_us AND other.record_row = led.record_row) = 1");
     }
 }
 

@@ -210,8 +210,8 @@ impl<'q> List<'q> {
 
     /// Appends what rows are ordered by.
     fn key(&mut self, column: &Column, place: Place<'_>) {
-        if *column == Column::CreateTime && self.is_led() {
-            self.out.push("led.at_us");
+        if *column == Column::CreateTime {
+            self.out.push(self.stored_at());
             return;
         }
         if !may_be_long(column) {
@@ -249,7 +249,7 @@ impl<'q> List<'q> {
                 self.out.push(ALIASES[at.unwrap_or(0)]);
             } else {
                 self.key(&key.key.column, key.place);
-                let sorted = matches!(self.way, Way::Sorted | Way::Labels(_));
+                let sorted = matches!(self.way, Way::Sorted | Way::Labels(None));
                 if number == 0 && sorted && holds(&key.key.column) != Holds::Text {
                     // No index has this order, so that none is walked for it.
                     self.out.push(" + 0");

@@ -8,13 +8,12 @@
 
 /// Microseconds of a day, of which the index has the numbers.
 const DAY: i64 = 86_400_000_000;
-/// Likewise of a week.
-const WEEK: i64 = 7 * DAY;
+/// Days of a week, of which it has the numbers likewise.
+const DAYS: i64 = 7;
 
-/// Days that are asked for at once; of more, the weeks are.
-const MOST_DAYS: i64 = 14;
 /// More weeks than a list of them is worth.
 const MOST_KEYS: i64 = 600;
+
 /// A time, in microseconds, from its first to its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::storage) struct Stretch {
@@ -46,16 +45,21 @@ impl Stretch {
         })
     }
 
-    /// The numbers of its days, or, where those are many, of its weeks; none if these are too
-    /// many as well.
+    /// The numbers of its whole weeks, and of the days before and after them; none if these are
+    /// too many. As PostgreSQL divides, which is towards zero.
     pub(super) fn keys(self) -> Option<Vec<i64>> {
-        let Self { first, last } = self;
-        let unit = match last / DAY - first / DAY {
-            ..MOST_DAYS => DAY,
-            _ => WEEK,
-        };
-        let (first, last) = (first / unit, last / unit);
-        (last - first < MOST_KEYS).then(|| (first..=last).collect())
+        let (mut day, last) = (self.first / DAY, self.last / DAY);
+        if last - day >= MOST_KEYS * DAYS {
+            return None;
+        }
+        let mut keys = Vec::new();
+        while day <= last {
+            // The first week has twice as many days, of both sides of zero.
+            let is_whole = day > 0 && day % DAYS == 0 && day + DAYS - 1 <= last;
+            keys.push(if is_whole { day / DAYS } else { day });
+            day += if is_whole { DAYS } else { 1 };
+        }
+        Some(keys)
     }
 }
 
@@ -66,7 +70,7 @@ mod tests {
     use super::*;
 
     fn time() -> impl Strategy<Value = i64> {
-        prop_oneof![-40 * WEEK..400 * WEEK, any::<i64>()]
+        prop_oneof![-40 * DAYS * DAY..400 * DAYS * DAY, any::<i64>()]
     }
 
     proptest! {
@@ -89,17 +93,40 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_days_or_weeks() {
-        let of_days = |days: i64| {
+    fn keys_are_whole_weeks_and_the_days_around_them() {
+        let of_days = |first: i64, last: i64| {
             Stretch {
-                first: DAY,
-                last: days * DAY,
+                first: first * DAY,
+                last: last * DAY + 5,
             }
             .keys()
         };
-        assert_eq!(of_days(3), Some(vec![1, 2, 3]));
-        assert_eq!(of_days(700), Some((0..=100).collect()));
-        assert_eq!(of_days(7_000), None);
+        assert_eq!(of_days(1, 3), Some(vec![1, 2, 3]));
+        assert_eq!(of_days(12, 29), Some(vec![12, 13, 2, 3, 28, 29]));
+        assert_eq!(of_days(14, 27), Some(vec![2, 3]));
+        assert_eq!(of_days(-1, 1), Some(vec![-1, 0, 1]));
+        assert_eq!(of_days(7, 7_000), None);
+    }
+
+    proptest! {
+        #[test]
+        fn keys_are_of_every_time_and_of_few_others(
+            first in -30 * DAYS * DAY..200 * DAYS * DAY,
+            length in 0..90 * DAYS * DAY,
+            at in 0.0..1.0,
+        ) {
+            let last = first + length;
+            let keys = Stretch { first, last }.keys().unwrap();
+            let knows = |time: i64| {
+                keys.contains(&(time / DAY)) || keys.contains(&(time / (DAYS * DAY)))
+            };
+            let within = first + (length as f64 * at) as i64;
+            for time in [first, within, last] {
+                prop_assert!(knows(time), "{time} of {first} to {last}: {keys:?}");
+            }
+            let days = keys.iter().map(|key| if *key < 200 { DAYS } else { 1 }).sum::<i64>();
+            prop_assert!(keys.len() < 150, "{days}: {keys:?}");
+        }
     }
 
     #[test]

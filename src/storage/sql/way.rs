@@ -40,9 +40,10 @@ pub(in crate::storage) enum Way<'q> {
 /// Its results are wide, and few questions can be asked of them.
 fn near_rows(dialect: Dialect, resource: Resource, query: &ListQuery) -> i64 {
     match (dialect, resource) {
-        (Dialect::Postgres, Resource::Records) if !has_label(query) => 10_000,
+        (Dialect::Postgres, Resource::Records) if has_label(query) => 1_000,
+        (Dialect::Postgres, Resource::Records) => 10_000,
         (Dialect::Postgres, Resource::Results) => 4_000,
-        _ => 2_000,
+        (Dialect::Sqlite, _) => 2_000,
     }
 }
 

@@ -69,8 +69,9 @@ impl<'q> List<'q> {
                 self.out
                     .push(" AND row_id = led.record_row AND led.label = ");
                 self.dialect.label(&mut self.out, key, value);
-                self.of_parent();
+                // In this order: rows of a label lie closer together than those of a parent.
                 lead::other_labels(&mut self.out, &self.query.condition, (key, value));
+                self.of_parent();
             }
             Lead::Names(test) => {
                 self.out.push(" AND row_id IN (SELECT row_id FROM records ");
@@ -86,10 +87,10 @@ impl<'q> List<'q> {
     fn of_parent(&mut self) {
         if let ParentPattern::Exact(parent) = &self.query.scope.parent {
             self.out
-                .push(" AND EXISTS (SELECT 1 FROM records AS own INDEXED BY ")
+                .push(" AND (SELECT 1 FROM records AS own INDEXED BY ")
                 .push("records_by_parent_create WHERE own.parent = ")
                 .bind(parent.as_str())
-                .push(" AND own.create_us = led.at_us AND own.row_id = led.record_row)");
+                .push(" AND own.create_us = led.at_us AND own.row_id = led.record_row) = 1");
         }
     }
 
@@ -109,12 +110,19 @@ impl<'q> List<'q> {
 
     /// Appends when rows were stored.
     fn times(&mut self) {
-        let column = if self.is_led() {
-            "led.at_us"
-        } else {
-            "create_us"
-        };
+        let column = self.stored_at();
         lead::times(&mut self.out, self.resource, &self.query.condition, column);
+    }
+
+    /// When a row was stored.
+    pub(super) fn stored_at(&self) -> &'static str {
+        match self.way {
+            _ if self.is_led() => "led.at_us",
+            // No index has this: gathering all rows of the time would take longer than looking
+            // at those with the label, whose index knows the time as well.
+            Way::Labels(Some(_)) => labels::STORED_AT,
+            _ => "create_us",
+        }
     }
 
     /// The label whose records are gone through in the order of time, which is known of them
