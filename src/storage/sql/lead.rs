@@ -294,10 +294,10 @@ fn counted(out: &mut Statement, dialect: Dialect, resource: Resource, lead: &Lea
     }
 }
 
-/// Appends, to a list that a label leads, which other labels its rows must have, so that those
-/// that lack one are passed over before they are read. Of an EXISTS SQLite would make a join, and
+/// Appends, to a list that is led by what knows the time of rows, which labels they must have
+/// besides the one that leads, so that those that lack one are passed over before they are read. Of an EXISTS SQLite would make a join, and
 /// read the row first.
-pub(super) fn other_labels(out: &mut Statement, condition: &Condition, led: (&str, &str)) {
+pub(super) fn other_labels(out: &mut Statement, condition: &Condition, led: Option<(&str, &str)>) {
     let leads = conjuncts(condition)
         .into_iter()
         .filter_map(|test| lead(Resource::Records, None, test));
@@ -305,7 +305,7 @@ pub(super) fn other_labels(out: &mut Statement, condition: &Condition, led: (&st
         let Lead::Label(key, value) = other else {
             continue;
         };
-        if (key, value) == led {
+        if Some((key, value)) == led {
             continue;
         }
         out.push(" AND (SELECT 1 FROM record_labels AS other WHERE other.label = ");

@@ -3,7 +3,7 @@
 use super::{List, keys};
 use crate::{
     filter::condition::{Is, Test},
-    model::ParentPattern,
+    model::{ParentPattern, Resource},
     storage::sql::{
         condition::{Writer, is_selective},
         dialect::Dialect,
@@ -32,6 +32,12 @@ impl<'q> List<'q> {
         self.out.push(" FROM ");
         if self.by_label().is_some() {
             self.out.push("record_labels AS led CROSS JOIN ");
+        } else if let Some(parent) = self.by_parent() {
+            self.out
+                .push("(SELECT create_us AS at_us, row_id AS record_row FROM records ");
+            self.out
+                .push("INDEXED BY records_by_parent_create WHERE parent = ");
+            self.out.bind(parent).push(") AS led CROSS JOIN ");
         } else if self.by_one_key() {
             self.out.push("promoted_values AS led CROSS JOIN ");
         }
@@ -43,6 +49,7 @@ impl<'q> List<'q> {
         let index = match self.way {
             Way::Any | Way::Sorted | Way::Labels(_) => return,
             Way::Near(_) => key.and_then(|key| walk(self.resource, self.query, &key.column)),
+            Way::By(_) if self.is_led() => None,
             Way::By(lead) => lead.index(self.resource),
         };
         match index {
@@ -64,13 +71,17 @@ impl<'q> List<'q> {
             Lead::Index(..) => {
                 self.out.push(lead.left_out());
             }
+            Lead::Parent(_) if self.is_led() => {
+                self.out.push(" AND row_id = led.record_row");
+                lead::other_labels(&mut self.out, &self.query.condition, None);
+            }
             Lead::Parent(_) | Lead::ParentType(..) | Lead::Promoted { .. } => {}
             Lead::Label(key, value) => {
                 self.out
                     .push(" AND row_id = led.record_row AND led.label = ");
                 self.dialect.label(&mut self.out, key, value);
                 // In this order: rows of a label lie closer together than those of a parent.
-                lead::other_labels(&mut self.out, &self.query.condition, (key, value));
+                lead::other_labels(&mut self.out, &self.query.condition, Some((key, value)));
                 self.of_parent();
             }
             Lead::Names(test) => {
@@ -134,6 +145,17 @@ impl<'q> List<'q> {
         }
     }
 
+    /// The parent whose records are gone through likewise, if labels are asked for, whose table
+    /// knows the same of them.
+    fn by_parent(&self) -> Option<&'q str> {
+        match (self.dialect, self.resource, self.way) {
+            (Dialect::Sqlite, Resource::Records, Way::By(Lead::Parent(parent))) => {
+                labels::has_label(self.query).then_some(parent)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether the rows of one key of a promoted field are gone through likewise.
     fn by_one_key(&self) -> bool {
         matches!(self.way, Way::By(lead) if lead.is_one_key())
@@ -141,7 +163,7 @@ impl<'q> List<'q> {
 
     /// Whether rows are gone through in an order that is known before they are read.
     pub(super) fn is_led(&self) -> bool {
-        self.by_label().is_some() || self.by_one_key()
+        self.by_label().is_some() || self.by_parent().is_some() || self.by_one_key()
     }
 
     /// What decides among rows that are equal in every key.
