@@ -130,6 +130,7 @@ const CASES: &[Case] = cases![
     writes::an_update_never_makes_a_deleted_row_again,
     writes::deleting_a_result_deletes_its_records,
     writes::a_batch_happens_whole_or_not_at_all,
+    writes::batches_that_come_together_leave_one_another_alone,
     writes::a_batch_sees_its_own_changes,
     writes::of_many_that_come_at_once_each_has_its_outcome,
     payloads::many_records_are_inserted_at_once_or_none,

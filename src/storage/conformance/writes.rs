@@ -364,6 +364,49 @@ pub(super) async fn a_batch_happens_whole_or_not_at_all(world: World) {
         .expect("an empty batch is done already");
 }
 
+/// Large and small ones, some of which are refused at their ends, and single changes.
+pub(super) async fn batches_that_come_together_leave_one_another_alone(world: World) {
+    world
+        .given([Change::InsertResult(result("a/results/r", 1))])
+        .await;
+    let made = |batch: usize, at: usize| {
+        record(
+            &format!("a/results/r/records/{batch}-{at}"),
+            1,
+            &json!({"batch": batch}),
+        )
+    };
+    let size = |batch: usize| [1, 2, 40, 100][batch % 4];
+    let is_refused = |batch: usize| batch % 3 == 1;
+    let commits = (0..24).map(|batch| {
+        let mut changes: Vec<_> = (0..size(batch))
+            .map(|at| Change::InsertRecord(made(batch, at)))
+            .collect();
+        if is_refused(batch) {
+            changes.push(Change::InsertRecord(made(batch, 0)));
+        }
+        let store = std::sync::Arc::clone(&world.store);
+        tokio::spawn(async move { store.commit(&Batch { changes }).await })
+    });
+    let commits: Vec<_> = commits.collect();
+    for (batch, commit) in commits.into_iter().enumerate() {
+        let outcome = commit.await.expect("a commit does not panic");
+        match is_refused(batch) {
+            true => assert!(
+                matches!(outcome, Err(Error::Exists(_))),
+                "{batch}: {outcome:?}"
+            ),
+            false => assert!(outcome.is_ok(), "{batch}: {outcome:?}"),
+        }
+        for at in 0..size(batch) {
+            let wanted = made(batch, at);
+            let stored = world.record(&wanted.name).await;
+            let wanted = (!is_refused(batch)).then_some(wanted);
+            assert_eq!(stored, wanted, "{at} of batch {batch}");
+        }
+    }
+}
+
 pub(super) async fn a_batch_sees_its_own_changes(world: World) {
     let r = result("a/results/r", 1);
     let x = record("a/results/r/records/x", 1, &json!({}));

@@ -30,6 +30,10 @@ const QUEUE: usize = 256;
 /// At most so many batches share a transaction.
 const MOST: usize = 256;
 
+/// A batch of more changes has a transaction to itself. Among others it would need a savepoint,
+/// for which SQLite goes through all that the batch has changed so far at each of its changes.
+const LARGE: usize = 32;
+
 /// A transaction takes no further batch once it has so many bytes.
 const HEAVY: usize = 8 << 20;
 
@@ -151,10 +155,14 @@ struct Task {
 
 impl Task {
     async fn run(mut self, mut waiting: mpsc::Receiver<Message>) {
-        let mut close = None;
-        while close.is_none()
-            && let Some(message) = waiting.recv().await
-        {
+        let (mut close, mut held) = (None, None);
+        while close.is_none() {
+            let Some(message) = (match held.take() {
+                Some(message) => Some(message),
+                None => waiting.recv().await,
+            }) else {
+                break;
+            };
             let mut group = Vec::new();
             let mut errands = Vec::new();
             let mut weight = 0;
@@ -166,9 +174,17 @@ impl Task {
                         break;
                     }
                     Message::Run(errand, answer) => errands.push((errand, answer)),
+                    Message::Commit(job) if job.is_large() && !group.is_empty() => {
+                        held = Some(Message::Commit(job));
+                        break;
+                    }
                     Message::Commit(job) => {
+                        let is_large = job.is_large();
                         weight += job.changes.iter().map(Ready::weight).sum::<usize>();
                         group.push(job);
+                        if is_large {
+                            break;
+                        }
                     }
                 }
                 if group.len() < MOST && weight < HEAVY {
@@ -294,6 +310,10 @@ impl Task {
 }
 
 impl Job {
+    fn is_large(&self) -> bool {
+        self.changes.len() > LARGE
+    }
+
     fn answer(self, outcome: Result<(), Error>) {
         if self.answer.send(outcome).is_err() {
             tracing::debug!("nobody waited for a commit");
@@ -322,6 +342,10 @@ async fn transaction(
     connection: &mut SqliteConnection,
     group: &[Job],
 ) -> Result<Vec<Result<(), Error>>, Error> {
+    if let [job] = group {
+        let outcome = alone(connection, &job.changes).await?;
+        return Ok(vec![outcome]);
+    }
     let mut outcomes = Vec::with_capacity(group.len());
     for job in group {
         let outcome = batch(connection, &job.changes).await;
@@ -373,7 +397,25 @@ fn is_refusal(error: &Error) -> bool {
     ) || pieces::is_gone(error)
 }
 
-/// One batch, all or nothing. A single change needs no savepoint, because refused it did nothing.
+/// One batch that has the transaction to itself, all or nothing.
+async fn alone(tx: &mut SqliteConnection, changes: &[Ready]) -> Result<Result<(), Error>, Error> {
+    for ready in changes {
+        let Err(error) = change(tx, ready).await else {
+            continue;
+        };
+        if !is_refusal(&error) {
+            return Err(error);
+        }
+        let undone = tx.execute("ROLLBACK").await;
+        undone.map_err(|e| classify("undoing a batch", e))?;
+        return Ok(Err(error));
+    }
+    let committed = tx.execute("COMMIT").await;
+    committed.map_err(|e| classify("committing", e))?;
+    Ok(Ok(()))
+}
+
+/// One batch among others, all or nothing. A single change needs no savepoint, because refused it did nothing.
 async fn batch(tx: &mut SqliteConnection, changes: &[Ready]) -> Result<(), Error> {
     let failed = |error| classify("writing", error);
     let many = changes.len() > 1;
