@@ -138,7 +138,7 @@ pub(super) async fn connect(file: &File) -> Result<SqliteConnection, Error> {
         // What a statement changes is noted in case that it must be undone; in a file that note
         // would be most of what is written.
         .pragma("temp_store", "MEMORY")
-        .pragma("cache_size", "-8192");
+        .pragma("cache_size", "-32768");
     migrate::connect(options)
         .await
         .map_err(|e| classify("opening the file to write", e))
