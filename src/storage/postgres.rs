@@ -19,6 +19,7 @@ mod sum;
 #[cfg(test)]
 mod tests;
 mod together;
+mod young;
 
 use std::{collections::BTreeSet, num::NonZeroU32};
 
@@ -32,7 +33,7 @@ use sqlx::{
 
 use tokio::runtime::Handle;
 
-use self::{driver::query, errors::classify, open::Place, stop::Lent};
+use self::{driver::query, errors::classify, open::Place, stop::Lent, young::Growth};
 use super::{
     AggregateQuery, Batch, Change, Connections, Error, Filled, ListQuery, Listed, Maintenance,
     Plan, Promotion, Sealed, Store,
@@ -86,6 +87,7 @@ pub(super) struct Postgres {
     pieces: Pieces,
     promotions: Promotions,
     objects: Option<Objects>,
+    growth: Growth,
 }
 
 impl Postgres {
@@ -358,14 +360,22 @@ impl Store for Postgres {
                     left -= 1;
                     self.pieces.forget();
                 }
-                outcome => return outcome,
+                outcome => {
+                    if outcome.is_ok() {
+                        self.grew(changes.len()).await;
+                    }
+                    return outcome;
+                }
             }
         }
     }
 
     async fn commit_each(&self, changes: &[Change]) -> Vec<Result<(), Error>> {
         let write = |ready: Vec<Ready>| async move { self.each(&ready).await };
-        commit_each(self, changes, write).await
+        let outcomes = commit_each(self, changes, write).await;
+        let written = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        self.grew(written).await;
+        outcomes
     }
 
     async fn explain(

@@ -12,6 +12,7 @@ use super::{
     errors::{classify, refused},
     migrate,
     stop::WATCHED,
+    young::Growth,
 };
 use crate::storage::{
     Error,
@@ -183,6 +184,7 @@ pub(super) async fn open_within(
             pieces,
             promotions: Promotions::default(),
             objects,
+            growth: Growth::new(),
         },
         opening,
     ))

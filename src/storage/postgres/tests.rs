@@ -363,6 +363,24 @@ async fn few_rows_are_found_by_their_own_index() {
 }
 
 #[tokio::test]
+async fn a_new_database_is_told_that_it_grows() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    let world = World::open(&database.url()).await;
+    let results = (0..600).map(|at| Change::InsertResult(result(&format!("a/results/{at}"), at)));
+    let outcomes = world.store.commit_each(&results.collect::<Vec<_>>()).await;
+    assert!(outcomes.iter().all(Result::is_ok));
+    let mut connection = connect(&database).await;
+    let known = "SELECT reltuples::bigint FROM pg_class WHERE oid = 'results'::regclass";
+    let row = sqlx::query(known).fetch_one(&mut connection).await.unwrap();
+    assert_eq!(row.get::<i64, _>(0), 600);
+    world.maintenance.close().await;
+    database.remove().await;
+}
+
+#[tokio::test]
 async fn lost_connections_are_replaced() {
     let Some(server) = postgres_server() else {
         return;

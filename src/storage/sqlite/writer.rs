@@ -144,6 +144,51 @@ pub(super) async fn connect(file: &File) -> Result<SqliteConnection, Error> {
         .map_err(|e| classify("opening the file to write", e))
 }
 
+/// What is done before the task looks again at what waits.
+#[derive(Debug, Default)]
+struct Turn {
+    /// Batches that share a transaction.
+    group: Vec<Job>,
+    errands: Vec<(Errand, oneshot::Sender<Result<u64, Error>>)>,
+    /// Who waits for the end of the task.
+    close: Option<oneshot::Sender<()>>,
+    /// The first of the next turn.
+    held: Option<Message>,
+}
+
+impl Turn {
+    /// A message, and what waits behind it and can be done with it.
+    fn begin(message: Message, waiting: &mut mpsc::Receiver<Message>) -> Self {
+        let mut turn = Self::default();
+        let mut weight = 0;
+        let mut next = Some(message);
+        while let Some(message) = next.take() {
+            let mut is_full = false;
+            match message {
+                Message::Close(done) => {
+                    turn.close = Some(done);
+                    is_full = true;
+                }
+                Message::Run(errand, answer) => turn.errands.push((errand, answer)),
+                Message::Commit(job) if job.is_large() && !turn.group.is_empty() => {
+                    turn.held = Some(Message::Commit(job));
+                    is_full = true;
+                }
+                Message::Commit(job) => {
+                    weight += job.changes.iter().map(Ready::weight).sum::<usize>();
+                    is_full = job.is_large() || weight >= HEAVY;
+                    turn.group.push(job);
+                    is_full |= turn.group.len() >= MOST;
+                }
+            }
+            if !is_full {
+                next = waiting.try_recv().ok();
+            }
+        }
+        turn
+    }
+}
+
 /// The task. It says BEGIN and COMMIT itself: the driver's own transactions count wrongly after
 /// SQLite has rolled one back by itself, as it does when the disk is full.
 #[derive(Debug)]
@@ -155,49 +200,25 @@ struct Task {
 
 impl Task {
     async fn run(mut self, mut waiting: mpsc::Receiver<Message>) {
-        let (mut close, mut held) = (None, None);
-        while close.is_none() {
-            let Some(message) = (match held.take() {
+        let mut held = None;
+        let close = loop {
+            let message = match held.take() {
                 Some(message) => Some(message),
                 None => waiting.recv().await,
-            }) else {
-                break;
             };
-            let mut group = Vec::new();
-            let mut errands = Vec::new();
-            let mut weight = 0;
-            let mut next = Some(message);
-            while let Some(message) = next.take() {
-                match message {
-                    Message::Close(done) => {
-                        close = Some(done);
-                        break;
-                    }
-                    Message::Run(errand, answer) => errands.push((errand, answer)),
-                    Message::Commit(job) if job.is_large() && !group.is_empty() => {
-                        held = Some(Message::Commit(job));
-                        break;
-                    }
-                    Message::Commit(job) => {
-                        let is_large = job.is_large();
-                        weight += job.changes.iter().map(Ready::weight).sum::<usize>();
-                        group.push(job);
-                        if is_large {
-                            break;
-                        }
-                    }
-                }
-                if group.len() < MOST && weight < HEAVY {
-                    next = waiting.try_recv().ok();
-                }
-            }
-            self.commit(group).await;
-            for (errand, answer) in errands {
+            let Some(message) = message else { break None };
+            let turn = Turn::begin(message, &mut waiting);
+            self.commit(turn.group).await;
+            for (errand, answer) in turn.errands {
                 if answer.send(self.errand(errand).await).is_err() {
                     tracing::debug!("nobody waited for a change beside batches");
                 }
             }
-        }
+            if turn.close.is_some() {
+                break turn.close;
+            }
+            held = turn.held;
+        };
         self.end().await;
         if let Some(done) = close
             && done.send(()).is_err()
