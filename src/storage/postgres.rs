@@ -6,6 +6,7 @@
 //! nevertheless, it is done again. Records that are inserted one after the other are one
 //! statement, and so are changes of one kind that are wanted each by itself.
 
+mod batch;
 mod desk;
 mod driver;
 mod errors;
@@ -21,15 +22,11 @@ mod tests;
 mod together;
 mod young;
 
-use std::{collections::BTreeSet, num::NonZeroU32};
+use std::num::NonZeroU32;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use sqlx::{
-    Connection, PgPool, Row,
-    pool::PoolConnection,
-    postgres::{PgConnection, PgRow},
-};
+use sqlx::{Connection, PgPool, Row, pool::PoolConnection, postgres::PgRow};
 
 use tokio::runtime::Handle;
 
@@ -41,10 +38,10 @@ use super::{
     objects::{self, Objects, Swept},
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     promoted::{self, Promotions},
-    row::{self, Ready, RecordRow},
+    row::{self, Ready},
     sql::{
         dialect::Dialect,
-        list, many,
+        list,
         read::{self, READS, Weigh, Whole},
         write,
     },
@@ -56,23 +53,11 @@ use crate::{
         promoted::{Kind, Path},
     },
     measure::Group,
-    model::{Etag, Record, RecordName, Resource, ResultName, RunResult},
+    model::{Record, RecordName, Resource, ResultName, RunResult},
 };
 
 pub(super) use open::open;
 pub(super) use snapshot::snapshot;
-
-/// How often a batch is begun again after a deadlock, before the caller is told.
-const RETRIES: usize = 5;
-
-/// Records that one statement inserts.
-const MOST_ROWS: usize = 500;
-
-/// Bytes after which such a statement ends.
-const MOST_BYTES: usize = 8 << 20;
-
-/// What the numbers of the queues of writers go with, so that no other lock has the same pair.
-const QUEUES: i32 = 0x6873_7772;
 
 /// Begins reading everything as of one moment.
 const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -143,151 +128,6 @@ impl Postgres {
             .map_err(|e| classify("ending a list", e))?;
         connection.done();
         Ok(page)
-    }
-
-    /// Does a batch, again where it lost against others.
-    async fn write(&self, changes: &[Ready]) -> Result<(), Error> {
-        let mut left = RETRIES;
-        loop {
-            match self.attempt(changes).await {
-                Ok(()) => return Ok(()),
-                Err(Failure::Refused(error)) => return Err(error),
-                Err(Failure::Driver(_, error)) if errors::is_conflict(&error) && left > 0 => {
-                    left -= 1;
-                }
-                Err(Failure::Driver(what, error)) => return Err(classify(what, error)),
-            }
-        }
-    }
-
-    /// Tries a batch once.
-    async fn attempt(&self, changes: &[Ready]) -> Result<(), Failure> {
-        let failed = |what| move |error| Failure::Driver(what, error);
-        let mut connection = self.pool.acquire().await.map_err(failed("connecting"))?;
-        match changes {
-            // It locks the records of its result one after the other.
-            [Ready::DeleteResult(..)] => {}
-            [ready] => return change(&mut connection, ready).await,
-            _ => {}
-        }
-        let mut tx = connection
-            .begin()
-            .await
-            .map_err(failed("beginning to write"))?;
-        sqlx::query("SELECT pg_advisory_xact_lock($1, queue) FROM unnest($2::int[]) AS queue")
-            .bind(QUEUES)
-            .bind(queues(changes))
-            .execute(&mut *tx)
-            .await
-            .map_err(failed("queueing up to write"))?;
-        let mut rest = changes;
-        while !rest.is_empty() {
-            let run = first_inserts(rest);
-            if run.len() > 1 && insert(&mut tx, &run).await? {
-                rest = &rest[run.len()..];
-                continue;
-            }
-            // One of the run is refused: one by one it will be found out which.
-            let count = run.len().max(1);
-            for ready in &rest[..count] {
-                change(&mut tx, ready).await?;
-            }
-            rest = &rest[count..];
-        }
-        tx.commit().await.map_err(failed("committing"))
-    }
-}
-
-/// The queues of the results that a batch touches, in the order in which they are entered.
-fn queues(changes: &[Ready]) -> Vec<i32> {
-    let of = |ready: &Ready| {
-        // FNV-1a, because all replicas must agree on it, whatever their version.
-        let hash = ready
-            .result()
-            .to_string()
-            .bytes()
-            .fold(0x811c_9dc5_u32, |hash, byte| {
-                (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-            });
-        i32::try_from(hash % 256).expect("256 queues have small numbers")
-    };
-    let queues: BTreeSet<i32> = changes.iter().map(of).collect();
-    queues.into_iter().collect()
-}
-
-/// Why a batch did not happen.
-#[derive(Debug)]
-enum Failure {
-    /// A precondition does not hold.
-    Refused(Error),
-    /// The database said so.
-    Driver(&'static str, sqlx::Error),
-}
-
-/// The records that a batch begins by inserting, as many as one statement takes.
-fn first_inserts(changes: &[Ready]) -> Vec<&RecordRow> {
-    let mut bytes = 0;
-    changes
-        .iter()
-        .take(MOST_ROWS)
-        .map_while(|ready| match ready {
-            Ready::InsertRecord(row) if bytes < MOST_BYTES => {
-                bytes += ready.weight();
-                Some(&**row)
-            }
-            _ => None,
-        })
-        .collect()
-}
-
-/// Inserts many records by one statement, all or none, and says which.
-async fn insert(tx: &mut PgConnection, rows: &[&RecordRow]) -> Result<bool, Failure> {
-    let failed = |error| Failure::Driver("writing", error);
-    let statement = many::insert_records(rows);
-    let mut inner = tx.begin().await.map_err(failed)?;
-    let made = query(&statement).fetch_all(&mut *inner).await;
-    match made {
-        Ok(made) if made.len() == rows.len() => {
-            inner.commit().await.map_err(failed)?;
-            Ok(true)
-        }
-        Err(error) if !errors::is_about_a_row(&error) => Err(failed(error)),
-        _ => {
-            inner.rollback().await.map_err(failed)?;
-            Ok(false)
-        }
-    }
-}
-
-/// Does one change. The statement holds its precondition; what is read after it changed nothing
-/// only tells the caller which one failed.
-async fn change(connection: &mut PgConnection, ready: &Ready) -> Result<(), Failure> {
-    let failed = |error| Failure::Driver("writing", error);
-    let statement = write::write(Dialect::Postgres, ready);
-    match query(&statement).execute(&mut *connection).await {
-        Ok(done) if done.rows_affected() > 0 => Ok(()),
-        Ok(_) => {
-            let statement = write::etag_of(ready);
-            let row = query(&statement)
-                .fetch_optional(connection)
-                .await
-                .map_err(failed)?;
-            let found = row
-                .map(|row| row.try_get::<String, _>(0))
-                .transpose()
-                .map_err(failed)?;
-            Err(Failure::Refused(ready.refusal(found.map(Etag::from_text))))
-        }
-        Err(error) if errors::is_taken(&error) => {
-            Err(Failure::Refused(Error::Exists(ready.name())))
-        }
-        // What a body refers to was deleted while that was on its way.
-        Err(error) if errors::is_referring_to_nothing(&error) => {
-            Err(Failure::Refused(pieces::gone()))
-        }
-        // The result was deleted while its record was inserted.
-        Err(error) if errors::is_orphan(&error) => Err(Failure::Refused(ready.refusal(None))),
-        Err(error) => Err(failed(error)),
     }
 }
 

@@ -5,7 +5,8 @@ use futures::TryStreamExt;
 use sqlx::{Connection, postgres::PgConnection};
 
 use super::{
-    Postgres, RETRIES,
+    Postgres,
+    batch::RETRIES,
     driver::query,
     errors::{classify, is_conflict},
 };

@@ -5,7 +5,12 @@ use std::collections::HashSet;
 
 use sqlx::{Row, postgres::PgConnection};
 
-use super::{Failure, MOST_BYTES, MOST_ROWS, Postgres, RETRIES, change, driver::query, errors};
+use super::{
+    Postgres,
+    batch::{Failure, MOST_BYTES, MOST_ROWS, RETRIES, change},
+    driver::query,
+    errors,
+};
 use crate::{
     model::{Etag, RunResult},
     storage::{
