@@ -1,7 +1,7 @@
 //! The one writer: a task that owns a connection and commits what waits in one transaction.
 //!
 //! Durability costs one sync of the disk for each transaction; so batches that arrive while one
-//! is under way share the next. Each is answered only after the commit, and one that is refused
+//! is under way share the next, but for large ones. Each is answered only after the commit, and one that is refused
 //! changes nothing and leaves its neighbours alone. A caller that stops waiting does not stop
 //! its batch.
 
@@ -436,7 +436,8 @@ async fn alone(tx: &mut SqliteConnection, changes: &[Ready]) -> Result<Result<()
     Ok(Ok(()))
 }
 
-/// One batch among others, all or nothing. A single change needs no savepoint, because refused it did nothing.
+/// One batch among others, all or nothing. A single change needs no savepoint, because refused it
+/// did nothing.
 async fn batch(tx: &mut SqliteConnection, changes: &[Ready]) -> Result<(), Error> {
     let failed = |error| classify("writing", error);
     let many = changes.len() > 1;
