@@ -3,7 +3,8 @@
 //!
 //! What the target has already is compared first, so that a second copy changes nothing, and one
 //! that was cut off goes on where it stopped. A row of the target gives way only to a later
-//! version of the same row; anything else is left alone, and said. Memory is bounded by a page.
+//! version of the same row; anything else is left alone, and said. Memory is bounded by a page and the names of
+//! rows that are refused.
 
 mod held;
 mod ours;
@@ -12,7 +13,7 @@ mod page;
 mod tests;
 mod verify;
 
-use std::{num::NonZeroU32, sync::Arc};
+use std::{collections::HashSet, num::NonZeroU32, sync::Arc};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -189,6 +190,8 @@ struct Copy<'a> {
     store: &'a dyn Store,
     held: Held,
     outcome: Outcome,
+    /// Names of rows that were refused, which differ for a reason that was told.
+    refused: HashSet<String>,
     tell: Tell<'a>,
 }
 
@@ -234,6 +237,7 @@ pub(super) async fn into(
         store: &*target.store,
         held: Held::new(Snapshot::open_with(to, depot).await?),
         outcome: Outcome::default(),
+        refused: HashSet::new(),
         tell,
     };
     let mut done = copy.all(source).await;
@@ -275,9 +279,10 @@ impl Copy<'_> {
         notes
             .into_iter()
             .for_each(|said| (self.tell)(Event::Note(said)));
-        refused
-            .into_iter()
-            .for_each(|said| (self.tell)(Event::Refused(said)));
+        for said in refused {
+            self.refused.insert(said.of.clone());
+            (self.tell)(Event::Refused(said));
+        }
         count
     }
 }

@@ -47,14 +47,13 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// What was refused differs, which was said already.
+    /// Of a row that was refused, it was said already that it differs.
     fn compare(&mut self, of: &str, is_same: bool) {
         if is_same {
             self.outcome.verified += 1;
             return;
         }
-        let refused = self.outcome.results.refused + self.outcome.records.refused;
-        if refused == 0 {
+        if !self.refused.contains(of) {
             let what = "the target does not hold it as the source does";
             (self.tell)(Event::Found(Finding::new(Kind::CopyDiffers, of, what)));
         }
