@@ -6,6 +6,7 @@
 //! checked here without a further line. Memory is bounded by a page, whatever the database holds.
 
 mod finding;
+mod indexes;
 mod objects;
 mod promoted;
 mod records;
@@ -26,7 +27,7 @@ use super::{
     sql::{
         read::{self, Cells},
         statement::Statement,
-        walk::{self, Table},
+        walk::{self, TABLES, Table},
     },
 };
 
@@ -110,6 +111,8 @@ pub async fn fsck(
     check.records().await?;
     check.pieces().await?;
     check.references().await?;
+    check.indexes().await?;
+    check.state().await?;
     check.objects().await?;
     Ok(check.seen)
 }
@@ -131,14 +134,14 @@ impl Check<'_> {
 
     /// Lets the engine look at its own pages and indexes.
     async fn engine(&mut self) -> Result<(), Error> {
-        let total = Table::ALL.len() as u64;
+        let total = TABLES.len() as u64;
         (self.tell)(Event::Stage {
             what: "tables",
             total,
         });
-        for table in Table::ALL {
-            for what in self.snapshot.damage(table.name()).await? {
-                self.found(Finding::new(Kind::TableDamaged, table.name(), what));
+        for (table, _) in TABLES {
+            for what in self.snapshot.damage(table).await? {
+                self.found(Finding::new(Kind::TableDamaged, table, what));
             }
             (self.tell)(Event::Seen(1));
         }

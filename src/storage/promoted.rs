@@ -1,8 +1,9 @@
 //! Promoted fields: which there are, and bringing their indexes up to date.
 //!
-//! Invariant: for every field and record, either all keys that the record's payload gives are in
-//! `promoted_values`, or `promoted_unknown` has the record, or the field is not ready and not
-//! asked. Keys that are there and not in the payload do no harm: what the index gives is judged.
+//! Invariant: for every field and record, either exactly the keys that the record's payload gives
+//! are in `promoted_values`, or `promoted_unknown` has the record, or the field is not ready and not
+//! asked. A key that is missing would hide the record from a filter on the value, a key too many
+//! from a filter on its absence.
 //!
 //! Who writes a record says of which set of fields he knows. If that is not the present one, or
 //! he says nothing because he is of a release that knows of none, a trigger of the database notes

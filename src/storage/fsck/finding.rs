@@ -37,6 +37,10 @@ pub enum Kind {
     ColumnDiffers,
     /// A value that an index of a promoted field lacks.
     IndexLacks,
+    /// A value that an index of a promoted field has, and the payload does not give.
+    IndexExceeds,
+    /// A label of a record that the index of labels lacks, or one that it has besides.
+    LabelDiffers,
     /// A payload whose object is gone, or another one.
     ObjectLost,
     /// A payload whose object the database takes for one that nobody needs.
@@ -74,6 +78,8 @@ impl Kind {
             Self::KeyOrphan => "key-orphan",
             Self::ColumnDiffers => "column-differs",
             Self::IndexLacks => "index-lacks",
+            Self::IndexExceeds => "index-exceeds",
+            Self::LabelDiffers => "label-differs",
             Self::ObjectLost => "object-lost",
             Self::ObjectUnheld => "object-unheld",
             Self::ObjectIdle => "object-idle",
@@ -104,6 +110,14 @@ impl Kind {
             Self::IndexLacks => {
                 "remove the index and add it again (`hindsight index`); until then filters on the \
                  field miss the record"
+            }
+            Self::IndexExceeds => {
+                "remove the index and add it again (`hindsight index`); until then filters on the \
+                 absence of the field miss the record"
+            }
+            Self::LabelDiffers => {
+                "copy the database with `hindsight copy`, which indexes labels anew; until then \
+                 filters and selectors by the label miss the record"
             }
             Self::ObjectLost => {
                 "put the object back from a version or backup of the object store; or store the \

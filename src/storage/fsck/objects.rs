@@ -166,7 +166,7 @@ pub async fn orphans(
             }
             Orphans::Remove => {
                 let strange = strange.into_iter().map(|one| one.object).collect();
-                if let (_, Some(error)) = objects.remove(strange).await {
+                if let Some(error) = objects.remove(strange).await.refused {
                     return Err(error);
                 }
             }

@@ -1,5 +1,4 @@
-//! Looking at indexes of promoted fields: whether they hold what payloads give. What they hold
-//! besides does no harm and is no finding.
+//! Looking at indexes of promoted fields: whether they hold what payloads give, and nothing else.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -79,24 +78,32 @@ impl Check<'_> {
         }
         let mut held = self.promoted.held.remove(&row).unwrap_or_default();
         held.fields = Arc::clone(&self.promoted.fields);
-        let all = self.promoted.known.all().iter();
+        let all = self.promoted.known.all().iter().filter(|one| one.ready);
         held.paths = all.map(|one| (one.id, one.path.to_string())).collect();
         Some(held)
     }
 }
 
 impl Held {
-    /// What is missing of a payload.
-    pub(super) fn lacks(&self, name: &str, payload: &[u8]) -> Vec<Finding> {
-        let keys = self.fields.keys(payload).into_iter();
-        let missing = keys.filter(|key| !self.keys.contains(key) && !self.unknown.contains(&key.0));
-        missing
-            .map(|(field, key)| {
-                let path = self.paths.iter().find(|(id, _)| *id == field);
-                let path = path.map_or("?", |(_, path)| path);
-                let what = format!("the index of `{path}` lacks its value {key:?}");
-                Finding::new(Kind::IndexLacks, name, what)
-            })
-            .collect()
+    /// What indexes lack of a payload, and what they hold besides.
+    pub(super) fn differs(&self, name: &str, payload: &[u8]) -> Vec<Finding> {
+        let given = self.fields.keys(payload).into_iter();
+        let given: BTreeSet<_> = given.collect();
+        let lacks = given
+            .difference(&self.keys)
+            .map(|key| (key, "lacks its value"));
+        let exceeds = self.keys.difference(&given);
+        let exceeds = exceeds.map(|key| (key, "holds a value that its payload does not give:"));
+        let kinds = [Kind::IndexLacks, Kind::IndexExceeds];
+        let all = lacks
+            .map(|one| (one, kinds[0]))
+            .chain(exceeds.map(|one| (one, kinds[1])));
+        all.filter_map(|(((field, key), what), kind)| {
+            let (_, path) = self.paths.iter().find(|(id, _)| id == field)?;
+            let is_settled = !self.unknown.contains(field);
+            let what = format!("the index of `{path}` {what} {key:?}");
+            is_settled.then(|| Finding::new(kind, name, what))
+        })
+        .collect()
     }
 }

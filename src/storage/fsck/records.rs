@@ -54,6 +54,7 @@ impl Check<'_> {
             if full {
                 self.hold(after, last).await?;
             }
+            self.labels(after, last).await?;
             let count = rows.len() as u64;
             let mut walked = Vec::new();
             for row in rows {
@@ -201,8 +202,8 @@ fn look(
     };
     let size = record.data.as_ref().map_or(0, |data| data.value.len());
     let payload = record.data.as_ref();
-    let lacks = promoted.zip(payload);
-    let lacks = lacks.map(|(held, data)| held.lacks(&name, &data.value));
+    let payload = payload.map_or(&[][..], |data| &data.value);
+    let indexed = promoted.map(|held| held.differs(&name, payload));
     let given = write::filled(&row(record));
     let differs = given.into_iter().zip(columns).zip(held);
     let differs = differs.filter(|(((_, is_json, given), _), held)| !same(*is_json, given, held));
@@ -214,7 +215,7 @@ fn look(
         );
         Finding::new(Kind::ColumnDiffers, &name, what)
     });
-    let findings = findings.chain(lacks.into_iter().flatten()).collect();
+    let findings = findings.chain(indexed.into_iter().flatten()).collect();
     (Some(size), findings)
 }
 

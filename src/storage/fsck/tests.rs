@@ -13,6 +13,7 @@ use crate::storage::{
         tests::postgres_server,
     },
     snapshot::Snapshot,
+    sql::{read::Cells as _, statement::Statement, walk::TABLES},
 };
 
 /// What is found in the database at `url`.
@@ -190,12 +191,26 @@ const DAMAGES: &[Damage] = &[
         &[(Kind::RowDamaged, "a/results/r")],
         true,
     ),
+    Damage {
+        sqlite: "UPDATE records SET create_us = 9223372036854775807 WHERE id = 'x3'; UPDATE \
+                 record_labels SET at_us = 9223372036854775807 WHERE record_row = (SELECT row_id \
+                 FROM records WHERE id = 'x3')",
+        postgres: "UPDATE records SET create_us = 9223372036854775807 WHERE id = 'x3'",
+        found: &[(Kind::RowDamaged, "a/results/r/records/x3")],
+        quick: true,
+    },
     both(
-        "UPDATE records SET create_us = 9223372036854775807 WHERE id = 'x3'",
-        &[(Kind::RowDamaged, "a/results/r/records/x3")],
+        "DELETE FROM promoted_state",
+        &[(Kind::RowDamaged, "promoted_state")],
         true,
     ),
-    // The index goes on being sorted by the times of creation.
+    Damage {
+        sqlite: "INSERT INTO secrets (name, value) VALUES ('page tokens', x'')",
+        postgres: "INSERT INTO secrets (name, value) VALUES ('page tokens', '')",
+        found: &[(Kind::RowDamaged, "secret page tokens")],
+        quick: true,
+    },
+    // The index goes on being sorted by the times of creation. The file is of no use afterwards.
     Damage {
         sqlite: "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = 'CREATE INDEX \
                  records_by_create ON records (body_size)' WHERE name = 'records_by_create'",
@@ -209,22 +224,56 @@ const DAMAGES: &[Damage] = &[
     },
 ];
 
+/// What only SQLite has tables of.
+const DAMAGES_OF_LABELS: &[Damage] = &[
+    both(
+        "DELETE FROM record_labels WHERE record_row = \
+         (SELECT row_id FROM records WHERE id = 'x3')",
+        &[(Kind::LabelDiffers, "a/results/r/records/x3")],
+        true,
+    ),
+    both(
+        "DELETE FROM labels; DELETE FROM record_labels WHERE record_row <> 4",
+        &[
+            (Kind::LabelDiffers, "a/results/other/records/x0"),
+            (Kind::LabelDiffers, "a/results/r/records/x0"),
+            (Kind::LabelDiffers, "a/results/r/records/x1"),
+            (Kind::LabelDiffers, "a/results/r/records/x2"),
+            (Kind::LabelDiffers, "a/results/r/records/x3"),
+            (Kind::LabelDiffers, "a/results/r/records/x4"),
+            (Kind::LabelDiffers, "record in row 4"),
+        ],
+        true,
+    ),
+    both(
+        "INSERT INTO record_labels (label, at_us, record_row) SELECT label, at_us + 1, record_row \
+         FROM record_labels WHERE record_row = 4",
+        &[(Kind::LabelDiffers, "record in row 4")],
+        true,
+    ),
+];
+
 /// Empties the tables and begins to number their rows anew.
 async fn empty(url: &str) {
     let tables = "DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
-                  DELETE FROM piece_keys; DELETE FROM pieces; DELETE FROM sqlite_sequence";
+                  DELETE FROM piece_keys; DELETE FROM pieces; DELETE FROM sqlite_sequence; \
+                  DELETE FROM record_labels; DELETE FROM labels; DELETE FROM secrets; \
+                  DELETE FROM promoted_state; \
+                  INSERT INTO promoted_state (generation) VALUES (0)";
     let truncate = "DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
-                    DELETE FROM piece_keys; DELETE FROM pieces; \
+                    DELETE FROM piece_keys; DELETE FROM pieces; DELETE FROM secrets; \
+                    DELETE FROM promoted_state; \
+                    INSERT INTO promoted_state (generation) VALUES (0); \
                     ALTER TABLE results ALTER row_id RESTART; \
                     ALTER TABLE records ALTER row_id RESTART; \
                     ALTER TABLE pieces ALTER row_id RESTART";
     tamper(url, tables, truncate).await;
 }
 
-async fn finds_each_damage(url: &str) {
+async fn finds_each_damage(url: &str, damages: impl Iterator<Item = &Damage>) {
     World::open(url).await.maintenance.close().await;
     let on_sqlite = url.starts_with("sqlite:");
-    for damage in DAMAGES {
+    for damage in damages {
         empty(url).await;
         sound(url).await;
         let (found, seen) = look(url, Depth::Full).await;
@@ -259,7 +308,7 @@ async fn finds_each_damage(url: &str) {
 #[tokio::test]
 async fn each_damage_is_found_and_nothing_else_on_sqlite() {
     let file = SqliteFile::fresh().await;
-    finds_each_damage(&file.url()).await;
+    finds_each_damage(&file.url(), DAMAGES_OF_LABELS.iter().chain(DAMAGES)).await;
 }
 
 #[tokio::test]
@@ -268,8 +317,43 @@ async fn each_damage_is_found_and_nothing_else_on_postgres() {
         return;
     };
     let database = PostgresDatabase::fresh(&server).await;
-    finds_each_damage(&database.url()).await;
+    finds_each_damage(&database.url(), DAMAGES.iter()).await;
     database.remove().await;
+}
+
+/// Which tables a database has.
+async fn tables(url: &str) -> Vec<String> {
+    let mut snapshot = Snapshot::open(url).await.unwrap();
+    let catalog = match url.starts_with("sqlite:") {
+        true => "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+        false => {
+            "SELECT relname::text FROM pg_class WHERE relkind = 'r' \
+                  AND relnamespace = 'public'::regnamespace"
+        }
+    };
+    let rows = snapshot.rows(&Statement::new(catalog)).await.unwrap();
+    let names = rows.iter().map(|row| row.text(0).unwrap().unwrap());
+    let mut names: Vec<_> = names.filter(|name| name != "hindsight_schema").collect();
+    names.sort();
+    snapshot.close().await;
+    names
+}
+
+/// The table of versions is compared when the database is opened.
+#[tokio::test]
+async fn every_table_of_the_schema_is_looked_at() {
+    let mut listed = TABLES.map(|(name, _)| name.to_owned()).to_vec();
+    listed.sort();
+    let file = SqliteFile::fresh().await;
+    sound(&file.url()).await;
+    assert_eq!(tables(&file.url()).await, listed);
+    if let Some(server) = postgres_server() {
+        let database = PostgresDatabase::fresh(&server).await;
+        sound(&database.url()).await;
+        listed.retain(|name| !name.ends_with("labels"));
+        assert_eq!(tables(&database.url()).await, listed);
+        database.remove().await;
+    }
 }
 
 /// Looks again and again while runs come and go and pieces are swept.

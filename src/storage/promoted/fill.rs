@@ -75,7 +75,7 @@ pub(in crate::storage) async fn fill(
     let records = rows.len() as u64;
     let read = read(desk, rows, alone).await?;
     let dialect = desk.dialect();
-    let mut statements = Vec::new();
+    let mut statements: Vec<Statement> = promote::hold(dialect, &read.seen).into_iter().collect();
     if !read.keys.is_empty() {
         statements.push(promote::store(dialect, &read.keys));
     }
@@ -115,11 +115,13 @@ pub(in crate::storage) async fn settle(
     let rows = desk.ask(&page).await?;
     let read = read(desk, rows, known.fields().clone()).await?;
     let dialect = desk.dialect();
+    let fields: Vec<i64> = known.fields().numbers().collect();
     let mut statements: Vec<Statement> = promote::hold(dialect, &read.seen).into_iter().collect();
+    // A writer that did not know the field left the keys of the payload before.
+    statements.push(promote::forget(dialect, fields.clone(), &read.seen));
     if !read.keys.is_empty() {
         statements.push(promote::store(dialect, &read.keys));
     }
-    let fields = known.fields().numbers().collect();
     statements.push(promote::note_known(dialect, fields, &read.seen));
     desk.tell(statements).await?;
     Ok(Some((last, count)))

@@ -111,7 +111,12 @@ async fn found<S: Store>(store: &S, env: &str) -> (Vec<String>, usize) {
         "data.spec.params.exists(p, p.name == 'env' && p.value == {})",
         Value::from(env)
     );
-    let filter = Filter::compile(&text, Resource::Records).unwrap();
+    matching(store, &text).await
+}
+
+/// The ids of the records that a filter matches, and how many the store returned for it.
+async fn matching<S: Store>(store: &S, text: &str) -> (Vec<String>, usize) {
+    let filter = Filter::compile(text, Resource::Records).unwrap();
     let query = ListQuery {
         condition: filter.split(&|test| store.ability(test)).condition,
         ..everything()
@@ -255,6 +260,42 @@ async fn a_stale_writer_is_found_out<S: Desk + Store + Maintenance>(one: &S, oth
 }
 on_both!(a_stale_writer_is_found_out);
 
+/// A server that has not heard of a field yet takes its value away.
+async fn absence_is_found_after_a_stale_writer<S: Desk + Store + Maintenance>(
+    one: &S,
+    other: &S,
+    url: &str,
+) {
+    const ABSENT: &str = "!has(data.spec.sa)";
+    let with = |object: &Value| record("p/results/r/records/1", 1, object);
+    begin(one).await;
+    let before = look(other).await.unwrap();
+    let path = "data.spec.sa".parse().unwrap();
+    let field = one.promote(&path, Kind::Text, time(0)).await.unwrap().id;
+    while !one.fill(field, FEW).await.unwrap().ready {}
+    let stored = with(&json!({"spec": {"sa": "bot"}}));
+    insert(one, [stored.clone()]).await;
+    assert_eq!(matching(one, ABSENT).await, (vec![], 0));
+    other.noticed().keep_for_long(&before);
+    let mut value = later_record(&stored, 50);
+    value.data = with(&json!({"spec": {}})).data;
+    let expect = stored.etag;
+    given(other, vec![Change::ReplaceRecord { expect, value }]).await;
+    let there = (vec!["1".to_owned()], 1);
+    assert_eq!(matching(one, ABSENT).await, there, "it is not settled yet");
+    one.settle(FEW).await.unwrap();
+    assert_eq!((values(one).await, unknown(one).await), (0, 0));
+    assert_eq!(matching(one, ABSENT).await, there);
+    assert_eq!(lacks(url).await, []);
+
+    let extra = "INSERT INTO promoted_values (field, value, at_us, record_row) \
+                 SELECT promoted.row_id, 'bot', create_us, records.row_id FROM promoted, records";
+    one.tell(vec![Statement::new(extra)]).await.unwrap();
+    assert_eq!(matching(one, ABSENT).await, (vec![], 0));
+    assert_eq!(lacks(url).await, [Class::IndexExceeds]);
+}
+on_both!(absence_is_found_after_a_stale_writer);
+
 /// A release before promoted fields writes its columns and no others.
 async fn an_old_release_is_found_out<S: Desk + Store + Maintenance>(one: &S, _: &S, url: &str) {
     begin(one).await;
@@ -291,7 +332,8 @@ async fn an_old_release_is_found_out<S: Desk + Store + Maintenance>(one: &S, _: 
     one.settle(FEW).await.unwrap();
     assert_eq!(unknown(one).await, 0);
     assert_eq!(found(one, "prod").await, (all, 3));
-    assert!(!lacks(url).await.contains(&Class::IndexLacks));
+    let found = lacks(url).await;
+    assert!(!found.contains(&Class::IndexLacks) && !found.contains(&Class::IndexExceeds));
 }
 on_both!(an_old_release_is_found_out);
 

@@ -170,6 +170,17 @@ pub(in crate::storage) fn hold(dialect: Dialect, seen: &[Seen]) -> Option<Statem
     Some(out)
 }
 
+/// Removes the keys of these fields from records whose payloads are still the same, so that a
+/// record has no key that its payload does not give.
+pub(in crate::storage) fn forget(dialect: Dialect, fields: Vec<i64>, seen: &[Seen]) -> Statement {
+    of_same(
+        dialect,
+        "DELETE FROM promoted_values WHERE field",
+        fields,
+        seen,
+    )
+}
+
 /// Stores keys of records whose payloads are still the same.
 pub(in crate::storage) fn store(dialect: Dialect, keys: &[SeenKey]) -> Statement {
     let mut out = Statement::new(INTO);
@@ -212,7 +223,17 @@ pub(in crate::storage) fn note_known(
     fields: Vec<i64>,
     seen: &[Seen],
 ) -> Statement {
-    let mut out = Statement::new("DELETE FROM promoted_unknown WHERE field");
+    of_same(
+        dialect,
+        "DELETE FROM promoted_unknown WHERE field",
+        fields,
+        seen,
+    )
+}
+
+/// A statement about fields of records whose payloads are still the same.
+fn of_same(dialect: Dialect, delete: &'static str, fields: Vec<i64>, seen: &[Seen]) -> Statement {
+    let mut out = Statement::new(delete);
     dialect.one_of(&mut out, false, Bind::Ints(fields));
     out.push(" AND record_row IN (SELECT row_id FROM ");
     match dialect {

@@ -24,17 +24,27 @@ pub(in crate::storage) enum Table {
     Objects,
 }
 
-impl Table {
-    /// All, in the order in which they are looked at.
-    pub(in crate::storage) const ALL: [Self; 6] = [
-        Self::Results,
-        Self::Records,
-        Self::Bodies,
-        Self::Pieces,
-        Self::PieceKeys,
-        Self::Objects,
-    ];
+/// All tables of the schema, and what `fsck` compares the rows of each with. Every one is also
+/// given to the engine's own check. PostgreSQL has an index in the place of `labels` and
+/// `record_labels`.
+pub(in crate::storage) const TABLES: [(&str, &str); 14] = [
+    ("results", "what a result may hold"),
+    ("records", "their results and payloads"),
+    ("bodies", "their records and SHA-256"),
+    ("pieces", "their SHA-256"),
+    ("piece_keys", "pieces"),
+    ("objects", "bodies, and the object store"),
+    ("labels", "records"),
+    ("record_labels", "records"),
+    ("promoted", "what a field may be"),
+    ("promoted_values", "payloads"),
+    ("promoted_unknown", "records"),
+    ("promoted_gone", "nothing: what it names is only cleared"),
+    ("promoted_state", "being one row"),
+    ("secrets", "being there and not empty"),
+];
 
+impl Table {
     /// Its name.
     pub(in crate::storage) fn name(self) -> &'static str {
         match self {
@@ -175,6 +185,61 @@ pub(in crate::storage) fn bodies_without_record(limit: i64) -> Statement {
     out.push("(SELECT 1 FROM records WHERE row_id = record_row) ORDER BY record_row LIMIT ");
     out.bind(limit);
     out
+}
+
+/// The labels of records after one row and up to another that SQLite's index of labels lacks: the
+/// name of the record in three parts, key and value. At most `limit`.
+pub(in crate::storage) fn labels_not_indexed(after: i64, last: i64, limit: i64) -> Statement {
+    let mut out = Statement::new("SELECT c.parent, c.result_id, c.id, e.key, e.value ");
+    out.push("FROM records AS c CROSS JOIN json_each(")
+        .push(LABELS);
+    out.push(") AS e WHERE c.row_id > ").bind(after);
+    out.push(" AND c.row_id <= ").bind(last);
+    out.push(" AND NOT EXISTS (SELECT 1 FROM labels AS l CROSS JOIN record_labels AS r ");
+    out.push("WHERE l.value = e.value AND l.key = e.key AND r.label = l.row_id ");
+    out.push("AND r.at_us = c.create_us AND r.record_row = c.row_id) LIMIT ");
+    out.bind(limit);
+    out
+}
+
+/// The labels that SQLite's index of labels has and records have not: row of the record, key and
+/// value. At most `limit`.
+pub(in crate::storage) fn labels_without_record(limit: i64) -> Statement {
+    let mut out = Statement::new("SELECT r.record_row, l.key, l.value FROM record_labels AS r ");
+    out.push("LEFT JOIN labels AS l ON l.row_id = r.label ");
+    out.push("LEFT JOIN records AS c ON c.row_id = r.record_row ");
+    out.push("WHERE l.row_id IS NULL OR c.row_id IS NULL OR c.create_us <> r.at_us ");
+    out.push("OR NOT EXISTS (SELECT 1 FROM json_each(")
+        .push(LABELS);
+    out.push(") AS e WHERE e.key = l.key AND e.value = l.value) LIMIT ");
+    out.bind(limit);
+    out
+}
+
+/// The labels of a record, if they are JSON.
+const LABELS: &str = "CASE WHEN json_valid(c.labels) THEN c.labels END";
+
+/// The keys of fields without their record, or of fields that are neither promoted nor being
+/// cleared: row of the record, field and key. At most `limit`.
+pub(in crate::storage) fn keys_without_field(limit: i64) -> Statement {
+    let mut out =
+        Statement::new("SELECT v.record_row, v.field, v.value FROM promoted_values AS v ");
+    out.push("LEFT JOIN records AS c ON c.row_id = v.record_row ");
+    out.push("WHERE c.row_id IS NULL OR c.create_us <> v.at_us OR NOT EXISTS ");
+    out.push("(SELECT 1 FROM promoted WHERE row_id = v.field UNION ALL ");
+    out.push("SELECT 1 FROM promoted_gone WHERE field = v.field) LIMIT ");
+    out.bind(limit);
+    out
+}
+
+/// The statement that gives the number of rows that say of which generation promoted fields are.
+pub(in crate::storage) fn generations() -> Statement {
+    Statement::new("SELECT count(*) FROM promoted_state")
+}
+
+/// The statement that gives the secrets: name and bytes.
+pub(in crate::storage) fn secrets() -> Statement {
+    Statement::new("SELECT name, CAST(length(value) AS BIGINT) FROM secrets")
 }
 
 /// The keys whose piece is not there, at most `limit`.
