@@ -287,6 +287,10 @@ pub trait Store: Debug + Send + Sync + 'static {
         query: &ListQuery,
         most: u64,
     ) -> Result<Plan, Error>;
+    /// Looks up which payload fields are indexed, unless that was less than a second ago.
+    /// [`Store::ability`] answers by what was looked up last.
+    async fn refresh_indexes(&self) -> Result<(), Error>;
+
 
     /// How well `test` is answered by lists.
     fn ability(&self, test: &Test) -> Ability;

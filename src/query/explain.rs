@@ -64,6 +64,9 @@ impl Engine {
     /// # Errors
     /// If the store does not answer.
     pub async fn explain(&self, list: List<'_>, resource: Resource) -> Result<Explanation, Error> {
+        if resource == Resource::Records {
+            self.store().refresh_indexes().await?;
+        }
         let split = list.filter.split(&|test| self.store().ability(test));
         let rest = match (split.residual, list.filter.needs_body()) {
             (false, _) => Rest::Nothing,

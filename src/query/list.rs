@@ -195,6 +195,9 @@ impl Engine {
     }
 
     async fn page<T: Item>(&self, list: List<'_>, resource: Resource) -> Result<Page<T>, Error> {
+        if resource == Resource::Records {
+            self.store.refresh_indexes().await?;
+        }
         let judges = list.filter.split(&|test| self.store.ability(test)).residual;
         if list.size.get() <= LARGE_PAGE && !judges {
             return self.walk(list, resource).await;

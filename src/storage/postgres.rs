@@ -169,8 +169,6 @@ impl Store for Postgres {
     }
 
     async fn list_sealed(&self, query: &ListQuery) -> Result<Vec<Listed<Sealed>>, Error> {
-        // For the next list, should another process have promoted something.
-        promoted::known(self).await?;
         let read = |row: &PgRow| read::listed_record(row, query);
         let mut gone = read::without_piece();
         for _ in 0..READS {
@@ -227,6 +225,10 @@ impl Store for Postgres {
         let mut connection = self.connection().await?;
         let resolved = desk::resolved(&mut connection, query).await?;
         explain::plan(&mut connection, resource, &resolved).await
+    }
+
+    async fn refresh_indexes(&self) -> Result<(), Error> {
+        promoted::known(self).await.map(drop)
     }
 
     fn ability(&self, test: &Test) -> Ability {

@@ -171,8 +171,6 @@ impl Store for Sqlite {
     }
 
     async fn list_sealed(&self, query: &ListQuery) -> Result<Vec<Listed<Sealed>>, Error> {
-        // For the next list, should another process have promoted something.
-        promoted::known(self).await?;
         let read = |row: &SqliteRow| read::listed_record(row, query);
         let mut gone = read::without_piece();
         for _ in 0..READS {
@@ -224,6 +222,10 @@ impl Store for Sqlite {
         let mut reader = self.reader().await?;
         let resolved = desk::resolved(&mut reader, query).await?;
         explain::plan(&mut reader, resource, &resolved, most).await
+    }
+
+    async fn refresh_indexes(&self) -> Result<(), Error> {
+        promoted::known(self).await.map(drop)
     }
 
     fn ability(&self, test: &Test) -> Ability {

@@ -79,6 +79,10 @@ impl Store for Traced {
         self.0.explain(resource, query, most).instrument(span).await
     }
 
+    async fn refresh_indexes(&self) -> Result<(), Error> {
+        self.0.refresh_indexes().await
+    }
+
     fn ability(&self, test: &Test) -> Ability {
         self.0.ability(test)
     }
