@@ -43,7 +43,6 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 pub use self::{
-    objects::Swept,
     plan::{Estimate, Plan},
     promoted::{Filled, MOST_PROMOTED, Promotion},
     traced::Traced,
@@ -287,10 +286,10 @@ pub trait Store: Debug + Send + Sync + 'static {
         query: &ListQuery,
         most: u64,
     ) -> Result<Plan, Error>;
+
     /// Looks up which payload fields are indexed, unless that was less than a second ago.
     /// [`Store::ability`] answers by what was looked up last.
     async fn refresh_indexes(&self) -> Result<(), Error>;
-
 
     /// How well `test` is answered by lists.
     fn ability(&self, test: &Test) -> Ability;
@@ -306,9 +305,10 @@ pub trait Maintenance: Debug + Send + Sync + 'static {
     /// many. Deleting records leaves such pieces behind.
     async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error>;
 
-    /// Removes at most `most` objects that nobody refers to, and has not since long enough before
-    /// `now`. There are none where no object store is configured.
-    async fn sweep_objects(&self, now: Timestamp, most: NonZeroU32) -> Result<Swept, Error>;
+    /// Removes the objects that no body has referred to for long enough before `now`, and says how
+    /// many. A statement changes `batch` rows at most. There are none where no object store is
+    /// configured.
+    async fn sweep_objects(&self, now: Timestamp, batch: NonZeroU32) -> Result<u64, Error>;
 
     /// The fields that are promoted, in the order in which they were added.
     async fn promotions(&self) -> Result<Vec<Promotion>, Error>;

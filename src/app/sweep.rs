@@ -34,14 +34,8 @@ pub(super) async fn settle(maintenance: Arc<dyn Maintenance>) {
 pub(super) async fn objects(maintenance: Arc<dyn Maintenance>, clock: Arc<dyn Clock>) {
     loop {
         match maintenance.sweep_objects(clock.now(), MOST).await {
-            Ok(swept) => {
-                if swept.removed > 0 {
-                    tracing::debug!(removed = swept.removed, "unused objects were removed");
-                }
-                if swept.more {
-                    continue;
-                }
-            }
+            Ok(0) => {}
+            Ok(removed) => tracing::debug!(removed, "unused objects were removed"),
             Err(error) => tracing::warn!(error = report(&error), "unused objects stay for now"),
         }
         tokio::time::sleep(INTERVAL).await;

@@ -36,7 +36,6 @@ pub(super) use self::{
 pub use self::{
     counts::Counted,
     depot::{Depot, Settings},
-    sweep::Swept,
 };
 use super::{
     Error,

@@ -30,7 +30,7 @@ use super::{
     AggregateQuery, Batch, Change, Connections, Error, Filled, ListQuery, Listed, Maintenance,
     Plan, Promotion, Sealed, Store,
     each::commit_each,
-    objects::{self, Objects, Swept},
+    objects::{self, Objects},
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     promoted::{self, Promotions},
     row::{self, Ready},
@@ -264,8 +264,8 @@ impl Maintenance for Sqlite {
         self.writer.sweep(most.get().into()).await
     }
 
-    async fn sweep_objects(&self, now: Timestamp, most: NonZeroU32) -> Result<Swept, Error> {
-        objects::sweep(self, now, most).await
+    async fn sweep_objects(&self, now: Timestamp, batch: NonZeroU32) -> Result<u64, Error> {
+        objects::sweep(self, now, batch).await
     }
 
     async fn promotions(&self) -> Result<Vec<Promotion>, Error> {

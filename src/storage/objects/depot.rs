@@ -46,6 +46,17 @@ impl fmt::Debug for Settings {
     }
 }
 
+/// What became of objects that were to be removed.
+#[derive(Debug, Default)]
+pub(in crate::storage) struct Removal {
+    /// Those that are not there any more.
+    pub(in crate::storage) gone: Vec<Uuid>,
+    /// The last refusal.
+    pub(in crate::storage) refused: Option<Error>,
+    /// Whether nothing was removed, and trying again later may help.
+    pub(in crate::storage) is_away: bool,
+}
+
 /// An object store that bodies may lie in.
 pub struct Depot {
     url: String,
@@ -233,34 +244,37 @@ impl Objects {
         }
     }
 
-    /// Removes objects; gives those that are not there any more, and the last error.
-    pub(in crate::storage) async fn remove(
-        &self,
-        objects: Vec<Uuid>,
-    ) -> (Vec<Uuid>, Option<Error>) {
+    /// Removes objects.
+    pub(in crate::storage) async fn remove(&self, objects: Vec<Uuid>) -> Removal {
         let remove = |object: Uuid| async move {
             let path = self.path(object);
             let _turn = self.depot.turn().await;
             match self.depot.store.delete(&path).await {
                 Ok(()) | Err(StoreError::NotFound { .. }) => Ok(object),
-                Err(error) => Err(failed("removing", self.depot.shown(&path), error)),
+                Err(error) => Err((
+                    may_pass(&error),
+                    failed("removing", self.depot.shown(&path), error),
+                )),
             }
         };
-        let mut gone = Vec::new();
-        let mut last = None;
+        let mut removal = Removal::default();
+        let mut failures = 0;
         let mut removing = stream::iter(objects).map(remove).buffer_unordered(OF_ONE);
         while let Some(outcome) = removing.next().await {
             match outcome {
-                Ok(object) => gone.push(object),
-                Err(error) => last = Some(error),
+                Ok(object) => removal.gone.push(object),
+                Err((may_pass, error)) => {
+                    failures += 1;
+                    removal.is_away |= may_pass;
+                    removal.refused = Some(error);
+                }
             }
         }
-        add(&self.depot.counts.removed, gone.len() as u64);
-        add(
-            &self.depot.counts.failed_removals,
-            u64::from(last.is_some()),
-        );
-        (gone, last)
+        // One that succeeded shows that the object store answers.
+        removal.is_away &= removal.gone.is_empty();
+        add(&self.depot.counts.removed, removal.gone.len() as u64);
+        add(&self.depot.counts.failed_removals, failures);
+        removal
     }
 
     /// All objects in the folder, whoever refers to them.

@@ -1,4 +1,4 @@
-//! Removing objects that nobody refers to any more, and those that nobody came to refer to.
+//! Removing objects that no body refers to any more, and those that no body came to refer to.
 
 use std::num::NonZeroU32;
 
@@ -8,53 +8,55 @@ use uuid::Uuid;
 use super::{count, object};
 use crate::storage::{Error, promoted::Desk, sql::objects as sql};
 
-/// What a sweep did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Swept {
-    /// Objects that were removed.
-    pub removed: u64,
-    /// Whether there may be more to remove at once.
-    pub more: bool,
-}
-
-/// Removes at most `most` objects that nobody has held for as long as objects are kept, counted
-/// from the first sweep that found them so. Several may sweep at once.
+/// Removes the objects that no body has held for as long as objects are kept, counted from the
+/// first sweep that found them so, and says how many. A statement changes `batch` rows at most, so
+/// that writers never wait long. Several may sweep at once.
+///
+/// An object whose removal is refused for good (a 403 on its prefix) is passed over until the next
+/// sweep; an object store that does not answer ends the sweep.
 ///
 /// # Errors
 /// If the database or the object store does not answer; what is left is removed another time.
 pub(in crate::storage) async fn sweep(
     desk: &impl Desk,
     now: Timestamp,
-    most: NonZeroU32,
-) -> Result<Swept, Error> {
+    batch: NonZeroU32,
+) -> Result<u64, Error> {
     let Some(objects) = desk.objects() else {
-        return Ok(Swept::default());
+        return Ok(0);
     };
-    let (dialect, most) = (desk.dialect(), i64::from(most.get()));
-    let depot = objects.depot();
-    let mut statements = vec![sql::note_loose(dialect, now, most)];
-    if let Some(before) = objects.old(now) {
-        statements.push(sql::doom(dialect, now, before, most));
+    let (dialect, most) = (desk.dialect(), i64::from(batch.get()));
+    // From the commit that dooms them on, no body can come to hold them.
+    while desk.tell(vec![sql::note_loose(dialect, now, most)]).await? >= u64::from(batch.get()) {}
+    if let Some(old) = objects.old(now) {
+        while desk.tell(vec![sql::doom(dialect, now, old, most)]).await? >= u64::from(batch.get()) {
+        }
     }
-    // From this commit on, nobody can come to hold them.
-    desk.tell(statements).await?;
-    let rows = desk.ask(&sql::doomed(most)).await?;
-    let doomed: Vec<Uuid> = rows
-        .iter()
-        .map(|row| object(row, 0))
-        .collect::<Result<_, _>>()?;
-    let more = i64::try_from(doomed.len()).is_ok_and(|count| count >= most);
-    let (gone, failed) = match doomed.is_empty() {
-        true => (Vec::new(), None),
-        false => objects.remove(doomed).await,
-    };
-    let removed = gone.len() as u64;
-    if !gone.is_empty() {
-        desk.tell(vec![sql::forget(&gone)]).await?;
+    let (mut removed, mut refused, mut after) = (0, None, None);
+    loop {
+        let doomed: Vec<Uuid> = desk
+            .ask(&sql::doomed(after, most))
+            .await?
+            .iter()
+            .map(|row| object(row, 0))
+            .collect::<Result<_, _>>()?;
+        let Some(last) = doomed.last().copied() else {
+            break;
+        };
+        after = Some(last);
+        let outcome = objects.remove(doomed).await;
+        removed += outcome.gone.len() as u64;
+        if !outcome.gone.is_empty() {
+            desk.tell(vec![sql::forget(&outcome.gone)]).await?;
+        }
+        refused = outcome.refused.or(refused);
+        if outcome.is_away {
+            break;
+        }
     }
-    depot.counts.note(&count(desk).await?);
-    match failed {
+    objects.depot().counts.note(&count(desk).await?);
+    match refused {
         Some(error) => Err(error),
-        None => Ok(Swept { removed, more }),
+        None => Ok(removed),
     }
 }

@@ -50,6 +50,8 @@ pub(in crate::storage) struct Faulty {
     pub(in crate::storage) no_gets: AtomicBool,
     /// Removals are refused.
     pub(in crate::storage) no_deletes: AtomicBool,
+    /// Objects that may not be removed.
+    pub(in crate::storage) kept: Mutex<Vec<Path>>,
     /// Reads under way, and the most there were.
     reading: AtomicUsize,
     most: AtomicUsize,
@@ -153,7 +155,15 @@ impl ObjectStore for Faulty {
         if self.no_deletes.load(Ordering::SeqCst) {
             return paths.map(|_| Err(refused())).boxed();
         }
-        self.inner.delete_stream(paths)
+        let kept = self.kept.lock().unwrap().clone();
+        let allowed = paths.map(move |path| match path {
+            Ok(path) if kept.contains(&path) => Err(Error::PermissionDenied {
+                path: path.to_string(),
+                source: "403".into(),
+            }),
+            other => other,
+        });
+        self.inner.delete_stream(allowed.boxed())
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {

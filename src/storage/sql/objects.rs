@@ -87,11 +87,14 @@ pub(in crate::storage) fn doom(
     out
 }
 
-/// The statement that gives objects which are to be removed.
-pub(in crate::storage) fn doomed(most: i64) -> Statement {
+/// The statement that gives objects which are to be removed, after one.
+pub(in crate::storage) fn doomed(after: Option<Uuid>, most: i64) -> Statement {
     let mut out = Statement::new("SELECT object FROM objects WHERE record_row IS NULL AND ");
-    out.push("doomed_us IS NOT NULL ORDER BY loose_us LIMIT ")
-        .bind(most);
+    out.push("doomed_us IS NOT NULL");
+    if let Some(after) = after {
+        out.push(" AND object > ").bind(id(after));
+    }
+    out.push(" ORDER BY object LIMIT ").bind(most);
     out
 }
 

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::storage::{
-    Swept,
     copy::{Depots, Verify, copy},
     fsck::{Event, Kind, Orphans, fsck, orphans},
     objects::Settings,
@@ -153,7 +152,7 @@ async fn openings(url: &str) {
             .sweep_objects(hours(1), MOST)
             .await
             .unwrap(),
-        Swept::default()
+        0
     );
     world.maintenance.close().await;
 }
