@@ -7,51 +7,112 @@ use serde_json::value::RawValue;
 
 use super::mask::Mask;
 
+/// The name that stands for every element of an array.
+const EACH: &str = "#";
+
 /// The named parts of a JSON text, compact; nothing if it is not JSON.
 ///
 /// What is not there is an explicit `null`; elements of arrays are named by their position,
-/// which is then a key.
+/// which is then a key. Below `#` are the values of all elements that have one, and `#` at the end of
+/// a path is the number of elements.
 pub(super) fn part(json: &[u8], mask: &Mask) -> Option<Vec<u8>> {
     let raw: &RawValue = serde_json::from_slice(json).ok()?;
     let mut out = Vec::new();
-    write(Some(raw.get()), mask, &mut out)?;
+    write(&Found::One(raw.get()), mask, &mut out)?;
     Some(out)
 }
 
-fn write(raw: Option<&str>, mask: &Mask, out: &mut Vec<u8>) -> Option<()> {
+/// What a path leads to.
+enum Found<'a> {
+    Nothing,
+    One(&'a str),
+    Each(Vec<Found<'a>>),
+}
+
+fn write(found: &Found<'_>, mask: &Mask, out: &mut Vec<u8>) -> Option<()> {
     if mask.is_whole() {
-        match raw {
-            Some(raw) => compact(raw, out),
-            None => out.extend_from_slice(b"null"),
-        }
+        found.write(out);
         return Some(());
     }
-    let children = children(raw)?;
+    let children = Children::of(found)?;
     for (position, (name, below)) in mask.below().enumerate() {
         out.push(if position == 0 { b'{' } else { b',' });
         serde_json::to_writer(&mut *out, name).ok()?;
         out.push(b':');
-        write(children.get(name).map(|raw| raw.get()), below, out)?;
+        match children.get(name) {
+            Found::Each(items) if name == EACH && below.is_whole() => {
+                out.extend_from_slice(items.len().to_string().as_bytes());
+            }
+            child => write(&child, below, out)?,
+        }
     }
     out.push(b'}');
     Some(())
 }
 
-fn children(raw: Option<&str>) -> Option<HashMap<Cow<'_, str>, &RawValue>> {
-    let Some(raw) = raw else {
-        return Some(HashMap::new());
-    };
-    match raw.trim_start().as_bytes().first()? {
-        b'{' => {
-            let entries: HashMap<Key<'_>, &RawValue> = serde_json::from_str(raw).ok()?;
-            Some(entries.into_iter().map(|(Key(k), v)| (k, v)).collect())
+impl Found<'_> {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Nothing => out.extend_from_slice(b"null"),
+            Self::One(raw) => compact(raw, out),
+            Self::Each(items) => {
+                out.push(b'[');
+                let there = items.iter().filter(|item| !matches!(item, Self::Nothing));
+                for (position, item) in there.enumerate() {
+                    if position > 0 {
+                        out.push(b',');
+                    }
+                    item.write(out);
+                }
+                out.push(b']');
+            }
         }
-        b'[' => {
-            let items: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
-            let named = |(at, raw): (usize, _)| (Cow::Owned(at.to_string()), raw);
-            Some(items.into_iter().enumerate().map(named).collect())
+    }
+}
+
+/// What is below what a path leads to.
+enum Children<'a> {
+    Keys(HashMap<Cow<'a, str>, &'a RawValue>),
+    Items(Vec<&'a RawValue>),
+    Each(Vec<Children<'a>>),
+}
+
+impl<'a> Children<'a> {
+    fn of(found: &Found<'a>) -> Option<Self> {
+        let raw = match found {
+            Found::Nothing => return Some(Self::Keys(HashMap::new())),
+            Found::One(raw) => *raw,
+            Found::Each(items) => {
+                return items
+                    .iter()
+                    .map(Self::of)
+                    .collect::<Option<_>>()
+                    .map(Self::Each);
+            }
+        };
+        Some(match raw.trim_start().as_bytes().first()? {
+            b'{' => {
+                let entries: HashMap<Key<'_>, &RawValue> = serde_json::from_str(raw).ok()?;
+                Self::Keys(entries.into_iter().map(|(Key(k), v)| (k, v)).collect())
+            }
+            b'[' => Self::Items(serde_json::from_str(raw).ok()?),
+            _ => Self::Keys(HashMap::new()),
+        })
+    }
+
+    fn get(&self, name: &str) -> Found<'a> {
+        let one = |raw: &&'a RawValue| Found::One(raw.get());
+        match self {
+            Self::Keys(keys) => keys.get(name).map_or(Found::Nothing, one),
+            Self::Items(items) if name == EACH => Found::Each(items.iter().map(one).collect()),
+            Self::Items(items) => name
+                .parse()
+                .ok()
+                .filter(|at: &usize| at.to_string() == name)
+                .and_then(|at| items.get(at))
+                .map_or(Found::Nothing, one),
+            Self::Each(each) => Found::Each(each.iter().map(|one| one.get(name)).collect()),
         }
-        _ => Some(HashMap::new()),
     }
 }
 
@@ -106,6 +167,24 @@ mod tests {
         gives(json, "list.1.r", Some(r#"{"list":{"1":{"r":[2,3]}}}"#));
         gives(json, "list", Some(r#"{"list":[{"r":1},{"r":[2,3]}]}"#));
         gives(json, "nö te", Some(r#"{"nö te":"é"}"#));
+    }
+
+    #[test]
+    fn a_hash_stands_for_every_element_and_alone_for_their_number() {
+        let json = r##"{"a":[{"r":"x"},{"q":2},{"r":"y","q":[{"z":3}]}],"o":{"#":1},"n":7}"##;
+        gives(json, "a.#.r", Some(r##"{"a":{"#":{"r":["x","y"]}}}"##));
+        gives(json, "a.#", Some(r##"{"a":{"#":3}}"##));
+        gives(
+            json,
+            "a.#.q.#.z",
+            Some(r##"{"a":{"#":{"q":{"#":{"z":[[3]]}}}}}"##),
+        );
+        gives(json, "o.#,n.#", Some(r##"{"n":{"#":null},"o":{"#":1}}"##));
+        gives(
+            json,
+            "a.#.r,a.0.r",
+            Some(r##"{"a":{"#":{"r":["x","y"]},"0":{"r":"x"}}}"##),
+        );
     }
 
     #[test]
