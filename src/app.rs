@@ -31,6 +31,10 @@ use prost_reflect::DescriptorPool;
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tonic::{service::Routes, transport::Channel};
+use tonic_reflection::pb::{
+    v1::server_reflection_server as reflection_v1,
+    v1alpha::server_reflection_server as reflection_v1alpha,
+};
 use tower_http::cors::CorsLayer;
 use tower_service::Service as _;
 
@@ -41,7 +45,7 @@ use crate::{
     config::{self, Config},
     error::report,
     filter::Language,
-    grpc::{Deadline, Door, Fields, TransportStatus},
+    grpc::{Deadline, Door, Fields, Reflection, TransportStatus},
     query::{Engine, Tokens},
     rest::{self, Rest},
     service::Service,
@@ -111,9 +115,6 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// The descriptors do not decode; the binary was built wrong.
-    #[error("the service descriptors are broken")]
-    Reflection(#[source] tonic_reflection::server::Error),
     /// The descriptors do not decode; the binary was built wrong.
     #[error("the service descriptors are broken")]
     Descriptors(#[source] prost_reflect::DescriptorError),
@@ -350,17 +351,16 @@ fn services(door: Door, limit: usize, pool: &DescriptorPool) -> Result<Routes, E
         .max_encoding_message_size(limit)
         .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
         .send_compressed(tonic::codec::CompressionEncoding::Gzip);
-    let reflection = || {
-        tonic_reflection::server::Builder::configure()
-            .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
-            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-    };
+    let reflection = Reflection::new(pool, &[tonic_health::pb::FILE_DESCRIPTOR_SET])
+        .map_err(Error::Descriptors)?;
     Ok(
         Routes::new(TransportStatus(Deadline(Fields::new(results, pool))))
             .add_service(TransportStatus(Deadline(ingest)))
             .add_service(TransportStatus(Deadline(queries)))
-            .add_service(reflection().build_v1().map_err(Error::Reflection)?)
-            .add_service(reflection().build_v1alpha().map_err(Error::Reflection)?),
+            .add_service(reflection_v1::ServerReflectionServer::new(
+                reflection.clone(),
+            ))
+            .add_service(reflection_v1alpha::ServerReflectionServer::new(reflection)),
     )
 }
 

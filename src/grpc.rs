@@ -9,6 +9,7 @@ mod explain;
 mod fields;
 mod ingest;
 mod queries;
+mod reflection;
 mod results;
 mod status;
 mod transport;
@@ -16,6 +17,7 @@ mod transport;
 pub use call::Door;
 pub use deadline::Deadline;
 pub use fields::Fields;
+pub use reflection::Reflection;
 pub use transport::TransportStatus;
 
 /// The name under which the service is known to health checks.

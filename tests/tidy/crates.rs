@@ -113,7 +113,12 @@ pub(crate) const CRATES: &[Place] = &[
     ),
     only(
         "prost_reflect",
-        &["src/app*", "src/grpc/fields*", "src/rest*"],
+        &[
+            "src/app*",
+            "src/grpc/fields*",
+            "src/grpc/reflection.rs",
+            "src/rest*",
+        ],
     ),
     only("tokio_rustls", &["src/app*", "src/auth/oidc*"]),
     only("rustix", &["src/background.rs"]),
