@@ -111,15 +111,18 @@ async fn masked(
     reply: MessageDescriptor,
     mask: Mask,
 ) -> Result<Response<Body>, Status> {
+    // A head with a status is the whole answer and ends the stream; it stays one frame.
+    if answer.headers().contains_key(Status::GRPC_STATUS) {
+        return Ok(answer);
+    }
     let (parts, body) = answer.into_parts();
     let body = body.collect().await?;
     let trailers = body.trailers().cloned();
     let whole = body.to_bytes();
-    let refused = [Some(&parts.headers), trailers.as_ref()]
-        .into_iter()
-        .flatten()
-        .filter_map(Status::from_header_map)
-        .any(|status| status.code() != Code::Ok);
+    let refused = trailers
+        .as_ref()
+        .and_then(Status::from_header_map)
+        .is_some_and(|status| status.code() != Code::Ok);
     let bytes = if refused || whole.len() <= FRAME {
         whole
     } else if whole.len() > HEAVY {

@@ -1,5 +1,7 @@
 //! What is on the wire beside the service itself: reflection, health, metrics, and a quiet end.
 
+mod raw;
+
 use std::time::Duration;
 
 use hindsight_proto::v1alpha2 as pb;
@@ -78,6 +80,8 @@ async fn reflection_lists_the_services_in_both_versions() {
             "hindsight.v1.Ingest",
             "hindsight.v1.Queries",
             "grpc.health.v1.Health",
+            "grpc.reflection.v1.ServerReflection",
+            "grpc.reflection.v1alpha.ServerReflection",
         ] {
             assert!(names.iter().any(|name| name == wanted), "{names:?}");
         }
