@@ -24,6 +24,8 @@ pub struct Call {
     pub namespace: String,
     /// Empty for collections.
     pub name: String,
+    /// Who asked.
+    pub user: String,
     /// Answered status code; `None` when the connection broke instead.
     pub status: Option<u16>,
     /// When it came.
@@ -63,6 +65,12 @@ impl Calls {
     #[must_use]
     pub fn name(self, name: &str) -> Self {
         self.filter(|call| call.name == name)
+    }
+
+    /// Only calls of this user.
+    #[must_use]
+    pub fn user(self, user: &str) -> Self {
+        self.filter(|call| call.user == user)
     }
 
     /// Only calls that were answered with this status code.

@@ -11,6 +11,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
+pub mod access;
 pub mod applies;
 mod cases;
 pub mod deletes;
@@ -82,6 +83,8 @@ pub enum Needs {
     Controllers,
     /// Somebody who can make the server forget its history.
     Forgetting,
+    /// Requests that are checked against roles.
+    Roles,
 }
 
 /// Where a case runs: a namespace of its own on some server.
@@ -177,16 +180,51 @@ impl Arena {
         accept: &str,
         body: &Value,
     ) -> Result<(u16, Value), Difference> {
+        let headers = [("accept", accept), ("content-type", "application/json")];
+        self.send(method, path, &headers, body).await
+    }
+
+    /// Makes a request for another user, as `raw` does.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub async fn raw_as(
+        &self,
+        user: &str,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> Result<(u16, Value), Difference> {
+        let json = "application/json";
+        let headers = [
+            ("accept", json),
+            ("content-type", json),
+            ("impersonate-user", user),
+        ];
+        self.send(method, path, &headers, body).await
+    }
+
+    /// Makes a request with these headers, and answers as `raw` does.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> Result<(u16, Value), Difference> {
         let body = if body.is_null() {
             Vec::new()
         } else {
             body.to_string().into_bytes()
         };
-        let request = http::Request::builder()
-            .method(method)
-            .uri(path)
-            .header(http::header::ACCEPT, accept)
-            .header(http::header::CONTENT_TYPE, "application/json")
+        let mut request = http::Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request
             .body(kube::client::Body::from(body))
             .expect("methods, paths and headers of the cases are well formed");
         let answer = self.client.send(request).await?;

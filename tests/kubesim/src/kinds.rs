@@ -1,7 +1,7 @@
 //! The kinds a simulated server serves: those built in and those installed while it runs.
 //! Only what the server itself must know about a kind is here; what a kind means is not.
 
-use crate::refusal::About;
+use crate::{rbac, refusal::About};
 
 /// A custom resource to install.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -232,6 +232,10 @@ pub(crate) fn api_version(group: &str, version: &str) -> String {
 pub(crate) fn built_in() -> Vec<Kind> {
     let core = |kind: &str, plural: &str| Kind::built_in("", kind, plural);
     let short = |name: &str| vec![name.to_owned()];
+    let role = |kind: &str, plural: &str, namespaced: bool| Kind {
+        namespaced,
+        ..Kind::built_in(rbac::GROUP, kind, plural)
+    };
     let review = |group: &str, kind: &str, plural: &str| Kind {
         namespaced: false,
         verbs: &["create"],
@@ -259,6 +263,11 @@ pub(crate) fn built_in() -> Vec<Kind> {
             ..core("ConfigMap", "configmaps")
         },
         core("Secret", "secrets"),
+        core("ServiceAccount", "serviceaccounts"),
+        role("Role", "roles", true),
+        role("RoleBinding", "rolebindings", true),
+        role("ClusterRole", "clusterroles", false),
+        role("ClusterRoleBinding", "clusterrolebindings", false),
         Kind {
             status: true,
             generations: true,
@@ -275,6 +284,11 @@ pub(crate) fn built_in() -> Vec<Kind> {
             "authorization.k8s.io",
             "SubjectAccessReview",
             "subjectaccessreviews",
+        ),
+        review(
+            "authorization.k8s.io",
+            "SelfSubjectAccessReview",
+            "selfsubjectaccessreviews",
         ),
     ]
 }

@@ -3,6 +3,7 @@
 //! [`Sim`] is a cluster: [`Sim::client`] reaches it in process, [`Sim::listen`] on a socket.
 //! It keeps state and enforces the server's rules; it knows nothing of the programs tested on it.
 
+mod answers;
 mod apply;
 mod calls;
 mod clock;
@@ -20,7 +21,10 @@ mod load;
 mod objects;
 mod patch;
 mod play;
+mod policy;
+mod rbac;
 mod refusal;
+mod requests;
 mod reviews;
 mod route;
 mod rules;
@@ -36,7 +40,7 @@ pub use kinds::Crd;
 pub use listen::Listening;
 pub use load::LoadError;
 pub use play::{Finished, Mix, Outcome, Plan, Player, Playing, Progress};
+pub use policy::Policy;
 pub use refusal::Refusal;
-pub use reviews::Policy;
 pub use service::{SimBody, SimService};
 pub use sim::{KUBE_SYSTEM_UID, Settings, Sim};

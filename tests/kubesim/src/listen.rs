@@ -4,7 +4,10 @@ use std::{
     io,
     net::SocketAddr,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use hyper::{server::conn::http1, service::service_fn};
@@ -12,7 +15,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{service::SimService, sim::Sim};
+use crate::{policy::ADMIN_TOKEN, service::SimService, sim::Sim};
 
 /// A simulated server that listens. Dropping it stops it without waiting.
 #[derive(Debug)]
@@ -20,6 +23,9 @@ pub struct Listening {
     /// The address it was bound to.
     pub addr: SocketAddr,
     kubeconfig: PathBuf,
+    /// Kubeconfigs of other users; they go when this does.
+    others: Mutex<Vec<PathBuf>>,
+    sim: Sim,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -30,18 +36,14 @@ impl Sim {
     /// # Errors
     /// When the address cannot be bound, or the kubeconfig cannot be written.
     pub async fn listen(&self, addr: SocketAddr) -> io::Result<Listening> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let file = format!("kubesim-{}-{count}.kubeconfig", std::process::id());
-        let kubeconfig = std::env::temp_dir().join(file);
-        std::fs::write(&kubeconfig, kubeconfig_text(addr))?;
+        let kubeconfig = write_kubeconfig(addr, ADMIN_TOKEN)?;
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
         tasks.spawn(accept(
             listener,
-            self.service(),
+            self.service_for(None),
             stop.clone(),
             tasks.clone(),
         ));
@@ -49,6 +51,8 @@ impl Sim {
         Ok(Listening {
             addr,
             kubeconfig,
+            others: Mutex::default(),
+            sim: self.clone(),
             stop,
             tasks,
         })
@@ -56,14 +60,28 @@ impl Sim {
 }
 
 impl Listening {
-    /// A kubeconfig that leads here; it goes when this does.
+    /// A kubeconfig of a user who may do everything; it goes when this does.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// The text of that kubeconfig.
+    /// A kubeconfig of this user, who may do what the policy allows once it is enforced. A service
+    /// account is `system:serviceaccount:NAMESPACE:NAME`. It goes when this does.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn kubeconfig_as(&self, user: &str) -> io::Result<PathBuf> {
+        let token = format!("kubesim-token-of-{user}");
+        self.sim.policy().token(&token, user, &[]);
+        let path = write_kubeconfig(self.addr, &token)?;
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        others.push(path.clone());
+        Ok(path)
+    }
+
+    /// The text of the kubeconfig of a user who may do everything.
     pub fn kubeconfig_text(&self) -> String {
-        kubeconfig_text(self.addr)
+        kubeconfig_text(self.addr, ADMIN_TOKEN)
     }
 
     /// A client that comes through the socket, with kube's own retries after 429, 503 and 504.
@@ -74,7 +92,9 @@ impl Listening {
         let url: http::Uri = format!("http://{}", self.addr)
             .parse()
             .expect("a socket address makes a URL");
-        kube::Client::try_from(kube::Config::new(url))
+        let mut config = kube::Config::new(url);
+        config.auth_info.token = Some(ADMIN_TOKEN.to_owned().into());
+        kube::Client::try_from(config)
     }
 
     /// Closes every connection and the port, and waits until that is done.
@@ -87,9 +107,15 @@ impl Listening {
 impl Drop for Listening {
     fn drop(&mut self) {
         self.stop.cancel();
-        if let Err(error) = std::fs::remove_file(&self.kubeconfig) {
-            let path = self.kubeconfig.display();
-            tracing::debug!(%error, "kubeconfig `{path}` was gone already");
+        let others = self
+            .others
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        for path in others.iter().chain([&self.kubeconfig]) {
+            if let Err(error) = std::fs::remove_file(path) {
+                let path = path.display();
+                tracing::debug!(%error, "kubeconfig `{path}` was gone already");
+            }
         }
     }
 }
@@ -132,7 +158,16 @@ async fn serve(stream: TcpStream, service: SimService, stop: CancellationToken) 
     }
 }
 
-fn kubeconfig_text(addr: SocketAddr) -> String {
+fn write_kubeconfig(addr: SocketAddr, token: &str) -> io::Result<PathBuf> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let file = format!("kubesim-{}-{count}.kubeconfig", std::process::id());
+    let path = std::env::temp_dir().join(file);
+    std::fs::write(&path, kubeconfig_text(addr, token))?;
+    Ok(path)
+}
+
+fn kubeconfig_text(addr: SocketAddr, token: &str) -> String {
     format!(
         "apiVersion: v1
 kind: Config
@@ -149,7 +184,8 @@ contexts:
     namespace: default
 users:
 - name: kubesim
-  user: {{}}
+  user:
+    token: {token}
 "
     )
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -129,10 +130,15 @@ impl Stored {
             .map(|(_, value)| value.as_str())
     }
 
+    /// Some of its fields; those that do not fit are as if they were not there.
+    pub(crate) fn read<T: DeserializeOwned + Default>(&self) -> T {
+        let whole = [b"{\"_\":0", &self.rest[..]].concat();
+        serde_json::from_slice(&whole).unwrap_or_default()
+    }
+
     /// The text of a field one level below the top, empty if there is none.
     pub(crate) fn text(&self, outer: &str, inner: &str) -> String {
-        let whole = [b"{\"_\":0", &self.rest[..]].concat();
-        let whole: Value = serde_json::from_slice(&whole).unwrap_or_default();
+        let whole: Value = self.read();
         whole[outer][inner].as_str().unwrap_or_default().to_owned()
     }
 

@@ -32,14 +32,23 @@ pub(crate) struct About<'a> {
 
 impl About<'_> {
     fn title(&self) -> String {
-        match self.group {
-            "" => format!("{} \"{}\"", self.plural, self.name),
-            group => format!("{}.{group} \"{}\"", self.plural, self.name),
+        let mut title = self.plural.to_owned();
+        if !self.group.is_empty() {
+            title = format!("{title}.{}", self.group);
         }
+        if !self.name.is_empty() {
+            title = format!("{title} \"{}\"", self.name);
+        }
+        title
     }
 
     fn details(&self) -> Value {
-        let mut details = json!({"name": self.name, "kind": self.plural});
+        let mut details = json!({});
+        for (field, text) in [("name", self.name), ("kind", self.plural)] {
+            if !text.is_empty() {
+                details[field] = text.into();
+            }
+        }
         if !self.group.is_empty() {
             details["group"] = self.group.into();
         }
@@ -111,13 +120,13 @@ impl Refusal {
     }
 
     pub(crate) fn forbidden(about: About<'_>, why: &str) -> Self {
+        let message = match about.title().as_str() {
+            "" => format!("forbidden: {why}"),
+            title => format!("{title} is forbidden: {why}"),
+        };
         Self {
             details: Some(Box::new(about.details())),
-            ..Self::new(
-                403,
-                "Forbidden",
-                format!("{} is forbidden: {why}", about.title()),
-            )
+            ..Self::new(403, "Forbidden", message)
         }
     }
 

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use http::Method;
 
-use crate::{calls::Call, refusal::Refusal};
+use crate::{calls::Call, rbac::Attributes, refusal::Refusal};
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +27,8 @@ pub(crate) enum Route {
     Resources { group: String, version: String },
     /// Anything about objects.
     Objects(Target),
+    /// What no API server has.
+    Nowhere,
 }
 
 /// The objects a request is about.
@@ -43,26 +45,26 @@ pub(crate) struct Target {
 }
 
 impl Route {
-    /// Reads a path; `None` when no API server has such a path.
-    pub(crate) fn parse(path: &str) -> Option<Self> {
+    /// Reads a path.
+    pub(crate) fn parse(path: &str) -> Self {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         match parts.as_slice() {
-            ["healthz" | "livez" | "readyz", ..] => Some(Self::Health),
-            ["version"] => Some(Self::Version),
-            ["api"] => Some(Self::CoreVersions),
-            ["apis"] => Some(Self::Groups),
-            ["apis", group] => Some(Self::Group((*group).into())),
-            ["api", version] => Some(Self::Resources {
+            ["healthz" | "livez" | "readyz", ..] => Self::Health,
+            ["version"] => Self::Version,
+            ["api"] => Self::CoreVersions,
+            ["apis"] => Self::Groups,
+            ["apis", group] => Self::Group((*group).into()),
+            ["api", version] => Self::Resources {
                 group: String::new(),
                 version: (*version).into(),
-            }),
-            ["apis", group, version] => Some(Self::Resources {
+            },
+            ["apis", group, version] => Self::Resources {
                 group: (*group).into(),
                 version: (*version).into(),
-            }),
-            ["api", version, rest @ ..] => target("", version, rest).map(Self::Objects),
-            ["apis", group, version, rest @ ..] => target(group, version, rest).map(Self::Objects),
-            _ => None,
+            },
+            ["api", version, rest @ ..] => target("", version, rest),
+            ["apis", group, version, rest @ ..] => target(group, version, rest),
+            _ => Self::Nowhere,
         }
     }
 
@@ -82,13 +84,46 @@ impl Route {
             subresource: target.subresource,
             namespace: target.namespace,
             name: target.name,
+            user: String::new(),
             status: None,
             at,
         }
     }
+
+    /// What is asked for, as roles speak of it.
+    pub(crate) fn attributes(&self, call: &Call, query: &Query) -> Attributes {
+        let mut asked = Attributes {
+            verb: call.verb.into(),
+            ..Attributes::default()
+        };
+        if !matches!(self, Self::Objects(_)) {
+            asked.path.clone_from(&call.resource);
+            return asked;
+        }
+        asked.group.clone_from(&call.group);
+        asked.resource.clone_from(&call.resource);
+        asked.subresource.clone_from(&call.subresource);
+        asked.namespace.clone_from(&call.namespace);
+        asked.name.clone_from(&call.name);
+        if asked.name.is_empty() {
+            // A list of one name counts as a request for that name.
+            let fields = query.text("fieldSelector").split(',');
+            let mut name = fields.filter_map(|field| field.strip_prefix("metadata.name="));
+            asked.name = name
+                .next_back()
+                .unwrap_or_default()
+                .trim_start_matches('=')
+                .into();
+        }
+        if asked.group.is_empty() && asked.resource == "namespaces" {
+            // A namespace is inside of itself, so that its own roles may allow to read it.
+            asked.namespace.clone_from(&asked.name);
+        }
+        asked
+    }
 }
 
-fn target(group: &str, version: &str, rest: &[&str]) -> Option<Target> {
+fn target(group: &str, version: &str, rest: &[&str]) -> Route {
     let (namespace, rest) = match rest {
         // `/namespaces/x/status` is a part of the namespace, not a kind inside of it.
         ["namespaces", name, "status"] => ("", ["namespaces", *name, "status"].to_vec()),
@@ -99,9 +134,9 @@ fn target(group: &str, version: &str, rest: &[&str]) -> Option<Target> {
         [plural] => (*plural, "", ""),
         [plural, name] => (*plural, *name, ""),
         [plural, name, subresource] => (*plural, *name, *subresource),
-        _ => return None,
+        _ => return Route::Nowhere,
     };
-    Some(Target {
+    Route::Objects(Target {
         group: group.into(),
         version: version.into(),
         plural: plural.into(),
@@ -116,11 +151,11 @@ fn target(group: &str, version: &str, rest: &[&str]) -> Option<Target> {
 /// # Errors
 /// 405 for a method that means nothing on such a path.
 pub(crate) fn verb(route: &Route, method: &Method, watch: bool) -> Result<&'static str, Refusal> {
-    let Route::Objects(target) = route else {
-        return match *method {
-            Method::GET | Method::HEAD => Ok("get"),
-            _ => Err(not_allowed()),
-        };
+    let target = match route {
+        Route::Objects(target) => target,
+        Route::Nowhere => return Ok("get"),
+        _ if matches!(*method, Method::GET | Method::HEAD) => return Ok("get"),
+        _ => return Err(not_allowed()),
     };
     match (method.as_str(), target.name.is_empty()) {
         ("GET" | "HEAD", true) if watch => Ok("watch"),

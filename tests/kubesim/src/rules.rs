@@ -8,6 +8,7 @@ use crate::{
     kinds::{Kind, api_version},
     lifecycle::Part,
     objects::Stored,
+    rbac,
     refusal::Refusal,
 };
 
@@ -122,6 +123,15 @@ pub(crate) fn name_of(kind: &Kind, metadata: &mut Map<String, Value>) -> Result<
     if name.is_empty() {
         let why = "Required value: name or generateName is required";
         return Err(Refusal::invalid(about, "metadata.name", why));
+    }
+    if kind.group == rbac::GROUP {
+        // Names of roles only have to fit into a path: `system:discovery`.
+        if matches!(name.as_str(), "." | "..") || name.contains(['/', '%']) {
+            let why =
+                format!("Invalid value: \"{name}\": may not be '.', '..', or contain '/' or '%'");
+            return Err(Refusal::invalid(about, "metadata.name", &why));
+        }
+        return Ok(name);
     }
     let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);

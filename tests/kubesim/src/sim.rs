@@ -19,8 +19,9 @@ use crate::{
     lifecycle::{Part, Write, types},
     objects::{Key, KindId, Stored, World},
     patch::Patch,
+    policy::Policy,
+    rbac::{self, User},
     refusal::Refusal,
-    reviews::Policy,
     service::SimService,
 };
 
@@ -138,6 +139,10 @@ impl Sim {
         }))
         .expect("a namespace can be put into an empty cluster");
         sim.namespace("default");
+        for object in rbac::defaults() {
+            sim.load(object)
+                .expect("roles can be put into an empty cluster");
+        }
         sim
     }
 
@@ -232,9 +237,21 @@ impl Sim {
         kube::Client::new(self.service(), "default")
     }
 
-    /// The cluster as a service of HTTP requests.
+    /// The same as [`Sim::client`] for this user, who may do what the policy allows once it is
+    /// enforced. A service account is `system:serviceaccount:NAMESPACE:NAME`.
+    pub fn client_as(&self, user: &str) -> kube::Client {
+        let user = User::named(user, &[]);
+        kube::Client::new(self.service_for(Some(user)), "default")
+    }
+
+    /// The cluster as a service of HTTP requests that are all allowed.
     pub fn service(&self) -> SimService {
-        SimService::new(Arc::clone(&self.shared))
+        self.service_for(Some(User::admin()))
+    }
+
+    /// Without a user, requests are of whom their tokens name.
+    pub(crate) fn service_for(&self, user: Option<User>) -> SimService {
+        SimService::new(Arc::clone(&self.shared), user)
     }
 
     /// Creates an object as a client would.

@@ -6,7 +6,6 @@ use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt, TryStreamExt, pin_mut};
 use k8s_openapi::api::{
-    authentication::v1::{TokenReview, TokenReviewSpec},
     authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
     core::v1::ConfigMap,
 };
@@ -299,51 +298,6 @@ async fn one_kind_may_have_several_versions() {
     let found = Discovery::new(sim.client()).run().await.unwrap();
     let group = found.get("tekton.dev").unwrap();
     assert_eq!(group.versions().collect::<Vec<_>>(), ["v1", "v1beta1"]);
-}
-
-#[tokio::test]
-async fn tokens_follow_the_policy_and_are_counted() {
-    let sim = Sim::new();
-    sim.policy().token("t0k", "alice", &["devs"]);
-
-    let tokens: Api<TokenReview> = Api::all(sim.client());
-    let review = |token: &str| {
-        let spec = TokenReviewSpec {
-            token: Some(token.into()),
-            ..TokenReviewSpec::default()
-        };
-        TokenReview {
-            spec,
-            ..TokenReview::default()
-        }
-    };
-    let known = tokens
-        .create(&PostParams::default(), &review("t0k"))
-        .await
-        .unwrap()
-        .status
-        .unwrap();
-    assert_eq!(known.authenticated, Some(true));
-    let user = known.user.unwrap();
-    assert_eq!(user.username.as_deref(), Some("alice"));
-    assert_eq!(user.groups.unwrap(), ["devs", "system:authenticated"]);
-    let unknown = tokens
-        .create(&PostParams::default(), &review("x"))
-        .await
-        .unwrap()
-        .status
-        .unwrap();
-    assert_ne!(unknown.authenticated, Some(true));
-    assert!(unknown.error.is_some());
-    sim.policy().revoke_token("t0k");
-    let revoked = tokens
-        .create(&PostParams::default(), &review("t0k"))
-        .await
-        .unwrap()
-        .status
-        .unwrap();
-    assert_ne!(revoked.authenticated, Some(true));
-    assert_eq!(sim.policy().token_reviews(), 3);
 }
 
 #[tokio::test]

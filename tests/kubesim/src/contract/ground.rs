@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use kube::{
     Api, Client,
     api::{ApiResource, DeleteParams, DynamicObject, PostParams},
@@ -21,6 +22,7 @@ pub struct Ground {
     client: Client,
     sim: Option<Sim>,
     controllers: bool,
+    roles: bool,
 }
 
 impl Debug for Ground {
@@ -48,10 +50,12 @@ impl Ground {
     pub fn simulated(sim: &Sim, client: Client) -> Self {
         sim.install(Crd::namespaced(GROUP, "v1", "Widget", "widgets"));
         sim.install(Crd::namespaced(GROUP, "v1", "Gadget", "gadgets").without_status());
+        sim.policy().enforce();
         Self {
             client,
             sim: Some(sim.clone()),
             controllers: true,
+            roles: true,
         }
     }
 
@@ -82,8 +86,10 @@ impl Ground {
             client,
             sim: None,
             controllers: false,
+            roles: false,
         };
         ground.controllers = ground.has_controllers().await?;
+        ground.roles = ground.has_roles().await?;
         Ok(ground)
     }
 
@@ -93,6 +99,7 @@ impl Ground {
             Needs::Nothing => false,
             Needs::Controllers => !self.controllers,
             Needs::Forgetting => self.sim.is_none(),
+            Needs::Roles => !self.roles,
         };
         if lacking {
             return Outcome::Skipped(case.needs);
@@ -147,6 +154,18 @@ impl Ground {
             .delete(&arena.namespace, &DeleteParams::default())
             .await?;
         Ok(found)
+    }
+
+    /// Without roles, everybody may do everything.
+    async fn has_roles(&self) -> Result<bool, Difference> {
+        let review: SubjectAccessReview = serde_json::from_value(json!({
+            "metadata": {},
+            "spec": {"user": "contract-nobody", "resourceAttributes": {"verb": "list", "resource": "pods"}},
+        }))
+        .expect("the review is well formed");
+        let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
+        let answer = reviews.create(&PostParams::default(), &review).await?;
+        Ok(answer.status.is_some_and(|status| !status.allowed))
     }
 
     fn namespaces(&self) -> Api<DynamicObject> {

@@ -1,0 +1,281 @@
+//! Which token is whose, what users are allowed beside the roles of the cluster, and whether requests
+//! are checked at all.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use http::{HeaderMap, header};
+
+use crate::{
+    rbac::{Attributes, MASTERS, User},
+    refusal::Refusal,
+    sim::Shared,
+};
+
+/// The audience of the server itself.
+pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc";
+
+/// The token in kubeconfigs of whoever may do everything.
+pub(crate) const ADMIN_TOKEN: &str = "kubesim-admin";
+
+/// Who may do what, and which token is whose.
+///
+/// Requests are allowed by `Role`, `ClusterRole` and their bindings, which are objects of the cluster
+/// as any other, and by [`Policy::allow`]. Access reviews are answered from both, always. Requests to
+/// the simulator itself are checked after [`Policy::enforce`].
+#[derive(Debug, Default)]
+pub struct Policy(Mutex<Rules>);
+
+#[derive(Debug, Default)]
+pub(crate) struct Rules {
+    enforced: bool,
+    tokens: BTreeMap<String, Token>,
+    grants: Vec<Grant>,
+    pub(crate) token_reviews: u64,
+    pub(crate) access_reviews: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Token {
+    pub(crate) user: User,
+    pub(crate) audiences: Vec<String>,
+    pub(crate) extra: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Grant {
+    subject: String,
+    verb: String,
+    group: String,
+    resource: String,
+    namespace: String,
+}
+
+impl Grant {
+    fn allows(&self, user: &User, asked: &Attributes) -> bool {
+        let fits = |allowed: &str, asked: &str| allowed == "*" || allowed == asked;
+        asked.path.is_empty()
+            && (self.subject == user.name || user.groups.contains(&self.subject))
+            && fits(&self.verb, &asked.verb)
+            && fits(&self.group, &asked.group)
+            && fits(&self.resource, &asked.combined())
+            && fits(&self.namespace, &asked.namespace)
+    }
+}
+
+impl Policy {
+    /// From now on requests are checked: a token nobody has is 401, what is not allowed 403. Requests
+    /// without a token are of `system:anonymous`. What `Sim::client` asks stays allowed.
+    pub fn enforce(&self) -> &Self {
+        self.rules().enforced = true;
+        self
+    }
+
+    /// From now on `token` authenticates as `user`, a member of `groups` and of `system:authenticated`.
+    pub fn token(&self, token: &str, user: &str, groups: &[&str]) -> &Self {
+        let known = Token {
+            user: User::named(user, groups),
+            audiences: vec![AUDIENCE.into()],
+            extra: BTreeMap::new(),
+        };
+        self.rules().tokens.insert(token.into(), known);
+        self
+    }
+
+    /// From now on a known `token` is for these audiences, and not for the server itself.
+    pub fn audiences(&self, token: &str, audiences: &[&str]) -> &Self {
+        self.edit(token, |known| {
+            known.audiences = audiences.iter().map(|one| (*one).to_owned()).collect();
+        })
+    }
+
+    /// From now on reviews of a known `token` tell this, too.
+    pub fn extra(&self, token: &str, key: &str, values: &[&str]) -> &Self {
+        let values = values.iter().map(|value| (*value).to_owned()).collect();
+        self.edit(token, |known| {
+            known.extra.insert(key.into(), values);
+        })
+    }
+
+    /// From now on `token` authenticates nobody.
+    pub fn revoke_token(&self, token: &str) -> &Self {
+        self.rules().tokens.remove(token);
+        self
+    }
+
+    /// Allows a user or group to do `verb` on `resource` (or `resource/subresource`) in `namespace`.
+    ///
+    /// `*` stands for anything. As with a cluster role binding, only the namespace `*` allows a
+    /// request across all namespaces.
+    pub fn allow(
+        &self,
+        subject: &str,
+        verb: &str,
+        group: &str,
+        resource: &str,
+        namespace: &str,
+    ) -> &Self {
+        self.rules()
+            .grants
+            .push(grant(subject, verb, group, resource, namespace));
+        self
+    }
+
+    /// Takes back what the same call of `allow` gave.
+    pub fn revoke(
+        &self,
+        subject: &str,
+        verb: &str,
+        group: &str,
+        resource: &str,
+        namespace: &str,
+    ) -> &Self {
+        let taken = grant(subject, verb, group, resource, namespace);
+        self.rules().grants.retain(|known| *known != taken);
+        self
+    }
+
+    /// Forgets every token and every permission given here; the counts stay.
+    pub fn clear(&self) {
+        let mut rules = self.rules();
+        rules.tokens.clear();
+        rules.grants.clear();
+    }
+
+    /// How many token reviews were answered.
+    pub fn token_reviews(&self) -> u64 {
+        self.rules().token_reviews
+    }
+
+    /// How many subject access reviews were answered.
+    pub fn access_reviews(&self) -> u64 {
+        self.rules().access_reviews
+    }
+
+    /// Whose request it is.
+    ///
+    /// # Errors
+    /// 401 for a token that is nobody's or for somebody else than the server.
+    pub(crate) fn authenticate(&self, headers: &HeaderMap) -> Result<User, Refusal> {
+        let token = headers
+            .get(header::AUTHORIZATION)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.strip_prefix("Bearer "));
+        let rules = self.rules();
+        let known = token.and_then(|token| rules.tokens.get(token));
+        match (known, token) {
+            (Some(known), _) if known.audiences.iter().any(|one| one == AUDIENCE) => {
+                Ok(known.user.clone())
+            }
+            (_, Some(ADMIN_TOKEN)) => Ok(User::admin()),
+            _ if !rules.enforced => Ok(User::admin()),
+            (_, None) => Ok(User::anonymous()),
+            (_, Some(_)) => Err(Refusal::new(401, "Unauthorized", "Unauthorized")),
+        }
+    }
+
+    pub(crate) fn rules(&self) -> MutexGuard<'_, Rules> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn edit(&self, token: &str, change: impl FnOnce(&mut Token)) -> &Self {
+        if let Some(known) = self.rules().tokens.get_mut(token) {
+            change(known);
+        }
+        self
+    }
+}
+
+impl Rules {
+    pub(crate) fn known(&self, token: &str) -> Option<&Token> {
+        self.tokens.get(token)
+    }
+}
+
+impl Shared {
+    /// Whether `user` may do what is asked, and by which rule.
+    ///
+    /// # Errors
+    /// When not, with what is wrong with the roles, or nothing.
+    pub(crate) fn authorize(&self, user: &User, asked: &Attributes) -> Result<String, String> {
+        let rules = self.policy.rules();
+        if rules.grants.iter().any(|grant| grant.allows(user, asked)) {
+            return Ok("allowed by the simulated policy".into());
+        }
+        drop(rules);
+        self.world().authorize(user, asked)
+    }
+
+    /// Whose request it is; of somebody else, where its headers say so and its sender may.
+    ///
+    /// # Errors
+    /// 401 for a token that is nobody's, 403 for a sender who may not speak for others.
+    pub(crate) fn sender(
+        &self,
+        known: Option<&User>,
+        headers: &HeaderMap,
+    ) -> Result<User, Refusal> {
+        let sender = match known {
+            Some(user) => user.clone(),
+            None => self.policy.authenticate(headers)?,
+        };
+        let all = |name: &str| {
+            let values = headers.get_all(name).into_iter();
+            values
+                .filter_map(|value| value.to_str().ok())
+                .collect::<Vec<_>>()
+        };
+        let (users, groups) = (all("impersonate-user"), all("impersonate-group"));
+        let Some(name) = users.first() else {
+            return Ok(sender);
+        };
+        let account = name.strip_prefix("system:serviceaccount:");
+        let (resource, namespace, short) = match account.and_then(|account| account.split_once(':'))
+        {
+            Some((namespace, short)) => ("serviceaccounts", namespace, short),
+            None => ("users", "", *name),
+        };
+        let wanted = groups.iter().map(|group| ("groups", "", *group));
+        for (resource, namespace, name) in wanted.chain([(resource, namespace, short)]) {
+            let asked = Attributes {
+                verb: "impersonate".into(),
+                resource: resource.into(),
+                namespace: namespace.into(),
+                name: name.into(),
+                ..Attributes::default()
+            };
+            self.check(&sender, &asked)?;
+        }
+        if *name == "system:anonymous" {
+            return Ok(User::anonymous());
+        }
+        Ok(User::named(name, &groups))
+    }
+
+    /// Checks a request, where requests are checked.
+    ///
+    /// # Errors
+    /// 403 when it is not allowed.
+    pub(crate) fn check(&self, user: &User, asked: &Attributes) -> Result<(), Refusal> {
+        let free = user.groups.iter().any(|group| group == MASTERS);
+        if free || !self.policy.rules().enforced {
+            return Ok(());
+        }
+        match self.authorize(user, asked) {
+            Ok(_) => Ok(()),
+            Err(reason) => Err(asked.refuse(user, &reason)),
+        }
+    }
+}
+
+fn grant(subject: &str, verb: &str, group: &str, resource: &str, namespace: &str) -> Grant {
+    Grant {
+        subject: subject.into(),
+        verb: verb.into(),
+        group: group.into(),
+        resource: resource.into(),
+        namespace: namespace.into(),
+    }
+}
