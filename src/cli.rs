@@ -34,12 +34,46 @@ use crate::config::{flags, flags_of};
 
 /// Long-term history of what ran on Kubernetes.
 ///
-/// `serve` keeps results and records in SQLite or PostgreSQL and answers gRPC, and `all-in-one`
-/// watches a cluster besides; most of the other commands ask such a server. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration,
-/// 3 not found, 4 not allowed, 5 server or database not reachable, 6 damage was found.
+/// Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 not found, 4 not allowed,
+/// 5 server or database not reachable, 6 damage found.
 #[derive(Debug, Parser)]
-#[command(name = "hindsight", version, disable_help_subcommand = true)]
+#[command(name = "hindsight", version, help_template = TEMPLATE)]
 struct Cli {}
+
+/// The commands by what they are for, most used first. A test compares them with the tree.
+const TEMPLATE: &str = "\
+{about-with-newline}
+{usage-heading} {usage}
+
+Ask a server:
+  list        List runs, records or results [alias: ls]
+  get         Show one run, record or result
+  stats       Count and time runs in groups
+  explain     Explain how a list would be answered, and what it costs
+  delete      Delete runs, records or results, with everything below them
+  import      Store objects from files, a Tekton Results server or its database
+
+Run a server:
+  serve       Run the server
+  all-in-one  Run server and watcher in one process
+  config      Look at the configuration
+  token       Make a token for the file of users
+  ledger      Show what a running watcher has not stored, and why
+
+Keep a database:
+  migrate     Bring the schema up to date
+  index       Index parts of payloads, for filters that ask for them often
+  fsck        Look for damage
+  backup      Copy a SQLite database while it is in use
+  restore     Bring back a backup
+  copy        Copy a database into another
+
+  completion  Print a completion script for a shell
+  help        Print help of a command
+
+{options}
+
+{after-help}";
 
 #[derive(Debug, Subcommand)]
 enum Ask {
@@ -54,7 +88,7 @@ enum Ask {
     Stats(stats::Stats),
     /// Delete runs, records or results, with everything below them
     Delete(delete::Delete),
-    /// Store objects that `kubectl get -o json|yaml` printed, as the watcher would
+    /// Store objects from files, a Tekton Results server or its database
     Import(import::Import),
     /// Print a script that completes this program's commands in a shell
     Completion(Completion),
@@ -75,10 +109,11 @@ pub fn command() -> Command {
             .long_about(serve::ABOUT)
             .after_long_help(serve::EXAMPLES),
     );
-    let migrate = flags(
+    let migrate = flags_of(
         Command::new("migrate")
             .about("Bring the database's schema up to date")
             .long_about(migrate::ABOUT),
+        &["db"],
     );
     let print = flags(
         Command::new("print")
@@ -96,6 +131,7 @@ pub fn command() -> Command {
         .long_about(token::ABOUT);
     let tekton = copy::TektonResults::augment_args(Command::new("tekton-results"));
     let tekton = flags_of(tekton, &["db", "objects_url", "objects_above"]);
+    let api = import::ResultsApi::augment_args(Command::new("results-api"));
     Ask::augment_subcommands(keeping(
         Cli::command()
             .subcommand_required(true)
@@ -111,6 +147,7 @@ pub fn command() -> Command {
         // What is not the name of a source is that of a file.
         import
             .subcommand(tekton)
+            .subcommand(api)
             .args_conflicts_with_subcommands(true)
             .subcommand_negates_reqs(true)
     })
@@ -146,6 +183,9 @@ pub fn main() -> ExitCode {
         Some(("index", sub)) => index::run(sub),
         Some(("import", sub)) if let Some(("tekton-results", sub)) = sub.subcommand() => {
             copy::tekton_results(sub)
+        }
+        Some(("import", sub)) if let Some(("results-api", sub)) = sub.subcommand() => {
+            import::results_api(sub)
         }
         Some(("config", sub)) => config::run(sub),
         Some(("token", _)) => token::run(),

@@ -23,6 +23,17 @@ pub struct Object {
     pub bytes: Vec<u8>,
 }
 
+impl Object {
+    /// The object in this JSON, whose bytes stay as they are.
+    ///
+    /// # Errors
+    /// If it is not JSON.
+    pub fn exact(bytes: Vec<u8>) -> Result<Self, serde_json::Error> {
+        let value = serde_json::from_slice(&bytes)?;
+        Ok(Self { value, bytes })
+    }
+}
+
 /// Why an input is not understood.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -12,7 +12,7 @@ use tonic::{
     Request, Status,
     metadata::{Ascii, MetadataValue},
     service::{Interceptor, interceptor::InterceptedService},
-    transport::{Certificate, Channel, ClientTlsConfig, Endpoint},
+    transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
 };
 
 pub use batched::Batched;
@@ -33,6 +33,8 @@ pub struct Options {
     pub token: Option<String>,
     /// Authorities in PEM that may have signed the server's certificate, besides those of the system.
     pub authorities: Option<Vec<u8>>,
+    /// Certificate and key in PEM that are shown to a server which wants a client certificate.
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
     /// How long one call may take.
     pub deadline: Duration,
 }
@@ -44,6 +46,7 @@ impl Options {
             server: server.into(),
             token: None,
             authorities: None,
+            identity: None,
             deadline: DEADLINE,
         }
     }
@@ -66,6 +69,12 @@ pub enum Error {
     /// The authorities are no certificates.
     #[error("the authorities of the server are no certificates in PEM")]
     Authorities(#[source] Option<tonic::transport::Error>),
+    /// The client certificate or its key is not PEM.
+    #[error("the client certificate and its key are not a certificate and a key in PEM")]
+    Identity(#[source] Option<tonic::transport::Error>),
+    /// A client certificate without TLS.
+    #[error("a client certificate needs an `https://` server, and `{0}` is not one")]
+    IdentityWithoutTls(String),
     /// The token cannot be sent in a header.
     #[error("the token has characters that no header can carry")]
     Token,
@@ -130,6 +139,9 @@ impl Client {
             .timeout(options.deadline)
             .http2_keep_alive_interval(Duration::from_secs(30))
             .keep_alive_while_idle(true);
+        if scheme == Some("http") && options.identity.is_some() {
+            return Err(Error::IdentityWithoutTls(options.server.clone()));
+        }
         if scheme == Some("https") {
             let mut tls = ClientTlsConfig::new().with_native_roots();
             if let Some(pem) = &options.authorities {
@@ -139,10 +151,21 @@ impl Client {
                 }
                 tls = tls.ca_certificate(Certificate::from_pem(pem));
             }
-            let has_own = options.authorities.is_some();
-            endpoint = endpoint.tls_config(tls).map_err(|error| match has_own {
-                true => Error::Authorities(Some(error)),
-                false => refuse(Some(error)),
+            if let Some((certificate, key)) = &options.identity {
+                let is_pem = |pem: &[u8], what| String::from_utf8_lossy(pem).contains(what);
+                if !is_pem(certificate, "-----BEGIN CERTIFICATE-----")
+                    || !is_pem(key, "PRIVATE KEY-----")
+                {
+                    return Err(Error::Identity(None));
+                }
+                tls = tls.identity(Identity::from_pem(certificate, key));
+            }
+            let (authorities, identity) =
+                (options.authorities.is_some(), options.identity.is_some());
+            endpoint = endpoint.tls_config(tls).map_err(|error| match () {
+                () if identity => Error::Identity(Some(error)),
+                () if authorities => Error::Authorities(Some(error)),
+                () => refuse(Some(error)),
             })?;
         }
         let client = Self::over(endpoint.connect_lazy(), options.token.as_deref())?;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, Command};
 use hindsight_watcher::{
-    cli::{Flags, SILENCED, watch},
+    cli::{Flags, SILENCED, check_kubeconfig, watch},
     config::Launch,
     sink::GrpcSink,
 };
@@ -58,6 +58,7 @@ fn load(matches: &ArgMatches) -> Result<(Config, Launch), Failure> {
     let config = Config::load(&Sources::gather(matches));
     let launch = Flags::Beside.read(matches);
     let problems = match (config, launch) {
+        (Ok(_), Ok(launch)) if let Err(error) = check_kubeconfig(&launch) => report(error.as_ref()),
         (Ok(config), Ok(launch)) => {
             let has_token = launch.token.is_some() || launch.token_file.is_some();
             if config.auth == Auth::Off || has_token {

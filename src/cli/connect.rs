@@ -1,6 +1,9 @@
 //! Reaching the server that a command asks.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
 use hindsight_proto::client::{Client, Options};
@@ -21,7 +24,25 @@ pub(super) struct Connect {
     )]
     pub(super) server: String,
 
-    /// Bearer token to show to the server
+    #[command(flatten)]
+    credentials: Credentials,
+
+    /// Timeout of a call, in seconds
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        value_parser = clap::value_parser!(u64).range(1..),
+        help_heading = "Server"
+    )]
+    timeout: u64,
+}
+
+/// What is shown to a server, and what it has to show.
+#[derive(Debug, Args)]
+pub(super) struct Credentials {
+    /// Bearer token; other users of this machine can read it from the command line, so prefer
+    /// --token-file
     #[arg(
         long,
         value_name = "TOKEN",
@@ -31,7 +52,17 @@ pub(super) struct Connect {
     )]
     token: Option<String>,
 
-    /// PEM file of authorities that may have signed the server's certificate, besides the system's
+    /// File with the bearer token
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "HINDSIGHT_TOKEN_FILE",
+        conflicts_with = "token",
+        help_heading = "Server"
+    )]
+    token_file: Option<PathBuf>,
+
+    /// Extra CA certificates (PEM) to trust, besides those of the system
     #[arg(
         long,
         value_name = "FILE",
@@ -40,37 +71,84 @@ pub(super) struct Connect {
     )]
     server_ca: Option<PathBuf>,
 
-    /// Seconds that one call may take
+    /// Client certificate (PEM), for servers that want one
     #[arg(
         long,
-        value_name = "SECONDS",
-        default_value_t = 60,
+        value_name = "FILE",
+        env = "HINDSIGHT_CLIENT_CERT",
+        requires = "client_key",
         help_heading = "Server"
     )]
-    timeout: u64,
+    client_cert: Option<PathBuf>,
+
+    /// Private key of --client-cert (PEM)
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "HINDSIGHT_CLIENT_KEY",
+        requires = "client_cert",
+        help_heading = "Server"
+    )]
+    client_key: Option<PathBuf>,
 }
 
 impl Connect {
+    /// How long one call may take.
+    pub(super) fn deadline(&self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
+
     pub(super) fn client(&self) -> Result<Client, Failure> {
-        let authorities = self.server_ca.as_ref().map(|path| {
-            let why = |error| {
-                format!(
-                    "`{}` cannot be read: {error}; see --server-ca",
-                    path.display()
-                )
-            };
-            std::fs::read(path).map_err(|error| Failure::usage(why(error)))
-        });
-        let options = Options {
-            server: self.server.clone(),
-            token: self.token.clone(),
-            deadline: Duration::from_secs(self.timeout),
-            authorities: authorities.transpose()?,
-        };
-        Client::new(&options).map_err(|error| Failure::usage(report(&error)))
+        self.credentials.client(&self.server, self.deadline())
     }
 
     pub(super) fn failure(&self, status: &tonic::Status) -> Failure {
         Failure::status(&self.server, status)
     }
+}
+
+impl Credentials {
+    /// Those in files: a bearer token, and authorities of the server.
+    pub(super) fn of_files(token_file: Option<PathBuf>, server_ca: Option<PathBuf>) -> Self {
+        Self {
+            token: None,
+            token_file,
+            server_ca,
+            client_cert: None,
+            client_key: None,
+        }
+    }
+
+    /// A client of `server` that shows these credentials.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or holds something else.
+    pub(super) fn client(&self, server: &str, deadline: Duration) -> Result<Client, Failure> {
+        let read = |path: &Option<PathBuf>, flag| {
+            let read = |path: &PathBuf| contents(path, flag);
+            path.as_ref().map(read).transpose()
+        };
+        let token = match read(&self.token_file, "--token-file")? {
+            None => self.token.clone(),
+            Some(bytes) => Some(String::from_utf8_lossy(&bytes).trim().to_owned()),
+        };
+        let certificate = read(&self.client_cert, "--client-cert")?;
+        let options = Options {
+            server: server.to_owned(),
+            token,
+            deadline,
+            authorities: read(&self.server_ca, "--server-ca")?,
+            identity: certificate.zip(read(&self.client_key, "--client-key")?),
+        };
+        Client::new(&options).map_err(|error| Failure::usage(report(&error)))
+    }
+}
+
+fn contents(path: &Path, flag: &str) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|e| {
+        Failure::usage(format!(
+            "`{}` cannot be read: {e}; see {flag}",
+            path.display()
+        ))
+    })
 }

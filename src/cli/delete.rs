@@ -1,15 +1,21 @@
 //! `hindsight delete`.
 
 use std::{
+    collections::HashSet,
     io::{BufRead as _, IsTerminal as _, Write as _},
     process::ExitCode,
 };
 
 use clap::{Args, ValueEnum};
-use hindsight_proto::{client::Rpc, v1alpha2 as pb};
-use tonic::Code;
+use hindsight_proto::{
+    client::Rpc,
+    names::{RecordName, ResultName},
+    v1alpha2 as pb,
+};
+use serde_json::Value;
 
 use super::{connect::Connect, failure::Failure, output, place::Place};
+use crate::import::Object;
 
 /// What to delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -27,7 +33,10 @@ pub(super) enum What {
 
 /// Delete runs, records or results, with everything below them
 ///
-/// What is deleted is gone for good. Asks first on a terminal; elsewhere --yes is needed.
+/// Below a run are the runs that it owns, as its task runs, and the result that holds nothing else;
+/// below a result are its records. A name that cannot be deleted does not keep the others; the exit
+/// code is that of the first. What is deleted is gone for good: asks first on a terminal; elsewhere
+/// --yes is needed. What a file or a backup of the database still holds is in docs/secure.md.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Examples:
   hindsight delete run nightly-00042 -n ci
@@ -49,7 +58,7 @@ pub(super) struct Delete {
     #[arg(short, long)]
     yes: bool,
 
-    /// A name that is not there is no error
+    /// Do not fail if a name does not exist
     #[arg(long)]
     ignore_not_found: bool,
 
@@ -57,80 +66,142 @@ pub(super) struct Delete {
     connect: Connect,
 }
 
+/// Records asked for in one call.
+const PAGE: i32 = 500;
+
+/// What is to be deleted by one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Target {
+    Record(String),
+    Result(String),
+}
+
+impl Target {
+    fn name(&self) -> &str {
+        match self {
+            Self::Record(name) | Self::Result(name) => name,
+        }
+    }
+}
+
 impl Delete {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
         let mut rpc = self.connect.client()?.rpc();
-        let names = self.full_names(&mut rpc).await?;
-        self.confirm(&names)?;
-        for name in &names {
-            let answer = match self.what {
-                What::Run | What::Record => {
-                    rpc.delete_record(pb::DeleteRecordRequest { name: name.clone() })
-                        .await
-                }
-                What::Result => {
-                    rpc.delete_result(pb::DeleteResultRequest { name: name.clone() })
-                        .await
-                }
+        let mut failed = None;
+        let mut targets = Vec::new();
+        for name in &self.names {
+            match self.targets(&mut rpc, name).await {
+                Ok(found) => targets.extend(found),
+                Err(failure) => self.note(name, failure, &mut failed)?,
+            }
+        }
+        self.confirm(&targets)?;
+        for target in &targets {
+            let name = target.name().to_owned();
+            let answer = match target {
+                Target::Record(_) => rpc.delete_record(pb::DeleteRecordRequest { name }).await,
+                Target::Result(_) => rpc.delete_result(pb::DeleteResultRequest { name }).await,
             };
             match answer {
-                Ok(_) => writeln!(std::io::stdout().lock(), "{name} deleted")?,
-                Err(status) if status.code() == Code::NotFound && self.ignore_not_found => {
-                    output::note(&format!("{name} is not there"));
+                Ok(_) => writeln!(std::io::stdout().lock(), "{} deleted", target.name())?,
+                Err(status) => {
+                    let failure = self.connect.failure(&status);
+                    self.note(target.name(), failure, &mut failed)?;
                 }
-                Err(status) => return Err(self.connect.failure(&status)),
             }
         }
-        Ok(ExitCode::SUCCESS)
+        // What went wrong was said beside its name.
+        Ok(failed.map_or(ExitCode::SUCCESS, ExitCode::from))
     }
 
-    /// The full names of what is to go; of runs, their records.
-    async fn full_names(&self, rpc: &mut Rpc) -> Result<Vec<String>, Failure> {
-        if self.what != What::Run {
-            return Ok(self.names.clone());
+    /// Says why a name was not deleted and goes on, unless the server is not there.
+    fn note(&self, name: &str, failure: Failure, failed: &mut Option<u8>) -> Result<(), Failure> {
+        if failure.is_missing() && self.ignore_not_found {
+            output::note(&format!("{name} does not exist"));
+            return Ok(());
         }
-        let mut full = Vec::new();
-        for name in &self.names {
-            match self.place.runs(rpc, &self.connect, name).await {
-                Ok(found) => match <[_; 1]>::try_from(found) {
-                    Ok([record]) => full.push(record.name),
-                    Err(several) => {
-                        return Err(Failure::usage(format!(
-                            "several runs are called `{name}`, such as {}; name one by its UID",
-                            several[0].name
-                        )));
-                    }
-                },
-                Err(failure) if failure.is_missing() && self.ignore_not_found => {
-                    output::note(&format!("{name} is not there"));
-                }
-                Err(failure) => return Err(failure),
+        if failure.is_unreachable() {
+            return Err(failure);
+        }
+        failed.get_or_insert(failure.code());
+        output::note(&format!("{name} was not deleted: {failure}"));
+        Ok(())
+    }
+
+    /// What is to be deleted for a name.
+    async fn targets(&self, rpc: &mut Rpc, name: &str) -> Result<Vec<Target>, Failure> {
+        match self.what {
+            What::Record => return Ok(vec![Target::Record(name.to_owned())]),
+            What::Result => return Ok(vec![Target::Result(name.to_owned())]),
+            What::Run => {}
+        }
+        let found = self.place.runs(rpc, &self.connect, name).await?;
+        let [run] = <[_; 1]>::try_from(found).map_err(|several| {
+            Failure::usage(format!(
+                "several runs are called `{name}`, such as {}; give the UID of one",
+                several.first().map_or("", |run| run.name.as_str())
+            ))
+        })?;
+        let parsed: RecordName = run
+            .name
+            .parse()
+            .map_err(|error| Failure::other(format!("the server sent the name `{error}`")))?;
+        let siblings = self.records_of(rpc, parsed.result()).await?;
+        let below = below(&run, &siblings);
+        // Events and logs of a run go with the result; they own nothing and are owned by no run.
+        let is_of_run = |record: &pb::Record| {
+            below.contains(&record.name) || !is_run(record) || record.name == run.name
+        };
+        if siblings.iter().all(is_of_run) {
+            return Ok(vec![Target::Result(parsed.result().to_string())]);
+        }
+        Ok(below.into_iter().map(Target::Record).collect())
+    }
+
+    /// All records of a result.
+    async fn records_of(
+        &self,
+        rpc: &mut Rpc,
+        result: &ResultName,
+    ) -> Result<Vec<pb::Record>, Failure> {
+        let (mut records, mut token) = (Vec::new(), String::new());
+        loop {
+            let request = pb::ListRecordsRequest {
+                parent: result.to_string(),
+                page_size: PAGE,
+                page_token: token,
+                ..pb::ListRecordsRequest::default()
+            };
+            let reply = rpc.list_records(request).await;
+            let reply = reply
+                .map_err(|status| self.connect.failure(&status))?
+                .into_inner();
+            records.extend(reply.records);
+            token = reply.next_page_token;
+            if token.is_empty() {
+                return Ok(records);
             }
         }
-        Ok(full)
     }
 
-    fn confirm(&self, names: &[String]) -> Result<(), Failure> {
-        if self.yes || names.is_empty() {
+    fn confirm(&self, targets: &[Target]) -> Result<(), Failure> {
+        if self.yes || targets.is_empty() {
             return Ok(());
         }
         let stdin = std::io::stdin();
         if !stdin.is_terminal() {
             return Err(Failure::usage(
-                "nobody is at the terminal to confirm; add --yes to delete",
+                "not a terminal, cannot ask for confirmation; use --yes",
             ));
         }
-        let below = if self.what == What::Result {
-            ", with all their records"
-        } else {
-            ""
-        };
         let mut stderr = std::io::stderr().lock();
-        write!(
-            stderr,
-            "Delete {}{below}? This cannot be undone. [y/N] ",
-            names.join(", ")
-        )?;
+        for target in targets {
+            match target {
+                Target::Record(name) => writeln!(stderr, "{name}")?,
+                Target::Result(name) => writeln!(stderr, "{name}, with all its records")?,
+            }
+        }
+        write!(stderr, "Delete these? This cannot be undone. [y/N] ")?;
         stderr.flush()?;
         let mut answer = String::new();
         stdin.lock().read_line(&mut answer)?;
@@ -138,6 +209,41 @@ impl Delete {
             Ok(())
         } else {
             Err(Failure::other("nothing was deleted"))
+        }
+    }
+}
+
+/// Whether a record is of a run, and not of what Tekton Results keeps beside runs.
+fn is_run(record: &pb::Record) -> bool {
+    let data_type = record.data.as_ref().map_or("", |data| data.r#type.as_str());
+    !data_type.starts_with("results.tekton.dev/")
+}
+
+/// The names of a run and of the runs that it owns, over however many generations.
+fn below(run: &pb::Record, records: &[pb::Record]) -> HashSet<String> {
+    let object = |record: &pb::Record| {
+        let data = record.data.clone().unwrap_or_default();
+        Object::exact(data.value.to_vec()).map_or(Value::Null, |object| object.value)
+    };
+    let uid = |object: &Value| object.pointer("/metadata/uid")?.as_str().map(str::to_owned);
+    let mut uids: HashSet<String> = uid(&object(run)).into_iter().collect();
+    let mut names = HashSet::from([run.name.clone()]);
+    let all: Vec<_> = records
+        .iter()
+        .map(|record| (record, object(record)))
+        .collect();
+    loop {
+        let before = names.len();
+        for (record, object) in &all {
+            let owners = object.pointer("/metadata/ownerReferences");
+            let owners = owners.and_then(Value::as_array).into_iter().flatten();
+            let mut owners = owners.filter_map(|owner| owner.get("uid")?.as_str());
+            if owners.any(|owner| uids.contains(owner)) && names.insert(record.name.clone()) {
+                uids.extend(uid(object));
+            }
+        }
+        if names.len() == before {
+            return names;
         }
     }
 }

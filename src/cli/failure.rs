@@ -14,6 +14,12 @@ pub(super) struct Failure {
     text: String,
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 impl Failure {
     pub(super) const FAILED: u8 = 1;
     pub(super) const USAGE: u8 = 2;
@@ -62,6 +68,12 @@ impl Failure {
             Code::Unavailable if status.source().is_none() => {
                 (Self::UNREACHABLE, format!("{said} (by {server})"))
             }
+            // A connection that breaks while it is set up is told as any of these.
+            Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal
+                if let Some(why) = handshake(server, status) =>
+            {
+                (Self::UNREACHABLE, format!("the server at {server} {why}"))
+            }
             Code::DeadlineExceeded | Code::Cancelled => (
                 Self::UNREACHABLE,
                 format!(
@@ -95,6 +107,16 @@ impl Failure {
         self.code == Self::MISSING
     }
 
+    /// The server or the database is not there.
+    pub(super) fn is_unreachable(&self) -> bool {
+        self.code == Self::UNREACHABLE
+    }
+
+    /// The exit code.
+    pub(super) fn code(&self) -> u8 {
+        self.code
+    }
+
     /// Prints what went wrong and gives the exit code.
     pub(super) fn tell(&self) -> ExitCode {
         if !self.text.is_empty() {
@@ -102,6 +124,53 @@ impl Failure {
         }
         ExitCode::from(self.code)
     }
+}
+
+/// What is wrong between client and server before a call is heard, and the remedy, if the error
+/// tells.
+fn handshake(server: &str, status: &Status) -> Option<&'static str> {
+    let mut text = status.message().to_owned();
+    let mut error = status.source();
+    while let Some(inner) = error {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        error = inner.source();
+    }
+    let says = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
+    if says(&["CertificateRequired"]) {
+        return Some("wants a client certificate, give one with --client-cert and --client-key");
+    }
+    if says(&["UnknownIssuer"]) {
+        return Some(
+            "shows a certificate of an unknown authority; name that authority with --server-ca",
+        );
+    }
+    if says(&["InvalidContentType"]) {
+        return Some("does not speak TLS; use http://");
+    }
+    if says(&["invalid compression flag"]) {
+        return Some("does not speak gRPC on this port, which may be that of its metrics");
+    }
+    // A server ends the connection at the first bytes that are not TLS, and, with TLS 1.3, only
+    // after the handshake if a client certificate is missing.
+    let ended = [
+        "GoAway",
+        "connection closed",
+        "broken pipe",
+        "Connection reset",
+        "h2 protocol error",
+        "operation was canceled",
+    ];
+    if status.source().is_none() || !says(&ended) || says(&["Connection refused"]) {
+        return None;
+    }
+    Some(match server.starts_with("http://") {
+        true => "ends the connection before a call; if it speaks TLS, use https://",
+        false => {
+            "ends the connection before a call; if it wants a client certificate, give one with \
+             --client-cert and --client-key"
+        }
+    })
 }
 
 /// The innermost cause of a transport error, which is the one that tells.
@@ -119,7 +188,10 @@ impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
             // Whoever reads the output has seen enough, as `head` has; that is no news.
-            std::io::ErrorKind::BrokenPipe => Self::other(""),
+            std::io::ErrorKind::BrokenPipe => Self {
+                code: 0,
+                text: String::new(),
+            },
             _ => Self::other(format!("output stopped: {error}")),
         }
     }

@@ -42,7 +42,7 @@ pub(super) struct Get {
     #[arg(value_enum)]
     what: What,
 
-    /// Its name
+    /// Name of the run, record or result
     name: String,
 
     #[command(flatten)]
@@ -87,7 +87,7 @@ impl Get {
         let mut found = self.place.runs(rpc, &self.connect, &self.name).await?;
         if found.len() > 1 {
             output::note(&format!(
-                "several runs are called `{}`; this is the newest (name one by its UID)",
+                "several runs are called `{}`; this is the newest (give a UID for another)",
                 self.name
             ));
         }

@@ -1,4 +1,6 @@
-//! `hindsight import`.
+//! `hindsight import`: objects from files, or from another results server, stored by ours.
+
+mod results_api;
 
 use std::{
     collections::HashMap,
@@ -15,10 +17,10 @@ use hindsight_proto::{
     names::Parent,
     run::{SummaryPolicy, Upload, UploadError, upload},
 };
-use indicatif::{ProgressBar, ProgressStyle};
 use tonic::Code;
 
-use super::{connect::Connect, failure::Failure, output};
+pub(super) use self::results_api::{ResultsApi, run as results_api};
+use super::{connect::Connect, failure::Failure, output, progress};
 use crate::{
     error::report,
     import::{Object, read},
@@ -26,13 +28,15 @@ use crate::{
 
 /// Store objects that `kubectl get -o json|yaml` printed, as the watcher would
 ///
-/// Reads Lists, single objects, and streams of either; `-` reads standard input. Importing the
+/// `import results-api` reads a server of Tekton Results instead, and `import tekton-results` its
+/// database. Reads Lists, single objects, and streams of either; `-` reads standard input. Importing the
 /// same objects again changes nothing. Objects that cannot be stored are listed with the reason,
 /// the others are stored all the same, and the exit code is then 1.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Examples:
   kubectl get taskruns,pipelineruns -A -o json | hindsight import -
-  hindsight import backup/*.json --server http://127.0.0.1:8080")]
+  hindsight import backup/*.json --server http://127.0.0.1:8080
+  hindsight import results-api https://tekton-results.example:8080 --from-token-file token")]
 pub(super) struct Import {
     /// Files to read; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
@@ -55,7 +59,7 @@ struct Count {
     created: u64,
     updated: u64,
     unchanged: u64,
-    refused: Vec<String>,
+    refused: u64,
 }
 
 /// What became of one object.
@@ -68,13 +72,7 @@ enum Outcome {
 
 impl Import {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
-        let parent: Option<Parent> = match &self.parent {
-            Some(text) => Some(
-                text.parse()
-                    .map_err(|error| Failure::usage(format!("--parent: {error}")))?,
-            ),
-            None => None,
-        };
+        let parent = parent(self.parent.as_deref())?;
         // All files are read before anything is sent, so that a typing error changes nothing.
         let mut objects = Vec::new();
         for file in &self.files {
@@ -84,71 +82,100 @@ impl Import {
                 .map_err(|error| Failure::usage(format!("{name}: {}", report(&error))))?;
             objects.extend(read);
         }
+        if objects.is_empty() {
+            return Err(Failure::usage("there are no objects in the input"));
+        }
         let client = self.connect.client()?.batched();
         let began = Instant::now();
-        let count = self.send(&client, objects, parent).await?;
-        self.conclude(&count, began.elapsed())
-    }
-
-    async fn send(
-        &self,
-        client: &Batched,
-        objects: Vec<Object>,
-        parent: Option<Parent>,
-    ) -> Result<Count, Failure> {
-        let bar = bar(objects.len() as u64);
+        let bar = progress::bar("objects", objects.len() as u64);
         let mut count = Count::default();
-        let chains = chains(objects, parent.as_ref());
+        let send = count.send(
+            &client,
+            chains(objects, parent.as_ref()),
+            self.concurrency,
+            || {
+                bar.inc(1);
+            },
+        );
+        let sent = send.await;
+        bar.finish_and_clear();
+        sent.map_err(|status| self.connect.failure(&status))?;
+        let files = counted(self.files.len() as u64, "file");
+        count.conclude(&files, began.elapsed())
+    }
+}
+
+/// The parent that everything is to be stored under.
+fn parent(given: Option<&str>) -> Result<Option<Parent>, Failure> {
+    let parse = |text: &str| text.parse();
+    let parent = given.map(parse).transpose();
+    parent.map_err(|error| Failure::usage(format!("--parent: {error}")))
+}
+
+/// A number of things, in the singular for one.
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+impl Count {
+    /// Stores objects, and calls `done` after each.
+    ///
+    /// # Errors
+    /// If the server is not there, so that going on makes no sense.
+    async fn send(
+        &mut self,
+        client: &Batched,
+        chains: Vec<Vec<Prepared>>,
+        at_once: u16,
+        mut done: impl FnMut(),
+    ) -> Result<(), tonic::Status> {
         let mut sending = stream::iter(chains)
             .map(|chain| {
                 let stored = stream::iter(chain).then(|object| store(client, object));
                 Box::pin(stored)
             })
-            .flatten_unordered(usize::from(self.concurrency));
+            .flatten_unordered(usize::from(at_once));
         while let Some((what, outcome)) = sending.next().await {
             match outcome {
                 Outcome::Done(Stored {
                     record: Effect::Created,
                     ..
-                }) => count.created += 1,
+                }) => self.created += 1,
                 Outcome::Done(Stored {
                     record: Effect::Unchanged,
                     result: Effect::Unchanged,
                 }) => {
-                    count.unchanged += 1;
+                    self.unchanged += 1;
                 }
-                Outcome::Done(_) => count.updated += 1,
-                Outcome::Refused(why) => count.refused.push(format!("{what}: {why}")),
-                Outcome::Stop(status) => {
-                    bar.abandon();
-                    return Err(self.connect.failure(&status));
-                }
+                Outcome::Done(_) => self.updated += 1,
+                Outcome::Refused(why) => self.refuse(&what, &why),
+                Outcome::Stop(status) => return Err(status),
             }
-            bar.inc(1);
+            done();
         }
-        bar.finish_and_clear();
-        Ok(count)
+        Ok(())
     }
 
-    fn conclude(&self, count: &Count, took: Duration) -> Result<ExitCode, Failure> {
-        for refused in &count.refused {
-            output::note(&format!("refused {refused}"));
-        }
-        let total = count.created + count.updated + count.unchanged;
+    fn refuse(&mut self, what: &str, why: &str) {
+        output::note(&format!("refused {what}: {why}"));
+        self.refused += 1;
+    }
+
+    fn conclude(&self, from: &str, took: Duration) -> Result<ExitCode, Failure> {
+        let total = self.created + self.updated + self.unchanged;
         writeln!(
             std::io::stdout().lock(),
-            "imported {total} objects from {} files in {:.1} s: {} created, {} updated, {} unchanged, {} refused",
-            self.files.len(),
+            "imported {} from {from} in {:.1} s: {} created, {} updated, {} unchanged, {} refused",
+            counted(total, "object"),
             took.as_secs_f64(),
-            count.created,
-            count.updated,
-            count.unchanged,
-            count.refused.len()
+            self.created,
+            self.updated,
+            self.unchanged,
+            self.refused
         )?;
-        Ok(if count.refused.is_empty() {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::from(Failure::FAILED)
+        Ok(match self.refused {
+            0 => ExitCode::SUCCESS,
+            _ => ExitCode::from(Failure::FAILED),
         })
     }
 }
@@ -240,11 +267,4 @@ fn hopeless(code: Code) -> bool {
             | Code::Unauthenticated
             | Code::Unimplemented
     )
-}
-
-fn bar(objects: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} objects, {per_sec}, {eta} left")
-        .unwrap_or_else(|_e| ProgressStyle::default_bar());
-    // Draws on standard error, and only on a terminal.
-    ProgressBar::new(objects).with_style(style)
 }

@@ -26,7 +26,8 @@ const PAGE: u32 = 500;
 /// What to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum What {
-    /// Records of runs: TaskRuns, PipelineRuns, CustomRuns, Workflows
+    /// Records of runs: TaskRuns, PipelineRuns, CustomRuns, Runs, Workflows, Jobs, RayJobs,
+    /// RayClusters and declared kinds
     #[value(alias = "run")]
     Runs,
     /// All records
@@ -53,7 +54,7 @@ pub(super) struct Asked {
     pub(super) order_by: String,
 }
 
-/// List runs, records or results, newest first
+/// List runs, records or results, those that were stored last first
 #[derive(Debug, Args)]
 #[command(after_long_help = "Examples:
   hindsight list runs -n ci
@@ -69,14 +70,14 @@ pub(super) struct List {
     #[command(flatten)]
     place: Place,
 
-    /// Only the records of this result
+    /// Only the records of this result: its id, or its full name
     #[arg(long, value_name = "RESULT")]
     result: Option<String>,
 
     #[command(flatten)]
     asked: Asked,
 
-    /// Most rows to print
+    /// Maximum number of rows to print
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 
@@ -114,7 +115,7 @@ impl List {
                 self.print_results(results, next)?;
             }
             What::Runs | What::Records => {
-                let (records, next) = self.records(parent).await?;
+                let (records, next) = self.records().await?;
                 self.print_records(records, next)?;
             }
         }
@@ -144,14 +145,14 @@ impl List {
         }
     }
 
-    async fn records(&self, parent: &str) -> Result<Rows<pb::Record>, Failure> {
+    async fn records(&self) -> Result<Rows<pb::Record>, Failure> {
         let mut rpc = self.connect.client()?.rpc();
-        let result = self.result.as_deref().unwrap_or("-");
+        let within = self.place.within(self.result.as_deref());
         let filter = self.asked.rows.record_filter(self.what == What::Runs)?;
         let (mut rows, mut token) = (Vec::new(), self.page_token.clone());
         loop {
             let request = pb::ListRecordsRequest {
-                parent: format!("{parent}/results/{result}"),
+                parent: within.clone(),
                 filter: filter.clone(),
                 order_by: self.asked.order_by.clone(),
                 page_size: self.next_page(rows.len()),
@@ -242,7 +243,7 @@ impl List {
         output::table(header, rows)?;
         if !next.is_empty() {
             output::note(&format!(
-                "there are more: raise --limit, or continue with --page-token {next}"
+                "there are more rows: raise --limit, or continue with --page-token {next}"
             ));
         }
         Ok(())

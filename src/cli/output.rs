@@ -1,10 +1,8 @@
 //! What commands print: tables for people, JSON and YAML for programs.
 
-use std::{
-    borrow::Cow,
-    io::{IsTerminal as _, Write as _},
-};
+use std::{borrow::Cow, io::Write as _};
 
+use anstream::{AutoStream, ColorChoice};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use clap::ValueEnum;
 use comfy_table::{Table, presets};
@@ -228,7 +226,8 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> Result<(), Failure
         column.set_padding((0, 3));
     }
     let mut out = std::io::stdout().lock();
-    let colour = out.is_terminal();
+    // Not where NO_COLOR is set, TERM is dumb or the output is no terminal.
+    let colour = AutoStream::choice(&out) != ColorChoice::Never;
     for line in table.lines() {
         let line = line.trim_end();
         let last = line.rsplit("  ").next().unwrap_or_default();

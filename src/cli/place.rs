@@ -1,7 +1,7 @@
 //! Where a command looks, and finding a run there by the name people know.
 
 use clap::Args;
-use hindsight_proto::{client::Rpc, run::KINDS, v1alpha2 as pb};
+use hindsight_proto::{client::Rpc, run::DEFINITIONS, v1alpha2 as pb};
 use serde_json::Value;
 
 use super::{connect::Connect, failure::Failure};
@@ -31,6 +31,15 @@ impl Place {
             "-"
         } else {
             &self.namespace
+        }
+    }
+
+    /// The parent of the records of a result, which is given by its id or its full name; of those
+    /// of all results without one.
+    pub(super) fn within(&self, result: Option<&str>) -> String {
+        match result {
+            Some(name) if name.contains('/') => name.to_owned(),
+            result => format!("{}/results/{}", self.parent(), result.unwrap_or("-")),
         }
     }
 
@@ -77,15 +86,16 @@ impl Place {
     }
 }
 
-/// A filter for the records of the kinds that are runs.
+/// A filter for the records of runs: of objects of whatever kind, declared ones too, that are
+/// neither definitions nor what Tekton Results keeps beside runs (logs, lists of events).
 pub(super) fn run_types() -> String {
-    let types: Vec<_> = KINDS
+    let definitions: Vec<_> = DEFINITIONS
         .iter()
-        .flat_map(|kind| {
-            let others = kind.other_types.iter().map(|t| (*t).to_owned());
-            std::iter::once(kind.data_type()).chain(others)
-        })
-        .map(|data_type| format!("'{data_type}'"))
+        .map(|kind| format!("'{}'", kind.data_type()))
         .collect();
-    format!("data_type in [{}]", types.join(", "))
+    format!(
+        "data_type.contains('/') && !data_type.startsWith('results.tekton.dev/') && \
+         !(data_type in [{}])",
+        definitions.join(", ")
+    )
 }

@@ -34,7 +34,7 @@ pub(super) struct Stats {
     #[command(flatten)]
     place: Place,
 
-    /// Only the records of this result
+    /// Only the records of this result: its id, or its full name
     #[arg(long, value_name = "RESULT")]
     result: Option<String>,
 
@@ -80,7 +80,7 @@ pub(super) struct Stats {
     )]
     order_by: String,
 
-    /// Most groups to print
+    /// Maximum number of groups to print
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(i32).range(1..=10_000))]
     limit: i32,
 
@@ -94,9 +94,8 @@ pub(super) struct Stats {
 
 impl Stats {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
-        let result = self.result.as_deref().unwrap_or("-");
         let request = AggregateRequest {
-            parent: format!("{}/results/{result}", self.place.parent()),
+            parent: self.place.within(self.result.as_deref()),
             filter: self.rows.record_filter(!self.records)?,
             group_by: self.by.clone(),
             measures: self.measure.clone(),
@@ -119,7 +118,11 @@ impl Stats {
 
     fn print(&self, reply: &AggregateResponse) -> Result<(), Failure> {
         let Some(first) = reply.groups.first() else {
-            output::note(&format!("nothing to measure {}", self.place.said()));
+            let what = match (reply.records, self.having.is_empty()) {
+                (1.., false) => "no group passes --having",
+                _ => "no runs match",
+            };
+            output::note(&format!("{what} {}", self.place.said()));
             return Ok(());
         };
         let keys = in_order(&self.by, first.keys.as_ref());
@@ -161,7 +164,7 @@ impl Stats {
         if reply.groups_left_out > 0 {
             let more = reply.groups_left_out;
             output::note(&format!(
-                "there are {more} groups more: raise --limit, or use --having"
+                "{more} more groups: raise --limit, or use --having"
             ));
         }
         Ok(())
@@ -228,11 +231,20 @@ fn document(reply: &AggregateResponse) -> Value {
     Value::Object(object)
 }
 
+/// A number without a fraction, as the server writes it in JSON.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "whole numbers up to 2^53 are the same in both types"
+)]
+fn whole(number: f64) -> Option<i64> {
+    (number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0).then_some(number as i64)
+}
+
 fn json(fields: Option<&Struct>) -> Value {
     let fields = fields.map(|fields| &fields.fields).into_iter().flatten();
     let fields = fields.map(|(name, value)| {
         let value = match &value.kind {
-            Some(Kind::NumberValue(number)) => (*number).into(),
+            Some(Kind::NumberValue(number)) => whole(*number).map_or((*number).into(), Value::from),
             Some(Kind::StringValue(text)) => text.clone().into(),
             Some(Kind::BoolValue(truth)) => (*truth).into(),
             _ => Value::Null,

@@ -107,7 +107,8 @@ pub async fn restore(
     }
     let part = part(&to);
     let (source, target) = (from.to_owned(), part.clone());
-    let copied = tokio::task::spawn_blocking(move || fs::copy(source, target)).await;
+    let copy = move || io::copy(&mut fs::File::open(source)?, &mut sqlite::private(&target)?);
+    let copied = tokio::task::spawn_blocking(copy).await;
     let copied = copied.map_err(io::Error::other).and_then(|copied| copied);
     let done = copied.map_err(|e| unwritable(&to, e));
     let (_, bytes) = finish(done, &part, &to)?;

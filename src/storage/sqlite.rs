@@ -50,7 +50,7 @@ use crate::{
     model::{Record, RecordName, Resource, ResultName, RunResult},
 };
 
-pub(super) use backup::{copy, exists, has_log, look};
+pub(super) use backup::{copy, exists, has_log, look, private};
 pub(super) use open::open;
 pub(super) use snapshot::snapshot;
 

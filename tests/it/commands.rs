@@ -171,16 +171,185 @@ async fn delete_asks_first_and_removes_for_good() {
         (said.code, said.out.as_str()),
         (0, "ci/results/build-1/records/blob deleted\n")
     );
-    let said = ask(&server, &["delete", "record", name, "--yes"]).await;
-    assert_eq!(said.code, 3, "{said:?}");
     let said = ask(
         &server,
-        &["delete", "result", "ci/results/build-2", "--yes"],
+        &[
+            "delete",
+            "result",
+            "ci/results/none",
+            "ci/results/build-2",
+            "--yes",
+        ],
     )
     .await;
-    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(said.code, 3, "{said:?}");
+    assert_eq!(
+        said.out, "ci/results/build-2 deleted\n",
+        "the next name is deleted all the same"
+    );
+    assert!(
+        said.err.contains("ci/results/none was not deleted"),
+        "{}",
+        said.err
+    );
     assert_eq!(server.ids("-/results/-", "").await.unwrap(), ["build-1"]);
     server.stop().await;
+}
+
+/// A pipeline run with a task run, in a result that the trigger shares with another run.
+async fn given_pipeline(server: &TestServer, result: &str, name: &str) {
+    let object = |kind: &str, name: &str, owner: Option<&str>| {
+        let mut object = json!({"apiVersion": "tekton.dev/v1", "kind": kind,
+            "metadata": {"name": name, "namespace": "ci", "uid": format!("uid-{name}")}});
+        if let Some(owner) = owner {
+            let owner = json!([{"kind": "PipelineRun", "uid": format!("uid-{owner}")}]);
+            object["metadata"]["ownerReferences"] = owner;
+        }
+        object
+    };
+    let task = format!("{name}-task");
+    let pipeline = "tekton.dev/v1.PipelineRun";
+    for (id, data_type, object) in [
+        (name, pipeline, object("PipelineRun", name, None)),
+        (&task, TASK_RUN, object("TaskRun", &task, Some(name))),
+    ] {
+        let record = format!("ci/results/{result}/records/{id}");
+        server
+            .given_record(&record, data_type, &bytes(&object))
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_run_is_deleted_with_what_it_owns_and_its_result_with_the_last_run() {
+    let database = Database::sqlite();
+    let server = TestServer::start(&database).await;
+    given_pipeline(&server, "event", "first").await;
+    given_pipeline(&server, "event", "second").await;
+    let log = "results.tekton.dev/v1.EventList";
+    server
+        .given_record("ci/results/event/records/log", log, b"{}")
+        .await;
+    let delete = ["delete", "run", "first", "-n", "ci", "--yes"];
+    let said = ask(&server, &delete).await;
+    assert_eq!(said.code, 0, "{said:?}");
+    let mut left = server.ids("ci/results/event", "").await.unwrap();
+    left.sort();
+    assert_eq!(left, ["log", "second", "second-task"]);
+    let said = ask(&server, &["delete", "run", "second", "-n", "ci", "--yes"]).await;
+    assert_eq!(said.out, "ci/results/event deleted\n", "{said:?}");
+    let said = ask(&server, &["list", "results", "-A"]).await;
+    assert_eq!(said.out, "", "no result is left behind");
+    let said = ask(&server, &[&delete[..], &["--ignore-not-found"]].concat()).await;
+    assert_eq!(said.code, 0, "{said:?}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn jobs_and_declared_kinds_are_runs() {
+    let (_database, server) = given().await;
+    for (data_type, name) in [
+        ("batch/v1.Job", "backup-1"),
+        ("acme.example/v1.Render", "film"),
+    ] {
+        let (api, kind) = data_type.rsplit_once('.').unwrap();
+        let object = json!({"apiVersion": api, "kind": kind,
+            "metadata": {"name": name, "namespace": "ci", "uid": name}});
+        let record = format!("ci/results/{name}/records/{name}");
+        server
+            .given_record(&record, data_type, &bytes(&object))
+            .await;
+        let said = ask(&server, &["get", "run", name, "-n", "ci", "-o", "json"]).await;
+        assert_eq!(said.code, 0, "{said:?}");
+    }
+    let said = ask(&server, &["list", "runs", "-n", "ci", "-o", "json"]).await;
+    let listed: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(listed["items"].as_array().unwrap().len(), 4, "not the blob");
+    let said = ask(
+        &server,
+        &["stats", "-n", "ci", "--measure", "count", "-o", "json"],
+    )
+    .await;
+    assert!(said.out.contains(r#"{"count":4}"#), "{}", said.out);
+    let said = ask(&server, &["list", "runs", "--result", "ci/results/film"]).await;
+    assert!(said.out.contains("film"), "{said:?}");
+    let having = [
+        "stats",
+        "-n",
+        "ci",
+        "--by",
+        "reason",
+        "--having",
+        "count >= 10",
+    ];
+    let said = ask(&server, &having).await;
+    assert!(
+        said.err.contains("no group passes --having"),
+        "{}",
+        said.err
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_goes_wrong_before_a_call_is_named() {
+    let (_database, server) = given().await;
+    let tls = server.url.replace("http://", "https://");
+    let said = run(&["list", "runs", "--server", &tls]).await;
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(
+        said.err.contains("does not speak TLS; use http://"),
+        "{}",
+        said.err
+    );
+    let said = run(&["list", "runs", "--token-file", "nope"]).await;
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("`nope` cannot be read"), "{}", said.err);
+    let said = run(&["list", "runs", "--client-cert", "x", "--client-key", "y"]).await;
+    assert_eq!(said.code, 2, "{said:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let missing = format!("sqlite:{}/none.db", folder.path().display());
+    let said = run(&["index", "list", "--db", &missing]).await;
+    assert!(said.err.contains("there is no file"), "{said:?}");
+    let said = run(&[
+        "all-in-one",
+        "--db",
+        &missing,
+        "--watcher-kubeconfig",
+        "nope",
+    ])
+    .await;
+    assert_eq!(said.code, 2, "{said:?}");
+    let why = "kubeconfig `nope` cannot be read: No such file or directory (os error 2)";
+    assert!(said.err.trim_end().ends_with(why), "{}", said.err);
+    assert_eq!(
+        std::fs::read_dir(folder.path()).unwrap().count(),
+        0,
+        "nothing was made"
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn help_names_every_command_once_and_migrate_only_its_own_flags() {
+    let said = run(&["--help"]).await;
+    let tree = hindsight::cli::command();
+    let mut named: Vec<&str> = said
+        .out
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+        .filter(|word| word.starts_with(|first: char| first.is_ascii_lowercase()))
+        .collect();
+    named.sort_unstable();
+    let mut commands: Vec<_> = tree
+        .get_subcommands()
+        .map(clap::Command::get_name)
+        .collect();
+    commands.push("help");
+    commands.sort_unstable();
+    assert_eq!(named, commands, "{}", said.out);
+    let said = run(&["migrate", "--help"]).await;
+    assert!(said.out.lines().count() < 30, "{}", said.out);
 }
 
 #[tokio::test]

@@ -8,7 +8,8 @@ use hindsight_proto::v1alpha2 as pb;
 use serde_json::Value;
 
 use crate::support::{
-    TestServer,
+    Database, TestServer,
+    objects::TASK_RUN,
     process::{Said, hindsight, run},
     server::on_each,
 };
@@ -125,6 +126,66 @@ async fn every_object_is_stored_byte_for_byte_and_a_second_import_changes_nothin
         );
     })
     .await;
+}
+
+#[tokio::test]
+async fn another_server_is_imported_byte_for_byte_and_twice_changes_nothing() {
+    on_each(|server| async move {
+        let database = Database::sqlite();
+        let source = TestServer::start(&database).await;
+        let files: Vec<_> = FILES.map(|name| fixture(name).display().to_string()).into();
+        import(&source, &files).await;
+        // Bytes that other JSON libraries change, more than a page of them, and what is no run.
+        let exact = |at: usize| {
+            format!(
+                r#"{{"apiVersion":"tekton.dev/v1", "kind":"TaskRun","metadata":{{"name":"x{at}","namespace":"big","uid":"00000000-0000-4000-8000-{at:012}"}},"n":9007199254740993, "e":1.0e2}}"#
+            )
+        };
+        for at in 0..230 {
+            let name = format!("big/results/r{at}/records/x");
+            let bytes = exact(at);
+            source.given_record(&name, TASK_RUN, bytes.as_bytes()).await;
+        }
+        let log = "results.tekton.dev/v1alpha3.Log";
+        source.given_record("big/results/r0/records/log", log, b"{}").await;
+        source.given_record("big/results/r0/records/odd", "odd", b"no JSON").await;
+
+        let command = ["import", "results-api", &source.url, "--server", &server.url];
+        let said = run(&command).await;
+        assert_eq!(said.code, 1, "{said:?}");
+        let counted = "244 created, 0 updated, 0 unchanged, 1 refused";
+        assert!(said.out.contains(counted), "{said:?}");
+        assert!(said.err.contains("refused big/results/r0/records/odd"), "{said:?}");
+        assert!(said.err.contains("skipped 1 records"), "{said:?}");
+        let before = everything(&server).await;
+        for (text, _) in objects() {
+            let is_same = |r: &&pb::Record| r.data.as_ref().unwrap().value == text.as_bytes();
+            assert_eq!(before.1.iter().filter(is_same).count(), 1, "{text}");
+        }
+        for at in 0..230 {
+            let text = exact(at);
+            let is_same = |r: &&pb::Record| r.data.as_ref().unwrap().value == text.as_bytes();
+            assert_eq!(before.1.iter().filter(is_same).count(), 1, "{text}");
+        }
+        let said = run(&command).await;
+        let counted = "0 created, 0 updated, 244 unchanged, 1 refused";
+        assert!(said.out.contains(counted), "{said:?}");
+        assert_eq!(everything(&server).await, before);
+        source.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_input_without_objects_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for text in ["null", "[]"] {
+        let file = folder.path().join("empty.json");
+        std::fs::write(&file, text).unwrap();
+        let said = run(&["import", file.to_str().unwrap()]).await;
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(said.err.contains("no objects"), "{said:?}");
+    }
 }
 
 #[tokio::test]

@@ -19,7 +19,10 @@ use tracing::{info, warn};
 
 use hindsight_proto::{client, traces::Exporter};
 
-pub use self::{flags::Flags, running::watch};
+pub use self::{
+    flags::Flags,
+    running::{check_kubeconfig, watch},
+};
 pub use crate::telemetry::SILENCED;
 use crate::{config::Launch, report::report, sink::GrpcSink, telemetry};
 

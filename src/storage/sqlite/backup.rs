@@ -1,6 +1,6 @@
 //! A copy of a file that is in use: whole, of one moment, and compact.
 
-use std::{path::Path, time::Duration};
+use std::{fs, io, os::unix::fs::OpenOptionsExt as _, path::Path, time::Duration};
 
 use sqlx::{Connection, Row};
 
@@ -34,6 +34,15 @@ pub(in crate::storage) fn has_log(path: &Path) -> bool {
     log.is_ok_and(|log| log.len() > 0)
 }
 
+/// Makes an empty file that only its owner can read.
+pub(in crate::storage) fn private(path: &Path) -> io::Result<fs::File> {
+    fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+}
+
 /// Copies the file at `from` into a new one at `to`, while others write to it. `seen` is told how
 /// many bytes there are, of about how many.
 pub(in crate::storage) async fn copy(
@@ -51,6 +60,8 @@ pub(in crate::storage) async fn copy(
     let Some(target) = to.to_str() else {
         return Err(Error::Unfit(format!("`{}` is not UTF-8", to.display())));
     };
+    // SQLite writes into an empty file, and what it makes itself may be read by everybody.
+    private(to).map_err(|error| failed(sqlx::Error::Io(error)))?;
     {
         let copying = sqlx::query("VACUUM INTO $1")
             .bind(target)

@@ -163,6 +163,11 @@ pub(in crate::storage) async fn open(
     };
     let applied = match options.schema {
         Schema::Require => {
+            if !file.path().is_file() {
+                return Err(Error::Unfit(format!(
+                    "there is no file {file}; name the database with --db"
+                )));
+            }
             require_current(&found, Dialect::Sqlite, &file.to_string())?;
             Vec::new()
         }

@@ -1,6 +1,9 @@
 //! A watcher from its start to its end.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
@@ -57,12 +60,29 @@ pub async fn watch(
     Ok(())
 }
 
+/// Whether the kubeconfig that `launch` names can be read, before anything is made or opened.
+///
+/// # Errors
+/// If it cannot.
+pub fn check_kubeconfig(launch: &Launch) -> anyhow::Result<()> {
+    launch.kubeconfig.as_deref().map_or(Ok(()), readable)
+}
+
+/// The error of [`kube`] repeats the path and the cause.
+fn readable(path: &Path) -> anyhow::Result<()> {
+    let opened = std::fs::File::open(path);
+    opened
+        .map(drop)
+        .with_context(|| format!("kubeconfig `{}` cannot be read", path.display()))
+}
+
 async fn cluster(kubeconfig: Option<PathBuf>) -> anyhow::Result<kube::Client> {
     let mut config = match kubeconfig {
         None => kube::Config::infer()
             .await
             .context("no cluster was found; name a kubeconfig with --kubeconfig")?,
         Some(path) => {
+            readable(&path)?;
             let read = kube::config::Kubeconfig::read_from(&path)
                 .with_context(|| format!("kubeconfig `{}` cannot be read", path.display()))?;
             kube::Config::from_custom_kubeconfig(read, &kube::config::KubeConfigOptions::default())
