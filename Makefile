@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: demo test bench bench-scale bench-doors crash chaos fuzz fuzz-doors openapi-test lint tidy model postgres
+.PHONY: demo test image image-test bench bench-scale bench-doors crash chaos fuzz fuzz-doors openapi-test lint tidy model postgres
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -14,6 +14,20 @@ demo:
 # Every test, on SQLite and on a throwaway PostgreSQL.
 test: postgres
 	tests/with-postgres $(CARGO) test --locked --workspace
+
+# The image of both programs, with whatever container engine is there; IMAGE names it.
+IMAGE ?= hindsight:0.1.0
+image:
+	$(CARGO) build --locked --release --package hindsight --package hindsight-watcher --bins
+	deploy/image/build $${CARGO_TARGET_DIR:-target}/release $(IMAGE)
+
+# The same of programs that are built in a minute; then it is unpacked, and both programs run from it as the
+# user 65532 on a read-only root. Needs root.
+image-test:
+	$(CARGO) build --locked --workspace --bins
+	rm -f $${CARGO_TARGET_DIR:-target}/image.tar
+	deploy/image/build $${CARGO_TARGET_DIR:-target}/debug hindsight:test $${CARGO_TARGET_DIR:-target}/image.tar
+	deploy/image/try $${CARGO_TARGET_DIR:-target}/image.tar
 
 # Create, get, list and import on both databases, and the watcher from end to end.
 bench: postgres

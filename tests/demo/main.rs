@@ -90,6 +90,12 @@ async fn main() -> anyhow::Result<()> {
         processes.url,
         if demo.db.is_some() { "given" } else { &db }
     );
+    if !processes.url.ends_with(&demo.listen.to_string()) {
+        println!(
+            "         {} is in use; --listen names another address",
+            demo.listen
+        );
+    }
     println!("watcher  collects what is stored, grace 1s");
     println!(
         "cluster  simulated, kubeconfig {}",
@@ -142,7 +148,7 @@ async fn show(demo: &Demo, sim: &Sim, processes: &mut Processes) -> anyhow::Resu
         collected(sim),
         left(sim)
     );
-    for (question, filter) in QUERIES {
+    for (at, (question, filter)) in QUERIES.into_iter().enumerate() {
         println!("{question}");
         println!(
             "  {} list runs -A --server {} --limit 3 \\\n    --filter '{filter}'\n",
@@ -151,7 +157,11 @@ async fn show(demo: &Demo, sim: &Sim, processes: &mut Processes) -> anyhow::Resu
         );
         let (rows, table) = processes.ask(filter).await?;
         println!("{table}");
-        ensure!(rows > 0, "no run answers: {question}");
+        // What happens to be played may have no answer; what was loaded by hand always has.
+        ensure!(
+            rows > 0 || at + 1 < QUERIES.len(),
+            "no run answers: {question}"
+        );
     }
     Ok(())
 }

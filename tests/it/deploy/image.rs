@@ -1,4 +1,5 @@
-//! The image: what the Dockerfile copies is made by a script that is run here too.
+//! The image: what the Dockerfile copies is made by a script that is run here too. `make image-test`
+//! builds it with a container engine, unpacks it and runs its programs.
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 
@@ -80,7 +81,5 @@ fn the_image_runs_what_pods_run_as_nobody_in_particular() {
         arguments(container(pods(&objects)["hindsight"]))[0],
         "serve"
     );
-    let script = line("RUN deploy/image/rootfs ");
-    assert_eq!(script, "target/release /rootfs");
-    assert_eq!(line("COPY --from=build "), "/rootfs /");
+    assert_eq!(line("COPY "), "rootfs /");
 }
