@@ -37,8 +37,8 @@ pub struct Amount {
     pub count: u64,
     /// The sum of how many whole [`DAY`]s are in it.
     pub days: i64,
-    /// The sum of what is left over.
-    pub rest: i64,
+    /// The sum of what is left over. In 64 bits it would overflow at 10^8 rows.
+    pub rest: i128,
     /// The smallest.
     pub least: Option<i64>,
     /// The largest.
@@ -52,7 +52,7 @@ impl Amount {
     pub fn add(&mut self, value: i64, sampled: bool) {
         self.count += 1;
         self.days = self.days.saturating_add(value / DAY);
-        self.rest = self.rest.saturating_add(value % DAY);
+        self.rest += i128::from(value % DAY);
         self.least = Some(self.least.map_or(value, |least| least.min(value)));
         self.most = Some(self.most.map_or(value, |most| most.max(value)));
         if sampled {
@@ -63,7 +63,7 @@ impl Amount {
     fn merge(&mut self, other: Self) {
         self.count += other.count;
         self.days = self.days.saturating_add(other.days);
-        self.rest = self.rest.saturating_add(other.rest);
+        self.rest += other.rest;
         self.least = match (self.least, other.least) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -75,7 +75,7 @@ impl Amount {
     /// The sum.
     #[must_use]
     pub fn sum(&self) -> i128 {
-        i128::from(self.days) * i128::from(DAY) + i128::from(self.rest)
+        i128::from(self.days) * i128::from(DAY) + self.rest
     }
 }
 

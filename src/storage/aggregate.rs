@@ -112,9 +112,20 @@ impl Quantity {
             Value::Time(time) => Some(time.as_microsecond()),
             Value::Text(_) => None,
         };
-        match self {
+        let number = match self {
             Self::Value(name) => number(name),
             Self::Between(from, to) => number(to)?.checked_sub(number(from)?),
+        };
+        number.filter(|number| *number >= 0 || !self.is_duration())
+    }
+
+    /// Whether it says how long something took. What ended before it began has none: of one such
+    /// row the sum of a group would tell nothing.
+    pub(in crate::storage) fn is_duration(&self) -> bool {
+        let column = |column: &Column| matches!(column, Column::Duration | Column::ObjectDuration);
+        match self {
+            Self::Value(name) => column(name),
+            Self::Between(..) => true,
         }
     }
 }

@@ -17,7 +17,8 @@ pub(super) struct Interval {
 
 impl Interval {
     /// So many days and microseconds, which are not carried into days.
-    pub(super) fn of(days: i64, micros: i64) -> Self {
+    pub(super) fn of(days: i64, micros: i128) -> Self {
+        let micros = i64::try_from(micros).unwrap_or(i64::MAX);
         Self { days, micros }
     }
 

@@ -189,8 +189,10 @@ fn number(record: &Record, of: &Quantity) -> Option<i64> {
         Value::Text(_) => None,
     };
     match of {
+        Quantity::Value(Column::Duration) => time(&Column::Duration).filter(|us| *us >= 0),
         Quantity::Value(column) => time(column),
-        Quantity::Between(from, to) => Some(time(to)? - time(from)?),
+        // What ended before it began took no time that could be told.
+        Quantity::Between(from, to) => Some(time(to)? - time(from)?).filter(|us| *us >= 0),
     }
 }
 

@@ -282,7 +282,7 @@ impl Plan<'_> {
     }
 
     fn amount(&self, out: &mut Statement, of: &Quantity, sampled: bool) {
-        let quantity = |out: &mut Statement| match of {
+        let plain = |out: &mut Statement| match of {
             Quantity::Value(column) => value(out, self.dialect, place(column)),
             Quantity::Between(from, to) => {
                 out.push("(");
@@ -291,6 +291,16 @@ impl Plan<'_> {
                 value(out, self.dialect, place(from));
                 out.push(")");
             }
+        };
+        let quantity = |out: &mut Statement| {
+            if !of.is_duration() {
+                return plain(out);
+            }
+            out.push("CASE WHEN ");
+            plain(out);
+            out.push(" >= 0 THEN ");
+            plain(out);
+            out.push(" END");
         };
         if sampled {
             // The rest is known from the values.
@@ -304,10 +314,12 @@ impl Plan<'_> {
             }
             return;
         }
+        // Of a row below 86,400 seconds and 3,652,060 days: no sum overflows before 10^12 rows.
         for (before, after) in [
             (", count(", ")"),
-            (", CAST(sum(", " / 86400000000) AS BIGINT)"),
-            (", CAST(sum(", " % 86400000000) AS BIGINT)"),
+            (", CAST(sum((", ") / 86400000000) AS BIGINT)"),
+            (", CAST(sum((", ") % 86400000000 / 1000000) AS BIGINT)"),
+            (", CAST(sum((", ") % 1000000) AS BIGINT)"),
             (", min(", ")"),
             (", max(", ")"),
         ] {
@@ -402,7 +414,10 @@ impl Plan<'_> {
                 Amount {
                     count: count(row, next())?,
                     days: row.int(next())?.unwrap_or(0),
-                    rest: row.int(next())?.unwrap_or(0),
+                    rest: {
+                        let seconds = i128::from(row.int(next())?.unwrap_or(0));
+                        seconds * 1_000_000 + i128::from(row.int(next())?.unwrap_or(0))
+                    },
                     least: row.int(next())?,
                     most: row.int(next())?,
                     samples: Samples::default(),
