@@ -2,8 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use hindsight_proto::run::Kind;
-use serde_json::Value;
+use hindsight_proto::{
+    json,
+    run::{Completion, Kind},
+};
+use serde_json::{Map, Value};
 
 use super::Error;
 use crate::{
@@ -17,6 +20,10 @@ pub const MAX_TYPE_BYTES: usize = 768;
 const DEFAULT_PAGE: u32 = 50;
 /// Most rows of a page.
 const MAX_PAGE: u32 = 10_000;
+/// Most labels of a payload. Each is a row of an index, which is written while other writers wait.
+const MAX_LABELS: usize = 1_000;
+/// What a payload of more labels has at least, in bytes.
+const LABELS_BYTES: usize = MAX_LABELS * r#""a":"","#.len();
 /// Largest result annotations, or summary annotations, keys and values together, in bytes.
 const MAX_ANNOTATIONS_BYTES: usize = 256 << 10;
 
@@ -68,28 +75,132 @@ pub(super) fn summary(summary: &Summary) -> Result<(), Error> {
     annotations("summary.annotations", summary.annotations.iter())
 }
 
-/// Payloads of runs are JSON objects, because filters and dashboards read them; anything else
-/// is kept as it is.
+/// Payloads of runs are JSON objects with the shape of a Kubernetes object, because filters and
+/// dashboards read them; anything else is kept as it is.
 pub(super) fn payload(payload: &Payload) -> Result<(), Error> {
-    data_type("data.type", &payload.data_type)?;
+    let data_type = payload.data_type.as_str();
+    self::data_type("data.type", data_type)?;
     if payload.value.is_empty() {
         return Err(Error::Invalid(format!(
-            "data.value of type `{}` is empty; leave out `data` for a record without payload",
-            payload.data_type
+            "data.value of type `{data_type}` is empty; leave out `data` for a record without \
+             payload"
         )));
     }
-    if Kind::of_type(&payload.data_type).is_none() {
+    let Some(kind) = Kind::of_type(data_type) else {
+        if payload.value.len() < LABELS_BYTES {
+            return Ok(());
+        }
+        return outline(&payload.value).map_or(Ok(()), |object| labels(&object));
+    };
+    let invalid = |why: String| Err(Error::Invalid(format!("data.value of type {why}")));
+    let object = match outline(&payload.value) {
+        Ok(object) => object,
+        Err(error) if json::is_too_deep(&error) => {
+            let most = json::MAX_DEPTH;
+            return invalid(format!(
+                "`{data_type}` is nested more than {most} deep; store it under another type, whose \
+                 payloads are not read"
+            ));
+        }
+        Err(error) => return invalid(format!("`{data_type}` is not JSON: {error}")),
+    };
+    labels(&object)?;
+    let Value::Object(object) = object else {
+        return invalid(format!("`{data_type}` is not a JSON object"));
+    };
+    if matches!(kind.completion, Completion::Declared(_)) {
         return Ok(());
     }
-    match outline(&payload.value) {
-        Ok(Value::Object(_)) => Ok(()),
-        Ok(_) => Err(Error::Invalid(format!(
-            "data.value of type `{}` is not a JSON object",
-            payload.data_type
-        ))),
-        Err(error) => Err(Error::Invalid(format!(
-            "data.value of type `{}` is not JSON: {error}",
-            payload.data_type
-        ))),
+    let odd = ["metadata", "spec", "status"].into_iter().find(|part| {
+        let part = object.get(*part);
+        !part.is_none_or(|part| part.is_object() || part.is_null())
+    });
+    match odd {
+        None => Ok(()),
+        Some(part) => invalid(format!(
+            "`{data_type}` has a `{part}` that is not a JSON object"
+        )),
+    }
+}
+
+fn labels(object: &Value) -> Result<(), Error> {
+    let labels = object.pointer("/metadata/labels");
+    let labels = labels.and_then(Value::as_object).map_or(0, Map::len);
+    if labels > MAX_LABELS {
+        return Err(Error::Invalid(format!(
+            "metadata.labels of the payload has {labels} entries, at most {MAX_LABELS} are indexed; \
+             put what is not selected by into annotations"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(data_type: &str, value: &str) -> Option<String> {
+        let payload = payload(&Payload {
+            data_type: data_type.to_owned(),
+            value: value.as_bytes().to_vec().into(),
+        });
+        payload.err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_run_has_the_shape_of_a_run() {
+        for data_type in [
+            "tekton.dev/v1.TaskRun",
+            "tekton.dev/v1beta1.CustomRun",
+            "pipeline.tekton.dev/TaskRun",
+        ] {
+            for (value, part) in [
+                (r#"{"spec":5}"#, "spec"),
+                (r#"{"spec":[{}]}"#, "spec"),
+                (r#"{"metadata":"a"}"#, "metadata"),
+                (r#"{"metadata":{},"status":[]}"#, "status"),
+                (r#"{"status":true}"#, "status"),
+            ] {
+                let wanted = format!(
+                    "data.value of type `{data_type}` has a `{part}` that is not a JSON object"
+                );
+                let told = refusal(data_type, value).unwrap();
+                assert!(told.ends_with(&wanted), "{value}: {told}");
+            }
+            for value in ["{}", r#"{"metadata":{"a":1},"spec":{},"status":null}"#] {
+                assert_eq!(refusal(data_type, value), None, "{value}");
+            }
+        }
+        assert_eq!(refusal("example.com/v1.Report", r#"{"spec":5}"#), None);
+    }
+
+    #[test]
+    fn a_payload_has_no_more_labels_than_an_index_takes() {
+        let labelled = |count: usize| {
+            let labels: Vec<_> = (0..count).map(|n| format!(r#""k{n}":"""#)).collect();
+            format!(r#"{{"metadata":{{"labels":{{{}}}}}}}"#, labels.join(","))
+        };
+        for data_type in ["tekton.dev/v1.TaskRun", "example.com/v1.Report"] {
+            assert_eq!(refusal(data_type, &labelled(1_000)), None, "{data_type}");
+            let told = refusal(data_type, &labelled(1_001)).unwrap();
+            assert!(
+                told.contains("1001 entries, at most 1000 are indexed"),
+                "{told}"
+            );
+        }
+        assert_eq!(refusal("text/plain", &"x".repeat(LABELS_BYTES)), None);
+    }
+
+    #[test]
+    fn a_run_that_is_nested_too_deep_is_told_from_what_is_no_json() {
+        let nested = |depth| format!(r#"{{"spec":{}{}}}"#, "[".repeat(depth), "]".repeat(depth));
+        let told = refusal("tekton.dev/v1.TaskRun", &nested(127)).unwrap();
+        assert!(told.contains("is nested more than 127 deep"), "{told}");
+        assert!(
+            refusal("tekton.dev/v1.TaskRun", "{")
+                .unwrap()
+                .contains("is not JSON")
+        );
+        assert_eq!(refusal("example.com/v1.Report", &nested(127)), None);
     }
 }
