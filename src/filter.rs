@@ -9,6 +9,7 @@
 //! Nothing here reads a database; no text of a filter leaves this room except inside a
 //! [`condition::Value`] or a [`condition::Column`], which stores bind.
 
+mod advice;
 pub mod columns;
 pub mod commas;
 pub mod condition;
@@ -113,6 +114,12 @@ impl Filter {
     /// If one row takes more than [`MAX_STEPS`] steps.
     pub fn matches(&self, row: &Row<'_>) -> Result<bool, EvalError> {
         eval::matches(&self.expr, *row)
+    }
+
+    /// What is probably wrong with it, given payloads that it was judged on and none of which
+    /// matched.
+    pub fn advice(&self, payloads: &[serde_json::Value]) -> Vec<String> {
+        advice::advice(&self.expr, payloads)
     }
 
     /// Divides the filter between an engine, of which `ability` tells how well it answers a

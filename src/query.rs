@@ -3,6 +3,7 @@
 //!
 //! Invariant: a list gives every matching row that was there throughout exactly once, in order.
 
+mod advice;
 mod aggregate;
 mod explain;
 mod list;

@@ -24,7 +24,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, Request, Response, request::Parts},
     routing::get,
 };
-use hindsight_proto::traces;
+use hindsight_proto::{WARNING, traces};
 use http_body_util::{BodyExt as _, Limited};
 use prost_reflect::{DescriptorPool, DynamicMessage, prost::Message as _};
 use tracing::Instrument as _;
@@ -171,10 +171,14 @@ impl Inner {
         if asked.encoded_len() > self.limit {
             return Err(Refusal::too_large(self.limit));
         }
-        let reply = call::ask(&self.grpc, &route.target, metadata, &asked).await?;
+        let (reply, warnings) = call::ask(&self.grpc, &route.target, metadata, &asked).await?;
         let gzip = answer::takes_gzip(&parts.headers);
         let route = route.clone();
-        work(reply.len(), move || render(&route, reply, gzip)).await
+        let mut response = work(reply.len(), move || render(&route, reply, gzip)).await?;
+        for warning in warnings {
+            response.headers_mut().append(WARNING, warning);
+        }
+        Ok(response)
     }
 
     /// The body of a request, if it means something.

@@ -1,11 +1,13 @@
 //! What the Hindsight server and watcher say to each other: the generated messages, the
-//! names of resources, what a run is, and a typed client.
+//! names of resources, what a run is, JSON of strangers, and a typed client.
 //!
 //! Nothing here opens a file, reads the environment or knows a database or a cluster.
 
 pub mod client;
+pub mod json;
 pub mod names;
 pub mod run;
+pub mod time;
 pub mod traces;
 
 /// What every message can do; its size, above all.
@@ -42,6 +44,10 @@ mod generated {
 
 /// Every message and service, encoded, with the `google.api.http` options kept.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+/// The metadata key of a reply, over REST the header, for what its caller should be told beside it; it
+/// may be there several times.
+pub const WARNING: &str = "hindsight-warning";
 
 /// Largest message either side accepts unless told otherwise: 32 MiB.
 pub const MAX_MESSAGE_BYTES: usize = 32 << 20;

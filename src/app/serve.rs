@@ -122,7 +122,11 @@ pub(super) fn cors(origins: &Origins) -> CorsLayer {
         .allow_origin(origins)
         .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([HeaderName::from_static(REQUEST_ID), header::RETRY_AFTER])
+        .expose_headers([
+            HeaderName::from_static(REQUEST_ID),
+            HeaderName::from_static(hindsight_proto::WARNING),
+            header::RETRY_AFTER,
+        ])
         .max_age(PREFLIGHT)
 }
 

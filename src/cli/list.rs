@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use hindsight_proto::{
+    json,
     run::{Outcome, View},
     v1alpha2 as pb,
 };
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{
     connect::Connect,
@@ -159,9 +159,9 @@ impl List {
                 page_token: token,
             };
             let reply = rpc.list_records(self.asked.rows.request(request)?).await;
-            let reply = reply
-                .map_err(|status| self.connect.failure(&status))?
-                .into_inner();
+            let reply = reply.map_err(|status| self.connect.failure(&status))?;
+            output::warnings(reply.metadata());
+            let reply = reply.into_inner();
             rows.extend(reply.records);
             token = reply.next_page_token;
             if token.is_empty() || rows.len() >= self.limit as usize {
@@ -270,7 +270,7 @@ fn result_row(result: &pb::Result, wide: bool, now: Timestamp) -> Vec<String> {
 
 fn record_row(record: &pb::Record, runs: bool, wide: bool, now: Timestamp) -> Vec<String> {
     let data = record.data.clone().unwrap_or_default();
-    let object: Value = serde_json::from_slice(&data.value).unwrap_or_default();
+    let object = json::parse(&data.value).unwrap_or_default();
     let view = View::new(&object);
     let or_dash = |text: Option<&str>| text.unwrap_or("-").to_owned();
     let mut row = if runs {

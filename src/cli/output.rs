@@ -6,7 +6,7 @@ use anstream::{AutoStream, ColorChoice};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use clap::ValueEnum;
 use comfy_table::{Table, presets};
-use hindsight_proto::v1alpha2 as pb;
+use hindsight_proto::{WARNING, json, v1alpha2 as pb};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -99,7 +99,7 @@ impl From<pb::Record> for RecordView {
             etag: record.etag,
             data: record.data.map(|data| DataView {
                 r#type: data.r#type,
-                value: json(&data.value).map_or_else(
+                value: raw(&data.value).map_or_else(
                     || ValueView::ValueBase64(STANDARD.encode(&data.value)),
                     ValueView::Value,
                 ),
@@ -129,7 +129,7 @@ impl From<pb::Result> for ResultView {
     }
 }
 
-fn json(bytes: &[u8]) -> Option<Box<RawValue>> {
+fn raw(bytes: &[u8]) -> Option<Box<RawValue>> {
     serde_json::from_slice(bytes).ok()
 }
 
@@ -143,7 +143,7 @@ pub(super) fn status_name(summary: &pb::RecordSummary) -> String {
 
 /// A time of the wire.
 pub(super) fn time(time: prost_types::Timestamp) -> Option<Timestamp> {
-    Timestamp::new(time.seconds, time.nanos).ok()
+    hindsight_proto::time::at(time.seconds, time.nanos)
 }
 
 /// How long ago, as kubectl says it: the largest unit that fits.
@@ -195,8 +195,9 @@ fn span(took: SignedDuration) -> String {
 pub(super) fn document<T: Serialize>(format: Format, document: &T) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     if format == Format::Yaml {
-        // Through JSON, because raw payloads know only that form.
-        let value = serde_json::to_value(document).map_err(|e| Failure::other(e.to_string()))?;
+        // Through the text of JSON, because raw payloads know only that form.
+        let text = serde_json::to_vec(document).map_err(|e| Failure::other(e.to_string()))?;
+        let value = json::parse(&text).map_err(|e| Failure::other(e.to_string()))?;
         let text = serde_saphyr::to_string(&value).map_err(|e| Failure::other(e.to_string()))?;
         write!(out, "{text}")?;
     } else {
@@ -204,6 +205,15 @@ pub(super) fn document<T: Serialize>(format: Format, document: &T) -> Result<(),
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// Prints what a server tells beside its reply.
+pub(super) fn warnings(metadata: &tonic::metadata::MetadataMap) {
+    for warning in metadata.get_all(WARNING) {
+        if let Ok(text) = warning.to_str() {
+            note(&format!("warning: {text}"));
+        }
+    }
 }
 
 /// Prints bytes as they are, and a line end.

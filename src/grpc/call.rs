@@ -2,10 +2,14 @@
 
 use std::{fmt::Display, sync::Arc};
 
+use hindsight_proto::WARNING;
 use percent_encoding::percent_decode_str;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use tonic::{Response, Status, metadata::MetadataMap};
+use tonic::{
+    Response, Status,
+    metadata::{MetadataMap, MetadataValue},
+};
 use tracing::Instrument as _;
 
 use super::status::status;
@@ -195,3 +199,21 @@ fn decoded(key: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests;
+
+/// Longest warning, in characters: names in it are as long as those of payloads and filters.
+const MAX_WARNING: usize = 500;
+
+/// A reply, and beside it what its caller should be told. Metadata is ASCII.
+pub(super) fn with_warnings<T>(answer: Response<(T, Vec<String>)>) -> Response<T> {
+    let (mut metadata, (reply, warnings), extensions) = answer.into_parts();
+    for warning in warnings {
+        let shown = warning.chars().take(MAX_WARNING).flat_map(|c| match c {
+            ' '..='~' => vec![c],
+            other => other.escape_default().collect(),
+        });
+        if let Ok(value) = MetadataValue::try_from(shown.collect::<String>()) {
+            metadata.append(WARNING, value);
+        }
+    }
+    Response::from_parts(metadata, reply, extensions)
+}

@@ -6,7 +6,12 @@ use hindsight_proto::v1alpha2::{self as pb, results_server::Results};
 use prost_types::FieldMask;
 use tonic::{Request, Response, Status};
 
-use super::{Door, beside::Beside, call::Changed, convert};
+use super::{
+    Door,
+    beside::Beside,
+    call::{Changed, with_warnings},
+    convert,
+};
 use crate::{
     auth::Verb,
     model::{ParentPattern, RecordName, Resource, ResultName, ResultPattern},
@@ -249,12 +254,14 @@ impl Results for Door {
                 token: &request.page_token,
             };
             let page = self.service.list_records(&grant, of.id, ask).await?;
-            Ok(pb::ListRecordsResponse {
+            let reply = pb::ListRecordsResponse {
                 records: page.items.into_iter().map(convert::from_record).collect(),
                 next_page_token: page.next,
-            })
+            };
+            Ok((reply, page.advice))
         })
         .await
+        .map(with_warnings)
     }
 
     async fn delete_record(

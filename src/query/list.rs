@@ -68,6 +68,8 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// Token of the next page; empty on the last.
     pub next: String,
+    /// What is probably wrong with a filter that nothing matches.
+    pub advice: Vec<String>,
 }
 
 /// What lists need to know of a row.
@@ -277,7 +279,12 @@ impl Engine {
             Some(position) if more => self.tokens.seal(&position, &binding),
             _ => String::new(),
         };
-        Ok(Page { items, next })
+        let advice = Vec::new();
+        Ok(Page {
+            items,
+            next,
+            advice,
+        })
     }
 
     /// The store that is asked.

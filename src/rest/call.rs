@@ -7,6 +7,7 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version, uri::PathAndQuery},
 };
 use bytes::{BufMut as _, Bytes, BytesMut};
+use hindsight_proto::WARNING;
 use http_body_util::BodyExt as _;
 use prost_reflect::prost::Message;
 use tower_service::Service as _;
@@ -50,13 +51,13 @@ pub(super) fn metadata(headers: &HeaderMap) -> HeaderMap {
     metadata
 }
 
-/// Asks `grpc` and returns the reply, still encoded.
+/// Asks `grpc` and returns the reply, still encoded, and what its caller should be told beside it.
 pub(super) async fn ask(
     grpc: &Router,
     target: &PathAndQuery,
     metadata: HeaderMap,
     message: &impl Message,
-) -> Result<Bytes, Refusal> {
+) -> Result<(Bytes, Vec<HeaderValue>), Refusal> {
     let length = message.encoded_len();
     let mut frame = BytesMut::with_capacity(FRAME + length);
     frame.put_u8(0);
@@ -76,6 +77,8 @@ pub(super) async fn ask(
 
     let Ok(response) = grpc.clone().call(request).await;
     refused(response.headers())?;
+    let warnings = response.headers().get_all(WARNING);
+    let warnings: Vec<_> = warnings.iter().cloned().collect();
     let body = response.into_body().collect().await;
     let body = body.map_err(|error| Refusal::internal(format!("a reply broke off: {error}")))?;
     match body.trailers() {
@@ -86,7 +89,7 @@ pub(super) async fn ask(
     if bytes.len() < FRAME {
         return Err(Refusal::internal("a reply has no message"));
     }
-    Ok(bytes.slice(FRAME..))
+    Ok((bytes.slice(FRAME..), warnings))
 }
 
 #[cfg(test)]

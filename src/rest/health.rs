@@ -26,7 +26,7 @@ pub(super) async fn check(grpc: &Router, query: &str) -> Result<Response<Body>, 
         .unwrap_or_default();
     let ask = HealthCheckRequest { service };
     let reply = call::ask(grpc, &TARGET, axum::http::HeaderMap::new(), &ask).await?;
-    let reply = HealthCheckResponse::decode(reply)
+    let reply = HealthCheckResponse::decode(reply.0)
         .map_err(|error| Refusal::internal(format!("a state of health is broken: {error}")))?;
     let told = serde_json::json!({ "status": reply.status().as_str_name() });
     let mut response = json(told.to_string().into_bytes());

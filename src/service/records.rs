@@ -173,6 +173,12 @@ impl Service {
             token: ask.token,
             method: "ListRecords",
         };
-        Ok(self.engine.paid_by(grant.payer()).records(list).await?)
+        let engine = self.engine.paid_by(grant.payer());
+        let scope = list.scope.clone();
+        let mut page = engine.records(list).await?;
+        if page.items.is_empty() && page.next.is_empty() && ask.token.is_empty() {
+            page.advice = engine.advice(scope, &filter).await?;
+        }
+        Ok(page)
     }
 }

@@ -1,0 +1,54 @@
+//! A look at some of the rows that a filter was judged on, to tell a question to which the answer
+//! is "none" from one that was misspelt.
+
+use std::num::NonZeroU32;
+
+use hindsight_proto::json;
+
+use super::{Engine, Error, list::behind};
+use crate::{
+    filter::{Filter, Order},
+    model::ResultPattern,
+    storage::ListQuery,
+};
+
+/// How many records are looked at: the newest that the database returned to be judged.
+const LOOKED_AT: NonZeroU32 = NonZeroU32::new(50).expect("50 is not 0");
+/// After how many bytes of payloads no more are read.
+const MOST_BYTES: usize = 4 << 20;
+
+impl Engine {
+    /// What is probably wrong with `filter`, which matches no record of `scope`.
+    ///
+    /// # Errors
+    /// If the store does not answer.
+    pub async fn advice(
+        &self,
+        scope: ResultPattern,
+        filter: &Filter,
+    ) -> Result<Vec<String>, Error> {
+        let split = filter.split(&|test| self.store().ability(test));
+        if !split.residual || !filter.needs_body() {
+            return Ok(Vec::new());
+        }
+        let query = ListQuery {
+            scope,
+            condition: split.condition,
+            order: Order::newest_first(),
+            after: None,
+            limit: LOOKED_AT,
+            bodies: true,
+            max_bytes: Some(MOST_BYTES),
+        };
+        let (engine, filter) = (self.clone(), filter.clone());
+        let work = async move {
+            let records = engine.store().list_records(&query).await?;
+            let payloads = records
+                .iter()
+                .filter_map(|listed| listed.item.data.as_ref());
+            let payloads = payloads.filter_map(|data| json::parse(&data.value).ok());
+            Ok(filter.advice(&payloads.collect::<Vec<_>>()))
+        };
+        behind("advising", Box::pin(work)).await
+    }
+}
