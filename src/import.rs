@@ -7,6 +7,7 @@
 
 mod minify;
 
+use hindsight_proto::json;
 use serde_json::{Value, value::RawValue};
 
 pub use minify::minify;
@@ -83,9 +84,10 @@ pub fn read(input: &[u8]) -> Result<Vec<Object>, Error> {
             }
         }
         Some(_) => {
-            let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options())
-                .map_err(|error| Error::Yaml(Box::new(error)))?;
-            for (index, document) in documents.into_iter().enumerate() {
+            let documents: Vec<json::Plain> =
+                serde_saphyr::from_multiple_with_options(text, options())
+                    .map_err(|error| Error::Yaml(Box::new(error)))?;
+            for (index, json::Plain(document)) in documents.into_iter().enumerate() {
                 from_yaml(document, index + 1, &mut objects)?;
             }
         }
@@ -94,11 +96,18 @@ pub fn read(input: &[u8]) -> Result<Vec<Object>, Error> {
 }
 
 /// YAML as kubectl reads it: only `true` and `false` are booleans, so that a run may be called
-/// `y` or `no`; and a file may be as large as a cluster is.
+/// `y` or `no`; and a file may be as large as a cluster is, but its objects no deeper than JSON.
 fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         strict_booleans: true,
-        budget: None,
+        budget: serde_saphyr::budget! {
+            max_depth: json::MAX_DEPTH,
+            max_events: usize::MAX,
+            max_nodes: usize::MAX,
+            max_documents: usize::MAX,
+            max_total_scalar_bytes: usize::MAX,
+            max_total_comment_bytes: usize::MAX,
+        },
     }
 }
 
@@ -125,7 +134,7 @@ fn from_json(
         return items_from_json(text, at, lists + 1, objects);
     }
     if !text.starts_with('{') {
-        let value: Value = serde_json::from_str(text).map_err(Error::Json)?;
+        let value = json::parse(text.as_bytes()).map_err(Error::Json)?;
         return Err(Error::NotAnObject {
             at,
             what: kind_of(&value),
@@ -138,7 +147,7 @@ fn from_json(
             items: Some(items),
         } if is_list(kind.as_deref()) => items_from_json(items.get(), at, lists + 1, objects),
         _ => {
-            let value = serde_json::from_str(text).map_err(Error::Json)?;
+            let value = json::parse(text.as_bytes()).map_err(Error::Json)?;
             objects.push(Object {
                 value,
                 bytes: minify(text).into_bytes(),

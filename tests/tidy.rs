@@ -8,6 +8,8 @@
 mod arrows;
 #[path = "tidy/crates.rs"]
 mod crates;
+#[path = "tidy/json.rs"]
+mod json;
 #[path = "tidy/monitoring.rs"]
 mod monitoring;
 #[path = "tidy/source.rs"]
@@ -102,6 +104,27 @@ const ENVIRONMENT: &[&str] = &[
     "watcher/src/config/sources.rs",
     "watcher/src/config.rs",
     "*/build.rs",
+];
+
+/// Where the library that reads JSON is called, into types of which none is its own value.
+/// Everything else asks `hindsight_proto::json`, which gives no key of a stranger a meaning.
+const READS_JSON: &[(&str, &str)] = &[
+    ("proto/src/json.rs", "the reader itself"),
+    ("src/auth/oidc/keys.rs", "what the issuer publishes"),
+    ("src/cli/output.rs", "raw payloads"),
+    ("src/filter/outline.rs", "a reader of its own"),
+    ("src/filter/promoted/path.rs", "one text"),
+    ("src/filter/prune.rs", "one text"),
+    ("src/grpc/fields/payload.rs", "raw parts"),
+    ("src/import.rs", "raw objects"),
+    ("src/rest/mask.rs", "raw members"),
+    ("src/rest/request.rs", "messages"),
+    ("src/storage/fsck/records.rs", "maps of texts"),
+    ("src/storage/sql/read.rs", "maps of texts"),
+    ("src/storage/tekton/row.rs", "maps of texts"),
+    ("watcher/src/cli/ledger.rs", "a type of the watcher's"),
+    ("watcher/src/cluster.rs", "an event that is made here"),
+    ("watcher/src/object.rs", "raw objects"),
 ];
 
 /// Fails with every complaint on a line of its own.
@@ -264,6 +287,25 @@ fn only_configuration_reads_the_environment() {
         reads,
         &["src/app.rs:2: reads the environment; only src/config/sources.rs does"],
     );
+}
+
+#[test]
+fn json_of_strangers_is_read_in_one_place() {
+    clean(&json::readers(&tree(), READS_JSON));
+    let bad = "//! A.\nfn f() { serde_json::from_slice::<Value>(b); serde_json::to_value(raw) }\n\
+               use serde_json::{Map, from_str};\n#[cfg(test)]\nmod tests { serde_json::from_str(t) }\n";
+    complains(
+        |files| json::readers(files, &[("src/b.rs", "")]),
+        "src/a.rs",
+        bad,
+        &[
+            "src/a.rs:2: `serde_json::from_slice` gives some keys a meaning; ask `hindsight_proto::json`",
+            "src/a.rs:2: `serde_json::to_value` gives some keys a meaning; ask `hindsight_proto::json`",
+            "src/a.rs:3: name what reads JSON by its path, as in `serde_json::from_str`",
+            "src/b.rs:1: reads no JSON; take it off the list in tests/tidy.rs",
+        ],
+    );
+    complains(|files| json::readers(files, &[]), "tests/a.rs", bad, &[]);
 }
 
 #[test]

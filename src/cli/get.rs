@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use hindsight_proto::{client::Rpc, run::View, v1alpha2 as pb};
-use serde_json::Value;
+use hindsight_proto::{client::Rpc, json, run::View, v1alpha2 as pb};
 
 use super::{
     connect::Connect,
@@ -99,7 +98,7 @@ impl Get {
         match self.output {
             Format::Json => output::bytes(&data.value),
             Format::Yaml => {
-                let object: Value = serde_json::from_slice(&data.value).map_err(|error| {
+                let object = json::parse(&data.value).map_err(|error| {
                     Failure::other(format!("the stored run is no JSON: {error}"))
                 })?;
                 output::document(Format::Yaml, &object)
@@ -113,7 +112,7 @@ impl Get {
             return output::document(self.output, &RecordView::from(record));
         }
         let data = record.data.unwrap_or_default();
-        let object: Value = serde_json::from_slice(&data.value).unwrap_or_default();
+        let object = json::parse(&data.value).unwrap_or_default();
         let view = View::new(&object);
         let time = |time: Option<jiff::Timestamp>| time.map(|time| time.to_string());
         let mut facts = vec![

@@ -3,7 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use hindsight_proto::run::{Kind, View, keys};
+use hindsight_proto::{
+    json,
+    run::{Kind, View, keys},
+    time,
+};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -92,7 +96,7 @@ pub fn columns_of(data_type: &str, body: &Value) -> ObjectColumns {
             continue;
         };
         if field.is_time() {
-            columns.times[field as usize] = parse_time(text);
+            columns.times[field as usize] = time::parse(text);
         } else {
             columns.texts[field as usize] = Some(text.to_owned());
         }
@@ -155,8 +159,8 @@ pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Op
         Column::UpdateTime => Some(ColumnValue::Time(record.update_time)),
         Column::Duration => object.run.duration().map(ColumnValue::Int),
         Column::Outcome => object.run.outcome.map(ColumnValue::Int),
-        Column::Began => time(object.run.began?),
-        Column::Ended => time(object.run.ended?),
+        Column::Began => moment(object.run.began?),
+        Column::Ended => moment(object.run.ended?),
         Column::Pipeline => text(object.pipeline()?),
         Column::RecordId => text(record.name.id()),
         Column::RecordName => Some(ColumnValue::Text(record.name.to_string())),
@@ -183,19 +187,13 @@ pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Op
     }
 }
 
-fn time(us: i64) -> Option<ColumnValue> {
+fn moment(us: i64) -> Option<ColumnValue> {
     Timestamp::from_microsecond(us).ok().map(ColumnValue::Time)
 }
 
 /// The JSON of a payload, if it is JSON (nested 127 deep at most).
 pub(super) fn parse_body(bytes: &[u8]) -> Option<Value> {
-    serde_json::from_slice(bytes).ok()
-}
-
-/// An RFC 3339 time, cut to whole microseconds, which is the precision everywhere here.
-pub(super) fn parse_time(text: &str) -> Option<Timestamp> {
-    let time: Timestamp = text.parse().ok()?;
-    Timestamp::from_microsecond(time.as_microsecond()).ok()
+    json::parse(bytes).ok()
 }
 
 /// The value at a pointer whose numbers are indexes of arrays: unlike RFC 6901, a number does

@@ -8,16 +8,12 @@ mod path;
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
+use hindsight_proto::time;
 use jiff::Timestamp;
 use serde_json::Value as Json;
 
 pub use self::path::{Path, PathError, Step};
-use super::{
-    columns::{parse_body, parse_time},
-    prune::prune,
-    reads::Reads,
-    value::Value,
-};
+use super::{columns::parse_body, prune::prune, reads::Reads, value::Value};
 
 /// How many characters of a text an index holds.
 pub const KEY_CHARS: usize = 128;
@@ -59,7 +55,7 @@ impl Kind {
             (Self::Text, Json::String(text)) => cut(text).to_owned(),
             (Self::Number, Json::Number(number)) => number_key(number.as_f64()?)?,
             (Self::Bool, Json::Bool(truth)) => bool_key(*truth),
-            (Self::Time, Json::String(text)) => time_key(parse_time(text)?),
+            (Self::Time, Json::String(text)) => time_key(time::parse(text)?),
             _ => return None,
         })
     }

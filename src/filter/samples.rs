@@ -47,15 +47,24 @@ pub(super) const TIMES: [&str; 4] = [
     "2027-01-01T00:00:00Z",
 ];
 /// Times at the edges, in other zones and in other spellings, and what is nearly a time.
-const ODD_TIMES: [&str; 8] = [
+const ODD_TIMES: [&str; 9] = [
     "2026-03-29T01:30:00+01:00",
     "2025-12-31T23:59:59.9999999Z",
     "1969-12-31T23:59:59.999999Z",
     "0001-01-01T00:00:00Z",
     "9999-12-31T23:59:59Z",
+    "9999-12-30T23:59:59+02:00",
     "2026-01-01t00:00:00z",
     "2026-01-01 00:00:00Z",
     "2026-02-30T00:00:00Z",
+];
+/// Keys that libraries used here give a meaning.
+pub(crate) const PRIVATE_KEYS: [&str; 5] = [
+    "$serde_json::private::RawValue",
+    "$serde_json::private::Number",
+    "$__toml_private_datetime",
+    "$__serde_spanned_private_value",
+    "$serde::private::Content",
 ];
 const IDS: [&str; 4] = ["a", "b", "ab", "B"];
 pub(super) const NAMES: [&str; 8] = [
@@ -77,7 +86,7 @@ pub(super) const TYPES: [&str; 5] = [
 ];
 
 fn time(text: &str) -> jiff::Timestamp {
-    super::columns::parse_time(text).expect("the sample is a time")
+    hindsight_proto::time::parse(text).expect("the sample is a time")
 }
 
 fn leaf_value() -> impl Strategy<Value = Option<Value>> {
@@ -86,6 +95,7 @@ fn leaf_value() -> impl Strategy<Value = Option<Value>> {
         2 => Just(None),
         1 => select(vec![json!(null), json!(5), json!(0.5), json!(true), json!(["a"]),
             json!({"a": "b"}), json!({"0": {"reason": "a"}})]).prop_map(Some),
+        1 => select(&PRIVATE_KEYS[..]).prop_map(|key| Some(json!({key: "\"a\""}))),
     ]
 }
 

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use hindsight_proto::v1alpha2 as pb;
+use hindsight_proto::{time, v1alpha2 as pb};
 use jiff::Timestamp;
 
 use crate::{
-    clock::whole_micros,
     model::{Payload, Record, RecordName, RunResult, Summary},
     service::{Error, Group, SummaryValue},
 };
@@ -30,22 +29,26 @@ pub(super) fn required<T>(field: &str, message: Option<T>) -> Result<T, Error> {
 const FIRST: i64 = -62_135_596_800_000_000;
 
 fn to_time(field: &str, time: prost_types::Timestamp) -> Result<Timestamp, Error> {
-    let refuse = |why: String| {
-        Error::Invalid(format!(
-            "{field} of {} s and {} ns since 1970 is not a time: {why}",
-            time.seconds, time.nanos
-        ))
-    };
-    let time = Timestamp::new(time.seconds, time.nanos).map_err(|e| refuse(e.to_string()))?;
-    let time = whole_micros(time);
-    if time.as_microsecond() < FIRST {
-        return Err(refuse("want one of the years 1 to 9999".to_owned()));
-    }
-    Ok(time)
+    let made = time::at(time.seconds, time.nanos);
+    made.filter(|made| made.as_microsecond() >= FIRST)
+        .ok_or_else(|| {
+            Error::Invalid(format!(
+                "{field} of {} s and {} ns since 1970 is not a time; want the years 1 to 9999, and 0 \
+                 to 999999999 ns",
+                time.seconds, time.nanos
+            ))
+        })
 }
 
-/// What another program stored from before the first moment becomes that.
+/// What another program stored from before the first moment becomes that. The last moment stands for
+/// the end of the year 9999.
 fn from_time(time: Timestamp) -> prost_types::Timestamp {
+    if time == time::last() {
+        return prost_types::Timestamp {
+            seconds: time::LAST_SECOND,
+            nanos: 0,
+        };
+    }
     let micros = time.as_microsecond().max(FIRST);
     prost_types::Timestamp {
         seconds: micros.div_euclid(1_000_000),

@@ -82,3 +82,21 @@ fn white_space_inside_text_stays() {
         "{\"a b\":[1,\"\\\\\",\" \\\" \"]}"
     );
 }
+
+#[test]
+fn keys_that_libraries_give_a_meaning_are_keys() {
+    let text = r#"{"a":{"$serde_json::private::RawValue":"[1]"}}"#;
+    reads(text, &[text]);
+    reads("a:\n  $serde_json::private::RawValue: '[1]'\n", &[text]);
+    let object = read(text.as_bytes()).unwrap().remove(0);
+    assert_eq!(object.value.to_string(), text);
+}
+
+#[test]
+fn yaml_is_no_deeper_than_json() {
+    let nested = |depth| format!("a: {}{}", "[".repeat(depth), "]".repeat(depth));
+    assert!(read(nested(100).as_bytes()).is_ok());
+    for deep in [nested(200), format!("{}1", "- ".repeat(100_000))] {
+        assert!(matches!(read(deep.as_bytes()), Err(Error::Yaml(_))));
+    }
+}

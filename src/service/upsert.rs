@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures::{StreamExt as _, stream};
-use hindsight_proto::run::is_earlier;
+use hindsight_proto::{json, run::is_earlier};
 
 use super::{Error, Service, limits};
 use crate::{
@@ -156,7 +156,7 @@ impl Upsert {
 
     /// Whether it is an earlier state of the run than what is stored.
     pub(super) fn is_late_for(&self, stored: &Record) -> bool {
-        let parse = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).ok();
+        let parse = |bytes: &[u8]| json::parse(bytes).ok();
         let Some(stored) = stored.data.as_ref().filter(|stored| **stored != self.data) else {
             return false;
         };

@@ -25,6 +25,7 @@ mod hostile;
 mod import;
 mod index;
 mod ingest;
+mod json;
 mod keeping;
 mod kills;
 mod lists;

@@ -11,6 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value, value::RawValue};
 use tracing::error;
 
+use hindsight_proto::json;
+
 /// An object as the text in which it was received, which takes a fraction of its values, and the few
 /// fields of it that a watch needs.
 #[derive(Debug, Clone)]
@@ -23,7 +25,7 @@ impl Object {
     /// The object as JSON, with `apiVersion` and `kind`, which lists of some servers leave out, and
     /// with what Argo has compressed. Null if it is nested deeper than can be read.
     pub(crate) fn into_value(self, resource: &ApiResource) -> Value {
-        let value = serde_json::from_str(self.text.get()).unwrap_or_else(|error| {
+        let value = json::parse(self.text.get().as_bytes()).unwrap_or_else(|error| {
             let (namespace, name) = (&self.meta.namespace, &self.meta.name);
             error!(
                 run.namespace = namespace,
@@ -149,6 +151,26 @@ mod tests {
         let mut values = list.into_iter().map(|object| object.into_value(&resource));
         assert!(values.next().unwrap().is_null());
         assert!(values.next().unwrap().is_object());
+    }
+
+    #[test]
+    fn texts_of_json_inside_each_other_are_texts() {
+        let mut inner = "0".to_owned();
+        for _ in 0..150 {
+            let quoted = inner.replace('\\', "\\u005c").replace('"', "\\u0022");
+            inner = format!(
+                r#"{}{{"$serde_json::private::RawValue":"{quoted}"}}{}"#,
+                "[".repeat(120),
+                "]".repeat(120)
+            );
+        }
+        let text = format!(r#"{{"apiVersion":"v1","kind":"A","metadata":{{}},"spec":{inner}}}"#);
+        let object: Object = serde_json::from_str(&text).unwrap();
+        let resource = ApiResource::erase::<k8s_openapi::api::batch::v1::Job>(&());
+        assert_eq!(
+            object.into_value(&resource).to_string(),
+            text.replace("\\u0022", "\\\"")
+        );
     }
 
     #[test]

@@ -17,7 +17,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tracing::warn;
 
-use hindsight_proto::run::View;
+use hindsight_proto::{json, run::View};
 
 use crate::ledger::Uid;
 
@@ -282,7 +282,7 @@ fn read(file: &str, bytes: &[u8]) -> Option<(Uid, Value)> {
     if name(bytes) != file {
         return None;
     }
-    let state: Value = serde_json::from_slice(bytes).ok()?;
+    let state = json::parse(bytes).ok()?;
     let uid = Uid::from(View::new(&state).uid()?);
     Some((uid, state))
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use hindsight_proto::run::View;
+use hindsight_proto::{json, run::View};
 
 use crate::{
     cluster::{Address, ClusterError},
@@ -214,7 +214,7 @@ impl<'s> Task<'s> {
 
     fn parse(&mut self) {
         if let Some(bytes) = &self.bytes {
-            self.object = serde_json::from_slice(bytes).ok();
+            self.object = json::parse(bytes).ok();
         }
     }
 

@@ -12,6 +12,7 @@ use tonic::{Code, Status};
 
 use super::Client;
 use crate::{
+    json,
     names::{RecordName, ResultName},
     run::{Claim, Upload, Verdict, is_earlier, verdict},
     v1alpha2::{
@@ -220,7 +221,7 @@ pub(super) fn as_record(name: &RecordName, data_type: &str, value: Bytes) -> Rec
 
 /// Whether the server holds a later state of the run than `value`.
 fn is_late(value: &[u8], stored: Option<&Any>) -> bool {
-    let parse = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).ok();
+    let parse = |bytes: &[u8]| json::parse(bytes).ok();
     let stored = stored.and_then(|stored| parse(&stored.value));
     matches!((parse(value), stored), (Some(new), Some(stored)) if is_earlier(&new, &stored))
 }

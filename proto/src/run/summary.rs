@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{Grouping, View, grouping, keys};
 use crate::{
+    json,
     names::{Parent, ParseNameError},
     v1alpha2::RecordSummary,
 };
@@ -128,7 +129,12 @@ fn wished(view: &View<'_>, key: &str, notes: &mut Vec<String>) -> BTreeMap<Strin
     let Some(text) = view.annotation(key) else {
         return BTreeMap::new();
     };
-    match serde_json::from_str::<serde_json::Map<String, Value>>(text) {
+    let read = json::parse(text.as_bytes()).map_err(|error| error.to_string());
+    let read = read.and_then(|value| match value {
+        Value::Object(map) => Ok(map),
+        other => Err(format!("it is `{other}`")),
+    });
+    match read {
         Ok(map) => map
             .into_iter()
             .map(|(key, value)| match value {

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{Completion, Finish, Kind, keys};
+use crate::time;
 
 /// An owner reference, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,7 @@ impl<'a> View<'a> {
     }
 
     fn time(&self, pointer: &str) -> Option<Timestamp> {
-        self.text(pointer).and_then(parse_time)
+        self.text(pointer).and_then(time::parse)
     }
 
     fn map(&self, pointer: &str) -> Option<&'a Map<String, Value>> {
@@ -162,7 +163,7 @@ impl<'a> View<'a> {
                 ended
                     .get("lastTransitionTime")?
                     .as_str()
-                    .and_then(parse_time)
+                    .and_then(time::parse)
             })
     }
 
@@ -184,10 +185,4 @@ impl<'a> View<'a> {
             .or_else(|| self.text("/spec/taskRef/name"))
             .or_else(|| self.text("/spec/customRef/name"))
     }
-}
-
-/// An RFC 3339 time, cut to whole microseconds, which is the precision everywhere here.
-pub(super) fn parse_time(text: &str) -> Option<Timestamp> {
-    let time: Timestamp = text.parse().ok()?;
-    Timestamp::from_microsecond(time.as_microsecond()).ok()
 }

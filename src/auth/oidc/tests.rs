@@ -128,3 +128,29 @@ async fn an_issuer_is_trusted_by_the_authority_in_a_file() {
         "{refused}"
     );
 }
+
+#[test]
+fn a_header_that_the_library_would_read_in_its_own_way_is_not_read() {
+    let token = |header: &str| format!("{}.e30.AA", URL_SAFE_NO_PAD.encode(header));
+    let mut inner = "0".to_owned();
+    for _ in 0..150 {
+        let quoted = inner.replace('\\', "\\u005c").replace('"', "\\u0022");
+        inner = format!(
+            r#"{}{{"$serde_json::private::RawValue":"{quoted}"}}{}"#,
+            "[".repeat(120),
+            "]".repeat(120)
+        );
+    }
+    for header in [
+        format!(r#"{{"alg":"RS256","x":{inner}}}"#),
+        r#"{"alg":"RS256","x":{"$serde_json::private::RawValue":"1"}}"#.to_owned(),
+        r#"{"alg":"RS256","x":{"\u0024serde_json::private::RawValue":"1"},"x":1}"#.to_owned(),
+        format!(r#"{{"alg":"RS256","kid":"{}"}}"#, "k".repeat(4096)),
+    ] {
+        assert!(!has_plain_header(&token(&header)), "{header:.80}");
+    }
+    assert!(!has_plain_header("%.e30.AA"));
+    assert!(has_plain_header(&token(
+        r#"{"alg":"RS256","kid":"k1","typ":"JWT"}"#
+    )));
+}

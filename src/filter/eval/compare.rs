@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 
 use super::{Answer, Judge, Miss, time};
 use crate::filter::{
-    columns::parse_time,
     expr::{Comparison, Expr, ExprKind},
     types::Type,
     value::Value,
@@ -164,8 +163,8 @@ fn order(left: &Value<'_>, right: &Value<'_>) -> Answer<Option<Ordering>> {
         (Bool(a), Bool(b)) => Some(a.cmp(b)),
         (Time(a), Time(b)) => Some(a.cmp(b)),
         (Duration(a), Duration(b)) => Some(a.cmp(b)),
-        (Text(a), Time(b)) => Some(parse_time(a).ok_or(Miss::Unknown)?.cmp(b)),
-        (Time(a), Text(b)) => Some(a.cmp(&parse_time(b).ok_or(Miss::Unknown)?)),
+        (Text(a), Time(b)) => Some(hindsight_proto::time::parse(a).ok_or(Miss::Unknown)?.cmp(b)),
+        (Time(a), Text(b)) => Some(a.cmp(&hindsight_proto::time::parse(b).ok_or(Miss::Unknown)?)),
         (Text(a), Duration(b)) => Some(time::parse_duration(a).ok_or(Miss::Unknown)?.cmp(b)),
         (Duration(a), Text(b)) => Some(a.cmp(&time::parse_duration(b).ok_or(Miss::Unknown)?)),
         _ => return Err(Miss::Unknown),

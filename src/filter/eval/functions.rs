@@ -5,7 +5,6 @@ use regex::{Regex, RegexBuilder};
 
 use super::{Answer, Judge, MAX_MADE, Miss, time};
 use crate::filter::{
-    columns::parse_time,
     expr::{Expr, Function, TimePart},
     syntax::Operator,
     value::{Shared, Value},
@@ -221,9 +220,11 @@ pub(super) fn arithmetic<'a>(
         (Duration(a), Time(b)) if operator == Operator::Add => moved(operator, b, a),
         (Duration(a), Duration(b)) => durations(operator, a, b),
         // A payload holds times as text.
-        (Text(a), Duration(b)) => parse_time(&a).and_then(|a| moved(operator, a, b)),
+        (Text(a), Duration(b)) => {
+            hindsight_proto::time::parse(&a).and_then(|a| moved(operator, a, b))
+        }
         (Duration(a), Text(b)) if operator == Operator::Add => {
-            parse_time(&b).and_then(|b| moved(operator, b, a))
+            hindsight_proto::time::parse(&b).and_then(|b| moved(operator, b, a))
         }
         (a @ (Text(_) | Time(_)), b @ (Text(_) | Time(_))) if operator == Operator::Subtract => {
             between(&a, &b)
@@ -245,7 +246,7 @@ fn joined<'a>(judge: &mut Judge<'a>, a: &Value<'a>, b: &Value<'a>) -> Answer<Val
 fn between<'a>(a: &Value<'_>, b: &Value<'_>) -> Option<Value<'a>> {
     let time = |value: &Value<'_>| match value {
         Value::Time(time) => Some(*time),
-        Value::Text(text) => parse_time(text),
+        Value::Text(text) => hindsight_proto::time::parse(text),
         _ => None,
     };
     time::in_range(time(a)?.duration_since(time(b)?)).map(Value::Duration)

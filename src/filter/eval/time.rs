@@ -1,33 +1,37 @@
 //! Times and durations: their texts, their parts, and time zones.
 
+use std::time::Duration;
+
 use jiff::{
     SignedDuration, Timestamp, Zoned,
     tz::{Offset, TimeZone},
 };
 
-use crate::filter::{columns::parse_time, expr::TimePart};
+use hindsight_proto::time::{at, parse};
+
+use crate::filter::expr::TimePart;
 
 /// Longest duration, 10,000 years, either way.
-pub(in crate::filter) const MAX_SECONDS: i64 = 315_576_000_000;
+pub(in crate::filter) const MAX: Duration = Duration::from_secs(315_576_000_000);
 
 /// The time that a text given to `timestamp` says: RFC 3339, the same with slashes in the date,
 /// or a date alone, which is its first moment in UTC.
 pub(in crate::filter) fn parse_timestamp(text: &str) -> Option<Timestamp> {
-    if let Some(time) = parse_time(text) {
+    if let Some(time) = parse(text) {
         return Some(time);
     }
     let (date, rest) = text.split_at_checked(10)?;
     let date = date.replace('/', "-");
     if rest.is_empty() {
-        parse_time(&format!("{date}T00:00:00Z"))
+        parse(&format!("{date}T00:00:00Z"))
     } else {
-        parse_time(&(date + rest))
+        parse(&(date + rest))
     }
 }
 
 /// The time `seconds` after 1970.
 pub(super) fn from_seconds(seconds: i64) -> Option<Timestamp> {
-    Timestamp::from_second(seconds).ok()
+    at(seconds, 0)
 }
 
 pub(super) fn cut(time: Timestamp) -> Option<Timestamp> {
@@ -64,7 +68,7 @@ pub(in crate::filter) fn parse_duration(text: &str) -> Option<SignedDuration> {
 }
 
 pub(super) fn in_range(duration: SignedDuration) -> Option<SignedDuration> {
-    (duration.as_secs().abs() <= MAX_SECONDS).then_some(duration)
+    (duration.unsigned_abs() <= MAX).then_some(duration)
 }
 
 fn unit_nanos(unit: &str) -> Option<i128> {

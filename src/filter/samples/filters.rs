@@ -171,7 +171,12 @@ fn clock_test() -> impl Strategy<Value = String> {
     let lengths = (select(&OPERATORS[..]), length).prop_map(|(op, length)| {
         format!("data.status.completionTime - data.status.startTime {op} duration('{length}')")
     });
-    prop_oneof![3 => parts, 1 => lengths]
+    let of_two_kinds = select(vec![
+        "taskrun.status.completionTime - pipelinerun.status.startTime >= duration('0s')",
+        "data.status.completionTime - taskrun.status.startTime >= duration('0s')",
+        "taskrun.status.completionTime - data.status.startTime >= duration('0s')",
+    ]);
+    prop_oneof![6 => parts, 2 => lengths, 1 => of_two_kinds.prop_map(str::to_owned)]
 }
 
 /// Functions that have no column.
@@ -268,6 +273,10 @@ fn part_test() -> impl Strategy<Value = String> {
         "data.flag == null",
         "has(data.flag)",
         "data.flag != null",
+        "data.flag != dyn(null)",
+        "parent != dyn(null)",
+        "data.kind == dyn(null)",
+        "!(data.kind == [null, 'a'][0])",
         "data.spec.params[0].value == null",
         "data.flag",
         "!data.flag",

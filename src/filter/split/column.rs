@@ -41,7 +41,11 @@ pub(in crate::filter) fn of(expr: &Expr) -> Option<Found> {
 fn of_difference([end, start]: &[Expr; 2]) -> Option<Found> {
     let is = |expr, field| of(expr).is_some_and(|found| found.column == Column::Object(field));
     let both = is(end, ObjectField::CompletionTime) && is(start, ObjectField::StartTime);
-    both.then_some(Found {
+    // A row is of one kind: of two, the difference is unknown.
+    let of_two_kinds = required_alias(end)
+        .zip(required_alias(start))
+        .is_some_and(|(end, start)| end != start);
+    (both && !of_two_kinds).then_some(Found {
         column: Column::ObjectDuration,
         kind: Kind::Duration,
         json: true,

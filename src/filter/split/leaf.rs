@@ -8,9 +8,10 @@ use super::{
 use crate::{
     filter::{
         condition::{Ability, Column, Condition, Is, Test, Value as Asked},
-        eval::time::MAX_SECONDS,
+        eval::time,
         expr::{Comparison, Expr, ExprKind, Field, Function},
         fields,
+        types::Type,
         value::{Elements, Value},
     },
     model::{RecordName, ResultName},
@@ -101,6 +102,7 @@ impl Splitter<'_> {
         };
         if let (ExprKind::Field(Field::Summary), Some(equal), Value::Null) =
             (&field.kind, equality, constant)
+            && other.ty == Type::Null
         {
             return if equal {
                 Pushed::nothing()
@@ -119,9 +121,11 @@ impl Splitter<'_> {
         if let (Some(equal), Value::Null) = (equality, constant) {
             return match (found.json, equal) {
                 (false, true) => Pushed::nothing(),
-                (false, false) => self.present(found.column, true),
                 // A JSON null leaves the column empty, as other things do.
                 (true, true) => self.present(found.column, false).inexact(),
+                // A null that is not written as one is as unequal as any other type.
+                (_, false) if other.ty != Type::Null => Pushed::nothing(),
+                (false, false) => self.present(found.column, true),
                 (true, false) => Pushed::unknown(),
             };
         }
@@ -148,7 +152,7 @@ impl Splitter<'_> {
     /// bound that the test itself has is left out: databases take the first bound that they see
     /// for the beginning of what they read.
     fn has_duration(&self, column: &Column, is: &Is, passes: bool) -> Vec<Pushed> {
-        let most = MAX_SECONDS * 1_000_000;
+        let most = i64::try_from(time::MAX.as_micros()).unwrap_or(i64::MAX);
         let bounds = [Is::AtLeast(Asked::Int(-most)), Is::AtMost(Asked::Int(most))];
         let wanted = match is {
             Is::Greater(_) | Is::AtLeast(_) if passes => [false, true],

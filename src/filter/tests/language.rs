@@ -374,3 +374,59 @@ fn rows_without_data_or_json_are_only_themselves() {
         Yes
     );
 }
+
+#[test]
+fn a_null_that_is_not_written_as_one_is_of_another_type() {
+    is(
+        Unknown,
+        &[
+            "parent != dyn(null)",
+            "parent == dyn(null)",
+            "data.kind != dyn(null)",
+            "taskrun.status.completionTime - pipelinerun.status.startTime > duration('1s')",
+        ],
+    );
+    is(Yes, &["data.spec.none == dyn(null)", "parent != null"]);
+}
+
+#[test]
+fn the_end_of_the_year_9999_is_a_time() {
+    let for_ever = r#"{"status":{"completionTime":"9999-12-31T23:59:59Z"}}"#;
+    let row = record("p/results/a/records/b", "x", for_ever.as_bytes());
+    for filter in [
+        "create_time < timestamp('9999-12-31T23:59:59Z')",
+        "create_time < timestamp('9999/12/31')",
+        "create_time < timestamp(253402300799)",
+        "data.status.completionTime > timestamp('2020-01-01T00:00:00Z')",
+        "data.status.completionTime == timestamp('9999-12-31T23:59:59Z')",
+    ] {
+        assert_eq!(truth_on(filter, &row), Yes, "{filter}");
+    }
+}
+
+#[test]
+fn a_difference_that_no_duration_can_say_is_unknown() {
+    // 315576000000 seconds, and one microsecond more.
+    for (end, truth) in [
+        ("9999-12-30T00:00:00Z", Yes),
+        ("9999-12-30T00:00:00.000001Z", Unknown),
+    ] {
+        let status = format!(
+            r#"{{"status":{{"startTime":"-000001-10-16T00:00:00Z","completionTime":"{end}"}}}}"#
+        );
+        let row = record("p/results/a/records/b", "x", status.as_bytes());
+        let filter = "data.status.completionTime - data.status.startTime > duration('1s')";
+        assert_eq!(truth_on(filter, &row), truth, "{end}");
+    }
+}
+
+#[test]
+fn keys_that_libraries_give_a_meaning_are_keys() {
+    let payload = r#"{"kind":{"$serde_json::private::RawValue":"\"X\""}}"#;
+    let row = record("p/results/a/records/b", "x", payload.as_bytes());
+    for filter in ["data.kind == 'X'", "data.kind.matches('^X$')"] {
+        assert_eq!(truth_on(filter, &row), Unknown, "{filter}");
+    }
+    let filter = r#"data.kind["$serde_json::private::RawValue"] == '"X"'"#;
+    assert_eq!(truth_on(filter, &row), Yes);
+}

@@ -424,6 +424,11 @@ const THE_LANGUAGE_IS_KEPT_TO: &Refusals = &[
     ),
     (
         Records,
+        "duration('-9223372036854775808s') < duration('1s')",
+        "filter column 1: `-9223372036854775808s` is not a duration; write it as `1h30m` or `90s`",
+    ),
+    (
+        Records,
         "1r'x' == 1",
         "filter column 3: a text cannot follow a number",
     ),

@@ -91,6 +91,29 @@ fn engines_answer_tests_of_columns() {
 }
 
 #[test]
+fn a_null_that_is_not_written_as_one_equals_no_value_of_a_column() {
+    for filter in [
+        "parent != dyn(null)",
+        "parent == dyn(null)",
+        "!(create_time == dyn(null))",
+        "parent != [null, 1][0]",
+        "data.kind != dyn(null)",
+    ] {
+        whole(filter, "no row");
+    }
+    part("data.kind == dyn(null)", "data.kind is not set");
+}
+
+#[test]
+fn times_of_two_kinds_have_no_difference() {
+    part(
+        "taskrun.status.completionTime - pipelinerun.status.startTime > duration('1s')",
+        "data_type one of [\"tekton.dev/v1.TaskRun\", \"tekton.dev/v1beta1.TaskRun\", \
+         \"tekton.pipelines.v1.TaskRun\", \"pipeline.tekton.dev/TaskRun\"]",
+    );
+}
+
+#[test]
 fn names_are_asked_for_by_their_parts() {
     whole("name == 'u'", "record id = \"u\"");
     whole("name in ['u', 'v']", "record id one of [\"u\", \"v\"]");

@@ -201,6 +201,11 @@ mod tests {
             Some(r#"{"metadata":{"name":{"x":null}}}"#),
         );
         gives("7", "a", Some(r#"{"a":null}"#));
+        gives(
+            r#"{"a":{"$serde_json::private::RawValue":"[1]"}}"#,
+            "a.$serde_json::private::RawValue",
+            Some(r#"{"a":{"$serde_json::private::RawValue":"[1]"}}"#),
+        );
     }
 
     #[test]

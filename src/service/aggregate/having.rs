@@ -1,6 +1,6 @@
 //! Which groups are given out, by their measures.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 
 use super::{Error, answer::Value, invalid, measures::Measure};
 
@@ -121,7 +121,7 @@ fn number(text: &str, measure: &Measure) -> Option<f64> {
             None => plain(),
         },
         Measure::Of(_, super::measures::Subject::Time(_)) => {
-            let time: Timestamp = text.parse().ok()?;
+            let time = hindsight_proto::time::parse(text)?;
             Some(time.as_microsecond() as f64 / 1e6)
         }
         Measure::Of(..) => plain().or_else(|| {

@@ -18,7 +18,11 @@ fn text(row: &PgRow, at: usize) -> Result<String, sqlx::Error> {
 
 fn time(row: &PgRow, at: usize) -> Result<Option<Timestamp>, sqlx::Error> {
     let micros: Option<i64> = row.try_get(at)?;
-    Ok(micros.and_then(|micros| Timestamp::from_microsecond(micros).ok()))
+    let parts = |micros: i64| {
+        let nanos = i32::try_from(micros.rem_euclid(1_000_000) * 1_000).ok()?;
+        hindsight_proto::time::at(micros.div_euclid(1_000_000), nanos)
+    };
+    Ok(micros.and_then(parts))
 }
 
 /// Annotations: a missing map is JSON's `null` there.

@@ -7,6 +7,8 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
+use hindsight_proto::json;
+
 /// The most bytes that nodes may unpack to; a record of more could not be stored.
 const LARGEST: u64 = 24 << 20;
 
@@ -39,7 +41,7 @@ fn nodes(packed: &str) -> Option<Value> {
     if text.len() as u64 > LARGEST {
         return None;
     }
-    serde_json::from_slice(&text).ok().filter(Value::is_object)
+    json::parse(&text).ok().filter(Value::is_object)
 }
 
 #[cfg(test)]

@@ -6,7 +6,10 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
-use hindsight_proto::run::{Kind, View};
+use hindsight_proto::{
+    json,
+    run::{Kind, View},
+};
 
 use super::{Halt, Task};
 use crate::{
@@ -25,7 +28,7 @@ pub(crate) async fn keep_backlog(shared: Arc<Shared>, stop: CancellationToken) {
             }
             for uid in shared.queue.uids() {
                 if let Some(bytes) = shared.queue.state(&uid)
-                    && let Ok(object) = serde_json::from_slice::<Value>(&bytes)
+                    && let Ok(object) = json::parse(&bytes)
                 {
                     shared.keep(&uid, object, bytes).await;
                 }
@@ -146,7 +149,7 @@ impl Task<'_> {
         let Some(bytes) = read.ok().flatten() else {
             return Ok(());
         };
-        let Ok(object) = serde_json::from_slice::<Value>(&bytes) else {
+        let Ok(object) = json::parse(&bytes) else {
             return Ok(());
         };
         let policy = &self.shared.config.policy;

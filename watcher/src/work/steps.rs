@@ -6,6 +6,7 @@ use serde_json::Value;
 use tracing::{debug, info, warn};
 
 use hindsight_proto::{
+    json,
     names::RecordName,
     run::{Outcome, Upload, View},
 };
@@ -81,7 +82,7 @@ impl Task<'_> {
         let sink = &self.shared.sink;
         let held = self.ask(|| sink.stored(record)).await?;
         // What is no JSON is no copy of an object.
-        let copy: Option<Value> = held.and_then(|held| serde_json::from_slice(&held).ok());
+        let copy = held.and_then(|held| json::parse(&held).ok());
         let mut is_news = false;
         let mut ledger = self.shared.ledger();
         if let Some(entry) = ledger.get_mut(&self.uid) {
@@ -336,7 +337,7 @@ impl Task<'_> {
         let Some(held) = self.ask(|| shared.sink.stored(&record)).await? else {
             return Ok(());
         };
-        let Ok(object) = serde_json::from_slice::<Value>(&held) else {
+        let Ok(object) = json::parse(&held) else {
             return Ok(());
         };
         let policy = &shared.config.policy;
