@@ -26,6 +26,9 @@ const MOST_VALUES: usize = 1_000;
 
 /// What is told of a filter that matches none of `payloads`, which it was judged on.
 pub(super) fn advice(expr: &Expr, payloads: &[Json]) -> Vec<String> {
+    if payloads.is_empty() {
+        return Vec::new();
+    }
     let mut mentions = Mentions::default();
     mentions.gather(expr);
     let told: BTreeSet<_> = mentions
@@ -106,8 +109,10 @@ impl Mentions {
         match &expr.kind {
             ExprKind::Compare(_, pair) | ExprKind::In(pair) => {
                 let [left, right] = &**pair;
-                for (part, other) in [(left, right), (right, left)] {
-                    let compared = other.constant().and_then(Scalar::of_constant);
+                let is_in = matches!(expr.kind, ExprKind::In(_));
+                for (part, other) in [(left, Some(right)), (right, (!is_in).then_some(left))] {
+                    let compared = other.and_then(Expr::constant);
+                    let compared = compared.and_then(Scalar::of_constant);
                     match self.path(part) {
                         Some(path) => self.found.push(Mention { path, compared }),
                         None => self.gather(part),

@@ -1,6 +1,7 @@
 //! Every input of the fuzzers' corpus, fuzz/corpus, is checked again.
 
 mod checks;
+mod payloads;
 
 use std::{fs, path::Path};
 
@@ -32,6 +33,29 @@ fn orders_of_the_corpus_hold() {
 #[test]
 fn page_tokens_of_the_corpus_hold() {
     replay("token", checks::token);
+}
+
+#[test]
+fn payloads_of_the_corpus_hold() {
+    replay("payload", payloads::check);
+}
+
+#[test]
+fn twenty_thousand_payloads_hold() {
+    let mut state = 0_u64;
+    for _ in 0..20_000 {
+        let choices: Vec<u8> = (0..64).map(|_| random(&mut state)).collect();
+        payloads::check(&choices);
+    }
+}
+
+/// The next byte of a sequence that is the same in every run (SplitMix64).
+fn random(state: &mut u64) -> u8 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed >> 56) as u8
 }
 
 #[test]

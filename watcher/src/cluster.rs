@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
     Api, Client, Resource,
-    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions},
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions},
     core::{GroupVersionKind, Status},
     discovery::ApiResource,
     runtime::watcher,
@@ -208,14 +208,14 @@ impl Cluster {
         namespace: &str,
         fields: &str,
     ) -> Result<(Vec<Value>, String), ClusterError> {
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(self.client.clone(), namespace, &event_resource());
+        let resource = event_resource();
+        let api: Api<Object> = Api::namespaced_with(self.client.clone(), namespace, &resource);
         let mut params = ListParams::default().fields(fields).limit(EVENTS_A_PAGE);
         let mut events = Vec::new();
         loop {
             let page = call(api.list(&params)).await?;
             let items = page.items.into_iter();
-            events.extend(items.filter_map(|event| serde_json::to_value(event).ok()));
+            events.extend(items.map(|event| event.into_value(&resource)));
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params = params.continue_token(&token),
                 None => return Ok((events, page.metadata.resource_version.unwrap_or_default())),
@@ -249,7 +249,7 @@ impl Cluster {
             "lastTimestamp": time,
             "count": 1,
         });
-        let api: Api<DynamicObject> =
+        let api: Api<Object> =
             Api::namespaced_with(self.client.clone(), &at.namespace, &event_resource());
         let event = serde_json::from_value(event).expect("an event is an object");
         call(api.create(&PostParams::default(), &event))
