@@ -1,10 +1,13 @@
-//! What one caller may use while others are there too: requests, records that filters read, and
-//! turns to evaluate them.
+//! What one caller may use while others are there too: requests, memory, records that filters
+//! read, and turns to evaluate them.
 //!
-//! Callers are told apart by name; where nobody tells them apart, only turns are taken. Nothing
+//! Callers are told apart by name; where nobody tells them apart, only turns are taken, and memory
+//! is that of all. Nothing
 //! here says no for long: every refusal says when to come again.
 
+mod arrival;
 mod bucket;
+mod memory;
 mod metrics;
 mod turns;
 
@@ -23,13 +26,25 @@ use crate::{
     telemetry::Registry,
 };
 
-use self::{bucket::Bucket, metrics::Metrics, turns::Turns};
-pub use turns::Turn;
+use tokio::sync::Notify;
+
+pub use self::{
+    arrival::{Arrival, Streaming},
+    memory::Held,
+    turns::{Turn, Turns},
+};
+use self::{
+    bucket::Bucket,
+    memory::{Room, Share},
+    metrics::Metrics,
+};
 
 /// Accounts that were not used lately are forgotten once there are so many.
 const ACCOUNTS: usize = 10_000;
-/// When to come again if too many requests are in flight.
+/// When to come again if too many requests are in flight, or there is no memory.
 const SOON: Duration = Duration::from_secs(1);
+/// How long a read waits for memory, which answers give back as they are taken.
+const ANSWERS_WAIT: Duration = Duration::from_mins(1);
 
 /// What one caller may use. `None` is any amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +68,18 @@ pub enum Spent {
         /// How many there may be.
         limit: u32,
     },
+    /// Streams.
+    #[error("{limit} streams of this caller are open, which is all it may have; close some")]
+    Streams {
+        /// How many there may be.
+        limit: u32,
+    },
+    /// Memory.
+    #[error(
+        "the memory for requests and answers of this caller is taken (max_request_memory); wait \
+         for some to be answered, or ask for less at once"
+    )]
+    Memory,
     /// Requests in a second.
     #[error("this caller may begin {limit} requests a second; try again in {after:?}")]
     Rate {
@@ -81,7 +108,7 @@ impl HasKind for Spent {
 
     fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::InFlight { .. } => Some(SOON),
+            Self::InFlight { .. } | Self::Streams { .. } | Self::Memory => Some(SOON),
             Self::Rate { after, .. } | Self::Scan { after, .. } => Some(*after),
         }
     }
@@ -99,28 +126,42 @@ struct Inner {
     limits: RwLock<Limits>,
     accounts: Mutex<HashMap<Arc<str>, Arc<Account>>>,
     turns: Turns,
+    room: Room,
+    /// The memory of callers whom nobody tells apart.
+    nameless: Share,
     metrics: Metrics,
 }
 
 #[derive(Debug)]
 struct Account {
     name: Arc<str>,
+    /// Requests that came and whose answers are not gone.
+    arrived: AtomicU32,
+    streams: AtomicU32,
+    share: Share,
     in_flight: AtomicU32,
+    /// Told when one of those in flight is over.
+    over: Notify,
     requests: Mutex<Bucket>,
     scan: Mutex<Bucket>,
 }
 
 impl Budgets {
-    /// Accounts with these limits; `slots` filters are evaluated at once.
+    /// Accounts with these limits; `slots` filters are evaluated at once, and requests and their
+    /// answers take `memory` bytes.
     pub fn new(
         limits: Limits,
         slots: usize,
+        memory: usize,
         clock: Arc<dyn Clock>,
         registry: &mut Registry,
     ) -> Self {
         let metrics = Metrics::new(registry);
+        let room = Room::new(memory);
         Self {
             inner: Arc::new(Inner {
+                nameless: room.whole(),
+                room,
                 turns: Turns::new(slots),
                 limits: RwLock::new(limits),
                 accounts: Mutex::default(),
@@ -145,30 +186,49 @@ impl Budgets {
     /// # Errors
     /// If too many are in flight, or began in the last second.
     pub fn enter(&self, caller: &str) -> Result<Payer, Spent> {
-        let inner = &self.inner;
-        if caller.is_empty() {
-            return Ok(Payer(Some(Arc::new(Visit {
-                inner: Arc::clone(inner),
-                account: None,
-            }))));
+        self.try_enter(caller)
+            .map_err(|spent| self.inner.refuse(spent))
+    }
+
+    /// The same, but waits where [`Self::enter`] refuses.
+    pub async fn enter_in_turn(&self, caller: &str) -> Payer {
+        let account = (!caller.is_empty()).then(|| self.inner.account(caller));
+        loop {
+            // Made before the look, so that nothing that is over meanwhile is missed.
+            let over = account.as_ref().map(|account| account.over.notified());
+            match self.try_enter(caller) {
+                Ok(payer) => return payer,
+                Err(Spent::InFlight { .. }) if let Some(over) = over => over.await,
+                Err(spent) => tokio::time::sleep(spent.retry_after().unwrap_or(SOON)).await,
+            }
         }
+    }
+
+    fn try_enter(&self, caller: &str) -> Result<Payer, Spent> {
+        let inner = &self.inner;
         let limits = inner.limits();
-        let account = inner.account(caller);
-        let before = account.in_flight.fetch_add(1, Ordering::Relaxed);
+        let account = (!caller.is_empty()).then(|| inner.account(caller));
+        if let Some(account) = &account {
+            let more = |now: u32| (now < limits.in_flight).then_some(now + 1);
+            let count = &account.in_flight;
+            count
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+                .map_err(|_all| Spent::InFlight {
+                    limit: limits.in_flight,
+                })?;
+        }
         let visit = Visit {
             inner: Arc::clone(inner),
-            account: Some(account),
+            account,
+            held: Mutex::default(),
         };
-        let account = visit.account.as_ref().expect("it was just put there");
-        if before >= limits.in_flight {
-            return Err(inner.refuse(Spent::InFlight {
-                limit: limits.in_flight,
-            }));
-        }
+        let Some(account) = &visit.account else {
+            return Ok(Payer(Some(Arc::new(visit))));
+        };
         if let Some(limit) = limits.per_second {
             let taken =
                 locked(&account.requests).take(1, limit, Duration::from_secs(1), inner.clock.now());
-            taken.map_err(|after| inner.refuse(Spent::Rate { limit, after }))?;
+            taken.map_err(|after| Spent::Rate { limit, after })?;
         }
         Ok(Payer(Some(Arc::new(visit))))
     }
@@ -191,7 +251,11 @@ impl Inner {
         let name: Arc<str> = caller.into();
         let account = Arc::new(Account {
             name: Arc::clone(&name),
+            arrived: AtomicU32::new(0),
+            streams: AtomicU32::new(0),
+            share: self.room.share(),
             in_flight: AtomicU32::new(0),
+            over: Notify::new(),
             requests: Mutex::default(),
             scan: Mutex::default(),
         });
@@ -213,12 +277,22 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Visit {
     inner: Arc<Inner>,
     account: Option<Arc<Account>>,
+    /// Memory of what was read for the answer.
+    held: Mutex<Vec<Held>>,
+}
+
+impl Visit {
+    fn share(&self) -> &Share {
+        let account = self.account.as_ref();
+        account.map_or(&self.inner.nameless, |account| &account.share)
+    }
 }
 
 impl Drop for Visit {
     fn drop(&mut self) {
         if let Some(account) = &self.account {
             account.in_flight.fetch_sub(1, Ordering::Relaxed);
+            account.over.notify_waiters();
         }
     }
 }
@@ -234,6 +308,58 @@ impl Payer {
         let visit = self.0.as_ref()?;
         let name = visit.account.as_ref().map_or("", |account| &*account.name);
         Some(visit.inner.turns.take(name).await)
+    }
+
+    /// Waits for memory for what is about to be read, which has at most `most` bytes; about as
+    /// much as what was read before.
+    ///
+    /// # Errors
+    /// If there is none for a long time.
+    pub async fn expect(&self, most: usize) -> Result<Held, Spent> {
+        let Some(visit) = &self.0 else {
+            return Ok(Held::default());
+        };
+        let share = visit.share();
+        let held = share.take(share.guess(most), ANSWERS_WAIT).await;
+        held.ok_or_else(|| visit.inner.refuse(Spent::Memory))
+    }
+
+    /// The same for those who hold memory already, and must not wait for others like them: nothing
+    /// if there is none at once.
+    #[must_use]
+    pub fn expect_more(&self, most: usize) -> Option<Held> {
+        let Some(visit) = &self.0 else {
+            return Some(Held::default());
+        };
+        let share = visit.share();
+        share.try_take(share.guess(most))
+    }
+
+    /// Says how many bytes were read.
+    ///
+    /// # Errors
+    /// If they are more than was expected, and there is no memory for them.
+    pub fn was_read(&self, held: &mut Held, bytes: usize) -> Result<(), Spent> {
+        let Some(visit) = &self.0 else { return Ok(()) };
+        visit.share().learn(bytes);
+        match self.holds(held, bytes) {
+            true => Ok(()),
+            false => Err(visit.inner.refuse(Spent::Memory)),
+        }
+    }
+
+    /// Makes `held` what so many bytes take, of what was read; false if there is no memory for them.
+    #[must_use]
+    pub fn holds(&self, held: &mut Held, bytes: usize) -> bool {
+        let visit = self.0.as_ref();
+        visit.is_none_or(|visit| visit.share().resize(held, bytes))
+    }
+
+    /// Keeps memory until the answer is gone.
+    pub fn keep(&self, held: Held) {
+        if let Some(visit) = &self.0 {
+            locked(&visit.held).push(held);
+        }
     }
 
     /// Pays for records that were read.

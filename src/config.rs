@@ -131,6 +131,8 @@ pub struct Config {
     pub trace_percent: Percent,
     /// Largest message accepted or sent.
     pub max_message_bytes: ByteSize,
+    /// Memory of requests and their answers.
+    pub max_request_memory: ByteSize,
     /// How many records one call may read to answer a filter.
     pub scan_budget: NonZeroU64,
     /// What filters are written in where callers do not say.
@@ -203,6 +205,7 @@ impl Config {
             trace_endpoint: reader.read_optional("trace_endpoint"),
             trace_percent: reader.read("trace_percent"),
             max_message_bytes: reader.read("max_message_bytes"),
+            max_request_memory: reader.read("max_request_memory"),
             scan_budget: reader.read("scan_budget"),
             filter_language: reader.read("filter_language"),
             page_token_key: reader.read_optional("page_token_key"),

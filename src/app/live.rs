@@ -64,7 +64,13 @@ pub(super) fn audit(config: &Config, registry: &mut Registry) -> std::io::Result
 pub(super) fn budgets(config: &Config, clock: Arc<dyn Clock>, registry: &mut Registry) -> Budgets {
     let half = || available_parallelism().map_or(1, |cores| cores.get() / 2);
     let slots = config.scan_slots.map(|slots| slots.get() as usize);
-    Budgets::new(limits(config), slots.unwrap_or_else(half), clock, registry)
+    Budgets::new(
+        limits(config),
+        slots.unwrap_or_else(half),
+        config.max_request_memory.as_usize(),
+        clock,
+        registry,
+    )
 }
 
 fn limits(config: &Config) -> Limits {

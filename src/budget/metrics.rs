@@ -42,6 +42,8 @@ impl Metrics {
     pub(super) fn refused(&self, spent: &Spent) {
         let budget = match spent {
             Spent::InFlight { .. } => "in_flight",
+            Spent::Streams { .. } => "streams",
+            Spent::Memory => "memory",
             Spent::Rate { .. } => "rate",
             Spent::Scan { .. } => "scan",
         };

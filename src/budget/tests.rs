@@ -9,7 +9,7 @@ fn budgets(limits: Limits, slots: usize) -> (Budgets, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at("2026-01-02T00:00:00Z".parse().unwrap()));
     let own: Arc<dyn Clock> = Arc::clone(&clock) as _;
     (
-        Budgets::new(limits, slots, own, &mut Registry::new()),
+        Budgets::new(limits, slots, 1 << 20, own, &mut Registry::new()),
         clock,
     )
 }
@@ -44,6 +44,70 @@ fn requests_in_flight_are_counted_for_each_caller_until_they_end() {
     for _ in 0..5 {
         std::mem::forget(budgets.enter("").unwrap());
     }
+}
+
+#[tokio::test]
+async fn an_upsert_waits_until_another_request_of_its_caller_is_over() {
+    let (budgets, _) = budgets(
+        Limits {
+            in_flight: 1,
+            ..NONE
+        },
+        1,
+    );
+    let first = budgets.enter("ann").unwrap();
+    let mut second = Box::pin(budgets.enter_in_turn("ann"));
+    assert!(second.now_or_never_again().is_none());
+    assert!(budgets.enter_in_turn("bob").now_or_never().is_some());
+    drop(first);
+    assert!(second.now_or_never_again().is_some());
+}
+
+#[tokio::test]
+async fn a_request_counts_from_its_head_to_the_end_of_its_answer() {
+    let (budgets, _) = budgets(
+        Limits {
+            in_flight: 1,
+            ..NONE
+        },
+        1,
+    );
+    let arrival = budgets.arrive("ann", 100).unwrap();
+    assert_eq!(
+        budgets.arrive("ann", 100).unwrap_err(),
+        Spent::InFlight { limit: 1 }
+    );
+    let payer = budgets.enter("ann").unwrap();
+    arrival.is_paid_by(&payer);
+    drop(payer);
+    assert!(budgets.enter("ann").is_err(), "the answer is on its way");
+    let again = arrival.clone();
+    drop(arrival);
+    assert!(budgets.enter("ann").is_err());
+    drop(again);
+    assert!(budgets.enter("ann").is_ok() && budgets.arrive("ann", 100).is_ok());
+}
+
+#[tokio::test]
+async fn a_large_head_takes_memory_too() {
+    let (budgets, _) = budgets(NONE, 1);
+    let large = budgets.arrive("ann", 200 << 10).unwrap();
+    let refused = budgets.arrive("ann", 200 << 10).unwrap_err();
+    assert_eq!(refused, Spent::Memory);
+    assert_eq!(refused.retry_after(), Some(SOON));
+    assert!(budgets.arrive("bob", 200 << 10).is_ok());
+    drop(large);
+    assert!(budgets.arrive("ann", 200 << 10).is_ok());
+}
+
+#[tokio::test]
+async fn a_caller_has_a_limited_number_of_streams() {
+    let (budgets, _) = budgets(NONE, 1);
+    let arrival = budgets.arrive("ann", 1).unwrap();
+    let mut open: Vec<_> = (0..32).map(|_| arrival.streams().unwrap()).collect();
+    assert_eq!(arrival.streams().unwrap_err(), Spent::Streams { limit: 32 });
+    open.pop();
+    arrival.streams().unwrap();
 }
 
 #[test]

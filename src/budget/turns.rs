@@ -11,9 +11,9 @@ use tokio::sync::oneshot;
 
 use super::locked;
 
-/// Who waits.
+/// Who waits. Clones are the same turns.
 #[derive(Clone)]
-pub(super) struct Turns(Arc<Mutex<State>>);
+pub struct Turns(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
@@ -43,7 +43,9 @@ impl fmt::Debug for Turn {
 }
 
 impl Turns {
-    pub(super) fn new(slots: usize) -> Self {
+    /// So many turns at once.
+    #[must_use]
+    pub fn new(slots: usize) -> Self {
         let state = State {
             free: slots.max(1),
             ..State::default()
@@ -52,24 +54,37 @@ impl Turns {
     }
 
     pub(super) async fn take(&self, caller: &str) -> Turn {
+        let turn = self.take_among(caller, usize::MAX).await;
+        turn.expect("nobody is turned away")
+    }
+
+    /// Waits for a turn, unless so many of this caller wait already.
+    pub async fn take_among(&self, caller: &str, most: usize) -> Option<Turn> {
         let granted = {
             let mut state = locked(&self.0);
             if state.free > 0 {
                 state.free -= 1;
-                return Turn(Some(self.clone()));
+                return Some(Turn(Some(self.clone())));
             }
             let (grant, granted) = oneshot::channel();
             let caller: Arc<str> = caller.into();
             let queue = state.waiting.entry(Arc::clone(&caller)).or_default();
+            let is_listed = !queue.is_empty();
+            if queue.len() >= most {
+                // Those who gave up waiting are still in the queue.
+                queue.retain(|waiting| !waiting.is_closed());
+            }
+            if queue.len() >= most {
+                return None;
+            }
             queue.push_back(grant);
-            if queue.len() == 1 {
+            if !is_listed {
                 state.order.push_back(caller);
             }
             granted
         };
-        granted
-            .await
-            .expect("whoever waits is given a turn at last")
+        let turn = granted.await;
+        Some(turn.expect("whoever waits is given a turn at last"))
     }
 
     /// Gives a turn that ended to the next who waits, or keeps it.

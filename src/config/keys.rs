@@ -245,8 +245,8 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_CLIENT_TIMEOUT",
         flag: "client-timeout",
         value: "DURATION",
-        help: "How long a client may take to send a head, or to go on with a body over REST, to \
-               take what it is sent, or to answer whether it is there.",
+        help: "How long a client may take to send a head, to go on with a body, to take more of \
+               what it is sent, or to answer whether it is there.",
         default: Some("60s"),
         secret: false,
     },
@@ -377,6 +377,17 @@ pub const KEYS: &[Key] = &[
         help: "Largest message sent, from 1KiB to 2GiB. Requests may have 2KiB less, so that what \
                is stored can be sent back.",
         default: Some("32MiB"),
+        secret: false,
+    },
+    Key {
+        name: "max_request_memory",
+        env: "HINDSIGHT_MAX_REQUEST_MEMORY",
+        flag: "max-request-memory",
+        value: "SIZE",
+        help: "Memory that requests and their answers may take at once, each byte of a message \
+               counted twice; one caller may take half of it. A request that finds none within 5 s \
+               is refused.",
+        default: Some("256MiB"),
         secret: false,
     },
     Key {

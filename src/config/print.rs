@@ -68,6 +68,7 @@ impl Config {
             self.trace_endpoint.clone(),
             Some(self.trace_percent.show()),
             Some(self.max_message_bytes.show()),
+            Some(self.max_request_memory.show()),
             Some(self.scan_budget.show()),
             Some(self.filter_language.show()),
             self.page_token_key.as_ref().map(Value::show),

@@ -42,6 +42,7 @@ fn every_key_is_read_from_its_own_place_in_the_table() {
         ("trace_endpoint", "http://collector:4317"),
         ("trace_percent", "10"),
         ("max_message_bytes", "1MiB"),
+        ("max_request_memory", "512MiB"),
         ("scan_budget", "2"),
         ("filter_language", "labels"),
         ("page_token_key", KEY),
