@@ -12,6 +12,7 @@ mod tokens;
 use std::{
     collections::BTreeMap,
     fmt::{self, Debug},
+    net::IpAddr,
     sync::Arc,
 };
 
@@ -75,6 +76,19 @@ pub struct Credentials {
     pub bearer: Vec<String>,
     /// For whom the caller says to act.
     pub acting_for: ActingFor,
+    /// From which machine they came, if that is known.
+    pub source: Option<IpAddr>,
+}
+
+impl Credentials {
+    /// Why they are nobody's.
+    fn unknown(&self) -> Error {
+        if self.bearer.is_empty() {
+            Error::NoToken
+        } else {
+            Error::BadToken
+        }
+    }
 }
 
 impl Debug for Credentials {
@@ -259,6 +273,9 @@ impl Error {
 /// Decides who may do what.
 #[async_trait]
 pub trait Authorizer: Debug + Send + Sync + 'static {
+    /// Says whose `credentials` are, before anything is known of what they want.
+    async fn identify(&self, credentials: &Credentials) -> Result<Arc<Caller>, Error>;
+
     /// Grants `access` to whoever showed `credentials`.
     async fn authorize(&self, credentials: &Credentials, access: Access) -> Result<Grant, Error>;
 }

@@ -21,6 +21,9 @@ use sha2::{Digest as _, Sha256};
 use super::{Error, metrics::Counts};
 use crate::clock::Clock;
 
+/// For how long it is remembered that an answer was yes.
+const FAMILIAR: Duration = Duration::from_hours(1);
+
 /// What an answer is kept under.
 pub(super) type Key = [u8; 32];
 
@@ -57,6 +60,8 @@ pub(super) struct Cache<V> {
 
 struct State<V> {
     allowed: Shelf<V>,
+    /// What was allowed within the last hour, whether or not that still counts.
+    familiar: Shelf<()>,
     denied: Shelf<()>,
     pending: HashMap<Key, Shared<BoxFuture<'static, Answer<V>>>>,
 }
@@ -109,6 +114,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
     pub(super) fn new(clock: Arc<dyn Clock>, keep: Keep, counts: Counts) -> Self {
         let state = State {
             allowed: Shelf::new(),
+            familiar: Shelf::new(),
             denied: Shelf::new(),
             pending: HashMap::new(),
         };
@@ -153,6 +159,12 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         pending.await
     }
 
+    /// Whether the answer under `key` was yes lately, even if it is asked for again.
+    pub(super) fn was_allowed(&self, key: &Key) -> bool {
+        let now = self.clock.now();
+        self.state().familiar.get(key, now, FAMILIAR).is_some()
+    }
+
     fn start(
         &self,
         key: Key,
@@ -184,7 +196,10 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         } = self.keep;
         let mut state = self.state();
         match answer {
-            Ok(Some(value)) => state.allowed.put(key, value.clone(), since, allowed, most),
+            Ok(Some(value)) => {
+                state.allowed.put(key, value.clone(), since, allowed, most);
+                state.familiar.put(key, (), since, FAMILIAR, most);
+            }
             Ok(None) => state.denied.put(key, (), since, denied, most),
             Err(_) => {}
         }

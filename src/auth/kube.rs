@@ -7,6 +7,7 @@ mod impersonation;
 mod token_review;
 
 use std::{
+    net::IpAddr,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -28,12 +29,17 @@ use super::{
     cache::{Cache, Keep, digest},
     metrics::Metrics,
 };
-use crate::{clock::Clock, telemetry::Registry};
+use crate::{budget::Turns, clock::Clock, telemetry::Registry};
 
 /// How long the API server is waited for, in all.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How many reviews are under way at once; others wait.
+/// How many reviews of callers who are known are under way at once; others wait.
 const AT_ONCE: usize = 64;
+/// How many reviews of tokens that were never good are under way at once. Those of one machine do
+/// not keep those of others waiting.
+const UNKNOWN_AT_ONCE: usize = 16;
+/// How many such tokens of one machine wait; more are turned away.
+const UNKNOWN_WAITING: usize = 64;
 /// How many answers are remembered, of each kind.
 const REMEMBERED: usize = 10_000;
 /// How many tokens of one caller are tried.
@@ -118,6 +124,7 @@ impl Kubernetes {
             reviewer: Reviewer {
                 client,
                 turns: Arc::new(Semaphore::new(AT_ONCE)),
+                unknown: Turns::new(UNKNOWN_AT_ONCE),
             },
             tokens: Cache::new(Arc::clone(&clock), keep, metrics.of("tokens")),
             rights: Cache::new(clock, keep, metrics.of("rights")),
@@ -133,7 +140,10 @@ impl Kubernetes {
         let acting = self.acting(credentials)?;
         let mut refusal = Error::NoToken;
         for token in credentials.bearer.iter().take(TRIED) {
-            match self.with(token, acting.as_ref(), access).await {
+            match self
+                .with(token, credentials.source, acting.as_ref(), access)
+                .await
+            {
                 Ok(caller) => return Ok(caller),
                 Err(error) => refusal = refusal.or(error),
             }
@@ -156,10 +166,11 @@ impl Kubernetes {
     async fn with(
         &self,
         token: &str,
+        source: Option<IpAddr>,
         acting: Option<&Impersonation>,
         access: &Access,
     ) -> Result<Arc<Caller>, Error> {
-        let caller = self.subject(token).await?;
+        let caller = self.subject(token, source).await?;
         let wanted = Attributes::of(access);
         let Some(acting) = acting else {
             self.check(&caller, &wanted, caller.caller()).await?;
@@ -176,11 +187,15 @@ impl Kubernetes {
         Ok(both)
     }
 
-    async fn subject(&self, token: &str) -> Result<Arc<Subject>, Error> {
+    async fn subject(&self, token: &str, source: Option<IpAddr>) -> Result<Arc<Subject>, Error> {
         let key = digest([token.as_bytes()]);
+        let lane = match self.tokens.was_allowed(&key) {
+            true => Lane::Known,
+            false => Lane::Unknown(network(source)),
+        };
         let question = || {
             let (reviewer, token) = (self.reviewer.clone(), token.to_owned());
-            async move { reviewer.token(token).await }
+            async move { reviewer.token(token, &lane).await }
         };
         self.tokens.ask(key, question).await?.ok_or(Error::BadToken)
     }
@@ -208,6 +223,20 @@ impl Kubernetes {
 
 #[async_trait]
 impl Authorizer for Kubernetes {
+    async fn identify(&self, credentials: &Credentials) -> Result<Arc<Caller>, Error> {
+        in_time(async {
+            let mut refusal = Error::NoToken;
+            for token in credentials.bearer.iter().take(TRIED) {
+                match self.subject(token, credentials.source).await {
+                    Ok(subject) => return Ok(Arc::clone(subject.caller())),
+                    Err(error) => refusal = refusal.or(error),
+                }
+            }
+            Err(refusal)
+        })
+        .await
+    }
+
     async fn authorize(&self, credentials: &Credentials, access: Access) -> Result<Grant, Error> {
         let caller = in_time(self.decide(credentials, &access)).await?;
         Ok(Grant::new(access, caller))
@@ -219,7 +248,34 @@ impl Authorizer for Kubernetes {
 struct Reviewer {
     client: Client,
     turns: Arc<Semaphore>,
+    unknown: Turns,
 }
+
+/// With whom a review waits for its turn.
+#[derive(Debug)]
+enum Lane {
+    /// Those who are known, or were lately.
+    Known,
+    /// Anybody, by where they come from.
+    Unknown(String),
+}
+
+/// Where a caller comes from, as far as one who has a whole network cannot choose it.
+fn network(source: Option<IpAddr>) -> String {
+    match source {
+        None => String::new(),
+        Some(IpAddr::V4(address)) => address.to_string(),
+        Some(IpAddr::V6(address)) => match address.to_ipv4_mapped() {
+            Some(address) => address.to_string(),
+            None => format!("{:x?}", &address.segments()[..4]),
+        },
+    }
+}
+
+/// Too many wait already.
+#[derive(Debug, thiserror::Error)]
+#[error("{UNKNOWN_WAITING} tokens that nobody knows came from one machine and wait to be reviewed")]
+struct Crowded;
 
 impl std::fmt::Debug for Reviewer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -231,11 +287,21 @@ impl Reviewer {
     /// Waits for a turn and does `review` in it, all within the patience.
     async fn in_turn<T>(
         &self,
+        lane: &Lane,
         review: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, Error> {
         in_time(async {
-            let _turn = self.turns.acquire().await.map_err(unanswered)?;
-            review.await.map_err(unanswered)
+            match lane {
+                Lane::Known => {
+                    let _turn = self.turns.acquire().await.map_err(unanswered)?;
+                    review.await.map_err(unanswered)
+                }
+                Lane::Unknown(network) => {
+                    let turn = self.unknown.take_among(network, UNKNOWN_WAITING).await;
+                    let _turn = turn.ok_or_else(|| unanswered(Crowded))?;
+                    review.await.map_err(unanswered)
+                }
+            }
         })
         .await
     }

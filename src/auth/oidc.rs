@@ -332,6 +332,17 @@ fn known(claims: Claims, options: &Options, now: Timestamp) -> Option<Known> {
 
 #[async_trait]
 impl Authorizer for Oidc {
+    async fn identify(&self, credentials: &Credentials) -> Result<Arc<Caller>, Error> {
+        let mut refusal = Error::NoToken;
+        for token in credentials.bearer.iter().take(TRIED) {
+            match self.known(token).await {
+                Ok(known) => return Ok(Arc::clone(&known.caller)),
+                Err(error) => refusal = refusal.or(error),
+            }
+        }
+        Err(refusal)
+    }
+
     async fn authorize(&self, credentials: &Credentials, access: Access) -> Result<Grant, Error> {
         let caller = self.decide(credentials, &access).await?;
         Ok(Grant::new(access, caller))

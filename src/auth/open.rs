@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Access, Authorizer, Credentials, Error, Grant};
+use super::{Access, Authorizer, Caller, Credentials, Error, Grant};
 
 /// Grants everything to everybody.
 #[derive(Debug, Clone, Copy, Default)]
@@ -12,6 +12,10 @@ pub struct Open;
 
 #[async_trait]
 impl Authorizer for Open {
+    async fn identify(&self, _: &Credentials) -> Result<Arc<Caller>, Error> {
+        Ok(Arc::default())
+    }
+
     async fn authorize(&self, _: &Credentials, access: Access) -> Result<Grant, Error> {
         Ok(Grant::new(access, Arc::default()))
     }

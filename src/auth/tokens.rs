@@ -38,6 +38,9 @@ pub enum FileError {
     },
 }
 
+/// How many tokens of one caller are tried.
+const TRIED: usize = 4;
+
 /// Access by the users of a file.
 pub struct Tokens {
     path: PathBuf,
@@ -108,7 +111,7 @@ impl Tokens {
         }
         let table = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
         let mut refusal = Error::NoToken;
-        for token in &credentials.bearer {
+        for token in credentials.bearer.iter().take(TRIED) {
             let answer = match table.user(&digest(token)) {
                 None => Error::BadToken,
                 Some(user) if user.may(access) => return Ok(Arc::clone(user.caller())),
@@ -124,6 +127,17 @@ impl Tokens {
 
 #[async_trait]
 impl Authorizer for Tokens {
+    async fn identify(&self, credentials: &Credentials) -> Result<Arc<Caller>, Error> {
+        let table = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
+        let known = |token: &String| {
+            table
+                .user(&digest(token))
+                .map(|user| Arc::clone(user.caller()))
+        };
+        let found = credentials.bearer.iter().take(TRIED).find_map(known);
+        found.ok_or_else(|| credentials.unknown())
+    }
+
     async fn authorize(&self, credentials: &Credentials, access: Access) -> Result<Grant, Error> {
         let caller = self.decide(credentials, &access)?;
         Ok(Grant::new(access, caller))

@@ -65,6 +65,7 @@ impl Bench {
         let credentials = Credentials {
             bearer: tokens.iter().map(|token| (*token).to_owned()).collect(),
             acting_for,
+            source: None,
         };
         let access = Access {
             verb,

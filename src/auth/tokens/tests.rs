@@ -78,6 +78,7 @@ fn nobody_acts_for_others() {
             user: Some("b".into()),
             ..ActingFor::default()
         },
+        source: None,
     };
     let access = Access {
         verb: Verb::Get,
