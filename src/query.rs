@@ -7,6 +7,7 @@ mod advice;
 mod aggregate;
 mod explain;
 mod list;
+mod scan;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -53,6 +54,19 @@ pub enum Error {
     /// The filter costs too much on one row.
     #[error(transparent)]
     Eval(#[from] EvalError),
+    /// One row is more than a message holds.
+    #[error(
+        "too large: `{name}` has {bytes} bytes, and this server sends messages of {limit} \
+         (max_message_bytes); raise that, or delete the record"
+    )]
+    TooLarge {
+        /// Which row.
+        name: String,
+        /// What it has.
+        bytes: usize,
+        /// What a message may have.
+        limit: usize,
+    },
     /// The caller has read enough for now.
     #[error(transparent)]
     Spent(#[from] Spent),
@@ -66,6 +80,7 @@ impl HasKind for Error {
         match self {
             Self::Token(_) => ErrorKind::Invalid,
             Self::Budget { .. } | Self::Measured { .. } | Self::Eval(_) => ErrorKind::Exhausted,
+            Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::Spent(error) => error.kind(),
             Self::Store(error) => error.kind(),
         }

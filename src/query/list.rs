@@ -5,12 +5,14 @@ use std::{
     sync::Arc,
 };
 
-use super::{Error, Tokens, token::Binding};
+use bytes::Bytes;
+
+use super::{Error, Tokens, scan::Scan, token::Binding};
 use tracing::Instrument as _;
 
 use crate::{
     background,
-    budget::{Payer, Turn},
+    budget::{Held, Payer, Spent, Turn},
     filter::{Filter, Order, Position, Row},
     model::{Record, Resource, ResultPattern, RunResult},
     storage::{self, ListQuery, Listed, Sealed, Store},
@@ -18,7 +20,7 @@ use crate::{
 
 /// Rows fetched at once while a page is filled; it grows while rows turn out to be small. Payloads
 /// are fetched with their rows, so a chunk ends with the row that brings it to so many bytes.
-const FIRST_CHUNK: u32 = 256;
+pub(super) const FIRST_CHUNK: u32 = 256;
 pub(super) const MOST_ROWS: u32 = 1_000;
 const CHUNK_BYTES: usize = 4 << 20;
 /// The same of payloads that stay packed until they are judged, each by itself: fewer chunks
@@ -40,6 +42,8 @@ pub struct Engine {
     scan_budget: u64,
     /// Most payload bytes one page may hold; it ends early, with a token, rather than grow.
     page_bytes: usize,
+    /// Most bytes a row may have that is sent.
+    message_bytes: usize,
     /// Who pays for what filters read.
     payer: Payer,
 }
@@ -86,6 +90,8 @@ pub(super) trait Item: Send + Sized + 'static {
         query: &ListQuery,
     ) -> impl Future<Output = Result<Vec<Listed<Self::Sealed>>, Error>> + Send;
     fn weight(&self) -> usize;
+    /// Makes it small enough for a message.
+    fn leave_out_payload(&mut self, limit: usize);
     fn sealed_weight(sealed: &Self::Sealed) -> usize;
     /// The row, if it matches.
     fn matching(sealed: Self::Sealed, filter: &Filter) -> Result<Option<Self>, Error>;
@@ -108,6 +114,9 @@ impl Item for RunResult {
     fn weight(&self) -> usize {
         Self::weight(self)
     }
+
+    /// It has none.
+    fn leave_out_payload(&mut self, _limit: usize) {}
 
     fn sealed_weight(sealed: &Self) -> usize {
         sealed.weight()
@@ -135,6 +144,15 @@ impl Item for Record {
 
     fn weight(&self) -> usize {
         Self::weight(self)
+    }
+
+    fn leave_out_payload(&mut self, limit: usize) {
+        let bytes = self.weight();
+        let name = &self.name;
+        tracing::warn!(%name, bytes, limit, "a list leaves out a payload above max_message_bytes");
+        if let Some(data) = &mut self.data {
+            data.value = Bytes::new();
+        }
     }
 
     fn sealed_weight(sealed: &Sealed) -> usize {
@@ -165,8 +183,33 @@ impl Engine {
             tokens,
             scan_budget,
             page_bytes,
+            message_bytes: usize::MAX,
             payer: Payer::default(),
         }
+    }
+
+    /// The same engine, for messages of so many bytes at most.
+    #[must_use]
+    pub fn sending(self, message_bytes: usize) -> Self {
+        Self {
+            message_bytes,
+            ..self
+        }
+    }
+
+    /// Confirms that a record fits into a message.
+    ///
+    /// # Errors
+    /// If it does not, which names it.
+    pub fn fits(&self, record: &Record) -> Result<(), Error> {
+        if record.weight() <= self.message_bytes {
+            return Ok(());
+        }
+        Err(Error::TooLarge {
+            name: record.name.to_string(),
+            bytes: record.weight(),
+            limit: self.message_bytes,
+        })
     }
 
     /// The same engine, at the expense of `payer`.
@@ -249,11 +292,20 @@ impl Engine {
         scan.takes_turns |= list.size.get() > LARGE_PAGE;
         let more = loop {
             let room = wanted - items.len();
-            let Some(chunk) = scan.next(room + 1).await? else {
+            let chunk = match scan.next(room + 1).await {
+                // What was found is worth more than a refusal.
+                Err(Error::Spent(Spent::Memory)) if last.is_some() => break true,
+                chunk => chunk?,
+            };
+            let Some(chunk) = chunk else {
                 break false;
             };
             let mut full = false;
-            for Listed { item, position } in chunk {
+            for Listed { mut item, position } in chunk {
+                if item.weight() > self.message_bytes {
+                    // An error here would end every list that comes by.
+                    item.leave_out_payload(self.message_bytes);
+                }
                 bytes += item.weight();
                 if items.len() == wanted || (!items.is_empty() && bytes > self.page_bytes) {
                     full = true;
@@ -262,6 +314,7 @@ impl Engine {
                 items.push(item);
                 last = Some(position);
             }
+            scan.keep();
             if full {
                 break true;
             }
@@ -336,121 +389,8 @@ impl Engine {
             ended: false,
             ahead: None,
             takes_turns: split.residual,
-        }
-    }
-}
-
-/// A walk over the rows of a list, in chunks. Where rows are judged, the next chunk is read
-/// meanwhile.
-pub(super) struct Scan<'a, T: Item> {
-    store: &'a dyn Store,
-    payer: &'a Payer,
-    /// What is left to evaluate on each row.
-    filter: Option<Filter>,
-    /// Continues after the last row read.
-    query: ListQuery,
-    /// The last row given out or judged.
-    after: Option<Position>,
-    scanned: u64,
-    /// How many bytes of payloads end a chunk.
-    chunk_bytes: usize,
-    /// What a row turned out to weigh.
-    row_bytes: usize,
-    /// Whether all rows were read.
-    ended: bool,
-    /// Rows that were read and not judged.
-    ahead: Option<Vec<Listed<T::Sealed>>>,
-    /// Whether a chunk waits for its turn among the long calls.
-    takes_turns: bool,
-}
-
-impl<T: Item> Scan<'_, T> {
-    /// How many rows it read.
-    pub(super) fn scanned(&self) -> u64 {
-        self.scanned
-    }
-
-    /// Whether rows are judged here, which is paid for as they are read.
-    pub(super) fn judges(&self) -> bool {
-        self.filter.is_some()
-    }
-
-    /// Whether it read more than `budget`, or would have to.
-    pub(super) fn is_over(&self, budget: u64) -> bool {
-        let ended = self.ended && self.ahead.is_none();
-        self.scanned > budget || (self.scanned == budget && !ended)
-    }
-
-    /// The matching rows of the next chunk; `None` after the last.
-    pub(super) async fn next(&mut self, wanted: usize) -> Result<Option<Vec<Listed<T>>>, Error> {
-        let turn = if self.takes_turns {
-            self.payer.turn().await.map(Arc::new)
-        } else {
-            None
-        };
-        if self.ended && self.ahead.is_none() {
-            return Ok(None);
-        }
-        let Some(filter) = self.filter.clone() else {
-            let limit = self.fitting().min(wanted);
-            let rows = T::fetch(self.store, self.chunk(limit)).await?;
-            self.was_read(&rows, T::weight, limit);
-            self.pass(&rows);
-            return Ok(Some(rows));
-        };
-        let rows = match self.ahead.take() {
-            Some(rows) => rows,
-            None => self.read().await?,
-        };
-        self.pass(&rows);
-        self.payer.scanned(rows.len() as u64)?;
-        let judged = judged(rows, filter, turn);
-        // The first chunk is often enough.
-        if self.ended || self.scanned <= u64::from(FIRST_CHUNK) {
-            return judged.await.map(Some);
-        }
-        let (judged, read) = tokio::join!(judged, self.read());
-        self.ahead = Some(read?);
-        judged.map(Some)
-    }
-
-    /// Reads the next chunk to be judged: as much as fits, because what is judged lets few rows
-    /// through.
-    async fn read(&mut self) -> Result<Vec<Listed<T::Sealed>>, Error> {
-        let limit = self.fitting();
-        let rows = T::fetch_sealed(self.store, self.chunk(limit)).await?;
-        self.was_read(&rows, T::sealed_weight, limit);
-        Ok(rows)
-    }
-
-    /// How many rows are likely to have the bytes of a chunk.
-    fn fitting(&self) -> usize {
-        (self.chunk_bytes / self.row_bytes.max(1)).clamp(1, MOST_ROWS as usize)
-    }
-
-    /// What reads the next chunk.
-    fn chunk(&mut self, limit: usize) -> &ListQuery {
-        let limit = u32::try_from(limit).unwrap_or(MOST_ROWS);
-        self.query.limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
-        &self.query
-    }
-
-    /// Goes on after rows that were read.
-    fn was_read<R>(&mut self, rows: &[Listed<R>], weight: impl Fn(&R) -> usize, limit: usize) {
-        // Payloads that reach the bytes may have cut the chunk short.
-        let bytes: usize = rows.iter().map(|row| weight(&row.item)).sum();
-        self.ended = rows.len() < limit && bytes < self.chunk_bytes;
-        if let Some(row) = rows.last() {
-            self.query.after = Some(row.position.clone());
-            self.row_bytes = bytes / rows.len();
-        }
-    }
-
-    /// Takes rows down as given out or judged.
-    fn pass<R>(&mut self, rows: &[Listed<R>]) {
-        self.scanned += rows.len() as u64;
-        if let Some(row) = rows.last() {
-            self.after = Some(row.position.clone());
+            held: Held::default(),
+            keeps: false,
         }
     }
 }
@@ -469,7 +409,7 @@ pub(super) async fn behind<T: Send + 'static>(
 
 /// Those of the rows that match, in order. Reading payloads is work for threads that may be
 /// kept busy, one on each core.
-async fn judged<T: Item>(
+pub(super) async fn judged<T: Item>(
     mut rows: Vec<Listed<T::Sealed>>,
     filter: Filter,
     turn: Option<Arc<Turn>>,

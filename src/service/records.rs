@@ -100,12 +100,19 @@ impl Service {
     /// If it is not there.
     pub async fn get_record(&self, grant: &Grant, name: &RecordName) -> Result<Record, Error> {
         grant.check(Verb::Get, RECORDS, name.result().parent())?;
-        self.read_record(name).await
+        let record = self.read_record(grant, name).await?;
+        self.engine.fits(&record)?;
+        Ok(record)
     }
 
-    async fn read_record(&self, name: &RecordName) -> Result<Record, Error> {
+    async fn read_record(&self, grant: &Grant, name: &RecordName) -> Result<Record, Error> {
+        let payer = grant.payer();
+        let mut held = payer.expect(usize::MAX).await?;
         let found = self.store.record(name).await?;
-        found.ok_or_else(|| storage::Error::Missing(name.to_string()).into())
+        let record = found.ok_or_else(|| storage::Error::Missing(name.to_string()))?;
+        payer.was_read(&mut held, record.weight())?;
+        payer.keep(held);
+        Ok(record)
     }
 
     /// Changes the payload of a record. Even a change that changes nothing gives a new etag,
@@ -124,7 +131,7 @@ impl Service {
         let full = name.to_string();
         let full = full.as_str();
         let step = move || async move {
-            let current = self.read_record(name).await?;
+            let current = self.read_record(grant, name).await?;
             write::expect(full, &current.etag, etags)?;
             let data = change.apply(current.data.as_ref());
             data.as_ref().map_or(Ok(()), limits::payload)?;

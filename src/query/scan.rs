@@ -1,0 +1,172 @@
+//! Rows of a list as they are read and judged, in chunks that have their memory.
+
+use std::{num::NonZeroU32, sync::Arc};
+
+use super::{
+    Error,
+    list::{FIRST_CHUNK, Item, MOST_ROWS, judged},
+};
+use crate::{
+    budget::{Held, Payer, Spent},
+    filter::{Filter, Position},
+    storage::{ListQuery, Listed, Store},
+};
+
+/// A walk over the rows of a list, in chunks. Where rows are judged, the next chunk is read
+/// meanwhile.
+pub(super) struct Scan<'a, T: Item> {
+    pub(super) store: &'a dyn Store,
+    pub(super) payer: &'a Payer,
+    /// What is left to evaluate on each row.
+    pub(super) filter: Option<Filter>,
+    /// Continues after the last row read.
+    pub(super) query: ListQuery,
+    /// The last row given out or judged.
+    pub(super) after: Option<Position>,
+    pub(super) scanned: u64,
+    /// How many bytes of payloads end a chunk.
+    pub(super) chunk_bytes: usize,
+    /// What a row turned out to weigh.
+    pub(super) row_bytes: usize,
+    /// Whether all rows were read.
+    pub(super) ended: bool,
+    /// Rows that were read and not judged.
+    pub(super) ahead: Option<(Vec<Listed<T::Sealed>>, Held)>,
+    /// Whether a chunk waits for its turn among the long calls.
+    pub(super) takes_turns: bool,
+    /// Memory of the rows that were given out last.
+    pub(super) held: Held,
+    /// Whether memory of rows given out before is kept.
+    pub(super) keeps: bool,
+}
+
+impl<T: Item> Scan<'_, T> {
+    /// How many rows it read.
+    pub(super) fn scanned(&self) -> u64 {
+        self.scanned
+    }
+
+    /// Whether rows are judged here, which is paid for as they are read.
+    pub(super) fn judges(&self) -> bool {
+        self.filter.is_some()
+    }
+
+    /// Whether it read more than `budget`, or would have to.
+    pub(super) fn is_over(&self, budget: u64) -> bool {
+        let ended = self.ended && self.ahead.is_none();
+        self.scanned > budget || (self.scanned == budget && !ended)
+    }
+
+    /// The matching rows of the next chunk; `None` after the last.
+    pub(super) async fn next(&mut self, wanted: usize) -> Result<Option<Vec<Listed<T>>>, Error> {
+        self.held = Held::default();
+        if self.ended && self.ahead.is_none() {
+            return Ok(None);
+        }
+        let room = match self.ahead {
+            None => Some(self.room().await?),
+            Some(_) => None,
+        };
+        let turn = if self.takes_turns {
+            self.payer.turn().await.map(Arc::new)
+        } else {
+            None
+        };
+        let Some(filter) = self.filter.clone() else {
+            let mut held = room.unwrap_or_default();
+            let limit = self.fitting().min(wanted);
+            let rows = T::fetch(self.store, self.chunk(limit)).await?;
+            self.was_read(&rows, T::weight, limit, &mut held)?;
+            self.held = held;
+            self.pass(&rows);
+            return Ok(Some(rows));
+        };
+        let (rows, mut held) = match self.ahead.take() {
+            Some(ahead) => ahead,
+            None => self.read(room.unwrap_or_default()).await?,
+        };
+        self.pass(&rows);
+        self.payer.scanned(rows.len() as u64)?;
+        let judged = judged::<T>(rows, filter, turn);
+        // The first chunk is often enough.
+        let more = (!self.ended && self.scanned > u64::from(FIRST_CHUNK))
+            .then(|| self.payer.expect_more(self.chunk_bytes))
+            .flatten();
+        let judged = match more {
+            None => judged.await?,
+            Some(room) => {
+                let (judged, read) = tokio::join!(judged, self.read(room));
+                self.ahead = Some(read?);
+                judged?
+            }
+        };
+        let bytes = judged.iter().map(|row| row.item.weight()).sum();
+        if !self.payer.holds(&mut held, bytes) {
+            return Err(Spent::Memory.into());
+        }
+        self.held = held;
+        Ok(Some(judged))
+    }
+
+    /// Memory for the next chunk. Who keeps some already does not wait for others like that.
+    async fn room(&mut self) -> Result<Held, Error> {
+        if !self.keeps {
+            return Ok(self.payer.expect(self.chunk_bytes).await?);
+        }
+        let room = self.payer.expect_more(self.chunk_bytes);
+        room.ok_or_else(|| Spent::Memory.into())
+    }
+
+    /// Keeps the memory of the rows that were given out last until the answer is gone.
+    pub(super) fn keep(&mut self) {
+        self.payer.keep(std::mem::take(&mut self.held));
+        self.keeps = true;
+    }
+
+    /// Reads the next chunk to be judged: as much as fits, because what is judged lets few rows
+    /// through.
+    async fn read(&mut self, mut held: Held) -> Result<(Vec<Listed<T::Sealed>>, Held), Error> {
+        let limit = self.fitting();
+        let rows = T::fetch_sealed(self.store, self.chunk(limit)).await?;
+        self.was_read(&rows, T::sealed_weight, limit, &mut held)?;
+        Ok((rows, held))
+    }
+
+    /// How many rows are likely to have the bytes of a chunk.
+    fn fitting(&self) -> usize {
+        (self.chunk_bytes / self.row_bytes.max(1)).clamp(1, MOST_ROWS as usize)
+    }
+
+    /// What reads the next chunk.
+    fn chunk(&mut self, limit: usize) -> &ListQuery {
+        let limit = u32::try_from(limit).unwrap_or(MOST_ROWS);
+        self.query.limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
+        &self.query
+    }
+
+    /// Goes on after rows that were read.
+    fn was_read<R>(
+        &mut self,
+        rows: &[Listed<R>],
+        weight: impl Fn(&R) -> usize,
+        limit: usize,
+        held: &mut Held,
+    ) -> Result<(), Error> {
+        // Payloads that reach the bytes may have cut the chunk short.
+        let bytes: usize = rows.iter().map(|row| weight(&row.item)).sum();
+        self.ended = rows.len() < limit && bytes < self.chunk_bytes;
+        if let Some(row) = rows.last() {
+            self.query.after = Some(row.position.clone());
+            self.row_bytes = bytes / rows.len();
+        }
+        Ok(self.payer.was_read(held, bytes)?)
+    }
+
+    /// Takes rows down as given out or judged.
+    fn pass<R>(&mut self, rows: &[Listed<R>]) {
+        self.scanned += rows.len() as u64;
+        if let Some(row) = rows.last() {
+            self.after = Some(row.position.clone());
+        }
+    }
+}
