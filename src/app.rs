@@ -5,9 +5,12 @@
 //! every request that was taken has been answered or the grace is over.
 
 mod access;
+mod arriving;
 mod depot;
+mod gate;
 mod health;
 mod inside;
+mod leaving;
 mod lent;
 mod line;
 mod listen;
@@ -50,7 +53,7 @@ use crate::{
     rest::{self, Rest},
     service::Service,
     storage::{
-        self, Maintenance, Traced,
+        self, Maintenance, Store, Traced,
         objects::Depot,
         resolve::{Opened, Options, Schema, Synchronous, Unreachable, open},
     },
@@ -135,6 +138,7 @@ pub struct App {
     admin_address: Option<SocketAddr>,
     grpc: Router,
     rest: Rest,
+    gate: gate::Gate,
     health: health::Health,
     registry: Arc<Registry>,
     maintenance: Arc<dyn Maintenance>,
@@ -171,22 +175,12 @@ impl App {
             .await
             .map_err(unusable)?;
         let limit = config.max_message_bytes.as_usize();
-        let engine = Engine::new(
-            Arc::clone(&opened.store),
-            tokens,
-            config.scan_budget.get(),
-            limit / PAGE_SHARE.1 * PAGE_SHARE.0,
-        );
-        let language = match config.filter_language {
-            config::FilterLanguage::Cel => Language::Cel,
-            config::FilterLanguage::Labels => Language::Labels,
-            config::FilterLanguage::Fields => Language::Fields,
-        };
+        let engine = engine(config, Arc::clone(&opened.store), tokens);
         let audit = live::audit(config, &mut registry).map_err(Error::Audit)?;
         let budgets = live::budgets(config, Arc::clone(&clock), &mut registry);
         let service = Service::new(opened.store, engine, Arc::clone(&clock))
             .told_in(audit)
-            .speaking(language);
+            .speaking(language(config));
         let metrics = RequestMetrics::new(&mut registry);
         let connections = metrics::Connections::new(&mut registry);
         registry.collect(metrics::Database(Arc::clone(&opened.maintenance)));
@@ -195,14 +189,22 @@ impl App {
         }
         let stopping = CancellationToken::new();
         let live = Live::new(config, budgets.clone());
+        let taken = limit - REPLY_ROOM.min(limit / 8);
+        let gate = gate::Gate::new(
+            Arc::clone(&authorizer),
+            budgets.clone(),
+            metrics.clone(),
+            taken,
+            config.client_timeout.get(),
+        );
         let door = Door::new(service, authorizer, metrics, budgets, stopping.clone());
         let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance)).await;
 
         let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).map_err(Error::Descriptors)?;
-        let grpc = services(door, limit, &pool)?
+        let grpc = services(door, taken, limit, &pool)?
             .add_service(health_service)
             .into_axum_router();
-        let rest = Rest::new(&pool, grpc.clone(), limit).map_err(Error::Rest)?;
+        let rest = Rest::new(&pool, grpc.clone(), taken).map_err(Error::Rest)?;
 
         let api = listen::bind(config.listen, "listen").await?;
         let admin = match config.metrics_listen {
@@ -220,6 +222,7 @@ impl App {
             admin,
             grpc,
             rest,
+            gate,
             health,
             registry: Arc::new(registry),
             maintenance: opened.maintenance,
@@ -269,11 +272,13 @@ impl App {
         let drained = CancellationToken::new();
         let readiness = readiness(Arc::clone(&self.maintenance), shutdown.clone());
         let pages = admin::router(self.registry, readiness);
-        let mut http = probes(self.rest.router(), &pages);
+        let rest = self.gate.before(self.rest.router(), gate::Speech::Rest);
+        let mut http = probes(rest, &pages);
         if let Some(cors) = self.cors {
             http = http.layer(cors);
         }
-        let front = serve::front(self.grpc, http, &self.limits);
+        let grpc = self.gate.before(self.grpc, gate::Speech::Grpc);
+        let front = serve::front(grpc, http);
         let admin = self.admin.map(|listener| {
             let drained = drained.clone();
             tokio::spawn(async move {
@@ -335,9 +340,27 @@ impl App {
     }
 }
 
+fn engine(config: &Config, store: Arc<dyn Store>, tokens: Tokens) -> Engine {
+    let limit = config.max_message_bytes.as_usize();
+    let page = limit / PAGE_SHARE.1 * PAGE_SHARE.0;
+    Engine::new(store, tokens, config.scan_budget.get(), page).sending(limit)
+}
+
+fn language(config: &Config) -> Language {
+    match config.filter_language {
+        config::FilterLanguage::Cel => Language::Cel,
+        config::FilterLanguage::Labels => Language::Labels,
+        config::FilterLanguage::Fields => Language::Fields,
+    }
+}
+
 /// The services behind `door`, and those that tell of them.
-fn services(door: Door, limit: usize, pool: &DescriptorPool) -> Result<Routes, Error> {
-    let taken = limit - REPLY_ROOM.min(limit / 8);
+fn services(
+    door: Door,
+    taken: usize,
+    limit: usize,
+    pool: &DescriptorPool,
+) -> Result<Routes, Error> {
     let ingest = IngestServer::new(door.clone())
         .max_decoding_message_size(taken)
         .accept_compressed(tonic::codec::CompressionEncoding::Gzip);

@@ -14,10 +14,11 @@ mod results;
 mod status;
 mod transport;
 
-pub use call::Door;
+pub use call::{Door, credentials};
 pub use deadline::Deadline;
 pub use fields::Fields;
 pub use reflection::Reflection;
+pub use status::status as refusal;
 pub use transport::TransportStatus;
 
 /// The name under which the service is known to health checks.

@@ -27,11 +27,14 @@ use axum::{
 use hindsight_proto::{WARNING, traces};
 use http_body_util::{BodyExt as _, Limited};
 use prost_reflect::{DescriptorPool, DynamicMessage, prost::Message as _};
+use tonic::{Code, Status};
 use tracing::Instrument as _;
 
 use answer::Refusal;
 use json::Json;
 use routes::{Lost, Route, Routes};
+
+pub(crate) use call::metadata as call_metadata;
 
 /// The header that names a request, in both directions.
 pub(crate) const REQUEST_ID: &str = "x-request-id";
@@ -171,7 +174,7 @@ impl Inner {
         if asked.encoded_len() > self.limit {
             return Err(Refusal::too_large(self.limit));
         }
-        let (reply, warnings) = call::ask(&self.grpc, &route.target, metadata, &asked).await?;
+        let (reply, warnings) = call::ask(&self.grpc, &route.target, metadata, asked).await?;
         let gzip = answer::takes_gzip(&parts.headers);
         let route = route.clone();
         let mut response = work(reply.len(), move || render(&route, reply, gzip)).await?;
@@ -189,16 +192,34 @@ impl Inner {
             drop(tokio::time::timeout(PATIENCE, rest).await);
             return Ok(Bytes::new());
         }
-        // Base64 makes four bytes of three; names and escapes fit in what is added.
-        let most = self.limit / 3 * 4 + MEANINGLESS;
+        let most = largest_body(self.limit);
         match Limited::new(body, most).collect().await {
             Ok(body) => Ok(body.to_bytes()),
             Err(error) if error.is::<http_body_util::LengthLimitError>() => {
                 Err(Refusal::too_large(self.limit))
             }
-            Err(error) => Err(Refusal::invalid(format!("the body broke off: {error}"))),
+            Err(error) => match Status::try_from_error(error) {
+                Ok(spent) if spent.code() == Code::ResourceExhausted => Err(spent.into()),
+                Ok(broken) => Err(broke_off(broken.message())),
+                Err(error) => Err(broke_off(&error.to_string())),
+            },
         }
     }
+}
+
+fn broke_off(why: &str) -> Refusal {
+    Refusal::invalid(format!("the body broke off: {why}"))
+}
+
+/// The largest body for a message of so many bytes: base64 makes four bytes of three, and names and
+/// escapes fit in what is added.
+pub(crate) fn largest_body(message: usize) -> usize {
+    message / 3 * 4 + MEANINGLESS
+}
+
+/// What a status is over HTTP.
+pub(crate) fn refusal(status: Status) -> Response<Body> {
+    Refusal::from(status).into_response()
 }
 
 /// Does what takes long for large messages beside the event loop.

@@ -31,7 +31,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{lent, metrics::Open, patience::Patient, tls::Tls};
+use super::{gate::Source, lent, metrics::Open, patience::Patient, tls::Tls};
 
 /// How long a connection of HTTP/1.1 that is given up is silent before it is closed.
 const LAST_CALL: Duration = Duration::from_millis(300);
@@ -57,9 +57,10 @@ impl Line {
         _slot: OwnedSemaphorePermit,
         tls: Option<Arc<Tls>>,
     ) {
+        let source = stream.peer_addr().ok().map(|peer| Source(peer.ip()));
         let (stream, back) = lent::lend(stream);
         match tls {
-            None => self.answer(stream).await,
+            None => self.answer(stream, source).await,
             Some(tls) => {
                 let late = async {
                     self.leave.cancelled().await;
@@ -71,7 +72,7 @@ impl Line {
                     secured = tls.accept(stream) => secured,
                 };
                 match secured {
-                    Ok(stream) => self.answer(stream).await,
+                    Ok(stream) => self.answer(stream, source).await,
                     Err(error) => tracing::debug!(%error, "a connection was not secured"),
                 }
             }
@@ -81,11 +82,16 @@ impl Line {
 
     /// Answers until the peer goes, and takes no more requests once all are given up, the
     /// connection is old, or nothing was asked on it in time. What was taken is answered.
-    async fn answer(self, io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+    async fn answer(
+        self,
+        io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        source: Option<Source>,
+    ) {
         let signs = Arc::new(Signs::default());
         let service = Noticing {
             router: self.router,
             signs: Arc::clone(&signs),
+            source,
         };
         let io = TokioIo::new(Patient::new(io, self.patience, Arc::clone(&signs)));
         let connection = self
@@ -181,6 +187,7 @@ impl Signs {
 struct Noticing {
     router: Router,
     signs: Arc<Signs>,
+    source: Option<Source>,
 }
 
 impl<B> tower_service::Service<Request<B>> for Noticing
@@ -196,7 +203,10 @@ where
         self.router.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        if let Some(source) = self.source {
+            request.extensions_mut().insert(source);
+        }
         let signs = Arc::clone(&self.signs);
         let is_two = request.version() == Version::HTTP_2;
         signs.two.store(is_two, Ordering::Relaxed);

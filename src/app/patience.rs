@@ -8,12 +8,10 @@ use std::{
     time::Duration,
 };
 
-use axum::body::Body;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     time::{Instant, Sleep, sleep},
 };
-use tokio_stream::StreamExt as _;
 
 use super::line::Signs;
 
@@ -102,15 +100,6 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Patient<I> {
     }
 }
 
-/// `body`, which breaks off when nothing of it arrives for `patience`.
-pub(super) fn arriving(body: Body, patience: Duration) -> Body {
-    let parts = body.into_data_stream().timeout(patience).map(move |part| {
-        part.map_err(|_elapsed| axum::Error::new(format!("nothing of it came for {patience:?}")))
-            .flatten()
-    });
-    Body::from_stream(parts)
-}
-
 #[cfg(test)]
 mod tests {
     use tokio::io::AsyncWriteExt as _;
@@ -135,19 +124,5 @@ mod tests {
         let error = near.write_all(b"5").await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         drop(far);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_body_that_stops_arriving_is_an_error() {
-        let parts = futures::stream::iter([Ok::<_, io::Error>("a"), Ok("b")]);
-        let stalled = parts.chain(futures::stream::pending());
-        let body = arriving(Body::from_stream(stalled), Duration::from_secs(5));
-        let error = axum::body::to_bytes(body, 10).await.unwrap_err();
-        assert!(
-            error.to_string().contains("nothing of it came for 5s"),
-            "{error}"
-        );
-        let whole = arriving(Body::from("ab"), Duration::from_secs(5));
-        assert_eq!(axum::body::to_bytes(whole, 10).await.unwrap(), "ab");
     }
 }

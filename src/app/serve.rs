@@ -20,14 +20,20 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use tower_service::Service as _;
 use tracing::Instrument as _;
 
-use super::{line::Line, listen::Listener, metrics::Connections, patience::arriving, tls::Tls};
+use super::{line::Line, listen::Listener, metrics::Connections, tls::Tls};
 use crate::{
     config::{Config, Origins},
     rest::{REQUEST_ID, request_id, traceparent},
 };
 
-/// How many requests one HTTP/2 connection may have open.
-const STREAMS: u32 = 1000;
+/// How many requests one HTTP/2 connection may have open: the least that RFC 9113 recommends.
+const STREAMS: u32 = 100;
+/// How much of bodies that nobody has read yet is taken of one request over HTTP/2, and of one
+/// connection.
+const STREAM_WINDOW: u32 = 128 << 10;
+const CONNECTION_WINDOW: u32 = 256 << 10;
+/// How much of an answer that was not sent yet is taken from it.
+const SEND_BUFFER: usize = 64 << 10;
 /// How long a browser need not ask again whether it may ask.
 const PREFLIGHT: Duration = Duration::from_mins(10);
 /// The least that HTTP/1.1 takes for a head.
@@ -68,15 +74,18 @@ impl Limits {
             .keep_alive_interval(self.keepalive)
             .keep_alive_timeout(self.patience)
             .max_header_list_size(u32::try_from(self.header_bytes).unwrap_or(u32::MAX))
-            .max_concurrent_streams(STREAMS);
+            .max_concurrent_streams(STREAMS)
+            .adaptive_window(false)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_send_buf_size(SEND_BUFFER);
         builder
     }
 }
 
 /// Sends gRPC calls to `grpc` and everything else to `http`, each with a name that the answer
-/// repeats. A body for `http` has to keep arriving.
-pub(super) fn front(grpc: Router, http: Router, limits: &Limits) -> Router {
-    let patience = limits.patience;
+/// repeats.
+pub(super) fn front(grpc: Router, http: Router) -> Router {
     Router::new().fallback(move |mut request: Request<Body>| {
         let id = request_id(request.headers());
         request.headers_mut().insert(REQUEST_ID, id.clone());
@@ -84,7 +93,6 @@ pub(super) fn front(grpc: Router, http: Router, limits: &Limits) -> Router {
             Either::Left(rpc(grpc.clone(), request, id))
         } else {
             let mut http = http.clone();
-            let request = request.map(|body| arriving(body, patience));
             Either::Right(async move {
                 let Ok(mut response) = http.call(request).await;
                 response.headers_mut().insert(REQUEST_ID, id);

@@ -4,10 +4,10 @@ use std::{fmt::Display, sync::Arc};
 
 use hindsight_proto::WARNING;
 use percent_encoding::percent_decode_str;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tonic::{
     Response, Status,
+    codegen::http::HeaderMap,
     metadata::{MetadataMap, MetadataValue},
 };
 use tracing::Instrument as _;
@@ -15,7 +15,7 @@ use tracing::Instrument as _;
 use super::status::status;
 use crate::{
     auth::{self, Access, ActingFor, Authorizer, Credentials, Grant, Verb},
-    budget::Budgets,
+    budget::{Arrival, Budgets},
     error::HasKind as _,
     model::{ParentPattern, RecordName, Resource, ResultName},
     service::{Error, Service},
@@ -28,14 +28,9 @@ pub struct Door {
     pub(super) service: Service,
     authorizer: Arc<dyn Authorizer>,
     pub(super) metrics: RequestMetrics,
-    budgets: Budgets,
+    pub(super) budgets: Budgets,
     pub(super) stopping: CancellationToken,
-    /// How many bytes the requests of all streams may hold that are not durable yet.
-    pub(super) room: Arc<Semaphore>,
 }
-
-/// Bytes of requests that all streams together may have taken and not answered.
-pub(super) const ROOM: usize = 64 << 20;
 
 impl Door {
     /// A door to `service` for whom `authorizer` lets in. Streams take nothing more once
@@ -53,7 +48,6 @@ impl Door {
             metrics,
             budgets,
             stopping,
-            room: Arc::new(Semaphore::new(ROOM)),
         }
     }
 
@@ -85,9 +79,12 @@ impl Door {
         parent: ParentPattern,
     ) -> Result<Grant, Error> {
         let grant = self
-            .allow(&credentials(metadata), verb, resource, parent)
+            .allow(&credentials(metadata.as_ref()), verb, resource, parent)
             .await?;
         let payer = self.budgets.enter(&grant.caller().name)?;
+        if let Some(arrival) = Arrival::current() {
+            arrival.is_paid_by(&payer);
+        }
         Ok(grant.for_request(request_of(metadata), payer))
     }
 
@@ -148,7 +145,9 @@ const REQUEST_ID: &str = "x-request-id";
 /// Headers whose names begin so say for whom the caller acts.
 const ACTING_FOR: &str = "impersonate-";
 
-pub(super) fn credentials(metadata: &MetadataMap) -> Credentials {
+/// What a caller showed in the metadata of a call.
+#[must_use]
+pub fn credentials(metadata: &HeaderMap) -> Credentials {
     let bearer = metadata
         .get_all("authorization")
         .iter()
@@ -160,13 +159,14 @@ pub(super) fn credentials(metadata: &MetadataMap) -> Credentials {
     Credentials {
         bearer,
         acting_for: acting_for(metadata),
+        source: None,
     }
 }
 
 /// For whom the caller acts. What is empty, twice or no text is not guessed at.
-fn acting_for(metadata: &MetadataMap) -> ActingFor {
+fn acting_for(metadata: &HeaderMap) -> ActingFor {
     let mut acting = ActingFor::default();
-    for (name, value) in metadata.as_ref() {
+    for (name, value) in metadata {
         let Some(what) = name.as_str().strip_prefix(ACTING_FOR) else {
             continue;
         };

@@ -16,10 +16,11 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Door, call::credentials};
+use super::{Door, call::credentials, status::status};
+use crate::budget::Arrival;
 
 /// How many messages with answers may wait for the caller to read them.
-const ANSWERS: usize = 64;
+const ANSWERS: usize = 8;
 
 #[tonic::async_trait]
 impl Ingest for Door {
@@ -30,9 +31,17 @@ impl Ingest for Door {
         request: Request<Streaming<UpsertRequest>>,
     ) -> Result<Response<Self::UpsertStream>, Status> {
         let (metadata, _, requests) = request.into_parts();
+        let arrival = Arrival::current()
+            .ok_or_else(|| Status::internal("nobody asked who sends this stream"))?;
+        let streaming = arrival.streams();
+        let streaming = streaming.map_err(|spent| status(batch::METHOD, &spent))?;
         let (answers, answered) = mpsc::channel(ANSWERS);
-        let caller = Arc::new(credentials(&metadata));
-        tokio::spawn(stream::run(self.clone(), caller, requests, answers));
+        let caller = Arc::new(credentials(metadata.as_ref()));
+        let stored = stream::run(self.clone(), caller, arrival, requests, answers);
+        tokio::spawn(async move {
+            stored.await;
+            drop(streaming);
+        });
         Ok(Response::new(ReceiverStream::new(answered)))
     }
 }

@@ -7,7 +7,7 @@ use crate::error::{ErrorKind, HasKind, report};
 
 /// Turns an error into what the client is told. What only operators should know (the driver's
 /// own words) goes to the log, not to the client.
-pub(super) fn status<E: HasKind + std::error::Error>(method: &'static str, error: &E) -> Status {
+pub fn status<E: HasKind + std::error::Error>(method: &'static str, error: &E) -> Status {
     let kind = error.kind();
     match kind {
         ErrorKind::Internal | ErrorKind::Lost => {

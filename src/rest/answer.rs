@@ -16,6 +16,13 @@ use crate::error::{ErrorKind, http_status};
 /// Answers below this gain nothing by compression.
 const SMALL: usize = 1 << 10;
 
+/// How it is said that a message is too large, in either direction.
+const TOO_LARGE: [&str; 3] = [
+    "too large: ",
+    "Error, decoded message length too large",
+    "Error, encoded message length too large",
+];
+
 /// Why a request gets no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
@@ -55,7 +62,9 @@ impl Refusal {
     pub(super) fn too_large(limit: usize) -> Self {
         Self::of(
             ErrorKind::TooLarge,
-            format!("the request is larger than the {limit} bytes this server takes"),
+            format!(
+                "the request is larger than the {limit} bytes that this server takes as a message"
+            ),
         )
     }
 
@@ -101,7 +110,14 @@ impl From<Status> for Refusal {
         let retry = status.get_details_retry_info();
         Self {
             retry_after: retry.and_then(|retry| retry.retry_delay),
-            http: http_status(code as i32),
+            // What is too large is told apart from what may be tried again.
+            http: match TOO_LARGE
+                .iter()
+                .any(|large| status.message().starts_with(large))
+            {
+                true => ErrorKind::TooLarge.http_status(),
+                false => http_status(code as i32),
+            },
             code: code as i32,
             message: match status.message() {
                 "" => code.description().to_owned(),

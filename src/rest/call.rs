@@ -32,7 +32,7 @@ const FORWARDED: [&str; 7] = [
 const ACTING_FOR: &str = "impersonate-";
 
 /// What a request carries beside its message.
-pub(super) fn metadata(headers: &HeaderMap) -> HeaderMap {
+pub(crate) fn metadata(headers: &HeaderMap) -> HeaderMap {
     let mut metadata = HeaderMap::new();
     for (name, value) in headers {
         let name = name.as_str();
@@ -52,11 +52,12 @@ pub(super) fn metadata(headers: &HeaderMap) -> HeaderMap {
 }
 
 /// Asks `grpc` and returns the reply, still encoded, and what its caller should be told beside it.
+/// The message is there once at a time.
 pub(super) async fn ask(
     grpc: &Router,
     target: &PathAndQuery,
     metadata: HeaderMap,
-    message: &impl Message,
+    message: impl Message,
 ) -> Result<(Bytes, Vec<HeaderValue>), Refusal> {
     let length = message.encoded_len();
     let mut frame = BytesMut::with_capacity(FRAME + length);
@@ -66,6 +67,7 @@ pub(super) async fn ask(
         .encode(&mut frame)
         .map_err(|error| Refusal::internal(format!("a request cannot be encoded: {error}")))?;
 
+    drop(message);
     let mut request = Request::new(Body::from(frame.freeze()));
     *request.method_mut() = Method::POST;
     *request.version_mut() = Version::HTTP_2;

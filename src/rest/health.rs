@@ -25,7 +25,7 @@ pub(super) async fn check(grpc: &Router, query: &str) -> Result<Response<Body>, 
         .map(|(_, value)| value)
         .unwrap_or_default();
     let ask = HealthCheckRequest { service };
-    let reply = call::ask(grpc, &TARGET, axum::http::HeaderMap::new(), &ask).await?;
+    let reply = call::ask(grpc, &TARGET, axum::http::HeaderMap::new(), ask).await?;
     let reply = HealthCheckResponse::decode(reply.0)
         .map_err(|error| Refusal::internal(format!("a state of health is broken: {error}")))?;
     let told = serde_json::json!({ "status": reply.status().as_str_name() });

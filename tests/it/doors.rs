@@ -7,6 +7,7 @@ mod connections;
 mod database;
 mod drain;
 mod fuzz;
+mod memory;
 mod reload;
 mod traces;
 

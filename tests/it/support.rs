@@ -2,6 +2,7 @@
 
 pub mod cluster;
 pub mod database;
+pub mod frames;
 pub mod http;
 pub mod objects;
 pub mod process;

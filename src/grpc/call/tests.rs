@@ -10,7 +10,7 @@ fn given(pairs: &[(&'static str, &str)]) -> Credentials {
         let value = MetadataValue::try_from(value.as_bytes()).unwrap();
         metadata.append(MetadataKey::from_static(name), value);
     }
-    credentials(&metadata)
+    credentials(metadata.as_ref())
 }
 
 #[test]
@@ -69,5 +69,5 @@ fn what_cannot_be_read_for_certain_is_not_dropped() {
     let mut odd = MetadataMap::new();
     let bytes = MetadataValue::try_from(b"\xff".as_slice()).unwrap();
     odd.insert("impersonate-user", bytes);
-    assert!(credentials(&odd).acting_for.unreadable);
+    assert!(credentials(odd.as_ref()).acting_for.unreadable);
 }

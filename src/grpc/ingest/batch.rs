@@ -22,6 +22,8 @@ use crate::{
 
 /// Under which name each request is counted.
 pub(super) const METHOD: &str = "Upsert";
+/// Most letters of a refusal: there may be many.
+const LONGEST: usize = 1000;
 
 /// Stores a batch and says what became of each request.
 pub(super) async fn store(
@@ -35,12 +37,12 @@ pub(super) async fn store(
         known: HashMap::new(),
     };
     let mut outcomes = Vec::with_capacity(batch.len());
-    let (mut waiting, mut upserts, mut rooms) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut waiting, mut upserts, mut costs) = (Vec::new(), Vec::new(), Vec::new());
     for taken in batch {
         let Taken {
             request,
             ongoing,
-            room,
+            cost,
             ..
         } = taken;
         let id = request.id;
@@ -50,7 +52,7 @@ pub(super) async fn store(
             Ok(upsert) => {
                 waiting.push((id, ongoing, span));
                 upserts.push(upsert);
-                rooms.push(room);
+                costs.push(cost);
             }
             Err(error) => outcomes.push(answer(id, ongoing, Err(error))),
         }
@@ -61,7 +63,7 @@ pub(super) async fn store(
         traces::link(&span, other);
     }
     let stored = door.service.upsert(upserts).instrument(span).await;
-    drop(rooms);
+    drop(costs);
     for ((id, ongoing, _span), outcome) in waiting.into_iter().zip(stored) {
         outcomes.push(answer(id, ongoing, outcome));
     }
@@ -82,7 +84,7 @@ fn answer(id: u64, ongoing: Ongoing, outcome: Outcome) -> UpsertOutcome {
             let status = status(METHOD, &*error);
             upsert_outcome::Outcome::Refused(Refusal {
                 code: status.code() as i32,
-                message: status.message().to_owned(),
+                message: status.message().chars().take(LONGEST).collect(),
             })
         }
     };

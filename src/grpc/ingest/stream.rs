@@ -10,16 +10,14 @@ use hindsight_proto::{
     Message as _,
     v1::{UpsertOutcome, UpsertRequest, UpsertResponse},
 };
-use tokio::{
-    sync::{OwnedSemaphorePermit, mpsc},
-    task::JoinSet,
-};
+use tokio::{sync::mpsc, task::JoinSet};
 use tonic::{Status, Streaming};
 
 use super::{Door, batch};
 use crate::{
     auth::Credentials,
-    grpc::{call::ROOM, transport::of_stream},
+    budget::{Arrival, Held, Payer},
+    grpc::transport::of_stream,
     telemetry::Ongoing,
 };
 
@@ -42,8 +40,8 @@ pub(super) struct Taken {
     pub(super) request: UpsertRequest,
     /// Counts it until it is answered.
     pub(super) ongoing: Ongoing,
-    /// Its part of the room, until it is durable.
-    pub(super) room: OwnedSemaphorePermit,
+    /// What it takes and at whose expense, until it is durable.
+    pub(super) cost: (Held, Payer),
     bytes: usize,
 }
 
@@ -60,11 +58,12 @@ impl Taken {
 pub(super) async fn run(
     door: Door,
     caller: Arc<Credentials>,
+    arrival: Arrival,
     requests: Streaming<UpsertRequest>,
     answers: mpsc::Sender<Result<UpsertResponse, Status>>,
 ) {
     let (taken, arrived) = mpsc::channel(WAITING);
-    let taking = tokio::spawn(take(door.clone(), requests, taken));
+    let taking = tokio::spawn(take(door.clone(), arrival, requests, taken));
     let store = Storing {
         door,
         caller,
@@ -85,25 +84,25 @@ pub(super) async fn run(
     }
 }
 
-/// Takes requests while there is room for them; says why it stopped, if not because the caller
+/// Takes requests while their caller may have more under way; says why it stopped, if not because the caller
 /// has no more.
 async fn take(
     door: Door,
+    arrival: Arrival,
     mut requests: Streaming<UpsertRequest>,
     taken: mpsc::Sender<Taken>,
 ) -> Result<(), Status> {
     let stopping = door.stopping.clone();
     let taking = async {
         while let Some(request) = requests.message().await.map_err(of_stream)? {
+            let room = arrival.of_message();
             let ongoing = door.metrics.start(batch::METHOD);
-            let bytes = OVERHEAD + request.encoded_len();
-            let share = u32::try_from(bytes.min(ROOM)).unwrap_or(u32::MAX);
-            let room = Arc::clone(&door.room).acquire_many_owned(share).await;
+            let payer = door.budgets.enter_in_turn(arrival.caller()).await;
             let request = Taken {
+                bytes: OVERHEAD + request.encoded_len(),
                 request,
                 ongoing,
-                bytes,
-                room: room.expect("the room is never closed"),
+                cost: (room, payer),
             };
             if taken.send(request).await.is_err() {
                 return Ok(());

@@ -1,0 +1,290 @@
+//! Bodies of requests on their way in: each byte has its place in memory before it is taken, and
+//! none is waited for too long.
+//!
+//! A gRPC message says how long it is before it comes, and is unpacked here, so that what it takes
+//! is known too. A body of REST takes what its `content-length` says, or more as it comes.
+
+use std::{io::Read as _, time::Duration};
+
+use axum::{
+    body::{Body, BodyDataStream},
+    http::{HeaderMap, header},
+};
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use flate2::read::GzDecoder;
+use futures::{StreamExt as _, stream};
+use tokio::time::{Instant, timeout_at};
+use tonic::Status;
+
+use crate::{
+    budget::{Arrival, Held},
+    grpc::refusal,
+};
+
+/// A message on the wire is preceded by a flag and its length.
+const FRAME: usize = 5;
+/// How many bytes a second a message must come with, once it had its time to begin.
+const LEAST_RATE: u64 = 16 << 10;
+/// By how much memory of what turns out to be larger grows.
+const STEP: usize = 1 << 20;
+
+/// Who sends a body, and what they may send.
+#[derive(Debug, Clone)]
+pub(super) struct Terms {
+    /// Whose memory it takes; nobody's, where only little may come.
+    pub(super) arrival: Option<Arrival>,
+    /// The largest message.
+    pub(super) limit: usize,
+    /// How long nothing may come.
+    pub(super) patience: Duration,
+    /// Whether messages follow one another, with any time between them.
+    pub(super) streams: bool,
+}
+
+impl Terms {
+    async fn take(&self, bytes: usize) -> Result<Held, Status> {
+        match &self.arrival {
+            Some(arrival) => arrival
+                .take(bytes, self.streams)
+                .await
+                .map_err(|spent| refusal("a request", &spent)),
+            None => Ok(Held::default()),
+        }
+    }
+
+    fn resize(&self, held: &mut Held, bytes: usize) -> Result<(), Status> {
+        self.arrival.as_ref().map_or(Ok(()), |arrival| {
+            arrival
+                .resize(held, bytes)
+                .map_err(|spent| refusal("a request", &spent))
+        })
+    }
+
+    fn keep(&self, held: Held) {
+        match &self.arrival {
+            Some(arrival) if self.streams => arrival.keep_for_message(held),
+            Some(arrival) => arrival.keep(held),
+            None => {}
+        }
+    }
+
+    /// Until when a message of so many bytes must have come.
+    fn end(&self, bytes: usize) -> Instant {
+        Instant::now() + self.patience + Duration::from_secs(bytes as u64 / LEAST_RATE)
+    }
+}
+
+/// The parts of a body, as they come.
+struct Parts {
+    body: BodyDataStream,
+    /// What came and was not asked for yet.
+    left: Bytes,
+}
+
+impl Parts {
+    fn of(body: Body) -> Self {
+        Self {
+            body: body.into_data_stream(),
+            left: Bytes::new(),
+        }
+    }
+
+    /// The next bytes, at most so many; nothing at the end.
+    async fn next(
+        &mut self,
+        most: usize,
+        patience: Duration,
+        end: Option<Instant>,
+    ) -> Result<Bytes, Status> {
+        while self.left.is_empty() {
+            let next = match end {
+                None => self.body.next().await,
+                Some(end) => {
+                    let end = end.min(Instant::now() + patience);
+                    let next = timeout_at(end, self.body.next()).await;
+                    next.map_err(|_elapsed| {
+                        Status::deadline_exceeded(format!(
+                            "the request did not go on within {patience:?} (client_timeout)"
+                        ))
+                    })?
+                }
+            };
+            match next {
+                Some(part) => self.left = part.map_err(|error| Status::from_error(error.into()))?,
+                None => return Ok(Bytes::new()),
+            }
+        }
+        Ok(self.left.split_to(most.min(self.left.len())))
+    }
+}
+
+/// A gRPC body whose messages are unpacked and have their memory. What is wrong with its framing
+/// is passed on, to be refused as ever.
+pub(super) fn messages(body: Body, headers: &HeaderMap, terms: Terms) -> Body {
+    let coding = headers.get("grpc-encoding");
+    let messages = Messages {
+        parts: Parts::of(body),
+        gzip: coding.is_some_and(|coding| coding == "gzip"),
+        terms,
+        rest: 0,
+        end: None,
+    };
+    let steps = stream::try_unfold(messages, async |mut messages| {
+        let next = messages.next().await?;
+        Ok::<_, Status>((!next.is_empty()).then_some((next, messages)))
+    });
+    Body::from_stream(steps)
+}
+
+struct Messages {
+    parts: Parts,
+    terms: Terms,
+    gzip: bool,
+    /// What is still to come of the message that is passed on.
+    rest: usize,
+    /// Until when it must have come.
+    end: Option<Instant>,
+}
+
+impl Messages {
+    async fn next(&mut self) -> Result<Bytes, Status> {
+        let patience = self.terms.patience;
+        if self.rest > 0 {
+            let part = self.parts.next(self.rest, patience, self.end).await?;
+            self.rest -= part.len();
+            return Ok(part);
+        }
+        let first = (!self.terms.streams).then(|| self.terms.end(0));
+        let head = self.read(FRAME, first).await?;
+        if head.len() < FRAME {
+            return Ok(head);
+        }
+        let mut fields = head.clone();
+        let (flag, length) = (fields.get_u8(), fields.get_u32() as usize);
+        let limit = self.terms.limit;
+        if length > limit {
+            return Err(Status::resource_exhausted(format!(
+                "Error, decoded message length too large: found {length} bytes, the limit is: \
+                 {limit} bytes"
+            )));
+        }
+        let held = self.terms.take(length).await?;
+        self.end = Some(self.terms.end(length));
+        if (flag, self.gzip) != (1, true) {
+            self.terms.keep(held);
+            self.rest = length;
+            return Ok(head);
+        }
+        let packed = self.read(length, self.end).await?;
+        if packed.len() < length {
+            return Ok([head, packed].concat().into());
+        }
+        let terms = self.terms.clone();
+        // Some milliseconds for each MiB.
+        tokio::task::spawn_blocking(move || unpacked(&packed, held, &terms))
+            .await
+            .map_err(|broken| Status::internal(broken.to_string()))?
+    }
+
+    /// So many bytes, or fewer at the end.
+    async fn read(&mut self, bytes: usize, end: Option<Instant>) -> Result<Bytes, Status> {
+        let mut read = BytesMut::new();
+        let mut end = end;
+        while read.len() < bytes {
+            let more = bytes - read.len();
+            let part = self.parts.next(more, self.terms.patience, end).await?;
+            if part.is_empty() {
+                break;
+            }
+            read.put(part);
+            end = end.or_else(|| Some(self.terms.end(0)));
+        }
+        Ok(read.freeze())
+    }
+}
+
+/// A message as it would have come unpacked. Whatever is in it, no more of it is unpacked than
+/// there is memory for.
+fn unpacked(packed: &[u8], mut held: Held, terms: &Terms) -> Result<Bytes, Status> {
+    let limit = terms.limit;
+    let mut message = vec![0; FRAME];
+    let mut input = GzDecoder::new(packed);
+    loop {
+        let before = message.len();
+        let room = STEP.min(limit + FRAME + 1 - before) as u64;
+        terms.resize(&mut held, packed.len() + before + STEP)?;
+        let read = input.by_ref().take(room).read_to_end(&mut message);
+        read.map_err(|error| {
+            Status::internal(format!(
+                "Error decompressing: {error}, while sending request"
+            ))
+        })?;
+        if message.len() > limit + FRAME {
+            return Err(Status::resource_exhausted(format!(
+                "Error decompressing: size limit, of {limit} bytes, exceeded while decompressing \
+                 message"
+            )));
+        }
+        if message.len() == before {
+            break;
+        }
+    }
+    let length = message.len() - FRAME;
+    terms.resize(&mut held, length)?;
+    terms.keep(held);
+    let length = u32::try_from(length).expect("the limit is smaller");
+    message[1..FRAME].copy_from_slice(&length.to_be_bytes());
+    Ok(message.into())
+}
+
+/// A body that is one message, of which its head may say how long it is.
+pub(super) fn whole(body: Body, headers: &HeaderMap, terms: Terms) -> Body {
+    let said = headers.get(header::CONTENT_LENGTH);
+    let said = said.and_then(|length| length.to_str().ok()?.parse().ok());
+    let whole = Whole {
+        parts: Parts::of(body),
+        expected: said.unwrap_or(0).min(terms.limit),
+        end: terms.end(said.unwrap_or(terms.limit).min(terms.limit)),
+        terms,
+        held: None,
+        came: 0,
+    };
+    let steps = stream::try_unfold(whole, async |mut whole| {
+        let next = whole.next().await?;
+        Ok::<_, Status>((!next.is_empty()).then_some((next, whole)))
+    });
+    Body::from_stream(steps)
+}
+
+struct Whole {
+    parts: Parts,
+    terms: Terms,
+    expected: usize,
+    end: Instant,
+    held: Option<Held>,
+    came: usize,
+}
+
+impl Whole {
+    async fn next(&mut self) -> Result<Bytes, Status> {
+        if self.held.is_none() {
+            self.held = Some(self.terms.take(self.expected).await?);
+        }
+        let patience = self.terms.patience;
+        let part = self.parts.next(STEP, patience, Some(self.end)).await?;
+        self.came += part.len();
+        if let Some(held) = &mut self.held {
+            if self.came > self.expected {
+                self.expected = self.came + STEP;
+                self.terms.resize(held, self.expected)?;
+            }
+            if part.is_empty() {
+                self.terms.keep(std::mem::take(held));
+            }
+        }
+        Ok(part)
+    }
+}
+
+#[cfg(test)]
+mod tests;
