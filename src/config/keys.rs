@@ -236,7 +236,8 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_MAX_HEADER_BYTES",
         flag: "max-header-bytes",
         value: "SIZE",
-        help: "Largest head of a request: its path, with the filter, and its headers.",
+        help: "Largest head of a request: its path, with the filter, and its headers. The path and \
+               query alone have 65,534 bytes at most.",
         default: Some("512KiB"),
         secret: false,
     },

@@ -76,7 +76,6 @@ impl Process {
     #[track_caller]
     fn is_small(&self) {
         let most = self.most_mib();
-        println!("at most {most} MiB");
         assert!(most < MOST_MIB, "{most} MiB");
     }
 
