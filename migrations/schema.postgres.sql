@@ -86,12 +86,15 @@ CREATE INDEX records_by_creation ON records (object_creation_us, row_id)
 
 CREATE TABLE pieces (
     row_id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    parent TEXT COLLATE "C" NOT NULL,
     sha256 BYTEA NOT NULL,
     size   BIGINT NOT NULL,
+    owned  BIGINT NOT NULL DEFAULT 0,
     bytes  BYTEA NOT NULL
 );
 
-CREATE UNIQUE INDEX pieces_by_sha256 ON pieces (sha256);
+CREATE UNIQUE INDEX pieces_by_content ON pieces (parent, sha256);
+CREATE INDEX pieces_unowned ON pieces (row_id) WHERE owned = 0;
 
 ALTER TABLE pieces ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
@@ -113,6 +116,21 @@ CREATE TABLE bodies (
 ALTER TABLE bodies ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
 CREATE INDEX bodies_by_piece ON bodies (piece);
+
+CREATE FUNCTION records_disown() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE pieces SET owned = 0
+        WHERE parent = OLD.parent AND sha256 = OLD.body_sha256 AND owned = 1;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER records_disowned AFTER DELETE ON records
+FOR EACH ROW WHEN (OLD.body_sha256 IS NOT NULL) EXECUTE FUNCTION records_disown();
+
+CREATE TRIGGER records_disowned_other AFTER UPDATE OF body_sha256 ON records
+FOR EACH ROW WHEN (OLD.body_sha256 IS DISTINCT FROM NEW.body_sha256)
+EXECUTE FUNCTION records_disown();
 
 CREATE INDEX records_by_labels ON records
     USING gin (labels jsonb_path_ops, (ARRAY[parent]),

@@ -67,8 +67,10 @@ CREATE TABLE records (
     run_outcome             INTEGER,
     run_began_us            INTEGER,
     run_ended_us            INTEGER,
-    run_duration_us         INTEGER
-, run_pipeline TEXT, promoted_turn INTEGER) STRICT;
+    run_duration_us         INTEGER,
+    run_pipeline            TEXT,
+    promoted_turn           INTEGER
+) STRICT;
 
 CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
 CREATE INDEX records_by_result ON records (result_row, create_us);
@@ -85,12 +87,15 @@ CREATE INDEX records_by_creation ON records
 
 CREATE TABLE pieces (
     row_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    parent TEXT NOT NULL,
     sha256 BLOB NOT NULL,
     size   INTEGER NOT NULL,
+    owned  INTEGER NOT NULL DEFAULT 0,
     bytes  BLOB NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX pieces_by_sha256 ON pieces (sha256);
+CREATE UNIQUE INDEX pieces_by_content ON pieces (parent, sha256);
+CREATE INDEX pieces_unowned ON pieces (row_id) WHERE owned = 0;
 
 CREATE TABLE piece_keys (
     key   BLOB PRIMARY KEY,
@@ -102,10 +107,22 @@ CREATE INDEX piece_keys_by_piece ON piece_keys (piece);
 CREATE TABLE bodies (
     record_row INTEGER PRIMARY KEY REFERENCES records (row_id) ON DELETE CASCADE,
     codec      INTEGER NOT NULL,
-    bytes      BLOB NOT NULL
-, piece INTEGER REFERENCES pieces (row_id) ON DELETE RESTRICT) STRICT;
+    bytes      BLOB NOT NULL,
+    piece      INTEGER REFERENCES pieces (row_id) ON DELETE RESTRICT
+) STRICT;
 
 CREATE INDEX bodies_by_piece ON bodies (piece);
+
+CREATE TRIGGER records_disowned AFTER DELETE ON records WHEN OLD.body_sha256 IS NOT NULL BEGIN
+    UPDATE pieces SET owned = 0
+        WHERE parent = OLD.parent AND sha256 = OLD.body_sha256 AND owned = 1;
+END;
+
+CREATE TRIGGER records_disowned_other AFTER UPDATE OF body_sha256 ON records
+WHEN OLD.body_sha256 IS NOT NEW.body_sha256 BEGIN
+    UPDATE pieces SET owned = 0
+        WHERE parent = OLD.parent AND sha256 = OLD.body_sha256 AND owned = 1;
+END;
 
 CREATE INDEX records_by_pipeline ON records (object_pipeline_ref, create_us, parent)
     WHERE object_pipeline_ref IS NOT NULL;

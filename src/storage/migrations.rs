@@ -13,61 +13,40 @@ pub(super) struct Migration {
     pub(super) version: i64,
     /// What it is about.
     pub(super) title: &'static str,
-    sqlite: &'static str,
-    postgres: &'static str,
+    /// Its SQL on SQLite, which is one transaction.
+    pub(super) sqlite: &'static str,
+    /// Its SQL on PostgreSQL: one transaction, unless it begins with [`OUTSIDE`].
+    pub(super) postgres: &'static str,
 }
 
 /// Every migration.
-pub(super) const MIGRATIONS: &[Migration] = &[
-    Migration {
-        version: 1,
-        title: "first",
-        sqlite: include_str!("../../migrations/sqlite/0001_first.sql"),
-        postgres: include_str!("../../migrations/postgres/0001_first.sql"),
-    },
-    Migration {
-        version: 2,
-        title: "pieces",
-        sqlite: include_str!("../../migrations/sqlite/0002_pieces.sql"),
-        postgres: include_str!("../../migrations/postgres/0002_pieces.sql"),
-    },
-    Migration {
-        version: 3,
-        title: "answers",
-        sqlite: include_str!("../../migrations/sqlite/0003_answers.sql"),
-        postgres: include_str!("../../migrations/postgres/0003_answers.sql"),
-    },
-    Migration {
-        version: 4,
-        title: "room",
-        sqlite: include_str!("../../migrations/sqlite/0004_room.sql"),
-        postgres: include_str!("../../migrations/postgres/0004_room.sql"),
-    },
-    Migration {
-        version: 5,
-        title: "questions",
-        sqlite: include_str!("../../migrations/sqlite/0005_questions.sql"),
-        postgres: include_str!("../../migrations/postgres/0005_questions.sql"),
-    },
-    Migration {
-        version: 6,
-        title: "promoted",
-        sqlite: include_str!("../../migrations/sqlite/0006_promoted.sql"),
-        postgres: include_str!("../../migrations/postgres/0006_promoted.sql"),
-    },
-    Migration {
-        version: 7,
-        title: "objects",
-        sqlite: include_str!("../../migrations/sqlite/0007_objects.sql"),
-        postgres: include_str!("../../migrations/postgres/0007_objects.sql"),
-    },
-    Migration {
-        version: 8,
-        title: "labels",
-        sqlite: include_str!("../../migrations/sqlite/0008_labels.sql"),
-        postgres: include_str!("../../migrations/postgres/0008_labels.sql"),
-    },
-];
+pub(super) const MIGRATIONS: &[Migration] = &[Migration {
+    version: 1,
+    title: "baseline",
+    sqlite: include_str!("../../migrations/sqlite/0001_baseline.sql"),
+    postgres: include_str!("../../migrations/postgres/0001_baseline.sql"),
+}];
+
+/// The first line of a migration whose statements run outside of a transaction, one by one.
+const OUTSIDE: &str = "-- no-transaction\n";
+
+/// How PostgreSQL runs a migration.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Steps {
+    /// All of it in one transaction.
+    Together(&'static str),
+    /// Indexes that are made while others write.
+    Concurrently(Vec<Concurrent>),
+}
+
+/// A statement that makes an index while others write.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Concurrent {
+    /// The index.
+    pub(super) index: &'static str,
+    /// The statement.
+    pub(super) sql: &'static str,
+}
 
 impl Migration {
     /// Its SQL.
@@ -78,9 +57,42 @@ impl Migration {
         }
     }
 
+    /// How PostgreSQL runs it.
+    ///
+    /// # Errors
+    /// The statement that has no place outside of a transaction, because half of it could not be
+    /// told from all of it.
+    pub(super) fn steps(&self) -> Result<Steps, &'static str> {
+        let Some(outside) = self.postgres.strip_prefix(OUTSIDE) else {
+            return Ok(Steps::Together(self.postgres));
+        };
+        let statements = outside.split(';').map(without_comments);
+        let concurrent = statements.filter(|sql| !sql.is_empty()).map(|sql| {
+            let rest = sql.strip_prefix("CREATE ").ok_or(sql)?;
+            let rest = rest.strip_prefix("UNIQUE ").unwrap_or(rest);
+            let rest = rest.strip_prefix("INDEX CONCURRENTLY ").ok_or(sql)?;
+            let index = rest.split_whitespace().next().ok_or(sql)?;
+            Ok(Concurrent { index, sql })
+        });
+        concurrent
+            .collect::<Result<_, _>>()
+            .map(Steps::Concurrently)
+    }
+
     /// The digest of its SQL.
     pub(super) fn sha256(&self, dialect: Dialect) -> Vec<u8> {
         Sha256::digest(self.sql(dialect)).to_vec()
+    }
+}
+
+/// A statement without what is said of it in the lines before.
+fn without_comments(mut sql: &str) -> &str {
+    loop {
+        sql = sql.trim();
+        if !sql.starts_with("--") {
+            return sql;
+        }
+        sql = sql.split_once('\n').map_or("", |(_, rest)| rest);
     }
 }
 
@@ -113,8 +125,21 @@ pub(super) fn needed(
     dialect: Dialect,
     place: &str,
 ) -> Result<&'static [Migration], Error> {
+    needed_of(MIGRATIONS, found, dialect, place)
+}
+
+/// Those of `all` that a database needs.
+///
+/// # Errors
+/// As [`needed`].
+pub(super) fn needed_of(
+    all: &'static [Migration],
+    found: &Found,
+    dialect: Dialect,
+    place: &str,
+) -> Result<&'static [Migration], Error> {
     let applied = match found {
-        Found::Empty => return Ok(MIGRATIONS),
+        Found::Empty => return Ok(all),
         Found::Foreign(table) => {
             return Err(Error::Unfit(format!(
                 "{place} belongs to another program: it has the table `{table}` and no \
@@ -123,7 +148,14 @@ pub(super) fn needed(
         }
         Found::Ours(applied) => applied,
     };
-    let newest = MIGRATIONS.last().map_or(0, |m| m.version);
+    let baseline = all.first().map(|first| first.sha256(dialect));
+    if applied.first().map(|first| &first.sha256) != baseline.as_ref() {
+        return Err(Error::Unfit(format!(
+            "{place} has the schema of another development version of hindsight; use the \
+             version that made it, or give an empty database"
+        )));
+    }
+    let newest = all.last().map_or(0, |m| m.version);
     if let Some(last) = applied.last().filter(|last| last.version > newest) {
         return Err(Error::Unfit(format!(
             "{place} has schema version {} and this program knows versions up to {newest}; \
@@ -131,7 +163,7 @@ pub(super) fn needed(
             last.version
         )));
     }
-    for (was, is) in applied.iter().zip(MIGRATIONS) {
+    for (was, is) in applied.iter().zip(all) {
         if was.version != is.version || was.sha256 != is.sha256(dialect) {
             return Err(Error::Unfit(format!(
                 "{place} was migrated otherwise: its migration {} is not number {} (`{}`) of \
@@ -140,7 +172,7 @@ pub(super) fn needed(
             )));
         }
     }
-    Ok(&MIGRATIONS[applied.len()..])
+    Ok(&all[applied.len()..])
 }
 
 /// Refuses a database that needs migrations.
@@ -166,5 +198,3 @@ pub(super) fn require_current(found: &Found, dialect: Dialect, place: &str) -> R
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod upgrades;

@@ -77,12 +77,70 @@ fn strangers_are_refused() {
              newer hindsight"
         ),
     );
+    let mut otherwise = applied(&[1]);
+    if let Found::Ours(applied) = &mut otherwise {
+        applied[0].version = 0;
+    }
+    refuses(
+        &otherwise,
+        "`x.db` was migrated otherwise: its migration 0 is not number 1 (`baseline`) of this \
+         program; restore a backup, or use the program that made it",
+    );
+}
+
+#[test]
+fn a_schema_from_before_the_baseline_is_refused_with_the_remedy() {
     refuses(
         &Found::Ours(vec![Applied {
             version: 1,
             sha256: vec![1],
         }]),
-        "`x.db` was migrated otherwise: its migration 1 is not number 1 (`first`) of this \
-         program; restore a backup, or use the program that made it",
+        "`x.db` has the schema of another development version of hindsight; use the version that \
+         made it, or give an empty database",
     );
+}
+
+fn migration(postgres: &'static str) -> Migration {
+    Migration {
+        version: 2,
+        title: "x",
+        sqlite: "",
+        postgres,
+    }
+}
+
+#[test]
+fn a_migration_says_itself_that_it_runs_outside_of_a_transaction() {
+    let together = "ALTER TABLE t ADD COLUMN c BIGINT;";
+    assert_eq!(
+        migration(together).steps(),
+        Ok(Steps::Together("ALTER TABLE t ADD COLUMN c BIGINT;"))
+    );
+    let outside = "-- no-transaction\n-- Why.\n\nCREATE INDEX CONCURRENTLY a ON t (c);\n\
+                   -- Also\nCREATE UNIQUE INDEX CONCURRENTLY b ON t\n (d);\n";
+    let Ok(Steps::Concurrently(made)) = migration(outside).steps() else {
+        panic!("it is not outside");
+    };
+    let names: Vec<_> = made.iter().map(|one| one.index).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(made[0].sql, "CREATE INDEX CONCURRENTLY a ON t (c)");
+}
+
+#[test]
+fn nothing_but_concurrent_indexes_runs_outside_of_a_transaction() {
+    for sql in [
+        "CREATE INDEX a ON t (c)",
+        "UPDATE t SET c = 1",
+        "DROP INDEX a",
+    ] {
+        let outside: &'static str = Box::leak(format!("-- no-transaction\n{sql};").into());
+        assert_eq!(migration(outside).steps(), Err(sql));
+    }
+}
+
+#[test]
+fn every_migration_can_be_run() {
+    for migration in MIGRATIONS {
+        migration.steps().unwrap();
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::{fs, path::Path};
 
-use sha2::{Digest, Sha256};
 use sqlx::{AssertSqlSafe, Executor, Row, sqlite::SqliteConnection};
 use tempfile::TempDir;
 
@@ -14,7 +13,7 @@ use crate::{
         conformance::{
             World,
             backends::{is_migrated_once, lists_that_cost_the_page, lists_that_find_few, refusal},
-            fixtures::{everything, kind, result, summary},
+            fixtures::{kind, result, summary},
         },
         migrations::MIGRATIONS,
         resolve::{Options, Schema, Synchronous},
@@ -53,43 +52,6 @@ async fn filled(path: &Path) {
 async fn a_new_file_is_migrated_once_by_many() {
     let dir = dir();
     is_migrated_once(&url(&dir.path().join("new.db"))).await;
-}
-
-#[tokio::test]
-async fn bodies_of_the_first_schema_are_read_after_migrating() {
-    let dir = dir();
-    let path = dir.path().join("old.db");
-    let first = &MIGRATIONS[0];
-    let mut old = connect(&path).await;
-    old.execute(first.sql(Dialect::Sqlite)).await.unwrap();
-    let applied = "INSERT INTO hindsight_schema VALUES (1, 'first', $1)";
-    let applied = sqlx::query(applied).bind(first.sha256(Dialect::Sqlite));
-    applied.execute(&mut old).await.unwrap();
-    let make =
-        "INSERT INTO results (row_id, parent, id, uid, etag, create_us, update_us, annotations)
-                VALUES (1, 'a', 'r', 'u', 'e', 1, 1, '{}')";
-    old.execute(make).await.unwrap();
-    let text = vec![b'x'; 1000];
-    let frame = zstd::bulk::compress(&text, 3).unwrap();
-    for (row, codec, bytes) in [(1, 0, text.clone()), (2, 1, frame)] {
-        let record = "INSERT INTO records (row_id, result_row, parent, result_id, id, uid, etag, \
-                      create_us, update_us, data_type, body_size, body_sha256) \
-                      VALUES ($1, 1, 'a', 'r', 'x' || $1, 'u', 'e', 1, 1, 't', 1000, $2)";
-        let digest = Sha256::digest(&text).to_vec();
-        let record = sqlx::query(record).bind(row).bind(digest);
-        record.execute(&mut old).await.unwrap();
-        let body = sqlx::query("INSERT INTO bodies VALUES ($1, $2, $3)");
-        let body = body.bind(row).bind(codec).bind(bytes);
-        body.execute(&mut old).await.unwrap();
-    }
-    sqlx::Connection::close(old).await.unwrap();
-    let world = World::open(&url(&path)).await;
-    let listed = world.store.list_records(&everything()).await.unwrap();
-    assert_eq!(listed.len(), 2);
-    for row in listed {
-        assert_eq!(row.item.data.unwrap().value, text);
-    }
-    world.maintenance.close().await;
 }
 
 #[tokio::test]

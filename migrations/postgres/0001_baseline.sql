@@ -1,0 +1,314 @@
+-- Times are microseconds since 1970 in UTC. Text is ordered by its bytes. In text that clients
+-- send, U+0000 is kept as U+0001 U+0001, and U+0001 as U+0001 U+0002, because PostgreSQL has
+-- no U+0000. Indexed text that clients send is cut to 128 characters in the index, because an
+-- index entry has at most some 2,700 bytes.
+
+-- One row for each migration that was applied. The table's name says whose database this is.
+CREATE TABLE hindsight_schema (
+    version BIGINT PRIMARY KEY,
+    title   TEXT NOT NULL,
+    sha256  BYTEA NOT NULL
+);
+
+-- Keys that all replicas share, such as that of page tokens.
+CREATE TABLE secrets (
+    name  TEXT COLLATE "C" PRIMARY KEY,
+    value BYTEA NOT NULL
+);
+
+-- Without a summary all its columns are null; with one, summary_record is not.
+CREATE TABLE results (
+    row_id              BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    parent              TEXT COLLATE "C" NOT NULL,
+    id                  TEXT COLLATE "C" NOT NULL,
+    uid                 TEXT COLLATE "C" NOT NULL,
+    etag                TEXT COLLATE "C" NOT NULL,
+    create_us           BIGINT NOT NULL,
+    update_us           BIGINT NOT NULL,
+    annotations         JSONB NOT NULL,
+    summary_record      TEXT COLLATE "C",
+    summary_type        TEXT COLLATE "C",
+    summary_start_us    BIGINT,
+    summary_end_us      BIGINT,
+    summary_status      BIGINT,
+    summary_annotations JSONB
+);
+
+CREATE UNIQUE INDEX results_by_name ON results (id, parent);
+CREATE INDEX results_by_create ON results (create_us, row_id);
+CREATE INDEX results_by_parent_create ON results (parent, create_us, row_id);
+CREATE INDEX results_by_update ON results (update_us, row_id);
+CREATE INDEX results_by_parent_update ON results (parent, update_us, row_id);
+CREATE INDEX results_by_start ON results (summary_start_us, row_id);
+CREATE INDEX results_by_parent_start ON results (parent, summary_start_us, row_id);
+CREATE INDEX results_by_end ON results (summary_end_us, row_id);
+CREATE INDEX results_by_parent_end ON results (parent, summary_end_us, row_id);
+
+-- What lists and filters need of a record. `parent` and `result_id` repeat those of the result
+-- for the sake of indexes; results are never renamed. object_* and labels come from the JSON of
+-- the payload, run_* too, if its type is that of a run. Without a payload data_type is null.
+-- promoted_turn changes with every write by a program that writes the values of promoted fields;
+-- it is null where the writer found that it does not know the present generation.
+CREATE TABLE records (
+    row_id                  BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY WITH (fillfactor = 100),
+    result_row              BIGINT NOT NULL REFERENCES results (row_id) ON DELETE CASCADE,
+    parent                  TEXT COLLATE "C" NOT NULL,
+    result_id               TEXT COLLATE "C" NOT NULL,
+    id                      TEXT COLLATE "C" NOT NULL,
+    uid                     TEXT COLLATE "C" NOT NULL,
+    etag                    TEXT COLLATE "C" NOT NULL,
+    create_us               BIGINT NOT NULL,
+    update_us               BIGINT NOT NULL,
+    data_type               TEXT COLLATE "C",
+    body_size               BIGINT,
+    body_sha256             BYTEA,
+    object_kind             TEXT COLLATE "C",
+    object_name             TEXT COLLATE "C",
+    object_namespace        TEXT COLLATE "C",
+    object_uid              TEXT COLLATE "C",
+    object_pipeline_ref     TEXT COLLATE "C",
+    object_task_ref         TEXT COLLATE "C",
+    object_reason           TEXT COLLATE "C",
+    object_condition_status TEXT COLLATE "C",
+    object_phase            TEXT COLLATE "C",
+    object_creation_us      BIGINT,
+    object_start_us         BIGINT,
+    object_completion_us    BIGINT,
+    labels                  JSONB,
+    run_outcome             BIGINT,
+    run_began_us            BIGINT,
+    run_ended_us            BIGINT,
+    run_duration_us         BIGINT,
+    run_pipeline            TEXT COLLATE "C",
+    promoted_turn           SMALLINT
+);
+
+CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
+CREATE INDEX records_by_result ON records (result_row, create_us, row_id);
+CREATE INDEX records_by_create ON records (create_us, row_id) WITH (fillfactor = 100);
+CREATE INDEX records_by_parent_create ON records (parent, create_us, row_id);
+CREATE INDEX records_by_update ON records (update_us, row_id);
+CREATE INDEX records_by_parent_update ON records (parent, update_us, row_id);
+CREATE INDEX records_by_type ON records (left(data_type, 128), create_us, row_id);
+-- A hash takes a third of the tree, and uids are only ever compared for equality.
+CREATE INDEX records_by_object_uid ON records USING hash (object_uid);
+CREATE INDEX records_by_object_name ON records (left(object_name, 128));
+CREATE INDEX records_by_creation ON records (object_creation_us, row_id)
+    INCLUDE (run_pipeline, run_outcome, run_duration_us, run_began_us);
+
+-- Payloads that others of the same parent refer to: those are kept as zstd frames with the
+-- content as their dictionary. Content never changes; bytes is one zstd frame by itself. Where
+-- `owned` is 0, no record is known to have this payload (any more), and a sweep finds out: it
+-- notes the record that has it, or packs again what refers to it and deletes it.
+CREATE TABLE pieces (
+    row_id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    parent TEXT COLLATE "C" NOT NULL,
+    sha256 BYTEA NOT NULL,
+    size   BIGINT NOT NULL,
+    owned  BIGINT NOT NULL DEFAULT 0,
+    bytes  BYTEA NOT NULL
+);
+
+CREATE UNIQUE INDEX pieces_by_content ON pieces (parent, sha256);
+CREATE INDEX pieces_unowned ON pieces (row_id) WHERE owned = 0;
+
+-- They are compressed already.
+ALTER TABLE pieces ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+-- Which piece new bodies refer to. A key is the digest of what they have in common.
+CREATE TABLE piece_keys (
+    key   BYTEA PRIMARY KEY,
+    piece BIGINT NOT NULL REFERENCES pieces (row_id) ON DELETE CASCADE
+);
+
+CREATE INDEX piece_keys_by_piece ON piece_keys (piece);
+
+-- The payloads, apart so that lists without them do not read past them. codec 0: as they are;
+-- 1: one zstd frame; 2: one zstd frame with the content of `piece` as its dictionary; 16 and
+-- more: the same in an object, of which bytes is the reference. An empty payload has no row.
+CREATE TABLE bodies (
+    record_row BIGINT PRIMARY KEY WITH (fillfactor = 100)
+               REFERENCES records (row_id) ON DELETE CASCADE,
+    codec      BIGINT NOT NULL,
+    bytes      BYTEA NOT NULL,
+    piece      BIGINT REFERENCES pieces (row_id) ON DELETE RESTRICT
+);
+
+ALTER TABLE bodies ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+CREATE INDEX bodies_by_piece ON bodies (piece);
+
+-- A payload that goes or changes may be the one that a piece was made of.
+CREATE FUNCTION records_disown() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE pieces SET owned = 0
+        WHERE parent = OLD.parent AND sha256 = OLD.body_sha256 AND owned = 1;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER records_disowned AFTER DELETE ON records
+FOR EACH ROW WHEN (OLD.body_sha256 IS NOT NULL) EXECUTE FUNCTION records_disown();
+
+CREATE TRIGGER records_disowned_other AFTER UPDATE OF body_sha256 ON records
+FOR EACH ROW WHEN (OLD.body_sha256 IS DISTINCT FROM NEW.body_sha256)
+EXECUTE FUNCTION records_disown();
+
+-- Questions that people ask of records among many, each answered by an index of its own; see
+-- docs/adr/0020. The index of labels also knows whose a record is, and in which week and on
+-- which day it was stored; see docs/adr/0024.
+CREATE INDEX records_by_labels ON records
+    USING gin (labels jsonb_path_ops, (ARRAY[parent]),
+               (ARRAY[create_us / 604800000000, create_us / 86400000000]))
+    WITH (gin_pending_list_limit = 256);
+CREATE INDEX records_by_pipeline ON records (left(object_pipeline_ref, 128), create_us, row_id)
+    WHERE left(object_pipeline_ref, 128) IS NOT NULL;
+-- What went well is found among the newest.
+CREATE INDEX records_by_reason ON records (left(object_reason, 128), create_us, row_id)
+    WHERE left(object_reason, 128) <> 'Succeeded' AND left(object_reason, 128) <> 'Completed';
+CREATE INDEX records_by_status ON records (left(object_condition_status, 128), create_us, row_id)
+    WHERE left(object_condition_status, 128) <> 'True';
+CREATE INDEX records_by_took ON records ((object_completion_us - object_start_us));
+-- What did not go well is a small part of all, which other questions narrow down further.
+CREATE INDEX records_by_labels_unwell ON records
+    USING gin (labels jsonb_path_ops, (ARRAY[parent]),
+               (ARRAY[create_us / 604800000000, create_us / 86400000000]))
+    WITH (gin_pending_list_limit = 256)
+    WHERE left(object_condition_status, 128) <> 'True'
+        OR (left(object_reason, 128) <> 'Succeeded' AND left(object_reason, 128) <> 'Completed');
+CREATE INDEX records_by_pipeline_unwell
+    ON records (left(object_pipeline_ref, 128), create_us, row_id)
+    WHERE left(object_condition_status, 128) <> 'True'
+        OR (left(object_reason, 128) <> 'Succeeded' AND left(object_reason, 128) <> 'Completed');
+CREATE INDEX records_by_took_unwell ON records ((object_completion_us - object_start_us))
+    WHERE left(object_condition_status, 128) <> 'True'
+        OR (left(object_reason, 128) <> 'Succeeded' AND left(object_reason, 128) <> 'Completed');
+
+-- How long after it began or ended an object was stored, in seconds: the extremes turn a range
+-- of those times into a range of create_us.
+CREATE INDEX records_by_start_lag ON records (((create_us - object_start_us) / 1000000));
+CREATE INDEX records_by_completion_lag
+    ON records (((create_us - object_completion_us) / 1000000));
+
+CREATE INDEX results_by_status ON results (summary_status, create_us, row_id);
+
+-- What the planner learns of an index that leaves rows out it does not use for the table.
+CREATE STATISTICS records_pipelines ON (left(object_pipeline_ref, 128)) FROM records;
+CREATE STATISTICS records_reasons ON (left(object_reason, 128)) FROM records;
+CREATE STATISTICS records_statuses ON (left(object_condition_status, 128)) FROM records;
+
+-- Parts of payloads that operators have indexed; see docs/adr/0021.
+
+-- Every row up to done_row was looked at; ready, once that is until_row, the last that was there
+-- before the field.
+CREATE TABLE promoted (
+    row_id    BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    path      TEXT COLLATE "C" NOT NULL,
+    kind      TEXT COLLATE "C" NOT NULL,
+    added_us  BIGINT NOT NULL,
+    ready     BIGINT NOT NULL,
+    done_row  BIGINT NOT NULL,
+    until_row BIGINT NOT NULL
+);
+
+CREATE UNIQUE INDEX promoted_by_path ON promoted (path);
+
+-- Fields that were removed and of which something is left.
+CREATE TABLE promoted_gone (
+    field BIGINT PRIMARY KEY
+);
+
+-- It goes up with every change of the table above.
+CREATE TABLE promoted_state (
+    generation BIGINT NOT NULL
+);
+
+INSERT INTO promoted_state (generation) VALUES (0);
+
+CREATE TABLE promoted_values (
+    field      BIGINT NOT NULL,
+    value      TEXT COLLATE "C" NOT NULL,
+    at_us      BIGINT NOT NULL,
+    record_row BIGINT NOT NULL REFERENCES records (row_id) ON DELETE CASCADE,
+    PRIMARY KEY (field, value, at_us, record_row)
+);
+
+CREATE INDEX promoted_values_by_record ON promoted_values (record_row, field, value);
+
+-- Rows of which the values above may lack some.
+CREATE TABLE promoted_unknown (
+    field      BIGINT NOT NULL,
+    record_row BIGINT NOT NULL REFERENCES records (row_id) ON DELETE CASCADE,
+    PRIMARY KEY (field, record_row)
+);
+
+CREATE INDEX promoted_unknown_by_record ON promoted_unknown (record_row);
+
+CREATE FUNCTION records_unpromoted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO promoted_unknown (field, record_row)
+        SELECT row_id, NEW.row_id FROM promoted ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER records_unpromoted AFTER INSERT ON records
+FOR EACH ROW WHEN (NEW.promoted_turn IS NULL)
+EXECUTE FUNCTION records_unpromoted();
+
+CREATE TRIGGER records_repromoted AFTER UPDATE OF body_sha256 ON records
+FOR EACH ROW WHEN (NEW.promoted_turn IS NULL
+    OR NEW.promoted_turn IS NOT DISTINCT FROM OLD.promoted_turn)
+EXECUTE FUNCTION records_unpromoted();
+
+-- They are enabled for as long as something is promoted.
+ALTER TABLE records DISABLE TRIGGER records_unpromoted;
+ALTER TABLE records DISABLE TRIGGER records_repromoted;
+
+-- Bodies that lie in an object store; see docs/adr/0023.
+
+-- Every object that was begun and is not known to be gone. One is held by the body that refers to
+-- it, from the commit of that body on; before and after it is loose, and goes in the end.
+CREATE TABLE objects (
+    object     BYTEA PRIMARY KEY,
+    size       BIGINT NOT NULL,
+    record_row BIGINT,
+    loose_us   BIGINT,
+    doomed_us  BIGINT
+);
+
+CREATE INDEX objects_loose ON objects (loose_us) WHERE record_row IS NULL;
+
+CREATE FUNCTION bodies_hold() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE objects SET record_row = NEW.record_row, loose_us = NULL
+        WHERE object = substr(NEW.bytes, 1, 16) AND record_row IS NULL AND doomed_us IS NULL;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the object of a body is gone' USING ERRCODE = 'HS001';
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION bodies_let_go() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE objects SET record_row = NULL WHERE object = substr(OLD.bytes, 1, 16);
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER bodies_hold AFTER INSERT ON bodies
+FOR EACH ROW WHEN (NEW.codec >= 16) EXECUTE FUNCTION bodies_hold();
+
+CREATE TRIGGER bodies_hold_other AFTER UPDATE OF codec, bytes ON bodies
+FOR EACH ROW WHEN (NEW.codec >= 16
+    AND (OLD.codec < 16 OR substr(NEW.bytes, 1, 16) <> substr(OLD.bytes, 1, 16)))
+EXECUTE FUNCTION bodies_hold();
+
+CREATE TRIGGER bodies_let_go_other AFTER UPDATE OF codec, bytes ON bodies
+FOR EACH ROW WHEN (OLD.codec >= 16
+    AND (NEW.codec < 16 OR substr(NEW.bytes, 1, 16) <> substr(OLD.bytes, 1, 16)))
+EXECUTE FUNCTION bodies_let_go();
+
+CREATE TRIGGER bodies_let_go AFTER DELETE ON bodies
+FOR EACH ROW WHEN (OLD.codec >= 16) EXECUTE FUNCTION bodies_let_go();

@@ -1,0 +1,303 @@
+-- Names of the tables and columns are those of PostgreSQL; see that file for what they mean.
+-- Every index ends in the row id without saying so.
+
+CREATE TABLE hindsight_schema (
+    version INTEGER PRIMARY KEY,
+    title   TEXT NOT NULL,
+    sha256  BLOB NOT NULL
+) STRICT;
+
+-- Keys that all replicas share, such as that of page tokens.
+CREATE TABLE secrets (
+    name  TEXT PRIMARY KEY,
+    value BLOB NOT NULL
+) STRICT;
+
+-- Without a summary all its columns are null; with one, summary_record is not.
+CREATE TABLE results (
+    row_id              INTEGER PRIMARY KEY,
+    parent              TEXT NOT NULL,
+    id                  TEXT NOT NULL,
+    uid                 TEXT NOT NULL,
+    etag                TEXT NOT NULL,
+    create_us           INTEGER NOT NULL,
+    update_us           INTEGER NOT NULL,
+    annotations         TEXT NOT NULL,
+    summary_record      TEXT,
+    summary_type        TEXT,
+    summary_start_us    INTEGER,
+    summary_end_us      INTEGER,
+    summary_status      INTEGER,
+    summary_annotations TEXT
+) STRICT;
+
+CREATE UNIQUE INDEX results_by_name ON results (id, parent);
+CREATE INDEX results_by_create ON results (create_us);
+CREATE INDEX results_by_parent_create ON results (parent, create_us);
+CREATE INDEX results_by_update ON results (update_us);
+CREATE INDEX results_by_parent_update ON results (parent, update_us);
+CREATE INDEX results_by_start ON results (summary_start_us);
+CREATE INDEX results_by_parent_start ON results (parent, summary_start_us);
+CREATE INDEX results_by_end ON results (summary_end_us);
+CREATE INDEX results_by_parent_end ON results (parent, summary_end_us);
+
+-- What lists and filters need of a record. `parent` and `result_id` repeat those of the result
+-- for the sake of indexes; results are never renamed. object_* and labels come from the JSON of
+-- the payload, run_* too, if its type is that of a run. Without a payload data_type is null.
+-- promoted_turn changes with every write by a program that writes the values of promoted fields;
+-- it is null where the writer found that it does not know the present generation.
+CREATE TABLE records (
+    row_id                  INTEGER PRIMARY KEY,
+    result_row              INTEGER NOT NULL REFERENCES results (row_id) ON DELETE CASCADE,
+    parent                  TEXT NOT NULL,
+    result_id               TEXT NOT NULL,
+    id                      TEXT NOT NULL,
+    uid                     TEXT NOT NULL,
+    etag                    TEXT NOT NULL,
+    create_us               INTEGER NOT NULL,
+    update_us               INTEGER NOT NULL,
+    data_type               TEXT,
+    body_size               INTEGER,
+    body_sha256             BLOB,
+    object_kind             TEXT,
+    object_name             TEXT,
+    object_namespace        TEXT,
+    object_uid              TEXT,
+    object_pipeline_ref     TEXT,
+    object_task_ref         TEXT,
+    object_reason           TEXT,
+    object_condition_status TEXT,
+    object_phase            TEXT,
+    object_creation_us      INTEGER,
+    object_start_us         INTEGER,
+    object_completion_us    INTEGER,
+    labels                  TEXT,
+    run_outcome             INTEGER,
+    run_began_us            INTEGER,
+    run_ended_us            INTEGER,
+    run_duration_us         INTEGER,
+    run_pipeline            TEXT,
+    promoted_turn           INTEGER
+) STRICT;
+
+CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
+CREATE INDEX records_by_result ON records (result_row, create_us);
+CREATE INDEX records_by_create ON records (create_us);
+CREATE INDEX records_by_parent_create ON records (parent, create_us);
+CREATE INDEX records_by_update ON records (update_us);
+CREATE INDEX records_by_parent_update ON records (parent, update_us);
+CREATE INDEX records_by_type ON records (data_type, create_us);
+CREATE INDEX records_by_parent_type ON records (parent, data_type, create_us);
+CREATE INDEX records_by_object_uid ON records (object_uid);
+CREATE INDEX records_by_object_name ON records (object_name, create_us);
+CREATE INDEX records_by_creation ON records
+    (object_creation_us, run_pipeline, run_outcome, run_duration_us, run_began_us, data_type, parent);
+
+-- Payloads that others of the same parent refer to: those are kept as zstd frames with the
+-- content as their dictionary. Content never changes; bytes is one zstd frame by itself. Where
+-- `owned` is 0, no record is known to have this payload (any more), and a sweep finds out: it
+-- notes the record that has it, or packs again what refers to it and deletes it.
+-- AUTOINCREMENT, because another process may remember the row of a piece that is gone.
+CREATE TABLE pieces (
+    row_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    parent TEXT NOT NULL,
+    sha256 BLOB NOT NULL,
+    size   INTEGER NOT NULL,
+    owned  INTEGER NOT NULL DEFAULT 0,
+    bytes  BLOB NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX pieces_by_content ON pieces (parent, sha256);
+CREATE INDEX pieces_unowned ON pieces (row_id) WHERE owned = 0;
+
+-- Which piece new bodies refer to. A key is the digest of what they have in common.
+CREATE TABLE piece_keys (
+    key   BLOB PRIMARY KEY,
+    piece INTEGER NOT NULL REFERENCES pieces (row_id) ON DELETE CASCADE
+) STRICT;
+
+CREATE INDEX piece_keys_by_piece ON piece_keys (piece);
+
+-- The payloads, apart so that lists without them do not read past them. codec 0: as they are;
+-- 1: one zstd frame; 2: one zstd frame with the content of `piece` as its dictionary; 16 and
+-- more: the same in an object, of which bytes is the reference. An empty payload has no row.
+CREATE TABLE bodies (
+    record_row INTEGER PRIMARY KEY REFERENCES records (row_id) ON DELETE CASCADE,
+    codec      INTEGER NOT NULL,
+    bytes      BLOB NOT NULL,
+    piece      INTEGER REFERENCES pieces (row_id) ON DELETE RESTRICT
+) STRICT;
+
+CREATE INDEX bodies_by_piece ON bodies (piece);
+
+-- A payload that goes or changes may be the one that a piece was made of.
+CREATE TRIGGER records_disowned AFTER DELETE ON records WHEN OLD.body_sha256 IS NOT NULL BEGIN
+    UPDATE pieces SET owned = 0
+        WHERE parent = OLD.parent AND sha256 = OLD.body_sha256 AND owned = 1;
+END;
+
+CREATE TRIGGER records_disowned_other AFTER UPDATE OF body_sha256 ON records
+WHEN OLD.body_sha256 IS NOT NEW.body_sha256 BEGIN
+    UPDATE pieces SET owned = 0
+        WHERE parent = OLD.parent AND sha256 = OLD.body_sha256 AND owned = 1;
+END;
+
+-- Questions that people ask of records among many, each answered by an index of its own; see
+-- docs/adr/0020.
+CREATE INDEX records_by_pipeline ON records (object_pipeline_ref, create_us, parent)
+    WHERE object_pipeline_ref IS NOT NULL;
+-- What went well is found among the newest.
+CREATE INDEX records_by_reason ON records (object_reason, create_us, parent)
+    WHERE object_reason <> 'Succeeded' AND object_reason <> 'Completed';
+CREATE INDEX records_by_status ON records (object_condition_status, create_us, parent)
+    WHERE object_condition_status <> 'True';
+CREATE INDEX records_by_took ON records
+    ((object_completion_us - object_start_us), create_us, parent);
+
+-- How long after it began or ended an object was stored, in seconds: the extremes turn a range
+-- of those times into a range of create_us.
+CREATE INDEX records_by_start_lag ON records (((create_us - object_start_us) / 1000000));
+CREATE INDEX records_by_completion_lag
+    ON records (((create_us - object_completion_us) / 1000000));
+
+CREATE INDEX results_by_status ON results (summary_status, create_us);
+
+-- Every label once, and the records that have it, in the order in which lists come.
+CREATE TABLE labels (
+    row_id INTEGER PRIMARY KEY,
+    value  TEXT NOT NULL,
+    key    TEXT NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX labels_by_value ON labels (value, key);
+
+CREATE TABLE record_labels (
+    label      INTEGER NOT NULL,
+    at_us      INTEGER NOT NULL,
+    record_row INTEGER NOT NULL,
+    PRIMARY KEY (label, at_us, record_row)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER records_labelled AFTER INSERT ON records WHEN NEW.labels IS NOT NULL BEGIN
+    INSERT OR IGNORE INTO labels (value, key) SELECT value, key FROM json_each(NEW.labels);
+    INSERT OR IGNORE INTO record_labels
+        SELECT l.row_id, NEW.create_us, NEW.row_id FROM json_each(NEW.labels) AS e
+        CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key;
+END;
+
+CREATE TRIGGER records_relabelled AFTER UPDATE OF labels ON records
+WHEN NEW.labels IS NOT OLD.labels BEGIN
+    INSERT OR IGNORE INTO labels (value, key) SELECT value, key FROM json_each(NEW.labels);
+    DELETE FROM record_labels WHERE at_us = OLD.create_us AND record_row = OLD.row_id
+        AND label IN (SELECT l.row_id FROM json_each(OLD.labels) AS e
+                      CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key);
+    INSERT OR IGNORE INTO record_labels
+        SELECT l.row_id, NEW.create_us, NEW.row_id FROM json_each(NEW.labels) AS e
+        CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key;
+END;
+
+CREATE TRIGGER records_unlabelled AFTER DELETE ON records WHEN OLD.labels IS NOT NULL BEGIN
+    DELETE FROM record_labels WHERE at_us = OLD.create_us AND record_row = OLD.row_id
+        AND label IN (SELECT l.row_id FROM json_each(OLD.labels) AS e
+                      CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key);
+    DELETE FROM labels WHERE row_id IN (
+        SELECT l.row_id FROM json_each(OLD.labels) AS e
+        CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key
+        WHERE NOT EXISTS (SELECT 1 FROM record_labels AS r WHERE r.label = l.row_id));
+END;
+
+-- Parts of payloads that operators have indexed; see docs/adr/0021.
+
+-- Every row up to done_row was looked at; ready, once that is until_row, the last that was there
+-- before the field.
+CREATE TABLE promoted (
+    row_id    INTEGER PRIMARY KEY AUTOINCREMENT,
+    path      TEXT NOT NULL,
+    kind      TEXT NOT NULL,
+    added_us  INTEGER NOT NULL,
+    ready     INTEGER NOT NULL,
+    done_row  INTEGER NOT NULL,
+    until_row INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX promoted_by_path ON promoted (path);
+
+-- Fields that were removed and of which something is left.
+CREATE TABLE promoted_gone (
+    field INTEGER PRIMARY KEY
+) STRICT;
+
+-- It goes up with every change of the table above.
+CREATE TABLE promoted_state (
+    generation INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO promoted_state (generation) VALUES (0);
+
+CREATE TABLE promoted_values (
+    field      INTEGER NOT NULL,
+    value      TEXT NOT NULL,
+    at_us      INTEGER NOT NULL,
+    record_row INTEGER NOT NULL REFERENCES records (row_id) ON DELETE CASCADE,
+    PRIMARY KEY (field, value, at_us, record_row)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX promoted_values_by_record ON promoted_values (record_row, field, value);
+
+-- Rows of which the values above may lack some.
+CREATE TABLE promoted_unknown (
+    field      INTEGER NOT NULL,
+    record_row INTEGER NOT NULL REFERENCES records (row_id) ON DELETE CASCADE,
+    PRIMARY KEY (field, record_row)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX promoted_unknown_by_record ON promoted_unknown (record_row);
+
+CREATE TRIGGER records_unpromoted AFTER INSERT ON records
+WHEN NEW.promoted_turn IS NULL AND EXISTS (SELECT 1 FROM promoted) BEGIN
+    INSERT OR IGNORE INTO promoted_unknown (field, record_row)
+        SELECT row_id, NEW.row_id FROM promoted;
+END;
+
+CREATE TRIGGER records_repromoted AFTER UPDATE OF body_sha256 ON records
+WHEN (NEW.promoted_turn IS NULL OR NEW.promoted_turn IS OLD.promoted_turn)
+    AND EXISTS (SELECT 1 FROM promoted) BEGIN
+    INSERT OR IGNORE INTO promoted_unknown (field, record_row)
+        SELECT row_id, NEW.row_id FROM promoted;
+END;
+
+-- Bodies that lie in an object store; see docs/adr/0023.
+
+-- Every object that was begun and is not known to be gone. One is held by the body that refers to
+-- it, from the commit of that body on; before and after it is loose, and goes in the end.
+CREATE TABLE objects (
+    object     BLOB PRIMARY KEY,
+    size       INTEGER NOT NULL,
+    record_row INTEGER,
+    loose_us   INTEGER,
+    doomed_us  INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX objects_loose ON objects (loose_us) WHERE record_row IS NULL;
+
+CREATE TRIGGER bodies_hold AFTER INSERT ON bodies WHEN NEW.codec >= 16 BEGIN
+    UPDATE objects SET record_row = NEW.record_row, loose_us = NULL
+        WHERE object = substr(NEW.bytes, 1, 16) AND record_row IS NULL AND doomed_us IS NULL;
+    SELECT RAISE(ABORT, 'the object of a body is gone') WHERE changes() = 0;
+END;
+
+CREATE TRIGGER bodies_hold_other AFTER UPDATE OF codec, bytes ON bodies WHEN NEW.codec >= 16
+    AND (OLD.codec < 16 OR substr(NEW.bytes, 1, 16) <> substr(OLD.bytes, 1, 16)) BEGIN
+    UPDATE objects SET record_row = NEW.record_row, loose_us = NULL
+        WHERE object = substr(NEW.bytes, 1, 16) AND record_row IS NULL AND doomed_us IS NULL;
+    SELECT RAISE(ABORT, 'the object of a body is gone') WHERE changes() = 0;
+END;
+
+CREATE TRIGGER bodies_let_go_other AFTER UPDATE OF codec, bytes ON bodies WHEN OLD.codec >= 16
+    AND (NEW.codec < 16 OR substr(NEW.bytes, 1, 16) <> substr(OLD.bytes, 1, 16)) BEGIN
+    UPDATE objects SET record_row = NULL WHERE object = substr(OLD.bytes, 1, 16);
+END;
+
+CREATE TRIGGER bodies_let_go AFTER DELETE ON bodies WHEN OLD.codec >= 16 BEGIN
+    UPDATE objects SET record_row = NULL WHERE object = substr(OLD.bytes, 1, 16);
+END;
