@@ -67,9 +67,8 @@ async fn migrating_takes_as_long_as_it_takes() {
     };
     let answer = Duration::from_millis(500);
     let opening = tokio::spawn(async move { open_within(&url, &options, answer).await });
-    let waits = "SELECT EXISTS (SELECT 1 FROM pg_locks AS l JOIN pg_database AS d \
-                 ON d.oid = l.database WHERE datname = current_database() \
-                 AND locktype = 'advisory' AND NOT granted)";
+    let waits = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() \
+                 AND query LIKE 'SELECT pg_try_advisory_lock%')";
     while !sqlx::query_scalar::<_, bool>(waits)
         .fetch_one(&mut other)
         .await

@@ -14,7 +14,7 @@ use sqlx::{
 use super::{Sqlite, migrate, writer::Writer};
 use crate::storage::{
     Error,
-    migrations::{Found, require_current},
+    migrations::{Found, needed, require_current},
     objects::{FOLDER, Objects, new_folder},
     pieces::Pieces,
     promoted::Promotions,
@@ -172,7 +172,7 @@ pub(in crate::storage) async fn open(
             Vec::new()
         }
         Schema::Migrate => {
-            crate::storage::migrations::needed(&found, Dialect::Sqlite, &file.to_string())?;
+            needed(&found, Dialect::Sqlite, &file.to_string())?;
             migrate::migrate(&file).await?
         }
     };
