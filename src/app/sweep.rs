@@ -1,4 +1,4 @@
-//! What is done behind the requests: letting go of what no body refers to any more, and indexing
+//! What is done behind the requests: letting go of what no record has any more, and indexing
 //! what was written by servers that did not know every promoted field.
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
@@ -7,6 +7,8 @@ use crate::{clock::Clock, error::report, storage::Maintenance};
 
 /// How often it is looked at.
 const INTERVAL: Duration = Duration::from_mins(10);
+/// How long a deleted payload may stay readable as a piece, but for the time that it takes.
+const PIECES: Duration = Duration::from_mins(1);
 /// How many pieces go at once, so that writers never wait long.
 const MOST: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
 
@@ -42,21 +44,26 @@ pub(super) async fn objects(maintenance: Arc<dyn Maintenance>, clock: Arc<dyn Cl
     }
 }
 
-/// Removes unused pieces now and then, for as long as it is polled. Several servers may do so at
-/// once: a piece in use cannot go.
+/// Removes pieces whose payload is gone now and then, for as long as it is polled. Several servers
+/// may do so at once: a piece in use cannot go.
 pub(super) async fn sweep(maintenance: Arc<dyn Maintenance>) {
     loop {
-        tokio::time::sleep(INTERVAL).await;
+        tokio::time::sleep(PIECES).await;
         loop {
             match maintenance.sweep(MOST).await {
                 Ok(gone) => {
-                    tracing::debug!(gone, "unused pieces were removed");
+                    if gone > 0 {
+                        tracing::debug!(gone, "pieces whose payload is gone were removed");
+                    }
                     if gone < u64::from(MOST.get()) {
                         break;
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(error = report(&error), "unused pieces stay for now");
+                    tracing::warn!(
+                        error = report(&error),
+                        "pieces whose payload is gone stay for now"
+                    );
                     break;
                 }
             }

@@ -43,7 +43,8 @@ where
 
 /// Changes with their big bodies uploaded.
 async fn ready(store: &impl Desk, batch: &Batch, known: &Arc<Known>) -> Result<Vec<Ready>, Error> {
-    let mut ready = row::ready(batch, Some(store.packed()), store, known).await?;
+    let above = objects::above(store);
+    let mut ready = row::ready(batch, Some(store.packed()), store, known, above).await?;
     objects::place(store, &mut ready).await?;
     Ok(ready)
 }

@@ -118,6 +118,11 @@ pub(super) async fn fits(desk: &impl Desk) -> Result<(), Error> {
     }
 }
 
+/// Above how many packed bytes a body lies outside, if any does.
+pub(super) fn above(desk: &impl Desk) -> Option<usize> {
+    desk.objects().map(|objects| objects.depot.above())
+}
+
 async fn count(desk: &impl Desk) -> Result<Totals, Error> {
     let rows = desk.ask(&sql::totals()).await?;
     rows.first()

@@ -1,13 +1,15 @@
-//! Pieces: bodies stored whole, once, which later bodies like them refer to.
+//! Pieces: bodies stored whole, once, which later bodies of the same parent refer to.
 //!
 //! Runs of one task of one pipeline differ in ids, times and digests alone; compressed with one
 //! of them as dictionary, the others take a tenth. Which piece is current for a key (a type, and
 //! within it a task of a pipeline) is in the database; what is here is a bounded copy. Any piece
-//! may be used for any body, so replicas that make different ones do no harm.
+//! of a parent may be used for any of its bodies, so replicas that make different ones do no harm.
+//! A piece goes with the record whose payload it is, see [`sweep`].
 
 mod cache;
 mod key;
 mod plan;
+mod sweep;
 #[cfg(test)]
 mod tests;
 
@@ -22,13 +24,19 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use zstd::zstd_safe::CDict;
 
-pub(super) use self::key::{Key, Keys};
 use self::{cache::Cache, plan::Plan};
+pub(super) use self::{
+    key::{Key, Keys},
+    sweep::sweep,
+};
 use super::{
     Error,
     body::{Help, alone, opened},
     row::RecordRow,
 };
+
+/// A piece of fewer bytes saves nothing; one of more would fill the memory of readers.
+const SIZES: std::ops::RangeInclusive<usize> = 256..=(256 << 10);
 
 /// How hard zstd tries against a piece: 5 bytes in 50 less than at 3, for 12 µs a body more.
 const LEVEL: i32 = 6;
@@ -111,6 +119,8 @@ impl StoredPiece {
 /// A piece to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NewPiece {
+    /// Whose bodies may refer to it.
+    pub(super) parent: String,
     /// What it becomes the current piece of, in ascending order.
     pub(super) keys: Vec<Key>,
     /// Whether it takes the place of a current piece.
@@ -124,8 +134,9 @@ pub(super) struct NewPiece {
 }
 
 impl NewPiece {
-    fn of(value: &[u8], keys: Vec<Key>, replaces: bool) -> Option<Self> {
+    fn of(parent: String, value: &[u8], keys: Vec<Key>, replaces: bool) -> Option<Self> {
         Some(Self {
+            parent,
             keys,
             replaces,
             sha256: Sha256::digest(value).into(),

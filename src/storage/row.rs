@@ -144,12 +144,13 @@ impl Ready {
 }
 
 /// Makes a batch ready; big ones on threads that may block. Without `pieces` its bodies refer to
-/// nothing.
+/// nothing, nor do those that take more than `above` bytes, because they will lie outside.
 pub(super) async fn ready(
     batch: &Batch,
     pieces: Option<&Pieces>,
     shelf: &impl Shelf,
     known: &Arc<Known>,
+    above: Option<usize>,
 ) -> Result<Vec<Ready>, Error> {
     let known = Arc::clone(known);
     let make = move |change| make_ready(change, &known);
@@ -171,7 +172,7 @@ pub(super) async fn ready(
             None => (change, None),
         })
         .collect();
-    let compress = move |(change, piece)| compress(change, piece, &loaded);
+    let compress = move |(change, piece)| compress(change, piece, &loaded, above);
     let packed = in_parts(loose, |(change, _)| change.weight(), compress).await?;
     for (change, help) in &packed {
         if let Some(keys) = change.record_row().and_then(|row| row.keys.as_ref())
@@ -183,13 +184,23 @@ pub(super) async fn ready(
     Ok(packed.into_iter().map(|(change, _)| change).collect())
 }
 
-fn compress(mut change: Ready, piece: Option<i64>, loaded: &Loaded) -> (Ready, Help) {
+fn compress(
+    mut change: Ready,
+    piece: Option<i64>,
+    loaded: &Loaded,
+    above: Option<usize>,
+) -> (Ready, Help) {
     let mut help = Help::Well;
     if let Ready::InsertRecord(row) | Ready::ReplaceRecord(_, row) = &mut change
         && let Some(body) = &mut row.body
     {
         let piece = piece.and_then(|id| loaded.get(&id));
+        let loose = body.clone();
         help = body.compress(piece.map(|piece| &**piece));
+        if body.piece.is_some() && above.is_some_and(|above| body.bytes.len() > above) {
+            *body = loose;
+            body.compress(None);
+        }
     }
     (change, help)
 }
@@ -276,7 +287,8 @@ pub(super) fn row(mut record: Record) -> RecordRow {
     let columns = object
         .as_ref()
         .map(|object| columns_of(&data.data_type, object));
-    let keys = keys(&data.data_type, &value, object.as_ref());
+    let parent = record.name.result().parent().as_str();
+    let keys = keys(parent, &data.data_type, &value, object.as_ref());
     RecordRow {
         record,
         body: Some(Packed::loose(value)),
@@ -287,16 +299,18 @@ pub(super) fn row(mut record: Record) -> RecordRow {
 }
 
 /// Which other bodies a body is like, given what matters of it, if it is JSON.
-fn keys(data_type: &str, value: &[u8], object: Option<&Value>) -> Option<Keys> {
+fn keys(parent: &str, data_type: &str, value: &[u8], object: Option<&Value>) -> Option<Keys> {
     // Other bytes may look like a dictionary of zstd's own form, which JSON never does.
-    let plain = value.starts_with(b"{").then(|| Keys::of_type(data_type));
+    let plain = value
+        .starts_with(b"{")
+        .then(|| Keys::of_type(parent, data_type));
     if Kind::of_type(data_type).is_none() {
         return plain;
     }
     let Some(object) = object else {
         return plain;
     };
-    plain.map(|_| Keys::of_run(data_type, &View::new(object)))
+    plain.map(|_| Keys::of_run(parent, data_type, &View::new(object)))
 }
 
 /// A map of texts as the JSON that columns hold.

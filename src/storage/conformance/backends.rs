@@ -67,23 +67,59 @@ impl Database for SqliteFile {
 pub(in crate::storage) async fn rows(url: &str) -> BTreeMap<&'static str, i64> {
     const TABLES: [&str; 5] = ["results", "records", "bodies", "pieces", "piece_keys"];
     let mut rows = BTreeMap::new();
-    let count = |table| AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
+    for table in TABLES {
+        rows.insert(
+            table,
+            number(url, format!("SELECT count(*) FROM {table}")).await,
+        );
+    }
+    rows
+}
+
+/// How many bodies refer to a piece.
+pub(in crate::storage) async fn referring(url: &str) -> i64 {
+    number(url, "SELECT count(piece) FROM bodies".to_owned()).await
+}
+
+/// How many bodies refer to a piece of another parent.
+pub(in crate::storage) async fn crossing(url: &str) -> i64 {
+    let ask = "SELECT count(*) FROM bodies AS b JOIN records AS r ON r.row_id = b.record_row \
+               JOIN pieces AS p ON p.row_id = b.piece WHERE p.parent <> r.parent";
+    number(url, ask.to_owned()).await
+}
+
+async fn number(url: &str, ask: String) -> i64 {
     if url.starts_with("sqlite:") {
         let options: SqliteConnectOptions = url.parse().expect("it is the URL of a file");
         let mut connection = options.connect().await.expect("the file opens");
-        for table in TABLES {
-            let row = connection.fetch_one(count(table)).await;
-            rows.insert(table, row.expect("rows are counted").get(0));
-        }
+        let row = connection.fetch_one(AssertSqlSafe(ask)).await;
+        row.expect("rows are counted").get(0)
     } else {
         let options: PgConnectOptions = url.parse().expect("it is the URL of a database");
         let mut connection = options.connect().await.expect("the database opens");
-        for table in TABLES {
-            let row = connection.fetch_one(count(table)).await;
-            rows.insert(table, row.expect("rows are counted").get(0));
-        }
+        let row = connection.fetch_one(AssertSqlSafe(ask)).await;
+        row.expect("rows are counted").get(0)
     }
-    rows
+}
+
+/// The parent and the content of each piece.
+pub(in crate::storage) async fn pieces(url: &str) -> Vec<(String, Vec<u8>)> {
+    const ASK: &str = "SELECT parent, bytes FROM pieces ORDER BY row_id";
+    let opened = |(parent, frame): (String, Vec<u8>)| {
+        let content = zstd::stream::decode_all(frame.as_slice());
+        (parent, content.expect("a piece is a frame by itself"))
+    };
+    let rows: Vec<(String, Vec<u8>)> = if url.starts_with("sqlite:") {
+        let options: SqliteConnectOptions = url.parse().expect("it is the URL of a file");
+        let mut connection = options.connect().await.expect("the file opens");
+        sqlx::query_as(ASK).fetch_all(&mut connection).await
+    } else {
+        let options: PgConnectOptions = url.parse().expect("it is the URL of a database");
+        let mut connection = options.connect().await.expect("the database opens");
+        sqlx::query_as(ASK).fetch_all(&mut connection).await
+    }
+    .expect("pieces are read");
+    rows.into_iter().map(opened).collect()
 }
 
 /// Opens one new database many times at once: it is migrated once, and every opener can use it.

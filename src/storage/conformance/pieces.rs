@@ -6,9 +6,13 @@ use serde_json::{Value, json};
 
 use super::{
     World,
+    backends::{crossing, pieces, referring},
     fixtures::{Dice, everything, later_record, record, result},
 };
-use crate::{model::Record, storage::Change};
+use crate::{
+    model::Record,
+    storage::{Change, objects::testing::given},
+};
 
 const MANY: NonZeroU32 = NonZeroU32::MAX;
 
@@ -76,8 +80,8 @@ pub(super) async fn pieces_go_when_nothing_refers_to_them(world: World) {
     world
         .given([Change::DeleteResult { name, expect: None }])
         .await;
-    // The piece of the pipeline; that of the type helps the first of the other pipeline.
-    assert_eq!(world.maintenance.sweep(MANY).await.unwrap(), 1);
+    // That of the pipeline, and that of the type, to which one of the other pipeline referred.
+    assert_eq!(world.maintenance.sweep(MANY).await.unwrap(), 2);
     assert_eq!(world.maintenance.sweep(MANY).await.unwrap(), 0);
     for x in &kept {
         assert_eq!(world.record(&x.name).await.as_ref(), Some(x));
@@ -132,4 +136,122 @@ pub(super) async fn sweeping_beside_writers_harms_none(world: World) {
     stop.send(()).unwrap();
     sweeping.await.unwrap();
     while world.maintenance.sweep(MANY).await.unwrap() > 0 {}
+}
+
+/// Runs of one pipeline, each of which has a text that no other has.
+async fn given_secrets(world: &World, result: &str, texts: &[&str]) -> Vec<Record> {
+    let mut records = Vec::new();
+    for (at, text) in (0..).zip(texts) {
+        let mut run = run("build", at);
+        run["spec"]["params"] = json!([{"name": "token", "value": text}]);
+        let x = record(&format!("{result}/records/x{at}"), at, &run);
+        world.given([Change::InsertRecord(x.clone())]).await;
+        records.push(x);
+    }
+    records
+}
+
+async fn given_result(world: &World, name: &str) {
+    let change = Change::InsertResult(self::result(name, 0));
+    world.given([change]).await;
+}
+
+fn delete(record: &Record) -> Change {
+    Change::DeleteRecord {
+        name: record.name.clone(),
+        expect: None,
+    }
+}
+
+async fn swept(world: &World) {
+    while world.maintenance.sweep(MANY).await.unwrap() > 0 {}
+}
+
+/// Whether a text is in a piece.
+async fn is_in_pieces(world: &World, text: &str) -> bool {
+    let pieces = pieces(&world.url).await;
+    let has = |(_, content): &(String, Vec<u8>)| {
+        let parts = content.windows(text.len());
+        parts.into_iter().any(|part| part == text.as_bytes())
+    };
+    pieces.iter().any(has)
+}
+
+pub(super) async fn pieces_never_cross_a_parent(world: World) {
+    for parent in ["a", "a/b", "c"] {
+        let result = format!("{parent}/results/r");
+        given_result(&world, &result).await;
+        given_secrets(&world, &result, &[parent, "one", "two"]).await;
+    }
+    assert_eq!(crossing(&world.url).await, 0);
+    let pieces = pieces(&world.url).await;
+    for parent in ["a", "a/b", "c"] {
+        let own = pieces.iter().filter(|(of, _)| of == parent).count();
+        assert_eq!(own, 2, "{parent}: that of the type, that of the pipeline");
+    }
+}
+
+pub(super) async fn a_deleted_payload_is_in_no_piece_after_a_sweep(world: World) {
+    given_result(&world, "a/results/r").await;
+    let texts = ["SECRET-0", "SECRET-1", "other-2", "other-3", "other-4"];
+    let mut records = given_secrets(&world, "a/results/r", &texts).await;
+    swept(&world).await;
+    assert!(is_in_pieces(&world, "SECRET-0").await, "it is of the type");
+    assert!(is_in_pieces(&world, "SECRET-1").await, "of the pipeline");
+    world.given(records.drain(..2).map(|x| delete(&x))).await;
+    swept(&world).await;
+    for text in ["SECRET-0", "SECRET-1"] {
+        assert!(!is_in_pieces(&world, text).await, "{text}");
+    }
+    let fresh = World::open(&world.url).await;
+    for world in [&world, &fresh] {
+        for x in &records {
+            assert_eq!(world.record(&x.name).await.as_ref(), Some(x));
+        }
+    }
+    // What remains still refers to one of them, and so does what comes.
+    given_result(&world, "a/results/later").await;
+    given_secrets(&fresh, "a/results/later", &["later"]).await;
+    fresh.maintenance.close().await;
+    if given(&world.url).is_none() {
+        assert_eq!(referring(&world.url).await, 4);
+    }
+}
+
+pub(super) async fn a_replaced_payload_is_in_no_piece_after_a_sweep(world: World) {
+    given_result(&world, "a/results/r").await;
+    let texts = ["SECRET-0", "SECRET-1", "other-2", "other-3"];
+    let mut records = given_secrets(&world, "a/results/r", &texts).await;
+    for x in &mut records[..2] {
+        let mut changed = later_record(x, 99);
+        changed.data.as_mut().unwrap().value = run("build", 99).to_string().into();
+        let expect = x.etag.clone();
+        *x = changed.clone();
+        let value = changed;
+        world.given([Change::ReplaceRecord { expect, value }]).await;
+    }
+    swept(&world).await;
+    for text in ["SECRET-0", "SECRET-1"] {
+        assert!(!is_in_pieces(&world, text).await, "{text}");
+    }
+    for x in &records {
+        assert_eq!(world.record(&x.name).await.as_ref(), Some(x));
+    }
+}
+
+pub(super) async fn a_refused_payload_is_in_no_piece_after_a_sweep(world: World) {
+    given_result(&world, "a/results/r").await;
+    for at in 0..2 {
+        let mut run = run("build", at);
+        run["spec"]["params"] = json!("SECRET");
+        let x = record(&format!("a/results/none/records/x{at}"), at, &run);
+        let refused = world.store.commit(&Change::InsertRecord(x).into()).await;
+        refused.unwrap_err();
+    }
+    let kept = given_secrets(&world, "a/results/r", &["one", "two"]).await;
+    swept(&world).await;
+    assert!(!is_in_pieces(&world, "SECRET").await);
+    for x in &kept {
+        assert_eq!(world.record(&x.name).await.as_ref(), Some(x));
+    }
 }

@@ -1,4 +1,5 @@
-//! What bodies are alike: those of one type, and of one task of one pipeline even more so.
+//! What bodies are alike: those of one type, and of one task of one pipeline even more so. Those of
+//! different parents have no key in common.
 
 use hindsight_proto::run::{View, keys::PIPELINE_RUN};
 use sha2::{Digest, Sha256};
@@ -22,16 +23,16 @@ pub(in crate::storage) struct Keys {
 
 impl Keys {
     /// The keys of a body that says nothing of its template.
-    pub(in crate::storage) fn of_type(data_type: &str) -> Self {
+    pub(in crate::storage) fn of_type(parent: &str, data_type: &str) -> Self {
         Self {
             own: None,
-            of_type: digest(&[data_type]),
+            of_type: digest(&[parent, data_type]),
             is_settled: true,
         }
     }
 
     /// The keys of a run.
-    pub(in crate::storage) fn of_run(data_type: &str, run: &View<'_>) -> Self {
+    pub(in crate::storage) fn of_run(parent: &str, data_type: &str, run: &View<'_>) -> Self {
         let whole = run.label(PIPELINE_RUN).or(run.name());
         // Without a template, runs are often called after a prefix that they share.
         let stem = whole.and_then(|name| Some(name.rsplit_once('-')?.0));
@@ -40,11 +41,11 @@ impl Keys {
         let task = run.label(PIPELINE_TASK).or(run.task());
         let own = (pipeline.is_some() || task.is_some()).then(|| {
             let (pipeline, task) = (pipeline.unwrap_or_default(), task.unwrap_or_default());
-            digest(&[data_type, pipeline, task])
+            digest(&[parent, data_type, pipeline, task])
         });
         Self {
             own,
-            of_type: digest(&[data_type]),
+            of_type: digest(&[parent, data_type]),
             is_settled: run.finish().done,
         }
     }

@@ -2,11 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::{Key, NewPiece, cache::Cache};
+use super::{Key, NewPiece, SIZES, cache::Cache};
 use crate::storage::row::RecordRow;
-
-/// A piece of fewer bytes saves nothing; one of more would fill the memory of readers.
-const SIZES: std::ops::RangeInclusive<usize> = 256..=(256 << 10);
 
 /// What to store before a batch.
 #[derive(Debug, Default)]
@@ -38,14 +35,22 @@ impl Plan {
                 }
             }
             let first = !taken.contains(&keys.of_type) && !cache.has_piece(&keys.of_type);
-            if first && !replaces {
+            // A body refers to the piece of its own key, if there is one; and what becomes a
+            // piece refers to it.
+            let is_elsewhere = keys
+                .own
+                .is_some_and(|own| cache.has_piece(&own) || taken.contains(&own));
+            if first && !is_elsewhere {
                 wanted.push(keys.of_type);
             }
             if wanted.is_empty() {
                 continue;
             }
+            let parent = row.record.name.result().parent().as_str();
             wanted.sort_unstable();
-            if let Some(new) = NewPiece::of(&body.bytes, wanted.clone(), replaces) {
+            if let Some(new) =
+                NewPiece::of(parent.to_owned(), &body.bytes, wanted.clone(), replaces)
+            {
                 taken.extend(wanted);
                 plan.new.push(new);
             }

@@ -128,6 +128,7 @@ async fn pack(pieces: &Pieces, table: &Table, objects: &[Value]) -> Vec<Packed> 
         Some(pieces),
         table,
         &std::sync::Arc::default(),
+        None,
     )
     .await
     .unwrap();
@@ -206,6 +207,7 @@ async fn what_is_no_object_refers_to_nothing() {
         Some(&pieces),
         &table,
         &std::sync::Arc::default(),
+        None,
     )
     .await
     .unwrap();

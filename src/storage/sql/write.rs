@@ -17,7 +17,6 @@ use crate::{
     model::{Etag, RecordName, ResultName, RunResult},
     storage::{
         body::Packed,
-        pieces::NewPiece,
         row::{Claim, Ready, RecordRow, json},
     },
 };
@@ -450,47 +449,3 @@ fn body_values(out: &mut Statement, body: &Packed) {
         .push(", ")
         .bind(body.piece);
 }
-
-/// The statements that store a piece and make it current for its keys.
-pub(in crate::storage) fn put_piece(new: &NewPiece) -> Vec<Statement> {
-    let bytes = |bytes: &[u8]| Some(Bytes::copy_from_slice(bytes));
-    let mut piece = Statement::new("INSERT INTO pieces (sha256, size, bytes) VALUES (");
-    piece.bind(bytes(&new.sha256)).push(", ").bind(new.size);
-    piece.push(", ").bind(Some(new.bytes.clone()));
-    piece.push(") ON CONFLICT (sha256) DO NOTHING");
-    let mut statements = vec![piece];
-    for key in &new.keys {
-        let mut out = Statement::new("INSERT INTO piece_keys (key, piece) SELECT ");
-        out.bind(bytes(key));
-        out.push(", row_id FROM pieces WHERE sha256 = ")
-            .bind(bytes(&new.sha256));
-        out.push(if new.replaces {
-            " ON CONFLICT (key) DO UPDATE SET piece = excluded.piece"
-        } else {
-            " ON CONFLICT (key) DO NOTHING"
-        });
-        statements.push(out);
-    }
-    statements
-}
-
-/// The statement that finds pieces no body refers to, at most so many.
-pub(in crate::storage) fn unused_pieces(dialect: Dialect, most: i64) -> Statement {
-    let mut out = Statement::new("SELECT row_id FROM pieces AS p WHERE ");
-    out.push(UNUSED).push(" ORDER BY row_id LIMIT ").bind(most);
-    if dialect == Dialect::Postgres {
-        // A writer that refers to one right now has it locked.
-        out.push(" FOR UPDATE SKIP LOCKED");
-    }
-    out
-}
-
-/// The statement that deletes those of these pieces that no body refers to.
-pub(in crate::storage) fn delete_pieces(dialect: Dialect, ids: Vec<i64>) -> Statement {
-    let mut out = Statement::new("DELETE FROM pieces AS p WHERE row_id");
-    dialect.one_of(&mut out, false, Bind::Ints(ids));
-    out.push(" AND ").push(UNUSED);
-    out
-}
-
-const UNUSED: &str = "NOT EXISTS (SELECT 1 FROM bodies WHERE piece = p.row_id)";

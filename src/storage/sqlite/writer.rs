@@ -17,8 +17,7 @@ use super::{
 use crate::{
     model::Etag,
     storage::{
-        Error,
-        pieces::{self, NewPiece},
+        Error, pieces,
         row::Ready,
         sql::{dialect::Dialect, statement::Statement, write},
     },
@@ -46,17 +45,13 @@ pub(super) struct Writer {
 #[derive(Debug)]
 enum Message {
     Commit(Job),
-    Run(Errand, oneshot::Sender<Result<u64, Error>>),
+    /// What is written besides batches, in a transaction of its own.
+    Tell(Vec<Statement>, Answer),
     Close(oneshot::Sender<()>),
 }
 
-/// What is written besides batches, in a transaction of its own.
-#[derive(Debug)]
-enum Errand {
-    Put(Vec<NewPiece>),
-    Sweep(i64),
-    Tell(Vec<Statement>),
-}
+/// Who is told how many rows were changed.
+type Answer = oneshot::Sender<Result<u64, Error>>;
 
 #[derive(Debug)]
 struct Job {
@@ -84,24 +79,10 @@ impl Writer {
         answered.await.map_err(|_dropped| unanswered())?
     }
 
-    /// Stores pieces and makes them current.
-    pub(super) async fn put(&self, new: Vec<NewPiece>) -> Result<(), Error> {
-        self.run(Errand::Put(new)).await.map(drop)
-    }
-
-    /// Deletes at most so many pieces that no body refers to, and says how many.
-    pub(super) async fn sweep(&self, most: i64) -> Result<u64, Error> {
-        self.run(Errand::Sweep(most)).await
-    }
-
     /// Does all of these statements, or none, and says how many rows they changed.
     pub(super) async fn tell(&self, statements: Vec<Statement>) -> Result<u64, Error> {
-        self.run(Errand::Tell(statements)).await
-    }
-
-    async fn run(&self, errand: Errand) -> Result<u64, Error> {
         let (answer, answered) = oneshot::channel();
-        self.send(Message::Run(errand, answer)).await?;
+        self.send(Message::Tell(statements, answer)).await?;
         answered.await.map_err(|_dropped| unanswered())?
     }
 
@@ -135,6 +116,9 @@ fn unanswered() -> Error {
 pub(super) async fn connect(file: &File) -> Result<SqliteConnection, Error> {
     let options = migrate::writing(file)
         .pragma("journal_size_limit", "67108864")
+        // What is deleted is overwritten. Deleting writes 2 % more to the log by that, and all of
+        // bodies that take pages of their own.
+        .pragma("secure_delete", "ON")
         // What a statement changes is noted in case that it must be undone; in a file that note
         // would be most of what is written.
         .pragma("temp_store", "MEMORY")
@@ -149,7 +133,7 @@ pub(super) async fn connect(file: &File) -> Result<SqliteConnection, Error> {
 struct Turn {
     /// Batches that share a transaction.
     group: Vec<Job>,
-    errands: Vec<(Errand, oneshot::Sender<Result<u64, Error>>)>,
+    errands: Vec<(Vec<Statement>, Answer)>,
     /// Who waits for the end of the task.
     close: Option<oneshot::Sender<()>>,
     /// The first of the next turn.
@@ -169,7 +153,7 @@ impl Turn {
                     turn.close = Some(done);
                     is_full = true;
                 }
-                Message::Run(errand, answer) => turn.errands.push((errand, answer)),
+                Message::Tell(statements, answer) => turn.errands.push((statements, answer)),
                 Message::Commit(job) if job.is_large() && !turn.group.is_empty() => {
                     turn.held = Some(Message::Commit(job));
                     is_full = true;
@@ -209,8 +193,8 @@ impl Task {
             let Some(message) = message else { break None };
             let turn = Turn::begin(message, &mut waiting);
             self.commit(turn.group).await;
-            for (errand, answer) in turn.errands {
-                if answer.send(self.errand(errand).await).is_err() {
+            for (statements, answer) in turn.errands {
+                if answer.send(self.tell(&statements).await).is_err() {
                     tracing::debug!("nobody waited for a change beside batches");
                 }
             }
@@ -293,9 +277,9 @@ impl Task {
         }
     }
 
-    async fn errand(&mut self, errand: Errand) -> Result<u64, Error> {
+    async fn tell(&mut self, statements: &[Statement]) -> Result<u64, Error> {
         let mut connection = self.connection().await?;
-        let outcome = run(&mut connection, errand).await;
+        let outcome = tell(&mut connection, statements).await;
         self.keep(connection, outcome.is_ok()).await;
         outcome
     }
@@ -384,26 +368,15 @@ async fn transaction(
     Ok(outcomes)
 }
 
-async fn run(connection: &mut SqliteConnection, errand: Errand) -> Result<u64, Error> {
+async fn tell(connection: &mut SqliteConnection, statements: &[Statement]) -> Result<u64, Error> {
     let failed = |error| classify("writing beside batches", error);
     connection
         .execute("BEGIN IMMEDIATE")
         .await
         .map_err(failed)?;
     let mut done = 0;
-    let statements = match errand {
-        Errand::Put(new) => new.iter().flat_map(write::put_piece).collect(),
-        Errand::Tell(statements) => statements,
-        Errand::Sweep(most) => {
-            let unused = write::unused_pieces(Dialect::Sqlite, most);
-            let rows = query(&unused).fetch_all(&mut *connection).await;
-            let rows = rows.map_err(failed)?;
-            let ids: Result<_, _> = rows.iter().map(|row| row.try_get(0)).collect();
-            vec![write::delete_pieces(Dialect::Sqlite, ids.map_err(failed)?)]
-        }
-    };
     for statement in statements {
-        let outcome = query(&statement).execute(&mut *connection).await;
+        let outcome = query(statement).execute(&mut *connection).await;
         done += outcome.map_err(failed)?.rows_affected();
     }
     connection.execute("COMMIT").await.map_err(failed)?;
