@@ -403,6 +403,8 @@ async fn stop_admin(mut page: JoinHandle<std::io::Result<()>>) -> Result<(), Err
 async fn store(config: &Config, depot: Option<Arc<Depot>>) -> Result<Opened, storage::Error> {
     let options = Options {
         max_connections: config.db_max_connections,
+        long_connections: config.db_long_connections,
+        statement_timeout: config.db_statement_timeout.get(),
         wait: config.db_wait.get(),
         schema: Schema::Migrate,
         synchronous: match config.db_synchronous {

@@ -143,7 +143,11 @@ pub struct Config {
     pub shutdown_grace: Span,
     /// Most connections held to the database at once.
     pub db_max_connections: NonZeroU32,
-    /// How long a call waits for one of them.
+    /// How many of them are for what may take long.
+    pub db_long_connections: NonZeroU32,
+    /// How long PostgreSQL may work on one statement; for ever, if it is nothing.
+    pub db_statement_timeout: Span,
+    /// How long a call waits for a connection.
     pub db_wait: Span,
     /// What a write waits for before it is answered.
     pub db_synchronous: Synchronous,
@@ -211,6 +215,8 @@ impl Config {
             page_token_key: reader.read_optional("page_token_key"),
             shutdown_grace: reader.read("shutdown_grace"),
             db_max_connections: reader.read("db_max_connections"),
+            db_long_connections: reader.read("db_long_connections"),
+            db_statement_timeout: reader.read("db_statement_timeout"),
             db_wait: reader.read("db_wait"),
             db_synchronous: reader.read("db_synchronous"),
             objects_url: reader.read_optional("objects_url"),

@@ -35,8 +35,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_DB",
         flag: "db",
         value: "URL",
-        help: "Where results and records are kept: `sqlite:PATH`, or \
-               `postgres://USER:PASSWORD@HOST:PORT/DATABASE` for several servers on one database.",
+        help: "Where results and records are kept: `sqlite:PATH`, or `postgres://USER:PASSWORD@HOST:PORT/DATABASE` for several servers on one database.",
         default: Some("sqlite:hindsight.db"),
         secret: false,
     },
@@ -63,9 +62,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_AUTH",
         flag: "auth",
         value: "METHOD",
-        help: "How callers are told apart: `off` (whoever reaches the server may do everything), \
-               `kubernetes` (by the tokens and the RBAC of a cluster), `oidc` (by the tokens of an \
-               issuer) or `tokens` (by a file).",
+        help: "How callers are told apart: `off` (whoever reaches the server may do everything), `kubernetes` (by the tokens and the RBAC of a cluster), `oidc` (by the tokens of an issuer) or `tokens` (by a file).",
         default: Some("off"),
         secret: false,
     },
@@ -74,8 +71,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_AUTH_KUBECONFIG",
         flag: "auth-kubeconfig",
         value: "PATH",
-        help: "The cluster that auth `kubernetes` asks. When absent, the one that this pod runs \
-               in.",
+        help: "The cluster that auth `kubernetes` asks. When absent, the one that this pod runs in.",
         default: None,
         secret: false,
     },
@@ -84,8 +80,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_AUTH_IMPERSONATE",
         flag: "auth-impersonate",
         value: "BOOL",
-        help: "Whether callers may act for others with `Impersonate-*` headers, if the cluster of \
-               auth `kubernetes` lets them. Otherwise such calls are refused.",
+        help: "Whether callers may act for others with `Impersonate-*` headers, if the cluster of auth `kubernetes` lets them. Otherwise such calls are refused.",
         default: Some("true"),
         secret: false,
     },
@@ -94,8 +89,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_AUTH_CACHE_ALLOW",
         flag: "auth-cache-allow",
         value: "DURATION",
-        help: "How long a yes of the cluster of auth `kubernetes`, or a token of auth `oidc`, is \
-               believed. `0s` looks every time.",
+        help: "How long a yes of the cluster of auth `kubernetes`, or a token of auth `oidc`, is believed. `0s` looks every time.",
         default: Some("10s"),
         secret: false,
     },
@@ -104,8 +98,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_AUTH_CACHE_DENY",
         flag: "auth-cache-deny",
         value: "DURATION",
-        help: "How long a no of the cluster of auth `kubernetes` is believed. `0s` asks every \
-               time.",
+        help: "How long a no of the cluster of auth `kubernetes` is believed. `0s` asks every time.",
         default: Some("5s"),
         secret: false,
     },
@@ -123,8 +116,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_OIDC_ISSUER",
         flag: "oidc-issuer",
         value: "URL",
-        help: "Who issues the tokens of auth `oidc`, as in their claim `iss`. Its keys are \
-               found by discovery.",
+        help: "Who issues the tokens of auth `oidc`, as in their claim `iss`. Its keys are found by discovery.",
         default: None,
         secret: false,
     },
@@ -133,8 +125,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_OIDC_ISSUER_CA",
         flag: "oidc-issuer-ca",
         value: "PATH",
-        help: "Authorities in PEM, by one of which the issuer of auth `oidc` must be certified. When \
-               absent, those of the system.",
+        help: "Authorities in PEM, by one of which the issuer of auth `oidc` must be certified. When absent, those of the system.",
         default: None,
         secret: false,
     },
@@ -170,8 +161,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_OIDC_ROLES_FILE",
         flag: "oidc-roles-file",
         value: "PATH",
-        help: "What groups and users of auth `oidc` may do, in TOML. Read again when it \
-               changes.",
+        help: "What groups and users of auth `oidc` may do, in TOML. Read again when it changes.",
         default: None,
         secret: false,
     },
@@ -180,8 +170,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_TLS_CERT",
         flag: "tls-cert",
         value: "PATH",
-        help: "Certificate of `listen` in PEM, followed by those that lead to its authority. With \
-               it the port speaks TLS alone. Read again when it changes.",
+        help: "Certificate of `listen` in PEM, followed by those that lead to its authority. With it the port speaks TLS alone. Read again when it changes.",
         default: None,
         secret: false,
     },
@@ -217,8 +206,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_TLS_CIPHER_SUITES",
         flag: "tls-cipher-suites",
         value: "NAMES",
-        help: "Cipher suites that are spoken, the preferred one first, such as \
-               `TLS13_AES_256_GCM_SHA384`, with commas between them. When absent, all safe ones.",
+        help: "Cipher suites that are spoken, the preferred one first, such as `TLS13_AES_256_GCM_SHA384`, with commas between them. When absent, all safe ones.",
         default: None,
         secret: false,
     },
@@ -236,8 +224,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_MAX_HEADER_BYTES",
         flag: "max-header-bytes",
         value: "SIZE",
-        help: "Largest head of a request: its path, with the filter, and its headers. The path and \
-               query alone have 65,534 bytes at most.",
+        help: "Largest head of a request: its path, with the filter, and its headers. The path and query alone have 65,534 bytes at most.",
         default: Some("512KiB"),
         secret: false,
     },
@@ -246,8 +233,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_CLIENT_TIMEOUT",
         flag: "client-timeout",
         value: "DURATION",
-        help: "How long a client may take to send a head, to go on with a body, to take more of \
-               what it is sent, or to answer whether it is there.",
+        help: "How long a client may take to send a head, to go on with a body, to take more of what it is sent, or to answer whether it is there.",
         default: Some("60s"),
         secret: false,
     },
@@ -256,8 +242,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_KEEPALIVE",
         flag: "keepalive",
         value: "DURATION",
-        help: "After how much silence an HTTP/2 client is asked whether it is there. `0s` never \
-               asks.",
+        help: "After how much silence an HTTP/2 client is asked whether it is there. `0s` never asks.",
         default: Some("60s"),
         secret: false,
     },
@@ -266,8 +251,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_CONNECTION_AGE",
         flag: "connection-age",
         value: "DURATION",
-        help: "About how long a connection is used before clients are asked to open another, so \
-               that load spreads to new servers; what they asked is answered. `0s` is for ever.",
+        help: "About how long a connection is used before clients are asked to open another, so that load spreads to new servers; what they asked is answered. `0s` is for ever.",
         default: Some("0s"),
         secret: false,
     },
@@ -276,8 +260,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_CORS_ORIGINS",
         flag: "cors-origins",
         value: "ORIGINS",
-        help: "Whose pages may ask from a browser: origins such as `https://console.example`, \
-               with commas between them, or `*`. When absent, nobody's.",
+        help: "Whose pages may ask from a browser: origins such as `https://console.example`, with commas between them, or `*`. When absent, nobody's.",
         default: None,
         secret: false,
     },
@@ -286,8 +269,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_CALLER_MAX_REQUESTS",
         flag: "caller-max-requests",
         value: "NUMBER",
-        help: "Most requests that one caller may have in flight. Where nobody tells callers \
-               apart, it is not counted.",
+        help: "Most requests that one caller may have in flight. Where nobody tells callers apart, it is not counted.",
         default: Some("1000"),
         secret: false,
     },
@@ -296,8 +278,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_CALLER_MAX_RATE",
         flag: "caller-max-rate",
         value: "NUMBER",
-        help: "Most requests that one caller may begin in a second, with as many at once. When \
-               absent, any number.",
+        help: "Most requests that one caller may begin in a second, with as many at once. When absent, any number.",
         default: None,
         secret: false,
     },
@@ -306,8 +287,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_CALLER_MAX_SCAN",
         flag: "caller-max-scan",
         value: "NUMBER",
-        help: "Most records that one caller may have read in a minute for filters that the \
-               database cannot answer by itself. When absent, any number.",
+        help: "Most records that one caller may have read in a minute for filters that the database cannot answer by itself. When absent, any number.",
         default: None,
         secret: false,
     },
@@ -316,8 +296,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_SCAN_SLOTS",
         flag: "scan-slots",
         value: "NUMBER",
-        help: "How many such filters are evaluated at once; callers take turns. When absent, \
-               half the number of processors.",
+        help: "How many such filters are evaluated at once; callers take turns. When absent, half the number of processors.",
         default: None,
         secret: false,
     },
@@ -326,8 +305,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_AUDIT_LOG",
         flag: "audit-log",
         value: "PLACE",
-        help: "Where every write and delete is told, as a line of JSON each: `stdout`, the path \
-               of a file, or `off`.",
+        help: "Where every write and delete is told, as a line of JSON each: `stdout`, the path of a file, or `off`.",
         default: Some("off"),
         secret: false,
     },
@@ -336,8 +314,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_LOG_LEVEL",
         flag: "log-level",
         value: "FILTER",
-        help: "Which log events are written: `error`, `warn`, `info`, `debug`, `trace` or `off`, \
-               and per module as in `info,hindsight::storage=debug`.",
+        help: "Which log events are written: `error`, `warn`, `info`, `debug`, `trace` or `off`, and per module as in `info,hindsight::storage=debug`.",
         default: Some("info"),
         secret: false,
     },
@@ -355,8 +332,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_TRACE_ENDPOINT",
         flag: "trace-endpoint",
         value: "URL",
-        help: "Collector of traces, as `http://HOST:PORT` of OTLP over gRPC. When absent, nobody is told \
-               of spans.",
+        help: "Collector of traces, as `http://HOST:PORT` of OTLP over gRPC. When absent, nobody is told of spans.",
         default: None,
         secret: false,
     },
@@ -365,8 +341,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_TRACE_PERCENT",
         flag: "trace-percent",
         value: "NUMBER",
-        help: "How many of a hundred traces that begin here are sent. Of traces that callers began, \
-               what they say.",
+        help: "How many of a hundred traces that begin here are sent. Of traces that callers began, what they say.",
         default: Some("100"),
         secret: false,
     },
@@ -375,8 +350,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_MAX_MESSAGE_BYTES",
         flag: "max-message-bytes",
         value: "SIZE",
-        help: "Largest message sent, from 1KiB to 2GiB. Requests may have 2KiB less, so that what \
-               is stored can be sent back.",
+        help: "Largest message sent, from 1KiB to 2GiB. Requests may have 2KiB less, so that what is stored can be sent back.",
         default: Some("32MiB"),
         secret: false,
     },
@@ -385,9 +359,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_MAX_REQUEST_MEMORY",
         flag: "max-request-memory",
         value: "SIZE",
-        help: "Memory that requests and their answers may take at once, each byte of a message \
-               counted twice; one caller may take half of it. A request that finds none within 5 s \
-               is refused.",
+        help: "Memory that requests and their answers may take at once, each byte of a message counted twice; one caller may take half of it. A request that finds none within 5 s is refused.",
         default: Some("256MiB"),
         secret: false,
     },
@@ -396,8 +368,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_SCAN_BUDGET",
         flag: "scan-budget",
         value: "RECORDS",
-        help: "How many records one call may read to answer a filter that the database cannot \
-               answer by itself.",
+        help: "How many records one call may read to answer a filter that the database cannot answer by itself.",
         default: Some("1000000"),
         secret: false,
     },
@@ -406,8 +377,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_FILTER_LANGUAGE",
         flag: "filter-language",
         value: "LANGUAGE",
-        help: "What filters are written in where requests do not say: `cel`, or `labels` or \
-               `fields`, Kubernetes label and field selectors.",
+        help: "What filters are written in where requests do not say: `cel`, or `labels` or `fields`, Kubernetes label and field selectors.",
         default: Some("cel"),
         secret: false,
     },
@@ -416,8 +386,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_PAGE_TOKEN_KEY",
         flag: "page-token-key",
         value: "SECRET",
-        help: "What page tokens are sealed with, at least 32 characters. When absent, the server \
-               keeps a random key in the database, so that all replicas agree.",
+        help: "What page tokens are sealed with, at least 32 characters. When absent, the server keeps a random key in the database, so that all replicas agree.",
         default: None,
         secret: true,
     },
@@ -440,6 +409,24 @@ pub const KEYS: &[Key] = &[
         secret: false,
     },
     Key {
+        name: "db_long_connections",
+        env: "HINDSIGHT_DB_LONG_CONNECTIONS",
+        flag: "db-long-connections",
+        value: "NUMBER",
+        help: "How many of the connections to PostgreSQL, all but one at most, are for what may take long: lists with filters or in other orders than that of time, sums, explanations. Writes, single reads and readiness never wait for these.",
+        default: Some("4"),
+        secret: false,
+    },
+    Key {
+        name: "db_statement_timeout",
+        env: "HINDSIGHT_DB_STATEMENT_TIMEOUT",
+        flag: "db-statement-timeout",
+        value: "DURATION",
+        help: "How long PostgreSQL may work on one statement before it is ended and the call refused as DEADLINE_EXCEEDED. `0s`: as long as it takes.",
+        default: Some("1m"),
+        secret: false,
+    },
+    Key {
         name: "db_wait",
         env: "HINDSIGHT_DB_WAIT",
         flag: "db-wait",
@@ -453,11 +440,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_DB_SYNCHRONOUS",
         flag: "db-synchronous",
         value: "LEVEL",
-        help: "What a write waits for before it is answered. `durable`: until it is on disk. On \
-               SQLite also `extra`, `normal` (lost if the machine crashes) or `off` (which may \
-               damage the file as well). On PostgreSQL, as its `synchronous_commit`, also `on`, \
-               `remote_apply`, `remote_write`, `local` or `off` (the last half second is lost if \
-               the database crashes). The server says at its start if writes may be lost.",
+        help: "What a write waits for before it is answered. `durable`: until it is on disk. On SQLite also `extra`, `normal` (lost if the machine crashes) or `off` (which may damage the file as well). On PostgreSQL, as its `synchronous_commit`, also `on`, `remote_apply`, `remote_write`, `local` or `off` (the last half second is lost if the database crashes). The server says at its start if writes may be lost.",
         default: Some("durable"),
         secret: false,
     },

@@ -74,6 +74,8 @@ impl Config {
             self.page_token_key.as_ref().map(Value::show),
             Some(self.shutdown_grace.show()),
             Some(self.db_max_connections.show()),
+            Some(self.db_long_connections.show()),
+            Some(self.db_statement_timeout.show()),
             Some(self.db_wait.show()),
             Some(self.db_synchronous.show()),
             self.objects_url.as_ref().map(Value::show),

@@ -86,6 +86,8 @@ fn nothing_said_gives_the_defaults() {
         page_token_key: None,
         shutdown_grace: Span::seconds(30),
         db_max_connections: NonZeroU32::new(10).unwrap(),
+        db_long_connections: NonZeroU32::new(4).unwrap(),
+        db_statement_timeout: Span::seconds(60),
         db_wait: Span::seconds(5),
         db_synchronous: Synchronous::Durable,
         objects_url: None,
@@ -234,7 +236,7 @@ fn a_file_that_cannot_be_read_or_parsed_is_a_problem_among_others() {
             "server in /etc/h.toml line 1: no such key; there are db, listen, metrics_listen, auth, \
            auth_kubeconfig, auth_impersonate, auth_cache_allow, auth_cache_deny, \
            auth_tokens_file, oidc_issuer, oidc_issuer_ca, oidc_audience, oidc_name_claim, oidc_groups_claim, oidc_roles_file, tls_cert, tls_key, tls_client_ca, tls_min_version, tls_cipher_suites, max_connections, max_header_bytes, client_timeout, keepalive, connection_age, cors_origins, caller_max_requests, caller_max_rate, caller_max_scan, scan_slots, audit_log, log_level, log_format, trace_endpoint, trace_percent, max_message_bytes, max_request_memory, scan_budget, filter_language, page_token_key, shutdown_grace, \
-           db_max_connections, db_wait, db_synchronous, objects_url, objects_above, objects_keep, allow_unauthenticated_remote",
+           db_max_connections, db_long_connections, db_statement_timeout, db_wait, db_synchronous, objects_url, objects_above, objects_keep, allow_unauthenticated_remote",
         ],
     );
 }
@@ -338,6 +340,8 @@ filter_language = "cel"               # default
 page_token_key = "***"                # HINDSIGHT_PAGE_TOKEN_KEY in environment
 shutdown_grace = "1m30s"              # --shutdown-grace
 db_max_connections = 10               # default
+db_long_connections = 4               # default
+db_statement_timeout = "1m"           # default
 db_wait = "5s"                        # default
 db_synchronous = "durable"            # default
 # objects_url is not set              # default

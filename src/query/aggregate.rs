@@ -64,7 +64,7 @@ impl Engine {
     }
 
     async fn add_up(&self, ask: Aggregate) -> Result<Vec<Group>, Error> {
-        let store = self.store();
+        let store = &**self.store();
         store.refresh_indexes().await?;
         let split = ask.filter.split(&|test| store.ability(test));
         let keys: Option<Vec<_>> = ask.keys.iter().map(stored).collect();

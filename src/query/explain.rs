@@ -1,6 +1,8 @@
 //! How a list would be answered, and what it would cost.
 
-use super::{Engine, Error, List};
+use std::sync::Arc;
+
+use super::{Engine, Error, List, list::behind};
 use crate::{
     model::Resource,
     storage::{Estimate, ListQuery, Plan},
@@ -84,10 +86,14 @@ impl Engine {
             max_bytes: None,
         };
         let budget = self.scan_budget();
-        let plan = self
-            .store()
-            .explain(resource, &query, budget.saturating_add(1))
-            .await?;
+        let store = Arc::clone(self.store());
+        // Counting rows may take long.
+        let plan = behind("explaining", async move {
+            Ok(store
+                .explain(resource, &query, budget.saturating_add(1))
+                .await?)
+        })
+        .await?;
         Ok(Explanation {
             asked,
             rest,

@@ -341,8 +341,8 @@ impl Engine {
     }
 
     /// The store that is asked.
-    pub(super) fn store(&self) -> &dyn Store {
-        &*self.store
+    pub(super) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
     }
 
     /// Who pays for what is read.

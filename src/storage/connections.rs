@@ -11,6 +11,18 @@ pub struct Connections {
     pub most: u32,
 }
 
+impl std::ops::Add for Connections {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            busy: self.busy + other.busy,
+            idle: self.idle + other.idle,
+            most: self.most + other.most,
+        }
+    }
+}
+
 impl Connections {
     pub(super) fn of<D: sqlx::Database>(pool: &sqlx::Pool<D>) -> Self {
         let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);

@@ -20,6 +20,10 @@ use super::{
 pub struct Options {
     /// At most so many connections: of SQLite, to read (one more writes).
     pub max_connections: NonZeroU32,
+    /// How many of them, on PostgreSQL, are for what may take long; all but one at most.
+    pub long_connections: NonZeroU32,
+    /// How long PostgreSQL may work on one statement; for ever, if it is nothing.
+    pub statement_timeout: Duration,
     /// How long a call waits for one of them, on PostgreSQL.
     pub wait: Duration,
     /// What to do about a schema that is missing or old.
@@ -56,6 +60,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             max_connections: NonZeroU32::new(8).expect("8 is not 0"),
+            long_connections: NonZeroU32::new(4).expect("4 is not 0"),
+            statement_timeout: Duration::from_mins(1),
             wait: Duration::from_secs(5),
             schema: Schema::Require,
             synchronous: Synchronous::Durable,

@@ -48,6 +48,8 @@ fn every_key_is_read_from_its_own_place_in_the_table() {
         ("page_token_key", KEY),
         ("shutdown_grace", "3s"),
         ("db_max_connections", "4"),
+        ("db_long_connections", "2"),
+        ("db_statement_timeout", "8s"),
         ("db_wait", "9s"),
         ("db_synchronous", "normal"),
         ("objects_url", "s3://bucket/prefix"),

@@ -270,6 +270,7 @@ pub(in crate::storage) fn kind(outcome: &Result<(), Error>) -> &'static str {
         Err(Error::Exists(_)) => "exists",
         Err(Error::Stale { .. }) => "stale",
         Err(Error::Unavailable { .. }) => "unavailable",
+        Err(Error::TooSlow { .. }) => "too slow",
         Err(Error::Corrupt(_)) => "corrupt",
         Err(Error::Away { .. }) => "away",
         Err(Error::Lost(_)) => "lost",

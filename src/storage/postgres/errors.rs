@@ -39,8 +39,25 @@ pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
     is(error, &["40001", "40P01"])
 }
 
+/// Whether a lock was waited for in vain: lock_not_available.
+pub(super) fn is_locked(error: &sqlx::Error) -> bool {
+    is(error, &["55P03"])
+}
+
+/// Whether a statement took longer than it may: query_canceled, which operators do too.
+fn is_too_slow(error: &sqlx::Error) -> bool {
+    let message = error.as_database_error().map(|error| error.message());
+    is(error, &["57014"]) && message.is_some_and(|text| text.contains("timeout"))
+}
+
 /// The error for a caller.
 pub(super) fn classify(what: &'static str, error: sqlx::Error) -> Error {
+    if is_too_slow(&error) {
+        return Error::TooSlow {
+            what,
+            source: error.into(),
+        };
+    }
     let class = error
         .as_database_error()
         .and_then(sqlx::error::DatabaseError::code)
@@ -57,6 +74,10 @@ pub(super) fn classify(what: &'static str, error: sqlx::Error) -> Error {
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed,
         ) => Error::Unavailable {
+            what,
+            source: error.into(),
+        },
+        (Some("55"), _) if is_locked(&error) => Error::Unavailable {
             what,
             source: error.into(),
         },

@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use sqlx::{
-    ConnectOptions, Connection, Executor, Row,
+    ConnectOptions, Connection, Executor, PgPool, Row,
     postgres::{PgConnectOptions, PgConnection, PgPoolOptions},
 };
 
@@ -153,8 +153,31 @@ pub(super) async fn open_within(
         Some((depot, folder)) => Some(Objects::new(depot, &folder)?),
         None => None,
     };
-    let pool = PgPoolOptions::new()
-        .max_connections(options.max_connections.get())
+    let most = options.max_connections.get();
+    let long = options.long_connections.get().min(most - 1).max(1);
+    let pool = |most| pool(connect.clone(), most, options, greeting);
+    let pieces = Pieces::default();
+    Ok((
+        Postgres {
+            place,
+            pool: pool(most.saturating_sub(long).max(1)),
+            long: pool(long),
+            home: tokio::runtime::Handle::current(),
+            pieces,
+            promotions: Promotions::default(),
+            objects,
+            growth: Growth::new(),
+        },
+        opening,
+    ))
+}
+
+/// At most so many connections, opened as they are needed.
+fn pool(connect: PgConnectOptions, most: u32, options: &Options, greeting: &'static str) -> PgPool {
+    // The server ends what takes longer, also for callers who have no deadline.
+    let timeout = format!("{}ms", options.statement_timeout.as_millis());
+    PgPoolOptions::new()
+        .max_connections(most)
         .acquire_timeout(options.wait)
         .test_before_acquire(false)
         .before_acquire(|connection, idle| {
@@ -174,20 +197,7 @@ pub(super) async fn open_within(
                 connection.execute("SET jit = off").await.map(drop)
             })
         })
-        .connect_lazy_with(connect);
-    let pieces = Pieces::default();
-    Ok((
-        Postgres {
-            place,
-            pool,
-            home: tokio::runtime::Handle::current(),
-            pieces,
-            promotions: Promotions::default(),
-            objects,
-            growth: Growth::new(),
-        },
-        opening,
-    ))
+        .connect_lazy_with(connect.options([("statement_timeout", timeout)]))
 }
 
 /// Connects, and looks at what is there.

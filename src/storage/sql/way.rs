@@ -95,6 +95,22 @@ fn begins_near(resource: Resource, query: &ListQuery) -> bool {
         && matches!(query.order.keys(), [key] if walk(resource, query, &key.column).is_some())
 }
 
+/// Whether a list may have to look at many rows. One does not that walks an index in order of
+/// which it takes the next rows, is of one result, or is about few rows by their names.
+pub(in crate::storage) fn may_take_long(resource: Resource, query: &ListQuery) -> bool {
+    let is_walked = match query.order.keys() {
+        [] => true,
+        [first, ..] => walk(resource, query, &first.column).is_some(),
+    };
+    let tests = conjuncts(&query.condition);
+    let takes_next = match query.condition {
+        Condition::All | Condition::Nothing => true,
+        _ => !tests.is_empty() && tests.iter().all(|test| test.column == Column::CreateTime),
+    };
+    let is_small = query.scope.id.is_some() || is_selective(&query.condition);
+    !(is_small || is_walked && takes_next)
+}
+
 /// The index, on SQLite, that has the rows of the scope in the order of a column.
 pub(super) fn walk(resource: Resource, query: &ListQuery, column: &Column) -> Option<&'static str> {
     let one_parent = matches!(query.scope.parent, ParentPattern::Exact(_));
@@ -172,5 +188,50 @@ pub(super) fn scope(
     }
     if let Some(id) = id {
         out.push(" AND id = ").bind(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{filter::Order, storage::conformance::fixtures::everything};
+
+    fn long(query: &ListQuery) -> bool {
+        may_take_long(Resource::Records, query)
+    }
+
+    fn test(column: Column, is: Is) -> Condition {
+        Condition::Test(crate::filter::condition::Test {
+            column,
+            is,
+            negated: false,
+        })
+    }
+
+    #[test]
+    fn a_list_takes_no_time_where_it_takes_the_next_rows_of_an_index() {
+        let all = everything();
+        assert!(!long(&all));
+        let updated = Order::by(Column::UpdateTime, true);
+        assert!(!long(&ListQuery {
+            order: updated,
+            ..all.clone()
+        }));
+        let took = Order::by(Column::Outcome, true);
+        let sorted = ListQuery {
+            order: took,
+            ..all.clone()
+        };
+        assert!(long(&sorted), "all rows are sorted");
+        let typed = ListQuery {
+            condition: test(Column::DataType, Is::Present),
+            ..all.clone()
+        };
+        assert!(long(&typed), "others may lie between");
+        let scope = "a/results/r".parse().unwrap();
+        assert!(!long(&ListQuery { scope, ..sorted }), "one result is small");
+        let id = crate::filter::condition::Value::Text("x".to_owned());
+        let condition = test(Column::RecordId, Is::Equal(id));
+        assert!(!long(&ListQuery { condition, ..all }));
     }
 }
