@@ -161,13 +161,25 @@ async fn attempt(
         }
     };
     let taken = match kind.taken(jobs) {
-        Some(taken) if done.len() < jobs.len() => {
-            let taken = places(connection, &taken).await?;
-            taken.difference(&done).copied().collect()
-        }
-        _ => HashSet::new(),
+        Some(taken) if done.len() < jobs.len() => places(connection, &taken).await,
+        _ => Ok(HashSet::new()),
     };
-    Ok(Places { done, taken })
+    Ok(Places::after(done, taken))
+}
+
+impl Places {
+    /// What was done is done, whatever becomes of the question who had the other names: those
+    /// changes are done one by one then, and find out by themselves.
+    fn after(done: HashSet<i64>, taken: Result<HashSet<i64>, sqlx::Error>) -> Self {
+        let taken = match taken {
+            Ok(taken) => taken.difference(&done).copied().collect(),
+            Err(error) => {
+                tracing::debug!(%error, "it was not found out which names were taken");
+                HashSet::new()
+            }
+        };
+        Self { done, taken }
+    }
 }
 
 async fn places(
@@ -206,4 +218,18 @@ fn results<'r>(jobs: &[&'r Ready]) -> Vec<&'r RunResult> {
         _ => None,
     };
     jobs.iter().filter_map(result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_stored_stays_so_when_the_question_about_the_rest_fails() {
+        let places = Places::after([1, 3].into(), Err(sqlx::Error::PoolClosed));
+        assert_eq!(places.done, [1, 3].into());
+        assert_eq!(places.taken, [].into());
+        let places = Places::after([1, 3].into(), Ok([1, 2, 3].into()));
+        assert_eq!(places.taken, [2].into());
+    }
 }
