@@ -18,6 +18,7 @@ mod migrate;
 mod output;
 mod place;
 mod progress;
+mod purge;
 mod selection;
 mod serve;
 mod stats;
@@ -166,6 +167,7 @@ fn keeping(root: Command) -> Command {
             &["objects_above"],
         ))
         .subcommand(index::command())
+        .subcommand(of_db(purge::Purge::augment_args(Command::new("purge"))))
 }
 
 /// Runs the program.
@@ -181,6 +183,7 @@ pub fn main() -> ExitCode {
         Some(("restore", sub)) => backup::run_restore(sub),
         Some(("copy", sub)) => copy::run(sub),
         Some(("index", sub)) => index::run(sub),
+        Some(("purge", sub)) => purge::run(sub),
         Some(("import", sub)) if let Some(("tekton-results", sub)) = sub.subcommand() => {
             copy::tekton_results(sub)
         }

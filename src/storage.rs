@@ -19,6 +19,7 @@ mod pieces;
 mod plan;
 mod postgres;
 pub mod promoted;
+mod purge;
 pub mod resolve;
 mod row;
 mod sealed;
@@ -45,6 +46,7 @@ use jiff::Timestamp;
 pub use self::{
     plan::{Estimate, Plan},
     promoted::{Filled, MOST_PROMOTED, Promotion},
+    purge::{Purge, Purged},
     traced::Traced,
 };
 
@@ -170,6 +172,18 @@ pub enum Error {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The database worked on one statement for as long as it may.
+    #[error(
+        "the database took longer than db_statement_timeout for one statement: {what}; ask for \
+         less, or for what an index answers (`hindsight explain` tells)"
+    )]
+    TooSlow {
+        /// What it was doing.
+        what: &'static str,
+        /// The driver's word.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The object store, where big bodies lie, does not answer or refuses; try later.
     #[error("the object store is not available: {what} `{object}`")]
     Away {
@@ -223,6 +237,10 @@ impl Error {
                 what,
                 source: source.to_string().into(),
             },
+            Self::TooSlow { what, source } => Self::TooSlow {
+                what,
+                source: source.to_string().into(),
+            },
             other => Self::Database {
                 what: "writing together with others",
                 source: report(other).into(),
@@ -238,6 +256,7 @@ impl HasKind for Error {
             Self::Exists(_) => ErrorKind::Exists,
             Self::Stale { .. } => ErrorKind::StaleEtag,
             Self::Unavailable { .. } | Self::Away { .. } => ErrorKind::Unavailable,
+            Self::TooSlow { .. } => ErrorKind::Timeout,
             Self::Lost(_) => ErrorKind::Lost,
             Self::Groups(_) => ErrorKind::Exhausted,
             Self::Corrupt(_) | Self::Unfit(_) | Self::Database { .. } => ErrorKind::Internal,
@@ -301,9 +320,17 @@ pub trait Maintenance: Debug + Send + Sync + 'static {
     /// Brings the schema up to date; returns the versions applied. Several may call at once.
     async fn migrate(&self) -> Result<Vec<i64>, Error>;
 
-    /// Deletes at most `most` pieces of bodies that no body refers to any more, and says how
-    /// many. Deleting records leaves such pieces behind.
+    /// Removes pieces of bodies whose payload no record has any more, until `most` or more are
+    /// gone, and says how many; bodies that refer to them are packed again. Deleting and replacing
+    /// records leaves such pieces behind.
     async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error>;
+
+    /// How much [`Maintenance::purge`] would remove.
+    async fn purgeable(&self, what: &Purge) -> Result<Purged, Error>;
+
+    /// Deletes records and removes their payloads from everything that is kept: pieces, objects,
+    /// free pages. It takes as long as rewriting the database does.
+    async fn purge(&self, what: &Purge, now: Timestamp) -> Result<Purged, Error>;
 
     /// Removes the objects that no body has referred to for long enough before `now`, and says how
     /// many. A statement changes `batch` rows at most. There are none where no object store is

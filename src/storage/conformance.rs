@@ -13,6 +13,7 @@ mod listing;
 mod model;
 mod payloads;
 pub(super) mod pieces;
+mod purge;
 mod races;
 pub(super) mod tests;
 mod ways;
@@ -122,6 +123,12 @@ const CASES: &[Case] = cases![
     pieces::pieces_go_when_nothing_refers_to_them,
     pieces::a_body_whose_piece_was_swept_is_stored_all_the_same,
     pieces::sweeping_beside_writers_harms_none,
+    pieces::pieces_never_cross_a_parent,
+    pieces::a_deleted_payload_is_in_no_piece_after_a_sweep,
+    pieces::a_replaced_payload_is_in_no_piece_after_a_sweep,
+    pieces::a_refused_payload_is_in_no_piece_after_a_sweep,
+    purge::a_parent_is_purged_and_nothing_of_it_is_left,
+    purge::a_record_and_a_result_are_purged_and_others_stay,
     writes::a_name_is_taken_once,
     writes::a_record_needs_its_result,
     writes::what_is_not_there_is_missing,
@@ -176,10 +183,11 @@ async fn run_all<D: Database>(fresh: impl AsyncFn() -> D) {
 
 /// Runs the cases that are about bodies, with as many bodies outside the database as can be.
 async fn run_outside<D: Database>(fresh: impl AsyncFn() -> D, depot: impl Fn() -> Arc<Depot>) {
-    const ROOMS: [&str; 6] = [
+    const ROOMS: [&str; 7] = [
         "writes",
         "payloads",
         "pieces",
+        "purge",
         "lifecycle",
         "races",
         "model",

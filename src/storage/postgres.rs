@@ -14,6 +14,8 @@ mod explain;
 mod find;
 mod migrate;
 mod open;
+#[cfg(test)]
+mod pools;
 mod snapshot;
 mod stop;
 mod sum;
@@ -26,24 +28,25 @@ use std::num::NonZeroU32;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use sqlx::{Connection, PgPool, Row, pool::PoolConnection, postgres::PgRow};
+use sqlx::{Connection, Executor, PgPool, pool::PoolConnection, postgres::PgRow};
 
 use tokio::runtime::Handle;
 
 use self::{driver::query, errors::classify, open::Place, stop::Lent, young::Growth};
 use super::{
     AggregateQuery, Batch, Change, Connections, Error, Filled, ListQuery, Listed, Maintenance,
-    Plan, Promotion, Sealed, Store,
+    Plan, Promotion, Purge, Purged, Sealed, Store,
     each::commit_each,
     objects::{self, Objects},
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     promoted::{self, Promotions},
+    purge,
     row::{self, Ready},
     sql::{
         dialect::Dialect,
-        list,
+        list, pieces as sql_pieces,
         read::{self, READS, Weigh, Whole},
-        write,
+        way,
     },
 };
 use crate::{
@@ -66,7 +69,10 @@ const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 #[derive(Debug)]
 pub(super) struct Postgres {
     place: Place,
+    /// For writes, reads of one row and everything else that is short.
     pool: PgPool,
+    /// For what may take long, so that it takes no connection from what is short.
+    long: PgPool,
     /// Where connections live: one that a long call opens serves short ones later.
     home: Handle,
     pieces: Pieces,
@@ -77,15 +83,19 @@ pub(super) struct Postgres {
 
 impl Postgres {
     async fn connection(&self) -> Result<PoolConnection<sqlx::Postgres>, Error> {
+        self.connection_of(&self.pool).await
+    }
+
+    async fn connection_of(&self, pool: &PgPool) -> Result<PoolConnection<sqlx::Postgres>, Error> {
         let acquired = if background::is_here() {
-            let pool = self.pool.clone();
+            let pool = pool.clone();
             let acquire = self.home.spawn(async move { pool.acquire().await });
             acquire.await.map_err(|ended| Error::Unavailable {
                 what: "connecting",
                 source: ended.into(),
             })?
         } else {
-            self.pool.acquire().await
+            pool.acquire().await
         };
         acquired.map_err(|e| classify("connecting", e))
     }
@@ -98,7 +108,11 @@ impl Postgres {
         query: &ListQuery,
         read: impl Fn(&PgRow) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error> {
-        let mut connection = Lent::new(self.connection().await?);
+        let pool = match background::is_here() || way::may_take_long(resource, query) {
+            true => &self.long,
+            false => &self.pool,
+        };
+        let mut connection = Lent::new(self.connection_of(pool).await?);
         let mut page = Vec::new();
         let parts = list::parts(resource, query);
         let is_promoted = promoted::is_asked(&query.condition);
@@ -182,7 +196,7 @@ impl Store for Postgres {
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
-        sum::aggregate(self.connection().await?, &self.pool, query).await
+        sum::aggregate(self.connection_of(&self.long).await?, &self.long, query).await
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {
@@ -191,7 +205,7 @@ impl Store for Postgres {
         loop {
             // In the end without references, which nobody can delete.
             let pieces = (left > 0).then_some(&self.pieces);
-            let mut changes = row::ready(batch, pieces, self, &known).await?;
+            let mut changes = row::ready(batch, pieces, self, &known, objects::above(self)).await?;
             objects::place(self, &mut changes).await?;
             match self.write(&changes).await {
                 Err(error) if pieces::is_gone(&error) && left > 0 => {
@@ -222,9 +236,11 @@ impl Store for Postgres {
         query: &ListQuery,
         _most: u64,
     ) -> Result<Plan, Error> {
-        let mut connection = self.connection().await?;
+        let mut connection = Lent::new(self.connection_of(&self.long).await?);
         let resolved = desk::resolved(&mut connection, query).await?;
-        explain::plan(&mut connection, resource, &resolved).await
+        let plan = explain::plan(&mut connection, resource, &resolved).await?;
+        connection.done();
+        Ok(plan)
     }
 
     async fn refresh_indexes(&self) -> Result<(), Error> {
@@ -260,7 +276,7 @@ impl Shelf for Postgres {
     /// do not wait for each other in a circle.
     async fn put(&self, new: Vec<NewPiece>) -> Result<(), Error> {
         let mut connection = self.connection().await?;
-        for statement in new.iter().flat_map(write::put_piece) {
+        for statement in new.iter().flat_map(sql_pieces::put) {
             match query(&statement).execute(&mut *connection).await {
                 Ok(_) => {}
                 // It was swept already, so it is current for nothing.
@@ -275,17 +291,23 @@ impl Shelf for Postgres {
 #[async_trait]
 impl Maintenance for Postgres {
     async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error> {
-        let failed = |error| classify("deleting pieces", error);
-        let mut connection = self.connection().await?;
-        let mut tx = connection.begin().await.map_err(failed)?;
-        let unused = write::unused_pieces(Dialect::Postgres, most.get().into());
-        let rows = query(&unused).fetch_all(&mut *tx).await.map_err(failed)?;
-        let ids: Result<_, _> = rows.iter().map(|row| row.try_get(0)).collect();
-        // Seen again after they were locked: a body may have come in between.
-        let delete = write::delete_pieces(Dialect::Postgres, ids.map_err(failed)?);
-        let done = query(&delete).execute(&mut *tx).await.map_err(failed)?;
-        tx.commit().await.map_err(failed)?;
-        Ok(done.rows_affected())
+        pieces::sweep(self, most).await
+    }
+
+    async fn purgeable(&self, what: &Purge) -> Result<Purged, Error> {
+        purge::count(self, what).await
+    }
+
+    async fn purge(&self, what: &Purge, now: Timestamp) -> Result<Purged, Error> {
+        const VACUUM: &str = "VACUUM results, records, bodies, pieces";
+        let purged = purge::purge(self, what, now).await?;
+        let failed = |error| classify("vacuuming", error);
+        let mut connection = self.connection().await?.detach();
+        for statement in ["SET statement_timeout = 0", VACUUM] {
+            connection.execute(statement).await.map_err(failed)?;
+        }
+        connection.close().await.map_err(failed)?;
+        Ok(purged)
     }
 
     async fn sweep_objects(&self, now: Timestamp, batch: NonZeroU32) -> Result<u64, Error> {
@@ -313,8 +335,11 @@ impl Maintenance for Postgres {
     }
 
     async fn migrate(&self) -> Result<Vec<i64>, Error> {
-        let mut connection = self.connection().await?;
-        migrate::migrate(&mut connection, &self.place).await
+        let mut connection = self.connection().await?.detach();
+        let versions = migrate::migrate(&mut connection, &self.place).await?;
+        let closed = connection.close().await;
+        closed.map_err(|e| classify("closing a connection", e))?;
+        Ok(versions)
     }
 
     async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error> {
@@ -332,10 +357,11 @@ impl Maintenance for Postgres {
     }
 
     fn connections(&self) -> Connections {
-        Connections::of(&self.pool)
+        Connections::of(&self.pool) + Connections::of(&self.long)
     }
 
     async fn close(&self) {
         self.pool.close().await;
+        self.long.close().await;
     }
 }

@@ -28,15 +28,16 @@ use sqlx::{Connection, SqlitePool, pool::PoolConnection, sqlite::SqliteRow};
 use self::{driver::query, errors::classify, open::File, stop::Lent, writer::Writer};
 use super::{
     AggregateQuery, Batch, Change, Connections, Error, Filled, ListQuery, Listed, Maintenance,
-    Plan, Promotion, Sealed, Store,
+    Plan, Promotion, Purge, Purged, Sealed, Store,
     each::commit_each,
     objects::{self, Objects},
     pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
     promoted::{self, Promotions},
+    purge,
     row::{self, Ready},
     sql::{
         dialect::Dialect,
-        list,
+        list, pieces as sql_pieces,
         read::{self, READS, Weigh, Whole},
     },
 };
@@ -193,7 +194,7 @@ impl Store for Sqlite {
         loop {
             // In the end without references, which nobody can delete.
             let pieces = (left > 0).then_some(&self.pieces);
-            let mut changes = row::ready(batch, pieces, self, &known).await?;
+            let mut changes = row::ready(batch, pieces, self, &known, objects::above(self)).await?;
             objects::place(self, &mut changes).await?;
             match self.writer.commit(changes).await {
                 Err(error) if pieces::is_gone(&error) && left > 0 => {
@@ -254,14 +255,25 @@ impl Shelf for Sqlite {
     }
 
     async fn put(&self, new: Vec<NewPiece>) -> Result<(), Error> {
-        self.writer.put(new).await
+        let statements = new.iter().flat_map(sql_pieces::put).collect();
+        self.writer.tell(statements).await.map(drop)
     }
 }
 
 #[async_trait]
 impl Maintenance for Sqlite {
     async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error> {
-        self.writer.sweep(most.get().into()).await
+        pieces::sweep(self, most).await
+    }
+
+    async fn purgeable(&self, what: &Purge) -> Result<Purged, Error> {
+        purge::count(self, what).await
+    }
+
+    async fn purge(&self, what: &Purge, now: Timestamp) -> Result<Purged, Error> {
+        let mut purged = purge::purge(self, what, now).await?;
+        purged.left.extend(migrate::rewrite(&self.file).await?);
+        Ok(purged)
     }
 
     async fn sweep_objects(&self, now: Timestamp, batch: NonZeroU32) -> Result<u64, Error> {

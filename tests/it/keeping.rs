@@ -4,4 +4,5 @@ mod backup;
 mod copy;
 mod durability;
 mod fsck;
+mod purge;
 mod tekton;

@@ -78,6 +78,7 @@ fn every_case_is_in_the_table() {
         include_str!("model.rs"),
         include_str!("payloads.rs"),
         include_str!("pieces.rs"),
+        include_str!("purge.rs"),
         include_str!("races.rs"),
         include_str!("ways.rs"),
         include_str!("writes.rs"),

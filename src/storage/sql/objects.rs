@@ -87,6 +87,15 @@ pub(in crate::storage) fn doom(
     out
 }
 
+/// The statement that dooms these objects at once, those that nobody holds.
+pub(in crate::storage) fn doom_these(now: Timestamp, objects: &[Uuid]) -> Statement {
+    let mut out = Statement::new("UPDATE objects SET loose_us = coalesce(loose_us, ");
+    out.bind(now).push("), doomed_us = ").bind(now);
+    out.push(" WHERE record_row IS NULL AND ");
+    among(&mut out, objects);
+    out
+}
+
 /// The statement that gives objects which are to be removed, after one.
 pub(in crate::storage) fn doomed(after: Option<Uuid>, most: i64) -> Statement {
     let mut out = Statement::new("SELECT object FROM objects WHERE record_row IS NULL AND ");

@@ -147,3 +147,25 @@ pub(super) async fn secret(file: &File, name: &str, candidate: &[u8]) -> Result<
     connection.close().await.map_err(failed)?;
     Ok(secret)
 }
+
+/// Writes the file anew, so that nothing of what was deleted is left in it or in its log; says
+/// what is left, if others use the file.
+pub(super) async fn rewrite(file: &File) -> Result<Option<String>, Error> {
+    let failed = |error| classify("writing the file anew", error);
+    let in_use = || {
+        format!(
+            "{file} is in use: bytes of what was deleted stay in its free pages or its log until \
+             `hindsight purge` is run again, best while no server uses the file"
+        )
+    };
+    let mut connection = connect(writing(file)).await.map_err(failed)?;
+    match connection.execute("VACUUM").await {
+        Err(error) if is_busy(&error) => return Ok(Some(in_use())),
+        outcome => outcome.map_err(failed)?,
+    };
+    let checkpoint = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)");
+    let row = checkpoint.fetch_one(&mut connection).await;
+    let is_busy: i64 = row.and_then(|row| row.try_get(0)).map_err(failed)?;
+    connection.close().await.map_err(failed)?;
+    Ok((is_busy != 0).then(in_use))
+}

@@ -1,0 +1,185 @@
+//! `hindsight purge`.
+
+use std::{
+    io::{BufRead as _, IsTerminal as _, Write as _},
+    process::ExitCode,
+};
+
+use clap::{ArgGroup, ArgMatches, Args, FromArgMatches as _};
+
+use super::{failure::Failure, output, serve};
+use crate::{
+    app,
+    clock::{Clock as _, SystemClock},
+    config::{Config, DbUrl},
+    model::{Parent, RecordName, ResultName},
+    storage::{
+        Error, Purge as What, Purged,
+        resolve::{Options, Schema, open},
+    },
+};
+
+/// Delete for good: from the database's free pages, dictionaries and the object store too
+///
+/// `hindsight delete` and the API delete rows; within minutes no other record holds bytes of the
+/// payload, and its object goes when no backup needs it any more (objects_keep). This command is
+/// for what must be gone now, as the law or a leaked secret demand: it deletes, packs again the
+/// records whose payloads referred to a deleted one, removes objects at once, and has the database
+/// rewrite its free space: `VACUUM` on SQLite, which takes as much room again as the file has, and
+/// on PostgreSQL.
+///
+/// It works on the database itself and may run beside servers; on SQLite they should be stopped,
+/// or the log of the file may keep bytes, which is said then. No etag is looked at. What is written
+/// while it runs is deleted too, so stop or narrow what writes it first.
+///
+/// Not reached: backups, replicas, the archive of PostgreSQL's write-ahead log, audit logs, and
+/// objects of payloads that were deleted before, which stay for objects_keep.
+///
+/// Exit codes: 0 everything is gone, 1 something is left (said on stderr) or nothing was confirmed,
+/// 2 wrong usage, 3 there is no such thing, 5 the database cannot be reached.
+#[derive(Debug, Args)]
+#[command(
+    group = ArgGroup::new("what").required(true),
+    after_long_help = "Examples:
+  hindsight purge --db sqlite:/var/lib/hindsight/history.db --parent team-a --dry-run
+  hindsight purge --db sqlite:/var/lib/hindsight/history.db --parent team-a
+  hindsight purge --result team-a/results/5d5f --yes
+  hindsight purge --record team-a/results/5d5f/records/77aa --yes"
+)]
+pub(super) struct Purge {
+    /// Everything of a parent, which is a namespace
+    #[arg(long, value_name = "PARENT", group = "what")]
+    parent: Option<Parent>,
+
+    /// A result with all its records, by its full name
+    #[arg(long, value_name = "NAME", group = "what")]
+    result: Option<ResultName>,
+
+    /// A record, by its full name
+    #[arg(long, value_name = "NAME", group = "what")]
+    record: Option<RecordName>,
+
+    /// Say what would be deleted, and delete nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+}
+
+pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let purge =
+        Purge::from_arg_matches(matches).map_err(|error| Failure::usage(error.to_string()))?;
+    let config = serve::load(matches)?;
+    super::runtime()?.block_on(purge.go(&config))
+}
+
+impl Purge {
+    fn what(&self) -> Result<What, Failure> {
+        let parent = self.parent.clone().map(What::Parent);
+        let result = self.result.clone().map(What::Result);
+        let record = self.record.clone().map(What::Record);
+        let what = parent.or(result).or(record);
+        what.ok_or_else(|| Failure::usage("give --parent, --result or --record"))
+    }
+
+    async fn go(&self, config: &Config) -> Result<ExitCode, Failure> {
+        let failed = |error: Error| Failure::store(&error);
+        let what = self.what()?;
+        let options = Options {
+            schema: Schema::Require,
+            // Rewriting takes as long as it takes.
+            statement_timeout: std::time::Duration::ZERO,
+            depot: app::depot(config).map_err(failed)?,
+            ..Options::default()
+        };
+        let opened = open(&config.db.expose(), &options).await.map_err(failed)?;
+        let base = &opened.maintenance;
+        let done = async {
+            let there = base.purgeable(&what).await.map_err(failed)?;
+            if there.results + there.records == 0 {
+                return Err(Failure::missing(format!(
+                    "there is nothing of {}",
+                    shown(&what)
+                )));
+            }
+            if self.dry_run {
+                output::say(&format!("would purge {}", counted(&there)))?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            self.confirm(&what, &there)?;
+            let purged = base.purge(&what, SystemClock.now()).await.map_err(failed)?;
+            output::say(&format!("purged {}", counted(&purged)))?;
+            for left in &purged.left {
+                output::note(&format!("left: {left}"));
+            }
+            output::note(beyond(&config.db));
+            Ok(ExitCode::from(u8::from(!purged.left.is_empty())))
+        }
+        .await;
+        base.close().await;
+        done
+    }
+
+    fn confirm(&self, what: &What, there: &Purged) -> Result<(), Failure> {
+        if self.yes {
+            return Ok(());
+        }
+        let stdin = std::io::stdin();
+        if !stdin.is_terminal() {
+            return Err(Failure::usage(
+                "stdin is not a terminal to confirm on; add --yes to purge",
+            ));
+        }
+        let mut stderr = std::io::stderr().lock();
+        let (what, there) = (shown(what), counted(there));
+        write!(
+            stderr,
+            "Purge {what}, {there}? This cannot be undone. [y/N] "
+        )?;
+        stderr.flush()?;
+        let mut answer = String::new();
+        stdin.lock().read_line(&mut answer)?;
+        match answer.trim() {
+            "y" | "Y" | "yes" => Ok(()),
+            _ => Err(Failure::other("nothing was purged")),
+        }
+    }
+}
+
+fn shown(what: &What) -> String {
+    match what {
+        What::Parent(parent) => format!("the parent `{parent}`"),
+        What::Result(name) => format!("the result `{name}`"),
+        What::Record(name) => format!("the record `{name}`"),
+    }
+}
+
+fn counted(purged: &Purged) -> String {
+    let number = |count: u64, of: &str| match count {
+        1 => format!("1 {of}"),
+        count => format!("{count} {of}s"),
+    };
+    format!(
+        "{}, {} and {}",
+        number(purged.results, "result"),
+        number(purged.records, "record"),
+        number(purged.objects, "object")
+    )
+}
+
+/// What this command cannot reach.
+fn beyond(db: &DbUrl) -> &'static str {
+    match db {
+        DbUrl::Sqlite { .. } => {
+            "backups and copies of the file keep what they have; so may the disk, where blocks \
+             were freed"
+        }
+        DbUrl::Postgres { .. } => {
+            "backups, replicas and archives of the write-ahead log keep what they have; space that \
+             VACUUM freed inside pages is overwritten as it is used again, or at once by `VACUUM \
+             FULL bodies, pieces`, which locks them"
+        }
+    }
+}
