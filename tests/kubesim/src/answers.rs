@@ -34,7 +34,11 @@ pub(crate) fn show(status: StatusCode, served: &Served, object: &Stored, form: F
 
 pub(crate) fn refused(refusal: &Refusal) -> Answer {
     let status = StatusCode::from_u16(refusal.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut answer = json(status, &refusal.status());
+    let mut answer = match refusal.reason {
+        // Priority and fairness, and not the API, refuses these.
+        "TooManyRequests" => text(status, "Too many requests, please try again later.\n"),
+        _ => json(status, &refusal.status()),
+    };
     if let Some(seconds) = refusal.retry_after {
         answer
             .headers_mut()

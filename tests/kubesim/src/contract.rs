@@ -17,6 +17,8 @@ mod cases;
 pub mod deletes;
 pub mod discovery;
 mod ground;
+pub mod leases;
+pub mod limits;
 pub mod lists;
 pub mod watches;
 pub mod writes;

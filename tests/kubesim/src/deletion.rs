@@ -1,5 +1,5 @@
-//! How objects go: preconditions, finalizers, the garbage collector that follows owner references,
-//! and namespaces that take their content along. The collector runs at once, within the deletion.
+//! How objects go: options and preconditions of a deletion, and finalizers. What goes along is for
+//! `controllers`.
 
 use std::sync::Arc;
 
@@ -9,22 +9,24 @@ use serde_json::{Value, json};
 
 use crate::{
     clock::seconds,
+    controllers::{Chore, FOREGROUND, ORPHAN},
     lifecycle::types,
     objects::{Key, KindId, Stored, World},
-    refusal::Refusal,
+    patch::read_object,
+    refusal::{About, Refusal},
+    route::Query,
 };
-
-/// The finalizer that holds an owner until its dependents are gone.
-const FOREGROUND: &str = "foregroundDeletion";
 
 /// What a DELETE request may ask for.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct DeleteOptions {
     pub(crate) preconditions: Option<Preconditions>,
-    pub(crate) propagation_policy: Option<Propagation>,
-    pub(crate) orphan_dependents: Option<bool>,
-    pub(crate) dry_run: Option<Vec<String>>,
+    propagation_policy: Option<String>,
+    orphan_dependents: Option<bool>,
+    dry_run: Vec<String>,
+    /// Of no effect here: no object has a process that is given time to end.
+    grace_period_seconds: Option<i64>,
 }
 
 /// What must be true of the object for the deletion to happen.
@@ -36,8 +38,8 @@ pub(crate) struct Preconditions {
 }
 
 /// What happens to dependents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(crate) enum Propagation {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Propagation {
     Background,
     Foreground,
     Orphan,
@@ -53,18 +55,76 @@ pub(crate) enum Deleted {
 }
 
 impl DeleteOptions {
+    /// Reads the options of a request: from its body, or from its query when it has none.
+    ///
+    /// # Errors
+    /// 400 for what is no option, 422 for values that no server knows.
+    pub(crate) fn read(body: &[u8], query: &Query) -> Result<Self, Refusal> {
+        let options = if body.is_empty() {
+            let text =
+                |name: &str| Some(query.text(name).to_owned()).filter(|text| !text.is_empty());
+            let grace = text("gracePeriodSeconds").map(|text| {
+                text.parse().map_err(|_not_a_number| {
+                    let why = format!("strconv.ParseInt: parsing \"{text}\": invalid syntax");
+                    Refusal::bad_request(why)
+                })
+            });
+            Self {
+                preconditions: None,
+                propagation_policy: text("propagationPolicy"),
+                orphan_dependents: text("orphanDependents").map(|text| text != "false"),
+                dry_run: text("dryRun").into_iter().collect(),
+                grace_period_seconds: grace.transpose()?,
+            }
+        } else {
+            serde_json::from_value(read_object(body)?).map_err(|error| {
+                Refusal::bad_request(format!("the body is not DeleteOptions: {error}"))
+            })?
+        };
+        let invalid = |field: &str, why: String| {
+            let about = About {
+                group: "meta.k8s.io",
+                plural: "DeleteOptions",
+                kind: "DeleteOptions",
+                name: "",
+            };
+            Err(Refusal::invalid(about, field, &why))
+        };
+        if options.dry_run.iter().any(|value| value != "All") {
+            let found = &options.dry_run;
+            let why = format!("Unsupported value: {found:?}: supported values: \"All\"");
+            return invalid("dryRun", why);
+        }
+        let known = ["Foreground", "Background", "Orphan"];
+        match options.propagation_policy.as_deref() {
+            Some(policy) if !known.contains(&policy) => {
+                let why = format!(
+                    "Unsupported value: {policy:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
+                );
+                invalid("propagationPolicy", why)
+            }
+            _ => Ok(options),
+        }
+    }
+
+    /// In the foreground, without conditions.
+    pub(crate) fn foreground() -> Self {
+        Self {
+            propagation_policy: Some("Foreground".into()),
+            ..Self::default()
+        }
+    }
+
     fn propagation(&self) -> Propagation {
-        match (self.propagation_policy, self.orphan_dependents) {
-            (Some(policy), _) => policy,
-            (None, Some(true)) => Propagation::Orphan,
+        match (self.propagation_policy.as_deref(), self.orphan_dependents) {
+            (Some("Foreground"), _) => Propagation::Foreground,
+            (Some("Orphan"), _) | (None, Some(true)) => Propagation::Orphan,
             _ => Propagation::Background,
         }
     }
 
     fn dry(&self) -> bool {
-        self.dry_run
-            .as_ref()
-            .is_some_and(|values| !values.is_empty())
+        !self.dry_run.is_empty()
     }
 }
 
@@ -109,13 +169,16 @@ impl World {
         }
         match options.propagation() {
             Propagation::Background => {}
+            // Without dependents the collector has nothing to do, so that nobody sees it.
+            _ if self.chores.is_none() && self.dependents(&old.uid).is_empty() => {}
             Propagation::Orphan => {
-                for (dependent, key) in self.dependents(&old.uid) {
-                    self.drop_owner(dependent, &key, &old.uid);
-                }
+                let chore = Chore::Orphan(id, key.clone());
+                return Ok(self.delete_later(id, key, &old, Some(ORPHAN), chore, now));
             }
-            Propagation::Foreground if self.dependents(&old.uid).is_empty() => {}
-            Propagation::Foreground => return Ok(self.delete_foreground(id, key, &old, now)),
+            Propagation::Foreground => {
+                let chore = Chore::Foreground(id, key.clone());
+                return Ok(self.delete_later(id, key, &old, Some(FOREGROUND), chore, now));
+            }
         }
         if old.finalizers.is_empty() {
             return Ok(Deleted::Gone(self.remove(id, key, now)));
@@ -127,11 +190,11 @@ impl World {
     pub(crate) fn finish(&mut self, id: KindId, mut last: Value, now: Timestamp) -> Arc<Stored> {
         last["metadata"]["resourceVersion"] = self.tick().to_string().into();
         let gone = self.take(id, Stored::new(&last));
-        self.follow(&gone, now);
+        self.assign(Chore::Follow(Arc::clone(&gone)), now);
         gone
     }
 
-    fn remove(&mut self, id: KindId, key: &Key, now: Timestamp) -> Arc<Stored> {
+    pub(crate) fn remove(&mut self, id: KindId, key: &Key, now: Timestamp) -> Arc<Stored> {
         let last = self.value(id, key);
         self.finish(id, last, now)
     }
@@ -167,54 +230,21 @@ impl World {
         })
     }
 
-    fn delete_foreground(
+    /// Marks an object that a controller lets go later, perhaps at once.
+    fn delete_later(
         &mut self,
         id: KindId,
         key: &Key,
         old: &Arc<Stored>,
+        finalizer: Option<&str>,
+        chore: Chore,
         now: Timestamp,
     ) -> Deleted {
-        let held = self.mark(id, key, old, Some(FOREGROUND), now);
-        for (dependent, key) in self.dependents(&old.uid) {
-            let options = DeleteOptions {
-                propagation_policy: Some(Propagation::Foreground),
-                ..DeleteOptions::default()
-            };
-            // A dependent that an earlier step of the cascade took is gone, as it should be.
-            drop(self.delete(dependent, &key, &options, now));
-        }
-        self.release_foreground(id, key, now);
+        let held = self.mark(id, key, old, finalizer, now);
+        self.assign(chore, now);
         match self.get(id, key) {
             Some(still) if still.uid == old.uid => Deleted::Held(Arc::clone(still)),
             _ => Deleted::Gone(held),
-        }
-    }
-
-    /// Lets an owner go that waited for dependents, when none of them blocks it any more.
-    fn release_foreground(&mut self, id: KindId, key: &Key, now: Timestamp) {
-        let Some(owner) = self.get(id, key).cloned() else {
-            return;
-        };
-        let waits = owner.deleting && owner.finalizers.iter().any(|name| name == FOREGROUND);
-        let blocked = self.dependents(&owner.uid).iter().any(|(dependent, key)| {
-            self.get(*dependent, key).is_some_and(|stored| {
-                stored
-                    .owners
-                    .iter()
-                    .any(|link| link.uid == owner.uid && link.blocks)
-            })
-        });
-        if !waits || blocked {
-            return;
-        }
-        let mut last = self.value(id, key);
-        if let Some(list) = last["metadata"]["finalizers"].as_array_mut() {
-            list.retain(|name| name != FOREGROUND);
-        }
-        if owner.finalizers.len() == 1 {
-            self.finish(id, last, now);
-        } else {
-            self.edit(id, key, |object| *object = last);
         }
     }
 
@@ -225,105 +255,33 @@ impl World {
         old: &Arc<Stored>,
         now: Timestamp,
     ) -> Deleted {
-        let mut marked = Arc::clone(old);
         if !old.deleting {
             self.mark(id, key, old, None, now);
-            marked = self.edit(id, key, |object| {
-                object["status"] = json!({"phase": "Terminating"})
+            self.edit(id, key, |object| {
+                object["status"] = json!({"phase": "Terminating"});
             });
         }
-        for (kind, key) in self.content(&key.name) {
-            // Content that went with an earlier owner is gone, as it should be.
-            drop(self.delete(kind, &key, &DeleteOptions::default(), now));
-        }
-        self.release_namespace(&key.name, now);
-        match self.get(id, key) {
-            Some(still) if still.uid == old.uid => Deleted::Held(Arc::clone(still)),
-            _ => Deleted::Gone(marked),
-        }
-    }
-
-    fn content(&self, namespace: &str) -> Vec<(KindId, Key)> {
-        let from = Key::new(namespace, "");
-        self.shelves
-            .iter()
-            .filter(|(_, shelf)| shelf.kind.namespaced)
-            .flat_map(|(id, shelf)| {
-                let inside = shelf.objects.range(from.clone()..);
-                inside
-                    .take_while(|(key, _)| key.namespace == namespace)
-                    .map(|(key, _)| (*id, key.clone()))
-            })
-            .collect()
-    }
-
-    /// Removes a namespace that is being deleted once it is empty and nothing else holds it.
-    fn release_namespace(&mut self, namespace: &str, now: Timestamp) {
-        let Some(id) = self.find("", "namespaces") else {
-            return;
-        };
-        let key = Key::new("", namespace);
-        let ready = self
-            .get(id, &key)
-            .is_some_and(|stored| stored.deleting && stored.finalizers.is_empty());
-        if ready && self.content(namespace).is_empty() {
-            self.remove(id, &key, now);
-        }
-    }
-
-    /// What the garbage collector and the namespace controller do after `gone` went.
-    fn follow(&mut self, gone: &Stored, now: Timestamp) {
-        for (id, key) in self.dependents(&gone.uid) {
-            let Some(dependent) = self.get(id, &key).cloned() else {
-                continue;
-            };
-            if dependent
-                .owners
-                .iter()
-                .any(|owner| self.by_uid(&owner.uid).is_some())
-            {
-                self.drop_owner(id, &key, &gone.uid);
-            } else {
-                // A dependent that went meanwhile is gone, as it should be.
-                drop(self.delete(id, &key, &DeleteOptions::default(), now));
-            }
-        }
-        for owner in &gone.owners {
-            if let Some((id, key)) = self.by_uid(&owner.uid).cloned() {
-                self.release_foreground(id, &key, now);
-            }
-        }
-        if !gone.key.namespace.is_empty() {
-            self.release_namespace(&gone.key.namespace, now);
-        }
-    }
-
-    fn drop_owner(&mut self, id: KindId, key: &Key, uid: &str) {
-        self.edit(id, key, |object| {
-            let Some(metadata) = object["metadata"].as_object_mut() else {
-                return;
-            };
-            if let Some(owners) = metadata
-                .get_mut("ownerReferences")
-                .and_then(Value::as_array_mut)
-            {
-                owners.retain(|owner| owner["uid"] != uid);
-                if owners.is_empty() {
-                    metadata.shift_remove("ownerReferences");
-                }
-            }
-        });
+        let marked = self
+            .get(id, key)
+            .map_or_else(|| Arc::clone(old), Arc::clone);
+        let chore = Chore::Namespace(key.name.clone());
+        self.delete_later(id, key, &marked, None, chore, now)
     }
 
     /// Changes an object as the server itself does: no owner is recorded, every change is an event.
-    fn edit(&mut self, id: KindId, key: &Key, change: impl FnOnce(&mut Value)) -> Arc<Stored> {
+    pub(crate) fn edit(
+        &mut self,
+        id: KindId,
+        key: &Key,
+        change: impl FnOnce(&mut Value),
+    ) -> Arc<Stored> {
         let mut object = self.value(id, key);
         change(&mut object);
         object["metadata"]["resourceVersion"] = self.tick().to_string().into();
         self.put(id, Stored::new(&object))
     }
 
-    fn value(&self, id: KindId, key: &Key) -> Value {
+    pub(crate) fn value(&self, id: KindId, key: &Key) -> Value {
         let shelf = self
             .shelves
             .get(&id)

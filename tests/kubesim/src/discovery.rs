@@ -1,6 +1,8 @@
 //! What the server says about itself: groups, versions, resources, in the classic documents and in
 //! the aggregated one.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -59,8 +61,8 @@ impl World {
     pub(crate) fn resources(&self, group: &str, version: &str) -> Option<Value> {
         let resources: Vec<Value> = self
             .kinds(group, version)
-            .into_iter()
-            .flat_map(resource_entries)
+            .iter()
+            .flat_map(|kind| resource_entries(kind))
             .collect();
         (!resources.is_empty()).then(|| {
             json!({
@@ -85,7 +87,7 @@ impl World {
                     .map(|version| {
                         let kinds = self.kinds(group, version);
                         let resources: Vec<Value> =
-                            kinds.into_iter().map(|kind| aggregated_entry(kind, version)).collect();
+                            kinds.iter().map(|kind| aggregated_entry(kind, version)).collect();
                         json!({"version": version, "resources": resources, "freshness": "Current"})
                     })
                     .collect();
@@ -105,11 +107,22 @@ impl World {
         })
     }
 
+    /// The kinds there are.
+    pub(crate) fn installed(&self) -> Vec<Arc<Kind>> {
+        let kinds = self.shelves.values().map(|shelf| Arc::clone(&shelf.kind));
+        kinds.collect()
+    }
+
+    /// The kinds that discovery knows of.
+    fn known(&self) -> Vec<Arc<Kind>> {
+        self.discovered.clone().unwrap_or_else(|| self.installed())
+    }
+
     fn group_names(&self) -> Vec<String> {
         let mut names = Vec::new();
-        for shelf in self.shelves.values() {
-            if !names.contains(&shelf.kind.group) {
-                names.push(shelf.kind.group.clone());
+        for kind in self.known() {
+            if !names.contains(&kind.group) {
+                names.push(kind.group.clone());
             }
         }
         names
@@ -118,12 +131,8 @@ impl World {
     /// Stable versions first, as `v1` before `v1beta1` before `v1alpha1`.
     fn versions(&self, group: &str) -> Vec<String> {
         let mut versions = Vec::new();
-        for shelf in self
-            .shelves
-            .values()
-            .filter(|shelf| shelf.kind.group == group)
-        {
-            for version in &shelf.kind.versions {
+        for kind in self.known().iter().filter(|kind| kind.group == group) {
+            for version in &kind.versions {
                 if !versions.contains(version) {
                     versions.push(version.clone());
                 }
@@ -140,12 +149,10 @@ impl World {
         versions
     }
 
-    fn kinds(&self, group: &str, version: &str) -> Vec<&Kind> {
-        self.shelves
-            .values()
-            .map(|shelf| shelf.kind.as_ref())
-            .filter(|kind| kind.group == group && kind.serves(version))
-            .collect()
+    fn kinds(&self, group: &str, version: &str) -> Vec<Arc<Kind>> {
+        let mut kinds = self.known();
+        kinds.retain(|kind| kind.group == group && kind.serves(version));
+        kinds
     }
 }
 

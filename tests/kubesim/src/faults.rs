@@ -23,6 +23,19 @@ enum Effect {
     Wait(Duration),
     /// It is read from how things were at this version.
     Stale(u64),
+    /// No answer comes, and the connection stays open.
+    Hang,
+    /// The answer ends after so many bytes.
+    Part(usize, Ending),
+}
+
+/// What comes after a part of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Nothing, on a connection that stays open.
+    Silence,
+    /// The end of the connection.
+    Break,
 }
 
 /// A fault for the next requests that match it.
@@ -30,9 +43,13 @@ enum Effect {
 pub struct Fault {
     effect: Effect,
     verb: Option<String>,
+    group: Option<String>,
     resource: Option<String>,
+    namespace: Option<String>,
     name: Option<String>,
-    left: u32,
+    user: Option<String>,
+    /// For ever without a number.
+    left: Option<u32>,
 }
 
 impl Fault {
@@ -67,6 +84,48 @@ impl Fault {
         let mut refusal = Refusal::new(code, reason, message);
         refusal.retry_after = matches!(code, 429 | 503).then_some(1);
         Self::new(Effect::Answer(refusal))
+    }
+
+    /// Refuses with an answer of the test's own, such as that of a quota.
+    pub fn refusal(refusal: Refusal) -> Self {
+        Self::new(Effect::Answer(refusal))
+    }
+
+    /// Refuses as an admission webhook does that does not like the object.
+    pub fn denied_by_webhook(webhook: &str, why: &str) -> Self {
+        let message = format!("admission webhook \"{webhook}\" denied the request: {why}");
+        Self::refusal(Refusal::new(400, "", message))
+    }
+
+    /// Refuses as the server does when an admission webhook that must be asked does not answer.
+    pub fn webhook_unreachable(webhook: &str) -> Self {
+        let message = format!(
+            "Internal error occurred: failed calling webhook \"{webhook}\": failed to call webhook: Post \"https://{webhook}.svc:443/\": context deadline exceeded"
+        );
+        Self::refusal(Refusal::new(500, "InternalError", message))
+    }
+
+    /// Refuses as the server does when the webhook that converts a kind between its versions fails.
+    pub fn conversion_failed(api_version: &str, kind: &str) -> Self {
+        let message = format!(
+            "conversion webhook for {api_version}, Kind={kind} failed: Post \"https://converter.svc:443/\": connect: connection refused"
+        );
+        Self::refusal(Refusal::new(500, "", message))
+    }
+
+    /// Takes the request and never answers, as a half-open connection does.
+    pub fn silent() -> Self {
+        Self::new(Effect::Hang)
+    }
+
+    /// Answers with the first `bytes` bytes; then nothing comes, on a connection that stays open.
+    pub fn stalled_after(bytes: usize) -> Self {
+        Self::new(Effect::Part(bytes, Ending::Silence))
+    }
+
+    /// Answers with the first `bytes` bytes; then the connection breaks.
+    pub fn broken_after(bytes: usize) -> Self {
+        Self::new(Effect::Part(bytes, Ending::Break))
     }
 
     /// Breaks the connection before the request takes effect.
@@ -105,6 +164,27 @@ impl Fault {
         self
     }
 
+    /// Only for requests on this API group.
+    #[must_use]
+    pub fn group(mut self, group: &str) -> Self {
+        self.group = Some(group.into());
+        self
+    }
+
+    /// Only for requests in this namespace.
+    #[must_use]
+    pub fn namespace(mut self, namespace: &str) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// Only for requests of this user.
+    #[must_use]
+    pub fn user(mut self, user: &str) -> Self {
+        self.user = Some(user.into());
+        self
+    }
+
     /// Only for requests on objects of this name.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
@@ -115,7 +195,14 @@ impl Fault {
     /// For the next `count` matching requests; one without this.
     #[must_use]
     pub fn times(mut self, count: u32) -> Self {
-        self.left = count;
+        self.left = Some(count);
+        self
+    }
+
+    /// For every matching request, until `Faults::clear`.
+    #[must_use]
+    pub fn lasting(mut self) -> Self {
+        self.left = None;
         self
     }
 
@@ -132,9 +219,12 @@ impl Fault {
         Self {
             effect,
             verb: None,
+            group: None,
             resource: None,
+            namespace: None,
             name: None,
-            left: 1,
+            user: None,
+            left: Some(1),
         }
     }
 
@@ -142,10 +232,13 @@ impl Fault {
         let fits = |wanted: &Option<String>, found: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted == found)
         };
-        self.left > 0
+        self.left != Some(0)
             && fits(&self.verb, call.verb)
+            && fits(&self.group, &call.group)
             && fits(&self.resource, &call.resource)
+            && fits(&self.namespace, &call.namespace)
             && fits(&self.name, &call.name)
+            && fits(&self.user, &call.user)
     }
 }
 
@@ -158,6 +251,8 @@ pub(crate) struct Signals {
     pub(crate) drops: u64,
     /// Counts orders to send bookmarks.
     pub(crate) bookmarks: u64,
+    /// Send nothing on open watches.
+    pub(crate) frozen: bool,
 }
 
 /// The fate of a request.
@@ -169,6 +264,8 @@ pub(crate) enum Fate {
     LoseAnswer,
     Wait(Duration),
     Stale(u64),
+    Hang,
+    Part(usize, Ending),
 }
 
 /// The faults of one simulated server.
@@ -182,6 +279,15 @@ pub struct Faults {
 struct Planned {
     latency: Duration,
     faults: Vec<Fault>,
+    limit: Option<Limit>,
+}
+
+/// How many requests are answered in a second.
+#[derive(Debug, Clone, Copy)]
+struct Limit {
+    a_second: u32,
+    second: i64,
+    answered: u32,
 }
 
 impl Default for Faults {
@@ -204,19 +310,41 @@ impl Faults {
         self.lock().faults.push(fault);
     }
 
-    /// Forgets planned faults and the latency; an outage stays.
+    /// Refuses what is more than this many requests in a second of the cluster's clock: 429 with
+    /// `Retry-After: 1`, as a server that is busy.
+    pub fn limit(&self, a_second: u32) {
+        self.lock().limit = Some(Limit {
+            a_second,
+            second: 0,
+            answered: 0,
+        });
+    }
+
+    /// Forgets planned faults, the limit and the latency; an outage stays.
     pub fn clear(&self) {
         *self.lock() = Planned::default();
     }
 
-    /// How many requests planned faults still wait for.
+    /// How many requests planned faults still wait for, lasting ones aside.
     pub fn pending(&self) -> u32 {
-        self.lock().faults.iter().map(|fault| fault.left).sum()
+        let planned = self.lock();
+        planned.faults.iter().filter_map(|fault| fault.left).sum()
     }
 
     /// Breaks every open watch.
     pub fn drop_watches(&self) {
         self.signals.send_modify(|signals| signals.drops += 1);
+    }
+
+    /// Lets every open watch fall silent, as behind a connection that is half open: nothing comes,
+    /// not even its end.
+    pub fn freeze_watches(&self) {
+        self.signals.send_modify(|signals| signals.frozen = true);
+    }
+
+    /// Lets silent watches go on.
+    pub fn thaw_watches(&self) {
+        self.signals.send_modify(|signals| signals.frozen = false);
     }
 
     /// Sends a bookmark on every open watch that allows them.
@@ -250,22 +378,42 @@ impl Faults {
     /// Decides about a request, and uses up the fault it meets.
     pub(crate) fn meet(&self, call: &Call) -> Fate {
         let mut planned = self.lock();
+        if let Some(limit) = &mut planned.limit {
+            let second = call.at.as_second();
+            if limit.second != second {
+                (limit.second, limit.answered) = (second, 0);
+            }
+            limit.answered += 1;
+            if limit.answered > limit.a_second {
+                return Fate::Answer(busy());
+            }
+        }
         let Some(fault) = planned.faults.iter_mut().find(|fault| fault.meets(call)) else {
             return Fate::Normal;
         };
-        fault.left -= 1;
+        fault.left = fault.left.map(|left| left - 1);
         let fate = match &fault.effect {
             Effect::Answer(refusal) => Fate::Answer(refusal.clone()),
             Effect::Break => Fate::Break,
             Effect::LoseAnswer => Fate::LoseAnswer,
             Effect::Wait(delay) => Fate::Wait(*delay),
             Effect::Stale(version) => Fate::Stale(*version),
+            Effect::Hang => Fate::Hang,
+            Effect::Part(bytes, ending) => Fate::Part(*bytes, *ending),
         };
-        planned.faults.retain(|fault| fault.left > 0);
+        planned.faults.retain(|fault| fault.left != Some(0));
         fate
     }
 
     fn lock(&self) -> MutexGuard<'_, Planned> {
         self.planned.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What priority and fairness answers.
+fn busy() -> Refusal {
+    let message = "Too many requests, please try again later.";
+    let mut refusal = Refusal::new(429, "TooManyRequests", message);
+    refusal.retry_after = Some(1);
+    refusal
 }

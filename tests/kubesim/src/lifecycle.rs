@@ -10,14 +10,17 @@ use uuid::Uuid;
 use crate::{
     apply,
     clock::seconds,
+    events::check_event,
     fields::{Operation, Ownership, Writer},
     kinds::{Kind, api_version},
+    limits::check_texts,
     objects::{Key, KindId, Stored, Types, World},
     patch::Patch,
     refusal::Refusal,
     rules::{
-        check_finalizers, check_identity, check_types, desired, drop_server_fields,
-        keep_what_is_not_written, metadata_of, name_of, place, restrict, tidy,
+        check_deletion, check_finalizer_names, check_finalizers, check_identity, check_types,
+        complete_namespace, desired, drop_server_fields, keep_what_is_not_written, metadata_of,
+        name_of, place, restrict, tidy,
     },
 };
 
@@ -170,10 +173,12 @@ impl World {
         ownership: Option<Ownership>,
         write: &Write,
     ) -> Result<Arc<Stored>, Refusal> {
+        check_event(kind, namespace, &object)?;
         let metadata = metadata_of(&mut object)?;
         tidy(metadata);
         place(kind, namespace, metadata)?;
         let name = name_of(kind, metadata)?;
+        check_finalizer_names(kind, &name, metadata)?;
         if kind.namespaced {
             self.open_namespace(kind, namespace, &name)?;
         }
@@ -190,8 +195,8 @@ impl World {
         if kind.generations {
             metadata.entry("generation").or_insert_with(|| 1.into());
         }
-        if kind.is_namespaces() && object.get("status").is_none() {
-            object["status"] = json!({"phase": "Active"});
+        if kind.is_namespaces() {
+            complete_namespace(&name, &mut object);
         }
         let ownership = ownership.unwrap_or_else(|| {
             let mut ownership = Ownership::default();
@@ -199,7 +204,8 @@ impl World {
             ownership.record(&writer, &Value::Null, &object, write.now);
             ownership
         });
-        Ok(self.commit(id, object, &ownership, write.dry_run))
+        check_texts(kind, &object)?;
+        self.commit(id, object, &ownership, write.dry_run)
     }
 
     /// Replaces an object.
@@ -304,10 +310,12 @@ impl World {
         write: &Write,
     ) -> Result<Arc<Stored>, Refusal> {
         let before = old.value(&types(kind, &write.version));
+        check_deletion(kind, old, &before, &new)?;
         check_identity(kind, old, &mut new, matches!(revision, Revision::Replaced))?;
         let mut new = keep_what_is_not_written(kind, &before, new, write.part);
         let metadata = metadata_of(&mut new)?;
         tidy(metadata);
+        check_finalizer_names(kind, &old.key.name, metadata)?;
         if old.deleting {
             check_finalizers(kind, old, metadata)?;
         }
@@ -339,7 +347,8 @@ impl World {
         if ends && !write.dry_run {
             return Ok(self.finish(id, new, write.now));
         }
-        Ok(self.commit(id, new, &ownership, write.dry_run))
+        check_texts(kind, &new)?;
+        self.commit(id, new, &ownership, write.dry_run)
     }
 
     fn commit(
@@ -348,13 +357,16 @@ impl World {
         mut object: Value,
         ownership: &Ownership,
         dry_run: bool,
-    ) -> Arc<Stored> {
+    ) -> Result<Arc<Stored>, Refusal> {
         object["metadata"]["managedFields"] = ownership.to_value();
         if dry_run {
-            return Arc::new(Stored::new(&object));
+            return Ok(Arc::new(Stored::new(&object)));
         }
-        object["metadata"]["resourceVersion"] = self.tick().to_string().into();
-        self.put(id, Stored::new(&object))
+        object["metadata"]["resourceVersion"] = (self.version + 1).to_string().into();
+        let stored = Stored::new(&object);
+        self.check_space(&stored)?;
+        self.tick();
+        Ok(self.put(id, stored))
     }
 
     fn open_namespace(&self, kind: &Kind, namespace: &str, name: &str) -> Result<(), Refusal> {

@@ -124,8 +124,8 @@ impl Listing {
     ///
     /// # Errors
     /// 400 for selectors, tokens and numbers that do not parse or do not go together.
-    pub(crate) fn parse(query: &Query, namespace: &str) -> Result<Self, Refusal> {
-        let selector = Selector::parse(query.text("labelSelector"), query.text("fieldSelector"))?;
+    pub(crate) fn parse(query: &Query, kind: &Kind, namespace: &str) -> Result<Self, Refusal> {
+        let selector = Selector::of(query, kind)?;
         let version = query.number("resourceVersion")?;
         let mut limit = query.number("limit")?.unwrap_or(0);
         let rule = query.text("resourceVersionMatch");

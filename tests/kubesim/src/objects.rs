@@ -2,18 +2,20 @@
 //! which owners find their dependents. Rules about who may change what are in `lifecycle`.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    ops::Bound,
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     sync::Arc,
 };
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::{
+    controllers::Chore,
     history::{Event, History},
     kinds::Kind,
+    snapshot::Snapshot,
 };
 
 /// Which installed kind; never reused, so that history never speaks of a kind installed later.
@@ -123,6 +125,11 @@ impl Stored {
         }
     }
 
+    /// How many bytes the object takes.
+    pub(crate) fn size(&self) -> usize {
+        self.rest.len()
+    }
+
     pub(crate) fn label(&self, key: &str) -> Option<&str> {
         self.labels
             .iter()
@@ -136,10 +143,11 @@ impl Stored {
         serde_json::from_slice(&whole).unwrap_or_default()
     }
 
-    /// The text of a field one level below the top, empty if there is none.
-    pub(crate) fn text(&self, outer: &str, inner: &str) -> String {
+    /// The text of the field at `path`, such as `involvedObject.uid`; empty if there is none.
+    pub(crate) fn text(&self, path: &str) -> String {
         let whole: Value = self.read();
-        whole[outer][inner].as_str().unwrap_or_default().to_owned()
+        let found = path.split('.').fold(&whole, |inner, field| &inner[field]);
+        found.as_str().unwrap_or_default().to_owned()
     }
 
     /// Appends the whole object as JSON.
@@ -209,6 +217,14 @@ pub(crate) struct World {
     pub(crate) history: History,
     /// The version of the newest change.
     pub(crate) version: u64,
+    /// The moment of what happens now.
+    pub(crate) now: Timestamp,
+    /// How many bytes etcd may have, if that is bounded.
+    pub(crate) quota: Option<usize>,
+    /// What discovery tells of, where it lags.
+    pub(crate) discovered: Option<Vec<Arc<Kind>>>,
+    /// What controllers still have to do, when they work in steps.
+    pub(crate) chores: Option<VecDeque<Chore>>,
     next_kind: KindId,
     uids: HashMap<String, (KindId, Key)>,
     dependents: HashMap<String, BTreeSet<(KindId, Key)>>,
@@ -220,6 +236,10 @@ impl World {
             shelves: BTreeMap::new(),
             history: History::with_capacity(history),
             version: 1,
+            now: Timestamp::UNIX_EPOCH,
+            quota: None,
+            discovered: None,
+            chores: None,
             next_kind: 0,
             uids: HashMap::new(),
             dependents: HashMap::new(),
@@ -316,6 +336,7 @@ impl World {
         let version = after.version;
         let event = Event {
             version,
+            at: self.now,
             kind: id,
             before,
             after: Arc::clone(&after),
@@ -339,6 +360,7 @@ impl World {
         let version = after.version;
         let event = Event {
             version,
+            at: self.now,
             kind: id,
             before,
             after: Arc::clone(&after),
@@ -360,10 +382,7 @@ impl World {
                 .entry(event.after.key.clone())
                 .or_insert_with(|| event.before.clone());
         }
-        Some(Snapshot {
-            live: &self.shelves.get(&id)?.objects,
-            undone,
-        })
+        Some(Snapshot::new(&self.shelves.get(&id)?.objects, undone))
     }
 
     /// The version that is nearest to `version` and not forgotten.
@@ -381,61 +400,5 @@ impl World {
                 }
             }
         }
-    }
-}
-
-/// The objects of a kind at some version: the live ones with later changes undone.
-#[derive(Debug)]
-pub(crate) struct Snapshot<'a> {
-    live: &'a BTreeMap<Key, Arc<Stored>>,
-    undone: BTreeMap<Key, Option<Arc<Stored>>>,
-}
-
-impl Snapshot<'_> {
-    /// One object.
-    pub(crate) fn get(&self, key: &Key) -> Option<&Arc<Stored>> {
-        match self.undone.get(key) {
-            Some(before) => before.as_ref(),
-            None => self.live.get(key),
-        }
-    }
-
-    /// The objects in order, of one namespace or of all, after the key `after`.
-    pub(crate) fn walk(
-        &self,
-        namespace: Option<&str>,
-        after: Option<&Key>,
-    ) -> impl Iterator<Item = &Arc<Stored>> {
-        let from = match (after, namespace) {
-            (Some(key), _) => Bound::Excluded(key.clone()),
-            (None, Some(namespace)) => Bound::Included(Key::new(namespace, "")),
-            (None, None) => Bound::Unbounded,
-        };
-        let inside = move |key: &Key| namespace.is_none_or(|wanted| key.namespace == wanted);
-        let mut live = self
-            .live
-            .range((from.clone(), Bound::Unbounded))
-            .take_while(move |(key, _)| inside(key))
-            .filter(|(key, _)| !self.undone.contains_key(key))
-            .peekable();
-        let mut undone = self
-            .undone
-            .range((from, Bound::Unbounded))
-            .take_while(move |(key, _)| inside(key))
-            .filter_map(|(key, stored)| Some((key, stored.as_ref()?)))
-            .peekable();
-        std::iter::from_fn(move || {
-            let undone_first = match (live.peek(), undone.peek()) {
-                (Some((live, _)), Some((undone, _))) => undone < live,
-                (None, Some(_)) => true,
-                _ => false,
-            };
-            let next = if undone_first {
-                undone.next()
-            } else {
-                live.next()
-            };
-            next.map(|(_, stored)| stored)
-        })
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub struct Refusal {
     /// HTTP status code.
     pub code: u16,
-    /// Machine-readable reason, such as `NotFound`.
+    /// Machine-readable reason, such as `NotFound`; empty where the server gives none.
     pub reason: &'static str,
     /// What a person reads.
     pub message: String,
@@ -107,8 +107,13 @@ impl Refusal {
         };
         let mut details = about.details();
         details["kind"] = about.kind.into();
-        details["causes"] =
-            json!([{"reason": "FieldValueInvalid", "message": why, "field": field}]);
+        let reason = match why.split(':').next().unwrap_or_default() {
+            "Too long" => "FieldValueTooLong",
+            "Required value" => "FieldValueRequired",
+            "Forbidden" => "FieldValueForbidden",
+            _ => "FieldValueInvalid",
+        };
+        details["causes"] = json!([{"reason": reason, "message": why, "field": field}]);
         Self {
             details: Some(Box::new(details)),
             ..Self::new(
@@ -155,8 +160,10 @@ impl Refusal {
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
         });
+        if !self.reason.is_empty() {
+            status["reason"] = self.reason.into();
+        }
         if let Some(details) = &self.details {
             status["details"] = details.as_ref().clone();
         }

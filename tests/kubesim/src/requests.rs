@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures::stream;
+use futures::TryStreamExt;
 use http::{HeaderMap, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
@@ -18,10 +18,11 @@ use crate::{
     lifecycle::{Part, Write},
     list::{Form, Listing},
     objects::{Key, KindId},
-    patch::{Patch, read_body, read_object},
+    patch::{Patch, read_body},
     rbac::User,
     refusal::Refusal,
     route::{Query, Route, Target, not_allowed},
+    rules::check_manager,
     service::Answer,
     sim::Shared,
     watch::{Watch, Watching},
@@ -108,7 +109,7 @@ impl Asked<'_> {
     }
 
     fn list(&self, served: &Served, target: &Target, form: Form) -> Result<Answer, Refusal> {
-        let mut listing = Listing::parse(self.query, &target.namespace)?;
+        let mut listing = Listing::parse(self.query, &served.kind, &target.namespace)?;
         listing.newest = self.stale;
         let page = self.shared.world().list(served.id, &listing)?;
         Ok(json_bytes(
@@ -119,13 +120,10 @@ impl Asked<'_> {
 
     fn watch(&self, served: Served, target: &Target, form: Form) -> Result<Answer, Refusal> {
         let offered = self.shared.settings.streaming_lists;
-        let watching = Watching::parse(self.query, &target.namespace, form, offered)?;
+        let watching = Watching::parse(self.query, &served.kind, &target.namespace, form, offered)?;
         let shared = Arc::clone(self.shared);
         let watch = Watch::open(shared, served.id, served.kind, &served.version, watching);
-        let lines = stream::unfold(watch, |mut watch| async move {
-            let chunk = watch.next().await?;
-            Some((chunk.map(Frame::data), watch))
-        });
+        let lines = watch.stream().map_ok(Frame::data);
         let body = StreamBody::new(lines).boxed_unsync();
         Ok(response(StatusCode::OK, "application/json", body))
     }
@@ -137,7 +135,7 @@ impl Asked<'_> {
             let answered = self.shared.review(plural, self.user, object)?;
             return Ok(json(StatusCode::CREATED, &answered));
         }
-        let write = self.write(served, Part::Main);
+        let write = self.write("CreateOptions", served, Part::Main)?;
         let made = self
             .shared
             .change(|world| world.create(served.id, &target.namespace, object, &write))?;
@@ -169,7 +167,7 @@ impl Asked<'_> {
             }
             "update" => {
                 let object = read_body(self.header(&header::CONTENT_TYPE), self.body)?;
-                let write = self.write(served, part);
+                let write = self.write("UpdateOptions", served, part)?;
                 let new = self
                     .shared
                     .change(|world| world.update(served.id, &key, object, &write))?;
@@ -185,7 +183,7 @@ impl Asked<'_> {
                     let why = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch";
                     return Err(Refusal::new(422, "Invalid", why));
                 }
-                let write = self.write(served, part);
+                let write = self.write("PatchOptions", served, part)?;
                 let (new, made) = self
                     .shared
                     .change(|world| world.patch(served.id, &key, &patch, &write))?;
@@ -197,7 +195,7 @@ impl Asked<'_> {
                 Ok(show(status, served, &new, form))
             }
             _ => {
-                let options = self.delete_options()?;
+                let options = DeleteOptions::read(self.body, self.query)?;
                 let now = self.shared.clock.now();
                 let deleted = self
                     .shared
@@ -216,8 +214,8 @@ impl Asked<'_> {
         target: &Target,
         form: Form,
     ) -> Result<Answer, Refusal> {
-        let listing = Listing::parse(self.query, &target.namespace)?;
-        let options = self.delete_options()?;
+        let listing = Listing::parse(self.query, &served.kind, &target.namespace)?;
+        let options = DeleteOptions::read(self.body, self.query)?;
         let now = self.shared.clock.now();
         let page = self.shared.change(|world| {
             let page = world.list(served.id, &listing)?;
@@ -236,25 +234,6 @@ impl Asked<'_> {
         ))
     }
 
-    /// Options come in the body, or in the query when there is none.
-    fn delete_options(&self) -> Result<DeleteOptions, Refusal> {
-        let mut options: DeleteOptions = if self.body.is_empty() {
-            DeleteOptions::default()
-        } else {
-            serde_json::from_value(read_object(self.body)?).map_err(|error| {
-                Refusal::bad_request(format!("the body is not DeleteOptions: {error}"))
-            })?
-        };
-        let policy = self.query.text("propagationPolicy");
-        if !policy.is_empty() {
-            let policy = serde_json::from_value(policy.into()).map_err(|error| {
-                Refusal::bad_request(format!("propagationPolicy `{policy}`: {error}"))
-            })?;
-            options.propagation_policy = Some(policy);
-        }
-        Ok(options)
-    }
-
     fn served(&self, target: &Target) -> Option<Served> {
         let world = self.shared.world();
         let id = world.find(&target.group, &target.plural)?;
@@ -268,7 +247,7 @@ impl Asked<'_> {
         })
     }
 
-    fn write(&self, served: &Served, part: Part) -> Write {
+    fn write(&self, options: &str, served: &Served, part: Part) -> Result<Write, Refusal> {
         let agent = self
             .header(&header::USER_AGENT)
             .split('/')
@@ -279,13 +258,14 @@ impl Asked<'_> {
             ("", agent) => agent,
             (manager, _) => manager,
         };
-        Write {
+        check_manager(options, manager)?;
+        Ok(Write {
             manager: manager.into(),
             version: served.version.clone(),
             part,
             now: self.shared.clock.now(),
             dry_run: self.query.text("dryRun") == "All",
-        }
+        })
     }
 
     fn header(&self, name: &header::HeaderName) -> &str {

@@ -1,6 +1,6 @@
 //! Label and field selectors: their grammar and what they match.
 
-use crate::{objects::Stored, refusal::Refusal};
+use crate::{kinds::Kind, objects::Stored, refusal::Refusal, route::Query};
 
 #[cfg(test)]
 mod tests;
@@ -35,24 +35,83 @@ struct FieldRequirement {
     equal: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Field {
     Name,
     Namespace,
-    /// Of events; this field of what they are about. Other kinds, of which a real API server
-    /// refuses to be asked for it, never match.
-    Involved(&'static str),
+    /// A text in the object, this way down.
+    At(String),
+}
+
+/// The fields of an event beside those of what it is about.
+const OF_EVENTS: &[&str] = &[
+    "reason",
+    "source",
+    "type",
+    "reportingComponent",
+    "reportingController",
+];
+
+/// The fields of what an event is about.
+const OF_REFERENCES: &[&str] = &[
+    "kind",
+    "namespace",
+    "name",
+    "uid",
+    "apiVersion",
+    "resourceVersion",
+    "fieldPath",
+];
+
+impl Field {
+    /// # Errors
+    /// 400 for a field that objects of the kind are not found by.
+    fn of(kind: &Kind, name: &str) -> Result<Self, Refusal> {
+        let about = match kind.group.as_str() {
+            "" => "involvedObject.",
+            _ => "regarding.",
+        };
+        let known = match kind.plural.as_str() {
+            "events" if !kind.custom => {
+                let inner = name.strip_prefix(about);
+                OF_EVENTS.contains(&name)
+                    || inner.is_some_and(|inner| OF_REFERENCES.contains(&inner))
+            }
+            "pods" => matches!(name, "spec.nodeName" | "status.phase"),
+            "namespaces" => name == "status.phase",
+            _ => false,
+        };
+        match name {
+            "metadata.name" => Ok(Self::Name),
+            "metadata.namespace" => Ok(Self::Namespace),
+            _ if known => Ok(Self::At(name.into())),
+            _ if kind.custom
+                || matches!(kind.plural.as_str(), "events" | "pods" | "namespaces") =>
+            {
+                let why = format!("field label not supported: {name}");
+                Err(Refusal::bad_request(why))
+            }
+            _ => Err(Refusal::bad_request(format!(
+                "\"{name}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+            ))),
+        }
+    }
 }
 
 impl Selector {
-    /// Reads the two query parameters.
+    /// Reads the two parameters of a query about objects of `kind`.
     ///
     /// # Errors
-    /// A bad request when one of them does not parse.
-    pub(crate) fn parse(labels: &str, fields: &str) -> Result<Self, Refusal> {
+    /// A bad request when one of them does not parse, or names a field that is not supported.
+    pub(crate) fn of(query: &Query, kind: &Kind) -> Result<Self, Refusal> {
+        let (labels, fields) = (query.text("labelSelector"), query.text("fieldSelector"));
+        Self::parse(labels, fields, kind)
+    }
+
+    fn parse(labels: &str, fields: &str, kind: &Kind) -> Result<Self, Refusal> {
         Ok(Self {
             labels: Parser::new(labels)?.requirements()?,
-            fields: field_requirements(fields)?,
+            fields: field_requirements(fields, kind)?,
         })
     }
 
@@ -88,13 +147,13 @@ impl Requirement {
 
 impl FieldRequirement {
     fn holds(&self, object: &Stored) -> bool {
-        let involved;
-        let actual = match self.field {
+        let found;
+        let actual = match &self.field {
             Field::Name => &object.key.name,
             Field::Namespace => &object.key.namespace,
-            Field::Involved(field) => {
-                involved = object.text("involvedObject", field);
-                &involved
+            Field::At(path) => {
+                found = object.text(path);
+                &found
             }
         };
         (*actual == self.value) == self.equal
@@ -275,7 +334,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn is_qualified_name(key: &str) -> bool {
+pub(crate) fn is_qualified_name(key: &str) -> bool {
     let name = match key.split_once('/') {
         Some((prefix, name)) if !prefix.is_empty() && prefix.len() <= 253 => name,
         Some(_) => return false,
@@ -294,7 +353,7 @@ fn is_label_value(value: &str) -> bool {
         && edge(value.chars().last())
 }
 
-fn field_requirements(text: &str) -> Result<Vec<FieldRequirement>, Refusal> {
+fn field_requirements(text: &str, kind: &Kind) -> Result<Vec<FieldRequirement>, Refusal> {
     let mut all = Vec::new();
     for term in text
         .split(',')
@@ -311,17 +370,7 @@ fn field_requirements(text: &str) -> Result<Vec<FieldRequirement>, Refusal> {
             let why = format!("invalid field selector: '{term}'; can't understand '{term}'");
             return Err(Refusal::bad_request(why));
         };
-        let field = match field {
-            "metadata.name" => Field::Name,
-            "metadata.namespace" => Field::Namespace,
-            "involvedObject.uid" => Field::Involved("uid"),
-            "involvedObject.name" => Field::Involved("name"),
-            "involvedObject.kind" => Field::Involved("kind"),
-            other => {
-                let why = format!("field label not supported: {other}");
-                return Err(Refusal::bad_request(why));
-            }
-        };
+        let field = Field::of(kind, field)?;
         all.push(FieldRequirement {
             field,
             value: value.into(),

@@ -9,12 +9,15 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures::stream;
 use http::{Request, Response, request::Parts};
-use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
+use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
+use hyper::body::Frame;
 
 use crate::{
     answers::refused,
-    faults::Fate,
+    faults::{Ending, Fate},
+    limits::check_body,
     rbac::User,
     requests::Asked,
     route::{Query, Route, verb},
@@ -101,6 +104,7 @@ async fn answer(
     let allowed = shared.sender(user, &parts.headers).and_then(|user| {
         call.user.clone_from(&user.name);
         shared.check(&user, &route.attributes(&call, &query))?;
+        check_body(body)?;
         Ok(user)
     });
     let user = match allowed {
@@ -112,35 +116,63 @@ async fn answer(
         }
     };
     let fate = shared.faults.meet(&call);
-    let answer = match &fate {
-        Fate::Break => Err(broken("the connection was reset")),
-        Fate::Answer(refusal) => Ok(refused(refusal)),
-        Fate::Normal | Fate::LoseAnswer | Fate::Wait(_) | Fate::Stale(_) => {
-            if let Fate::Wait(delay) = fate {
-                tokio::time::sleep(delay).await;
-            }
-            let stale = match fate {
-                Fate::Stale(version) => Some(version),
-                _ => None,
-            };
-            let asked = Asked {
-                shared,
-                parts,
-                query: &query,
-                body,
-                user: &user,
-                stale,
-            };
-            Ok(asked.run(&route, &call))
+    match fate {
+        Fate::Wait(delay) => tokio::time::sleep(delay).await,
+        Fate::Hang => {
+            shared.calls.record(call);
+            return std::future::pending().await;
         }
+        _ => {}
+    }
+    let asked = Asked {
+        shared,
+        parts,
+        query: &query,
+        body,
+        user: &user,
+        stale: match fate {
+            Fate::Stale(version) => Some(version),
+            _ => None,
+        },
     };
     let answer = match fate {
-        Fate::LoseAnswer => Err(broken("the connection was reset before the answer")),
-        _ => answer,
+        Fate::Break => Err(broken("the connection was reset")),
+        Fate::Answer(refusal) => Ok(refused(&refusal)),
+        Fate::LoseAnswer => {
+            asked.run(&route, &call);
+            Err(broken("the connection was reset before the answer"))
+        }
+        Fate::Part(bytes, ending) => Ok(asked
+            .run(&route, &call)
+            .map(|body| part(body, bytes, ending))),
+        _ => Ok(asked.run(&route, &call)),
     };
     call.status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
     shared.calls.record(call);
     answer
+}
+
+/// The first bytes of a body, and what comes then instead of the others.
+fn part(body: SimBody, bytes: usize, ending: Ending) -> SimBody {
+    let frames = stream::unfold((body, bytes), move |(mut body, left)| async move {
+        if left == 0 {
+            return match ending {
+                Ending::Silence => std::future::pending().await,
+                Ending::Break => {
+                    let why = "the connection was reset within the answer";
+                    Some((Err(broken(why)), (body, 0)))
+                }
+            };
+        }
+        let frame = match body.frame().await? {
+            Ok(frame) => frame.into_data().unwrap_or_default(),
+            Err(error) => return Some((Err(error), (body, 0))),
+        };
+        let some = frame.slice(..frame.len().min(left));
+        let left = left - some.len();
+        Some((Ok(Frame::data(some)), (body, left)))
+    });
+    StreamBody::new(frames).boxed_unsync()
 }
 
 fn broken(why: &str) -> io::Error {

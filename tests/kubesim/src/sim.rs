@@ -2,7 +2,7 @@
 //! What is done here directly is not recorded as a call and meets no fault.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
     time::Duration,
 };
 
@@ -28,10 +28,21 @@ use crate::{
 /// How a simulated server behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// How many changes are remembered for watches and consistent pages.
+    /// How many changes are remembered at most, for consistent pages; five minutes of the clock, as a
+    /// real server. Watches can go back 75 seconds, or 100 changes where that is more.
     pub history: usize,
-    /// How often watches that allow bookmarks get one.
+    /// How often watches that allow bookmarks get one, if there is news. Another comes two seconds
+    /// before a watch ends.
     pub bookmark_every: Duration,
+    /// How many changes wait for the client of a watch that does not read.
+    pub watch_buffer: usize,
+    /// How long a watch waits for a client that does not read while that many wait; then it ends.
+    pub watch_patience: Duration,
+    /// Whether the storage tells how far it is, as etcd does from 3.5.13 on. Without, a watch that
+    /// begins with what is there, and sends bookmarks, fails.
+    pub watch_progress: bool,
+    /// How many bytes etcd may hold in changes that are not compacted; more writes are refused then.
+    pub storage_quota: Option<usize>,
     /// Whether `sendInitialEvents` is offered.
     pub streaming_lists: bool,
     /// How many calls are remembered.
@@ -44,7 +55,11 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             history: 20_000,
-            bookmark_every: Duration::from_secs(10),
+            bookmark_every: Duration::from_mins(1),
+            watch_buffer: 100,
+            watch_patience: Duration::from_millis(100),
+            watch_progress: true,
+            storage_quota: None,
             streaming_lists: true,
             calls: 100_000,
             cluster_uid: KUBE_SYSTEM_UID.to_owned(),
@@ -58,7 +73,7 @@ pub const KUBE_SYSTEM_UID: &str = "5e1f0c3a-7d52-4b7e-9c55-0b7f6f3c2a11";
 /// A simulated cluster. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Sim {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// What everybody who serves the cluster shares.
@@ -71,12 +86,18 @@ pub(crate) struct Shared {
     pub(crate) faults: Faults,
     pub(crate) calls: CallLog,
     pub(crate) policy: Policy,
+    /// How many watches ended because their clients did not read.
+    pub(crate) closed_watches: AtomicU64,
 }
 
 impl Shared {
-    /// The state; no one may wait while holding it.
+    /// The state as it is now; no one may wait while holding it.
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+        let now = self.clock.now();
+        let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
+        world.now = now;
+        world.history.pass(now);
+        world
     }
 
     /// Changes the state and tells watches.
@@ -115,6 +136,7 @@ impl Sim {
     /// A cluster with other settings and another clock.
     pub fn with(settings: Settings, clock: Arc<dyn Clock>) -> Self {
         let mut world = World::new(settings.history);
+        world.quota = settings.storage_quota;
         for kind in kinds::built_in() {
             world.install(kind);
         }
@@ -128,6 +150,7 @@ impl Sim {
                 faults: Faults::default(),
                 calls: CallLog::with_capacity(settings.calls),
                 policy: Policy::default(),
+                closed_watches: AtomicU64::new(0),
                 settings,
             }),
         };
@@ -210,13 +233,6 @@ impl Sim {
     /// Forgets the requests so far.
     pub fn clear_calls(&self) {
         self.shared.calls.clear();
-    }
-
-    /// Forgets all history: watches and pages from earlier versions get 410.
-    pub fn compact(&self) {
-        let mut world = self.shared.world();
-        let version = world.version;
-        world.history.compact(version);
     }
 
     /// The newest resource version.

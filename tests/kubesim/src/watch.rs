@@ -1,16 +1,21 @@
-//! Watches: the stream of changes from a version on, as one client sees it through its selector.
+//! Watches: the stream of changes from a version on, as one client sees it through its selector. A
+//! client that does not read is not waited for: its watch ends.
 
 use std::{
     collections::VecDeque,
     io,
-    sync::{Arc, MutexGuard},
+    sync::{Arc, MutexGuard, atomic::Ordering},
     time::Duration,
 };
 
 use bytes::Bytes;
+use futures::{Stream, stream};
 use serde_json::json;
 use tokio::{
-    sync::watch,
+    sync::{
+        mpsc::{self, error::SendTimeoutError},
+        watch,
+    },
     time::{Instant, sleep_until},
 };
 
@@ -26,8 +31,11 @@ use crate::{
     sim::Shared,
 };
 
-/// How many changes are sent at once.
+/// How many changes are read or sent at once.
 const BATCH: usize = 256;
+
+/// How long before the end of a watch its last bookmark comes.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
 /// How long a watch lasts when the client does not say.
 const LONGEST: Duration = Duration::from_hours(1);
@@ -41,6 +49,8 @@ pub(crate) struct Watching {
     bookmarks: bool,
     timeout: Duration,
     form: Form,
+    /// Begins with what only a storage that tells its progress can give.
+    needs_progress: bool,
 }
 
 /// Where a watch begins.
@@ -62,11 +72,12 @@ impl Watching {
     /// not asked for properly.
     pub(crate) fn parse(
         query: &Query,
+        kind: &Kind,
         namespace: &str,
         form: Form,
         streaming_lists: bool,
     ) -> Result<Self, Refusal> {
-        let selector = Selector::parse(query.text("labelSelector"), query.text("fieldSelector"))?;
+        let selector = Selector::of(query, kind)?;
         let version = query.number("resourceVersion")?;
         let bookmarks = query.flag("allowWatchBookmarks");
         let initial = match query.text("sendInitialEvents") {
@@ -106,6 +117,7 @@ impl Watching {
             bookmarks,
             timeout,
             form,
+            needs_progress: start == Start::PresentMarked || start == Start::Present && bookmarks,
         })
     }
 
@@ -155,19 +167,23 @@ pub(crate) struct Watch {
     initial: VecDeque<Arc<Stored>>,
     /// Whether the bookmark after the present objects is still to be sent.
     owes_mark: bool,
+    /// Lines that were read and not sent.
+    lines: VecDeque<Bytes>,
     /// Everything up to this version was sent or is not for this client.
     seen: u64,
+    /// What the client knows already; a bookmark says more.
+    told: u64,
     news: watch::Receiver<u64>,
     signals: watch::Receiver<Signals>,
     noticed: Signals,
     deadline: Instant,
-    next_bookmark: Instant,
+    next_bookmark: Option<Instant>,
     ended: bool,
 }
 
 /// What a look at the world gave.
 enum Look {
-    Lines(Vec<u8>),
+    Changes(Vec<Event>),
     Nothing,
     Forgotten,
     Uninstalled,
@@ -200,11 +216,12 @@ impl Watch {
                 (seen, world.version)
             }
         };
-        let now = Instant::now();
-        Self {
-            deadline: now + watching.timeout,
-            next_bookmark: now + shared.settings.bookmark_every,
+        let deadline = Instant::now() + watching.timeout;
+        let mut watch = Self {
+            deadline,
+            next_bookmark: None,
             owes_mark: watching.start == Start::PresentMarked && watching.bookmarks,
+            lines: VecDeque::new(),
             shared,
             id,
             kind,
@@ -212,35 +229,83 @@ impl Watch {
             watching,
             initial,
             seen,
+            told: seen,
             news,
             signals,
             noticed,
             ended: false,
-        }
+        };
+        watch.plan_bookmark();
+        watch
+    }
+
+    /// The watch as the body of an answer. It goes on by itself, as a real one, whether or not the
+    /// client reads; a client that leaves it too far behind finds it ended.
+    pub(crate) fn stream(mut self) -> impl Stream<Item = io::Result<Bytes>> {
+        let shared = Arc::clone(&self.shared);
+        let (sender, receiver) = mpsc::channel(shared.settings.watch_buffer.max(1));
+        tokio::spawn(async move {
+            loop {
+                let next = tokio::select! {
+                    next = self.next() => next,
+                    () = sender.closed() => return,
+                };
+                let Some(next) = next else { return };
+                // What was there at the beginning is waited for, as it comes from no buffer.
+                if !self.initial.is_empty() || self.owes_mark {
+                    if sender.send(next).await.is_err() {
+                        return;
+                    }
+                } else if let Err(error) = sender
+                    .send_timeout(next, shared.settings.watch_patience)
+                    .await
+                {
+                    if matches!(error, SendTimeoutError::Timeout(_)) {
+                        shared.closed_watches.fetch_add(1, Ordering::Relaxed);
+                    }
+                    return;
+                }
+            }
+        });
+        stream::unfold(receiver, |mut receiver| async move {
+            Some((receiver.recv().await?, receiver))
+        })
     }
 
     /// The next bytes of the stream; `None` at its end, an error when it breaks.
-    pub(crate) async fn next(&mut self) -> Option<io::Result<Bytes>> {
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        if self.watching.needs_progress && !self.shared.settings.watch_progress {
+            self.initial.clear();
+            self.watching.needs_progress = false;
+            self.ended = true;
+            return Some(Ok(error_line(&no_progress())));
+        }
         loop {
             if self.ended {
                 return None;
             }
-            if let Some(lines) = self.present() {
-                return Some(Ok(lines));
-            }
-            self.news.mark_unchanged();
-            match self.look() {
-                Look::Lines(lines) => return Some(Ok(lines.into())),
-                Look::Forgotten => {
-                    self.ended = true;
-                    return Some(Ok(self.too_old()));
+            let frozen = self.signals.borrow().frozen;
+            if !frozen {
+                if let Some(line) = self.present().or_else(|| self.lines.pop_front()) {
+                    return Some(Ok(line));
                 }
-                Look::Uninstalled => return None,
-                Look::Nothing => {}
+                self.news.mark_unchanged();
+                match self.look() {
+                    Look::Changes(events) => {
+                        self.show(&events);
+                        continue;
+                    }
+                    Look::Forgotten => {
+                        self.ended = true;
+                        return Some(Ok(self.too_old()));
+                    }
+                    Look::Uninstalled => return None,
+                    Look::Nothing => {}
+                }
             }
-            let bookmark_at = self.next_bookmark;
+            let bookmark_at = self.next_bookmark.filter(|_| !frozen);
             tokio::select! {
-                changed = self.news.changed() => if changed.is_err() { return None },
+                changed = self.news.changed(), if !frozen => if changed.is_err() { return None },
                 changed = self.signals.changed() => {
                     if changed.is_err() {
                         return None;
@@ -249,13 +314,35 @@ impl Watch {
                         return Some(answer);
                     }
                 }
-                () = sleep_until(self.deadline) => {
-                    self.ended = true;
-                    return self.watching.bookmarks.then(|| Ok(self.bookmark(false)));
+                () = sleep_until(self.deadline), if !frozen => return None,
+                () = sleep_until(bookmark_at.unwrap_or(self.deadline)), if bookmark_at.is_some() => {
+                    self.plan_bookmark();
+                    // One that says nothing new is not sent.
+                    if self.seen > self.told {
+                        return Some(Ok(self.bookmark(false)));
+                    }
                 }
-                () = sleep_until(bookmark_at), if self.watching.bookmarks => {
-                    return Some(Ok(self.bookmark(false)));
-                }
+            }
+        }
+    }
+
+    /// The next bookmark comes after a while, and the last one shortly before the end.
+    fn plan_bookmark(&mut self) {
+        let now = Instant::now();
+        let next = now + self.shared.settings.bookmark_every;
+        let last = self.deadline.checked_sub(LAST_BOOKMARK).unwrap_or(now);
+        let next = next.min(last);
+        self.next_bookmark = (self.watching.bookmarks && next > now).then_some(next);
+    }
+
+    /// Turns changes into lines.
+    fn show(&mut self, events: &[Event]) {
+        for event in events {
+            let mut line = Vec::new();
+            self.watching.write(event, &self.types, &mut line);
+            if !line.is_empty() {
+                self.told = event.version;
+                self.lines.push_back(line.into());
             }
         }
     }
@@ -273,7 +360,7 @@ impl Watch {
         Some(out.into())
     }
 
-    /// Reads changes until there is something to send.
+    /// Reads the next changes.
     fn look(&mut self) -> Look {
         let shared = Arc::clone(&self.shared);
         let world: MutexGuard<'_, World> = shared.world();
@@ -283,30 +370,25 @@ impl Watch {
         if self.seen > world.version {
             return Look::Nothing;
         }
+        if self.seen < world.history.uncached(world.now) {
+            return Look::Forgotten;
+        }
         let Some(events) = world.history.since(self.seen) else {
             return Look::Forgotten;
         };
-        let mut found = Vec::new();
-        let mut seen = world.version;
-        for event in events.filter(|event| event.kind == self.id) {
-            if found.len() == BATCH {
-                seen = found.last().map_or(seen, |event: &Event| event.version);
-                break;
-            }
-            found.push(event.clone());
+        let found: Vec<Event> = events
+            .filter(|event| event.kind == self.id)
+            .take(BATCH)
+            .cloned()
+            .collect();
+        self.seen = match found.last() {
+            Some(last) if found.len() == BATCH => last.version,
+            _ => world.version,
+        };
+        if found.is_empty() {
+            return Look::Nothing;
         }
-        drop(world);
-        self.seen = seen;
-        let mut out = Vec::new();
-        for event in &found {
-            self.watching.write(event, &self.types, &mut out);
-        }
-        match (out.is_empty(), found.len() == BATCH) {
-            (false, _) => Look::Lines(out),
-            // Nothing of a full batch is for this client; there may be more.
-            (true, true) => self.look(),
-            (true, false) => Look::Nothing,
-        }
+        Look::Changes(found)
     }
 
     fn signalled(&mut self) -> Option<io::Result<Bytes>> {
@@ -317,12 +399,13 @@ impl Watch {
             let why = "the connection was closed in the middle of a watch";
             return Some(Err(io::Error::new(io::ErrorKind::UnexpectedEof, why)));
         }
-        let wanted = self.watching.bookmarks && signals.bookmarks != before.bookmarks;
+        let wanted =
+            self.watching.bookmarks && !signals.frozen && signals.bookmarks != before.bookmarks;
         wanted.then(|| Ok(self.bookmark(false)))
     }
 
     fn bookmark(&mut self, ends_initial: bool) -> Bytes {
-        self.next_bookmark = Instant::now() + self.shared.settings.bookmark_every;
+        self.told = self.seen;
         let mut metadata = json!({
             "resourceVersion": self.seen.to_string(),
             "creationTimestamp": null,
@@ -339,12 +422,23 @@ impl Watch {
     }
 
     fn too_old(&self) -> Bytes {
-        let oldest = self.shared.world().history.forgotten();
+        let world = self.shared.world();
+        let oldest = world.history.uncached(world.now);
+        drop(world);
         let message = format!(
             "too old resource version: {} ({oldest}) for {}",
             self.seen, self.kind.plural
         );
-        let status = Refusal::gone(message).status();
-        format!("{}\n", json!({"type": "ERROR", "object": status})).into()
+        error_line(&Refusal::gone(message))
     }
+}
+
+fn error_line(refusal: &Refusal) -> Bytes {
+    format!("{}\n", json!({"type": "ERROR", "object": refusal.status()})).into()
+}
+
+/// What a server says whose etcd does not tell its progress, as those before 3.5.13 do not.
+fn no_progress() -> Refusal {
+    let why = "a watch stream was requested by the client but the required storage feature RequestWatchProgress is disabled";
+    Refusal::new(500, "InternalError", why)
 }

@@ -3,7 +3,7 @@
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{Arena, GROUP, Verdict, refused, same, version};
+use super::{Arena, GROUP, Verdict, holds, refused, same, uid, version};
 
 /// An apply creates, changes, and takes back what its manager no longer applies.
 pub async fn an_apply_owns_what_it_sets(arena: Arena) -> Verdict {
@@ -140,4 +140,73 @@ pub async fn an_apply_of_the_status_sets_the_status_alone(arena: Arena) -> Verdi
     let none = widgets.patch_status("none", &me, &config(json!({}))).await;
     refused("the status of nothing", none, 404, "NotFound")?;
     Ok(())
+}
+
+/// An apply that names a uid never makes or changes another object.
+pub async fn an_apply_with_a_uid_means_that_object(arena: Arena) -> Verdict {
+    let widgets = arena.widgets();
+    let config = |uid: &str| {
+        json!({
+            "apiVersion": format!("{GROUP}/v1"), "kind": "Widget",
+            "metadata": {"name": "a", "uid": uid, "annotations": {"example.dev/stored": "true"}},
+        })
+    };
+    let apply = async |uid: &str| {
+        let params = PatchParams::apply("contract").force();
+        widgets
+            .patch("a", &params, &Patch::Apply(config(uid)))
+            .await
+    };
+    let other = "00000000-0000-4000-8000-000000000000";
+    refused("there is none", apply(other).await, 409, "Conflict")?;
+    let made = arena.widget(json!({"name": "a"})).await?;
+    match apply(other).await {
+        Err(kube::Error::Api(status)) => {
+            holds("another is refused", matches!(status.code, 409 | 422))?;
+        }
+        outcome => {
+            refused("another", outcome, 409, "Conflict")?;
+        }
+    }
+    let annotated = apply(&uid(&made)).await?;
+    same("the right one", uid(&annotated), uid(&made))?;
+    let again = apply(&uid(&made)).await?;
+    same("twice is once", version(&again), version(&annotated))
+}
+
+/// A merge patch that names a uid or a version means that object, as it was then.
+pub async fn a_merge_with_a_uid_means_that_object(arena: Arena) -> Verdict {
+    let widgets = arena.widgets();
+    let hold = "example.dev/hold";
+    let made = arena
+        .widget(json!({"name": "a", "finalizers": [hold, "example.dev/too"]}))
+        .await?;
+    let merge = async |metadata: Value| {
+        let patch = Patch::Merge(json!({"metadata": metadata}));
+        widgets.patch("a", &PatchParams::default(), &patch).await
+    };
+    let other = "00000000-0000-4000-8000-000000000000";
+    for (what, metadata) in [
+        ("another uid", json!({"uid": other, "finalizers": [hold]})),
+        (
+            "an old version",
+            json!({"resourceVersion": "1", "finalizers": [hold]}),
+        ),
+    ] {
+        match merge(metadata).await {
+            Err(kube::Error::Api(status)) => holds(what, matches!(status.code, 409 | 422))?,
+            outcome => {
+                refused(what, outcome, 409, "Conflict")?;
+            }
+        }
+    }
+    let now = json!({"uid": uid(&made), "resourceVersion": version(&made), "finalizers": [hold]});
+    let left = merge(now).await?;
+    same(
+        "the finalizers",
+        left.metadata.finalizers,
+        Some(vec![hold.to_owned()]),
+    )?;
+    let none = merge(json!({"uid": uid(&made), "finalizers": null})).await?;
+    same("no finalizers", none.metadata.finalizers, None)
 }

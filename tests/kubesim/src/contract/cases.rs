@@ -1,6 +1,8 @@
 //! The table of cases. A test compares it with the functions of the suite.
 
-use super::{Case, Needs, access, applies, deletes, discovery, lists, watches, writes};
+use super::{
+    Case, Needs, access, applies, deletes, discovery, leases, limits, lists, watches, writes,
+};
 
 macro_rules! case {
     ($needs:ident, $module:ident::$name:ident) => {
@@ -88,4 +90,16 @@ pub const CASES: &[Case] = &[
     case!(Nothing, writes::without_the_subresource_status_is_a_field),
     case!(Nothing, writes::a_dry_run_changes_nothing),
     case!(Nothing, writes::bodies_are_of_the_kind_of_the_path),
+    case!(Nothing, applies::an_apply_with_a_uid_means_that_object),
+    case!(Nothing, applies::a_merge_with_a_uid_means_that_object),
+    case!(Nothing, deletes::options_come_in_the_query_too),
+    case!(Nothing, leases::a_lease_is_renewed_by_one),
+    case!(Nothing, leases::events_are_found_by_what_they_are_about),
+    case!(Nothing, leases::events_are_checked),
+    case!(Nothing, limits::bodies_and_objects_are_bounded),
+    case!(Nothing, limits::annotations_are_bounded),
+    case!(
+        Nothing,
+        limits::names_of_finalizers_and_managers_are_checked
+    ),
 ];

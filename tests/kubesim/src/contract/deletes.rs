@@ -185,6 +185,30 @@ pub async fn a_foreground_deletion_waits_for_dependents(arena: Arena) -> Verdict
     .await
 }
 
+/// Options of a deletion may come in the query.
+pub async fn options_come_in_the_query_too(arena: Arena) -> Verdict {
+    arena.widget(json!({"name": "a"})).await?;
+    let path = format!("/apis/{GROUP}/v1/namespaces/{}/widgets/a", arena.namespace);
+    let delete = async |query: &str| {
+        let path = format!("{path}?{query}");
+        arena
+            .raw("DELETE", &path, "application/json", &Value::Null)
+            .await
+    };
+    for (query, wanted) in [
+        ("dryRun=Some", 422),
+        ("propagationPolicy=Wild", 422),
+        ("gracePeriodSeconds=soon", 400),
+        ("dryRun=All", 200),
+        ("gracePeriodSeconds=5&propagationPolicy=Background", 200),
+        ("dryRun=All", 404),
+    ] {
+        let (code, answer) = delete(query).await?;
+        same(&format!("{query}: {}", answer["message"]), code, wanted)?;
+    }
+    Ok(())
+}
+
 /// A collection can be deleted by selector.
 pub async fn collections_are_deleted_by_selector(arena: Arena) -> Verdict {
     let widgets = arena.widgets();

@@ -194,13 +194,17 @@ pub async fn field_selectors_choose(arena: Arena) -> Verdict {
         same(selector, names(&found.items), wanted)?;
     }
     let bad = ListParams::default().fields("spec.size=1");
-    refused(
-        "an unknown field",
-        arena.widgets().list(&bad).await,
-        400,
-        "BadRequest",
+    let outcome = arena.widgets().list(&bad).await;
+    let status = refused("an unknown field", outcome, 400, "BadRequest")?;
+    same(
+        "the message",
+        status.message.as_str(),
+        "field label not supported: spec.size",
     )?;
-    Ok(())
+    let outcome = arena.maps().list(&bad).await;
+    let status = refused("of a built-in kind", outcome, 400, "BadRequest")?;
+    let wanted = "\"spec.size\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"";
+    same("the message", status.message.as_str(), wanted)
 }
 
 /// A version that is still to come is a timeout.

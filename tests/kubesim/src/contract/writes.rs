@@ -161,7 +161,6 @@ pub async fn server_fields_are_kept(arena: Arena) -> Verdict {
     let mut changed = made.clone();
     changed.metadata.generation = Some(99);
     changed.metadata.creation_timestamp = None;
-    changed.metadata.deletion_grace_period_seconds = Some(5);
     changed.data["spec"]["size"] = 2.into();
     let new = arena
         .widgets()
@@ -174,7 +173,19 @@ pub async fn server_fields_are_kept(arena: Arena) -> Verdict {
         &made.metadata.creation_timestamp,
     )?;
     same("uid", uid(&new), uid(&made))?;
-    same("grace", new.metadata.deletion_grace_period_seconds, None)
+    let mut graceful = new.clone();
+    graceful.metadata.deletion_grace_period_seconds = Some(5);
+    let widgets = arena.widgets();
+    let outcome = widgets
+        .replace("a", &PostParams::default(), &graceful)
+        .await;
+    let status = refused("a grace period", outcome, 422, "Invalid")?;
+    holds(
+        "the message",
+        status
+            .message
+            .contains("metadata.deletionGracePeriodSeconds: Invalid value: 5: field is immutable"),
+    )
 }
 
 /// A merge patch sets, replaces and, by null, removes.
@@ -359,10 +370,13 @@ pub async fn a_dry_run_changes_nothing(arena: Arena) -> Verdict {
 /// Kinds and versions in bodies must be those of the path.
 pub async fn bodies_are_of_the_kind_of_the_path(arena: Arena) -> Verdict {
     let path = format!("/apis/{GROUP}/v1/namespaces/{}/widgets", arena.namespace);
-    for (version, kind) in [("v2", "Widget"), ("v1", "Gadget")] {
+    for (version, kind, wanted) in [("v2", "Widget", 400), ("v1", "Gadget", 422)] {
         let body = json!({"apiVersion": format!("{GROUP}/{version}"), "kind": kind, "metadata": {"name": "a"}});
         let (code, _) = arena.raw("POST", &path, "application/json", &body).await?;
-        same("the code", code, 400)?;
+        same(kind, code, wanted)?;
     }
-    Ok(())
+    let path = format!("/api/v1/namespaces/{}/configmaps", arena.namespace);
+    let body = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}});
+    let (code, _) = arena.raw("POST", &path, "application/json", &body).await?;
+    same("a built-in kind", code, 400)
 }

@@ -3,7 +3,17 @@
 use serde_json::json;
 
 use super::Selector;
-use crate::objects::Stored;
+use crate::{
+    kinds::{Kind, built_in},
+    objects::Stored,
+};
+
+fn events() -> Kind {
+    let mut kinds = built_in().into_iter();
+    kinds
+        .find(|kind| kind.group.is_empty() && kind.plural == "events")
+        .expect("events are built in")
+}
 
 fn object() -> Stored {
     Stored::new(&json!({"metadata": {
@@ -15,13 +25,13 @@ fn object() -> Stored {
 
 #[track_caller]
 fn selects(labels: &str, expected: bool) {
-    let selector = Selector::parse(labels, "").expect("the selector parses");
+    let selector = Selector::parse(labels, "", &events()).expect("the selector parses");
     assert_eq!(selector.matches(&object()), expected, "{labels}");
 }
 
 #[track_caller]
 fn fields(fields: &str, expected: bool) {
-    let selector = Selector::parse("", fields).expect("the selector parses");
+    let selector = Selector::parse("", fields, &events()).expect("the selector parses");
     assert_eq!(selector.matches(&object()), expected, "{fields}");
 }
 
@@ -78,7 +88,7 @@ fn malformed_label_selectors_are_refused() {
         "w>x",
         "a=b/c",
     ] {
-        let refusal = Selector::parse(bad, "").expect_err(bad);
+        let refusal = Selector::parse(bad, "", &events()).expect_err(bad);
         assert_eq!(refusal.code, 400, "{bad}");
     }
 }
@@ -93,6 +103,6 @@ fn field_selectors_compare_name_and_namespace() {
     fields("involvedObject.uid=u", true);
     fields("involvedObject.uid=u,involvedObject.name=b", false);
     fields("involvedObject.kind=Pod", false);
-    let refusal = Selector::parse("", "spec.x=1").expect_err("an unknown field");
+    let refusal = Selector::parse("", "spec.x=1", &events()).expect_err("an unknown field");
     assert_eq!(refusal.message, "field label not supported: spec.x");
 }
