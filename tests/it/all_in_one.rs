@@ -264,7 +264,9 @@ async fn events_of_runs_are_found_by_their_type() {
     let kubeconfig = listening.kubeconfig().display().to_string();
     let event = json!({
         "apiVersion": "v1", "kind": "Event", "metadata": {"name": "started", "namespace": "ci"},
-        "involvedObject": {"kind": "TaskRun", "name": of_run("name:"), "uid": of_run("uid:")},
+        "involvedObject": {
+            "kind": "TaskRun", "namespace": "ci", "name": of_run("name:"), "uid": of_run("uid:"),
+        },
         "reason": "Started",
     });
     sim.create(event).unwrap();

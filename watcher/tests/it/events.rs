@@ -17,6 +17,8 @@ fn telling(config: Config) -> Config {
 
 /// An event about an object.
 fn event(world: &World, name: &str, about: &Value) {
+    let mut about = about.clone();
+    about["namespace"] = NAMESPACE.into();
     let event = json!({
         "apiVersion": "v1", "kind": "Event",
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"a": "b"}},
