@@ -8,9 +8,10 @@ use jiff::{SignedDuration, Timestamp, fmt::temporal::Pieces};
 /// The last second of the year 9999, which is the last of Protobuf, since 1970.
 pub const LAST_SECOND: i64 = 253_402_300_799;
 
-/// The last moment.
+/// The last moment: the last second of which microseconds can be counted, without a fraction.
 pub fn last() -> Timestamp {
-    cut(Timestamp::MAX).unwrap_or(Timestamp::MAX)
+    let seconds = Timestamp::MAX.as_second();
+    Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
 }
 
 /// The time that an RFC 3339 text says.
@@ -35,6 +36,9 @@ pub fn at(seconds: i64, nanos: i32) -> Option<Timestamp> {
 }
 
 fn cut(time: Timestamp) -> Option<Timestamp> {
+    if time > last() {
+        return Some(last());
+    }
     Timestamp::from_microsecond(time.as_microsecond()).ok()
 }
 
@@ -57,6 +61,7 @@ mod tests {
     #[test]
     fn the_last_hours_of_the_year_9999_are_its_last_moment() {
         for text in [
+            "9999-12-30T22:00:00.5Z",
             "9999-12-31T23:59:59Z",
             "9999-12-31T23:59:59.999999999Z",
             "9999-12-31T00:00:00+14:00",
@@ -65,6 +70,8 @@ mod tests {
         ] {
             assert_eq!(parse(text), Some(last()), "{text}");
         }
+        let stored = last().as_microsecond();
+        assert_eq!(Timestamp::from_microsecond(stored).unwrap(), last());
         for text in [
             "9999-12-31T23:59:59-00:01",
             "9999-12-31T23:59:59",

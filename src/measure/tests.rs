@@ -278,3 +278,28 @@ fn there_may_not_be_too_many_groups() {
     }
     assert_eq!(given, 50_000);
 }
+
+#[test]
+fn sums_of_many_rows_do_not_overflow() {
+    // The parts of a day of two engines, each of 10^8 rows and more.
+    let part = Amount {
+        count: 200_000_000,
+        rest: i128::from(i64::MAX),
+        ..Amount::default()
+    };
+    let shape = Shape {
+        counts: 0,
+        amounts: 1,
+    };
+    let mut tally = Tally::new(shape);
+    for _ in 0..2 {
+        let sums = Sums {
+            rows: part.count,
+            counts: Vec::new(),
+            amounts: vec![part.clone()],
+        };
+        tally.merge(vec![Key::Missing], sums).unwrap();
+    }
+    let groups = tally.finish();
+    assert_eq!(groups[0].sums.amounts[0].sum(), 2 * i128::from(i64::MAX));
+}

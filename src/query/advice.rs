@@ -7,7 +7,10 @@ use hindsight_proto::json;
 
 use super::{Engine, Error, list::behind};
 use crate::{
-    filter::{Filter, Order},
+    filter::{
+        Filter, Order,
+        condition::{Ability, Column, Test},
+    },
     model::ResultPattern,
     storage::ListQuery,
 };
@@ -27,7 +30,12 @@ impl Engine {
         scope: ResultPattern,
         filter: &Filter,
     ) -> Result<Vec<String>, Error> {
-        let split = filter.split(&|test| self.store().ability(test));
+        // An index of a part of payloads gives only values of the type that is asked for.
+        let ability = |test: &Test| match test.column {
+            Column::Promoted(_) => Ability::None,
+            _ => self.store().ability(test),
+        };
+        let split = filter.split(&ability);
         if !split.residual || !filter.needs_body() {
             return Ok(Vec::new());
         }

@@ -46,7 +46,7 @@ async fn texts_of_json_inside_each_other_are_stored_listed_and_shown() {
             .await;
         for (filter, rows) in [
             ("data.a == 1", 0),
-            ("has(data.a[0])", 1),
+            ("size(data.a) == 1", 1),
             ("has(data.spec.params)", 1),
         ] {
             let reply = list(&server, filter).await.into_inner();
