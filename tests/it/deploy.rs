@@ -3,6 +3,7 @@
 
 mod all_in_one;
 mod image;
+mod limits;
 mod render;
 mod rights;
 

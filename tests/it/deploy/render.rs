@@ -44,7 +44,9 @@ pub fn render(folder: &Path) -> Vec<Value> {
     objects
 }
 
-fn add(folder: &Path, objects: &mut Vec<Value>) {
+/// Adds the objects of the kustomization in `folder`, or changes those that are there, if it is a
+/// component.
+pub fn add(folder: &Path, objects: &mut Vec<Value>) {
     let file = folder.join("kustomization.yaml");
     let [kustomization] = documents(&file).try_into().unwrap();
     let Value::Object(fields) = &kustomization else {
@@ -158,6 +160,9 @@ fn merge_field(into: &mut Map<String, Value>, key: &str, value: Value) {
         .find(|(list, _)| *list == key)
         .map(|(_, by)| by);
     match (into.get_mut(key), value, by) {
+        (_, Value::Null, _) => {
+            into.shift_remove(key);
+        }
         (Some(Value::Array(old)), Value::Array(new), Some(by)) => {
             for item in new {
                 match old.iter_mut().find(|known| known[by] == item[by]) {

@@ -9,10 +9,10 @@ use std::{
 };
 
 use hindsight::auth::token_hash;
-use kubesim::{Call, Crd, Fault, Sim};
+use kubesim::{Call, Crd, Fault, KUBE_SYSTEM_UID, Sim};
 use serde_json::Value;
 
-use super::{all, arguments, container, environment, name, overlay, pods};
+use super::{all, arguments, container, environment, name, overlay, pods, render};
 use crate::support::{
     Database, TestServer,
     http::{Http, target},
@@ -23,7 +23,7 @@ use crate::support::{
 pub(super) type Right = (String, String, String);
 
 /// A finished run of every kind, and one of each kind that lasts.
-const RUNS: [&str; 10] = [
+const RUNS: [&str; 11] = [
     include_str!("../../../watcher/testdata/kinds/taskrun/succeeded.yaml"),
     include_str!("../../../watcher/testdata/kinds/pipelinerun/succeeded.yaml"),
     include_str!("../../../watcher/testdata/kinds/customrun/cancelled.yaml"),
@@ -32,6 +32,8 @@ const RUNS: [&str; 10] = [
     include_str!("../../../watcher/testdata/kinds/run/succeeded.yaml"),
     include_str!("../../../watcher/testdata/kinds/rayjob/succeeded.yaml"),
     include_str!("../../../watcher/testdata/kinds/raycluster/ready.yaml"),
+    // Its end is that it is deleted, which may take long.
+    include_str!("../../../watcher/testdata/kinds/raycluster/being_deleted.yaml"),
     include_str!("../../../watcher/testdata/kinds/kfp-pipeline/plain.yaml"),
     include_str!("../../../watcher/testdata/kinds/kfp-pipelineversion/alone.yaml"),
 ];
@@ -133,6 +135,9 @@ pub(super) fn cluster() -> Sim {
         .replace("namespace: ci", &format!("namespace: {CLOSED}"))
         .replace("000000000031", "000000000099");
     sim.load_dump(&refused).unwrap();
+    let job = include_str!("../../../watcher/testdata/kinds/job/complete.yaml");
+    let labels = "metadata:\n  labels: {hindsight.dev/watch: \"true\"}\n";
+    sim.load_dump(&job.replacen("metadata:\n", labels, 1)).unwrap();
     sim
 }
 
@@ -142,7 +147,7 @@ fn users() -> tempfile::NamedTempFile {
     let hash = token_hash(TOKEN);
     let text = format!(
         "[[users]]\nname = 'watcher'\nsha256 = ['{hash}']\n\
-         grants = [{{parents = ['ci'], role = 'readwrite'}}]\n"
+         grants = [{{parents = ['ci', 'cluster/{KUBE_SYSTEM_UID}/namespace/ci'], role = 'readwrite'}}]\n"
     );
     std::fs::write(file.path(), text).unwrap();
     file
@@ -179,11 +184,12 @@ async fn watched(objects: &[Value], deletes: bool) -> BTreeSet<Right> {
         "--kubeconfig",
         text(listening.kubeconfig()),
     ]);
+    let spool = tempfile::tempdir().unwrap();
     for (name, value) in environment(container) {
-        let value = if name.ends_with("_GRACE") {
-            "0s".to_owned()
-        } else {
-            value
+        let value = match name.as_str() {
+            "HINDSIGHT_WATCHER_GRACE" => "0s".to_owned(),
+            "HINDSIGHT_WATCHER_SPOOL" => text(spool.path()).to_owned(),
+            _ => value,
         };
         command.env(name, value);
     }
@@ -230,6 +236,27 @@ async fn the_watcher_may_do_what_it_does_and_nothing_else() {
         let tells = |right: &Right| right == &(String::new(), "events".into(), "create".into());
         assert!(seen.iter().any(tells), "{of}");
     }
+}
+
+/// Of all options at once, each by its component.
+#[tokio::test]
+async fn every_option_that_needs_rights_has_a_component_that_gives_them() {
+    let mut objects = overlay("sqlite");
+    for of in [
+        "collect",
+        "finalizers",
+        "store-events",
+        "cluster-id",
+        "jobs",
+        "collect-jobs",
+    ] {
+        render::add(&render::root().join("components").join(of), &mut objects);
+    }
+    for object in &objects {
+        assert_eq!(super::check(object), Vec::<String>::new(), "{}", name(object));
+    }
+    let seen = watched(&objects, true).await;
+    assert_eq!(seen, of_cluster(granted(&objects, "hindsight-watcher")));
 }
 
 #[tokio::test]
