@@ -234,10 +234,14 @@ impl Kind {
     /// The kind that a record's `data.type` stands for.
     pub fn of_type(data_type: &str) -> Option<&'static Kind> {
         find(|kind| {
+            let rest = match kind.group {
+                "" => Some(data_type),
+                group => data_type
+                    .strip_prefix(group)
+                    .and_then(|rest| rest.strip_prefix('/')),
+            };
             kind.other_types.contains(&data_type)
-                || data_type
-                    .strip_prefix(kind.group)
-                    .and_then(|rest| rest.strip_prefix('/'))
+                || rest
                     .and_then(|rest| rest.strip_prefix(kind.version))
                     .and_then(|rest| rest.strip_prefix('.'))
                     == Some(kind.kind)
