@@ -56,6 +56,15 @@ pub enum Error {
         /// How it was lost.
         why: String,
     },
+    /// Runs are gone from the cluster, and nobody else knows their last states.
+    #[error(
+        "{count} runs that are gone from the cluster could not be stored before the watcher ended, \
+         and are lost; with --spool they would be on disk"
+    )]
+    Lost {
+        /// How many.
+        count: usize,
+    },
     /// A part ended that should not have.
     #[error("a part of the watcher ended before it was asked to")]
     Task {
@@ -142,8 +151,8 @@ impl App {
     /// within the grace. With a lease, waits for that first, and gives it back at the end.
     ///
     /// # Errors
-    /// If the lease is lost, which ends all work at once; or if a part of the watcher ends by
-    /// itself, which is a bug.
+    /// If the lease is lost, which ends all work at once; if runs are lost with the watcher; or if a
+    /// part of it ends by itself, which is a bug.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), Error> {
         let shared = self.shared;
         let last = CancellationToken::new();
@@ -162,6 +171,11 @@ impl App {
             None => watch_and_work(&shared, &shutdown).await,
             Some(lease) => lead(&shared, lease, &shutdown).await,
         };
+        let count = shared.lose_rest();
+        let result = result.and(match count {
+            0 => Ok(()),
+            count => Err(Error::Lost { count }),
+        });
         last.cancel();
         if let Some(admin) = admin
             && timeout(LAST, admin).await.is_err()
@@ -184,10 +198,15 @@ async fn lead(
         let leader = leader.to_owned();
         shared.set_role(Role::Standby { leader });
     };
+    let spooled = async {
+        work::store_spooled(shared).await;
+        std::future::pending().await
+    };
     let since = tokio::select! {
         biased;
         () = shutdown.cancelled() => return Ok(()),
         since = lease.acquire(standby) => since,
+        () = spooled => return Ok(()),
     };
     info!("`{}` leads", config.identity);
     shared.set_role(Role::Leader);
@@ -246,7 +265,10 @@ async fn drain(shared: &Shared, tasks: &mut JoinSet<()>) {
     if timeout(grace, ended(tasks)).await.is_ok() {
         return;
     }
-    warn!("not everything could be stored within {grace:?}; it is stored after the next start");
+    warn!(
+        "not everything could be stored within {grace:?}; what is in the cluster, or in the spool, is \
+         stored after the next start"
+    );
     shared.abandon.cancel();
     if timeout(LAST, ended(tasks)).await.is_err() {
         tasks.shutdown().await;

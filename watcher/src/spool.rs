@@ -204,6 +204,11 @@ impl Spool {
         self.lock().files.contains_key(uid)
     }
 
+    /// The runs whose states are kept.
+    pub(crate) fn uids(&self) -> Vec<Uid> {
+        self.lock().files.keys().cloned().collect()
+    }
+
     /// A run is stored, or given up. That its file is gone need not be durable: storing it
     /// again changes nothing.
     pub(crate) fn remove(&self, uid: &Uid) {

@@ -29,7 +29,7 @@ use crate::{
     spool,
 };
 
-pub(crate) use keep::keep_backlog;
+pub(crate) use keep::{keep_backlog, store_spooled};
 pub(crate) use protect::protect;
 
 /// How often a run is planned anew in one go, before others get their turn.

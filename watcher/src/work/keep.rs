@@ -44,6 +44,29 @@ pub(crate) async fn keep_backlog(shared: Arc<Shared>, stop: CancellationToken) {
     }
 }
 
+/// Stores what an earlier leader left in the spool, while another watcher leads: that needs no lease,
+/// and nobody else can. Returns when nothing is left.
+pub(crate) async fn store_spooled(shared: &Shared) {
+    let Some(spool) = &shared.spool else { return };
+    let mut failures = 0;
+    loop {
+        for uid in spool.uids() {
+            let mut task = Task::new(shared, uid, true, None);
+            if let Err(Halt::Later { error, .. } | Halt::Away { error }) =
+                task.store_spooled().await
+            {
+                task.note(&error);
+            }
+        }
+        shared.tick();
+        if spool.size().0 == 0 {
+            return;
+        }
+        failures += 1;
+        tokio::time::sleep(shared.config.tuning.retry.after(failures)).await;
+    }
+}
+
 impl Shared {
     /// Keeps the state of a run on disk, if there is a spool and the run may be gone before the
     /// server has it. Whether it is there now.
@@ -156,11 +179,36 @@ impl Task<'_> {
         if let Ok(upload) = plan::upload(&object, &View::new(&object), policy) {
             let held = self.inquire(&upload.grouping.record).await?;
             if held.is_some_and(|held| spool::version(&held) > spool::version(&object)) {
+                self.forget_spooled();
                 return Ok(());
             }
         }
         self.bytes = Some(bytes);
         self.object = Some(object);
         Ok(())
+    }
+
+    /// Stores the last state of a run as it is on disk.
+    async fn store_spooled(&mut self) -> Result<(), Halt> {
+        self.recall().await?;
+        let Some(object) = &self.object else {
+            return Ok(());
+        };
+        let view = View::new(object);
+        let is_closed = view.finish().done || Kind::of(object).is_some_and(Kind::is_standing);
+        let upload = plan::upload(object, &view, &self.shared.config.policy)
+            .map_err(|error| Halt::passing(report(&error)))?;
+        self.store(&upload).await?;
+        if !is_closed {
+            self.close(plan::DELETED_UNFINISHED).await?;
+        }
+        self.forget_spooled();
+        Ok(())
+    }
+
+    fn forget_spooled(&self) {
+        if let Some(spool) = &self.shared.spool {
+            spool.remove(&self.uid);
+        }
     }
 }

@@ -326,7 +326,7 @@ impl Task<'_> {
     }
 
     /// Says on the run's result that nobody saw its end. The record stays as it is.
-    async fn close(&self, reason: &'static str) -> Result<(), Halt> {
+    pub(super) async fn close(&self, reason: &'static str) -> Result<(), Halt> {
         let shared = self.shared;
         let record = shared
             .ledger()
