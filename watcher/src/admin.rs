@@ -15,10 +15,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ledger::{Announced, Unstored},
-    metrics::{OfState, Registry, render},
+    metrics::{OfState, OfWatch, Registry, render},
     progress::Handle,
     shared::{Role, Shared},
 };
+
+/// Twice as long as any request may take.
+const STUCK: Duration = Duration::from_mins(10);
 
 /// How many runs `/ledger` names in each of its lists.
 const NAMED: usize = 500;
@@ -37,7 +40,7 @@ pub(crate) async fn serve(
 ) -> std::io::Result<()> {
     let router = Router::new()
         .route("/metrics", get(metrics))
-        .route("/livez", get(|| async { "ok\n" }))
+        .route("/livez", get(alive))
         .route("/readyz", get(ready))
         .route("/ledger", get(ledger))
         .with_state(admin);
@@ -67,6 +70,12 @@ async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
     metrics
         .spool_bytes
         .set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    metrics.forget_idle();
+    metrics.last_event.clear();
+    for (kind, age) in shared.health.ages() {
+        let gauge = metrics.last_event.get_or_create(&OfWatch { kind });
+        gauge.set(age.as_secs_f64());
+    }
     let is_leading = shared.role() == Role::Leader;
     metrics.leading.set(i64::from(is_leading));
     metrics.server_up.set(i64::from(shared.gate.is_up()));
@@ -76,6 +85,21 @@ async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
             ([(header::CONTENT_TYPE, TYPE)], text).into_response()
         }
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+/// Whether its tasks still move. Whoever is stuck is helped by nothing but a new start.
+async fn alive(State(admin): State<Admin>) -> impl IntoResponse {
+    let shared = &admin.handle.shared;
+    // It waits as everybody would, if the ledger were never given back.
+    drop(shared.ledger());
+    match shared.health.slowest() {
+        Some((kind, time)) if time > STUCK => {
+            let seconds = time.as_secs();
+            let text = format!("the watch of {kind} has stood still for {seconds} s\n");
+            (StatusCode::SERVICE_UNAVAILABLE, text)
+        }
+        _ => (StatusCode::OK, "ok\n".to_owned()),
     }
 }
 
@@ -91,15 +115,24 @@ async fn ready(State(admin): State<Admin>) -> impl IntoResponse {
         };
     }
     match stuck(&admin.handle.shared) {
-        None => (StatusCode::OK, "ok\n".to_owned()),
+        None => (StatusCode::OK, hidden(&admin.handle.shared)),
         Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
+    }
+}
+
+/// What is not stored for lack of a right, which is no reason not to go on with the rest.
+fn hidden(shared: &Shared) -> String {
+    match shared.hidden().join(", ") {
+        none if none.is_empty() => "ok\n".to_owned(),
+        kinds => format!("ok, but these kinds cannot be read: {kinds}; see the log\n"),
     }
 }
 
 /// Why runs that finish are not stored now, if that is not for a moment only.
 fn stuck(shared: &Shared) -> Option<String> {
-    if !shared.is_listed() {
-        return Some("not all kinds have been listed yet".to_owned());
+    let unlisted = shared.unlisted();
+    if !unlisted.is_empty() {
+        return Some(format!("not yet listed: {}", unlisted.join(", ")));
     }
     let patience = shared.config.tuning.ready_for;
     let is_long = |time: &Duration| *time > patience;
@@ -181,20 +214,20 @@ fn text(value: &impl Display) -> String {
 async fn ledger(State(admin): State<Admin>) -> impl IntoResponse {
     let shared = &admin.handle.shared;
     let server_away = shared.gate.state().borrow().clone();
-    let ledger = shared.ledger();
-    let counts = ledger.counts().into_iter();
+    let (counts, unstored, lost, announced) = {
+        let ledger = shared.ledger();
+        let named = (ledger.unstored_finals(NAMED), ledger.lost(NAMED));
+        (ledger.counts(), named.0, named.1, ledger.announced())
+    };
     let report = Report {
         server_away,
         counts: counts
+            .into_iter()
             .map(|((state, kind), runs)| Count { kind, state, runs })
             .collect(),
-        unstored: ledger
-            .unstored_finals(NAMED)
-            .into_iter()
-            .map(Run::from)
-            .collect(),
-        lost: ledger.lost(NAMED).into_iter().map(Run::from).collect(),
-        would_collect: ledger.announced().into_iter().map(Named::from).collect(),
+        unstored: unstored.into_iter().map(Run::from).collect(),
+        lost: lost.into_iter().map(Run::from).collect(),
+        would_collect: announced.into_iter().map(Named::from).collect(),
     };
     let text = serde_json::to_string_pretty(&report).expect("the report has only text keys");
     ([(header::CONTENT_TYPE, "application/json")], text)

@@ -9,14 +9,17 @@ use kube::{
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions},
     core::{GroupVersionKind, Status},
     discovery::ApiResource,
-    runtime::watcher,
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use hindsight_proto::run::{Kind, keys};
 
-use crate::{object::Object, report::report};
+use crate::{
+    list_watch::{Failure, Phase, read},
+    object::Object,
+    report::report,
+};
 
 /// How long one call may take.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -50,6 +53,17 @@ pub(crate) struct Address {
     pub(crate) name: String,
 }
 
+/// What the cluster knows of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing, in this version.
+    Absent,
+    /// Its objects are in namespaces.
+    Namespaced,
+    /// Its objects are in none.
+    ClusterScoped,
+}
+
 /// Why the cluster did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClusterError {
@@ -75,12 +89,34 @@ impl Cluster {
     }
 
     /// Whether the cluster has `kind`.
-    pub(crate) async fn has(&self, kind: &Kind) -> Result<bool, ClusterError> {
+    pub(crate) async fn find(&self, kind: &Kind) -> Result<Found, Failure> {
         let version = kind.api_version();
-        match call(self.client.list_api_group_resources(&version)).await {
-            Ok(list) => Ok(list.resources.iter().any(|r| r.name == kind.plural)),
-            Err(ClusterError::Moved) => Ok(false),
-            Err(error) => Err(error),
+        let discover = async {
+            match kind.group {
+                "" => self.client.list_core_api_resources(&version).await,
+                _ => self.client.list_api_group_resources(&version).await,
+            }
+        };
+        match read(Phase::Discovery, DEADLINE, discover).await {
+            Ok(list) => {
+                let found = list.resources.iter().find(|r| r.name == kind.plural);
+                Ok(match found {
+                    None => Found::Absent,
+                    Some(resource) if resource.namespaced => Found::Namespaced,
+                    Some(_) => Found::ClusterScoped,
+                })
+            }
+            Err(failure) if failure.is_missing() => Ok(Found::Absent),
+            // Discovery may be closed to us where lists are not.
+            Err(failure) if failure.is_forbidden() => {
+                let (api, one) = (self.watched(kind), ListParams::default().limit(1));
+                match read(Phase::Discovery, DEADLINE, api.list(&one)).await {
+                    Ok(_) => Ok(Found::Namespaced),
+                    Err(failure) if failure.is_missing() => Ok(Found::Absent),
+                    Err(failure) => Err(failure),
+                }
+            }
+            Err(failure) => Err(failure),
         }
     }
 
@@ -274,6 +310,14 @@ impl Cluster {
     }
 }
 
+/// How RBAC and kubectl call what is `name` in an API group.
+pub(crate) fn full_name(name: &str, group: &str) -> String {
+    match group {
+        "" => name.to_owned(),
+        group => format!("{name}.{group}"),
+    }
+}
+
 /// How `kind` is called in URLs.
 pub(crate) fn resource(kind: &Kind) -> ApiResource {
     let gvk = GroupVersionKind::gvk(kind.group, kind.version, kind.kind);
@@ -288,17 +332,6 @@ fn event_resource() -> ApiResource {
 /// How namespaces are called in URLs.
 pub(crate) fn namespace() -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "Namespace"), "namespaces")
-}
-
-/// The cluster does not allow it.
-pub(crate) fn refusal(error: &watcher::Error) -> Option<ClusterError> {
-    match error {
-        watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => {
-            Some(judge(error))
-                .filter(|error| matches!(error, ClusterError::Refused { code: 403, .. }))
-        }
-        _ => None,
-    }
 }
 
 /// What follows from an error of the client.

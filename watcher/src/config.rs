@@ -104,8 +104,16 @@ pub struct Tuning {
     pub hold_bytes: usize,
     /// How long a watch may be broken, or the server away, before the watcher is not ready.
     pub ready_for: Duration,
-    /// Objects in one page of a list.
+    /// The most objects in one page of a list. Pages of large objects have fewer.
     pub page_size: u32,
+    /// How long a page of a list may take.
+    pub list_deadline: Duration,
+    /// How long a watch may take to begin.
+    pub watch_deadline: Duration,
+    /// After how long the API server is asked to end a watch, so that another one is begun.
+    pub watch_lasts: Duration,
+    /// How long all pages of a list together may wait for the server to store what they bring.
+    pub list_patience: Duration,
 }
 
 impl Default for Tuning {
@@ -123,6 +131,10 @@ impl Default for Tuning {
             hold_bytes: 256 << 20,
             ready_for: Duration::from_mins(1),
             page_size: 250,
+            list_deadline: Duration::from_mins(1),
+            watch_deadline: Duration::from_secs(30),
+            watch_lasts: Duration::from_secs(290),
+            list_patience: Duration::from_secs(30),
         }
     }
 }

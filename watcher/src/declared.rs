@@ -13,6 +13,9 @@ use crate::{
     policy::rules::OUTCOMES,
 };
 
+/// The kinds of the core group whose objects are in no namespace. Of others, the cluster tells.
+const CLUSTER_SCOPED: [&str; 4] = ["ComponentStatus", "Namespace", "Node", "PersistentVolume"];
+
 /// How one kind is read.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Declared {
@@ -43,8 +46,21 @@ impl Declared {
         for (key, text) in [("version", version), ("kind", kind), ("plural", plural)] {
             let legal = |c: char| c.is_ascii_alphanumeric();
             if text.is_empty() || !text.chars().all(legal) {
-                return Err(format!("{key}: `{text}` is no name of Kubernetes"));
+                return Err(format!("{key}: `{text}` is not a valid name in Kubernetes"));
             }
+        }
+        let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+        if !group.chars().all(legal) {
+            return Err(format!(
+                "group: `{group}` is not a valid API group; it is like `apps` or `example.dev`, and \
+                 empty for the core group"
+            ));
+        }
+        if group.is_empty() && CLUSTER_SCOPED.contains(&kind) {
+            return Err(format!(
+                "kind: `{kind}` is cluster-scoped; only kinds whose objects are in namespaces can be \
+                 stored"
+            ));
         }
         if let Some(known) = Kind::named(group, kind) {
             return match known.completion {

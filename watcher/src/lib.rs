@@ -25,6 +25,7 @@ mod declared;
 mod gate;
 mod health;
 mod lease;
+mod list_watch;
 pub mod metrics;
 mod namespaces;
 mod object;

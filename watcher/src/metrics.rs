@@ -1,11 +1,17 @@
 //! What the watcher measures. Names are those of Tekton Results where it has the same metric;
 //! counters get their `_total` when they are written.
 
+mod idle;
+
+use std::{hash::Hash, sync::atomic::AtomicU64, time::Duration};
+
 pub(crate) use prometheus_client::registry::Registry;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
 };
+
+use idle::Forgetful;
 
 /// Everything in `registry`, as Prometheus reads it.
 pub(crate) fn render(registry: &Registry) -> Result<String, std::fmt::Error> {
@@ -48,13 +54,34 @@ pub struct OfState {
     pub kind: &'static str,
 }
 
-type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
+/// Of a kind.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct OfKind {
+    /// The kind.
+    pub kind: &'static str,
+}
+
+/// Of the watch of a kind.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct OfWatch {
+    /// The kind and its group.
+    pub kind: String,
+}
+
+/// A gauge of seconds.
+pub type Seconds = Gauge<f64, AtomicU64>;
+
+type Histograms<L> = Forgetful<L, Histogram>;
+type Counters<L> = Forgetful<L, Counter>;
+
+/// What was not counted for so long is forgotten: its namespace may be gone.
+const IDLE: Duration = Duration::from_hours(24);
 
 /// Deletes of one kind.
 #[derive(Debug)]
 struct Deletes {
     kind: &'static str,
-    count: Family<OfDelete, Counter>,
+    count: Counters<OfDelete>,
     duration: Histograms<OfDelete>,
 }
 
@@ -64,9 +91,9 @@ pub struct Metrics {
     /// From the end of a run until it is stored.
     pub storage_latency: Histograms<OfRun>,
     /// Runs that left the cluster before they were stored.
-    pub not_stored: Family<OfRun, Counter>,
+    pub not_stored: Counters<OfRun>,
     /// Runs that cannot be stored as things are.
-    pub refused: Family<OfRun, Counter>,
+    pub refused: Counters<OfRun>,
     /// Errors of the server.
     pub store_errors: Family<OfCode, Counter>,
     /// Stores that the server has confirmed.
@@ -87,6 +114,10 @@ pub struct Metrics {
     pub spool_bytes: Gauge,
     /// Whether the server answers.
     pub server_up: Gauge,
+    /// Lists that were begun.
+    pub lists: Family<OfKind, Counter>,
+    /// How long ago the API server was heard over each watch.
+    pub last_event: Family<OfWatch, Seconds>,
     deletes: [Deletes; 4],
 }
 
@@ -103,21 +134,31 @@ fn ages() -> Histogram {
     ])
 }
 
+fn histograms<L: Clone + Hash + Eq>(make: fn() -> Histogram) -> Histograms<L> {
+    Forgetful::new(Family::new_with_constructor(make))
+}
+
+fn counters<L: Clone + Hash + Eq>() -> Counters<L> {
+    Forgetful::new(Family::new_with_constructor(
+        Counter::default as fn() -> Counter,
+    ))
+}
+
 impl Metrics {
     /// Registers all of them.
     pub fn register(registry: &mut Registry) -> Self {
         let deletes = ["pipelinerun", "taskrun", "customrun", "workflow"].map(|kind| {
-            let count = Family::default();
-            let duration = Histograms::new_with_constructor(ages as fn() -> Histogram);
+            let count = counters();
+            let duration = histograms(ages);
             registry.register(
                 format!("watcher_{kind}_delete_count"),
                 format!("{kind}s deleted because they are stored"),
-                count.clone(),
+                count.family(),
             );
             registry.register(
                 format!("watcher_{kind}_delete_duration_seconds"),
                 format!("from the end of {kind}s until they are deleted"),
-                duration.clone(),
+                duration.family(),
             );
             Deletes {
                 kind,
@@ -126,9 +167,9 @@ impl Metrics {
             }
         });
         let metrics = Self {
-            storage_latency: Histograms::new_with_constructor(latencies as fn() -> Histogram),
-            not_stored: Family::default(),
-            refused: Family::default(),
+            storage_latency: histograms(latencies),
+            not_stored: counters(),
+            refused: counters(),
             store_errors: Family::default(),
             stores: Counter::default(),
             collected: Counter::default(),
@@ -139,6 +180,8 @@ impl Metrics {
             spool_runs: Gauge::default(),
             spool_bytes: Gauge::default(),
             server_up: Gauge::default(),
+            lists: Family::default(),
+            last_event: Family::default(),
             deletes,
         };
         metrics.name(registry);
@@ -149,17 +192,17 @@ impl Metrics {
         registry.register(
             "watcher_run_storage_latency_seconds",
             "from the end of runs until they are stored",
-            self.storage_latency.clone(),
+            self.storage_latency.family(),
         );
         registry.register(
             "watcher_runs_not_stored_count",
             "runs that left the cluster before they were stored",
-            self.not_stored.clone(),
+            self.not_stored.family(),
         );
         registry.register(
             "hindsight_watcher_refused",
             "runs that cannot be stored as things are, each counted once",
-            self.refused.clone(),
+            self.refused.family(),
         );
         registry.register(
             "hindsight_watcher_store_errors",
@@ -211,6 +254,27 @@ impl Metrics {
             "1 while the server answers, 0 before it was asked first",
             self.server_up.clone(),
         );
+        registry.register(
+            "hindsight_watcher_lists",
+            "lists of a kind that were begun; one at the start, and one whenever a watch was lost",
+            self.lists.clone(),
+        );
+        registry.register(
+            "hindsight_watcher_last_event_seconds",
+            "since the API server was heard over the watch of a kind, be it only by a bookmark",
+            self.last_event.clone(),
+        );
+    }
+
+    /// Forgets what was not counted for long.
+    pub fn forget_idle(&self) {
+        self.storage_latency.forget(IDLE);
+        self.not_stored.forget(IDLE);
+        self.refused.forget(IDLE);
+        for deletes in &self.deletes {
+            deletes.count.forget(IDLE);
+            deletes.duration.forget(IDLE);
+        }
     }
 
     /// Counts a delete. `seconds` is how long ago the run ended, if it says.

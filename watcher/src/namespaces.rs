@@ -4,10 +4,10 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use futures::StreamExt;
-use kube::runtime::watcher::{self, Event, watcher};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
@@ -16,11 +16,18 @@ use hindsight_proto::run::View;
 use crate::{
     cluster,
     config::texts::duration,
+    list_watch::{Event, Limits, ListWatch},
     object::Object,
     policy::{GRACE, KEEP_LAST, PAUSE, Tightening},
     queue::Work,
     shared::Shared,
 };
+
+/// After so long a watch of namespaces is begun anew: what a silent connection keeps back is then at
+/// most so old.
+const WATCH_LASTS: Duration = Duration::from_mins(1);
+/// So long what is known counts without news. Each begin of a watch is news.
+const COUNTS: Duration = Duration::from_mins(5);
 
 /// What is known of them.
 #[derive(Debug, Default)]
@@ -28,17 +35,31 @@ pub(crate) struct Namespaces(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    is_listed: bool,
+    /// Until when what is known counts, unless the API server says more; `None` while it does not.
+    until: Option<Instant>,
     /// Those that ask for something.
     asking: HashMap<String, Tightening>,
 }
 
 impl Namespaces {
-    /// What `namespace` asks for; `None` while that is not known.
+    /// What `namespace` asks for; `None` while that is not known, or was not heard of for long.
     pub(crate) fn ask(&self, namespace: &str) -> Option<Tightening> {
         let known = self.lock();
         let asked = known.asking.get(namespace).copied().unwrap_or_default();
-        known.is_listed.then_some(asked)
+        let is_known = known.until.is_some_and(|until| Instant::now() < until);
+        is_known.then_some(asked)
+    }
+
+    /// All is known up to now, and counts for a while. Whether it did not before.
+    fn confirm(&self, lasts: Duration) -> bool {
+        let now = Instant::now();
+        let before = self.lock().until.replace(now + lasts);
+        before.is_none_or(|until| until <= now)
+    }
+
+    /// Nothing is known for certain. Whether it was before.
+    fn doubt(&self) -> bool {
+        self.lock().until.take().is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
@@ -55,39 +76,38 @@ pub(crate) async fn follow(shared: Arc<Shared>, stop: CancellationToken) {
 }
 
 async fn run(shared: &Shared) {
-    let mut config = watcher::Config::default().page_size(shared.config.tuning.page_size);
-    if let Some(only) = &shared.config.namespace {
-        config = config.fields(&format!("metadata.name={only}"));
-    }
-    let mut stream = std::pin::pin!(watcher(shared.cluster.namespaces(), config));
-    let mut failures = 0;
+    let tuning = &shared.config.tuning;
+    let only = shared.config.namespace.as_ref();
+    let only = only.map(|name| format!("metadata.name={name}"));
+    let limits = Limits::from(tuning).watch_lasts(WATCH_LASTS);
+    let objects = ListWatch::new(shared.cluster.namespaces(), limits);
+    let mut objects = objects.fields(only.as_deref());
+    let (mut failures, mut is_said) = (0, false);
+    let mut is_news = true;
     let mut listed: HashMap<String, Tightening> = HashMap::new();
-    while let Some(event) = stream.next().await {
-        let event = match event {
+    loop {
+        let event = match objects.next().await {
             Ok(event) => event,
-            Err(error) => {
+            Err(failure) => {
                 failures += 1;
-                if let Some(refused) = cluster::refusal(&error).filter(|_| failures == 1) {
+                let was_known = shared.namespaces.doubt();
+                // One watch that ends badly is soon replaced.
+                if !is_said && (!was_known || failure.is_forbidden()) && !failure.is_expired() {
+                    (is_said, is_news) = (true, true);
                     error!(
-                        "namespaces cannot be watched, so nothing is collected: {refused}; allow \
+                        "namespaces cannot be watched, so nothing is collected: {failure}; grant \
                          list and watch of namespaces, or set --namespace-overrides=false"
                     );
                 }
-                tokio::time::sleep(shared.config.tuning.cluster.after(failures)).await;
+                tokio::time::sleep(tuning.cluster.after(failures)).await;
                 continue;
             }
         };
         match event {
             Event::Init => listed.clear(),
-            Event::InitApply(object) => {
-                if let Some((name, asked)) = read(object) {
-                    listed.insert(name, asked);
-                }
-            }
-            Event::InitDone => {
-                failures = 0;
-                replace(shared, std::mem::take(&mut listed));
-            }
+            Event::InitApply(object) => listed.extend(read(object)),
+            Event::InitDone => replace(shared, std::mem::take(&mut listed)),
+            Event::Open | Event::Bookmark => {}
             Event::Apply(object) => {
                 if let Some((name, asked)) = read(object) {
                     set(shared, &name, asked);
@@ -99,27 +119,26 @@ async fn run(shared: &Shared) {
                 }
             }
         }
+        if objects.is_watching() {
+            failures = 0;
+            is_said = false;
+            if shared.namespaces.confirm(COUNTS) {
+                if std::mem::take(&mut is_news) {
+                    info!("namespaces are known");
+                }
+                shared.wake_waiting();
+            }
+        }
     }
 }
 
 fn replace(shared: &Shared, listed: HashMap<String, Tightening>) {
-    let (was_listed, before) = {
-        let mut known = shared.namespaces.lock();
-        let was_listed = std::mem::replace(&mut known.is_listed, true);
-        (was_listed, known.asking.keys().cloned().collect::<Vec<_>>())
-    };
+    let before: Vec<String> = shared.namespaces.lock().asking.keys().cloned().collect();
     for name in before.iter().filter(|name| !listed.contains_key(*name)) {
         set(shared, name, Tightening::default());
     }
     for (name, asked) in listed {
         set(shared, &name, asked);
-    }
-    if !was_listed {
-        info!("namespaces are known");
-        let waiting = shared.ledger().waiting();
-        for uid in waiting {
-            shared.push(&uid, Work::default());
-        }
     }
 }
 
@@ -200,6 +219,21 @@ mod tests {
         };
         assert_eq!(asked(all), wanted);
         assert!(!asked(json!({"hindsight.dev/pause": "false"})).paused);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_namespaces_asked_for_counts_only_as_long_as_it_is_confirmed() {
+        let namespaces = Namespaces::default();
+        assert_eq!(namespaces.ask("ci"), None);
+        assert!(namespaces.confirm(COUNTS));
+        assert_eq!(namespaces.ask("ci"), Some(Tightening::default()));
+        tokio::time::advance(COUNTS / 2).await;
+        assert!(!namespaces.confirm(COUNTS));
+        tokio::time::advance(COUNTS).await;
+        assert_eq!(namespaces.ask("ci"), None, "it is too old");
+        assert!(namespaces.confirm(COUNTS));
+        assert!(namespaces.doubt());
+        assert_eq!(namespaces.ask("ci"), None, "the watch is broken");
     }
 
     #[test]

@@ -22,6 +22,11 @@ pub(crate) struct Object {
 }
 
 impl Object {
+    /// Bytes of the text.
+    pub(crate) fn size(&self) -> usize {
+        self.text.get().len()
+    }
+
     /// The object as JSON, with `apiVersion` and `kind`, which lists of some servers leave out, and
     /// with what Argo has compressed. Null if it is nested deeper than can be read.
     pub(crate) fn into_value(self, resource: &ApiResource) -> Value {

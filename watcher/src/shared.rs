@@ -16,7 +16,7 @@ use hindsight_proto::run::Kind;
 
 use crate::{
     clock::Clock,
-    cluster::Cluster,
+    cluster::{self, Cluster},
     config::Config,
     deadline::Deadlines,
     gate::Gate,
@@ -30,6 +30,9 @@ use crate::{
     spool::Spool,
 };
 
+/// How many runs that are lost together are named in the log.
+const NAMED: usize = 1000;
+
 /// Whether the cluster has a kind, and whether all of its objects were seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
@@ -39,9 +42,13 @@ pub(crate) enum Presence {
     Absent,
     /// The cluster does not let us see it.
     Forbidden,
+    /// The cluster has not been able to list it for long, although it answers.
+    Broken,
+    /// Its objects are in no namespace, and are not stored.
+    ClusterScoped,
     /// Its first list is being read.
     Listing,
-    /// All of its objects were seen.
+    /// All of its objects were seen, and a watch of them was open.
     Listed,
 }
 
@@ -101,15 +108,15 @@ impl Shared {
             None => Role::Leader,
             Some(_) => Role::Standby { leader },
         };
-        // With finalizers, what is in the cluster waits for us there.
+        // What is in the cluster can be read again, and with finalizers it waits for us there.
         let readable = match config.policy.finalizers {
             true => config.tuning.hold_bytes / 16,
-            false => config.tuning.hold_bytes,
+            false => config.tuning.hold_bytes / 4,
         };
         Self {
             queue: Queue::new(config.tuning.hold_bytes, readable),
             gate: Gate::new(config.tuning.server),
-            health: Health::new(2 * config.tuning.cluster.most + config.tuning.ready_for / 2),
+            health: Health::default(),
             abandon: CancellationToken::new(),
             deadlines: Deadlines::default(),
             namespaces: Namespaces::default(),
@@ -164,33 +171,29 @@ impl Shared {
 
     /// Notes whether a kind is there; returns what was known before.
     ///
-    /// Runs that waited until everything was listed are looked at again at once.
+    /// Runs that waited for that are looked at again at once.
     pub(crate) fn set_presence(&self, kind: &'static Kind, now: Presence) -> Option<Presence> {
-        let was_listed = self.is_listed();
         let mut presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
         let before = presence.insert((kind.group, kind.plural), now);
         drop(presence);
-        if !was_listed && self.is_listed() {
-            let waiting = self.ledger().waiting();
-            for uid in waiting {
-                self.push(&uid, Work::default());
-            }
+        if before != Some(now) && self.is_listed() {
+            self.wake_waiting();
         }
         self.tick();
         before
     }
 
-    /// What a run's owners waited for may have happened: it is stored.
+    /// Runs that wait for something about the whole cluster are looked at again.
+    pub(crate) fn wake_waiting(&self) {
+        let waiting = self.ledger().waiting();
+        for uid in waiting {
+            self.push(&uid, Work::default());
+        }
+    }
+
+    /// What a run's owners waited for may have happened: it is stored, or it is there no longer.
     pub(crate) fn wake_owners(&self, uid: &Uid) {
-        let owners: Vec<Uid> = {
-            let ledger = self.ledger();
-            let owners = ledger
-                .get(uid)
-                .map(|entry| entry.owners.to_vec())
-                .unwrap_or_default();
-            let waits = |owner: &Uid| ledger.get(owner).is_some_and(|owner| owner.waits);
-            owners.into_iter().filter(waits).collect()
-        };
+        let owners = self.ledger().waiting_owners(uid);
         for owner in owners {
             self.push(&owner, Work::default());
         }
@@ -198,10 +201,35 @@ impl Shared {
 
     /// Whether every object was seen of every kind that the cluster has and shows.
     pub(crate) fn is_listed(&self) -> bool {
+        self.unlisted().is_empty()
+    }
+
+    /// Whether every object of some kind was seen.
+    pub(crate) fn is_any_listed(&self) -> bool {
+        !self
+            .kinds_that(|presence| presence == Presence::Listed)
+            .is_empty()
+    }
+
+    /// Kinds of which it is not known yet what there is.
+    pub(crate) fn unlisted(&self) -> Vec<String> {
+        self.kinds_that(|presence| matches!(presence, Presence::Unknown | Presence::Listing))
+    }
+
+    /// Kinds whose runs are not stored, because the cluster does not show them.
+    pub(crate) fn hidden(&self) -> Vec<String> {
+        self.kinds_that(|presence| {
+            use Presence::{Broken, ClusterScoped, Forbidden};
+            matches!(presence, Forbidden | Broken | ClusterScoped)
+        })
+    }
+
+    fn kinds_that(&self, holds: impl Fn(Presence) -> bool) -> Vec<String> {
         let presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
-        presence
-            .values()
-            .all(|p| matches!(p, Presence::Listed | Presence::Absent))
+        let kinds = presence.iter().filter(|(_, known)| holds(**known));
+        kinds
+            .map(|((group, plural), _)| cluster::full_name(plural, group))
+            .collect()
     }
 
     /// Puts news about a run on the queue.
@@ -232,9 +260,13 @@ impl Shared {
 
     /// A run that is gone needs nothing more.
     pub(crate) fn forget(&self, uid: &Uid) {
+        let owners = self.ledger().waiting_owners(uid);
         self.ledger().forget(uid);
         if let Some(spool) = &self.spool {
             spool.remove(uid);
+        }
+        for owner in owners {
+            self.push(&owner, Work::default());
         }
     }
 
@@ -273,8 +305,26 @@ impl Shared {
         self.metrics.refused.get_or_create(&labels).inc();
     }
 
+    /// The watcher ends, and with it what only it knows: the last states of runs that are gone and
+    /// neither stored nor on disk. How many are lost.
+    pub(crate) fn lose_rest(&self) -> usize {
+        let mut lost = self.ledger().gone_unstored();
+        lost.retain(|uid| !self.is_kept(uid));
+        for (n, uid) in lost.iter().enumerate() {
+            self.give_up(uid, "the watcher ended before it was stored", n < NAMED);
+        }
+        if lost.len() > NAMED {
+            warn!("{} more runs are lost with them", lost.len() - NAMED);
+        }
+        lost.len()
+    }
+
     /// A run is lost: that is counted, listed and said.
     pub(crate) fn lose(&self, uid: &Uid, reason: &'static str) {
+        self.give_up(uid, reason, true);
+    }
+
+    fn give_up(&self, uid: &Uid, reason: &'static str, is_named: bool) {
         let mut ledger = self.ledger();
         let Some(entry) = ledger.get(uid) else { return };
         let (kind, namespace, name) = (
@@ -283,8 +333,12 @@ impl Shared {
             entry.name.clone(),
         );
         let is_counted = entry.overdue;
+        let owners = ledger.waiting_owners(uid);
         ledger.lose(uid, reason, self.clock.now());
         drop(ledger);
+        for owner in owners {
+            self.push(&owner, Work::default());
+        }
         if let Some(spool) = &self.spool {
             spool.remove(uid);
         }
@@ -292,10 +346,12 @@ impl Shared {
             self.not_stored(kind, &namespace);
         }
         self.lost.fetch_add(1, Ordering::Relaxed);
-        warn!(
-            run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,
-            "{kind} {namespace}/{name} is lost: {reason}"
-        );
+        if is_named {
+            warn!(
+                run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,
+                "{kind} {namespace}/{name} is lost: {reason}"
+            );
+        }
         self.tick();
     }
 }

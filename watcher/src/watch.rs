@@ -1,19 +1,23 @@
 //! Following one kind: what the cluster says about its objects goes into the ledger, and what
 //! needs work onto the queue. Nothing is decided here but whether there may be work.
+//!
+//! A watch is read whatever the server does: an API server closes the watch of a client that does
+//! not read, and forgets what happened meanwhile.
 
 use std::{sync::Arc, time::Duration};
 
-use futures::StreamExt;
-use kube::runtime::watcher::{self, Event, watcher};
 use serde_json::Value;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use hindsight_proto::run::{Kind, View};
 
 use crate::{
-    cluster::{self, ClusterError},
+    cluster::{self, Found},
     ledger::Uid,
+    list_watch::{Event, Failure, Limits, ListWatch, Phase},
+    metrics::OfKind,
     object::Object,
     plan,
     queue::Work,
@@ -22,9 +26,20 @@ use crate::{
     version::Version,
 };
 
+/// So often in a row a watch may be refused before it counts: an API server that starts refuses
+/// some requests before it knows all roles.
+const REFUSALS: u32 = 3;
+
 /// Follows `kind` until `stop`: waits until the cluster has it, and again if it loses it.
 pub(crate) async fn follow(shared: Arc<Shared>, kind: &'static Kind, stop: CancellationToken) {
-    let watch = Watch { shared, kind };
+    let mut watch = Watch {
+        shared,
+        kind,
+        list: 0,
+        failures: 0,
+        failing_since: None,
+        patience: Duration::ZERO,
+    };
     tokio::select! {
         () = stop.cancelled() => {}
         () = watch.run() => {}
@@ -34,147 +49,179 @@ pub(crate) async fn follow(shared: Arc<Shared>, kind: &'static Kind, stop: Cance
 struct Watch {
     shared: Arc<Shared>,
     kind: &'static Kind,
+    /// Number of the list that is read, or was read last.
+    list: u32,
+    /// How often in a row nothing could be read.
+    failures: u32,
+    failing_since: Option<Instant>,
+    /// How long this list may still wait for the server.
+    patience: Duration,
 }
 
 impl Watch {
-    async fn run(&self) {
-        let tuning = &self.shared.config.tuning;
-        let mut list = 0;
-        let mut failures = 0;
+    async fn run(&mut self) {
+        let poll = self.shared.config.tuning.kind_poll;
         loop {
-            match self.shared.cluster.has(self.kind).await {
-                Ok(true) => {
-                    if failures > 0 {
-                        info!(kind = self.kind.kind, "the cluster is back");
-                    }
-                    failures = 0;
-                    self.shared.health.works(self.kind);
-                    if self.shared.presence(self.kind) != Some(Presence::Forbidden) {
-                        self.shared.set_presence(self.kind, Presence::Listing);
-                        info!("watching {}", self.kind.data_type());
-                    }
-                    self.watch(&mut list).await;
-                    continue;
+            match self.shared.cluster.find(self.kind).await {
+                Ok(Found::Namespaced) => self.watch().await,
+                Ok(Found::Absent) => {
+                    self.rest(Presence::Absent, |name| {
+                        info!("{name} is not installed; looking for it every {poll:?}");
+                    });
+                    self.vanished(u32::MAX);
+                    tokio::time::sleep(poll).await;
                 }
-                Ok(false) => {
-                    failures = 0;
-                    self.shared.health.works(self.kind);
-                    self.absent();
-                    tokio::time::sleep(tuning.kind_poll).await;
-                }
-                Err(error) => {
-                    failures += 1;
-                    self.shared.health.broke(self.kind);
-                    if failures == 1 {
-                        warn!(
-                            kind = self.kind.kind,
-                            "the cluster cannot be asked for {}: {error}; trying until it can",
-                            self.kind.data_type()
+                Ok(Found::ClusterScoped) => {
+                    self.rest(Presence::ClusterScoped, |name| {
+                        error!(
+                            "{name} is cluster-scoped and is not stored: only objects of namespaces \
+                             are; take its [[kind]] out of the configuration"
                         );
+                    });
+                    tokio::time::sleep(poll).await;
+                }
+                Err(failure) if failure.is_forbidden() => self.forbidden(&failure).await,
+                Err(failure) => self.failed(&failure).await,
+            }
+        }
+    }
+
+    /// Reads until the cluster no longer has the kind, or no longer shows it.
+    async fn watch(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        let known = shared.presence(self.kind);
+        if !matches!(known, Some(Presence::Forbidden | Presence::Broken)) {
+            shared.set_presence(self.kind, Presence::Listing);
+            info!("watching {}", self.kind.data_type());
+        }
+        let selectors = shared.config.selectors.iter();
+        let mut selectors = selectors.filter(|(kind, _)| kind == &self.kind);
+        let labels = selectors.next().map(|(_, labels)| labels.as_str());
+        let limits = Limits::from(&shared.config.tuning);
+        let mut objects = ListWatch::new(shared.cluster.watched(self.kind), limits).labels(labels);
+        loop {
+            match objects.next().await {
+                Ok(event) => {
+                    // A list that begins says nothing about the cluster yet.
+                    if !matches!(event, Event::Init) {
+                        self.works();
                     }
-                    tokio::time::sleep(tuning.cluster.after(failures)).await;
+                    self.take(event).await;
+                }
+                Err(failure) if failure.is_forbidden() => {
+                    if failure.phase != Phase::Watch || self.failures + 1 >= REFUSALS {
+                        return self.forbidden(&failure).await;
+                    }
+                    self.failed(&failure).await;
+                }
+                Err(failure) => {
+                    let is_gone = failure.is_missing()
+                        && matches!(shared.cluster.find(self.kind).await, Ok(Found::Absent));
+                    if is_gone {
+                        return;
+                    }
+                    self.failed(&failure).await;
                 }
             }
         }
     }
 
-    /// The cluster does not have the kind, so none of its objects either.
-    fn absent(&self) {
-        let before = self.shared.set_presence(self.kind, Presence::Absent);
-        if before != Some(Presence::Absent) {
+    fn works(&mut self) {
+        if self.failing_since.take().is_some() {
             info!(
-                "{} is not installed; looking for it every {:?}",
-                self.kind.data_type(),
-                self.shared.config.tuning.kind_poll
+                kind = self.kind.kind,
+                "watching {} again",
+                self.kind.data_type()
             );
         }
-        self.vanished(u32::MAX);
+        self.failures = 0;
+        self.shared.health.works(self.kind);
     }
 
-    /// The cluster does not let us see the kind. That must not keep us from all others.
-    async fn forbidden(&self, error: &ClusterError) {
-        let before = self.shared.set_presence(self.kind, Presence::Forbidden);
-        if before != Some(Presence::Forbidden) {
-            warn!(
-                kind = self.kind.kind,
-                "{} cannot be watched: {error}; allow list and watch of {}.{}, or leave it out \
-                 of --kinds",
-                self.kind.data_type(),
-                self.kind.plural,
-                self.kind.group
+    /// Nothing could be read, but may be in a while.
+    async fn failed(&mut self, failure: &Failure) {
+        let (shared, name) = (&self.shared, self.kind.data_type());
+        self.failures += 1;
+        if failure.is_expired() {
+            debug!(kind = self.kind.kind, "{name} is listed anew: {failure}");
+        } else {
+            shared.health.broke(self.kind);
+            if self.failing_since.is_none() {
+                warn!(
+                    kind = self.kind.kind,
+                    "{name} cannot be read: {failure}; trying until it can"
+                );
+            }
+            let since = *self.failing_since.get_or_insert_with(Instant::now);
+            let is_new = matches!(
+                shared.presence(self.kind),
+                Some(Presence::Unknown | Presence::Listing)
             );
+            // If no kind can be read, it is the cluster that is broken.
+            if is_new
+                && shared.is_any_listed()
+                && failure.is_about_the_kind()
+                && since.elapsed() >= shared.config.tuning.ready_for
+            {
+                shared.set_presence(self.kind, Presence::Broken);
+                error!(
+                    kind = self.kind.kind,
+                    "{name} still cannot be read: {failure}; its runs are not stored, and runs that \
+                     name one as their child are not collected"
+                );
+            }
         }
+        let wait = shared.config.tuning.cluster.after(self.failures);
+        tokio::time::sleep(wait).await;
+    }
+
+    /// There is no right to see the kind. That must not keep us from all others.
+    async fn forbidden(&mut self, failure: &Failure) {
+        let kind = self.kind;
+        self.rest(Presence::Forbidden, |name| {
+            warn!(
+                kind = kind.kind,
+                "{name} may not be read: {failure}; its runs are not stored, and runs that name one \
+                 as their child are not collected; grant list and watch of {}, or leave it out of \
+                 --kinds",
+                cluster::full_name(kind.plural, kind.group)
+            );
+        });
         tokio::time::sleep(self.shared.config.tuning.kind_poll).await;
     }
 
-    /// Reads events until the cluster no longer has the kind, or no longer shows it.
-    async fn watch(&self, list: &mut u32) {
-        let mut config = watcher::Config::default().page_size(self.shared.config.tuning.page_size);
-        let selectors = &self.shared.config.selectors;
-        if let Some((_, labels)) = selectors.iter().find(|(kind, _)| kind == &self.kind) {
-            config = config.labels(labels);
-        }
-        let stream = watcher(self.shared.cluster.watched(self.kind), config);
-        let mut stream = std::pin::pin!(stream);
-        let mut failures = 0;
-        while let Some(event) = stream.next().await {
-            match event {
-                Ok(event) => {
-                    // A list that begins says nothing about the cluster yet.
-                    if failures > 0 && !matches!(event, Event::Init) {
-                        info!(
-                            kind = self.kind.kind,
-                            "watching {} again",
-                            self.kind.data_type()
-                        );
-                        failures = 0;
-                        self.shared.health.works(self.kind);
-                    }
-                    self.take(event, list).await;
-                }
-                Err(error) => {
-                    if is_missing(&error)
-                        && matches!(self.shared.cluster.has(self.kind).await, Ok(false))
-                    {
-                        return;
-                    }
-                    if let Some(refused) = cluster::refusal(&error) {
-                        return self.forbidden(&refused).await;
-                    }
-                    failures += 1;
-                    self.shared.health.broke(self.kind);
-                    let said = describe(&error);
-                    if failures == 1 && !is_expired(&error) {
-                        warn!(
-                            kind = self.kind.kind,
-                            "the watch of {} broke: {said}; trying until it works",
-                            self.kind.data_type()
-                        );
-                    } else {
-                        debug!(kind = self.kind.kind, failures, "watch: {said}");
-                    }
-                    let wait = self.shared.config.tuning.cluster.after(failures);
-                    tokio::time::sleep(wait).await;
-                }
-            }
+    /// The kind is not watched; it is said once why not.
+    fn rest(&mut self, presence: Presence, say: impl FnOnce(&str)) {
+        (self.failures, self.failing_since) = (0, None);
+        self.shared.health.rests(self.kind);
+        if self.shared.set_presence(self.kind, presence) != Some(presence) {
+            say(&self.kind.data_type());
         }
     }
 
-    async fn take(&self, event: Event<Object>, list: &mut u32) {
+    async fn take(&mut self, event: Event) {
         match event {
-            Event::Init => *list = list.wrapping_add(1) % u32::MAX,
-            Event::InitApply(object) | Event::Apply(object) => {
-                self.saw(object, *list, false).await;
+            Event::Init => {
+                self.list = self.list.wrapping_add(1) % u32::MAX;
+                self.patience = self.shared.config.tuning.list_patience;
+                let kind = self.kind.kind;
+                self.shared
+                    .metrics
+                    .lists
+                    .get_or_create(&OfKind { kind })
+                    .inc();
+            }
+            Event::InitApply(object) => {
+                self.saw(object, self.list, false).await;
                 self.room().await;
             }
-            Event::Delete(object) => {
-                self.saw(object, *list, true).await;
-                self.room().await;
-            }
-            Event::InitDone => {
-                self.vanished(*list);
+            Event::Apply(object) => self.saw(object, self.list, false).await,
+            Event::Delete(object) => self.saw(object, self.list, true).await,
+            Event::InitDone => self.vanished(self.list),
+            Event::Open if self.shared.presence(self.kind) != Some(Presence::Listed) => {
                 self.shared.set_presence(self.kind, Presence::Listed);
             }
+            Event::Open | Event::Bookmark => {}
         }
     }
 
@@ -255,54 +302,31 @@ impl Watch {
         }
     }
 
-    /// Waits while much is held. Not while the server is away: then what happens in the
-    /// cluster must be seen nevertheless, because what is deleted is seen only once. And with
-    /// finalizers only if that much is gone from the cluster already: what is there waits for us,
-    /// and runs that begin must be seen to be protected.
-    async fn room(&self) {
-        let (config, queue) = (&self.shared.config, &self.shared.queue);
-        if config.policy.finalizers && queue.held() <= config.tuning.hold_bytes / 2 {
+    /// Lets the server catch up with a list, so that what is listed need not be read again. Never for
+    /// longer than was agreed, because the watch begins after the list; nor while the server is away;
+    /// nor with finalizers, because runs that begin must be seen to be protected.
+    async fn room(&mut self) {
+        let shared = &self.shared;
+        if shared.config.policy.finalizers || self.patience.is_zero() {
             return;
         }
-        let mut state = self.shared.gate.state();
-        tokio::select! {
-            () = queue.room() => {}
-            _ = state.wait_for(Option::is_some) => {}
-            // Runs that can never be stored may fill the room for good.
-            () = tokio::time::sleep(Duration::from_secs(1)) => {}
-        }
+        let began = Instant::now();
+        let mut state = shared.gate.state();
+        let room = async {
+            tokio::select! {
+                () = shared.queue.room() => {}
+                _ = state.wait_for(Option::is_some) => {}
+            }
+        };
+        let waited = timeout(self.patience, room).await;
+        self.patience = match waited {
+            Ok(()) => self.patience.saturating_sub(began.elapsed()),
+            Err(_elapsed) => Duration::ZERO,
+        };
     }
 }
 
 /// An object as it is sent: compact JSON, everything in the order in which it came.
 pub(crate) fn bytes(object: &Value) -> Vec<u8> {
     serde_json::to_vec(object).expect("JSON can be written as JSON")
-}
-
-fn is_missing(error: &watcher::Error) -> bool {
-    match error {
-        watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => {
-            matches!(cluster::judge(error), ClusterError::Moved)
-        }
-        watcher::Error::WatchError(status) => status.code == 404,
-        _ => false,
-    }
-}
-
-/// The watch fell behind and begins anew; that is part of the protocol.
-fn is_expired(error: &watcher::Error) -> bool {
-    matches!(error, watcher::Error::WatchError(status) if status.code == 410)
-}
-
-fn describe(error: &watcher::Error) -> String {
-    match error {
-        watcher::Error::InitialListFailed(error)
-        | watcher::Error::WatchStartFailed(error)
-        | watcher::Error::WatchFailed(error) => match cluster::judge(error) {
-            ClusterError::Moved => "its version is too old".to_owned(),
-            judged => judged.to_string(),
-        },
-        watcher::Error::WatchError(status) => format!("{} {}", status.code, status.message),
-        watcher::Error::NoResourceVersion => error.to_string(),
-    }
 }

@@ -45,7 +45,10 @@ fn a_watcher_keeps_what_only_it_knows_on_a_volume_and_in_its_limits() {
         let pod = pods(&objects)["hindsight-watcher"];
         let mounts = container(pod)["volumeMounts"].as_array().unwrap();
         let dir = spool.dir.to_str().unwrap();
-        let mount = mounts.iter().find(|mount| mount["mountPath"] == dir).unwrap();
+        let mount = mounts
+            .iter()
+            .find(|mount| mount["mountPath"] == dir)
+            .unwrap();
         let volumes = pod["spec"]["volumes"].as_array().unwrap();
         let volume = volumes.iter().find(|v| v["name"] == mount["name"]).unwrap();
         let mebibytes = |text: &Value| {

@@ -137,7 +137,8 @@ pub(super) fn cluster() -> Sim {
     sim.load_dump(&refused).unwrap();
     let job = include_str!("../../../watcher/testdata/kinds/job/complete.yaml");
     let labels = "metadata:\n  labels: {hindsight.dev/watch: \"true\"}\n";
-    sim.load_dump(&job.replacen("metadata:\n", labels, 1)).unwrap();
+    sim.load_dump(&job.replacen("metadata:\n", labels, 1))
+        .unwrap();
     sim
 }
 
@@ -253,7 +254,12 @@ async fn every_option_that_needs_rights_has_a_component_that_gives_them() {
         render::add(&render::root().join("components").join(of), &mut objects);
     }
     for object in &objects {
-        assert_eq!(super::check(object), Vec::<String>::new(), "{}", name(object));
+        assert_eq!(
+            super::check(object),
+            Vec::<String>::new(),
+            "{}",
+            name(object)
+        );
     }
     let seen = watched(&objects, true).await;
     assert_eq!(seen, of_cluster(granted(&objects, "hindsight-watcher")));

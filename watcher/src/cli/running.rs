@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use anyhow::Context;
@@ -93,6 +94,10 @@ async fn cluster(kubeconfig: Option<PathBuf>) -> anyhow::Result<kube::Client> {
     // Otherwise a call that meets a busy API server is repeated for minutes, unseen, and keeps a
     // worker that long. What failed is tried again here, later, and others get their turn.
     config.default_retry = false;
+    // Longer than a watch lasts. Each request has a deadline of its own besides; this is for what is
+    // written to a connection that has died.
+    config.read_timeout = Some(Duration::from_mins(5));
+    config.reset_reader_on_write = true;
     kube::Client::try_from(config).context("the kubeconfig cannot be used")
 }
 

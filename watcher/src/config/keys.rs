@@ -219,7 +219,8 @@ pub const KEYS: &[Key] = &[
         "recheck",
         "DURATION",
         "1m",
-        "How often to look at a run that waits for its children",
+        "How often to look at a run that waits for a child in the cluster that was not seen yet; \
+         what else it waits for is noticed when it happens",
     ),
     key(
         COLLECTING,
@@ -263,6 +264,21 @@ pub const KEYS: &[Key] = &[
         "32",
         "How many runs are worked on at once; those that are stored at the same time share a \
          commit of the server",
+    ),
+    key(
+        RUNNING,
+        "hold-bytes",
+        "SIZE",
+        "256MiB",
+        "The most bytes of objects in memory that wait to be stored; a quarter of it for what is \
+         still in the cluster",
+    ),
+    key(
+        RUNNING,
+        "page-size",
+        "N",
+        "250",
+        "The most objects to read from the cluster at once; fewer if they are large",
     ),
     switch(
         RUNNING,

@@ -151,6 +151,11 @@ fn as_text(value: &toml::Value) -> Option<String> {
     }
 }
 
+fn page_size(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|n| (1..=10_000).contains(n));
+    number.ok_or_else(|| format!("`{text}` is not a number from 1 to 10000"))
+}
+
 fn unknown(name: &str) -> String {
     let near = KEYS.iter().find(|key| {
         let plain = |text: &str| text.replace(['-', '_'], "");
@@ -198,6 +203,12 @@ impl Reader {
         let mut tuning = standard.tuning;
         if let Some(poll) = self.read("kind-poll", positive) {
             tuning.kind_poll = poll.unsigned_abs();
+        }
+        if let Some(bytes) = self.read("hold-bytes", size) {
+            tuning.hold_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        }
+        if let Some(objects) = self.read("page-size", page_size) {
+            tuning.page_size = objects;
         }
         Config {
             namespace: self.read("namespace", namespace),

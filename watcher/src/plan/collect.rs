@@ -61,8 +61,7 @@ pub(super) fn verdict(
     }
     match remembered.others().waits_for {
         None => Verdict::Due,
-        Some(_) => now
-            .checked_add(collect.recheck)
-            .map_or(Verdict::Leave, Verdict::Wait),
+        // Who knows the others looks at it again when that is over.
+        Some(_) => Verdict::Leave,
     }
 }

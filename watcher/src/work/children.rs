@@ -20,7 +20,8 @@ pub(super) fn wait(
     run: &View<'_>,
 ) -> Result<Vec<Address>, String> {
     if !shared.is_listed() {
-        return Err("not all kinds have been listed yet".to_owned());
+        let kinds = shared.unlisted().join(", ");
+        return Err(format!("not yet listed: {kinds}"));
     }
     for child in ledger.descendants(uid) {
         if let Some(entry) = ledger.get(&child)
@@ -43,9 +44,9 @@ pub(super) fn wait(
         match shared.presence(kind) {
             None => return Err(format!("{named} {name} is of a kind that is not watched")),
             Some(Presence::Absent) => continue,
-            Some(Presence::Forbidden) => {
+            Some(Presence::Forbidden | Presence::Broken | Presence::ClusterScoped) => {
                 return Err(format!(
-                    "{named} {name} is of a kind that may not be watched"
+                    "{named} {name} is of a kind that the cluster does not show"
                 ));
             }
             Some(_) => {}

@@ -31,7 +31,8 @@ impl Task<'_> {
         Ok(true)
     }
 
-    /// It is of a kind and namespace that are watched, and something would be lost with it.
+    /// It is of a kind and namespace that are watched, or would be if the cluster let us, and something
+    /// would be lost with it.
     fn may_be_there(&self) -> bool {
         let ledger = self.shared.ledger();
         let Some(entry) = ledger.get(&self.uid) else {
@@ -39,7 +40,7 @@ impl Task<'_> {
         };
         let is_watched = matches!(
             self.shared.presence(entry.kind),
-            Some(Presence::Listing | Presence::Listed)
+            Some(Presence::Forbidden | Presence::Broken | Presence::Listing | Presence::Listed)
         );
         let only = self.shared.config.namespace.as_deref();
         let is_in_reach = only.is_none_or(|only| *only == *entry.namespace);

@@ -128,6 +128,42 @@ async fn a_watcher_that_gets_nowhere_is_not_ready_and_says_why() {
 }
 
 #[tokio::test]
+async fn a_kind_without_rights_is_named_and_the_watcher_is_ready() {
+    let world = World::without_watcher(quick());
+    world.sim.install(kubesim::Crd::argo_workflow());
+    let forbidden = kubesim::Fault::status(403).verb("list");
+    let forbidden = forbidden.resource("workflows").times(1_000_000);
+    world.sim.faults().plan(forbidden);
+    let config = Config {
+        metrics_listen: Some("127.0.0.1:0".parse().unwrap()),
+        ..quick()
+    };
+    let sink = Arc::clone(&world.sink);
+    let app = App::bind(config, world.sim.client(), sink).await.unwrap();
+    let (handle, addr) = (app.handle(), app.metrics_addr().unwrap());
+    let shutdown = CancellationToken::new();
+    let running = tokio::spawn(app.run(shutdown.clone()));
+    within(handle.until(|w| w.progress().is_listed)).await;
+    let (code, text) = get(addr, "/readyz").await;
+    assert_eq!(code, 200);
+    assert!(text.contains("workflows.argoproj.io"), "{text}");
+    assert_eq!(get(addr, "/livez").await.0, 200);
+    let (_, metrics) = get(addr, "/metrics").await;
+    for line in [
+        "hindsight_watcher_lists_total{kind=\"TaskRun\"} 1",
+        "hindsight_watcher_last_event_seconds{kind=\"TaskRun.tekton.dev\"} ",
+    ] {
+        assert!(metrics.contains(line), "{line} is not in\n{metrics}");
+    }
+    assert!(
+        !metrics.contains("kind=\"Workflow.argoproj.io\""),
+        "{metrics}"
+    );
+    shutdown.cancel();
+    within(running).await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn a_watcher_that_stands_by_is_ready_and_says_for_whom() {
     let world = World::without_watcher(quick());
     let lease = serde_json::json!({

@@ -338,6 +338,6 @@ async fn a_cluster_that_hangs_up_is_said_once_for_each_kind() {
     }
     assert_eq!(process.terminate().await, Some(0));
     let said = said.join().unwrap();
-    assert_eq!(said.matches("cannot be asked").count(), 2, "{said}");
+    assert_eq!(said.matches("cannot be read").count(), 2, "{said}");
     assert!(!said.contains("ERROR"), "{said}");
 }

@@ -39,12 +39,10 @@ async fn a_run_that_an_outdated_list_does_not_know_is_neither_lost_nor_closed() 
     let ended = world.finished("ended");
     world.annotated("ended").await;
     world.until(|p| p.in_cluster == 2).await;
-    // The watch is refused for a moment, and the next list is of before they were made.
+    // The watch is refused for a while, and the next list is of before they were made.
     let stale = Fault::stale(before).verb("list").resource("taskruns");
-    world
-        .sim
-        .faults()
-        .plan(Fault::status(403).verb("watch").resource("taskruns"));
+    let refused = Fault::status(403).verb("watch").resource("taskruns");
+    world.sim.faults().plan(refused.times(3));
     world.sim.faults().plan(stale);
     world.sim.faults().drop_watches();
     within(async {

@@ -13,6 +13,7 @@ mod kinds;
 mod lease;
 mod outages;
 mod policies;
+mod reads;
 mod refusals;
 mod scale;
 mod spool;

@@ -286,7 +286,7 @@ fn kinds_can_be_declared_in_the_file() {
         ("done = 'true'", "missing field `group`"),
         (
             "group = ''\nversion = 'v1'\nkind = 'X Y'\nplural = 'xs'\ndone = 'true'",
-            "no name",
+            "not a valid name",
         ),
         (
             "group = 'tekton.dev'\nversion = 'v1'\nkind = 'TaskRun'\nplural = 'x'\ndone = 'true'",

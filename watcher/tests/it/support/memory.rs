@@ -173,7 +173,8 @@ impl Sink for MemorySink {
         happen(&self.stored);
         let until = Instant::now() + self.state().takes;
         while self.state().takes > Duration::ZERO && Instant::now() < until {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            let step = (self.state().takes / 50).max(Duration::from_millis(5));
+            tokio::time::sleep(step).await;
         }
         self.answer(name, |state| {
             let record = upload.grouping.record.to_string();
