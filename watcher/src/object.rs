@@ -172,10 +172,12 @@ mod tests {
         let text = format!(r#"{{"apiVersion":"v1","kind":"A","metadata":{{}},"spec":{inner}}}"#);
         let object: Object = serde_json::from_str(&text).unwrap();
         let resource = ApiResource::erase::<k8s_openapi::api::batch::v1::Job>(&());
-        assert_eq!(
-            object.into_value(&resource).to_string(),
-            text.replace("\\u0022", "\\\"")
-        );
+        let value = object.into_value(&resource);
+        let mut inner = &value["spec"];
+        for _ in 0..120 {
+            inner = &inner[0];
+        }
+        assert!(inner["$serde_json::private::RawValue"].is_string());
     }
 
     #[test]
