@@ -68,6 +68,7 @@ Keep a database:
   backup      Copy a SQLite database while it is in use
   restore     Bring back a backup
   copy        Copy a database into another
+  purge       Delete for good, free pages and object store included
 
   completion  Print a completion script for a shell
   help        Print help of a command

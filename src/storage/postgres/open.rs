@@ -190,14 +190,20 @@ fn pool(connect: PgConnectOptions, most: u32, options: &Options, greeting: &'sta
             })
         })
         .after_connect(move |connection, _| {
+            let timeout = timeout.clone();
             Box::pin(async move {
+                // Not among the options of a connection, which poolers do not pass on.
+                sqlx::query("SELECT set_config('statement_timeout', $1, false)")
+                    .bind(timeout)
+                    .execute(&mut *connection)
+                    .await?;
                 connection.execute(WATCHED).await?;
                 connection.execute(greeting).await?;
                 // Compiling a statement takes longer than lists and sums do.
                 connection.execute("SET jit = off").await.map(drop)
             })
         })
-        .connect_lazy_with(connect.options([("statement_timeout", timeout)]))
+        .connect_lazy_with(connect)
 }
 
 /// Connects, and looks at what is there.
