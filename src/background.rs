@@ -14,8 +14,11 @@ use std::{
     thread::available_parallelism,
 };
 
-use tokio::runtime::{Builder, Runtime};
-use tokio_util::task::AbortOnDropHandle;
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::spawn_blocking,
+};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 /// How much the system prefers others, from 0 to 19.
 const NICENESS: i32 = 19;
@@ -51,6 +54,24 @@ pub async fn run<T: Send + 'static>(
         // Without such threads it is done all the same, only not behind others.
         _ => Ok(work.await),
     }
+}
+
+/// Does `work`, which keeps a thread busy, in the background. Once nobody waits for it any more,
+/// the token that it is given is cancelled.
+///
+/// # Errors
+/// If `work` panics.
+pub async fn block<T: Send + 'static>(
+    work: impl FnOnce(&CancellationToken) -> T + Send + 'static,
+) -> Result<T, Broken> {
+    let stop = CancellationToken::new();
+    let _unless_done = stop.clone().drop_guard();
+    let work = move || work(&stop);
+    let done = match &*THREADS {
+        Ok(threads) => threads.spawn_blocking(work),
+        Err(_) => spawn_blocking(work),
+    };
+    AbortOnDropHandle::new(done).await.map_err(|_ended| Broken)
 }
 
 fn start() -> io::Result<Runtime> {
@@ -111,6 +132,29 @@ mod tests {
             begins = begins => begins.unwrap(),
         }
         ended.await.unwrap_err();
+    }
+
+    #[tokio::test]
+    async fn work_on_a_thread_is_told_that_nobody_waits_for_it() {
+        assert!(
+            block(|stop| is_here() && !stop.is_cancelled())
+                .await
+                .unwrap()
+        );
+        let (begun, begins) = tokio::sync::oneshot::channel();
+        let (end, ended) = tokio::sync::oneshot::channel();
+        let work = block(move |stop| {
+            begun.send(()).unwrap();
+            while !stop.is_cancelled() {
+                std::thread::yield_now();
+            }
+            end.send(()).unwrap();
+        });
+        tokio::select! {
+            _ = work => panic!("it ends only where nobody waits"),
+            begins = begins => begins.unwrap(),
+        }
+        ended.await.unwrap();
     }
 
     #[cfg(target_os = "linux")]

@@ -13,6 +13,7 @@ mod advice;
 pub mod columns;
 pub mod commas;
 pub mod condition;
+mod cost;
 mod error;
 mod eval;
 mod explain;
@@ -23,6 +24,7 @@ mod lower;
 pub mod order;
 pub mod outline;
 mod parse;
+mod pattern;
 pub mod promoted;
 mod prune;
 mod reads;
@@ -33,8 +35,9 @@ mod term;
 mod types;
 mod value;
 
+pub use cost::{CostBudget, MAX_COMPILE_STEPS, MAX_CONSTANT_BYTES, MAX_PATTERN_STATES, MAX_STEPS};
 pub use error::{EvalError, FilterError, Place};
-pub use eval::{Body, MAX_STEPS, Row};
+pub use eval::{Body, Row};
 pub use language::{Language, Selection, UnknownLanguage};
 pub use order::{Order, OrderError, Position, parse_order};
 pub use parse::{MAX_CHARS, MAX_DEPTH, MAX_NODES};
@@ -42,6 +45,8 @@ pub use split::Split;
 pub use term::Term;
 
 use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
 
 use self::{
     condition::{Ability, Test},
@@ -79,9 +84,11 @@ impl Filter {
 
     /// The column that `text` names, for orders.
     fn column(text: &str, resource: Resource) -> Result<Option<condition::Column>, FilterError> {
-        let tree = parse::parse(text)?;
-        let expr =
-            lower::expression(&tree, resource).map_err(|problem| problem.in_meaning(text))?;
+        // A field is short, and is read where its request arrives.
+        let mut budget = CostBudget::small();
+        let tree = parse::parse(text, &mut budget)?;
+        let expr = lower::expression(&tree, resource, &mut budget)
+            .map_err(|problem| problem.in_meaning(text))?;
         Ok(split::column::whole(&expr).map(|found| found.column))
     }
 
@@ -113,7 +120,19 @@ impl Filter {
     /// # Errors
     /// If one row takes more than [`MAX_STEPS`] steps.
     pub fn matches(&self, row: &Row<'_>) -> Result<bool, EvalError> {
-        eval::matches(&self.expr, *row)
+        self.matches_until(row, &CancellationToken::new())
+    }
+
+    /// Whether `row` matches. It is given up soon after `stop` is cancelled.
+    ///
+    /// # Errors
+    /// If one row takes more than [`MAX_STEPS`] steps, or `stop` is cancelled.
+    pub fn matches_until(
+        &self,
+        row: &Row<'_>,
+        stop: &CancellationToken,
+    ) -> Result<bool, EvalError> {
+        eval::matches(&self.expr, *row, stop)
     }
 
     /// What is probably wrong with it, given payloads that it was judged on and none of which

@@ -65,7 +65,16 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "service",
         &[
-            "audit", "auth", "budget", "clock", "error", "filter", "measure", "model", "query",
+            "audit",
+            "auth",
+            "background",
+            "budget",
+            "clock",
+            "error",
+            "filter",
+            "measure",
+            "model",
+            "query",
             "storage",
         ],
     ),

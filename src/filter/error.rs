@@ -38,6 +38,14 @@ pub enum FilterError {
         /// What is wrong and what would work.
         what: String,
     },
+    /// It costs too much before a row is read.
+    #[error("filter {place}: {what}")]
+    TooCostly {
+        /// Which part passed the limit.
+        place: Place,
+        /// The limit, and what would work.
+        what: String,
+    },
     /// It is no selector.
     #[error("{which} {place}: {what}")]
     Selector {
@@ -85,6 +93,8 @@ impl fmt::Display for Place {
 pub(super) struct Problem {
     pub(super) at: usize,
     pub(super) what: String,
+    /// It is not wrong, but too much.
+    pub(super) costly: bool,
 }
 
 impl Problem {
@@ -92,13 +102,28 @@ impl Problem {
         Self {
             at,
             what: what.into(),
+            costly: false,
+        }
+    }
+
+    pub(super) fn costly(at: usize, what: impl Into<String>) -> Self {
+        Self {
+            costly: true,
+            ..Self::new(at, what)
         }
     }
 
     pub(super) fn in_meaning(self, text: &str) -> FilterError {
-        FilterError::Meaning {
-            place: Place::of(text, self.at),
-            what: self.what,
+        let place = Place::of(text, self.at);
+        match self.costly {
+            true => FilterError::TooCostly {
+                place,
+                what: self.what,
+            },
+            false => FilterError::Meaning {
+                place,
+                what: self.what,
+            },
         }
     }
 }
@@ -110,7 +135,10 @@ pub enum EvalError {
     #[error(
         "filter took more than {} steps on one row; test fewer elements, or name the field \
          instead of searching for it",
-        super::eval::MAX_STEPS
+        super::cost::MAX_STEPS
     )]
     Budget,
+    /// Nobody waits for the answer any more.
+    #[error("the filter was given up because its request ended")]
+    Cancelled,
 }

@@ -10,16 +10,16 @@ mod search;
 mod strings;
 pub(super) mod time;
 
-pub(super) use functions::pattern;
-
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use hindsight_proto::run::Kind;
 use serde_json::Value as Json;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     columns::parse_body,
+    cost::Meter,
     error::EvalError,
     expr::{Expr, ExprKind, Field},
     prune::prune,
@@ -29,8 +29,8 @@ use super::{
 };
 use crate::model::{Record, RunResult};
 
-/// Most steps that one row may take.
-pub const MAX_STEPS: u32 = 100_000;
+/// Elements or entries that are looked at in a step.
+const FEW: usize = 8;
 /// Longest text or list that a filter may make of a row, in bytes or elements.
 const MAX_MADE: usize = 1 << 20;
 
@@ -101,61 +101,55 @@ pub(super) enum Miss {
 pub(super) type Answer<T> = Result<T, Miss>;
 
 /// Whether the row matches: whether the filter is true, not false and not unknown.
-pub(super) fn matches(expr: &Expr, row: Row<'_>) -> Result<bool, EvalError> {
-    match Judge::new(Some(row)).eval(expr) {
-        Ok(value) => Ok(value == Value::Bool(true)),
-        Err(Miss::Unknown) => Ok(false),
-        Err(Miss::Budget) => Err(EvalError::Budget),
-    }
+pub(super) fn matches(
+    expr: &Expr,
+    row: Row<'_>,
+    stop: &CancellationToken,
+) -> Result<bool, EvalError> {
+    let value = value(expr, row, stop)?;
+    Ok(value == Some(Value::Bool(true)))
 }
 
 /// What `expr` is on the row; nothing if that is unknown.
-pub(super) fn value<'a>(expr: &'a Expr, row: Row<'a>) -> Result<Option<Value<'a>>, EvalError> {
-    match Judge::new(Some(row)).eval(expr) {
+pub(super) fn value<'a>(
+    expr: &'a Expr,
+    row: Row<'a>,
+    stop: &CancellationToken,
+) -> Result<Option<Value<'a>>, EvalError> {
+    let mut judge = Judge::new(Some(row), Meter::of_row(stop));
+    match judge.eval(expr) {
         Ok(value) => Ok(Some(value)),
         Err(Miss::Unknown) => Ok(None),
+        Err(Miss::Budget) if judge.meter.is_cancelled() => Err(EvalError::Cancelled),
         Err(Miss::Budget) => Err(EvalError::Budget),
     }
 }
 
-/// The value of an expression that is made of constants.
-pub(super) fn constant(expr: &Expr) -> Answer<Value<'_>> {
-    Judge::new(None).eval(expr)
+/// The value of an expression that is made of constants, at the expense of `meter`.
+pub(super) fn constant<'e>(expr: &'e Expr, meter: &mut Meter) -> Answer<Value<'e>> {
+    let mut judge = Judge::new(None, std::mem::take(meter));
+    let value = judge.eval(expr);
+    *meter = judge.meter;
+    value
 }
 
 struct Judge<'a> {
     row: Option<Row<'a>>,
-    steps: u32,
+    meter: Meter,
     locals: Vec<Value<'a>>,
 }
 
 impl<'a> Judge<'a> {
-    fn new(row: Option<Row<'a>>) -> Self {
+    fn new(row: Option<Row<'a>>, meter: Meter) -> Self {
         Self {
             row,
-            steps: 0,
+            meter,
             locals: Vec::new(),
         }
     }
 
-    fn charge(&mut self, steps: usize) -> Answer<()> {
-        self.steps = self
-            .steps
-            .saturating_add(u32::try_from(steps).unwrap_or(u32::MAX));
-        if self.steps > MAX_STEPS {
-            Err(Miss::Budget)
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Pays for reading or making `size` bytes or elements at once.
-    fn charge_bulk(&mut self, size: usize) -> Answer<()> {
-        self.charge(size / 1024)
-    }
-
     fn eval(&mut self, expr: &'a Expr) -> Answer<Value<'a>> {
-        self.charge(1)?;
+        self.meter.charge(1)?;
         match &expr.kind {
             ExprKind::Const(value) => Ok(value.lend()),
             ExprKind::Field(field) => self.field(*field),
@@ -164,16 +158,17 @@ impl<'a> Judge<'a> {
             ExprKind::Local(slot) => self.locals.get(*slot).cloned().ok_or(Miss::Unknown),
             ExprKind::Member(of, key) => {
                 let of = self.eval(of)?;
-                member(&of, key).ok_or(Miss::Unknown)
+                self.member(&of, key)?.ok_or(Miss::Unknown)
             }
             ExprKind::Index(of, index) => {
                 let of = self.eval(of)?;
                 let index = self.eval(index)?;
                 self.element(&of, &index)
             }
-            ExprKind::Has(of, key) => Ok(Value::Bool(
-                self.find(of)?.is_some_and(|of| member(&of, key).is_some()),
-            )),
+            ExprKind::Has(of, key) => Ok(Value::Bool(match self.find(of)? {
+                Some(of) => self.member(&of, key)?.is_some(),
+                None => false,
+            })),
             ExprKind::HasField(field) => Ok(Value::Bool(self.field(*field).is_ok())),
             ExprKind::Not(of) => self.test(of).map(|truth| Value::Bool(!truth)),
             ExprKind::Negate(of) => negated(self.eval(of)?),
@@ -195,10 +190,12 @@ impl<'a> Judge<'a> {
             ExprKind::Call(function, args) => self.call(function, args),
             ExprKind::Macro(of) => self.run_macro(of),
             ExprKind::List(items) => {
+                self.meter.charge_list(items.len())?;
                 let items: Answer<Vec<_>> = items.iter().map(|item| self.eval(item)).collect();
                 Ok(Value::List(items?.into()))
             }
             ExprKind::Map(entries) => {
+                self.meter.charge_list(entries.len())?;
                 let entries: Answer<Vec<_>> = entries
                     .iter()
                     .map(|(key, value)| Ok((self.eval(key)?, self.eval(value)?)))
@@ -278,9 +275,12 @@ impl<'a> Judge<'a> {
 
     /// The value at a path, or nothing if a step of it is missing.
     fn find(&mut self, expr: &'a Expr) -> Answer<Option<Value<'a>>> {
-        self.charge(1)?;
+        self.meter.charge(1)?;
         match &expr.kind {
-            ExprKind::Member(of, key) => Ok(self.find(of)?.and_then(|of| member(&of, key))),
+            ExprKind::Member(of, key) => match self.find(of)? {
+                Some(of) => self.member(&of, key),
+                None => Ok(None),
+            },
             ExprKind::Index(of, index) => {
                 let Some(of) = self.find(of)? else {
                     return Ok(None);
@@ -301,6 +301,7 @@ impl<'a> Judge<'a> {
             return position(elements, index).ok_or(Miss::Unknown);
         }
         if let Value::Map(entries) = of {
+            self.meter.charge(entries.len() / FEW)?;
             for (key, value) in entries.iter() {
                 if self.equal(key, index) == Ok(true) {
                     return Ok(value.clone());
@@ -308,9 +309,17 @@ impl<'a> Judge<'a> {
             }
         }
         match index {
-            Value::Text(key) => member(of, key).ok_or(Miss::Unknown),
+            Value::Text(key) => self.member(of, key)?.ok_or(Miss::Unknown),
             _ => Err(Miss::Unknown),
         }
+    }
+
+    /// The member `key` of a map, if there is one.
+    fn member(&mut self, of: &Value<'a>, key: &str) -> Answer<Option<Value<'a>>> {
+        if let Value::Map(entries) = of {
+            self.meter.charge(entries.len() / FEW)?;
+        }
+        Ok(member(of, key))
     }
 
     fn arithmetic(&mut self, operator: Operator, pair: &'a [Expr; 2]) -> Answer<Value<'a>> {

@@ -1,8 +1,6 @@
 //! A filter after its names and types are known. What the evaluator runs and what `split` reads.
 
-use regex::Regex;
-
-use super::{syntax::Operator, types::Type, value::Value};
+use super::{pattern::Pattern, syntax::Operator, types::Type, value::Value};
 
 #[derive(Debug, Clone)]
 pub(super) struct Expr {
@@ -109,7 +107,7 @@ pub(super) enum Function {
     StartsWith,
     EndsWith,
     /// With a pattern that was compiled already.
-    MatchesRegex(Box<Regex>),
+    MatchesRegex(Pattern),
     Matches,
     LowerAscii,
     UpperAscii,

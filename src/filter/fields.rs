@@ -214,8 +214,14 @@ pub(super) fn camel_case(of: Option<&str>, name: &str) -> String {
     camel
 }
 
+/// Longest name that others are compared with, in bytes: it takes the square of it.
+const MAX_NEAREST: usize = 256;
+
 /// The name of `known` that `name` was probably meant to be.
 pub(super) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    if name.len() > MAX_NEAREST {
+        return None;
+    }
     let lower = name.to_ascii_lowercase();
     let far = |other: &str| distance(&lower, &other.to_ascii_lowercase());
     let best = known

@@ -5,6 +5,7 @@ use std::{fmt, str::FromStr, sync::Arc};
 
 use super::{
     Filter,
+    cost::CostBudget,
     error::FilterError,
     expr::{Expr, ExprKind},
     lower, parse,
@@ -46,14 +47,19 @@ impl Language {
     }
 
     /// What `text`, which is not blank, selects.
-    fn read(self, text: &str, resource: Resource) -> Result<Expr, FilterError> {
+    fn read(
+        self,
+        text: &str,
+        resource: Resource,
+        budget: &mut CostBudget,
+    ) -> Result<Expr, FilterError> {
         match self {
             Self::Cel => {
-                let tree = parse::parse(text)?;
-                lower::lower(&tree, resource).map_err(|problem| problem.in_meaning(text))
+                let tree = parse::parse(text, budget)?;
+                lower::lower(&tree, resource, budget).map_err(|problem| problem.in_meaning(text))
             }
-            Self::Labels => selector::labels(text, resource),
-            Self::Fields => selector::fields(text, resource),
+            Self::Labels => selector::labels(text, resource, budget),
+            Self::Fields => selector::fields(text, resource, budget),
         }
     }
 }
@@ -99,15 +105,29 @@ impl Selection<'_> {
 }
 
 impl Filter {
-    /// Reads what a request selects rows by.
+    /// Reads what a request selects rows by, as [`Filter::select_within`] does at the expense of a
+    /// budget of its own.
     ///
     /// # Errors
-    /// If one of its texts is not written in its language or makes no sense on `resource`.
+    /// As there.
     pub fn select(selection: &Selection<'_>, resource: Resource) -> Result<Self, FilterError> {
+        Self::select_within(selection, resource, &mut CostBudget::default())
+    }
+
+    /// Reads what a request selects rows by, at the expense of `budget`.
+    ///
+    /// # Errors
+    /// If one of its texts is not written in its language, makes no sense on `resource`, or costs
+    /// too much.
+    pub fn select_within(
+        selection: &Selection<'_>,
+        resource: Resource,
+        budget: &mut CostBudget,
+    ) -> Result<Self, FilterError> {
         let texts = selection.texts();
         let given = texts.iter().filter(|(_, text)| !text.is_empty());
         let expr = given.clone().try_fold(None, |so_far, (language, text)| {
-            let expr = language.read(text, resource)?;
+            let expr = language.read(text, resource, budget)?;
             Ok(Some(match so_far {
                 None => expr,
                 Some(so_far) => Expr::new(Type::Bool, ExprKind::And(Box::new([so_far, expr]))),

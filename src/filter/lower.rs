@@ -8,6 +8,7 @@ mod macros;
 mod member;
 
 use super::{
+    cost::CostBudget,
     error::Problem,
     eval::{self, Miss},
     expr::{Comparison, Expr, ExprKind, Field, Function},
@@ -22,8 +23,8 @@ use crate::model::Resource;
 type Lowered = Result<Expr, Problem>;
 
 /// Gives `tree` its meaning on rows of `resource`. It must be a test.
-pub(super) fn lower(tree: &Node, resource: Resource) -> Lowered {
-    let expr = expression(tree, resource)?;
+pub(super) fn lower(tree: &Node, resource: Resource, budget: &mut CostBudget) -> Lowered {
+    let expr = expression(tree, resource, budget)?;
     if expr.ty != Type::Bool && !expr.ty.is_dyn() {
         let what = format!(
             "a filter must be true or false, but {} is {}",
@@ -36,9 +37,10 @@ pub(super) fn lower(tree: &Node, resource: Resource) -> Lowered {
 }
 
 /// Gives `tree` its meaning on rows of `resource`, whatever it is.
-pub(super) fn expression(tree: &Node, resource: Resource) -> Lowered {
+pub(super) fn expression(tree: &Node, resource: Resource, budget: &mut CostBudget) -> Lowered {
     let mut lowering = Lowering {
         resource,
+        budget,
         scope: Vec::new(),
     };
     lowering.expr(tree)
@@ -53,13 +55,15 @@ fn advice_for_test(ty: &Type) -> &'static str {
     }
 }
 
-struct Lowering {
+struct Lowering<'b> {
     resource: Resource,
+    /// What working out constants and compiling patterns is charged to.
+    budget: &'b mut CostBudget,
     /// The variables of the macros around, outermost first.
     scope: Vec<(String, Type)>,
 }
 
-impl Lowering {
+impl Lowering<'_> {
     fn expr(&mut self, node: &Node) -> Lowered {
         let expr = match &node.kind {
             Kind::Literal(literal) => return Ok(constant(literal)),
@@ -91,7 +95,7 @@ impl Lowering {
             }
             Kind::Map(entries) => self.map(entries)?,
         };
-        folded(node, expr)
+        self.folded(node, expr)
     }
 
     /// An expression that has a value of its own.
@@ -243,7 +247,7 @@ impl Lowering {
                 }
                 let of = common(elements.iter().map(|item| &item.ty));
                 let list = Expr::new(Type::List(Box::new(of)), ExprKind::List(elements));
-                folded(&pair[1], list)?
+                self.folded(&pair[1], list)?
             }
             _ => self.value(&pair[1])?,
         };
@@ -270,6 +274,37 @@ impl Lowering {
             Type::Bool,
             ExprKind::In(Box::new([needle, haystack])),
         ))
+    }
+
+    /// Works out what does not depend on the row. A conversion that must fail is a problem now.
+    fn folded(&mut self, node: &Node, expr: Expr) -> Lowered {
+        let foldable = !matches!(
+            &expr.kind,
+            ExprKind::Macro(_)
+                | ExprKind::Field(_)
+                | ExprKind::HasField(_)
+                | ExprKind::Data
+                | ExprKind::Alias(_)
+                | ExprKind::Local(_)
+        ) && expr.parts().iter().all(|part| part.constant().is_some());
+        if !foldable {
+            return Ok(expr);
+        }
+        let value = match eval::constant(&expr, &mut self.budget.meter) {
+            Ok(value) => {
+                self.budget.keep(&value, node.at)?;
+                value.owned()
+            }
+            Err(Miss::Unknown) => match call::conversion_problem(&expr) {
+                Some(what) => return Err(Problem::new(node.at, what)),
+                None => None,
+            },
+            Err(Miss::Budget) => return Err(self.budget.refused(node.at)),
+        };
+        Ok(match value {
+            Some(value) => Expr::new(expr.ty, ExprKind::Const(value)),
+            None => expr,
+        })
     }
 }
 
@@ -325,32 +360,6 @@ fn mismatch(node: &Node, operator: Operator, pair: &[Node; 2], a: &Type, b: &Typ
         }
     };
     Problem::new(node.at, what)
-}
-
-/// Works out what does not depend on the row. A conversion that must fail is a problem now.
-fn folded(node: &Node, expr: Expr) -> Lowered {
-    let parts = expr.parts();
-    let foldable = !matches!(expr.kind, ExprKind::Macro(_))
-        && !matches!(&expr.kind, ExprKind::Field(_) | ExprKind::HasField(_))
-        && !matches!(
-            &expr.kind,
-            ExprKind::Data | ExprKind::Alias(_) | ExprKind::Local(_)
-        )
-        && parts.iter().all(|part| part.constant().is_some());
-    if !foldable {
-        return Ok(expr);
-    }
-    match eval::constant(&expr) {
-        Ok(value) => match value.owned() {
-            Some(value) => Ok(Expr::new(expr.ty.clone(), ExprKind::Const(value))),
-            None => Ok(expr),
-        },
-        Err(Miss::Unknown) => match call::conversion_problem(&expr) {
-            Some(what) => Err(Problem::new(node.at, what)),
-            None => Ok(expr),
-        },
-        Err(Miss::Budget) => Ok(expr),
-    }
 }
 
 fn constant(literal: &Literal) -> Expr {

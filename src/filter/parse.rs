@@ -11,6 +11,7 @@ use cel::{
 };
 
 use super::{
+    cost::CostBudget,
     error::{FilterError, Place},
     syntax::{Kind, Literal, Node, Operator},
 };
@@ -22,13 +23,18 @@ pub const MAX_DEPTH: usize = 96;
 /// How many parts a filter may have.
 pub const MAX_NODES: usize = 20_000;
 
-/// Parses `text`, which is not blank. Macros stay calls.
-pub(super) fn parse(text: &str) -> Result<Node, FilterError> {
+/// Parses `text`, which is not blank, at the expense of `budget`. Macros stay calls.
+pub(super) fn parse(text: &str, budget: &mut CostBudget) -> Result<Node, FilterError> {
     let chars = text.chars().count();
     if chars > MAX_CHARS {
         return Err(FilterError::TooLong { chars });
     }
-    scan::check(text)?;
+    let tokens = scan::check(text)?;
+    // To the parser a character that is not ASCII is as dear as a token.
+    let tokens = tokens + (text.len() - chars);
+    budget
+        .read(tokens, 0)
+        .map_err(|problem| problem.in_meaning(text))?;
     let parser = Env::default().parser();
     let parser = parser
         .enable_ident_escape_syntax(true)

@@ -8,6 +8,8 @@ mod labels;
 
 pub(super) use self::{fields::fields, labels::labels};
 use super::{
+    MAX_CHARS,
+    cost::CostBudget,
     error::{FilterError, Place, Problem},
     expr::Expr,
     lower,
@@ -30,26 +32,41 @@ fn all(mut nodes: Vec<Node>) -> Node {
     })
 }
 
-/// What a selector means; the places of errors are those of `text`.
+/// What a selector means, whose requirements are read by `read`; the places of errors are those
+/// of `text`.
 fn lowered(
-    what: &'static str,
+    which: &'static str,
     text: &str,
-    nodes: Result<Vec<Node>, Problem>,
     resource: Resource,
+    budget: &mut CostBudget,
+    read: impl FnOnce(&mut CostBudget) -> Result<Vec<Node>, Problem>,
 ) -> Result<Expr, FilterError> {
-    let refused = |problem: Problem| FilterError::Selector {
-        which: what,
-        place: Place::of(text, problem.at),
-        what: problem.what,
-    };
-    let nodes = nodes.map_err(refused)?;
-    if nodes.len() > MAX_REQUIREMENTS {
-        return Err(refused(Problem::new(
-            0,
-            format!("more than {MAX_REQUIREMENTS} requirements"),
-        )));
+    let chars = text.chars().count();
+    if chars > MAX_CHARS {
+        return Err(FilterError::TooLong { chars });
     }
-    lower::lower(&all(nodes), resource).map_err(refused)
+    let nodes = read(budget);
+    let expr = nodes.and_then(|nodes| lower::lower(&all(nodes), resource, budget));
+    expr.map_err(|problem| match problem.costly {
+        true => problem.in_meaning(text),
+        false => FilterError::Selector {
+            which,
+            place: Place::of(text, problem.at),
+            what: problem.what,
+        },
+    })
+}
+
+/// Adds a requirement that begins at the byte `at`.
+fn add(nodes: &mut Vec<Node>, node: Node, at: usize) -> Result<(), Problem> {
+    if nodes.len() == MAX_REQUIREMENTS {
+        return Err(Problem::new(
+            at,
+            format!("more than {MAX_REQUIREMENTS} requirements"),
+        ));
+    }
+    nodes.push(node);
+    Ok(())
 }
 
 fn binary(operator: Operator, left: Node, right: Node) -> Node {

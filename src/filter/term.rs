@@ -1,8 +1,11 @@
 //! Terms: what a text says about a row besides true and false, to group rows by.
 
+use tokio_util::sync::CancellationToken;
+
 use super::{
     FilterError, Row,
     condition::Column,
+    cost::CostBudget,
     error::{EvalError, Problem},
     eval,
     expr::Expr,
@@ -20,14 +23,18 @@ pub struct Term {
 }
 
 impl Term {
-    /// Reads `text` as a term of `resource`.
+    /// Reads `text` as a term of `resource`, at the expense of `budget`.
     ///
     /// # Errors
     /// If it could not be read as a part of a filter, or its value is no text, number, time or
-    /// truth.
-    pub fn compile(text: &str, resource: Resource) -> Result<Self, FilterError> {
-        let tree = parse::parse(text)?;
-        let expr = lower::expression(&tree, resource).map_err(|p| p.in_meaning(text))?;
+    /// truth, or if it costs too much.
+    pub fn compile(
+        text: &str,
+        resource: Resource,
+        budget: &mut CostBudget,
+    ) -> Result<Self, FilterError> {
+        let tree = parse::parse(text, budget)?;
+        let expr = lower::expression(&tree, resource, budget).map_err(|p| p.in_meaning(text))?;
         if matches!(
             expr.ty,
             Type::List(_) | Type::Map(_) | Type::Summary | Type::Bytes | Type::Name
@@ -50,9 +57,9 @@ impl Term {
     /// The value on a row. What is unknown is missing, and so is what is not one value.
     ///
     /// # Errors
-    /// If one row takes more than [`MAX_STEPS`](super::MAX_STEPS) steps.
-    pub fn value(&self, row: &Row<'_>) -> Result<Key, EvalError> {
-        Ok(match eval::value(&self.expr, *row)? {
+    /// If one row takes more than [`MAX_STEPS`](super::MAX_STEPS) steps, or `stop` is cancelled.
+    pub fn value(&self, row: &Row<'_>, stop: &CancellationToken) -> Result<Key, EvalError> {
+        Ok(match eval::value(&self.expr, *row, stop)? {
             Some(Value::Bool(truth)) => Key::Bool(truth),
             Some(Value::Int(number)) => Key::Int(number),
             Some(Value::Uint(number)) => match i64::try_from(number) {

@@ -1,6 +1,7 @@
 //! What filters match, what they refuse, and that their two halves agree with the whole.
 
 mod clients;
+mod hostile;
 mod language;
 mod limits;
 mod refusals;

@@ -189,21 +189,26 @@ impl<'a> Value<'a> {
     }
 
     /// The entries of a map.
-    pub(super) fn entries(&self) -> Option<Vec<(Value<'a>, Value<'a>)>> {
+    pub(super) fn entries(&self) -> Option<Entries<'_, 'a>> {
         Some(match self {
-            Self::Map(entries) => entries.to_vec(),
-            Self::Texts(texts) => texts
-                .iter()
-                .map(|(key, text)| (Value::text(key), Value::text(text)))
-                .collect(),
-            Self::Object(members) => members
-                .iter()
-                .map(|(key, json)| (Value::text(key), Value::of_json(json)))
-                .collect(),
+            Self::Map(entries) => Box::new(entries.iter().cloned()),
+            Self::Texts(texts) => Box::new(
+                texts
+                    .iter()
+                    .map(|(key, text)| (Value::text(key), Value::text(text))),
+            ),
+            Self::Object(members) => Box::new(
+                members
+                    .iter()
+                    .map(|(key, json)| (Value::text(key), Value::of_json(json))),
+            ),
             _ => return None,
         })
     }
 }
+
+/// The entries of a map, one after the other.
+pub(super) type Entries<'v, 'a> = Box<dyn ExactSizeIterator<Item = (Value<'a>, Value<'a>)> + 'v>;
 
 /// The elements of a list, wherever it lives.
 #[derive(Debug, Clone, Copy)]
@@ -212,7 +217,7 @@ pub(super) enum Elements<'v, 'a> {
     Array(&'a [Json]),
 }
 
-impl<'a> Elements<'_, 'a> {
+impl<'v, 'a> Elements<'v, 'a> {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::List(items) => items.len(),
@@ -227,7 +232,7 @@ impl<'a> Elements<'_, 'a> {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Value<'a>> {
-        (0..self.len()).filter_map(|index| self.get(index))
+    pub(super) fn iter(self) -> impl Iterator<Item = Value<'a>> + use<'v, 'a> {
+        (0..self.len()).filter_map(move |index| self.get(index))
     }
 }

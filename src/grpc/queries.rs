@@ -27,16 +27,19 @@ impl Queries for Door {
                 .grant(&metadata, Verb::List, Resource::Records, of.parent)
                 .await?;
             let beside = Beside::read(&metadata)?;
+            let selected = beside.with(&request.filter);
             let ask = AggregateAsk {
-                selected: beside.with(&request.filter),
-                group_by: &request.group_by,
-                measures: &request.measures,
-                time_zone: &request.time_zone,
-                having: &request.having,
-                order_by: &request.order_by,
+                group_by: request.group_by,
+                measures: request.measures,
+                time_zone: request.time_zone,
+                having: request.having,
+                order_by: request.order_by,
                 limit: request.limit,
             };
-            let answered = self.service.aggregate_records(&grant, of.id, ask).await?;
+            let answered = self
+                .service
+                .aggregate_records(&grant, of.id, &selected, ask)
+                .await?;
             Ok(from_answered(answered))
         })
         .await

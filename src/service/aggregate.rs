@@ -15,11 +15,14 @@ pub use answer::{Answered, AnsweredGroup, Value};
 use jiff::tz::TimeZone;
 
 use self::{groups::GroupBy, having::Having, measures::Measure};
-use super::{Error, Selected, Service};
+use super::{Error, Selected, Service, limits, selection::understood};
 use crate::{
     auth::{Grant, Verb},
+    background,
+    filter::CostBudget,
     model::{Resource, ResultPattern},
     query::Aggregate,
+    storage,
 };
 
 /// Most groups that are given out.
@@ -30,21 +33,19 @@ const USUAL: u32 = 1_000;
 const MOST_MEASURES: usize = 50;
 
 /// What is asked, as it comes from outside.
-#[derive(Debug, Clone, Copy)]
-pub struct AggregateAsk<'a> {
-    /// By what records are selected.
-    pub selected: Selected<'a>,
+#[derive(Debug, Clone, Default)]
+pub struct AggregateAsk {
     /// What makes a group; several in one text are separated by commas.
-    pub group_by: &'a [String],
+    pub group_by: Vec<String>,
     /// What is measured, likewise; nothing means `count`.
-    pub measures: &'a [String],
+    pub measures: Vec<String>,
     /// A name of the IANA database; empty means UTC.
-    pub time_zone: &'a str,
+    pub time_zone: String,
     /// Which groups, by their measures: comparisons joined by `&&`.
-    pub having: &'a str,
+    pub having: String,
     /// `<measure or group> [asc|desc]`, several separated by commas; empty means the order of
     /// the groups.
-    pub order_by: &'a str,
+    pub order_by: String,
     /// Most groups to give out; 0 means 1,000.
     pub limit: i32,
 }
@@ -75,8 +76,8 @@ enum By {
 }
 
 impl Service {
-    /// Measures the records of the results called `result` (`None`: of every result) under the
-    /// parent that `grant` is for.
+    /// Measures those of the selected records that belong to the results called `result` (`None`:
+    /// to any result) under the parent that `grant` is for.
     ///
     /// # Errors
     /// If a part of the question is wrong, if there are too many groups, or if too many payloads
@@ -85,11 +86,17 @@ impl Service {
         &self,
         grant: &Grant,
         result: Option<String>,
-        ask: AggregateAsk<'_>,
+        selected: &Selected<'_>,
+        ask: AggregateAsk,
     ) -> Result<Answered, Error> {
         let parent = grant.scope(Verb::List, Resource::Records)?.clone();
-        let filter = self.filter(&ask.selected, Resource::Records)?;
-        let plan = plan(&ask)?;
+        let texts = self.texts(selected)?;
+        let bytes = texts.len() + split::bytes(&ask.group_by);
+        let read = move |budget: &mut CostBudget| {
+            let filter = texts.filter(Resource::Records, budget)?;
+            Ok((filter, plan(&ask, budget)?))
+        };
+        let (filter, plan) = understood(grant.payer(), read, bytes).await?;
         let tally = measures::tally(plan.measures.iter().chain(plan.having.measures()));
         let groups = self
             .engine
@@ -102,7 +109,15 @@ impl Service {
                 amounts: tally.amounts.clone(),
             })
             .await?;
-        Ok(answer::answer(&plan, &tally, groups))
+        let answering = background::block(move |_| answer::answer(&plan, &tally, groups));
+        let answered = answering.await.map_err(|broken| {
+            let source = broken.into();
+            storage::Error::Unavailable {
+                what: "answering",
+                source,
+            }
+        });
+        Ok(answered?)
     }
 }
 
@@ -110,7 +125,10 @@ fn invalid(text: impl Into<String>) -> Error {
     Error::Invalid(text.into())
 }
 
-fn plan(ask: &AggregateAsk<'_>) -> Result<Plan, Error> {
+fn plan(ask: &AggregateAsk, budget: &mut CostBudget) -> Result<Plan, Error> {
+    limits::text("time_zone", &ask.time_zone)?;
+    limits::text("having", &ask.having)?;
+    limits::text("order_by", &ask.order_by)?;
     let zone = match ask.time_zone.trim() {
         "" => TimeZone::UTC,
         name => TimeZone::get(name).map_err(|_unknown| {
@@ -120,22 +138,22 @@ fn plan(ask: &AggregateAsk<'_>) -> Result<Plan, Error> {
             ))
         })?,
     };
-    let keys = groups::parse(ask.group_by, &zone)?;
+    let keys = groups::parse(&ask.group_by, &zone, budget)?;
     let mut measures = Vec::new();
-    for text in split::items(ask.measures, "measures")? {
+    for text in split::items(&ask.measures, "measures")? {
         let measure = Measure::parse(text)?;
         if !measures.contains(&measure) {
             measures.push(measure);
         }
+        if measures.len() > MOST_MEASURES {
+            return Err(invalid(format!(
+                "measures: more than {MOST_MEASURES} are asked for, which is the most that is \
+                 answered at once"
+            )));
+        }
     }
     if measures.is_empty() {
         measures.push(Measure::COUNT);
-    }
-    if measures.len() > MOST_MEASURES {
-        let given = measures.len();
-        return Err(invalid(format!(
-            "measures: {given} are asked for, at most {MOST_MEASURES} are answered at once"
-        )));
     }
     let limit = match u32::try_from(ask.limit) {
         Ok(0) => USUAL,
@@ -147,9 +165,9 @@ fn plan(ask: &AggregateAsk<'_>) -> Result<Plan, Error> {
             )));
         }
     };
-    let order = order(ask.order_by, &keys, &measures)?;
+    let order = order(&ask.order_by, &keys, &measures)?;
     Ok(Plan {
-        having: Having::parse(ask.having)?,
+        having: Having::parse(&ask.having)?,
         keys,
         measures,
         zone,

@@ -22,7 +22,7 @@ impl Service {
         ask: Ask<'_>,
     ) -> Result<Explanation, Error> {
         let parent = grant.scope(Verb::List, resource)?.clone();
-        let filter = self.filter(&ask.selected, resource)?;
+        let filter = self.filter(grant.payer(), &ask.selected, resource).await?;
         let list = List {
             scope: ResultPattern { parent, id: result },
             filter: &filter,

@@ -16,6 +16,8 @@ use crate::{
 
 /// Longest `data.type` and `summary.type`, in bytes.
 pub const MAX_TYPE_BYTES: usize = 768;
+/// Longest text of a request that is no filter and no payload, in bytes.
+pub(super) const MAX_TEXT_BYTES: usize = 4_096;
 /// Rows of a page when none are asked for.
 const DEFAULT_PAGE: u32 = 50;
 /// Most rows of a page.
@@ -39,6 +41,17 @@ pub fn page_size(asked: i32) -> Result<NonZeroU32, Error> {
             "page_size {asked} is out of range: want 1 to {MAX_PAGE}, or 0 for {DEFAULT_PAGE}"
         ))),
     }
+}
+
+/// A text that names a few things, such as `order_by`, is not longer than [`MAX_TEXT_BYTES`].
+pub(super) fn text(what: &str, text: &str) -> Result<(), Error> {
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(Error::Invalid(format!(
+            "{what} has {} bytes, at most {MAX_TEXT_BYTES} are read",
+            text.len()
+        )));
+    }
+    Ok(())
 }
 
 pub(super) fn annotations<'a>(

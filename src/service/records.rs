@@ -171,7 +171,7 @@ impl Service {
         ask: Ask<'_>,
     ) -> Result<Page<Record>, Error> {
         let parent = grant.scope(Verb::List, RECORDS)?.clone();
-        let filter = self.filter(&ask.selected, RECORDS)?;
+        let filter = self.filter(grant.payer(), &ask.selected, RECORDS).await?;
         let list = List {
             scope: ResultPattern { parent, id: result },
             filter: &filter,

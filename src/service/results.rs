@@ -145,7 +145,7 @@ impl Service {
         ask: Ask<'_>,
     ) -> Result<Page<RunResult>, Error> {
         let parent = grant.scope(Verb::List, RESULTS)?.clone();
-        let filter = self.filter(&ask.selected, RESULTS)?;
+        let filter = self.filter(grant.payer(), &ask.selected, RESULTS).await?;
         let list = List {
             scope: ResultPattern { parent, id: None },
             filter: &filter,

@@ -1,10 +1,16 @@
-//! What requests select rows by.
+//! What requests select rows by, and where their texts are read.
 
 use super::{Error, Service};
 use crate::{
-    filter::{Filter, Language, Selection},
+    background,
+    budget::Payer,
+    filter::{CostBudget, Filter, FilterError, Language, Selection},
     model::Resource,
+    storage,
 };
+
+/// Longest texts that are read where their request arrives, in bytes.
+const SHORT: usize = 1_000;
 
 /// What a request selects rows by, as it comes from outside; all of it must hold. Blank texts
 /// select every row.
@@ -20,25 +26,93 @@ pub struct Selected<'a> {
     pub fields: &'a str,
 }
 
-impl Service {
-    /// Reads what a request selects rows of `resource` by.
+/// The same, kept until there is time to read it.
+#[derive(Debug)]
+pub(super) struct Texts {
+    filter: String,
+    language: Language,
+    labels: String,
+    fields: String,
+}
+
+impl Texts {
+    pub(super) fn len(&self) -> usize {
+        self.filter.len() + self.labels.len() + self.fields.len()
+    }
+
+    /// Reads them as what selects rows of `resource`, at the expense of `budget`.
     pub(super) fn filter(
         &self,
-        selected: &Selected<'_>,
         resource: Resource,
+        budget: &mut CostBudget,
     ) -> Result<Filter, Error> {
+        let selection = Selection {
+            filter: &self.filter,
+            language: self.language,
+            labels: &self.labels,
+            fields: &self.fields,
+        };
+        Ok(Filter::select_within(&selection, resource, budget)?)
+    }
+}
+
+impl Service {
+    pub(super) fn texts(&self, selected: &Selected<'_>) -> Result<Texts, Error> {
         let language = match selected.language.trim() {
             "" => self.language,
             name => name
                 .parse::<Language>()
                 .map_err(|e| Error::Invalid(e.to_string()))?,
         };
-        let selection = Selection {
-            filter: selected.filter,
+        Ok(Texts {
+            filter: selected.filter.to_owned(),
             language,
-            labels: selected.labels,
-            fields: selected.fields,
-        };
-        Ok(Filter::select(&selection, resource)?)
+            labels: selected.labels.to_owned(),
+            fields: selected.fields.to_owned(),
+        })
     }
+
+    /// Reads what a request selects rows of `resource` by.
+    pub(super) async fn filter(
+        &self,
+        payer: &Payer,
+        selected: &Selected<'_>,
+        resource: Resource,
+    ) -> Result<Filter, Error> {
+        let texts = self.texts(selected)?;
+        let read = move |budget: &mut CostBudget| texts.filter(resource, budget);
+        understood(payer, read, selected.len()).await
+    }
+}
+
+impl Selected<'_> {
+    fn len(&self) -> usize {
+        self.filter.len() + self.labels.len() + self.fields.len()
+    }
+}
+
+/// What `read` makes of texts of so many bytes, all at the expense of one budget: here where they
+/// turn out to cost little, and otherwise in the background, when it is the caller's turn.
+pub(super) async fn understood<T: Send + 'static>(
+    payer: &Payer,
+    read: impl Fn(&mut CostBudget) -> Result<T, Error> + Send + 'static,
+    bytes: usize,
+) -> Result<T, Error> {
+    if bytes <= SHORT {
+        match read(&mut CostBudget::small()) {
+            Err(Error::Filter(FilterError::TooCostly { .. })) => {}
+            understood => return understood,
+        }
+    }
+    let turn = payer.turn().await;
+    let reading = background::block(move |stop| {
+        let _turn = turn;
+        read(&mut CostBudget::of_request(stop))
+    });
+    reading
+        .await
+        .map_err(|broken| storage::Error::Unavailable {
+            what: "reading a filter",
+            source: broken.into(),
+        })?
 }

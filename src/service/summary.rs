@@ -71,7 +71,9 @@ impl Service {
     ) -> Result<Vec<Group>, Error> {
         let parent = grant.scope(Verb::List, Resource::Records)?.clone();
         let plan = parse::plan(&query)?;
-        let filter = self.filter(&query.selected, Resource::Records)?;
+        let filter = self
+            .filter(grant.payer(), &query.selected, Resource::Records)
+            .await?;
         let scope = ResultPattern { parent, id: result };
         let question = answer::question(&plan, scope, filter)?;
         let groups = self

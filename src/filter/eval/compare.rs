@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Answer, Judge, Miss, time};
+use super::{Answer, FEW, Judge, Miss, time};
 use crate::filter::{
     expr::{Comparison, Expr, ExprKind},
     types::Type,
@@ -23,7 +23,7 @@ impl<'a> Judge<'a> {
                 };
                 return Ok(equal == (comparison == Comparison::Equal));
             }
-            _ => order(&left, &right)?,
+            _ => self.ordered(&left, &right)?,
         };
         // Not a number is neither below nor above anything.
         let Some(order) = order else { return Ok(false) };
@@ -40,7 +40,7 @@ impl<'a> Judge<'a> {
         let needle = self.eval(&pair[0])?;
         let haystack = self.eval(&pair[1])?;
         if let Some(elements) = haystack.elements() {
-            self.charge(elements.len() / 64)?;
+            self.meter.charge(elements.len() / FEW)?;
             let written = matches!(pair[1].kind, ExprKind::Const(_) | ExprKind::List(_));
             let mut unknown = false;
             for element in elements.iter() {
@@ -62,9 +62,12 @@ impl<'a> Judge<'a> {
         match (&haystack, &needle) {
             (Value::Object(members), Value::Text(key)) => Ok(members.contains_key(&**key)),
             (Value::Texts(texts), Value::Text(key)) => Ok(texts.contains_key(&**key)),
-            (Value::Map(entries), needle) => Ok(entries
-                .iter()
-                .any(|(key, _)| self.equal(key, needle) == Ok(true))),
+            (Value::Map(entries), needle) => {
+                self.meter.charge(entries.len() / FEW)?;
+                Ok(entries
+                    .iter()
+                    .any(|(key, _)| self.equal(key, needle) == Ok(true)))
+            }
             _ => Err(Miss::Unknown),
         }
     }
@@ -82,7 +85,7 @@ impl<'a> Judge<'a> {
             }
             let mut unknown = false;
             for (a, b) in a.iter().zip(b.iter()) {
-                self.charge(1)?;
+                self.meter.charge(1)?;
                 match self.equal(&a, &b) {
                     Ok(false) => return Ok(false),
                     Ok(true) => {}
@@ -97,9 +100,25 @@ impl<'a> Judge<'a> {
             };
         }
         if let (Some(a), Some(b)) = (left.entries(), right.entries()) {
-            return self.equal_maps(&a, &b);
+            if a.len() != b.len() {
+                return Ok(false);
+            }
+            self.meter.charge_list(a.len() + b.len())?;
+            return self.equal_maps(&a.collect::<Vec<_>>(), &b.collect::<Vec<_>>());
         }
-        Ok(order(left, right)? == Some(Ordering::Equal))
+        Ok(self.ordered(left, right)? == Some(Ordering::Equal))
+    }
+
+    /// How two values are ordered, as [`order`] says.
+    fn ordered(&mut self, left: &Value<'_>, right: &Value<'_>) -> Answer<Option<Ordering>> {
+        use Value::{Bytes, Text};
+        self.meter.charge_bulk(match (left, right) {
+            (Text(a), Text(b)) => a.len().min(b.len()),
+            (Bytes(a), Bytes(b)) => a.len().min(b.len()),
+            (Text(text), _) | (_, Text(text)) => text.len(),
+            _ => 0,
+        })?;
+        order(left, right)
     }
 
     fn equal_maps(
@@ -107,14 +126,11 @@ impl<'a> Judge<'a> {
         left: &[(Value<'a>, Value<'a>)],
         right: &[(Value<'a>, Value<'a>)],
     ) -> Answer<bool> {
-        if left.len() != right.len() {
-            return Ok(false);
-        }
         let mut unknown = false;
         for (key, a) in left {
             let mut found = None;
             for (other, b) in right {
-                self.charge(1)?;
+                self.meter.charge(1)?;
                 if self.equal(key, other) == Ok(true) {
                     found = Some(b);
                     break;

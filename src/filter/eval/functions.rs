@@ -1,25 +1,17 @@
 //! Functions and arithmetic.
 
 use jiff::SignedDuration;
-use regex::{Regex, RegexBuilder};
 
 use super::{Answer, Judge, MAX_MADE, Miss, time};
 use crate::filter::{
     expr::{Expr, Function, TimePart},
+    pattern,
     syntax::Operator,
     value::{Shared, Value},
 };
 
-/// Largest compiled pattern, in bytes.
-const MAX_PATTERN: usize = 1 << 20;
-
-/// Compiles a pattern. It may match anywhere, as in RE2, and takes time linear in the text.
-pub(in crate::filter) fn pattern(text: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(text)
-        .size_limit(MAX_PATTERN)
-        .dfa_size_limit(MAX_PATTERN)
-        .build()
-}
+/// What looking up a time zone by its name costs.
+const ZONE: usize = 16;
 
 impl<'a> Judge<'a> {
     pub(super) fn call(&mut self, function: &'a Function, args: &'a [Expr]) -> Answer<Value<'a>> {
@@ -31,9 +23,7 @@ impl<'a> Judge<'a> {
             values[0] = self.named(&args[0], of.clone(), with);
         }
         for value in &values {
-            if let Value::Text(text) = value {
-                self.charge_bulk(text.len())?;
-            }
+            self.meter.charge_bulk(bytes(value))?;
         }
         self.apply(function, values)
     }
@@ -47,10 +37,11 @@ impl<'a> Judge<'a> {
             (Function::Contains, [of, Text(part)]) => Value::Bool(self.searched(of, part)?),
             (Function::StartsWith, [Text(of), Text(part)]) => Value::Bool(of.starts_with(&**part)),
             (Function::EndsWith, [Text(of), Text(part)]) => Value::Bool(of.ends_with(&**part)),
-            (Function::MatchesRegex(regex), [Text(of)]) => Value::Bool(regex.is_match(of)),
+            (Function::MatchesRegex(regex), [Text(of)]) => {
+                Value::Bool(regex.matches(of, &mut self.meter)?)
+            }
             (Function::Matches, [Text(of), Text(text)]) => {
-                self.charge(1000)?;
-                Value::Bool(pattern(text).ok().ok_or(Miss::Unknown)?.is_match(of))
+                Value::Bool(pattern::matches_once(text, of, &mut self.meter)?)
             }
             (Function::Size, [of]) => Value::Int(size(of).ok_or(Miss::Unknown)?),
             (Function::Dyn, [value]) => value.clone(),
@@ -64,7 +55,10 @@ impl<'a> Judge<'a> {
             (Function::Get(part), [of, zone @ ..]) => {
                 let zone = match zone {
                     [] => jiff::tz::TimeZone::UTC,
-                    [Text(zone)] => time::time_zone(zone).ok_or(Miss::Unknown)?,
+                    [Text(zone)] => {
+                        self.meter.charge(ZONE)?;
+                        time::time_zone(zone).ok_or(Miss::Unknown)?
+                    }
                     _ => return Err(Miss::Unknown),
                 };
                 let value = match of {
@@ -77,15 +71,30 @@ impl<'a> Judge<'a> {
             (Function::Uint, [value]) => uint(value).ok_or(Miss::Unknown)?,
             (Function::Double, [value]) => double(value).ok_or(Miss::Unknown)?,
             (Function::Bool, [value]) => boolean(value).ok_or(Miss::Unknown)?,
-            (Function::Text, [value]) => text(value).ok_or(Miss::Unknown)?,
+            (Function::Text, [value]) => {
+                self.meter.charge_made(bytes(value))?;
+                text(value).ok_or(Miss::Unknown)?
+            }
             (Function::Bytes, [value]) => match value {
                 Value::Bytes(_) => value.clone(),
-                Text(text) => Value::Bytes(Shared::own(text.as_bytes().to_vec())),
+                Text(text) => {
+                    self.meter.charge_made(text.len())?;
+                    Value::Bytes(Shared::own(text.as_bytes()))
+                }
                 _ => return Err(Miss::Unknown),
             },
             (function, values) => return self.text_function(function, values),
         };
         Ok(value)
+    }
+}
+
+/// How long a text is, or bytes are.
+fn bytes(value: &Value<'_>) -> usize {
+    match value {
+        Value::Text(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
     }
 }
 
@@ -195,6 +204,7 @@ pub(super) fn arithmetic<'a>(
     right: Value<'a>,
 ) -> Answer<Value<'a>> {
     use Value::{Bytes, Double, Duration, Int, Text, Time, Uint};
+    judge.meter.charge_bulk(bytes(&left) + bytes(&right))?;
     let made = match (left, right) {
         (Int(a), Int(b)) => ints(operator, a, b),
         (Uint(a), Uint(b)) => uints(operator, a, b),
@@ -206,14 +216,14 @@ pub(super) fn arithmetic<'a>(
         (Int(a), Uint(b)) => i64::try_from(b).ok().and_then(|b| ints(operator, a, b)),
         (Uint(a), Int(b)) => i64::try_from(a).ok().and_then(|a| ints(operator, a, b)),
         (Text(a), Text(b)) if operator == Operator::Add => {
-            judge.charge_bulk(a.len() + b.len())?;
+            judge.meter.charge_made(a.len() + b.len())?;
             if a.len() + b.len() > MAX_MADE {
                 return Err(Miss::Budget);
             }
             Some(Text(Shared::own(format!("{}{}", &*a, &*b))))
         }
         (Bytes(a), Bytes(b)) if operator == Operator::Add && a.len() + b.len() <= MAX_MADE => {
-            judge.charge_bulk(a.len() + b.len())?;
+            judge.meter.charge_made(a.len() + b.len())?;
             Some(Bytes(Shared::own([&*a, &*b].concat())))
         }
         (Time(a), Duration(b)) => moved(operator, a, b),
@@ -239,7 +249,8 @@ fn joined<'a>(judge: &mut Judge<'a>, a: &Value<'a>, b: &Value<'a>) -> Answer<Val
     let (Some(a), Some(b)) = (a.elements(), b.elements()) else {
         return Err(Miss::Unknown);
     };
-    judge.charge(a.len() + b.len())?;
+    judge.meter.charge(a.len() + b.len())?;
+    judge.meter.charge_list(a.len() + b.len())?;
     Ok(Value::List(a.iter().chain(b.iter()).collect()))
 }
 

@@ -1,6 +1,6 @@
 //! `exists`, `all`, `exists_one`, `filter` and `map`.
 
-use super::{Answer, Judge, MAX_MADE, Miss};
+use super::{Answer, Judge, Miss};
 use crate::filter::{
     expr::{Macro, MacroKind},
     value::Value,
@@ -10,7 +10,6 @@ impl<'a> Judge<'a> {
     pub(super) fn run_macro(&mut self, of: &'a Macro) -> Answer<Value<'a>> {
         let range = self.eval(&of.range)?;
         let items = items(&range, of.variables).ok_or(Miss::Unknown)?;
-        self.charge_bulk(items.len())?;
         let depth = self.locals.len();
         debug_assert_eq!(depth, of.slot, "variables are numbered by nesting");
         let answer = match of.of {
@@ -23,10 +22,12 @@ impl<'a> Judge<'a> {
         answer
     }
 
-    fn bind(&mut self, of: &Macro, item: Item<'a>) {
+    fn bind(&mut self, of: &Macro, item: Item<'a>) -> Answer<()> {
+        self.meter.charge(1)?;
         self.locals.truncate(of.slot);
         self.locals.push(item.first);
         self.locals.extend(item.second);
+        Ok(())
     }
 
     fn holds(&mut self, of: &'a Macro) -> Answer<bool> {
@@ -37,10 +38,10 @@ impl<'a> Judge<'a> {
     }
 
     /// The `||` of the tests if `decisive` is true, their `&&` if it is false.
-    fn any(&mut self, of: &'a Macro, items: Vec<Item<'a>>, decisive: bool) -> Answer<Value<'a>> {
+    fn any(&mut self, of: &'a Macro, items: Items<'_, 'a>, decisive: bool) -> Answer<Value<'a>> {
         let mut unknown = false;
         for item in items {
-            self.bind(of, item);
+            self.bind(of, item)?;
             match self.holds(of) {
                 Ok(truth) if truth == decisive => return Ok(Value::Bool(decisive)),
                 Ok(_) => {}
@@ -55,20 +56,20 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn one(&mut self, of: &'a Macro, items: Vec<Item<'a>>) -> Answer<Value<'a>> {
+    fn one(&mut self, of: &'a Macro, items: Items<'_, 'a>) -> Answer<Value<'a>> {
         let mut found = 0_usize;
         for item in items {
-            self.bind(of, item);
+            self.bind(of, item)?;
             found += usize::from(self.holds(of)?);
         }
         Ok(Value::Bool(found == 1))
     }
 
-    fn collected(&mut self, of: &'a Macro, items: Vec<Item<'a>>) -> Answer<Value<'a>> {
+    fn collected(&mut self, of: &'a Macro, items: Items<'_, 'a>) -> Answer<Value<'a>> {
         let mut made = Vec::new();
         for item in items {
             let element = item.first.clone();
-            self.bind(of, item);
+            self.bind(of, item)?;
             if self.holds(of)? {
                 made.push(match &of.make {
                     Some(make) => self.eval(make)?,
@@ -76,9 +77,7 @@ impl<'a> Judge<'a> {
                 });
             }
         }
-        if made.len() > MAX_MADE {
-            return Err(Miss::Budget);
-        }
+        self.meter.charge_list(made.len())?;
         Ok(Value::List(made.into()))
     }
 }
@@ -89,31 +88,21 @@ struct Item<'a> {
     second: Option<Value<'a>>,
 }
 
-fn items<'a>(range: &Value<'a>, variables: usize) -> Option<Vec<Item<'a>>> {
+/// Elements one after the other, since a list may be long and the budget end first.
+type Items<'v, 'a> = Box<dyn Iterator<Item = Item<'a>> + 'v>;
+
+fn items<'v, 'a>(range: &'v Value<'a>, variables: usize) -> Option<Items<'v, 'a>> {
     let two = variables == 2;
+    let pair = move |(first, value)| Item {
+        first,
+        second: two.then_some(value),
+    };
     if let Some(elements) = range.elements() {
-        let items = elements
-            .iter()
-            .enumerate()
-            .map(|(index, element)| match two {
-                true => Item {
-                    first: Value::Int(i64::try_from(index).unwrap_or(i64::MAX)),
-                    second: Some(element),
-                },
-                false => Item {
-                    first: element,
-                    second: None,
-                },
-            });
-        return Some(items.collect());
+        let indexed = (0_i64..).zip(elements.iter());
+        return Some(Box::new(indexed.map(move |(index, element)| match two {
+            true => pair((Value::Int(index), element)),
+            false => pair((element, Value::Null)),
+        })));
     }
-    let entries = range.entries()?.into_iter();
-    Some(
-        entries
-            .map(|(first, value)| Item {
-                first,
-                second: two.then_some(value),
-            })
-            .collect(),
-    )
+    Some(Box::new(range.entries()?.map(pair)))
 }

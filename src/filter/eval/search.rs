@@ -10,32 +10,38 @@ use crate::filter::value::Value;
 
 impl Judge<'_> {
     pub(super) fn searched(&mut self, of: &Value<'_>, needle: &str) -> Answer<bool> {
-        let mut spaced = Writer {
-            text: String::new(),
-            comma: ", ",
-            colon: ": ",
-        };
-        spaced.value(of).ok_or(Miss::Unknown)?;
-        self.charge_bulk(spaced.text.len())?;
-        if spaced.text.contains(needle) {
+        if self.written(of, ", ", ": ")?.contains(needle) {
             return Ok(true);
         }
-        if !needle.contains([':', ',']) {
-            return Ok(false);
-        }
-        let mut dense = Writer {
+        Ok(needle.contains([':', ',']) && self.written(of, ",", ":")?.contains(needle))
+    }
+
+    fn written(
+        &mut self,
+        of: &Value<'_>,
+        comma: &'static str,
+        colon: &'static str,
+    ) -> Answer<String> {
+        let mut writer = Writer {
             text: String::new(),
-            comma: ",",
-            colon: ":",
+            room: self.meter.room(),
+            comma,
+            colon,
         };
-        dense.value(of).ok_or(Miss::Unknown)?;
-        self.charge_bulk(dense.text.len())?;
-        Ok(dense.text.contains(needle))
+        writer.value(of).ok_or(Miss::Unknown)?;
+        self.meter.charge_made(writer.text.len())?;
+        // Text that was written before the room was used up is not all of it.
+        match writer.is_full() {
+            true => Err(Miss::Budget),
+            false => Ok(writer.text),
+        }
     }
 }
 
 struct Writer {
     text: String,
+    /// Most bytes that are worth writing.
+    room: usize,
     comma: &'static str,
     colon: &'static str,
 }
@@ -60,8 +66,13 @@ impl Writer {
         Some(())
     }
 
+    fn is_full(&self) -> bool {
+        self.text.len() > self.room
+    }
+
     fn json(&mut self, json: &Json) {
         match json {
+            _ if self.is_full() => {}
             Json::Array(items) => self.array(items),
             Json::Object(members) => {
                 self.object(members.iter().map(|(key, value)| (key.as_str(), value)));
@@ -74,6 +85,9 @@ impl Writer {
     fn array(&mut self, items: &[Json]) {
         self.text.push('[');
         for (number, item) in items.iter().enumerate() {
+            if self.is_full() {
+                return;
+            }
             if number > 0 {
                 self.text.push_str(self.comma);
             }
@@ -85,6 +99,9 @@ impl Writer {
     fn object<'j>(&mut self, members: impl Iterator<Item = (&'j str, &'j Json)>) {
         self.text.push('{');
         for (number, (key, value)) in members.enumerate() {
+            if self.is_full() {
+                return;
+            }
             self.key(number, key);
             self.json(value);
         }

@@ -19,6 +19,12 @@ impl<'a> Judge<'a> {
         let Value::Text(of) = of else {
             return Err(Miss::Unknown);
         };
+        if matches!(
+            function,
+            Function::LowerAscii | Function::UpperAscii | Function::Trim | Function::Substring
+        ) {
+            self.meter.charge_made(of.len())?;
+        }
         let made = match (function, rest) {
             (Function::LowerAscii, []) => owned(of.to_ascii_lowercase()),
             (Function::UpperAscii, []) => owned(of.to_ascii_uppercase()),
@@ -69,7 +75,9 @@ impl<'a> Judge<'a> {
         } else {
             of.matches(by).count() + 1
         };
-        self.charge(count.min(limit))?;
+        self.meter.charge(count.min(limit))?;
+        self.meter.charge_list(count.min(limit))?;
+        self.meter.charge_made(of.len())?;
         let texts: Vec<String> = match (limit, by.is_empty()) {
             (0, _) => Vec::new(),
             (limit, true) => {
@@ -97,7 +105,8 @@ impl<'a> Judge<'a> {
         if of.len().saturating_add(count.saturating_mul(to.len())) > MAX_MADE {
             return Err(Miss::Budget);
         }
-        self.charge(count)?;
+        self.meter.charge(count)?;
+        self.meter.charge_made(of.len() + count * to.len())?;
         Ok(owned(of.replacen(from, to, limit)))
     }
 
@@ -108,7 +117,7 @@ impl<'a> Judge<'a> {
             [Value::Text(between)] => between,
             _ => return Err(Miss::Unknown),
         };
-        self.charge(elements.len())?;
+        self.meter.charge(elements.len())?;
         let mut text = String::new();
         for (number, element) in elements.iter().enumerate() {
             let Value::Text(element) = element else {
@@ -122,6 +131,7 @@ impl<'a> Judge<'a> {
             }
             text.push_str(&element);
         }
+        self.meter.charge_made(text.len())?;
         Ok(owned(text))
     }
 }

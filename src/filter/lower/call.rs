@@ -3,9 +3,10 @@
 use super::{Lowered, Lowering, containing, listed, macros, short, spell};
 use crate::filter::{
     error::Problem,
-    eval::{self, time},
+    eval::time,
     expr::{Expr, ExprKind, Function, TimePart},
     fields,
+    pattern::{self, Malformed, Pattern},
     syntax::Node,
     types::Type,
     value::Value,
@@ -71,7 +72,7 @@ const MACROS: [&str; 7] = [
     "filter",
 ];
 
-impl Lowering {
+impl Lowering<'_> {
     pub(super) fn call(
         &mut self,
         node: &Node,
@@ -171,17 +172,18 @@ impl Lowering {
         self.text_call(args, function, values)
     }
 
-    fn text_call(&self, args: &[Node], function: &Function, mut values: Vec<Expr>) -> Lowered {
+    fn text_call(&mut self, args: &[Node], function: &Function, mut values: Vec<Expr>) -> Lowered {
         let function = match (function, &*values) {
             (Function::Contains, [of, ..]) => containing(of),
             (Function::Matches, [_, pattern]) => match pattern.constant() {
                 Some(Value::Text(text)) => {
-                    let regex = eval::pattern(text).map_err(|error| {
-                        let at = args.last().map_or(0, |arg| arg.at);
-                        Problem::new(at, bad_pattern(text, &error))
-                    })?;
+                    let at = args.last().map_or(0, |arg| arg.at);
+                    self.budget.pay(pattern::cost(text), at)?;
+                    let compiled = Pattern::compile(text)
+                        .map_err(|error| Problem::new(at, bad_pattern(text, error)))?;
+                    self.budget.compiled(compiled.states(), at)?;
                     values.truncate(1);
-                    Function::MatchesRegex(Box::new(regex))
+                    Function::MatchesRegex(compiled)
                 }
                 _ => Function::Matches,
             },
@@ -345,25 +347,16 @@ fn converted(function: &Function, from: &Type) -> Option<Type> {
     (takes || from.is_dyn()).then_some(to)
 }
 
-fn bad_pattern(text: &str, error: &regex::Error) -> String {
+fn bad_pattern(text: &str, error: Malformed) -> String {
+    let text = short(text);
     match error {
-        regex::Error::CompiledTooBig(_) => {
-            format!(
-                "the pattern `{}` is too large when compiled; shorten it",
-                short(text)
-            )
+        Malformed::TooLarge => {
+            format!("the pattern `{text}` is too large when compiled; shorten it")
         }
-        error => {
-            let told = error.to_string();
-            let why = told
-                .lines()
-                .last()
-                .unwrap_or_default()
-                .trim_start_matches("error: ");
-            format!(
-                "the pattern `{}` is not a regular expression: {why}",
-                short(text)
-            )
+        Malformed::Syntax(told) => {
+            let why = told.lines().last().unwrap_or_default();
+            let why = why.trim_start_matches("error: ");
+            format!("the pattern `{text}` is not a regular expression: {why}")
         }
     }
 }

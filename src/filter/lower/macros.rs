@@ -20,7 +20,7 @@ pub(super) fn kind(name: &str) -> Option<MacroKind> {
     })
 }
 
-impl Lowering {
+impl Lowering<'_> {
     pub(super) fn macro_over(
         &mut self,
         node: &Node,

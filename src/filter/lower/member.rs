@@ -10,7 +10,7 @@ use crate::filter::{
     value::Value,
 };
 
-impl Lowering {
+impl Lowering<'_> {
     pub(super) fn select(&mut self, node: &Node, of: &Node, field: &str) -> Lowered {
         if let Some(constant) = self.dotted(node) {
             return Ok(constant);

@@ -6,12 +6,20 @@ use crate::{
     model::Resource,
 };
 
+/// Longest text that is read, in bytes.
+const MAX_BYTES: usize = 4_096;
 /// Most keys of an order.
 pub const MAX_KEYS: usize = 8;
 
 /// Why a text is not an order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
+    /// It is too long to read.
+    #[error("order_by of {bytes} bytes: at most {MAX_BYTES} are read; name fewer fields")]
+    TooLong {
+        /// How long it is.
+        bytes: usize,
+    },
     /// More keys than a page token has room for.
     #[error("order_by names {count} fields, at most {MAX_KEYS} are possible")]
     TooMany {
@@ -61,6 +69,9 @@ pub enum OrderError {
 pub fn parse_order(text: &str, resource: Resource) -> Result<Order, OrderError> {
     if text.trim().is_empty() {
         return Ok(Order::newest_first());
+    }
+    if text.len() > MAX_BYTES {
+        return Err(OrderError::TooLong { bytes: text.len() });
     }
     let parts = commas::items(text).all;
     if parts.len() > MAX_KEYS {
@@ -182,6 +193,11 @@ mod tests {
                 key(Column::Object(ObjectField::StartTime), true),
                 key(Column::RecordName, false),
             ]
+        );
+        let long = "uid,".repeat(MAX_BYTES);
+        assert_eq!(
+            refusal(&long, Resource::Records),
+            "order_by of 16384 bytes: at most 4096 are read; name fewer fields"
         );
         let many = ["uid"; MAX_KEYS + 1].join(",");
         assert_eq!(

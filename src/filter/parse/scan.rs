@@ -10,8 +10,8 @@ use super::MAX_DEPTH;
 use crate::filter::error::{FilterError, Place};
 
 /// Refuses texts that would make the parser recurse too deep, and those with a text that does
-/// not end.
-pub(super) fn check(text: &str) -> Result<(), FilterError> {
+/// not end. Otherwise gives the number of its tokens.
+pub(super) fn check(text: &str) -> Result<usize, FilterError> {
     Scan {
         text,
         chars: text.char_indices().peekable(),
@@ -36,8 +36,10 @@ struct Scan<'t> {
 }
 
 impl Scan<'_> {
-    fn run(mut self) -> Result<(), FilterError> {
+    fn run(mut self) -> Result<usize, FilterError> {
+        let mut tokens = 0;
         while let Some((at, c)) = self.chars.next() {
+            tokens += usize::from(!c.is_whitespace());
             match c {
                 '"' | '\'' => self.quoted(at, c, false)?,
                 '`' => self.escaped_name(at)?,
@@ -70,7 +72,7 @@ impl Scan<'_> {
                 _ => {}
             }
         }
-        Ok(())
+        Ok(tokens)
     }
 
     fn level(&mut self) -> &mut Level {

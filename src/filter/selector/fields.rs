@@ -1,8 +1,10 @@
 //! Field selectors: `metadata.name=build,status.phase!=Failed`.
 
-use super::{binary, call, literal, lowered, name, not, select, text};
+use super::{add, binary, call, literal, lowered, name, not, select, text};
 use crate::{
     filter::{
+        MAX_DEPTH,
+        cost::CostBudget,
         error::{FilterError, Problem},
         expr::Expr,
         fields as catalogue, lower,
@@ -14,12 +16,20 @@ use crate::{
 
 /// What a field selector means. The fields of records are those of the payload, written as in
 /// Kubernetes, and variables; of results, variables.
-pub(in crate::filter) fn fields(text: &str, resource: Resource) -> Result<Expr, FilterError> {
-    let nodes = parts(text)
-        .into_iter()
-        .map(|(at, part)| requirement(at, part, resource))
-        .collect();
-    lowered("field selector", text, nodes, resource)
+pub(in crate::filter) fn fields(
+    text: &str,
+    resource: Resource,
+    budget: &mut CostBudget,
+) -> Result<Expr, FilterError> {
+    lowered("field selector", text, resource, budget, |budget| {
+        let mut nodes = Vec::new();
+        for (at, part) in parts(text) {
+            // A field is looked up and compared, or compared where it is there.
+            budget.read(3 * part.matches(['.', '[']).count() + 1, at)?;
+            add(&mut nodes, requirement(at, part, resource, budget)?, at)?;
+        }
+        Ok(nodes)
+    })
 }
 
 /// The parts between commas that no backslash precedes, and where they begin.
@@ -41,7 +51,12 @@ fn parts(text: &str) -> Vec<(usize, &str)> {
     parts
 }
 
-fn requirement(begin: usize, part: &str, resource: Resource) -> Result<Node, Problem> {
+fn requirement(
+    begin: usize,
+    part: &str,
+    resource: Resource,
+    budget: &mut CostBudget,
+) -> Result<Node, Problem> {
     let at = begin + (part.len() - part.trim_start().len());
     let part = part.trim();
     let sign = part.find(['=', '!']).and_then(|sign| {
@@ -54,7 +69,7 @@ fn requirement(begin: usize, part: &str, resource: Resource) -> Result<Node, Pro
             format!("`{part}` is no requirement; want `<field>=<value>` or `<field>!=<value>`");
         return Err(Problem::new(at, what));
     };
-    let path = path(at, part[..sign].trim_end(), resource)?;
+    let path = path(at, part[..sign].trim_end(), resource, budget)?;
     let value_at = at + sign + operator.len();
     let value = unescaped(value_at, &part[sign + operator.len()..])?;
     Ok(compared(path, value_at, &value, operator != "!="))
@@ -93,7 +108,16 @@ fn compared(path: Path, at: usize, value: &str, equal: bool) -> Node {
 }
 
 /// A path of names, with indexes in brackets.
-fn path(at: usize, written: &str, resource: Resource) -> Result<Path, Problem> {
+fn path(
+    at: usize,
+    written: &str,
+    resource: Resource,
+    budget: &mut CostBudget,
+) -> Result<Path, Problem> {
+    if written.matches(['.', '[']).count() > MAX_DEPTH {
+        let what = format!("the field is nested more than {MAX_DEPTH} deep");
+        return Err(Problem::new(at, what));
+    }
     let malformed = |at| {
         let what =
             format!("`{written}` is no field; want for example `metadata.name` or `status.phase`");
@@ -138,7 +162,7 @@ fn path(at: usize, written: &str, resource: Resource) -> Result<Path, Problem> {
     }
     // `has` wants a field.
     optional &= !matches!(node.kind, Kind::Index(..)) || written.contains('.');
-    let expr = lower::expression(&node, resource)?;
+    let expr = lower::expression(&node, resource, budget)?;
     let mixed = expr.ty.is_dyn() && column::of(&expr).is_none();
     Ok(Path {
         node,

@@ -1,8 +1,9 @@
 //! Label selectors: `app=shop,tier!=test,env in (a, b),zone notin (c),owner,!keep,weight>3`.
 
-use super::{binary, call, literal, lowered, name, not, select, text};
+use super::{add, binary, call, literal, lowered, name, not, select, text};
 use crate::{
     filter::{
+        cost::CostBudget,
         error::{FilterError, Problem},
         expr::Expr,
         syntax::{Kind, Literal, Node, Operator},
@@ -11,15 +12,29 @@ use crate::{
 };
 
 /// What a label selector means on records: their `metadata.labels` are looked at.
-pub(in crate::filter) fn labels(text: &str, resource: Resource) -> Result<Expr, FilterError> {
-    let nodes = match resource {
-        Resource::Records => Parser::new(text).and_then(|mut parser| parser.requirements()),
-        Resource::Results => Err(Problem::new(
-            0,
-            "results have no labels; select records, or write a filter on `annotations[\"key\"]`",
-        )),
-    };
-    lowered("label selector", text, nodes, resource)
+pub(in crate::filter) fn labels(
+    text: &str,
+    resource: Resource,
+    budget: &mut CostBudget,
+) -> Result<Expr, FilterError> {
+    lowered(
+        "label selector",
+        text,
+        resource,
+        budget,
+        |budget| match resource {
+            Resource::Records => {
+                let mut parser = Parser::new(text)?;
+                budget.read(parser.tokens.len(), 0)?;
+                parser.requirements()
+            }
+            Resource::Results => Err(Problem::new(
+                0,
+                "results have no labels; select records, or write a filter on \
+                 `annotations[\"key\"]`",
+            )),
+        },
+    )
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +108,8 @@ impl<'t> Parser<'t> {
     fn requirements(&mut self) -> Result<Vec<Node>, Problem> {
         let mut nodes = Vec::new();
         loop {
-            nodes.push(self.requirement()?);
+            let at = self.peek().0;
+            add(&mut nodes, self.requirement()?, at)?;
             match self.take() {
                 (_, Token::Sign(",")) => {}
                 (_, Token::End) => return Ok(nodes),

@@ -1,6 +1,7 @@
 //! Conditions that know whether they say enough, and how they combine.
 
-use crate::filter::condition::{Ability, Column, Condition, Is, Test};
+use super::MAX_TESTS;
+use crate::filter::condition::{Ability, Column, Condition, Is, Test, Value};
 
 /// A condition that accepts at least the rows it stands for, and no others if it is exact.
 #[derive(Debug, Clone)]
@@ -116,49 +117,51 @@ fn dedup(kept: &mut Vec<Condition>) {
 
 /// Joins equalities of one column into one question, which engines answer with one look-up.
 fn merged(kept: Vec<Condition>, ability: &dyn Fn(&Test) -> Ability) -> Vec<Condition> {
-    let mut out: Vec<Condition> = Vec::with_capacity(kept.len());
-    for condition in kept {
-        let values = match &condition {
-            Condition::Test(test) if !test.negated => match &test.is {
-                Is::Equal(value) => Some((&test.column, vec![value.clone()])),
-                Is::OneOf(values) => Some((&test.column, values.clone())),
-                _ => None,
-            },
-            _ => None,
-        };
-        let Some((column, values)) = values else {
-            out.push(condition);
+    let mut columns: Vec<(&Column, Vec<usize>)> = Vec::new();
+    for (at, condition) in kept.iter().enumerate() {
+        let Some((column, _)) = equality(condition) else {
             continue;
         };
-        let same = out.iter_mut().find_map(|other| match other {
-            Condition::Test(test) if !test.negated && test.column == *column => {
-                matches!(test.is, Is::Equal(_) | Is::OneOf(_)).then_some(test)
-            }
-            _ => None,
-        });
-        let Some(same) = same else {
-            out.push(condition);
-            continue;
-        };
-        let mut joined = match &same.is {
-            Is::Equal(value) => vec![value.clone()],
-            Is::OneOf(values) => values.clone(),
-            _ => Vec::new(),
-        };
-        joined.extend(values);
+        match columns.iter().position(|(known, _)| *known == column) {
+            Some(same) => columns[same].1.push(at),
+            // Engines are not given so many tests, so it does not matter which are left apart.
+            None if columns.len() < MAX_TESTS => columns.push((column, vec![at])),
+            None => {}
+        }
+    }
+    let mut joined = Vec::new();
+    for (column, places) in columns.into_iter().filter(|(_, places)| places.len() > 1) {
+        let values = places.iter().filter_map(|at| equality(&kept[*at]));
         let test = Test {
             column: column.clone(),
-            is: Is::OneOf(joined),
+            is: Is::OneOf(values.flat_map(|(_, values)| values).cloned().collect()),
             negated: false,
         };
         // Of an index that answers either too much, it answers both too much.
         let is_promoted = matches!(test.column, Column::Promoted(_));
         let able = ability(&test);
         if able == Ability::Exact || (is_promoted && able == Ability::Superset) {
-            *same = test;
-        } else {
-            out.push(condition);
+            joined.push((places, test));
         }
     }
-    out
+    let mut out: Vec<_> = kept.into_iter().map(Some).collect();
+    for (places, test) in joined {
+        for at in &places {
+            out[*at] = None;
+        }
+        out[places[0]] = Some(Condition::Test(test));
+    }
+    out.into_iter().flatten().collect()
+}
+
+/// The column that a condition wants to have one of some values.
+fn equality(condition: &Condition) -> Option<(&Column, &[Value])> {
+    match condition {
+        Condition::Test(test) if !test.negated => match &test.is {
+            Is::Equal(value) => Some((&test.column, std::slice::from_ref(value))),
+            Is::OneOf(values) => Some((&test.column, values)),
+            _ => None,
+        },
+        _ => None,
+    }
 }

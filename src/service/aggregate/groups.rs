@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use super::{Error, invalid, split};
 use crate::{
     filter::{
-        Term,
+        CostBudget, FilterError, Term,
         condition::{Column, ObjectField},
     },
     measure::{Calendar, Unit},
@@ -61,24 +61,27 @@ pub(super) fn times() -> String {
 }
 
 /// Understands what makes a group.
-pub(super) fn parse(texts: &[String], zone: &TimeZone) -> Result<Vec<GroupBy>, Error> {
+pub(super) fn parse(
+    texts: &[String],
+    zone: &TimeZone,
+    budget: &mut CostBudget,
+) -> Result<Vec<GroupBy>, Error> {
     let mut keys: Vec<GroupBy> = Vec::new();
     for text in split::items(texts, "group_by")? {
         if keys.iter().any(|key| key.name == text) {
             continue;
         }
-        keys.push(one(text, zone)?);
-    }
-    if keys.len() > MAX_KEYS {
-        let given = keys.len();
-        return Err(invalid(format!(
-            "group_by: {given} are given, at most {MAX_KEYS} go together"
-        )));
+        if keys.len() == MAX_KEYS {
+            return Err(invalid(format!(
+                "group_by: more than {MAX_KEYS} are given, which is the most that goes together"
+            )));
+        }
+        keys.push(one(text, zone, budget)?);
     }
     Ok(keys)
 }
 
-fn one(text: &str, zone: &TimeZone) -> Result<GroupBy, Error> {
+fn one(text: &str, zone: &TimeZone, budget: &mut CostBudget) -> Result<GroupBy, Error> {
     let group = |by: Grouping| {
         let is_outcome = matches!(&by, Grouping::Stored(GroupKey::Column(Column::Outcome)));
         let name = text.to_owned();
@@ -120,14 +123,15 @@ fn one(text: &str, zone: &TimeZone) -> Result<GroupBy, Error> {
             Ok(group(term(
                 text,
                 &format!("data.metadata.annotations[{key}]"),
+                budget,
             )?))
         }
         ("param", Some(name)) => {
             let name = serde_json::Value::from(unquoted(name));
             let value = format!("data.spec.params.filter(p, p.name == {name})[0].value");
-            Ok(group(term(text, &value)?))
+            Ok(group(term(text, &value, budget)?))
         }
-        _ => Ok(group(term(text, text)?)),
+        _ => Ok(group(term(text, text, budget)?)),
     }
 }
 
@@ -141,9 +145,10 @@ fn unquoted(text: &str) -> String {
     text.to_owned()
 }
 
-fn term(text: &str, cel: &str) -> Result<Grouping, Error> {
-    match Term::compile(cel, Resource::Records) {
+fn term(text: &str, cel: &str, budget: &mut CostBudget) -> Result<Grouping, Error> {
+    match Term::compile(cel, Resource::Records, budget) {
         Ok(term) => Ok(Grouping::by(term)),
+        Err(error @ FilterError::TooCostly { .. }) => Err(error.into()),
         Err(error) => {
             let units = Unit::ALL.map(Unit::name).join(", ");
             let words = WORDS.map(|(name, _)| name).join(", ");

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use super::{Error, answer::Value, invalid, measures::Measure};
+use super::{Error, MOST_MEASURES, answer::Value, invalid, measures::Measure};
 
 /// Comparisons that all must hold.
 #[derive(Debug, Default)]
@@ -38,15 +38,19 @@ impl Having {
     /// Understands comparisons joined by `&&`.
     pub(super) fn parse(text: &str) -> Result<Self, Error> {
         let mut comparisons = Vec::new();
-        let mut at = 0;
+        let mut column = 1;
         if text.trim().is_empty() {
             return Ok(Self(comparisons));
         }
         for part in text.split("&&") {
-            let blanks = part.len() - part.trim_start().len();
-            let column = text[..at + blanks].chars().count() + 1;
-            comparisons.push(comparison(part.trim(), column)?);
-            at += part.len() + "&&".len();
+            if comparisons.len() == MOST_MEASURES {
+                return Err(invalid(format!(
+                    "having column {column}: more than {MOST_MEASURES} comparisons"
+                )));
+            }
+            let blanks = part.chars().take_while(|c| c.is_whitespace()).count();
+            comparisons.push(comparison(part.trim(), column + blanks)?);
+            column += part.chars().count() + "&&".len();
         }
         Ok(Self(comparisons))
     }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     filter::{
-        Filter, FilterError, Term,
+        CostBudget, Filter, FilterError, Term,
         condition::{Column, Condition, Is, ObjectField, Test, Value as Asked},
     },
     measure::{self, Calendar, Key, Shape, Sums, Tally, TooManyGroups},
@@ -84,7 +84,7 @@ pub(super) fn question(
             vec![namespace(), stored(label)]
         }
         Some(GroupBy::Repository) => {
-            let term = Term::compile(REPOSITORY, Resource::Records)?;
+            let term = Term::compile(REPOSITORY, Resource::Records, &mut CostBudget::small())?;
             vec![namespace(), Grouping::by(term)]
         }
     };

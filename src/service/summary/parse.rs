@@ -1,7 +1,10 @@
 //! The texts of a summary request.
 
 use super::{Measure, SummaryQuery};
-use crate::{measure::Unit, service::Error};
+use crate::{
+    measure::Unit,
+    service::{Error, limits},
+};
 
 /// Which time of a record is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +81,9 @@ impl Measure {
 
 /// Understands a request.
 pub(super) fn plan(query: &SummaryQuery<'_>) -> Result<Plan, Error> {
+    limits::text("summary", query.summary)?;
+    limits::text("group_by", query.group_by)?;
+    limits::text("order_by", query.order_by)?;
     let mut measures = Vec::new();
     for text in query.summary.split(',').map(str::trim) {
         if text.is_empty() && query.summary.trim().is_empty() {

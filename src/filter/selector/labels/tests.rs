@@ -162,7 +162,7 @@ fn nonsense_is_refused_with_its_place() {
     let many = vec!["a"; 1_001].join(",");
     assert_eq!(
         selected(&many, Resource::Records).unwrap_err(),
-        "label selector column 1: more than 1000 requirements"
+        "label selector column 2001: more than 1000 requirements"
     );
     let many = vec!["a"; 1_000].join(",");
     selected(&many, Resource::Records).unwrap();
