@@ -6,6 +6,7 @@
 mod advice;
 mod aggregate;
 mod explain;
+mod judge;
 mod list;
 mod scan;
 #[cfg(test)]
@@ -79,6 +80,7 @@ impl HasKind for Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Token(_) => ErrorKind::Invalid,
+            Self::Eval(EvalError::Cancelled) => ErrorKind::Cancelled,
             Self::Budget { .. } | Self::Measured { .. } | Self::Eval(_) => ErrorKind::Exhausted,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::Spent(error) => error.kind(),

@@ -1,10 +1,15 @@
 //! Adding up records: by the store if it answers the whole question, else here, from payloads.
 
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+
 use super::{
     Engine, Error,
-    list::{MOST_ROWS, behind},
+    list::{MOST_ROWS, TURN, behind},
 };
 use crate::{
+    background,
     filter::{
         Body, Filter, Order, Row, Term,
         columns::{ObjectColumns, columns_of, of_record},
@@ -12,7 +17,7 @@ use crate::{
     },
     measure::{Group, Key, Tally},
     model::{Record, ResultPattern},
-    storage::{self, AggregateQuery, GroupKey, Store, Summed},
+    storage::{self, AggregateQuery, GroupKey, Listed, Store, Summed},
 };
 
 /// What is asked of records in groups.
@@ -93,24 +98,10 @@ impl Engine {
         let mut scan = self.scan::<Record>(scope, filter, Order::newest_first(), None);
         let mut state = (keys, query);
         while let Some(chunk) = scan.next(MOST_ROWS as usize).await? {
-            let turn = self.payer().turn().await;
             if !scan.judges() {
                 self.payer().scanned(chunk.len() as u64)?;
             }
-            // Reading payloads is work for a thread that may be kept busy.
-            let work = tokio::task::spawn_blocking(move || {
-                let _turn = turn;
-                for listed in &chunk {
-                    add(&listed.item, &state.0, &state.1, &mut tally)?;
-                }
-                Ok::<_, Error>((state, tally))
-            });
-            let done = work.await;
-            // Only a server that stops gives up such work.
-            (state, tally) = done.map_err(|error| storage::Error::Unavailable {
-                what: "adding up",
-                source: error.into(),
-            })??;
+            (state, tally) = self.add_rows(chunk, state, tally).await?;
             if scan.is_over(self.scan_budget()) {
                 return Err(Error::Measured {
                     scanned: scan.scanned(),
@@ -118,6 +109,40 @@ impl Engine {
             }
         }
         Ok(tally.finish())
+    }
+}
+
+type Asked = (Vec<Grouping>, AggregateQuery);
+
+impl Engine {
+    /// Adds rows up, turn by turn. Reading payloads is work for a thread that may be kept busy.
+    async fn add_rows(
+        &self,
+        rows: Vec<Listed<Record>>,
+        mut asked: Asked,
+        mut tally: Tally,
+    ) -> Result<(Asked, Tally), Error> {
+        let mut rows = rows.into_iter();
+        while rows.len() > 0 {
+            let turn = self.payer().turn().await;
+            let adding = background::block(move |stop| {
+                let _turn = turn;
+                let began = Instant::now();
+                for listed in rows.by_ref() {
+                    add(&listed.item, &asked, &mut tally, stop)?;
+                    if began.elapsed() >= TURN {
+                        break;
+                    }
+                }
+                Ok::<_, Error>((rows, asked, tally))
+            });
+            let added = adding.await.map_err(|broken| storage::Error::Unavailable {
+                what: "adding up",
+                source: broken.into(),
+            })?;
+            (rows, asked, tally) = added?;
+        }
+        Ok((asked, tally))
     }
 }
 
@@ -139,9 +164,9 @@ fn exact(condition: &Condition, store: &dyn Store) -> bool {
 
 fn add(
     record: &Record,
-    keys: &[Grouping],
-    query: &AggregateQuery,
+    (keys, query): &Asked,
     tally: &mut Tally,
+    stop: &CancellationToken,
 ) -> Result<(), Error> {
     let body = Body::of(record);
     let object = match (&record.data, body.json()) {
@@ -155,7 +180,7 @@ fn add(
     };
     let key = |key: &Grouping| match key {
         Grouping::Stored(key) => Ok(key.of(&column)),
-        Grouping::Term(term) => term.value(&row),
+        Grouping::Term(term) => term.value(&row, stop),
     };
     let keys: Result<Vec<Key>, _> = keys.iter().map(key).collect();
     let added = query.add(tally, keys?, &column);

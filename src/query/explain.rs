@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Engine, Error, List, list::behind};
+use super::{
+    Engine, Error, List,
+    list::{SHORT, behind},
+};
 use crate::{
     model::Resource,
     storage::{Estimate, ListQuery, Plan},
@@ -69,7 +72,12 @@ impl Engine {
         if resource == Resource::Records {
             self.store().refresh_indexes().await?;
         }
-        let split = list.filter.split(&|test| self.store().ability(test));
+        let (engine, filter) = (self.clone(), list.filter.clone());
+        let split = move || filter.split(&|test| engine.store().ability(test));
+        let split = match list.filter.text().len() <= SHORT {
+            true => split(),
+            false => behind("explaining", async move { Ok(split()) }).await?,
+        };
         let rest = match (split.residual, list.filter.needs_body()) {
             (false, _) => Rest::Nothing,
             (true, false) => Rest::Rows,

@@ -1,18 +1,15 @@
 //! One page of a list.
 
-use std::{
-    num::{NonZeroU32, NonZeroUsize},
-    sync::Arc,
-};
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-
-use super::{Error, Tokens, scan::Scan, token::Binding};
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use super::{Error, Tokens, scan::Scan, token::Binding};
 use crate::{
     background,
-    budget::{Held, Payer, Spent, Turn},
+    budget::{Held, Payer, Spent},
     filter::{Filter, Order, Position, Row},
     model::{Record, Resource, ResultPattern, RunResult},
     storage::{self, ListQuery, Listed, Sealed, Store},
@@ -30,8 +27,10 @@ const SEALED_BYTES: usize = 16 << 20;
 /// A page of more rows is long work, as is one whose rows are judged here.
 const LARGE_PAGE: u32 = 200;
 
-/// Rows that are not worth a second thread.
-const FEW_ROWS: usize = 64;
+/// How long rows are judged before it is the turn of the next caller.
+pub(super) const TURN: Duration = Duration::from_millis(50);
+/// Longest filter that is divided where its request arrives, in bytes.
+pub(super) const SHORT: usize = 1_000;
 
 /// Answers lists from one store.
 #[derive(Debug, Clone)]
@@ -94,7 +93,11 @@ pub(super) trait Item: Send + Sized + 'static {
     fn leave_out_payload(&mut self, limit: usize);
     fn sealed_weight(sealed: &Self::Sealed) -> usize;
     /// The row, if it matches.
-    fn matching(sealed: Self::Sealed, filter: &Filter) -> Result<Option<Self>, Error>;
+    fn matching(
+        sealed: Self::Sealed,
+        filter: &Filter,
+        stop: &CancellationToken,
+    ) -> Result<Option<Self>, Error>;
 }
 
 impl Item for RunResult {
@@ -122,8 +125,12 @@ impl Item for RunResult {
         sealed.weight()
     }
 
-    fn matching(result: Self, filter: &Filter) -> Result<Option<Self>, Error> {
-        let matches = filter.matches(&Row::Result(&result))?;
+    fn matching(
+        result: Self,
+        filter: &Filter,
+        stop: &CancellationToken,
+    ) -> Result<Option<Self>, Error> {
+        let matches = filter.matches_until(&Row::Result(&result), stop)?;
         Ok(matches.then_some(result))
     }
 }
@@ -161,13 +168,18 @@ impl Item for Record {
 
     /// A payload that is damaged may look like another, so none is given out, and none is taken
     /// for no JSON, before its digest was compared. Comparing all would take as long as the rest.
-    fn matching(sealed: Sealed, filter: &Filter) -> Result<Option<Self>, Error> {
+    fn matching(
+        sealed: Sealed,
+        filter: &Filter,
+        stop: &CancellationToken,
+    ) -> Result<Option<Self>, Error> {
         let record = sealed.look()?;
         let body = filter.body(&record);
-        let matches = filter.matches(&Row::Record {
+        let row = Row::Record {
             record: &record,
             body: &body,
-        })?;
+        };
+        let matches = filter.matches_until(&row, stop)?;
         if matches || body.is_unreadable() {
             sealed.check(&record)?;
         }
@@ -243,8 +255,9 @@ impl Engine {
         if resource == Resource::Records {
             self.store.refresh_indexes().await?;
         }
-        let judges = list.filter.split(&|test| self.store.ability(test)).residual;
-        if list.size.get() <= LARGE_PAGE && !judges {
+        let judges = || list.filter.split(&|test| self.store.ability(test)).residual;
+        let is_short = list.filter.text().len() <= SHORT;
+        if is_short && list.size.get() <= LARGE_PAGE && !judges() {
             return self.walk(list, resource).await;
         }
         let (engine, filter, token) = (self.clone(), list.filter.clone(), list.token.to_owned());
@@ -405,42 +418,4 @@ pub(super) async fn behind<T: Send + 'static>(
         let source = broken.into();
         Err(storage::Error::Unavailable { what, source }.into())
     })
-}
-
-/// Those of the rows that match, in order. Reading payloads is work for threads that may be
-/// kept busy, one on each core.
-pub(super) async fn judged<T: Item>(
-    mut rows: Vec<Listed<T::Sealed>>,
-    filter: Filter,
-    turn: Option<Arc<Turn>>,
-) -> Result<Vec<Listed<T>>, Error> {
-    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let share = rows.len().div_ceil(cores).max(FEW_ROWS);
-    let mut parts = Vec::with_capacity(cores);
-    while !rows.is_empty() {
-        let rest = rows.split_off(share.min(rows.len()));
-        let part = std::mem::replace(&mut rows, rest);
-        let (filter, turn) = (filter.clone(), turn.clone());
-        parts.push(tokio::task::spawn_blocking(move || {
-            // It is worked to the end, also if the caller goes away.
-            let _turn = turn;
-            let mut matching = Vec::new();
-            for Listed { item, position } in part {
-                if let Some(item) = T::matching(item, &filter)? {
-                    matching.push(Listed { item, position });
-                }
-            }
-            Ok::<_, Error>(matching)
-        }));
-    }
-    let mut matching = Vec::new();
-    for part in parts {
-        // Only a server that stops gives up such work.
-        let part = part.await.map_err(|error| storage::Error::Unavailable {
-            what: "evaluating a filter",
-            source: error.into(),
-        })?;
-        matching.extend(part?);
-    }
-    Ok(matching)
 }

@@ -4,7 +4,8 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use super::{
     Error,
-    list::{FIRST_CHUNK, Item, MOST_ROWS, judged},
+    judge::judged,
+    list::{FIRST_CHUNK, Item, MOST_ROWS},
 };
 use crate::{
     budget::{Held, Payer, Spent},
@@ -87,7 +88,7 @@ impl<T: Item> Scan<'_, T> {
         };
         self.pass(&rows);
         self.payer.scanned(rows.len() as u64)?;
-        let judged = judged::<T>(rows, filter, turn);
+        let judged = judged::<T>(rows, filter, self.payer, turn);
         // The first chunk is often enough.
         let more = (!self.ended && self.scanned > u64::from(FIRST_CHUNK))
             .then(|| self.payer.expect_more(self.chunk_bytes))

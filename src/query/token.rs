@@ -13,6 +13,8 @@ use crate::filter::order::{KeyValue, MAX_KEYS, Order, Position};
 
 const VERSION: u8 = 2;
 const SEAL: usize = 16;
+/// Longer than any token, in bytes: a few annotations, in base64.
+const MOST: usize = 4 << 20;
 
 /// Why a token is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -91,6 +93,9 @@ impl Tokens {
     /// # Errors
     /// If it is no token, or not of this list.
     pub fn open(&self, token: &str, binding: &Binding<'_>) -> Result<Position, TokenError> {
+        if token.len() > MOST {
+            return Err(TokenError::Malformed);
+        }
         let bytes = URL_SAFE_NO_PAD
             .decode(token)
             .map_err(|_e| TokenError::Malformed)?;

@@ -1,0 +1,88 @@
+//! Which of the rows of a chunk match.
+
+use std::{num::NonZeroUsize, sync::Arc, time::Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Error,
+    list::{Item, TURN},
+};
+use crate::{
+    background,
+    budget::{Payer, Turn},
+    filter::Filter,
+    storage::{self, Listed},
+};
+
+/// Rows that are not worth a second thread.
+const FEW_ROWS: usize = 64;
+
+/// Rows that a thread judges, and those of them that match so far.
+struct Share<T: Item> {
+    rows: std::vec::IntoIter<Listed<T::Sealed>>,
+    matching: Vec<Listed<T>>,
+}
+
+impl<T: Item> Share<T> {
+    /// Judges rows until the turn is over. One is judged in any case.
+    fn judge(mut self, filter: &Filter, stop: &CancellationToken) -> Result<Self, Error> {
+        let began = Instant::now();
+        for Listed { item, position } in self.rows.by_ref() {
+            if let Some(item) = T::matching(item, filter, stop)? {
+                self.matching.push(Listed { item, position });
+            }
+            if began.elapsed() >= TURN {
+                break;
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Those of the rows that match, in order. Reading payloads is work for threads that may be
+/// kept busy, one on each core, as long as a turn lasts.
+pub(super) async fn judged<T: Item>(
+    mut rows: Vec<Listed<T::Sealed>>,
+    filter: Filter,
+    payer: &Payer,
+    mut turn: Option<Arc<Turn>>,
+) -> Result<Vec<Listed<T>>, Error> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let share = rows.len().div_ceil(cores).max(FEW_ROWS);
+    let mut shares = Vec::with_capacity(cores);
+    while !rows.is_empty() {
+        let rest = rows.split_off(share.min(rows.len()));
+        shares.push(Share {
+            rows: std::mem::replace(&mut rows, rest).into_iter(),
+            matching: Vec::new(),
+        });
+    }
+    loop {
+        let judging = shares.into_iter().map(|share| {
+            let (filter, turn) = (filter.clone(), turn.clone());
+            background::block(move |stop| {
+                // It is over when the thread is done, also if the caller goes away before.
+                let _turn = turn;
+                share.judge(&filter, stop)
+            })
+        });
+        let judged = futures::future::try_join_all(judging).await;
+        shares = judged
+            .map_err(|broken| storage::Error::Unavailable {
+                what: "evaluating a filter",
+                source: broken.into(),
+            })?
+            .into_iter()
+            .collect::<Result<_, Error>>()?;
+        if shares.iter().all(|share| share.rows.len() == 0) {
+            return Ok(shares
+                .into_iter()
+                .flat_map(|share| share.matching)
+                .collect());
+        }
+        if turn.take().is_some() {
+            turn = payer.turn().await.map(Arc::new);
+        }
+    }
+}
