@@ -201,7 +201,7 @@ impl App {
         let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance)).await;
 
         let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).map_err(Error::Descriptors)?;
-        let grpc = services(door, taken, limit, &pool)?
+        let grpc = services(door, (taken, limit), config.request_timeout.get(), &pool)?
             .add_service(health_service)
             .into_axum_router();
         let rest = Rest::new(&pool, grpc.clone(), taken).map_err(Error::Rest)?;
@@ -357,8 +357,8 @@ fn language(config: &Config) -> Language {
 /// The services behind `door`, and those that tell of them.
 fn services(
     door: Door,
-    taken: usize,
-    limit: usize,
+    (taken, limit): (usize, usize),
+    most: Duration,
     pool: &DescriptorPool,
 ) -> Result<Routes, Error> {
     let ingest = IngestServer::new(door.clone())
@@ -376,15 +376,16 @@ fn services(
         .send_compressed(tonic::codec::CompressionEncoding::Gzip);
     let reflection = Reflection::new(pool, &[tonic_health::pb::FILE_DESCRIPTOR_SET])
         .map_err(Error::Descriptors)?;
-    Ok(
-        Routes::new(TransportStatus(Deadline(Fields::new(results, pool))))
-            .add_service(TransportStatus(Deadline(ingest)))
-            .add_service(TransportStatus(Deadline(queries)))
-            .add_service(reflection_v1::ServerReflectionServer::new(
-                reflection.clone(),
-            ))
-            .add_service(reflection_v1alpha::ServerReflectionServer::new(reflection)),
-    )
+    Ok(Routes::new(TransportStatus(Deadline::within(
+        Fields::new(results, pool),
+        most,
+    )))
+    .add_service(TransportStatus(Deadline::asked(ingest)))
+    .add_service(TransportStatus(Deadline::within(queries, most)))
+    .add_service(reflection_v1::ServerReflectionServer::new(
+        reflection.clone(),
+    ))
+    .add_service(reflection_v1alpha::ServerReflectionServer::new(reflection)))
 }
 
 /// Waits for the metrics page, but not for a peer that never finishes its request.

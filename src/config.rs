@@ -135,6 +135,8 @@ pub struct Config {
     pub max_request_memory: ByteSize,
     /// How many records one call may read to answer a filter.
     pub scan_budget: NonZeroU64,
+    /// How long a request that is no stream is worked on.
+    pub request_timeout: Span,
     /// What filters are written in where callers do not say.
     pub filter_language: FilterLanguage,
     /// What page tokens are sealed with; without it the database keeps a key.
@@ -211,6 +213,7 @@ impl Config {
             max_message_bytes: reader.read("max_message_bytes"),
             max_request_memory: reader.read("max_request_memory"),
             scan_budget: reader.read("scan_budget"),
+            request_timeout: reader.read("request_timeout"),
             filter_language: reader.read("filter_language"),
             page_token_key: reader.read_optional("page_token_key"),
             shutdown_grace: reader.read("shutdown_grace"),
@@ -307,9 +310,11 @@ impl Config {
                 problems.push(self.problem(key, format!("needs {needs} too")));
             }
         }
-        if self.client_timeout.get().is_zero() {
+        let client = ("client_timeout", self.client_timeout);
+        let request = ("request_timeout", self.request_timeout);
+        for (key, _) in [client, request].iter().filter(|(_, s)| s.get().is_zero()) {
             let text = "is no time at all; want at least `1ms`".to_owned();
-            problems.push(self.problem("client_timeout", text));
+            problems.push(self.problem(key, text));
         }
         if self.metrics_listen == Some(self.listen) && self.listen.port() != 0 {
             problems.push(self.problem(

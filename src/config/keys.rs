@@ -373,6 +373,15 @@ pub const KEYS: &[Key] = &[
         secret: false,
     },
     Key {
+        name: "request_timeout",
+        env: "HINDSIGHT_REQUEST_TIMEOUT",
+        flag: "request-timeout",
+        value: "DURATION",
+        help: "How long a request that is no stream may take. Clients may ask for less.",
+        default: Some("5m"),
+        secret: false,
+    },
+    Key {
         name: "filter_language",
         env: "HINDSIGHT_FILTER_LANGUAGE",
         flag: "filter-language",

@@ -70,6 +70,7 @@ impl Config {
             Some(self.max_message_bytes.show()),
             Some(self.max_request_memory.show()),
             Some(self.scan_budget.show()),
+            Some(self.request_timeout.show()),
             Some(self.filter_language.show()),
             self.page_token_key.as_ref().map(Value::show),
             Some(self.shutdown_grace.show()),

@@ -82,6 +82,7 @@ fn nothing_said_gives_the_defaults() {
         max_message_bytes: ByteSize::bytes(32 << 20),
         max_request_memory: ByteSize::bytes(256 << 20),
         scan_budget: NonZeroU64::new(1_000_000).unwrap(),
+        request_timeout: Span::seconds(300),
         filter_language: FilterLanguage::Cel,
         page_token_key: None,
         shutdown_grace: Span::seconds(30),
@@ -235,7 +236,7 @@ fn a_file_that_cannot_be_read_or_parsed_is_a_problem_among_others() {
         &[
             "server in /etc/h.toml line 1: no such key; there are db, listen, metrics_listen, auth, \
            auth_kubeconfig, auth_impersonate, auth_cache_allow, auth_cache_deny, \
-           auth_tokens_file, oidc_issuer, oidc_issuer_ca, oidc_audience, oidc_name_claim, oidc_groups_claim, oidc_roles_file, tls_cert, tls_key, tls_client_ca, tls_min_version, tls_cipher_suites, max_connections, max_header_bytes, client_timeout, keepalive, connection_age, cors_origins, caller_max_requests, caller_max_rate, caller_max_scan, scan_slots, audit_log, log_level, log_format, trace_endpoint, trace_percent, max_message_bytes, max_request_memory, scan_budget, filter_language, page_token_key, shutdown_grace, \
+           auth_tokens_file, oidc_issuer, oidc_issuer_ca, oidc_audience, oidc_name_claim, oidc_groups_claim, oidc_roles_file, tls_cert, tls_key, tls_client_ca, tls_min_version, tls_cipher_suites, max_connections, max_header_bytes, client_timeout, keepalive, connection_age, cors_origins, caller_max_requests, caller_max_rate, caller_max_scan, scan_slots, audit_log, log_level, log_format, trace_endpoint, trace_percent, max_message_bytes, max_request_memory, scan_budget, request_timeout, filter_language, page_token_key, shutdown_grace, \
            db_max_connections, db_long_connections, db_statement_timeout, db_wait, db_synchronous, objects_url, objects_above, objects_keep, allow_unauthenticated_remote",
         ],
     );
@@ -336,6 +337,7 @@ trace_percent = 100                   # default
 max_message_bytes = "32MiB"           # default
 max_request_memory = "256MiB"         # default
 scan_budget = 1000000                 # default
+request_timeout = "5m"                # default
 filter_language = "cel"               # default
 page_token_key = "***"                # HINDSIGHT_PAGE_TOKEN_KEY in environment
 shutdown_grace = "1m30s"              # --shutdown-grace

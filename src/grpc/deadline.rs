@@ -1,4 +1,5 @@
-//! `grpc-timeout`: a call that outlives it is dropped and answered with DEADLINE_EXCEEDED.
+//! `grpc-timeout`, and the longest that the server gives to any call: a call that outlives either
+//! is dropped and answered with DEADLINE_EXCEEDED.
 
 use std::{
     task::{Context, Poll},
@@ -16,7 +17,25 @@ const DIGITS: usize = 8;
 
 /// A service whose calls end at their deadline.
 #[derive(Debug, Clone)]
-pub struct Deadline<S>(pub S);
+pub struct Deadline<S> {
+    inner: S,
+    most: Option<Duration>,
+}
+
+impl<S> Deadline<S> {
+    /// Ends calls of `inner` when clients ask for it.
+    pub fn asked(inner: S) -> Self {
+        Self { inner, most: None }
+    }
+
+    /// Ends calls of `inner` when clients ask for it, and in any case after `most`.
+    pub fn within(inner: S, most: Duration) -> Self {
+        Self {
+            inner,
+            most: Some(most),
+        }
+    }
+}
 
 impl<S: NamedService> NamedService for Deadline<S> {
     const NAME: &'static str = S::NAME;
@@ -33,23 +52,26 @@ where
     type Future = BoxFuture<'static, Result<S::Response, S::Error>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.0.poll_ready(cx)
+        self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, request: Request<Q>) -> Self::Future {
-        match given(request.headers()) {
-            Err(status) => Box::pin(async move { Ok(status.into_http()) }),
-            Ok(None) => Box::pin(self.0.call(request)),
-            Ok(Some(patience)) => {
-                let answer = tokio::time::timeout(patience, self.0.call(request));
-                Box::pin(async move {
-                    answer.await.unwrap_or_else(|_elapsed| {
-                        let text = format!("no answer within the {patience:?} of grpc-timeout");
-                        Ok(Status::deadline_exceeded(text).into_http())
-                    })
-                })
-            }
-        }
+        let given = match given(request.headers()) {
+            Ok(given) => given,
+            Err(status) => return Box::pin(async move { Ok(status.into_http()) }),
+        };
+        let given = given.map(|patience| (patience, "grpc-timeout"));
+        let most = self.most.map(|patience| (patience, "request_timeout"));
+        let Some((patience, whose)) = given.into_iter().chain(most).min() else {
+            return Box::pin(self.inner.call(request));
+        };
+        let answer = tokio::time::timeout(patience, self.inner.call(request));
+        Box::pin(async move {
+            answer.await.unwrap_or_else(|_elapsed| {
+                let text = format!("no answer within the {patience:?} of {whose}");
+                Ok(Status::deadline_exceeded(text).into_http())
+            })
+        })
     }
 }
 
@@ -110,8 +132,30 @@ mod tests {
     async fn a_call_that_outlives_its_deadline_is_told_so() {
         for (timeout, code) in [("1m", "4"), ("soon", "3")] {
             let request = Request::builder().header(HEADER, timeout).body(()).unwrap();
-            let answer = Deadline(Busy).call(request).await.unwrap();
+            let answer = Deadline::asked(Busy).call(request).await.unwrap();
             assert_eq!(answer.headers()["grpc-status"], code, "{timeout}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_call_takes_longer_than_the_server_gives_it() {
+        let most = Duration::from_mins(5);
+        for (asked, waited, whose) in [
+            (None, most, "request_timeout"),
+            (Some("99999999H"), most, "request_timeout"),
+            (Some("7S"), Duration::from_secs(7), "grpc-timeout"),
+        ] {
+            let mut request = Request::builder();
+            if let Some(asked) = asked {
+                request = request.header(HEADER, asked);
+            }
+            let began = tokio::time::Instant::now();
+            let call = Deadline::within(Busy, most).call(request.body(()).unwrap());
+            let answer = call.await.unwrap();
+            assert_eq!(began.elapsed().as_secs(), waited.as_secs(), "{asked:?}");
+            assert_eq!(answer.headers()["grpc-status"], "4");
+            let told = answer.headers()["grpc-message"].to_str().unwrap();
+            assert!(told.ends_with(whose), "{told}");
         }
     }
 

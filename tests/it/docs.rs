@@ -8,7 +8,9 @@ use std::{collections::BTreeMap, num::NonZeroU32};
 
 use hindsight::{
     error::{ErrorKind, grpc_name},
-    filter::{Filter, MAX_CHARS, MAX_DEPTH, MAX_NODES, MAX_STEPS},
+    filter::{
+        Filter, MAX_CHARS, MAX_COMPILE_STEPS, MAX_DEPTH, MAX_NODES, MAX_PATTERN_STATES, MAX_STEPS,
+    },
     model::Resource,
     storage::resolve::{Options, Schema, open},
 };
@@ -383,7 +385,14 @@ fn the_document_names_every_row_of_the_data_set_and_every_limit() {
         0..1000 => n.to_string(),
         n => format!("{},{:03}", n / 1000, n % 1000),
     };
-    for limit in [MAX_CHARS, MAX_DEPTH, MAX_NODES, MAX_STEPS as usize] {
+    for limit in [
+        MAX_CHARS,
+        MAX_DEPTH,
+        MAX_NODES,
+        MAX_STEPS as usize,
+        MAX_COMPILE_STEPS as usize,
+        MAX_PATTERN_STATES,
+    ] {
         let limit = format!("| {} |", thousands(limit));
         assert!(FILTERS.contains(&limit), "{limit}");
     }

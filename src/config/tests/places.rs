@@ -44,6 +44,7 @@ fn every_key_is_read_from_its_own_place_in_the_table() {
         ("max_message_bytes", "1MiB"),
         ("max_request_memory", "512MiB"),
         ("scan_budget", "2"),
+        ("request_timeout", "7m"),
         ("filter_language", "labels"),
         ("page_token_key", KEY),
         ("shutdown_grace", "3s"),

@@ -1,6 +1,9 @@
 //! What one caller may use, and what others notice of it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use hindsight_proto::{
     client::{Client, Options},
@@ -162,5 +165,80 @@ async fn requests_in_flight_are_bounded_for_each_caller_and_counted() {
         seen[1]
     );
     assert!(metrics.contains(&line), "{line} is not in {metrics}");
+    Arc::into_inner(server).unwrap().stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn filters_made_to_hurt_end_at_their_deadline_and_keep_nobody_else_waiting() {
+    let database = Database::sqlite();
+    let server = Arc::new(start(&database, &[("scan_slots", "1")]).await);
+    let zeros = ["0"; 15_000].join(",");
+    let slow = Options {
+        token: Some("ann".into()),
+        ..Options::new(&server.url)
+    };
+    let mut ann = Client::new(&slow).unwrap().rpc();
+    for n in 0..60 {
+        let value = format!("{{\"l\": [{zeros}], \"s\": \"{}\"}}", "a".repeat(1_000));
+        ann.create_record(pb::CreateRecordRequest {
+            parent: "ci/results/r".to_owned(),
+            record: Some(pb::Record {
+                name: format!("ci/results/r/records/slow-{n}"),
+                data: Some(pb::Any {
+                    r#type: "t".to_owned(),
+                    value: value.into_bytes().into(),
+                }),
+                ..pb::Record::default()
+            }),
+        })
+        .await
+        .unwrap();
+    }
+    let tenfold = r#".replace("a","aaaaaaaaaa")"#.repeat(5);
+    let folded = format!(r#""aaaaaaaaaa"{tenfold}.matches("[a-z]{{4000}}[^a-z]")"#);
+    let patterns = [r#"uid.matches("a{2000}")"#; 1_000].join("||");
+    let list = format!("data.n in [{}1]", "1,".repeat(10_000));
+    // Each row takes nearly all the steps that it may.
+    let rows = "data.l.all(i, i == 0 && i == 0) && data.s.matches('[a-z]{900}[^a-z]')";
+    let crowd = (0..24).map(|n| {
+        let server = Arc::clone(&server);
+        let filter = [&folded, &patterns, &list, &rows.to_owned()][n % 4].clone();
+        tokio::spawn(async move {
+            let mut http = crate::support::http::Http::one(&server.url).await;
+            let headers = [("authorization", "Bearer ann"), ("grpc-timeout", "3S")];
+            let query = [("filter", filter.as_str())];
+            let target = crate::support::http::target("ci/results/-/records", &query);
+            let began = Instant::now();
+            let reply = http.send("GET", &target, &headers, String::new()).await;
+            (reply.status, began.elapsed())
+        })
+    });
+    let crowd: Vec<_> = crowd.collect();
+    let mut asked = 0;
+    while !crowd.iter().all(tokio::task::JoinHandle::is_finished) {
+        let began = Instant::now();
+        let mut http = crate::support::http::Http::one(&server.url).await;
+        let healthy = http.send("GET", "/healthz", &[], String::new()).await;
+        assert_eq!(healthy.status, 200);
+        let filters = ["name == '1'", "data.n + 1 == 2 && name == '1'"];
+        for filter in filters {
+            let query = [("filter", filter)];
+            let reply = ask(&server, "bob", "GET", "ci/results/-/records", &query, "").await;
+            assert_eq!(reply.status, 200, "{}", reply.text());
+        }
+        // Without turns these wait for minutes; the rest is room for machines that are busy.
+        assert!(
+            began.elapsed() < Duration::from_secs(15),
+            "{:?}",
+            began.elapsed()
+        );
+        asked += 1;
+    }
+    assert!(asked > 0, "{asked}");
+    for reply in crowd {
+        let (status, took) = reply.await.unwrap();
+        assert!([400, 429, 504, 200].contains(&status), "{status}");
+        assert!(took < Duration::from_secs(10), "{took:?}");
+    }
     Arc::into_inner(server).unwrap().stop().await;
 }
