@@ -31,11 +31,37 @@ pub fn status<E: HasKind + std::error::Error>(method: &'static str, error: &E) -
         ),
     }
     let code = Code::from_i32(kind.grpc_code());
+    let message = shortened(error.to_string());
     match error.retry_after() {
-        None => Status::new(code, error.to_string()),
+        None => Status::new(code, message),
         Some(after) => {
             let details = ErrorDetails::with_retry_info(Some(after));
-            Status::with_error_details(code, error.to_string(), details)
+            Status::with_error_details(code, message, details)
         }
+    }
+}
+
+/// Messages are sent as headers, and many repeat what the request said, however long that is.
+const MOST: usize = 2_048;
+
+fn shortened(mut message: String) -> String {
+    if message.len() > MOST {
+        message.truncate(message.floor_char_boundary(MOST));
+        message.push_str("...");
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortened;
+
+    #[test]
+    fn long_messages_are_cut_between_characters() {
+        assert_eq!(shortened("a".repeat(2_048)), "a".repeat(2_048));
+        let long = shortened("é".repeat(1_000_000) + "!");
+        assert_eq!(long, "é".repeat(1_024) + "...");
+        let odd = shortened("a".to_owned() + &"é".repeat(1_024));
+        assert_eq!(odd, "a".to_owned() + &"é".repeat(1_023) + "...");
     }
 }
