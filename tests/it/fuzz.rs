@@ -62,3 +62,37 @@ fn random(state: &mut u64) -> u8 {
 fn names_of_the_corpus_hold() {
     replay("name", checks::name);
 }
+
+#[test]
+fn hostile_filters_of_the_corpus_hold() {
+    replay("cost", checks::cost);
+}
+
+/// A filter is read and judged within the time that its steps stand for, on any machine that is
+/// not a hundred times slower than those that they were measured on. What is not charged takes
+/// minutes.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_hostile_filter_takes_longer_than_it_is_charged_for() {
+    /// How long this thread was on a processor.
+    fn busy() -> std::time::Duration {
+        let said = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+        let nanos = said.split(' ').next().unwrap().parse().unwrap();
+        std::time::Duration::from_nanos(nanos)
+    }
+    let mut seed = 1_u64;
+    for _ in 0..1_000 {
+        let bytes: Vec<_> = std::iter::repeat_with(|| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            (seed >> 32) as u8
+        })
+        .take(64)
+        .collect();
+        let began = busy();
+        checks::cost(&bytes);
+        let took = busy() - began;
+        assert!(took.as_secs() < 10, "{bytes:?} took {took:?}");
+    }
+}

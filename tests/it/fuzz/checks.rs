@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use hindsight::{
     filter::{
-        Body, Filter, Language, Order, Position, Row, Selection,
+        Body, CostBudget, EvalError, Filter, Language, MAX_COMPILE_STEPS, Order, Position, Row,
+        Selection,
         columns::{object_columns, of_record, of_result},
         condition::{Ability, Column},
         order::{KeyValue, MAX_KEYS},
@@ -15,6 +16,7 @@ use hindsight::{
     query::{Binding, Tokens},
 };
 use hindsight_proto::names::{RecordName, ResultName, ResultPattern};
+use tokio_util::sync::CancellationToken;
 
 const RESOURCES: [Resource; 2] = [Resource::Results, Resource::Records];
 
@@ -164,5 +166,139 @@ pub fn name(data: &[u8]) {
     }
     if let Ok(pattern) = text.parse::<ResultPattern>() {
         assert_eq!(pattern.to_string().parse::<ResultPattern>(), Ok(pattern));
+    }
+}
+
+/// A filter that is written to cost much is refused for what it costs, or judged on a row that is
+/// large within what a row may cost, and given up once nobody waits for it.
+pub fn cost(data: &[u8]) {
+    let text = Hostile {
+        bytes: data,
+        left: 99_000,
+    }
+    .test(0);
+    let mut budget = CostBudget::default();
+    let selection = Selection {
+        filter: &text,
+        ..Selection::default()
+    };
+    let Ok(filter) = Filter::select_within(&selection, Resource::Records, &mut budget) else {
+        return;
+    };
+    assert!(budget.steps() <= MAX_COMPILE_STEPS, "{text}");
+    drop(filter.split(&|_| Ability::Exact));
+    let row = Row::Record {
+        record: &LARGE,
+        body: &LARGE_BODY,
+    };
+    let judged = filter.matches(&row);
+    assert_ne!(judged, Err(EvalError::Cancelled), "{text}");
+    let stop = CancellationToken::new();
+    stop.cancel();
+    match (filter.matches_until(&row, &stop), judged) {
+        (Err(EvalError::Cancelled), _) => {}
+        // It took too few steps for that to be noticed.
+        (given, judged) => assert_eq!(given, judged, "{text}"),
+    }
+}
+
+static LARGE: LazyLock<Record> = LazyLock::new(|| {
+    let mut record = RECORD.clone();
+    let zeros = ["0"; 5_000].join(",");
+    let long = "ab".repeat(100_000);
+    let json = format!(r#"{{"kind":"TaskRun","l":[{zeros}],"s":"{long}","n":5}}"#);
+    record.data = Some(Payload {
+        data_type: "tekton.dev/v1.TaskRun".to_owned(),
+        value: json.into_bytes().into(),
+    });
+    record
+});
+
+static LARGE_BODY: LazyLock<Body> = LazyLock::new(|| Body::of(&LARGE));
+
+/// Writes filters of long chains, long lists, large patterns and nested macros, as bytes say.
+struct Hostile<'a> {
+    bytes: &'a [u8],
+    /// Characters that may still be written.
+    left: usize,
+}
+
+impl Hostile<'_> {
+    fn byte(&mut self) -> usize {
+        let Some((first, rest)) = self.bytes.split_first() else {
+            return 0;
+        };
+        self.bytes = rest;
+        usize::from(*first)
+    }
+
+    /// How often something is repeated: mostly seldom, at times as often as there is room.
+    fn times(&mut self, each: usize) -> usize {
+        let wanted = 1 << (self.byte() % 64).min(15);
+        let times = wanted.min(self.left / (each + 1));
+        self.left -= times * each;
+        times.max(1)
+    }
+
+    fn repeated(&mut self, text: &str) -> String {
+        text.repeat(self.times(text.len()))
+    }
+
+    fn test(&mut self, depth: usize) -> String {
+        if depth > 12 {
+            return "data.n == 5".to_owned();
+        }
+        let text = |this: &mut Self| this.text(depth + 1);
+        match self.byte() % 9 {
+            0 => format!("data.n == {}", self.byte()),
+            1 => format!("{}.matches('{}')", text(self), self.pattern()),
+            2 => format!("{}.contains({})", text(self), text(self)),
+            3 => format!("{} < {}", text(self), text(self)),
+            4 => format!("data.n in [{}1]", self.repeated("1,")),
+            5 => format!("data.l.exists(v{depth}, {})", self.test(depth + 1)),
+            6 => format!("data.l.all(v{depth}, {} != '')", text(self)),
+            7 => {
+                let test = self.test(depth + 1);
+                let times = self.times(test.len() + 2);
+                vec![test; times].join("||")
+            }
+            _ => format!("{}.matches({})", text(self), text(self)),
+        }
+    }
+
+    fn text(&mut self, depth: usize) -> String {
+        if depth > 12 {
+            return "data.s".to_owned();
+        }
+        match self.byte() % 9 {
+            0 => "data.s".to_owned(),
+            1 => format!("'{}'", self.repeated("a")),
+            2 => {
+                let step = ".replace('a','aaaaaaaaaa')";
+                format!(
+                    "{}{}",
+                    self.text(depth + 1),
+                    step.repeat(1 + self.byte() % 6)
+                )
+            }
+            3 => format!("string(bytes({}))", self.text(depth + 1)),
+            4 => format!("{}.split('').join('a')", self.text(depth + 1)),
+            5 => format!("({} + {})", self.text(depth + 1), self.text(depth + 1)),
+            6 => format!("data.l.map(w{depth}, {}).join()", self.text(depth + 1)),
+            7 => format!("string({} + 1)", self.byte()),
+            _ => format!("{}.lowerAscii()", self.text(depth + 1)),
+        }
+    }
+
+    fn pattern(&mut self) -> String {
+        match self.byte() % 7 {
+            0 => format!("[a-z]{{{}}}[^a-z]", self.byte() * 50),
+            1 => format!("[ab]*a[ab]{{{}}}c", self.byte()),
+            2 => format!("(.{{1,{0}}}){{1,{0}}}!", 1 + self.byte() % 20),
+            3 => format!("(?i){}", self.repeated("[^a]")),
+            4 => self.repeated("a|"),
+            5 => format!("{}a{}", "(".repeat(self.byte()), ")*".repeat(self.byte())),
+            _ => self.repeated("(a*)*"),
+        }
     }
 }
