@@ -2,7 +2,7 @@
 //! late sender wins neither.
 
 use hindsight_proto::{
-    run::{Claim, Verdict, verdict},
+    run::{Claim, Verdict, keys, verdict},
     v1alpha2::record_summary::Status,
 };
 
@@ -105,6 +105,9 @@ fn merged(current: &RunResult, upsert: &Upsert) -> Option<RunResult> {
         }
     }
     if speaks {
+        if !upsert.annotations.contains_key(keys::CLOSED) {
+            wanted.annotations.remove(keys::CLOSED);
+        }
         wanted.summary.clone_from(&upsert.summary);
     }
     (wanted != *current).then_some(wanted)

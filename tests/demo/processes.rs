@@ -67,6 +67,7 @@ impl Processes {
             .spawn()?;
         let watcher = Command::new(beside("hindsight-watcher")?)
             .args(["--server", &url, "--collect", "--grace", "1s"])
+            .args(["--writes-per-second=1000", "--deletes-per-second=1000"])
             .args(["--metrics-listen", "127.0.0.1:0", "--kubeconfig"])
             .arg(kubeconfig)
             .stdin(Stdio::null())

@@ -185,6 +185,8 @@ async fn play(db: String, cluster: Option<&Cluster>) {
     let spool = folder.path().display().to_string();
     let told = [
         "--finalizers",
+        "--writes-per-second=100000",
+        "--deletes-per-second=100000",
         "--collect",
         "--grace",
         "0s",

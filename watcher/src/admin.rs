@@ -17,6 +17,7 @@ use crate::{
     ledger::{Announced, Unstored},
     metrics::{OfState, OfWatch, Registry, render},
     progress::Handle,
+    refusals::Refused,
     shared::{Role, Shared},
 };
 
@@ -60,6 +61,9 @@ async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
     metrics
         .queue_depth
         .set(i64::try_from(shared.queue.depth()).unwrap_or(i64::MAX));
+    metrics
+        .marks_waiting
+        .set(i64::try_from(shared.marks.len()).unwrap_or(i64::MAX));
     metrics
         .held_bytes
         .set(i64::try_from(shared.queue.held()).unwrap_or(i64::MAX));
@@ -154,6 +158,12 @@ struct Report {
     counts: Vec<Count>,
     unstored: Vec<Run>,
     lost: Vec<Run>,
+    /// What is denied, to the runs of a kind in a namespace.
+    refused: Vec<Refusal>,
+    /// In how many namespaces and for how many kinds.
+    refused_scopes: usize,
+    /// Stored runs on which the cluster takes no annotations.
+    not_annotated: usize,
     /// What a dry run would have deleted.
     would_collect: Vec<Named>,
 }
@@ -173,6 +183,29 @@ struct Run {
     name: String,
     since: String,
     reason: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Refusal {
+    action: &'static str,
+    kind: &'static str,
+    namespace: String,
+    since: String,
+    waiting: usize,
+    reason: String,
+}
+
+impl From<Refused> for Refusal {
+    fn from(refused: Refused) -> Self {
+        Self {
+            action: refused.scope.action.name(),
+            kind: refused.scope.kind,
+            namespace: refused.scope.namespace.to_string(),
+            since: text(&refused.since),
+            waiting: refused.waiting,
+            reason: refused.message,
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -214,10 +247,18 @@ fn text(value: &impl Display) -> String {
 async fn ledger(State(admin): State<Admin>) -> impl IntoResponse {
     let shared = &admin.handle.shared;
     let server_away = shared.gate.state().borrow().clone();
-    let (counts, unstored, lost, announced) = {
+    let (refused, refused_scopes) = shared.refusals.all(NAMED);
+    let (counts, unstored, lost, announced, not_annotated) = {
         let ledger = shared.ledger();
         let named = (ledger.unstored_finals(NAMED), ledger.lost(NAMED));
-        (ledger.counts(), named.0, named.1, ledger.announced())
+        let counts = ledger.counts();
+        (
+            counts,
+            named.0,
+            named.1,
+            ledger.announced(),
+            ledger.unmarked(),
+        )
     };
     let report = Report {
         server_away,
@@ -227,6 +268,9 @@ async fn ledger(State(admin): State<Admin>) -> impl IntoResponse {
             .collect(),
         unstored: unstored.into_iter().map(Run::from).collect(),
         lost: lost.into_iter().map(Run::from).collect(),
+        refused: refused.into_iter().map(Refusal::from).collect(),
+        refused_scopes,
+        not_annotated,
         would_collect: announced.into_iter().map(Named::from).collect(),
     };
     let text = serde_json::to_string_pretty(&report).expect("the report has only text keys");

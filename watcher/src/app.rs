@@ -29,6 +29,12 @@ const LAST: Duration = Duration::from_secs(2);
 /// How many runs get their finalizers at once, whatever else there is to do.
 const PROTECTORS: usize = 16;
 
+/// How many overdue runs are let go at once.
+const RELEASERS: usize = 16;
+
+/// How many stored runs are written on at once; how fast is said by the configuration.
+const MARKERS: usize = 16;
+
 /// Why a watcher cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -242,7 +248,13 @@ async fn watch_and_work(shared: &Arc<Shared>, shutdown: &CancellationToken) -> R
             tasks.spawn(work::protect(Arc::clone(shared), stop.clone()));
         }
     }
-    tasks.spawn(work::let_go(Arc::clone(shared), stop.clone()));
+    for _ in 0..RELEASERS {
+        tasks.spawn(work::let_go(Arc::clone(shared), stop.clone()));
+    }
+    for _ in 0..MARKERS {
+        tasks.spawn(work::mark(Arc::clone(shared), stop.clone()));
+    }
+    tasks.spawn(work::retry_refused(Arc::clone(shared), stop.clone()));
     if shared.spool.is_some() {
         tasks.spawn(work::keep_backlog(Arc::clone(shared), stop.clone()));
     }

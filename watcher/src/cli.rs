@@ -2,6 +2,7 @@
 
 mod flags;
 pub mod ledger;
+mod release;
 mod running;
 mod upstream;
 
@@ -12,7 +13,7 @@ use std::{
 };
 
 use anyhow::Context;
-use clap::Command;
+use clap::{ArgMatches, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -68,6 +69,9 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
             }
         };
     }
+    if let Some(("release", asked)) = matches.subcommand() {
+        return release(asked);
+    }
     let launch = match Flags::Alone.read(&matches) {
         Ok(launch) => launch,
         Err(problems) => {
@@ -104,6 +108,25 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     }
 }
 
+/// Runs `hindsight-watcher release`.
+fn release(matches: &ArgMatches) -> ExitCode {
+    let asked = match release::read(matches) {
+        Ok(asked) => asked,
+        Err(problems) => {
+            say(&problems);
+            return ExitCode::from(USAGE);
+        }
+    };
+    match runtime().and_then(|runtime| runtime.block_on(release::run(asked))) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            say(&[report(error.as_ref())]);
+            ExitCode::FAILURE
+        }
+    }
+}
+
 const NAME: &str = "hindsight-watcher";
 
 fn say(problems: &[String]) {
@@ -121,6 +144,7 @@ fn command() -> Command {
         .about(ABOUT)
         .after_help(MORE)
         .subcommand(ledger::command())
+        .subcommand(release::command())
         .disable_help_subcommand(true)
 }
 

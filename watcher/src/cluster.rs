@@ -1,5 +1,7 @@
 //! The few things that are asked of the Kubernetes API about one object.
 
+mod retry_after;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
@@ -7,7 +9,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
     Api, Client, Resource,
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions},
-    core::{GroupVersionKind, Status},
+    core::{GroupVersionKind, ObjectMeta, Status},
     discovery::ApiResource,
 };
 use serde_json::{Value, json};
@@ -26,6 +28,9 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 /// How many events are read at once.
 const EVENTS_A_PAGE: u32 = 500;
+
+/// How many objects are looked at at once for their finalizers.
+const HELD_A_PAGE: u32 = 500;
 
 /// Field manager of finalizers; Tekton Results' watcher takes off what this one put on.
 const FINALIZERS: &str = "tekton-results-watcher/finalizers";
@@ -51,6 +56,28 @@ pub(crate) struct Address {
     pub(crate) kind: &'static Kind,
     pub(crate) namespace: String,
     pub(crate) name: String,
+}
+
+/// An object with finalizers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) version: String,
+    pub(crate) finalizers: Vec<String>,
+}
+
+impl Held {
+    fn of(meta: ObjectMeta) -> Option<Self> {
+        Some(Self {
+            namespace: meta.namespace.unwrap_or_default(),
+            name: meta.name?,
+            uid: meta.uid?,
+            version: meta.resource_version?,
+            finalizers: meta.finalizers.filter(|all| !all.is_empty())?,
+        })
+    }
 }
 
 /// What the cluster knows of a kind.
@@ -79,12 +106,28 @@ pub(crate) enum ClusterError {
         message: String,
     },
     /// It may work in a while.
-    #[error("the cluster is away or busy: {0}")]
-    Passing(String),
+    #[error("the cluster is away or busy: {message}")]
+    Passing {
+        /// What it says.
+        message: String,
+        /// How long it wants to be left alone.
+        retry_after: Option<Duration>,
+    },
+}
+
+impl ClusterError {
+    /// How long the cluster wants to be left alone, if it says so.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Passing { retry_after, .. } => *retry_after,
+            Self::Moved | Self::Refused { .. } => None,
+        }
+    }
 }
 
 impl Cluster {
     pub(crate) fn new(client: Client, namespace: Option<String>) -> Self {
+        let client = retry_after::kept(client);
         Self { client, namespace }
     }
 
@@ -165,31 +208,38 @@ impl Cluster {
         }
     }
 
-    /// Puts annotations on the object, and returns it.
+    /// Puts annotations on the object, beside those that are there, and returns it.
     ///
-    /// It is one forced server-side apply. Because the UID is part of it, it can neither hit
-    /// another object of the same name nor make one.
+    /// It is a merge patch, which makes no object. Because the UID is part of it, it cannot hit
+    /// another object of the same name.
     pub(crate) async fn annotate(
         &self,
         at: &Address,
         uid: &str,
         annotations: &BTreeMap<String, String>,
     ) -> Result<Value, ClusterError> {
-        let patch = json!({
-            "apiVersion": at.kind.api_version(),
-            "kind": at.kind.kind,
-            "metadata": {
-                "name": at.name, "namespace": at.namespace, "uid": uid,
-                "annotations": annotations,
-            },
-        });
-        let params = PatchParams::apply(keys::FIELD_MANAGER).force();
-        let object = call(self.api(at).patch(&at.name, &params, &Patch::Apply(patch))).await?;
+        let patch = json!({"metadata": {"uid": uid, "annotations": annotations}});
+        self.merge(at, keys::FIELD_MANAGER, patch).await
+    }
+
+    async fn merge(
+        &self,
+        at: &Address,
+        manager: &str,
+        patch: Value,
+    ) -> Result<Value, ClusterError> {
+        let params = PatchParams {
+            field_manager: Some(manager.to_owned()),
+            ..PatchParams::default()
+        };
+        let object = call(self.api(at).patch(&at.name, &params, &Patch::Merge(patch))).await?;
         Ok(object.into_value(&resource(at.kind)))
     }
 
-    /// Puts a finalizer on the object, and returns it. As [`Cluster::annotate`], it cannot hit
-    /// another one.
+    /// Puts a finalizer on the object, and returns it.
+    ///
+    /// It is one forced server-side apply. Because the UID is part of it, it can neither hit
+    /// another object of the same name nor make one.
     pub(crate) async fn hold(
         &self,
         at: &Address,
@@ -230,12 +280,7 @@ impl Cluster {
             patch["metadata"]["annotations"] = json!(annotations);
             manager = keys::FIELD_MANAGER;
         }
-        let params = PatchParams {
-            field_manager: Some(manager.to_owned()),
-            ..PatchParams::default()
-        };
-        let object = call(self.api(at).patch(&at.name, &params, &Patch::Merge(patch))).await?;
-        Ok(object.into_value(&resource(at.kind)))
+        self.merge(at, manager, patch).await
     }
 
     /// The events that match, and the version of the list.
@@ -293,6 +338,32 @@ impl Cluster {
             .map(|_| ())
     }
 
+    /// A page of the objects of `kind` that have finalizers, and the token of the next one.
+    pub(crate) async fn held(
+        &self,
+        kind: &Kind,
+        token: Option<String>,
+    ) -> Result<(Vec<Held>, Option<String>), ClusterError> {
+        let mut params = ListParams::default().limit(HELD_A_PAGE);
+        params.continue_token = token;
+        let page = call(self.watched(kind).list_metadata(&params)).await?;
+        let held = page
+            .items
+            .into_iter()
+            .filter_map(|item| Held::of(item.metadata));
+        let next = page.metadata.continue_.filter(|token| !token.is_empty());
+        Ok((held.collect(), next))
+    }
+
+    /// The finalizers of one object, if it is there and has some.
+    pub(crate) async fn held_by(&self, at: &Address) -> Result<Option<Held>, ClusterError> {
+        match call(self.api(at).get_metadata(&at.name)).await {
+            Ok(found) => Ok(Held::of(found.metadata)),
+            Err(ClusterError::Moved) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Deletes the object if it has this UID and version, and what it owns in the background.
     pub(crate) async fn delete(
         &self,
@@ -341,15 +412,19 @@ pub(crate) fn judge(error: &kube::Error) -> ClusterError {
             404 | 409 | 410 => ClusterError::Moved,
             // The UID of an object cannot be changed: another one has taken the name.
             422 if is_about(status, "metadata.uid") => ClusterError::Moved,
-            408 | 429 | 500.. => {
-                ClusterError::Passing(format!("{} {}", status.code, status.message))
-            }
+            408 | 429 | 500.. => ClusterError::Passing {
+                message: format!("{} {}", status.code, status.message),
+                retry_after: retry_after::of(status),
+            },
             code => ClusterError::Refused {
                 code,
                 message: status.message.clone(),
             },
         },
-        error => ClusterError::Passing(report(error)),
+        error => ClusterError::Passing {
+            message: report(error),
+            retry_after: retry_after::of_header(error),
+        },
     }
 }
 
@@ -365,33 +440,12 @@ pub(crate) async fn call<T>(
 ) -> Result<T, ClusterError> {
     match timeout(DEADLINE, request).await {
         Ok(answer) => answer.map_err(|error| judge(&error)),
-        Err(_elapsed) => Err(ClusterError::Passing(format!(
-            "no answer in {} s",
-            DEADLINE.as_secs()
-        ))),
+        Err(_elapsed) => Err(ClusterError::Passing {
+            message: format!("no answer in {} s", DEADLINE.as_secs()),
+            retry_after: None,
+        }),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::{ClusterError, judge};
-
-    #[test]
-    fn an_object_that_took_the_name_is_told_from_one_that_cannot_be_written_so() {
-        for (field, is_another) in [("metadata.uid", true), ("metadata.finalizers", false)] {
-            let status = json!({
-                "status": "Failure", "reason": "Invalid", "code": 422, "message": "invalid",
-                "details": {"causes": [{"reason": "FieldValueInvalid", "field": field}]},
-            });
-            let status = serde_json::from_value(status).unwrap();
-            let judged = judge(&kube::Error::Api(status));
-            assert_eq!(
-                matches!(judged, ClusterError::Moved),
-                is_another,
-                "{judged}"
-            );
-        }
-    }
-}
+mod tests;

@@ -7,7 +7,12 @@ pub mod sources;
 mod tables;
 pub(crate) mod texts;
 
-use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{
+    net::SocketAddr,
+    num::{NonZeroU32, NonZeroUsize},
+    path::PathBuf,
+    time::Duration,
+};
 
 use hindsight_proto::run::{DEFINITIONS, KINDS, Kind};
 
@@ -30,6 +35,11 @@ pub struct Config {
     pub threadiness: NonZeroUsize,
     /// How many runs are deleted a second at most; `None` for as many as can be.
     pub deletes_per_second: Option<f64>,
+    /// How many other writes to the cluster there are a second at most; `None` for as many as can
+    /// be.
+    pub writes_per_second: Option<f64>,
+    /// How many of them may follow each other at once, after a time without any.
+    pub writes_burst: NonZeroU32,
     /// Where metrics, probes and the ledger are served.
     pub metrics_listen: Option<SocketAddr>,
     /// Where last states of runs are kept while the server is away.
@@ -52,6 +62,8 @@ impl Default for Config {
             dry_run: false,
             threadiness: NonZeroUsize::new(32).expect("it is not zero"),
             deletes_per_second: None,
+            writes_per_second: None,
+            writes_burst: NonZeroU32::new(10).expect("it is not zero"),
             metrics_listen: None,
             spool: None,
             lease: None,

@@ -19,6 +19,23 @@ pub const LOG: &str = "results.tekton.dev/log";
 /// Annotation of Tekton Results' watcher: where the run's events are kept.
 pub const EVENT_LIST: &str = "results.tekton.dev/eventlist";
 
+/// Whether a part of the run is not in its object: Argo keeps the status of the nodes of a very large
+/// workflow in a database of its own, and deletes it there when the object goes.
+pub fn is_partial(object: &Value) -> bool {
+    let is_argo = object["apiVersion"]
+        .as_str()
+        .is_some_and(|version| version.starts_with("argoproj.io/"));
+    let offloaded = object.pointer("/status/offloadNodeStatusVersion");
+    is_argo
+        && offloaded
+            .and_then(Value::as_str)
+            .is_some_and(|v| !v.is_empty())
+}
+
+/// Key of what stands for an object that cannot be read; its value says why. No field of an object of
+/// Kubernetes has a slash in its name.
+pub const UNREADABLE: &str = "hindsight.dev/unreadable";
+
 /// Fields of `metadata` that are not content. `deletionTimestamp` is content: that somebody
 /// asked for the end of a run is worth keeping.
 const NOT_CONTENT: &[&str] = &[

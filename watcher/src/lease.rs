@@ -225,9 +225,11 @@ impl<'c> Lease<'c> {
 fn won(written: Result<Object, ClusterError>) -> Result<Turn, ClusterError> {
     match written {
         Ok(_) => Ok(Turn::Ours),
-        Err(ClusterError::Moved) => Err(ClusterError::Passing(
-            "somebody else wrote it at the same time, or there is no such namespace".to_owned(),
-        )),
+        Err(ClusterError::Moved) => Err(ClusterError::Passing {
+            message: "somebody else wrote it at the same time, or there is no such namespace"
+                .to_owned(),
+            retry_after: None,
+        }),
         Err(error) => Err(error),
     }
 }

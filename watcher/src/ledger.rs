@@ -4,13 +4,14 @@
 //! It is the only memory of the watcher and is rebuilt from the cluster and the server after a
 //! restart. It decides nothing and calls nobody.
 
+mod entry;
+mod owners;
 mod recency;
 mod uid;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
     hash::{BuildHasher as _, RandomState},
-    ops::Deref,
     sync::Arc,
 };
 
@@ -18,142 +19,15 @@ use jiff::Timestamp;
 
 use hindsight_proto::run::{Kind, View};
 
+pub use entry::{Entry, State};
+pub use owners::Owners;
 pub use recency::{Recency, Series};
 pub use uid::Uid;
 
-use crate::{content::Digest, plan::Remembered, version::Version};
+use crate::{content::is_partial, plan::Remembered};
 
 /// How many lost runs are kept by name; older ones are only counted.
 const LOST_KEPT: usize = 1000;
-
-/// What is known about a run, in one word.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    /// It was seen and is not finished.
-    Seen,
-    /// It is finished, and that is not stored yet.
-    FinalSeen,
-    /// The server confirmed to hold it; finished or, if runs are stored as they progress, not.
-    Stored {
-        /// The version that was stored.
-        version: Version,
-        /// The digest of its content.
-        sha256: Digest,
-    },
-    /// It says of itself that it is stored; the server was not asked yet.
-    Marked,
-    /// It was stored and then deleted by us.
-    Collected,
-    /// It left the cluster before anything of it was stored.
-    Lost {
-        /// How that came.
-        reason: &'static str,
-    },
-}
-
-impl State {
-    /// The state without its details, as metrics name it.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Seen => "seen",
-            Self::FinalSeen => "final_seen",
-            Self::Stored { .. } => "stored",
-            Self::Marked => "marked",
-            Self::Collected => "collected",
-            Self::Lost { .. } => "lost",
-        }
-    }
-}
-
-/// One run.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// Its kind.
-    pub kind: &'static Kind,
-    /// Its namespace; one text for all runs in it.
-    pub namespace: Arc<str>,
-    /// Its name.
-    pub name: Box<str>,
-    /// UIDs of its owners.
-    pub owners: Owners,
-    /// What plans are made from.
-    pub remembered: Remembered,
-    /// Why the last attempt to do something about it came to nothing.
-    pub error: Option<Box<str>>,
-    /// The version that was last dealt with to the end.
-    pub settled: Option<Version>,
-    /// The version that the watch told last; what is older is outdated.
-    pub told: u64,
-    /// It was said that it would be deleted, if that were not only tried.
-    pub announced: bool,
-    /// The cluster was told that it cannot be stored.
-    pub complained: bool,
-    /// When its turn is to be deleted.
-    pub turn: Option<Timestamp>,
-    /// It was let go before it was stored, and counted for that.
-    pub overdue: bool,
-    /// It could be collected, but for others that are not stored or not known yet.
-    pub waits: bool,
-    /// The list in which it was seen last.
-    listed: u32,
-}
-
-/// UIDs of owners; nearly always none or one.
-#[derive(Debug, Clone, Default)]
-pub enum Owners {
-    /// There are none.
-    #[default]
-    None,
-    /// There is one.
-    One(Uid),
-    /// There are several.
-    Many(Box<[Uid]>),
-}
-
-impl FromIterator<Uid> for Owners {
-    fn from_iter<I: IntoIterator<Item = Uid>>(all: I) -> Self {
-        let mut all: Vec<Uid> = all.into_iter().collect();
-        match all.len() {
-            0 | 1 => all.pop().map_or(Self::None, Self::One),
-            _ => Self::Many(all.into()),
-        }
-    }
-}
-
-impl Deref for Owners {
-    type Target = [Uid];
-
-    fn deref(&self) -> &[Uid] {
-        match self {
-            Self::None => &[],
-            Self::One(uid) => std::slice::from_ref(uid),
-            Self::Many(all) => all,
-        }
-    }
-}
-
-impl Entry {
-    /// Its state.
-    pub fn state(&self) -> State {
-        match &self.remembered.copy {
-            Some(copy) if copy.is_final || self.remembered.final_since.is_none() => State::Stored {
-                version: copy.version.clone(),
-                sha256: copy.digest,
-            },
-            None if self.remembered.trusted => State::Marked,
-            _ if self.remembered.final_since.is_some() => State::FinalSeen,
-            _ => State::Seen,
-        }
-    }
-
-    /// Its final state is stored.
-    pub fn is_safe(&self) -> bool {
-        self.remembered
-            .copy
-            .as_ref()
-            .is_some_and(|copy| copy.is_final)
-    }
-}
 
 /// A run that was not, or not wholly, stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -223,9 +97,6 @@ impl Ledger {
         let is_first = !self.entries.contains_key(&uid);
         if is_first {
             let namespace = self.text(object.namespace().unwrap_or_default());
-            let owners: Owners = object.owners().map(|o| self.known(o.uid)).collect();
-            let own = |owner: &Uid| (owner.clone(), uid.clone());
-            self.children.extend(owners.iter().map(own));
             let key = self.key(kind, &namespace, name);
             self.names.insert(key, uid.clone());
             let remembered = Remembered {
@@ -236,7 +107,7 @@ impl Ledger {
                 kind,
                 namespace,
                 name: name.into(),
-                owners,
+                owners: Owners::None,
                 remembered,
                 error: None,
                 settled: None,
@@ -245,12 +116,26 @@ impl Ledger {
                 complained: false,
                 turn: None,
                 overdue: false,
+                unselected: false,
+                foreign_events: false,
+                partial: false,
                 waits: false,
                 listed: list,
             };
             self.entries.insert(uid.clone(), Box::new(entry));
         }
+        let owners: Owners = object.owners().map(|o| self.known(o.uid)).collect();
         let entry = self.entries.get_mut(&uid)?;
+        // It may be adopted, or set free.
+        if *entry.owners != *owners {
+            for owner in &*entry.owners {
+                self.children.remove(&(owner.clone(), uid.clone()));
+            }
+            let own = |owner: &Uid| (owner.clone(), uid.clone());
+            self.children.extend(owners.iter().map(own));
+            entry.owners = owners;
+        }
+        entry.partial = is_partial(object.object());
         entry.listed = list;
         entry.remembered.saw(object.finish().done, is_first, now);
         Some((uid, entry))
@@ -468,6 +353,12 @@ impl Ledger {
             .collect();
         all.sort();
         all
+    }
+
+    /// How many stored runs the cluster takes no annotations on.
+    pub fn unmarked(&self) -> usize {
+        let entries = self.entries.values();
+        entries.filter(|entry| entry.remembered.unmarked).count()
     }
 
     /// The newest of the runs that were lost, at most `limit`.

@@ -36,6 +36,10 @@ pub struct OfDelete {
     pub namespace: String,
     /// How it ended: `success`, `failed` or `cancelled`.
     pub status: &'static str,
+    /// Its pipeline, or `anonymous`.
+    pub pipeline: String,
+    /// Its task, or `anonymous`; empty of what is no run of a task.
+    pub task: String,
 }
 
 /// Of a server's error.
@@ -43,6 +47,15 @@ pub struct OfDelete {
 pub struct OfCode {
     /// The name of the gRPC code.
     pub code: &'static str,
+}
+
+/// Of what is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct OfRefusal {
+    /// What was tried: `store`, `read`, `annotate`, `protect`, `release` or `delete`.
+    pub action: &'static str,
+    /// The kind of run; empty for what the server refuses.
+    pub kind: &'static str,
 }
 
 /// Of the ledger.
@@ -96,10 +109,14 @@ pub struct Metrics {
     pub refused: Counters<OfRun>,
     /// Errors of the server.
     pub store_errors: Family<OfCode, Counter>,
+    /// What was refused, and would be for other runs as well.
+    pub refusals: Family<OfRefusal, Counter>,
+    /// Runs that wait to be annotated.
+    pub marks_waiting: Gauge,
     /// Stores that the server has confirmed.
     pub stores: Counter,
     /// Runs that were deleted because they are stored.
-    pub collected: Counter,
+    pub collected: Family<OfKind, Counter>,
     /// Runs by state.
     pub ledger: Family<OfState, Gauge>,
     /// Runs that wait to be worked on.
@@ -171,8 +188,10 @@ impl Metrics {
             not_stored: counters(),
             refused: counters(),
             store_errors: Family::default(),
+            refusals: Family::default(),
+            marks_waiting: Gauge::default(),
             stores: Counter::default(),
-            collected: Counter::default(),
+            collected: Family::default(),
             ledger: Family::default(),
             queue_depth: Gauge::default(),
             held_bytes: Gauge::default(),
@@ -210,6 +229,16 @@ impl Metrics {
             self.store_errors.clone(),
         );
         registry.register(
+            "hindsight_watcher_refusals",
+            "attempts that the server or the cluster has denied",
+            self.refusals.clone(),
+        );
+        registry.register(
+            "hindsight_watcher_annotations_waiting",
+            "stored runs that wait to be annotated",
+            self.marks_waiting.clone(),
+        );
+        registry.register(
             "hindsight_watcher_stores",
             "stores that the server has confirmed",
             self.stores.clone(),
@@ -224,6 +253,10 @@ impl Metrics {
             "runs by state; collected, left and lost ones are no longer in the cluster",
             self.ledger.clone(),
         );
+        self.name_gauges(registry);
+    }
+
+    fn name_gauges(&self, registry: &mut Registry) {
         registry.register(
             "hindsight_watcher_queue_depth",
             "runs that wait to be worked on",
@@ -278,8 +311,8 @@ impl Metrics {
     }
 
     /// Counts a delete. `seconds` is how long ago the run ended, if it says.
-    pub fn deleted(&self, kind: &str, labels: &OfDelete, seconds: Option<f64>) {
-        self.collected.inc();
+    pub fn deleted(&self, kind: &'static str, labels: &OfDelete, seconds: Option<f64>) {
+        self.collected.get_or_create(&OfKind { kind }).inc();
         if let Some(deletes) = self
             .deletes
             .iter()

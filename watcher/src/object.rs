@@ -6,12 +6,15 @@ mod nodes;
 
 use std::borrow::Cow;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, core::ObjectMeta, discovery::ApiResource};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value, value::RawValue};
 use tracing::error;
 
 use hindsight_proto::json;
+
+use crate::content::UNREADABLE;
 
 /// An object as the text in which it was received, which takes a fraction of its values, and the few
 /// fields of it that a watch needs.
@@ -28,7 +31,8 @@ impl Object {
     }
 
     /// The object as JSON, with `apiVersion` and `kind`, which lists of some servers leave out, and
-    /// with what Argo has compressed. Null if it is nested deeper than can be read.
+    /// with what Argo has compressed. If it is nested deeper than can be read, only that and its
+    /// metadata.
     pub(crate) fn into_value(self, resource: &ApiResource) -> Value {
         let value = json::parse(self.text.get().as_bytes()).unwrap_or_else(|error| {
             let (namespace, name) = (&self.meta.namespace, &self.meta.name);
@@ -40,7 +44,7 @@ impl Object {
                 name.as_deref().unwrap_or_default(),
                 namespace.as_deref().unwrap_or_default(),
             );
-            Value::Null
+            self.stub(&error)
         });
         let mut value = match value {
             Value::Object(map) if !map.contains_key("kind") || !map.contains_key("apiVersion") => {
@@ -55,6 +59,34 @@ impl Object {
         nodes::unpack(&mut value);
         value
     }
+}
+
+impl Object {
+    /// What stands for an object that cannot be read: enough to know that it is there, who owns it and
+    /// what keeps it from being deleted.
+    fn stub(&self, error: &dyn std::fmt::Display) -> Value {
+        let stub: Stub = serde_json::from_str(self.text.get()).unwrap_or_default();
+        serde_json::json!({"metadata": stub.metadata, UNREADABLE: error.to_string()})
+    }
+}
+
+/// The metadata of an object that cannot be read.
+#[derive(Default, Deserialize)]
+struct Stub {
+    #[serde(default)]
+    metadata: Kept,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Kept {
+    name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    deletion_timestamp: Option<String>,
+    owner_references: Vec<OwnerReference>,
+    finalizers: Vec<String>,
 }
 
 /// Of an object, what a watch needs.
@@ -133,6 +165,7 @@ mod tests {
     use kube::discovery::ApiResource;
 
     use super::Object;
+    use hindsight_proto::run::View;
 
     #[test]
     fn an_object_keeps_fields_that_nobody_knows_and_their_order() {
@@ -145,16 +178,23 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_cannot_be_read_is_null_and_the_others_are_read() {
+    fn of_an_object_that_cannot_be_read_it_is_known_who_owns_it_and_the_others_are_read() {
         let deep = format!(
-            r#"{{"metadata":{{"name":"d"}},"spec":{}{}}}"#,
+            r#"{{"metadata":{{"name":"d","uid":"u","labels":{{}},"ownerReferences":[{{"apiVersion":
+            "tekton.dev/v1","kind":"PipelineRun","name":"p","uid":"o"}}]}},"spec":{}{}}}"#,
             "[".repeat(400),
             "]".repeat(400)
         );
         let list: Vec<Object> = serde_json::from_str(&format!("[{deep},{{}}]")).unwrap();
         let resource = ApiResource::erase::<k8s_openapi::api::batch::v1::Job>(&());
         let mut values = list.into_iter().map(|object| object.into_value(&resource));
-        assert!(values.next().unwrap().is_null());
+        let stub = values.next().unwrap();
+        let view = View::new(&stub);
+        assert_eq!((view.name(), view.uid()), (Some("d"), Some("u")));
+        assert!(view.owners().any(|owner| owner.uid == "o"));
+        assert!(!view.finish().done);
+        let refused = crate::plan::upload(&stub, &view, &crate::policy::Policy::default());
+        assert!(refused.unwrap_err().to_string().contains("recursion limit"));
         assert!(values.next().unwrap().is_object());
     }
 

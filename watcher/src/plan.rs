@@ -15,7 +15,7 @@
 //! [content](crate::content). Annotations on the object never count: a re-run made from a
 //! manifest carries those of the run it was copied from.
 
-mod annotations;
+pub(crate) mod annotations;
 mod collect;
 mod events;
 pub(crate) mod finalizer;
@@ -35,10 +35,11 @@ use hindsight_proto::{
     run::{self, Kind, Upload, UploadError, View},
 };
 
+pub(crate) use events::own as events_record;
 pub use remembered::{Others, Remembered, StoredCopy};
 
 use crate::{
-    content::Digest,
+    content::{Digest, UNREADABLE},
     policy::{Policy, TEKTON},
     report::report,
 };
@@ -52,8 +53,8 @@ pub enum Step {
     Store(Box<Upload>),
     /// Store the Kubernetes events about the run as this record, unless it is there.
     StoreEvents(RecordName),
-    /// Put these annotations on the object, as one forced server-side apply that names the
-    /// UID. It changes the object, so what follows is planned on the changed one.
+    /// Put these annotations on the object, when the pace of writes to the cluster allows it;
+    /// nothing that follows waits for that.
     Annotate(BTreeMap<String, String>),
     /// Put a finalizer on the object, or take ours off. It changes the object, so what follows is
     /// planned on the changed one.
@@ -103,9 +104,20 @@ pub enum Finalize {
         left: Vec<String>,
         /// Annotations to put on the object in the same write.
         annotations: BTreeMap<String, String>,
-        /// The run is not stored, but the deadline is over.
-        is_overdue: bool,
+        /// Who waits for it.
+        urgency: Urgency,
     },
+}
+
+/// Who waits until a finalizer comes off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// Nothing: the run is stored, and who deletes it later need not wait.
+    Idle,
+    /// A delete, or a run that is no longer watched.
+    Awaited,
+    /// A delete that has waited for as long as was agreed, though the run is not stored.
+    Overdue,
 }
 
 /// Why a run was closed that was deleted before it ended.
@@ -116,6 +128,9 @@ pub const VANISHED: &str = "vanished while the watch was interrupted, last seen 
 pub const UNNAMEABLE: &str = "left the cluster and could not be stored as it was";
 /// Why a finished run was lost.
 pub const VANISHED_FINAL: &str = "vanished before its final state was stored";
+
+/// How often a run is looked at that left what is watched before it ended.
+const UNSELECTED_AGAIN: SignedDuration = SignedDuration::from_mins(1);
 
 /// Decides what to do about a run.
 ///
@@ -135,21 +150,12 @@ pub fn plan(
         };
     };
     let view = View::new(object);
-    if !is_ours(&view, policy) {
+    if !concerns_us(&view, policy) {
         return vec![Step::Forget];
     }
     let upload = match upload(object, &view, policy) {
         Ok(upload) => upload,
-        Err(error) => {
-            let refuse = Step::Refuse {
-                reason: report(&error),
-            };
-            if remembered.gone {
-                return vec![refuse, Step::Lose { reason: UNNAMEABLE }, Step::Forget];
-            }
-            let overdue = is_overdue(&view, policy, now).then(|| finalizer::remove(&view, true));
-            return overdue.flatten().into_iter().chain([refuse]).collect();
-        }
+        Err(error) => return unnameable(&view, &error, remembered, policy, now),
     };
     let is_final = view.finish().done;
     let is_standing = Kind::of(object).is_some_and(Kind::is_standing);
@@ -163,8 +169,14 @@ pub fn plan(
         let is_closed = is_final || is_standing;
         return last_will(upload, is_stored, new_events, is_closed, remembered);
     }
+    if !is_selected(&view, policy) && !is_held {
+        let store = (is_final && !is_stored).then(|| Step::Store(Box::new(upload)));
+        return unselected(&view, store, now);
+    }
     if !is_stored && is_overdue(&view, policy, now) {
-        return finalizer::remove(&view, true).into_iter().collect();
+        return finalizer::remove(&view, Urgency::Overdue)
+            .into_iter()
+            .collect();
     }
     let is_lasting = is_final || is_standing;
     let may_ask = is_lasting && !is_stored && remembered.may_be_stored_already(is_standing);
@@ -192,17 +204,13 @@ pub fn plan(
         return vec![Step::Ask(Box::new(upload))];
     }
     if is_held {
-        // It leaves once it is let go, so that annotations would be read by nobody. One that is
-        // deleted before it ended is not waited for: nothing goes on with it any more.
         // Events do not hold it up longer than was agreed.
         let new_events = new_events.filter(|_| !is_overdue(&view, policy, now));
-        let store = (!is_stored).then(|| Step::Store(Box::new(upload)));
-        let tell = new_events.map(Step::StoreEvents);
-        let remove = finalizer::remove(&view, false);
-        return store.into_iter().chain(tell).chain(remove).collect();
+        return held(&view, (!is_stored).then_some(upload), new_events);
     }
     let new_events = new_events.filter(|_| is_final);
-    let marks = (is_final && policy.annotate && !remembered.annotated)
+    let may_annotate = policy.annotate && !remembered.annotated && !remembered.deleted;
+    let marks = (is_final && may_annotate && !remembered.unmarked)
         .then(|| annotations::missing(&view, &upload, events.as_ref()))
         .flatten();
     let mut steps = Vec::new();
@@ -213,8 +221,36 @@ pub fn plan(
     conclude(&view, steps, marks, remembered, policy, now)
 }
 
+/// What happens to a run that cannot be stored as it is.
+fn unnameable(
+    view: &View<'_>,
+    error: &Unstorable,
+    remembered: &Remembered,
+    policy: &Policy,
+    now: Timestamp,
+) -> Vec<Step> {
+    let reason = report(error);
+    let refuse = Step::Refuse { reason };
+    if remembered.gone {
+        return vec![refuse, Step::Lose { reason: UNNAMEABLE }, Step::Forget];
+    }
+    let overdue = is_overdue(view, policy, now);
+    let remove = overdue.then(|| finalizer::remove(view, Urgency::Overdue));
+    remove.flatten().into_iter().chain([refuse]).collect()
+}
+
+/// What happens to a run whose delete waits for us. It leaves once it is let go, so that annotations
+/// would be read by nobody. One that is deleted before it ended is not waited for: nothing goes on
+/// with it any more.
+fn held(view: &View<'_>, store: Option<Upload>, new_events: Option<RecordName>) -> Vec<Step> {
+    let store = store.map(|upload| Step::Store(Box::new(upload)));
+    let tell = new_events.map(Step::StoreEvents);
+    let remove = finalizer::remove(view, Urgency::Awaited);
+    store.into_iter().chain(tell).chain(remove).collect()
+}
+
 /// What happens to a run that nobody deletes, once `steps` have stored it: it is marked, let go and
-/// collected.
+/// collected. One that is due is deleted without a mark, which would be a write for nothing.
 fn conclude(
     view: &View<'_>,
     mut steps: Vec<Step>,
@@ -224,22 +260,26 @@ fn conclude(
     now: Timestamp,
 ) -> Vec<Step> {
     let is_final = view.finish().done;
-    let release = finalizer::release(view, is_final, remembered, policy);
-    let is_changed = annotate.is_some() || release.is_some();
-    match release {
-        Some(resource_version) => steps.push(Step::Finalize(Finalize::Remove {
+    let verdict = collect::verdict(view, remembered, policy, now);
+    let is_due = verdict == collect::Verdict::Due;
+    let annotate = annotate.filter(|_| !is_due);
+    if let Some(resource_version) = finalizer::release(view, is_final, remembered, policy) {
+        steps.push(Step::Finalize(Finalize::Remove {
             resource_version,
             left: finalizer::of_others(view),
             annotations: annotate.unwrap_or_default(),
-            is_overdue: false,
-        })),
-        None => steps.extend(annotate.map(Step::Annotate)),
+            urgency: Urgency::Idle,
+        }));
+        // A delete is planned on the version without the finalizer.
+        if is_due {
+            return steps;
+        }
+    } else {
+        steps.extend(annotate.map(Step::Annotate));
     }
-    match collect::verdict(view, remembered, policy, now) {
+    match verdict {
         collect::Verdict::Leave => {}
         collect::Verdict::Wait(until) => steps.push(Step::LookAgain(until)),
-        // The version that would be named is outdated once the annotations are written.
-        collect::Verdict::Due if is_changed => steps.push(Step::LookAgain(now)),
         collect::Verdict::Due => {
             if let (Some(uid), Some(version)) = (view.uid(), view.resource_version()) {
                 steps.push(Step::Delete {
@@ -250,6 +290,20 @@ fn conclude(
         }
     }
     steps
+}
+
+/// What happens to a run whose labels are no longer those that are watched: no event tells of it
+/// any more. It is let go, and looked at until its end is stored.
+fn unselected(view: &View<'_>, store: Option<Step>, now: Timestamp) -> Vec<Step> {
+    if finalizer::are_ours_there(view) {
+        let remove = finalizer::remove(view, Urgency::Awaited);
+        return store.into_iter().chain(remove).collect();
+    }
+    let last = match view.finish().done {
+        true => Step::Forget,
+        false => Step::LookAgain(now.saturating_add(UNSELECTED_AGAIN).unwrap_or(now)),
+    };
+    store.into_iter().chain([last]).collect()
 }
 
 /// The cluster does not let the run go before we do.
@@ -275,16 +329,33 @@ fn verification(view: &View<'_>, remembered: &Remembered, policy: &Policy) -> Ti
     later.unwrap_or(Timestamp::MAX)
 }
 
+/// Why a run cannot be stored as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum Unstorable {
+    /// It is nested too deep.
+    #[error("it cannot be read: {0}")]
+    Unreadable(String),
+    /// It is no Kubernetes object, or cannot be named.
+    #[error(transparent)]
+    Upload(#[from] UploadError),
+}
+
 /// What is sent for `object`.
 ///
 /// # Errors
-/// If the object is no Kubernetes object or cannot be named.
-pub fn upload(object: &Value, view: &View<'_>, policy: &Policy) -> Result<Upload, UploadError> {
+/// If the object could not be read, is no Kubernetes object, or cannot be named.
+pub fn upload(object: &Value, view: &View<'_>, policy: &Policy) -> Result<Upload, Unstorable> {
+    if let Some(why) = object.get(UNREADABLE) {
+        return Err(Unstorable::Unreadable(
+            why.as_str().unwrap_or_default().to_owned(),
+        ));
+    }
     let parent = view
         .namespace()
         .map(|namespace| policy.parent(namespace))
-        .transpose()?;
-    run::upload(object, parent, &policy.summary)
+        .transpose()
+        .map_err(UploadError::from)?;
+    Ok(run::upload(object, parent, &policy.summary)?)
 }
 
 /// Whether the run is Tekton's own, or of a controller that we were told to serve as well.
@@ -298,6 +369,30 @@ pub fn is_ours(view: &View<'_>, policy: &Policy) -> bool {
         .and_then(Value::as_str);
     let managed_by = managed_by.unwrap_or_default().trim();
     managed_by.is_empty() || managed_by == TEKTON || policy.managed_by.contains(managed_by)
+}
+
+/// Whether there may be something to do about the run: it is ours, or a delete waits for a finalizer
+/// that an earlier watcher, told to serve more, put on it.
+pub(crate) fn concerns_us(view: &View<'_>, policy: &Policy) -> bool {
+    is_ours(view, policy) || finalizer::deadline(view, policy).is_some()
+}
+
+/// Whether a stored run lacks the annotations that it should have.
+pub(crate) fn is_unmarked(object: &Value, remembered: &Remembered, policy: &Policy) -> bool {
+    let view = View::new(object);
+    let is_wanted = policy.annotate && !remembered.annotated && !remembered.unmarked;
+    let Some(upload) = upload(object, &view, policy).ok().filter(|_| is_wanted) else {
+        return false;
+    };
+    let events = events::record(&view, &upload, policy);
+    !annotations::are_there(&view, &upload, events.as_ref())
+}
+
+/// Whether the run has the labels that are watched.
+pub(crate) fn is_selected(view: &View<'_>, policy: &Policy) -> bool {
+    let kind = Kind::of(view.object());
+    let mut selectors = policy.selectors.iter();
+    selectors.all(|(of, labels)| Some(*of) != kind || labels.matches(view.labels()))
 }
 
 /// The run is gone and this was its last state.
@@ -351,9 +446,12 @@ impl fmt::Display for Step {
                 resource_version,
                 left,
                 annotations,
-                is_overdue,
+                urgency,
             }) => {
-                let why = if *is_overdue { ", overdue" } else { "" };
+                let why = match urgency {
+                    Urgency::Overdue => ", overdue",
+                    Urgency::Idle | Urgency::Awaited => "",
+                };
                 let left = left.join(", ");
                 write!(
                     f,

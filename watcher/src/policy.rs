@@ -8,9 +8,12 @@ use jiff::SignedDuration;
 
 use hindsight_proto::{
     names::{Parent, ParseNameError},
-    run::SummaryPolicy,
+    run::{Kind, SummaryPolicy},
 };
 
+use crate::selector::Selector;
+
+pub use hindsight_proto::run::keys::CLOSED;
 pub use rules::{Collect, Rule, Terms, Tightening};
 
 /// `spec.managedBy` of runs that Tekton's own controller runs.
@@ -25,8 +28,6 @@ pub const PAUSE: &str = "hindsight.dev/pause";
 pub const GRACE: &str = "hindsight.dev/grace";
 /// Annotation on a namespace: how many of the newest finished runs of a pipeline stay at least.
 pub const KEEP_LAST: &str = "hindsight.dev/keep-last";
-/// Annotation on a result and its summary: why the end of the run was not seen.
-pub const CLOSED: &str = "hindsight.dev/closed";
 
 /// What is stored, annotated and collected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub struct Policy {
     pub summary: SummaryPolicy,
     /// Values of `spec.managedBy` that are not ignored, besides none and Tekton's own.
     pub managed_by: BTreeSet<String>,
+    /// Kinds of which only the runs with these labels are watched.
+    pub selectors: Vec<(&'static Kind, Selector)>,
     /// The cluster's name, if its runs are kept apart from those of other clusters.
     pub cluster: Option<ClusterId>,
     /// Which stored runs are deleted from the cluster; `None` deletes none.
@@ -65,6 +68,7 @@ impl Default for Policy {
             verify_within: SignedDuration::from_hours(1),
             summary: SummaryPolicy::default(),
             managed_by: BTreeSet::new(),
+            selectors: Vec::new(),
             cluster: None,
             collect: None,
         }

@@ -15,6 +15,7 @@ use tracing::{info, warn};
 use hindsight_proto::run::Kind;
 
 use crate::{
+    backoff::Backoff,
     clock::Clock,
     cluster::{self, Cluster},
     config::Config,
@@ -22,16 +23,24 @@ use crate::{
     gate::Gate,
     health::Health,
     ledger::{Entry, Ledger, Uid},
+    marks::Marks,
     metrics::{Metrics, OfRun},
     namespaces::Namespaces,
     pace::Pace,
     queue::{Queue, Work},
+    refusals::{Action, Refusals, Scope},
     sink::Sink,
     spool::Spool,
 };
 
 /// How many runs that are lost together are named in the log.
 const NAMED: usize = 1000;
+/// Clients of Kubernetes grant each object 25 events, and one every five minutes; this is for all.
+const EVENTS_AT_ONCE: u32 = 25;
+const EVENTS_A_SECOND: f64 = 0.1;
+
+const WARNINGS_AT_ONCE: u32 = 25;
+const WARNINGS_A_SECOND: f64 = 0.2;
 
 /// Whether the cluster has a kind, and whether all of its objects were seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +86,18 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     pub(crate) deadlines: Deadlines,
     pub(crate) namespaces: Namespaces,
-    pub(crate) pace: Pace,
+    /// How fast runs are deleted.
+    pub(crate) deletes: Pace,
+    /// How fast the cluster is written to otherwise.
+    pub(crate) writes: Pace,
+    /// How often the cluster is told of runs that cannot be stored.
+    pub(crate) events: Pace,
+    /// How often single runs are warned of in the log.
+    pub(crate) warnings: Pace,
+    /// How many warnings were left out.
+    pub(crate) unsaid: AtomicU64,
+    pub(crate) marks: Marks,
+    pub(crate) refusals: Refusals,
     pub(crate) spool: Option<Arc<Spool>>,
     /// Cancelled when the time for an orderly end is over.
     pub(crate) abandon: CancellationToken,
@@ -94,7 +114,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(
-        config: Config,
+        mut config: Config,
         cluster: Cluster,
         sink: Arc<dyn Sink>,
         clock: Arc<dyn Clock>,
@@ -108,6 +128,10 @@ impl Shared {
             None => Role::Leader,
             Some(_) => Role::Standby { leader },
         };
+        let selectors = config.selectors.iter();
+        config.policy.selectors = selectors
+            .filter_map(|(kind, labels)| Some((*kind, labels.parse().ok()?)))
+            .collect();
         // What is in the cluster can be read again, and with finalizers it waits for us there.
         let readable = match config.policy.finalizers {
             true => config.tuning.hold_bytes / 16,
@@ -120,7 +144,16 @@ impl Shared {
             abandon: CancellationToken::new(),
             deadlines: Deadlines::default(),
             namespaces: Namespaces::default(),
-            pace: Pace::new(config.deletes_per_second),
+            deletes: Pace::new(config.deletes_per_second, 1),
+            writes: Pace::new(config.writes_per_second, config.writes_burst.get()),
+            events: Pace::new(Some(EVENTS_A_SECOND), EVENTS_AT_ONCE),
+            warnings: Pace::new(Some(WARNINGS_A_SECOND), WARNINGS_AT_ONCE),
+            unsaid: AtomicU64::new(0),
+            marks: Marks::default(),
+            refusals: Refusals::new(Backoff {
+                first: config.tuning.retry.first,
+                most: config.tuning.rare_retry,
+            }),
             spool,
             role: Mutex::new(role),
             spool_problem: Mutex::new(None),
@@ -230,6 +263,22 @@ impl Shared {
         kinds
             .map(|((group, plural), _)| cluster::full_name(plural, group))
             .collect()
+    }
+
+    /// What was refused is accepted: those that waited for that go on.
+    pub(crate) fn accepted(&self, scope: &Scope) {
+        for uid in self.refusals.accepted(scope) {
+            self.retry(scope.action, &uid);
+        }
+    }
+
+    /// Tries again what was refused.
+    pub(crate) fn retry(&self, action: Action, uid: &Uid) {
+        match action {
+            Action::Annotate => self.marks.push(uid),
+            Action::Release if self.config.policy.finalizers => self.marks.push(uid),
+            _ => self.push(uid, Work::default()),
+        }
     }
 
     /// Puts news about a run on the queue.

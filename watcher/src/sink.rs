@@ -37,6 +37,8 @@ pub enum Severity {
     Passing,
     /// This call will not work until somebody changes something.
     Lasting,
+    /// The caller may not do that in this namespace, with no run.
+    Denied,
 }
 
 /// Why a server did not do what it was asked.

@@ -23,9 +23,10 @@ pub(crate) fn level(text: &str) -> Result<String, String> {
     }
 }
 
-/// The client of the cluster says an error for every call that is refused. It is said once here,
-/// when that begins. A filter that names this module gets them back.
-pub const SILENCED: &str = "kube_client::client::builder=off";
+/// The client of the cluster logs every call that is refused, again and again, and bodies that it
+/// cannot read, which may be payloads. A refusal is said once here, when it begins. A filter that
+/// names these modules gets them back.
+pub const SILENCED: &str = "kube_client::client=off,kube_runtime::watcher=off";
 
 /// Begins to log, and to send spans by `traces`. A second call in one process changes nothing.
 pub(crate) fn start(level: &str, format: LogFormat, traces: Option<&Exporter>) {
@@ -55,10 +56,11 @@ mod tests {
     #[test]
     fn the_cluster_client_is_silent_unless_it_is_asked_for() {
         let silenced = filter("debug").to_string();
-        assert!(silenced.contains("builder=off"), "{silenced}");
+        assert!(silenced.contains("kube_client::client=off"), "{silenced}");
+        assert!(silenced.contains("kube_runtime::watcher=off"), "{silenced}");
         assert!(silenced.contains("debug"), "{silenced}");
-        let asked = filter("info,kube_client::client::builder=error").to_string();
-        assert!(!asked.contains("off"), "{asked}");
-        assert!(asked.contains("builder=error"), "{asked}");
+        let asked = filter("info,kube_client::client=error").to_string();
+        assert!(!asked.contains("kube_client::client=off"), "{asked}");
+        assert!(asked.contains("kube_client::client=error"), "{asked}");
     }
 }

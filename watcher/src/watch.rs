@@ -262,10 +262,11 @@ impl Watch {
     fn note(&self, object: &Value, list: u32, gone: bool) -> Option<Uid> {
         let shared = &self.shared;
         let view = View::new(object);
-        if !plan::is_ours(&view, &shared.config.policy) {
+        let mut ledger = shared.ledger();
+        let is_known = || ledger.get(&Uid::from(view.uid()?));
+        if !plan::concerns_us(&view, &shared.config.policy) && is_known().is_none() {
             return None;
         }
-        let mut ledger = shared.ledger();
         let (uid, entry) = ledger.saw(self.kind, &view, list, shared.clock.now())?;
         entry.remembered.gone |= gone;
         entry.told = spool::version(object);

@@ -1,9 +1,11 @@
 //! Carrying out plans: the workers. They decide nothing; whatever goes wrong, they plan again.
 
+mod ask;
 mod children;
 mod events;
 mod finalize;
 mod keep;
+mod mark;
 mod protect;
 mod steps;
 mod tell;
@@ -25,23 +27,22 @@ use crate::{
     policy::Collect,
     queue::{Done, Job, Work},
     shared::Shared,
-    sink::{Severity, SinkError},
     spool,
 };
 
 pub(crate) use keep::{keep_backlog, store_spooled};
+pub(crate) use mark::{mark, retry_refused};
 pub(crate) use protect::protect;
 
 /// How often a run is planned anew in one go, before others get their turn.
 const ROUNDS: usize = 8;
 
-/// How often a run is offered to a server that does not answer, before another one is. It may
-/// be this run that the server cannot stand.
-const OFFERS: u32 = 3;
-
 /// After how many failures in a row it is told of a run that the server does not take; with the
 /// waits between them that is about a minute.
 const PATIENCE: u32 = 8;
+
+/// How long a run waits whose turn after a refusal never comes.
+const REFUSED: Duration = Duration::from_hours(1);
 
 /// What a state is that is older than the watch has told.
 const OUTDATED: &str = "the API server answers with an older state than it has told before";
@@ -78,11 +79,17 @@ pub(crate) async fn let_go(shared: Arc<Shared>, stop: CancellationToken) {
         let mut task = Task::new(&shared, uid.clone(), false, None);
         if let Err(halt) = task.let_go().await {
             failures += 1;
-            let (Halt::Later { error, .. } | Halt::Away { error }) = halt else {
-                return;
+            let wait = match halt {
+                Halt::Abandoned => return,
+                Halt::Refused { error } => {
+                    task.note(&error);
+                    shared.config.tuning.rare_retry
+                }
+                Halt::Later { error, .. } | Halt::Away { error } => {
+                    task.say(&error, failures, false);
+                    shared.config.tuning.retry.after(failures)
+                }
             };
-            task.say(&error, failures, false);
-            let wait = shared.config.tuning.retry.after(failures);
             let wait = SignedDuration::try_from(wait).unwrap_or_default();
             let again = shared.clock.now().checked_add(wait);
             shared.deadlines.add(again.unwrap_or(Timestamp::MAX), &uid);
@@ -118,6 +125,10 @@ struct Task<'s> {
     object: Option<Value>,
     /// Why no finalizer could be put on it just now.
     unprotected: Option<String>,
+    /// It is stored before anything else, as that can be done at once.
+    is_stored_first: bool,
+    /// The server held another state of it than was stored, and it was stored again.
+    is_restored: bool,
 }
 
 /// Why work on a run ended before its end.
@@ -131,7 +142,11 @@ enum Halt {
         is_rare: bool,
         /// The server does not take it.
         is_refused: bool,
+        /// How long the cluster wants to be left alone.
+        retry_after: Option<Duration>,
     },
+    /// It is refused for this run and others, and tried again when it may work.
+    Refused { error: String },
     /// The server does not answer.
     Away { error: String },
 }
@@ -151,6 +166,7 @@ impl Halt {
             error: error.to_string(),
             is_rare: false,
             is_refused: false,
+            retry_after: None,
         }
     }
 }
@@ -162,6 +178,7 @@ impl From<ClusterError> for Halt {
             error: error.to_string(),
             is_rare,
             is_refused: false,
+            retry_after: error.retry_after(),
         }
     }
 }
@@ -175,18 +192,22 @@ impl<'s> Task<'s> {
             bytes,
             object: None,
             unprotected: None,
+            is_stored_first: false,
+            is_restored: false,
         }
     }
 
     async fn run(&mut self) -> Result<Option<Timestamp>, Halt> {
         self.parse();
-        if self.gone && self.object.is_none() && !self.is_there_after_all().await? {
+        if self.gone && !self.is_there_after_all().await? && self.object.is_none() {
             self.recall().await?;
         }
         for _ in 0..ROUNDS {
             if self.object.is_none() && !self.gone && !self.fetch().await? {
                 // Its end is told by the watch, which may know its last state.
-                return Ok(None);
+                if !self.left_unwatched() {
+                    return Ok(None);
+                }
             }
             let Some(remembered) = self.remembered() else {
                 return Ok(None);
@@ -249,7 +270,11 @@ impl<'s> Task<'s> {
     fn remembered(&self) -> Option<Remembered> {
         let mut ledger = self.shared.ledger();
         let mut remembered = ledger.get(&self.uid)?.remembered.clone();
-        remembered.unprotected |= self.unprotected.is_some();
+        remembered.unprotected |= self.unprotected.is_some() || self.is_stored_first;
+        if let (Some(entry), Some(object)) = (ledger.get_mut(&self.uid), &self.object) {
+            let policy = &self.shared.config.policy;
+            entry.unselected = !plan::is_selected(&View::new(object), policy);
+        }
         if let Some(collect) = &self.shared.config.policy.collect
             && !remembered.gone
             && let Some(object) = &self.object
@@ -316,59 +341,6 @@ impl<'s> Task<'s> {
         })
     }
 
-    /// Calls the server, for as long as it takes until it answers.
-    async fn ask<T, F>(&self, call: impl Fn() -> F) -> Result<T, Halt>
-    where
-        F: Future<Output = Result<T, SinkError>>,
-    {
-        let abandon = &self.shared.abandon;
-        let mut offers = 0;
-        loop {
-            if !self.shared.gate.is_open() {
-                self.keep().await;
-            }
-            let pass = tokio::select! {
-                () = abandon.cancelled() => return Err(Halt::Abandoned),
-                pass = self.shared.gate.enter() => pass,
-            };
-            let answer = tokio::select! {
-                biased;
-                () = abandon.cancelled() => return Err(Halt::Abandoned),
-                answer = call() => answer,
-            };
-            let error = match answer {
-                Ok(value) => {
-                    pass.answered();
-                    return Ok(value);
-                }
-                Err(error) => error,
-            };
-            let labels = crate::metrics::OfCode { code: error.code };
-            self.shared
-                .metrics
-                .store_errors
-                .get_or_create(&labels)
-                .inc();
-            if error.severity != Severity::Away {
-                pass.answered();
-                let is_rare = error.severity == Severity::Lasting;
-                return Err(Halt::Later {
-                    error: error.to_string(),
-                    is_rare,
-                    is_refused: true,
-                });
-            }
-            pass.refused(&error);
-            self.keep().await;
-            let error = error.to_string();
-            self.note(&error);
-            offers += 1;
-            if offers == OFFERS {
-                return Err(Halt::Away { error });
-            }
-        }
-    }
-
     /// All is done about the version that was looked at.
     fn settle(&self) {
         let version = self
@@ -400,10 +372,19 @@ impl<'s> Task<'s> {
                 // Its state is kept: it may be gone from the cluster before the server is back.
                 (tuning.retry.after(failures), true)
             }
+            // What waits is woken by whoever finds out that it is no longer refused.
+            Halt::Refused { error } => {
+                self.note(&error);
+                if self.gone {
+                    self.keep().await;
+                }
+                (REFUSED, self.gone)
+            }
             Halt::Later {
                 error,
                 is_rare,
                 is_refused,
+                retry_after,
             } => {
                 self.note(&error);
                 self.say(&error, failures, is_rare);
@@ -413,12 +394,11 @@ impl<'s> Task<'s> {
                 if self.gone && is_refused {
                     self.keep().await;
                 }
-                let wait = if is_rare {
-                    tuning.rare_retry
-                } else {
-                    tuning.retry.after(failures)
+                let wait = match is_rare {
+                    true => tuning.rare_retry,
+                    false => tuning.retry.after(failures),
                 };
-                (wait, self.gone)
+                (wait.max(retry_after.unwrap_or_default()), self.gone)
             }
         };
         Done::Failed(Instant::now() + wait, self.leftover(keep))

@@ -14,7 +14,7 @@ use super::Client;
 use crate::{
     json,
     names::{RecordName, ResultName},
-    run::{Claim, Upload, Verdict, is_earlier, verdict},
+    run::{Claim, Upload, Verdict, is_earlier, keys, verdict},
     v1alpha2::{
         Any, CreateRecordRequest, CreateResultRequest, GetRecordRequest, GetResultRequest, Record,
         RecordSummary, Result as RunResult, UpdateRecordRequest, UpdateResultRequest,
@@ -269,6 +269,10 @@ fn merged(current: RunResult, upload: &Upload) -> Option<RunResult> {
         }
     }
     if speaks {
+        // It was seen again.
+        if !upload.annotations.contains_key(keys::CLOSED) {
+            wanted.annotations.remove(keys::CLOSED);
+        }
         wanted.summary.clone_from(&upload.summary);
     }
     (wanted != current).then_some(wanted)

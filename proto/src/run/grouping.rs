@@ -22,7 +22,7 @@ pub struct Grouping {
 /// Finds the result and record of `object`. First hit wins:
 ///
 /// 1. annotation `results.tekton.dev/result`, unless it was copied from another run or names
-///    another tenant;
+///    another tenant; the object's namespace stands for its tenant;
 /// 2. label `triggers.tekton.dev/triggers-eventid`;
 /// 3. the PipelineRun that owns it, the RayJob of a RayCluster, the Pipeline of a PipelineVersion;
 /// 4. what its kind was declared with, else its own UID.
@@ -101,6 +101,10 @@ fn annotated(view: &View<'_>, parent: &Parent, notes: &mut Vec<String>) -> Optio
             return None;
         }
     };
+    // Without a tenant of its own a cluster's namespaces are the tenants, as a user may write them.
+    if view.namespace() == Some(result.parent().as_str()) {
+        return ResultName::new(parent.clone(), result.id()).ok();
+    }
     if result.parent() != parent {
         notes.push(format!(
             "annotation {} asks for parent `{}`, but the run belongs to `{parent}`; it is ignored",

@@ -23,5 +23,8 @@ pub const PIPELINE_RUN: &str = "tekton.dev/pipelineRun";
 pub const TASK: &str = "tekton.dev/task";
 /// Annotation on the result: the name of the run it is about.
 pub const OBJECT_NAME: &str = "object.metadata.name";
+/// Annotation on a result and its summary: why the end of the run was not seen. It goes when a later
+/// state of the run is stored.
+pub const CLOSED: &str = "hindsight.dev/closed";
 /// Field manager of the annotation patches.
 pub const FIELD_MANAGER: &str = "tekton-results-watcher";

@@ -97,6 +97,19 @@ fn a_wish_for_another_tenant_or_nonsense_is_noted_and_ignored() {
 }
 
 #[test]
+fn a_wish_may_name_the_namespace_where_the_cluster_has_a_tenant() {
+    let run = task_run(json!({"metadata": {"annotations":
+        {"results.tekton.dev/result": "ci/results/nightly"}}}));
+    let parent = "cluster/prod/namespace/ci".parse().unwrap();
+    let grouping = group(&run, parent).unwrap();
+    assert_eq!(
+        grouping.record.to_string(),
+        "cluster/prod/namespace/ci/results/nightly/records/u-1"
+    );
+    assert_eq!(grouping.notes, Vec::<String>::new());
+}
+
+#[test]
 fn an_object_without_uid_is_refused() {
     let error = upload(
         &json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "a"}}),

@@ -40,6 +40,8 @@ impl Watcher {
             .arg("--kubeconfig")
             .arg(cluster.kubeconfig())
             .args(["--server", server.url(), "--log-format", "json"])
+            // The simulated cluster stands anything; what is measured is the watcher.
+            .args(["--writes-per-second=100000", "--deletes-per-second=100000"])
             .args(["--metrics-listen", "127.0.0.1:0"])
             .args(arguments)
             .stderr(Stdio::piped())

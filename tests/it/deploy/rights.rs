@@ -129,6 +129,9 @@ pub(super) fn cluster() -> Sim {
         let name = run.lines().find_map(|line| line.strip_prefix("  name: "));
         let failure = Fault::status(500).verb("patch").name(name.unwrap());
         sim.faults().plan(failure.times(1));
+        // A run that is due is annotated only if its delete is refused.
+        let refused = Fault::status(403).verb("delete").name(name.unwrap());
+        sim.faults().plan(refused.times(1));
     }
     let refused = include_str!("../../../watcher/testdata/kinds/customrun/cancelled.yaml")
         .replace("name: loop-2", "name: refused")
@@ -136,6 +139,9 @@ pub(super) fn cluster() -> Sim {
         .replace("000000000031", "000000000099");
     sim.load_dump(&refused).unwrap();
     let job = include_str!("../../../watcher/testdata/kinds/job/complete.yaml");
+    let name = job.lines().find_map(|line| line.strip_prefix("  name: "));
+    let refused = Fault::status(403).verb("delete").name(name.unwrap());
+    sim.faults().plan(refused.times(1));
     let labels = "metadata:\n  labels: {hindsight.dev/watch: \"true\"}\n";
     sim.load_dump(&job.replacen("metadata:\n", labels, 1))
         .unwrap();

@@ -15,6 +15,10 @@ struct Ledger {
     unstored: Vec<Run>,
     lost: Vec<Run>,
     #[serde(default)]
+    refused: Vec<Refusal>,
+    #[serde(default)]
+    not_annotated: usize,
+    #[serde(default)]
     would_collect: Vec<Named>,
 }
 
@@ -31,6 +35,16 @@ struct Run {
     namespace: String,
     name: String,
     since: String,
+    reason: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Refusal {
+    action: String,
+    kind: String,
+    namespace: String,
+    since: String,
+    waiting: usize,
     reason: String,
 }
 
@@ -100,6 +114,28 @@ fn print(ledger: &Ledger, to: &mut impl Write) -> io::Result<()> {
                 "{title}: {kind} {namespace}/{name} since {since}: {reason}"
             )?;
         }
+    }
+    for refused in &ledger.refused {
+        let Refusal {
+            action,
+            kind,
+            namespace,
+            since,
+            waiting,
+            reason,
+        } = refused;
+        let kind = if kind.is_empty() { "runs" } else { kind };
+        writeln!(
+            to,
+            "refused since {since}: {action} {kind} in {namespace}, {waiting} wait: {reason}"
+        )?;
+    }
+    if ledger.not_annotated > 0 {
+        let runs = ledger.not_annotated;
+        writeln!(
+            to,
+            "{runs:>8} stored, but the cluster takes no annotations on them"
+        )?;
     }
     for Named {
         kind,

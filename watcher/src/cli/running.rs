@@ -77,7 +77,7 @@ fn readable(path: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("kubeconfig `{}` cannot be read", path.display()))
 }
 
-async fn cluster(kubeconfig: Option<PathBuf>) -> anyhow::Result<kube::Client> {
+pub(super) async fn cluster(kubeconfig: Option<PathBuf>) -> anyhow::Result<kube::Client> {
     let mut config = match kubeconfig {
         None => kube::Config::infer()
             .await

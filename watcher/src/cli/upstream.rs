@@ -3,6 +3,8 @@
 //! Go writes `-name value`, `-name=value` and `--name=value`, with `_` between words. What has
 //! no meaning here is accepted, and said why.
 
+use crate::config::texts::duration;
+
 /// Authorities that the image of upstream trusts besides those of the system, if the file is there.
 const AUTHORITIES: &str = "/etc/tls/tls.crt";
 
@@ -23,6 +25,12 @@ enum Rule {
     AuthMode,
     /// `-completed_run_grace_period`: 0 collects nothing.
     Grace,
+    /// `-store_deadline`: finalizers wait so long.
+    Deadline,
+    /// `-qps`: of each of three clients; 0 stands for 5, and a negative number for no limit.
+    Rate,
+    /// `-burst`: of each of three clients; 0 stands for 10.
+    Burst,
     /// Not needed; says why.
     Ignored(&'static str),
     /// A switch that is not needed; says why.
@@ -30,7 +38,6 @@ enum Rule {
 }
 
 const LOGS: &str = "logs are not read by this watcher";
-const QUEUE: &str = "calls to the cluster are bounded by --threadiness";
 
 const RULES: &[(&str, Rule)] = &[
     ("api_addr", Rule::Address),
@@ -50,15 +57,15 @@ const RULES: &[(&str, Rule)] = &[
         "disable_storing_incomplete_runs",
         Rule::Not("store-incomplete"),
     ),
-    ("store_deadline", Rule::Value("store-deadline")),
+    ("store_deadline", Rule::Deadline),
     ("forward_buffer", Rule::Ignored(LOGS)),
     ("update_log_timeout", Rule::Ignored(LOGS)),
     ("dynamic_reconcile_timeout", Rule::Ignored(LOGS)),
     ("logs_api", Rule::IgnoredSwitch(LOGS)),
     ("logs_timestamps", Rule::IgnoredSwitch(LOGS)),
     ("store_event", Rule::Truth("store-events")),
-    ("qps", Rule::Ignored(QUEUE)),
-    ("burst", Rule::Ignored(QUEUE)),
+    ("qps", Rule::Rate),
+    ("burst", Rule::Burst),
     (
         "disable-ha",
         Rule::IgnoredSwitch("there is no leader election without --leader-elect"),
@@ -125,7 +132,13 @@ fn apply(
         },
         Rule::Address => connection.address = Some(value),
         Rule::AuthMode => connection.mode = Some(value),
-        Rule::Grace if matches!(value.as_str(), "0" | "0s") => {}
+        Rule::Grace if duration(&value).is_ok_and(|grace| grace.is_zero()) => {}
+        Rule::Deadline => {
+            put("finalizers", "true");
+            put("store-deadline", &value);
+        }
+        Rule::Rate => put("writes-per-second", &three_times(&value, 5.0, "100000")),
+        Rule::Burst => put("writes-burst", &three_times(&value, 10.0, "10")),
         Rule::Grace => {
             put("collect", "true");
             put("grace", &value);
@@ -153,6 +166,16 @@ fn upstream(arg: &str) -> Option<(&str, Option<&str>, Rule)> {
     // With two dashes these are flags of ours.
     let is_ours = is_double && crate::config::keys::find(name).is_some();
     (!is_ours).then_some((*name, value, *rule))
+}
+
+/// Upstream has a limit for each of its three controllers. What is no number is left to the parser.
+fn three_times(value: &str, standard: f64, unlimited: &str) -> String {
+    match value.parse::<f64>() {
+        Ok(number) if number < 0.0 => unlimited.to_owned(),
+        Ok(0.0) => (3.0 * standard).to_string(),
+        Ok(number) => (3.0 * number).to_string(),
+        Err(_) => value.to_owned(),
+    }
 }
 
 /// Go also takes `1`, `t`, `T`, `TRUE` and so on.
@@ -241,7 +264,14 @@ mod tests {
             "--collect=true --grace=150s",
             0,
         );
-        check("-completed_run_grace_period=0", "", 0);
+        for never in ["0", "0s", "0m", "0h", "0ms", "0m0s", "-0s"] {
+            check(&format!("-completed_run_grace_period={never}"), "", 0);
+        }
+        check(
+            "-completed_run_grace_period=never",
+            "--collect=true --grace=never",
+            0,
+        );
         check(
             "-api_addr api:8080 -auth_mode insecure",
             "--server=http://api:8080",
@@ -259,8 +289,18 @@ mod tests {
     fn what_has_no_meaning_is_accepted_and_said() {
         check(
             "-store_deadline 10m -logs_api=false -store_event -qps=50 -disable-ha",
-            "--store-deadline=10m --store-events=true",
-            3,
+            "--finalizers=true --store-deadline=10m --store-events=true --writes-per-second=150",
+            2,
+        );
+        check(
+            "-qps 0 -burst=0",
+            "--writes-per-second=15 --writes-burst=30",
+            0,
+        );
+        check(
+            "-qps=-1 -burst 20",
+            "--writes-per-second=100000 --writes-burst=60",
+            0,
         );
     }
 

@@ -252,6 +252,21 @@ pub const KEYS: &[Key] = &[
         "50",
         "Delete at most so many runs a second",
     ),
+    key(
+        STORING,
+        "writes-per-second",
+        "N",
+        "50",
+        "Write at most so many times a second to the cluster, for annotations and finalizers; \
+         storing does not wait for them",
+    ),
+    key(
+        STORING,
+        "writes-burst",
+        "N",
+        "10",
+        "How many of these writes may be made at once, after a time without any",
+    ),
     switch(
         COLLECTING,
         "dry-run",

@@ -226,6 +226,13 @@ impl Reader {
                 .unwrap_or(standard.threadiness),
             metrics_listen: self.read("metrics-listen", listen).flatten(),
             deletes_per_second: self.read("deletes-per-second", texts::rate),
+            writes_per_second: self.read("writes-per-second", texts::rate),
+            writes_burst: self
+                .read("writes-burst", |text| {
+                    let why = |_| format!("`{text}` is not a number from 1 on");
+                    text.parse().map_err(why)
+                })
+                .unwrap_or(standard.writes_burst),
             spool: self.spool(),
             lease: self.lease(),
             shutdown_grace: self
@@ -309,6 +316,7 @@ impl Reader {
                 .unwrap_or_default()
                 .into_iter()
                 .collect(),
+            selectors: Vec::new(),
             cluster: self.cluster().1,
             collect: wants.then_some(collect),
         }

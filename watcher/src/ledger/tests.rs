@@ -166,3 +166,21 @@ fn an_entry_is_hundreds_of_bytes() {
         size_of::<super::Entry>()
     );
 }
+
+#[test]
+fn a_run_that_is_adopted_later_is_known_to_its_owner() {
+    let mut ledger = Ledger::new();
+    let child = see(&mut ledger, &task_run("c", "c", false, None), 1);
+    let owner = Uid::from("o");
+    assert_eq!(ledger.descendants(&owner), []);
+    see(&mut ledger, &task_run("c", "c", true, Some("o")), 1);
+    assert_eq!(ledger.descendants(&owner), std::slice::from_ref(&child));
+    see(&mut ledger, &task_run("c", "c", true, Some("p")), 1);
+    assert_eq!(ledger.descendants(&owner), []);
+    assert_eq!(
+        ledger.descendants(&Uid::from("p")),
+        std::slice::from_ref(&child)
+    );
+    ledger.forget(&child);
+    assert_eq!(ledger.descendants(&Uid::from("p")), []);
+}

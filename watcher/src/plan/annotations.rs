@@ -8,39 +8,42 @@ use hindsight_proto::{
 };
 
 use crate::{
-    content::{Digest, EVENT_LIST, LOG},
+    content::{Digest, EVENT_LIST},
     policy::STORED_DIGEST,
 };
 
 /// The annotations of a run whose final state is stored, or `None` if it has them.
-///
-/// Server-side apply takes away what its manager wrote before and does not write again.
-/// Tekton Results' watcher is the same manager to the API server, so what it wrote about logs
-/// and events is written again.
 pub(super) fn missing(
     view: &View<'_>,
     upload: &Upload,
     events: Option<&RecordName>,
 ) -> Option<BTreeMap<String, String>> {
-    let mut wanted = wanted(view, upload, events);
-    if has(view, &wanted) {
+    if are_there(view, upload, events) {
         return None;
     }
-    wanted.insert(
-        STORED_DIGEST.to_owned(),
-        Digest::of(view.object()).to_string(),
-    );
-    for key in [LOG, EVENT_LIST] {
-        if let Some(value) = view.annotation(key) {
-            wanted.entry(key.to_owned()).or_insert(value.to_owned());
-        }
-    }
-    Some(wanted)
+    let digest = Digest::of(view.object());
+    let record = &upload.grouping.record;
+    Some(written(record, digest, view.is_owned(), events))
+}
+
+/// All that is written on a run that is stored as `record`, with `digest`. A merge patch leaves
+/// what else is there, such as what Tekton Results' watcher wrote about logs.
+pub(crate) fn written(
+    record: &RecordName,
+    digest: Digest,
+    is_owned: bool,
+    events: Option<&RecordName>,
+) -> BTreeMap<String, String> {
+    let mut written = wanted(record, is_owned, events);
+    written.insert(STORED_DIGEST.to_owned(), digest.to_string());
+    written
 }
 
 /// Whether the run says of itself that it is stored. It proves nothing: it may be wrong.
 pub(super) fn are_there(view: &View<'_>, upload: &Upload, events: Option<&RecordName>) -> bool {
-    has(view, &wanted(view, upload, events))
+    wanted(&upload.grouping.record, view.is_owned(), events)
+        .iter()
+        .all(|(key, value)| view.annotation(key) == Some(value))
 }
 
 /// Whether the run says of itself that it is stored exactly as it is. A copy of another run never
@@ -56,18 +59,11 @@ pub(super) fn are_of_this_state(
     })
 }
 
-fn has(view: &View<'_>, wanted: &BTreeMap<String, String>) -> bool {
-    wanted
-        .iter()
-        .all(|(key, value)| view.annotation(key) == Some(value))
-}
-
 fn wanted(
-    view: &View<'_>,
-    upload: &Upload,
+    record: &RecordName,
+    is_owned: bool,
     events: Option<&RecordName>,
 ) -> BTreeMap<String, String> {
-    let record = &upload.grouping.record;
     let mut wanted = BTreeMap::from([
         (keys::RESULT.to_owned(), record.result().to_string()),
         (keys::RECORD.to_owned(), record.to_string()),
@@ -76,7 +72,7 @@ fn wanted(
     if let Some(events) = events {
         wanted.insert(EVENT_LIST.to_owned(), events.to_string());
     }
-    if view.is_owned() {
+    if is_owned {
         wanted.insert(keys::CHILD_READY.to_owned(), "true".to_owned());
     }
     wanted

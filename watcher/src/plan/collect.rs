@@ -5,7 +5,10 @@ use jiff::Timestamp;
 use hindsight_proto::run::View;
 
 use super::Remembered;
-use crate::policy::{HOLD, Policy};
+use crate::{
+    content,
+    policy::{HOLD, Policy},
+};
 
 /// What collection says about a run, provided that its state is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +26,8 @@ pub(super) enum Verdict {
 /// A run that a PipelineRun owns never goes on its own but with its owner. A run that has
 /// children goes when all of them are stored, because they go with it. The grace counts from
 /// the end that the run states; of a run that states none, from when it was first seen
-/// finished, which a restart can only move later. One of the last of its pipeline stays until
+/// finished, which a restart can only move later. One that is not wholly in its object never goes,
+/// because the rest goes with it. One of the last of its pipeline stays until
 /// there are newer ones, which is when whoever knows the others looks at it again.
 pub(super) fn verdict(
     view: &View<'_>,
@@ -44,6 +48,7 @@ pub(super) fn verdict(
         || view.deletion().is_some()
         || view.annotation(HOLD) == Some("true")
         || !collect.selector.matches(view.labels())
+        || content::is_partial(view.object())
     {
         return Verdict::Leave;
     }

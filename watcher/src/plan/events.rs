@@ -14,10 +14,12 @@ pub(super) fn record(view: &View<'_>, upload: &Upload, policy: &Policy) -> Optio
     if !policy.store_events {
         return None;
     }
-    marked(view, upload).or_else(|| {
-        let id = format!("{}-events", view.uid()?);
-        upload.grouping.record.result().record(&id).ok()
-    })
+    marked(view, upload).or_else(|| own(&upload.grouping.record, view.uid()?))
+}
+
+/// The record of the events of the run that is stored as `record`, by the run's UID.
+pub(crate) fn own(record: &RecordName, uid: &str) -> Option<RecordName> {
+    record.result().record(&format!("{uid}-events")).ok()
 }
 
 /// The record, unless it is there already. What the run says of itself is no proof; it is enough

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use hindsight_proto::run::{Kind, View};
 
-use super::{Finalize, Remembered, Step};
+use super::{Finalize, Remembered, Step, Urgency};
 use crate::policy::Policy;
 
 /// Tekton Results' watcher has one for each kind; either watcher takes off what the other put
@@ -29,8 +29,14 @@ fn name(view: &View<'_>) -> &'static str {
         .map_or(OTHERS, |(_, finalizer)| finalizer)
 }
 
-fn is_ours(finalizer: &str) -> bool {
-    finalizer == OTHERS || TEKTON.iter().any(|(_, ours)| *ours == finalizer)
+/// Whether either watcher gives this name to a finalizer.
+pub(crate) fn is_ours(finalizer: &str) -> bool {
+    is_own(finalizer) || TEKTON.iter().any(|(_, ours)| *ours == finalizer)
+}
+
+/// Whether only this watcher gives this name to a finalizer.
+pub(crate) fn is_own(finalizer: &str) -> bool {
+    finalizer == OTHERS
 }
 
 fn all<'a>(view: &View<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
@@ -41,9 +47,14 @@ fn all<'a>(view: &View<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
     list.into_iter().flatten().filter_map(Value::as_str)
 }
 
+/// Whether the run has a finalizer of ours, wanted or not.
+pub(crate) fn are_ours_there(view: &View<'_>) -> bool {
+    all(view).any(is_ours)
+}
+
 /// Until when a finalizer of ours may hold the run; `None` if it holds nothing up.
 pub(crate) fn deadline(view: &View<'_>, policy: &Policy) -> Option<Timestamp> {
-    let asked = view.deletion().filter(|_| all(view).any(is_ours))?;
+    let asked = view.deletion().filter(|_| are_ours_there(view))?;
     // A deadline beyond the calendar is none, but nothing is held for ever.
     Some(
         asked
@@ -59,7 +70,7 @@ pub(crate) fn may_be_work(view: &View<'_>, policy: &Policy) -> bool {
 
 /// The run has a finalizer of ours, and is to have one.
 pub(super) fn is_there(view: &View<'_>, policy: &Policy) -> bool {
-    policy.finalizers && all(view).any(is_ours)
+    policy.finalizers && are_ours_there(view)
 }
 
 /// The finalizer should be there and is not. On a run that is being deleted none can be put.
@@ -89,19 +100,19 @@ pub(super) fn release(
         && is_final
         && !remembered.released
         && view.deletion().is_none()
-        && all(view).any(is_ours);
+        && are_ours_there(view);
     view.resource_version()
         .filter(|_| is_wanted)
         .map(str::to_owned)
 }
 
 /// Takes our finalizers off, all that are there, and leaves those of others.
-pub(super) fn remove(view: &View<'_>, is_overdue: bool) -> Option<Step> {
+pub(super) fn remove(view: &View<'_>, urgency: Urgency) -> Option<Step> {
     Some(Step::Finalize(Finalize::Remove {
         resource_version: view.resource_version()?.to_owned(),
         left: of_others(view),
         annotations: BTreeMap::new(),
-        is_overdue,
+        urgency,
     }))
 }
 

@@ -100,6 +100,8 @@ pub struct Remembered {
     pub events: bool,
     /// Our annotations were written.
     pub annotated: bool,
+    /// The cluster refuses our annotations on it, and would refuse them again.
+    pub unmarked: bool,
     /// Our finalizer was taken off, because it is stored.
     pub released: bool,
     /// Its deletion was asked for, by us.
@@ -127,6 +129,7 @@ impl Remembered {
             copy: None,
             events: false,
             annotated: false,
+            unmarked: false,
             released: false,
             deleted: false,
             gone: false,

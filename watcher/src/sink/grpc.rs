@@ -260,7 +260,7 @@ fn judge(status: &Status) -> SinkError {
         Code::ResourceExhausted => ("RESOURCE_EXHAUSTED", Severity::Passing),
         Code::InvalidArgument => ("INVALID_ARGUMENT", Severity::Lasting),
         Code::NotFound => ("NOT_FOUND", Severity::Lasting),
-        Code::PermissionDenied => ("PERMISSION_DENIED", Severity::Lasting),
+        Code::PermissionDenied => ("PERMISSION_DENIED", Severity::Denied),
         Code::OutOfRange => ("OUT_OF_RANGE", Severity::Lasting),
         Code::Unimplemented => ("UNIMPLEMENTED", Severity::Lasting),
         Code::DataLoss => ("DATA_LOSS", Severity::Lasting),

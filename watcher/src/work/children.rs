@@ -24,10 +24,15 @@ pub(super) fn wait(
         return Err(format!("not yet listed: {kinds}"));
     }
     for child in ledger.descendants(uid) {
-        if let Some(entry) = ledger.get(&child)
-            && !entry.is_safe()
-        {
-            return Err(format!("{} {} is not stored", entry.kind.kind, entry.name));
+        let Some(entry) = ledger.get(&child) else {
+            continue;
+        };
+        let (kind, name) = (entry.kind.kind, &entry.name);
+        if !entry.is_safe() {
+            return Err(format!("{kind} {name} is not stored"));
+        }
+        if entry.partial {
+            return Err(format!("{kind} {name} is stored without its nodes"));
         }
     }
     let namespace = run.namespace().unwrap_or_default();

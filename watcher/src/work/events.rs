@@ -8,7 +8,11 @@ use serde_json::{Value, json};
 use tracing::debug;
 
 use super::{Halt, Task};
-use crate::cluster::{Address, ClusterError};
+use crate::{
+    cluster::{Address, ClusterError},
+    plan,
+    refusals::Action,
+};
 
 /// `data.type` of a list of events.
 const EVENT_LIST: &str = "results.tekton.dev/v1.EventList";
@@ -26,7 +30,11 @@ impl Task<'_> {
             .ledger()
             .get(&self.uid)
             .is_none_or(|entry| entry.remembered.born_final);
-        let is_there = may_be_there && self.ask(|| sink.stored(record)).await?.is_some();
+        let is_there = may_be_there
+            && self
+                .ask(Action::Read, || sink.stored(record))
+                .await?
+                .is_some();
         if !is_there {
             let list = self.events(&at, &View::new(object)).await?;
             let value = list.to_string().into_bytes();
@@ -40,11 +48,14 @@ impl Task<'_> {
                 annotations: std::collections::BTreeMap::new(),
                 summary: None,
             };
-            self.ask(|| sink.store(&upload, &value)).await?;
+            self.ask(Action::Store, || sink.store(&upload, &value))
+                .await?;
             debug!(run.uid = %self.uid, record.name = %record, "stored its events");
         }
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
             entry.remembered.events = true;
+            let own = plan::events_record(record, self.uid.as_str());
+            entry.foreign_events = own.as_ref() != Some(record);
         }
         Ok(())
     }

@@ -11,7 +11,8 @@ use hindsight_proto::run::View;
 use super::{Halt, Next, Task};
 use crate::{
     cluster::ClusterError,
-    plan::{self, Finalize, Step},
+    plan::{self, Finalize, Step, Urgency},
+    refusals::Action,
 };
 
 /// How often an overdue run is looked at anew in one go, because it changes meanwhile.
@@ -23,23 +24,38 @@ const LAST_TRY: Duration = Duration::from_secs(5);
 impl Task<'_> {
     pub(super) async fn finalize(&mut self, change: Finalize) -> Result<Next, Halt> {
         match change {
-            Finalize::Add(finalizer) => self.hold(finalizer).await,
+            Finalize::Add(finalizer) => self.hold_in_turn(finalizer).await,
             Finalize::Remove {
-                is_overdue: true, ..
+                urgency: Urgency::Overdue,
+                ..
             } if self.last_try().await => Ok(Next::Replan),
-            remove @ Finalize::Remove { .. } => {
-                if matches!(
-                    &remove,
-                    Finalize::Remove {
-                        is_overdue: true,
-                        ..
-                    }
-                ) {
+            remove @ Finalize::Remove { urgency, .. } => {
+                let scope = self.scope(Action::Release);
+                self.admit(&scope)?;
+                if let Some(turn) = self.turn(&self.shared.writes) {
+                    return Ok(Next::Settled(Some(turn)));
+                }
+                if urgency == Urgency::Overdue {
                     // Until now it waited for us in the cluster.
                     self.keep().await;
                 }
                 self.release(&remove).await
             }
+        }
+    }
+
+    /// Puts a finalizer on when it is its turn. What can be stored at once need not be protected
+    /// before.
+    async fn hold_in_turn(&mut self, finalizer: &str) -> Result<Next, Halt> {
+        let object = self.object.as_ref();
+        let is_final = object.is_some_and(|object| View::new(object).finish().done);
+        if is_final && self.shared.gate.is_up() {
+            self.is_stored_first = true;
+            return Ok(Next::Replan);
+        }
+        match self.turn(&self.shared.writes) {
+            Some(turn) => Ok(Next::Settled(Some(turn))),
+            None => self.hold(finalizer).await,
         }
     }
 
@@ -49,8 +65,15 @@ impl Task<'_> {
             return Ok(Next::Settled(None));
         };
         let cluster = &self.shared.cluster;
+        let scope = self.scope(Action::Protect);
+        let now = self.shared.clock.now();
+        if self.shared.refusals.admit(&scope, None, now).is_err() {
+            self.unprotectable();
+            return Ok(Next::Replan);
+        }
         match cluster.hold(&at, self.uid.as_str(), finalizer).await {
             Ok(object) => {
+                self.shared.accepted(&scope);
                 if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
                     let is_final = View::new(&object).finish().done;
                     let now = self.shared.clock.now();
@@ -63,23 +86,28 @@ impl Task<'_> {
             Err(ClusterError::Moved) => return Ok(Next::Settled(None)),
             Err(error @ ClusterError::Refused { code, .. }) => {
                 let (kind, namespace, name) = (at.kind.kind, &at.namespace, &at.name);
-                // Somebody deletes it just now, and then none can be put on.
-                if code == 422 {
-                    debug!("{kind} {namespace}/{name} gets no finalizer: {error}");
-                } else {
-                    warn!("{kind} {namespace}/{name} gets no finalizer: {error}");
+                debug!("{kind} {namespace}/{name} gets no finalizer: {error}");
+                // With 422 somebody deletes it just now, and then none can be put on.
+                if code != 422 {
+                    self.refused(&scope, false, &code.to_string(), &error.to_string());
                 }
-                if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
-                    entry.remembered.unprotected = true;
-                }
+                self.unprotectable();
             }
             Err(error) => self.unprotected = Some(error.to_string()),
         }
         Ok(Next::Replan)
     }
 
+    /// No finalizer can be put on it.
+    fn unprotectable(&self) {
+        if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
+            entry.remembered.unprotected = true;
+        }
+    }
+
     /// Whether a run that is overdue could be stored at the last moment. After a stop of the
-    /// watcher that took longer than the deadline, nobody has tried yet.
+    /// watcher that took longer than the deadline, nobody has tried yet. However many are overdue,
+    /// none of them waits for longer than one of them may.
     async fn last_try(&mut self) -> bool {
         let Some(object) = self.object.clone().filter(|_| self.shared.gate.is_open()) else {
             return false;
@@ -88,9 +116,13 @@ impl Task<'_> {
         let Ok(upload) = plan::upload(&object, &View::new(&object), policy) else {
             return false;
         };
-        match timeout(LAST_TRY, self.store(&upload)).await {
+        let time = self.time_for_last_try(&View::new(&object));
+        if time.is_zero() {
+            return false;
+        }
+        match timeout(time, self.store(&upload)).await {
             Ok(Ok(())) => true,
-            Ok(Err(Halt::Later { error, .. } | Halt::Away { error })) => {
+            Ok(Err(Halt::Later { error, .. } | Halt::Away { error } | Halt::Refused { error })) => {
                 self.note(&error);
                 false
             }
@@ -98,15 +130,29 @@ impl Task<'_> {
         }
     }
 
+    /// What is left of the time in which an overdue run is still tried to be stored.
+    fn time_for_last_try(&self, view: &View<'_>) -> Duration {
+        let policy = &self.shared.config.policy;
+        let deadline = plan::finalizer::deadline(view, policy);
+        let ledger = self.shared.ledger();
+        let seen = ledger
+            .get(&self.uid)
+            .map(|entry| entry.remembered.first_seen);
+        drop(ledger);
+        let begins = deadline.max(seen).unwrap_or_default();
+        let passed = self.shared.clock.now().duration_since(begins);
+        LAST_TRY.saturating_sub(passed.try_into().unwrap_or_default())
+    }
+
     /// Takes our finalizers off the version that was decided about.
-    async fn release(&mut self, change: &Finalize) -> Result<Next, Halt> {
+    pub(super) async fn release(&mut self, change: &Finalize) -> Result<Next, Halt> {
         let (
             Some(at),
             Finalize::Remove {
                 resource_version,
                 left,
                 annotations,
-                is_overdue,
+                urgency,
             },
         ) = (self.address(), change)
         else {
@@ -119,15 +165,18 @@ impl Task<'_> {
             .await
         {
             Ok(object) => {
+                self.shared.accepted(&self.scope(Action::Release));
                 let (kind, namespace, name) = (at.kind.kind, &at.namespace, &at.name);
-                if *is_overdue {
+                if *urgency == Urgency::Overdue {
                     let reason = self.shared.overdue(&self.uid);
-                    warn!(
-                        run.kind = kind, run.namespace = %namespace, run.name = %name,
-                        run.uid = %self.uid,
-                        "{kind} {namespace}/{name} could not be stored within the deadline after \
-                         its delete was asked for, and is let go: {reason}"
-                    );
+                    self.shared.warn(|more| {
+                        warn!(
+                            run.kind = kind, run.namespace = %namespace, run.name = %name,
+                            run.uid = %self.uid,
+                            "{kind} {namespace}/{name} could not be stored within the deadline \
+                             after its delete was asked for, and is let go: {reason}{more}"
+                        );
+                    });
                 } else {
                     debug!(
                         run.uid = %self.uid,
@@ -147,6 +196,12 @@ impl Task<'_> {
             Err(ClusterError::Moved) => {
                 self.object = None;
                 Ok(Next::Replan)
+            }
+            Err(ClusterError::Refused { code, message }) => {
+                let scope = self.scope(Action::Release);
+                let error = ClusterError::Refused { code, message }.to_string();
+                self.refused(&scope, true, &code.to_string(), &error);
+                Err(Halt::Refused { error })
             }
             Err(error) => Err(error.into()),
         }
@@ -179,8 +234,13 @@ impl Task<'_> {
             let Some(Step::Finalize(change @ Finalize::Remove { .. })) = step else {
                 return Ok(());
             };
-            if let Next::Settled(_) = self.finalize(change).await? {
-                return Ok(());
+            match self.finalize(change).await? {
+                Next::Replan => {}
+                Next::Settled(None) => return Ok(()),
+                Next::Settled(Some(turn)) => {
+                    self.shared.deadlines.add(turn, &self.uid);
+                    return Ok(());
+                }
             }
         }
         Err(Halt::passing(

@@ -62,6 +62,10 @@ impl Task<'_> {
                 return Ok(Rest::Nothing);
             };
             let is_final = View::new(object).finish().done;
+            // Storing it takes no longer than protecting it.
+            if is_final && self.shared.gate.is_up() {
+                return Ok(Rest::Something);
+            }
             let (policy, now) = (&self.shared.config.policy, self.shared.clock.now());
             let first = plan(Some(object), &remembered, policy, now)
                 .into_iter()
@@ -71,6 +75,7 @@ impl Task<'_> {
                 Some(Step::Finalize(Finalize::Add(finalizer))) => finalizer,
                 Some(_) => return Ok(Rest::Something),
             };
+            self.shared.write_in_turn().await;
             if let Next::Settled(_) = self.hold(finalizer).await? {
                 return Ok(Rest::Nothing);
             }

@@ -1,6 +1,6 @@
 //! What each step of a plan does.
 
-use std::{collections::BTreeMap, sync::atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 use tracing::{debug, info, warn};
@@ -14,12 +14,17 @@ use hindsight_proto::{
 use super::{Halt, Next, Task, children};
 use crate::{
     cluster::ClusterError,
-    content::Digest,
+    content::{Digest, UNREADABLE},
     metrics::{OfDelete, OfRun},
-    plan::{self, Remembered, Step, StoredCopy},
+    pace::Pace,
+    plan::{self, Finalize, Remembered, Step, StoredCopy, Urgency},
     policy::CLOSED,
+    refusals::Action,
     watch::bytes,
 };
+
+/// The name of a pipeline or task that has none, in metrics.
+const ANONYMOUS: &str = "anonymous";
 
 impl Task<'_> {
     /// Carries out a plan, as far as it goes.
@@ -38,8 +43,13 @@ impl Task<'_> {
                 }
                 Step::Store(upload) => self.store(&upload).await?,
                 Step::StoreEvents(record) => self.store_events(&record).await?,
+                // Nothing waits for these writes.
+                Step::Annotate(_)
+                | Step::Finalize(Finalize::Remove {
+                    urgency: Urgency::Idle,
+                    ..
+                }) => self.shared.marks.push(&self.uid),
                 Step::Finalize(change) => return self.finalize(change).await,
-                Step::Annotate(annotations) => return self.annotate(&annotations).await,
                 Step::Delete {
                     uid,
                     resource_version,
@@ -65,6 +75,7 @@ impl Task<'_> {
                             error: reason,
                             is_rare: true,
                             is_refused: false,
+                            retry_after: None,
                         });
                     }
                 }
@@ -80,7 +91,7 @@ impl Task<'_> {
     /// Asks what the server holds as `record`, and remembers it.
     pub(super) async fn inquire(&self, record: &RecordName) -> Result<Option<Value>, Halt> {
         let sink = &self.shared.sink;
-        let held = self.ask(|| sink.stored(record)).await?;
+        let held = self.ask(Action::Read, || sink.stored(record)).await?;
         // What is no JSON is no copy of an object.
         let copy = held.and_then(|held| json::parse(&held).ok());
         let mut is_news = false;
@@ -111,9 +122,11 @@ impl Task<'_> {
             .get(&self.uid)
             .is_some_and(|entry| entry.remembered.copy.is_some());
         if is_known {
-            self.ask(|| shared.sink.store_again(upload, &value)).await?;
+            self.ask(Action::Store, || shared.sink.store_again(upload, &value))
+                .await?;
         } else {
-            self.ask(|| shared.sink.store(upload, &value)).await?;
+            self.ask(Action::Store, || shared.sink.store(upload, &value))
+                .await?;
         }
         let view = View::new(object);
         for note in &upload.grouping.notes {
@@ -148,32 +161,6 @@ impl Task<'_> {
         Ok(())
     }
 
-    async fn annotate(&mut self, annotations: &BTreeMap<String, String>) -> Result<Next, Halt> {
-        let Some(at) = self.address() else {
-            return Ok(Next::Settled(None));
-        };
-        match self
-            .shared
-            .cluster
-            .annotate(&at, self.uid.as_str(), annotations)
-            .await
-        {
-            Ok(object) => {
-                if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
-                    entry.remembered.annotated = true;
-                    // The watch will tell of our own change; it is known already.
-                    entry.settled = View::new(&object).resource_version().map(Into::into);
-                }
-                self.bytes = None;
-                self.object = Some(object);
-                Ok(Next::Replan)
-            }
-            // The watch tells what became of it.
-            Err(ClusterError::Moved) => Ok(Next::Settled(None)),
-            Err(error) => Err(error.into()),
-        }
-    }
-
     /// Deletes the object, once everything that would go is proved to be stored.
     async fn delete(
         &mut self,
@@ -184,8 +171,15 @@ impl Task<'_> {
         let (Some(at), Some(object)) = (self.address(), self.object.clone()) else {
             return Ok(Next::Settled(None));
         };
-        if let Some(turn) = self.turn().filter(|_| !self.shared.config.dry_run) {
-            return Ok(Next::Settled(Some(turn)));
+        let scope = self.scope(Action::Delete);
+        if !self.shared.config.dry_run {
+            if let Err(halt) = self.admit(&scope) {
+                self.mark_instead(remembered);
+                return Err(halt);
+            }
+            if let Some(turn) = self.turn(&self.shared.deletes) {
+                return Ok(Next::Settled(Some(turn)));
+            }
         }
         let view = View::new(&object);
         if let Some(child) = self.hidden_child(&view).await? {
@@ -203,18 +197,34 @@ impl Task<'_> {
         };
         let proof = self.inquire(&record).await?;
         if proof.as_ref().map(Digest::of) != Some(Digest::of(&object)) {
-            warn!(
-                record.name = %record,
-                "the server no longer holds `{record}` as it was stored; it is stored again"
-            );
+            if std::mem::replace(&mut self.is_restored, true) {
+                return Err(Halt::Later {
+                    error: format!(
+                        "the server holds `{record}` in another state than the cluster and keeps it, \
+                         as if that were the later one; the cluster may have been restored from a \
+                         backup. The run stays in the cluster"
+                    ),
+                    is_rare: true,
+                    is_refused: false,
+                    retry_after: None,
+                });
+            }
+            self.shared.warn(|more| {
+                warn!(
+                    record.name = %record,
+                    "the server no longer holds `{record}` as it was stored; it is stored again{more}"
+                );
+            });
             return Ok(Next::Replan);
         }
         if self.shared.config.dry_run {
             self.announce(&record);
+            self.mark_instead(remembered);
             return Ok(Next::Settled(None));
         }
         match self.shared.cluster.delete(&at, uid, resource_version).await {
             Ok(()) => {
+                self.shared.accepted(&scope);
                 self.deleted(&view);
                 info!(
                     run.uid = uid, record.name = %record,
@@ -225,6 +235,12 @@ impl Task<'_> {
             Err(ClusterError::Moved) => {
                 self.object = None;
                 Ok(Next::Replan)
+            }
+            Err(ClusterError::Refused { code, message }) => {
+                let error = ClusterError::Refused { code, message }.to_string();
+                self.refused(&scope, true, &code.to_string(), &error);
+                self.mark_instead(remembered);
+                Err(Halt::Refused { error })
             }
             Err(error) => Err(error.into()),
         }
@@ -243,10 +259,12 @@ impl Task<'_> {
         };
         for at in unknown {
             let child = self.shared.cluster.get(&at).await?;
+            // One that cannot be read may well be, and would go with the run.
             let is_ours = child.as_ref().is_some_and(|child| {
-                View::new(child)
-                    .owners()
-                    .any(|owner| owner.uid == self.uid.as_str())
+                child.get(UNREADABLE).is_some()
+                    || View::new(child)
+                        .owners()
+                        .any(|owner| owner.uid == self.uid.as_str())
             });
             if is_ours {
                 return Ok(Some(format!(
@@ -258,12 +276,12 @@ impl Task<'_> {
         Ok(None)
     }
 
-    /// When the run may be deleted, if that is not now. Once given, a turn is kept.
-    fn turn(&self) -> Option<jiff::Timestamp> {
+    /// When the run may be written to, if that is not now. Once given, a turn is kept.
+    pub(super) fn turn(&self, pace: &Pace) -> Option<jiff::Timestamp> {
         let now = self.shared.clock.now();
         let mut ledger = self.shared.ledger();
         let entry = ledger.get_mut(&self.uid)?;
-        let turn = *entry.turn.get_or_insert_with(|| self.shared.pace.turn(now));
+        let turn = *entry.turn.get_or_insert_with(|| pace.turn(now));
         let is_later = turn > now;
         if !is_later {
             entry.turn = None;
@@ -317,6 +335,11 @@ impl Task<'_> {
         let labels = OfDelete {
             namespace: entry.namespace.to_string(),
             status,
+            pipeline: view.pipeline().unwrap_or(ANONYMOUS).to_owned(),
+            task: match entry.kind.kind {
+                "TaskRun" | "CustomRun" => view.task().unwrap_or(ANONYMOUS).to_owned(),
+                _ => String::new(),
+            },
         };
         let seconds = view
             .ended()
@@ -334,7 +357,8 @@ impl Task<'_> {
             .and_then(|entry| entry.remembered.copy.as_ref())
             .map(StoredCopy::record);
         let Some(record) = record else { return Ok(()) };
-        let Some(held) = self.ask(|| shared.sink.stored(&record)).await? else {
+        let held = self.ask(Action::Read, || shared.sink.stored(&record));
+        let Some(held) = held.await? else {
             return Ok(());
         };
         let Ok(object) = json::parse(&held) else {
@@ -351,7 +375,8 @@ impl Task<'_> {
             summary
                 .annotations
                 .insert(CLOSED.to_owned(), reason.to_owned());
-            self.ask(|| shared.sink.store_again(&upload, &held)).await?;
+            self.ask(Action::Store, || shared.sink.store_again(&upload, &held))
+                .await?;
         }
         if let Some(entry) = shared.ledger().get_mut(&self.uid) {
             entry.remembered.closed = true;

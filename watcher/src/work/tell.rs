@@ -1,10 +1,12 @@
 //! Telling why a run is not stored: in the ledger, in the log, and to those who look at it in the
 //! cluster.
 
+use std::sync::atomic::Ordering;
+
 use tracing::{debug, warn};
 
 use super::Task;
-use crate::cluster::ClusterError;
+use crate::{cluster::ClusterError, shared::Shared};
 
 impl Task<'_> {
     /// Puts into the ledger why the run is not stored.
@@ -25,6 +27,10 @@ impl Task<'_> {
         };
         self.shared.refused(at.kind.kind, &at.namespace);
         let now = self.shared.clock.now();
+        // Others have told enough.
+        if self.shared.events.take(now).is_err() {
+            return;
+        }
         let message = format!("the run cannot be stored: {error}");
         let cluster = &self.shared.cluster;
         match cluster.warn(&at, self.uid.as_str(), now, &message).await {
@@ -39,15 +45,34 @@ impl Task<'_> {
         let (kind, namespace, name) = (at.kind.kind, &at.namespace, &at.name);
         let uid = &self.uid;
         if is_rare || failures == 1 {
-            warn!(
-                run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,
-                "{kind} {namespace}/{name} has to be tried again: {error}"
-            );
+            self.shared.warn(|more| {
+                warn!(
+                    run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,
+                    "{kind} {namespace}/{name} has to be tried again: {error}{more}"
+                );
+            });
         } else {
             debug!(
                 run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,
                 failures, "{kind} {namespace}/{name} has to be tried again: {error}"
             );
+        }
+    }
+}
+
+impl Shared {
+    /// Warns of a single run, unless many others were warned of just now: how many is then said with
+    /// the next one.
+    pub(super) fn warn(&self, warn: impl FnOnce(&dyn std::fmt::Display)) {
+        if self.warnings.take(self.clock.now()).is_err() {
+            self.unsaid.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        match self.unsaid.swap(0, Ordering::Relaxed) {
+            0 => warn(&""),
+            more => warn(&format_args!(
+                " (and {more} more runs, whose warnings were left out)"
+            )),
         }
     }
 }

@@ -3,12 +3,15 @@
 
 use tracing::debug;
 
+use hindsight_proto::run::View;
+
 use super::{Halt, Task};
-use crate::{cluster::ClusterError, shared::Presence};
+use crate::{cluster::ClusterError, plan, shared::Presence};
 
 impl Task<'_> {
-    /// Whether a run that is said to be gone, and of which nobody told the last state, is in the
-    /// cluster all the same. Then it is worked on as any other.
+    /// Whether a run that is said to be gone is in the cluster all the same: nobody told its last
+    /// state, or only its labels are no longer those that are watched. Then it is worked on as any
+    /// other.
     pub(super) async fn is_there_after_all(&mut self) -> Result<bool, Halt> {
         if !self.may_be_there() {
             return Ok(false);
@@ -22,13 +25,26 @@ impl Task<'_> {
             Ok(_) | Err(ClusterError::Refused { .. } | ClusterError::Moved) => return Ok(false),
             Err(error) => return Err(error.into()),
         }
-        debug!(run.uid = %self.uid, "a list did not know a run that is there");
+        debug!(run.uid = %self.uid, "a run is there that was said to be gone");
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
             entry.remembered.gone = false;
         }
         self.gone = false;
+        self.bytes = None;
+        self.object = None;
         // It is read as any other, so that an outdated state is noticed.
         Ok(true)
+    }
+
+    /// A run that left what is watched has left the cluster by now: no watch tells of that.
+    pub(super) fn left_unwatched(&mut self) -> bool {
+        let mut ledger = self.shared.ledger();
+        let entry = ledger.get_mut(&self.uid).filter(|entry| entry.unselected);
+        if let Some(entry) = entry {
+            entry.remembered.gone = true;
+            self.gone = true;
+        }
+        self.gone
     }
 
     /// It is of a kind and namespace that are watched, or would be if the cluster let us, and something
@@ -45,6 +61,17 @@ impl Task<'_> {
         let only = self.shared.config.namespace.as_deref();
         let is_in_reach = only.is_none_or(|only| *only == *entry.namespace);
         let is_open = !entry.is_safe() && !entry.remembered.trusted;
-        is_watched && is_in_reach && is_open
+        let may_be_there = match &self.object {
+            None => is_open,
+            // An event that says so is believed, unless it may be about labels.
+            Some(object) => {
+                let mut selectors = self.shared.config.policy.selectors.iter();
+                let is_held = plan::finalizer::are_ours_there(&View::new(object));
+                selectors.any(|(kind, _)| *kind == entry.kind)
+                    && !entry.remembered.deleted
+                    && (is_open || is_held)
+            }
+        };
+        is_watched && is_in_reach && may_be_there
     }
 }

@@ -73,9 +73,10 @@ async fn metrics_probes_and_the_ledger_are_served() {
     for line in [
         "hindsight_watcher_ledger{state=\"collected\",kind=\"TaskRun\"} 1",
         "hindsight_watcher_ledger{state=\"final_seen\",kind=\"TaskRun\"} 1",
-        "hindsight_watcher_collected_total 1",
+        "hindsight_watcher_collected_total{kind=\"TaskRun\"} 1",
         "hindsight_watcher_server_up 1",
-        "watcher_taskrun_delete_count_total{namespace=\"ci\",status=\"success\"} 1",
+        "watcher_taskrun_delete_count_total{namespace=\"ci\",status=\"success\",\
+         pipeline=\"anonymous\",task=\"build\"} 1",
         "watcher_run_storage_latency_seconds_count{kind=\"taskrun\",namespace=\"ci\"} 1",
         "hindsight_watcher_refused_total{kind=\"taskrun\",namespace=\"ci\"} 1",
         "hindsight_watcher_store_errors_total{code=\"INVALID_ARGUMENT\"}",

@@ -72,7 +72,7 @@ impl Drop for Process {
     }
 }
 
-fn program() -> Command {
+pub(crate) fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hindsight-watcher"));
     command.env_clear();
     command

@@ -152,7 +152,7 @@ async fn a_finished_run_takes_two_writes_to_the_cluster_at_most() {
 #[tokio::test]
 async fn a_run_that_is_collected_takes_three_writes_at_most_and_its_children_two() {
     for (config, on_parent, on_child) in [
-        (collecting(), &["patch", "delete"][..], &["patch"][..]),
+        (collecting(), &["delete"][..], &["patch"][..]),
         (
             finalizing(collecting()),
             &["patch", "patch", "delete"][..],

@@ -114,7 +114,7 @@ async fn a_run_that_is_too_large_for_the_server_is_told_of_once_and_not_sent_ove
     server.refuse(None);
     let watcher = Watcher::start(&world, slow_to_come_back(), &server).await;
     world.annotated("large").await;
-    assert!(watcher.reasons().is_empty());
+    within(watcher.handle.until(|w| w.unstored(10).is_empty())).await;
     watcher.stop().await;
 }
 
@@ -148,6 +148,35 @@ async fn a_server_that_names_a_time_is_left_alone_until_then() {
     world.annotated("second").await;
     assert!(told.elapsed() > Duration::from_millis(900), "{told:?}");
     assert_eq!(world.sim.count("", "events"), 0);
+    watcher.stop().await;
+}
+
+/// As without a RoleBinding of the watcher.
+#[tokio::test]
+async fn a_watcher_that_is_denied_tells_once_and_tries_one_run_at_a_time() {
+    let world = World::without_watcher(quick());
+    let server = RpcServer::start();
+    server.refuse(Some(|_size| {
+        Some(Status::permission_denied("create records in ci"))
+    }));
+    for n in 0..200 {
+        let mut run = task_run(&format!("build-{n}"));
+        run["status"] = crate::support::done();
+        world.sim.load(run).unwrap();
+    }
+    let watcher = Watcher::start(&world, slow_to_come_back(), &server).await;
+    within(watcher.handle.until(|w| {
+        w.unstored(500)
+            .iter()
+            .all(|run| run.reason.contains("DENIED"))
+    }))
+    .await;
+    // As many as are at work at once may have begun before the first was denied.
+    let calls = server.calls().len();
+    assert!(calls <= 3 * 32, "{calls}");
+    assert_eq!(world.sim.count("", "events"), 1);
+    server.refuse(None);
+    within(watcher.handle.until(|w| w.progress().stored == 200)).await;
     watcher.stop().await;
 }
 

@@ -56,7 +56,8 @@ async fn a_large_cluster_is_caught_up_with_and_a_restart_writes_nothing_and_read
     let listening = sim.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let server = RpcServer::start();
     let address = format!("http://{}", server.addr);
-    let args = ["--server", address.as_str()];
+    // What is asked here is how fast it can be, and what it takes.
+    let args = ["--server", address.as_str(), "--writes-per-second=100000"];
     let process = Process::start(listening.kubeconfig(), &args);
     // A watch of each kind that is there.
     patiently(|| sim.calls().verb("watch").count() == 3).await;

@@ -16,7 +16,7 @@ use hindsight_proto::run::View;
 
 use crate::{
     content::same_content,
-    plan::{Finalize, Remembered, Step, plan},
+    plan::{Finalize, Remembered, Step, Urgency, plan},
     policy::Policy,
 };
 
@@ -356,14 +356,15 @@ impl World {
                 resource_version,
                 left,
                 annotations,
-                is_overdue,
+                urgency,
             } => {
                 if view.resource_version() != Some(resource_version) {
                     return false;
                 }
                 let is_stored = self.server.values().any(|copy| same_content(copy, live));
                 assert!(view.deletion().is_some() || view.finish().done);
-                if *is_overdue {
+                let is_overdue = *urgency == Urgency::Overdue;
+                if is_overdue {
                     let asked = view.deletion().expect("somebody deletes it");
                     let deadline = asked.checked_add(self.policy.store_deadline).unwrap();
                     assert!(deadline <= self.now, "let go before its time");

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use hindsight_proto::run::View;
 
 use crate::{
-    content::EVENT_LIST,
     plan::{DELETED_UNFINISHED, Others, Remembered, Step, VANISHED, VANISHED_FINAL, plan, upload},
     policy::{Collect, Policy},
 };
@@ -152,19 +151,6 @@ fn a_run_that_asks_for_another_result_is_stored_there_as_well() {
         run["metadata"]["annotations"]["results.tekton.dev/result"] = json!("ci/results/mine");
     });
     check(&moved, &memory, &Policy::default(), &["store"]);
-}
-
-#[test]
-fn annotations_of_the_same_manager_are_kept() {
-    let run = run(|run| run["metadata"]["annotations"][EVENT_LIST] = json!("ci/e"));
-    let steps = plan(Some(&run), &remembered(None), &Policy::default(), now());
-    let [Step::Store(_), Step::Annotate(annotations)] = &steps[..] else {
-        panic!("{steps:?}")
-    };
-    assert_eq!(
-        annotations.get(EVENT_LIST).map(String::as_str),
-        Some("ci/e")
-    );
 }
 
 #[test]
@@ -393,6 +379,12 @@ fn runs_of_other_controllers_are_left_alone_unless_they_were_named() {
         ..Policy::default()
     };
     check(&managed("other"), &none, &policy, &["store", "annotate"]);
+    // A finalizer that a delete waits for holds it nevertheless.
+    let mut held = managed("other");
+    held["metadata"]["finalizers"] = json!(["results.tekton.dev/taskrun"]);
+    check(&held, &none, &Policy::default(), &["forget"]);
+    held["metadata"]["deletionTimestamp"] = json!("2026-03-01T11:59:00Z");
+    check(&held, &none, &Policy::default(), &["store", "take"]);
 }
 
 #[test]
@@ -408,5 +400,86 @@ fn a_cluster_has_its_own_tenants() {
     );
     for id in ["", "a/b", "-", "a b"] {
         assert!(id.parse::<crate::policy::ClusterId>().is_err(), "{id}");
+    }
+}
+
+#[test]
+fn a_run_that_is_due_is_deleted_and_not_annotated_before() {
+    let run = run(|_| ());
+    let mut memory = remembered(Some(&run));
+    memory.annotated = false;
+    check(&run, &memory, &collecting(|_| ()), &["delete"]);
+    check(
+        &run,
+        &remembered(None),
+        &collecting(|_| ()),
+        &["store", "delete"],
+    );
+    let patient = collecting(|collect| collect.grace = SignedDuration::from_hours(10));
+    check(&run, &memory, &patient, &["annotate", "look"]);
+    // Of one that was deleted by us a finalizer of others is waited for.
+    memory.deleted = true;
+    check(&run, &memory, &collecting(|_| ()), &[]);
+}
+
+#[test]
+fn a_run_on_which_no_annotations_are_taken_is_collected_all_the_same() {
+    let run = run(|_| ());
+    let mut memory = remembered(Some(&run));
+    memory.annotated = false;
+    memory.unmarked = true;
+    check(&run, &memory, &Policy::default(), &[]);
+    check(&run, &memory, &collecting(|_| ()), &["delete"]);
+}
+
+#[test]
+fn a_run_that_is_no_longer_watched_is_let_go_and_looked_at_until_its_end_is_stored() {
+    let kind = hindsight_proto::run::Kind::named("tekton.dev", "TaskRun").unwrap();
+    let policy = Policy {
+        selectors: vec![(kind, "team=a".parse().unwrap())],
+        finalizers: true,
+        ..collecting(|_| ())
+    };
+    let none = remembered(None);
+    let mut running = running();
+    running["metadata"]["finalizers"] = json!(["results.tekton.dev/taskrun"]);
+    check(&running, &none, &policy, &["take"]);
+    running["metadata"]["finalizers"] = json!([]);
+    check(&running, &none, &policy, &["look"]);
+    let finished = run(|_| ());
+    check(&finished, &none, &policy, &["store", "forget"]);
+    // Others may collect it; it is not ours any more.
+    check(
+        &finished,
+        &remembered(Some(&finished)),
+        &policy,
+        &["forget"],
+    );
+    let selected = run(|run| run["metadata"]["labels"] = json!({"team": "a"}));
+    check(
+        &selected,
+        &remembered(Some(&selected)),
+        &policy,
+        &["delete"],
+    );
+}
+
+#[test]
+fn a_workflow_whose_nodes_are_in_a_database_stays() {
+    let workflow = |version: Value| {
+        json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow",
+            "metadata": {"name": "a", "namespace": "ci", "uid": "u", "resourceVersion": "1"},
+            "status": {"phase": "Succeeded", "finishedAt": "2026-03-01T10:00:00Z",
+                "offloadNodeStatusVersion": version},
+        })
+    };
+    for (version, steps) in [
+        (json!("fnv:1"), &[][..]),
+        (json!(""), &["delete"]),
+        (json!(null), &["delete"]),
+    ] {
+        let run = workflow(version);
+        check(&run, &remembered(Some(&run)), &collecting(|_| ()), steps);
     }
 }

@@ -1,0 +1,161 @@
+//! `hindsight-watcher release`: takes finalizers off, before the watcher is uninstalled.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use hindsight_proto::run::Kind;
+
+use super::running;
+use crate::{
+    clock::SystemClock,
+    config::{keys, load::load, sources::Sources},
+    release::{Summary, Told, Wish, release},
+    report::report,
+};
+
+/// Keys of the configuration that count here as well.
+const KEYS: [&str; 3] = ["kubeconfig", "namespace", "writes-per-second"];
+
+const MORE: &str =
+    "Stop the watcher first: one that runs with --finalizers puts them on again. Runs \
+that are being deleted go at once, stored or not; others stay as they are. All kinds that the \
+watcher knows are looked at, and those that --config declares.
+
+Each run is a line on standard output, with the finalizers that came off.
+
+Exit codes: 0 if no such finalizer is left, 1 if some are, 2 if it was told something wrong.";
+
+/// The command, as clap sees it.
+pub(super) fn command() -> Command {
+    let config = Arg::new("config")
+        .long("config")
+        .value_name("PATH")
+        .value_parser(clap::value_parser!(PathBuf))
+        .help("The watcher's TOML file [env: HINDSIGHT_WATCHER_CONFIG]");
+    let switch = |id, help| Arg::new(id).long(id).action(ArgAction::SetTrue).help(help);
+    let tekton = switch(
+        "tekton",
+        "Also take off results.tekton.dev/taskrun, /pipelinerun and /customrun, which Tekton \
+         Results' watcher puts on as well; not while that one runs",
+    );
+    let dry_run = switch("dry-run", "Say what would come off, and take nothing off");
+    let known = KEYS.iter().filter_map(|name| keys::find(name));
+    let known = known.map(|key| {
+        let arg = Arg::new(key.name).long(key.name).help(match key.name {
+            "namespace" => "Only in this namespace; otherwise in all",
+            "writes-per-second" => "Write at most so many times a second [default: 50]",
+            _ => key.help,
+        });
+        arg.value_name(key.value.unwrap_or_default())
+    });
+    Command::new("release")
+        .about("Take the watcher's finalizers off all runs, before it is uninstalled")
+        .after_help(MORE)
+        .args(known)
+        .arg(config)
+        .arg(tekton)
+        .arg(dry_run)
+}
+
+/// What was asked for, as the configuration understands it.
+///
+/// # Errors
+/// Everything that is wrong, a text each.
+pub(super) fn read(matches: &ArgMatches) -> Result<Asked, Vec<String>> {
+    let given = |name: &&'static str| Some((*name, matches.get_one::<String>(name)?.clone()));
+    let flags: BTreeMap<&'static str, String> = KEYS.iter().filter_map(given).collect();
+    let file = matches.get_one::<PathBuf>("config");
+    let sources = Sources::gather(flags, file.map(PathBuf::as_path));
+    let sources = sources.map_err(|error| vec![report(&error)])?;
+    let launch = load(&sources)
+        .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let config = launch.config;
+    let mut kinds = Kind::all();
+    kinds.extend(config.kinds);
+    let mut known: Vec<&'static Kind> = Vec::new();
+    kinds.retain(|kind| {
+        let is_new = !known.contains(kind);
+        known.push(kind);
+        is_new
+    });
+    Ok(Asked {
+        kubeconfig: launch.kubeconfig,
+        kinds,
+        wish: Wish {
+            namespace: config.namespace,
+            tekton: matches.get_flag("tekton"),
+            dry_run: matches.get_flag("dry-run"),
+            per_second: config.writes_per_second,
+        },
+    })
+}
+
+/// Whose finalizers are taken off.
+pub(super) struct Asked {
+    kubeconfig: Option<PathBuf>,
+    kinds: Vec<&'static Kind>,
+    wish: Wish,
+}
+
+/// Takes them off. Whether none is left.
+///
+/// # Errors
+/// If no cluster is named.
+pub(super) async fn run(asked: Asked) -> anyhow::Result<bool> {
+    let client = running::cluster(asked.kubeconfig).await?;
+    let mut tell = |told: Told<'_>| print(&told, &mut io::stdout(), &mut io::stderr());
+    let clock = Arc::new(SystemClock);
+    let summary = release(client, &asked.kinds, &asked.wish, clock, &mut tell).await;
+    conclude(&summary, &asked.wish, &mut io::stderr());
+    let is_kept = asked.wish.dry_run && summary.released > 0;
+    Ok(!is_kept && (summary.left, summary.failed, summary.unseen) == (0, 0, 0))
+}
+
+/// There is nobody left to tell if that does not work, and finalizers come off all the same.
+fn print(told: &Told<'_>, out: &mut impl Write, notes: &mut impl Write) {
+    let written = match told {
+        Told::Released(run, finalizers) => writeln!(out, "{run} {}", finalizers.join(",")),
+        Told::Left(_) => Ok(()),
+        Told::Failed(run, why) => writeln!(notes, "error: {run} keeps its finalizer: {why}"),
+        Told::Unseen(kind, why) => {
+            writeln!(
+                notes,
+                "error: {kind} cannot be listed, so that finalizers may be left: {why}"
+            )
+        }
+    };
+    written.unwrap_or_default();
+}
+
+fn conclude(summary: &Summary, wish: &Wish, to: &mut impl Write) {
+    let Summary {
+        released,
+        left,
+        failed,
+        unseen,
+    } = summary;
+    let done = if wish.dry_run {
+        "would be released"
+    } else {
+        "released"
+    };
+    writeln!(
+        to,
+        "{released} runs {done}, {failed} failed, {unseen} kinds not listed"
+    )
+    .unwrap_or_default();
+    if *left > 0 {
+        writeln!(
+            to,
+            "{left} runs have finalizers of results.tekton.dev, which Tekton Results' watcher uses \
+             as well; if that one does not run, take them off with --tekton"
+        )
+        .unwrap_or_default();
+    }
+}

@@ -1,0 +1,111 @@
+//! What is known about one run.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use hindsight_proto::run::Kind;
+
+use super::Owners;
+use crate::{content::Digest, plan::Remembered, version::Version};
+
+/// What is known about a run, in one word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// It was seen and is not finished.
+    Seen,
+    /// It is finished, and that is not stored yet.
+    FinalSeen,
+    /// The server confirmed to hold it; finished or, if runs are stored as they progress, not.
+    Stored {
+        /// The version that was stored.
+        version: Version,
+        /// The digest of its content.
+        sha256: Digest,
+    },
+    /// It says of itself that it is stored; the server was not asked yet.
+    Marked,
+    /// It was stored and then deleted by us.
+    Collected,
+    /// It left the cluster before anything of it was stored.
+    Lost {
+        /// How that came.
+        reason: &'static str,
+    },
+}
+
+impl State {
+    /// The state without its details, as metrics name it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Seen => "seen",
+            Self::FinalSeen => "final_seen",
+            Self::Stored { .. } => "stored",
+            Self::Marked => "marked",
+            Self::Collected => "collected",
+            Self::Lost { .. } => "lost",
+        }
+    }
+}
+
+/// One run.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Its kind.
+    pub kind: &'static Kind,
+    /// Its namespace; one text for all runs in it.
+    pub namespace: Arc<str>,
+    /// Its name.
+    pub name: Box<str>,
+    /// UIDs of its owners.
+    pub owners: Owners,
+    /// What plans are made from.
+    pub remembered: Remembered,
+    /// Why the last attempt to do something about it came to nothing.
+    pub error: Option<Box<str>>,
+    /// The version that was last dealt with to the end.
+    pub settled: Option<Version>,
+    /// The version that the watch told last; what is older is outdated.
+    pub told: u64,
+    /// It was said that it would be deleted, if that were not only tried.
+    pub announced: bool,
+    /// The cluster was told that it cannot be stored.
+    pub complained: bool,
+    /// When its turn is to be deleted.
+    pub turn: Option<Timestamp>,
+    /// It was let go before it was stored, and counted for that.
+    pub overdue: bool,
+    /// Its labels are no longer those that are watched.
+    pub unselected: bool,
+    /// Its events are in a record of another watcher's.
+    pub foreign_events: bool,
+    /// A part of it is not in its object, and would go with it.
+    pub partial: bool,
+    /// It could be collected, but for others that are not stored or not known yet.
+    pub waits: bool,
+    /// The list in which it was seen last.
+    pub(super) listed: u32,
+}
+
+impl Entry {
+    /// Its state.
+    pub fn state(&self) -> State {
+        match &self.remembered.copy {
+            Some(copy) if copy.is_final || self.remembered.final_since.is_none() => State::Stored {
+                version: copy.version.clone(),
+                sha256: copy.digest,
+            },
+            None if self.remembered.trusted => State::Marked,
+            _ if self.remembered.final_since.is_some() => State::FinalSeen,
+            _ => State::Seen,
+        }
+    }
+
+    /// Its final state is stored.
+    pub fn is_safe(&self) -> bool {
+        self.remembered
+            .copy
+            .as_ref()
+            .is_some_and(|copy| copy.is_final)
+    }
+}

@@ -1,0 +1,105 @@
+//! Stored runs that wait to be annotated, or for a finalizer that holds nothing up to come off. Only
+//! their UIDs are kept: what is written follows from the ledger.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::Notify;
+
+use crate::ledger::Uid;
+
+/// UIDs in the order of their arrival, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Fifo {
+    order: VecDeque<Uid>,
+    known: HashSet<Uid>,
+}
+
+impl Fifo {
+    pub(crate) fn push(&mut self, uid: Uid) {
+        if self.known.insert(uid.clone()) {
+            self.order.push_back(uid);
+        }
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Uid> {
+        let uid = self.order.pop_front()?;
+        self.known.remove(&uid);
+        Some(uid)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.order.len()
+    }
+}
+
+impl IntoIterator for Fifo {
+    type Item = Uid;
+    type IntoIter = std::collections::vec_deque::IntoIter<Uid>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.order.into_iter()
+    }
+}
+
+/// The queue.
+#[derive(Debug, Default)]
+pub(crate) struct Marks {
+    waiting: Mutex<Fifo>,
+    ready: Notify,
+}
+
+impl Marks {
+    pub(crate) fn push(&self, uid: &Uid) {
+        self.lock().push(uid.clone());
+        self.ready.notify_one();
+    }
+
+    /// The run that has waited for the longest time. Cancel safe.
+    pub(crate) async fn pop(&self) -> Uid {
+        loop {
+            let ready = self.ready.notified();
+            let uid = {
+                let mut waiting = self.lock();
+                let uid = waiting.pop();
+                if waiting.len() > 0 {
+                    self.ready.notify_one();
+                }
+                uid
+            };
+            match uid {
+                Some(uid) => return uid,
+                None => ready.await,
+            }
+        }
+    }
+
+    /// How many wait.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Fifo> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Marks, Uid};
+
+    #[tokio::test]
+    async fn each_run_waits_once_and_the_oldest_is_first() {
+        let marks = Marks::default();
+        for uid in ["a", "b", "a"] {
+            marks.push(&Uid::from(uid));
+        }
+        assert_eq!(marks.len(), 2);
+        assert_eq!(marks.pop().await.as_str(), "a");
+        marks.push(&Uid::from("a"));
+        assert_eq!(marks.pop().await.as_str(), "b");
+        assert_eq!(marks.pop().await.as_str(), "a");
+    }
+}
