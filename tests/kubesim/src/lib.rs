@@ -36,6 +36,7 @@ mod service;
 mod sim;
 mod snapshot;
 mod steps;
+mod tls;
 mod watch;
 
 pub use calls::{Call, Calls};

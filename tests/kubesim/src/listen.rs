@@ -1,4 +1,4 @@
-//! The simulated server on a socket: plain HTTP/1.1, and a kubeconfig that leads to it.
+//! The simulated server on a socket: HTTP/1.1, plain or over TLS, and kubeconfigs that lead to it.
 
 use std::{
     io,
@@ -12,10 +12,14 @@ use std::{
 
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream},
+};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{policy::ADMIN_TOKEN, service::SimService, sim::Sim};
+use crate::{policy::ADMIN_TOKEN, service::SimService, sim::Sim, tls::Tls};
 
 /// A simulated server that listens. Dropping it stops it without waiting.
 #[derive(Debug)]
@@ -26,6 +30,7 @@ pub struct Listening {
     /// Kubeconfigs of other users; they go when this does.
     others: Mutex<Vec<PathBuf>>,
     sim: Sim,
+    tls: Option<Tls>,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -36,14 +41,28 @@ impl Sim {
     /// # Errors
     /// When the address cannot be bound, or the kubeconfig cannot be written.
     pub async fn listen(&self, addr: SocketAddr) -> io::Result<Listening> {
+        self.listen_with(addr, false).await
+    }
+
+    /// The same over TLS, with a certificate of its own that its kubeconfigs trust.
+    ///
+    /// # Errors
+    /// As `listen`.
+    pub async fn listen_tls(&self, addr: SocketAddr) -> io::Result<Listening> {
+        self.listen_with(addr, true).await
+    }
+
+    async fn listen_with(&self, addr: SocketAddr, tls: bool) -> io::Result<Listening> {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
-        let kubeconfig = write_kubeconfig(addr, ADMIN_TOKEN)?;
+        let tls = tls.then(|| Tls::new(addr)).transpose()?;
+        let kubeconfig = write_kubeconfig(addr, tls.as_ref(), ADMIN_TOKEN)?;
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
         tasks.spawn(accept(
             listener,
             self.service_for(None),
+            tls.as_ref().map(|tls| tls.acceptor.clone()),
             stop.clone(),
             tasks.clone(),
         ));
@@ -53,6 +72,7 @@ impl Sim {
             kubeconfig,
             others: Mutex::default(),
             sim: self.clone(),
+            tls,
             stop,
             tasks,
         })
@@ -73,7 +93,7 @@ impl Listening {
     pub fn kubeconfig_as(&self, user: &str) -> io::Result<PathBuf> {
         let token = format!("kubesim-token-of-{user}");
         self.sim.policy().token(&token, user, &[]);
-        let path = write_kubeconfig(self.addr, &token)?;
+        let path = write_kubeconfig(self.addr, self.tls.as_ref(), &token)?;
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         others.push(path.clone());
         Ok(path)
@@ -81,7 +101,7 @@ impl Listening {
 
     /// The text of the kubeconfig of a user who may do everything.
     pub fn kubeconfig_text(&self) -> String {
-        kubeconfig_text(self.addr, ADMIN_TOKEN)
+        kubeconfig_text(self.addr, self.tls.as_ref(), ADMIN_TOKEN)
     }
 
     /// A client that comes through the socket, with kube's own retries after 429, 503 and 504.
@@ -89,10 +109,11 @@ impl Listening {
     /// # Errors
     /// When kube does not take the kubeconfig.
     pub fn client(&self) -> Result<kube::Client, kube::Error> {
-        let url: http::Uri = format!("http://{}", self.addr)
+        let url: http::Uri = url(self.addr, self.tls.as_ref())
             .parse()
             .expect("a socket address makes a URL");
         let mut config = kube::Config::new(url);
+        config.root_cert = self.tls.as_ref().map(|tls| vec![tls.certificate.to_vec()]);
         config.auth_info.token = Some(ADMIN_TOKEN.to_owned().into());
         kube::Client::try_from(config)
     }
@@ -123,6 +144,7 @@ impl Drop for Listening {
 async fn accept(
     listener: TcpListener,
     service: SimService,
+    tls: Option<TlsAcceptor>,
     stop: CancellationToken,
     tasks: TaskTracker,
 ) {
@@ -131,7 +153,7 @@ async fn accept(
             () = stop.cancelled() => return,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    tasks.spawn(serve(stream, service.clone(), stop.clone()));
+                    tasks.spawn(shake(stream, service.clone(), tls.clone(), stop.clone()));
                 }
                 Err(error) => tracing::warn!(%error, "a connection was not accepted"),
             },
@@ -139,10 +161,31 @@ async fn accept(
     }
 }
 
-async fn serve(stream: TcpStream, service: SimService, stop: CancellationToken) {
+async fn shake(
+    stream: TcpStream,
+    service: SimService,
+    tls: Option<TlsAcceptor>,
+    stop: CancellationToken,
+) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "the connection keeps its delay");
     }
+    let Some(tls) = tls else {
+        return serve(stream, service, stop).await;
+    };
+    tokio::select! {
+        () = stop.cancelled() => {}
+        shaken = tls.accept(stream) => match shaken {
+            Ok(stream) => serve(stream, service, stop.clone()).await,
+            Err(error) => tracing::debug!(%error, "a connection has no TLS"),
+        },
+    }
+}
+
+async fn serve<S>(stream: S, service: SimService, stop: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let answer = service_fn(move |request| {
         let service = service.clone();
         async move { service.answer(request).await }
@@ -158,16 +201,22 @@ async fn serve(stream: TcpStream, service: SimService, stop: CancellationToken) 
     }
 }
 
-fn write_kubeconfig(addr: SocketAddr, token: &str) -> io::Result<PathBuf> {
+fn url(addr: SocketAddr, tls: Option<&Tls>) -> String {
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    format!("{scheme}://{addr}")
+}
+
+fn write_kubeconfig(addr: SocketAddr, tls: Option<&Tls>, token: &str) -> io::Result<PathBuf> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let file = format!("kubesim-{}-{count}.kubeconfig", std::process::id());
     let path = std::env::temp_dir().join(file);
-    std::fs::write(&path, kubeconfig_text(addr, token))?;
+    std::fs::write(&path, kubeconfig_text(addr, tls, token))?;
     Ok(path)
 }
 
-fn kubeconfig_text(addr: SocketAddr, token: &str) -> String {
+fn kubeconfig_text(addr: SocketAddr, tls: Option<&Tls>, token: &str) -> String {
+    let (url, trusted) = (url(addr, tls), tls.map(Tls::trusted).unwrap_or_default());
     format!(
         "apiVersion: v1
 kind: Config
@@ -175,7 +224,7 @@ current-context: kubesim
 clusters:
 - name: kubesim
   cluster:
-    server: http://{addr}
+    server: {url}{trusted}
 contexts:
 - name: kubesim
   context:

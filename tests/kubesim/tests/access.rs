@@ -156,3 +156,22 @@ async fn a_token_is_good_for_the_audiences_it_was_made_for() {
         );
     }
 }
+
+#[tokio::test]
+async fn the_server_speaks_tls_and_its_kubeconfigs_trust_it() {
+    let sim = Sim::new();
+    sim.policy().enforce();
+    let listening = sim
+        .listen_tls("127.0.0.1:0".parse().unwrap())
+        .await
+        .unwrap();
+    let client = connect(listening.kubeconfig(), None).await;
+    assert_eq!(list(&client, "default").await, 200);
+    assert_eq!(list(&listening.client().unwrap(), "default").await, 200);
+    let robot = connect(&listening.kubeconfig_as(ROBOT).unwrap(), None).await;
+    assert_eq!(list(&robot, "default").await, 403);
+    let plain = kube::Config::new(format!("http://{}", listening.addr).parse().unwrap());
+    let maps: Api<ConfigMap> = Api::namespaced(Client::try_from(plain).unwrap(), "default");
+    maps.list(&ListParams::default()).await.unwrap_err();
+    listening.stop().await;
+}
