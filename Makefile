@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: demo test image image-test bench bench-scale bench-doors crash chaos fuzz fuzz-doors openapi-test lint tidy model postgres
+.PHONY: contract demo test image image-test bench bench-scale bench-doors crash chaos fuzz fuzz-doors openapi-test lint tidy model postgres
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -87,6 +87,13 @@ lint:
 # A million random histories of a run, against what the watcher plans.
 model:
 	PROPTEST_CASES=1000000 $(CARGO) test --locked --release -p hindsight-watcher --lib plan::tests::histories
+
+# What the simulated cluster must do, and scenes of the watcher, on the API server of KUBECONFIG. It
+# takes the rights to create namespaces, kinds, roles and bindings, and to impersonate.
+contract:
+	@test -n "$(KUBECONFIG)" || { echo "name an API server: make contract KUBECONFIG=PATH" >&2; exit 1; }
+	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p kubesim --test contract a_real_server -- --nocapture
+	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p hindsight-watcher --test it real::the_watcher_does_the_same_on_a_real_server -- --nocapture
 
 # The house rules alone.
 tidy:

@@ -14,6 +14,7 @@ mod lease;
 mod outages;
 mod policies;
 mod reads;
+mod real;
 mod refusals;
 mod release;
 mod scale;

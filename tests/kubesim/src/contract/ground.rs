@@ -8,7 +8,7 @@ use std::{
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use kube::{
     Api, Client,
-    api::{ApiResource, DeleteParams, DynamicObject, PostParams},
+    api::{ApiResource, DynamicObject, PostParams},
     core::GroupVersionKind,
 };
 use serde_json::{Value, json};
@@ -17,13 +17,21 @@ use super::{Arena, Case, Difference, GROUP, Needs, create, dynamic};
 use crate::{Crd, Sim};
 
 /// A server on which cases run.
-#[derive(Clone)]
 pub struct Ground {
-    client: Client,
-    sim: Option<Sim>,
-    controllers: bool,
+    pub(super) client: Client,
+    pub(super) sim: Option<Sim>,
+    pub(super) controllers: bool,
     roles: bool,
+    /// The custom kinds.
+    pub(super) kinds: Vec<Crd>,
+    /// Names of the definitions that were not there before.
+    pub(super) made: Vec<String>,
+    /// The value of the label of its namespaces.
+    pub(super) label: String,
 }
+
+/// The label of the namespaces of a ground.
+pub(super) const LABEL: &str = "contract.kubesim.dev/run";
 
 impl Debug for Ground {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,31 +56,32 @@ pub enum Outcome {
 impl Ground {
     /// A simulated cluster, reached by `client`; the kinds of the contract are installed.
     pub fn simulated(sim: &Sim, client: Client) -> Self {
-        sim.install(Crd::namespaced(GROUP, "v1", "Widget", "widgets"));
-        sim.install(Crd::namespaced(GROUP, "v1", "Gadget", "gadgets").without_status());
-        sim.policy().enforce();
-        Self {
-            client,
+        let ground = Self {
             sim: Some(sim.clone()),
             controllers: true,
             roles: true,
-        }
+            ..Self::new(client, own_kinds())
+        };
+        sim.install_all(ground.kinds.clone());
+        sim.policy().enforce();
+        ground
     }
 
-    /// A real server, on which the kinds of the contract are created.
+    /// A real server, on which the kinds of the contract and `more` are created if they are not there.
+    /// It is as before after [`Ground::leave`].
     ///
     /// # Errors
     /// When the server refuses them, or does not serve them in time.
-    pub async fn real(client: Client) -> Result<Self, Difference> {
-        let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-        let crds: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
-        for (kind, plural, status) in [("Widget", "widgets", true), ("Gadget", "gadgets", false)] {
-            let name = format!("{plural}.{GROUP}");
+    pub async fn real(client: Client, more: &[Crd]) -> Result<Self, Difference> {
+        let mut ground = Self::new(client, [&own_kinds(), more].concat());
+        let crds = ground.definitions();
+        for crd in &ground.kinds {
+            let name = format!("{}.{}", crd.plural, crd.group);
             if crds.get_opt(&name).await?.is_none() {
-                create(&crds, definition(kind, plural, status)).await?;
+                create(&crds, definition(crd)).await?;
+                ground.made.push(name.clone());
             }
-            let crds = &crds;
-            let name = &name;
+            let (crds, name) = (&crds, &name);
             super::eventually("the kinds of the contract are served", || async move {
                 let found = crds.get(name).await?;
                 let conditions = found.data["status"]["conditions"].as_array();
@@ -82,15 +91,21 @@ impl Ground {
             })
             .await?;
         }
-        let mut ground = Self {
+        ground.controllers = ground.has_controllers().await?;
+        ground.roles = ground.has_roles().await?;
+        Ok(ground)
+    }
+
+    fn new(client: Client, kinds: Vec<Crd>) -> Self {
+        Self {
             client,
             sim: None,
             controllers: false,
             roles: false,
-        };
-        ground.controllers = ground.has_controllers().await?;
-        ground.roles = ground.has_roles().await?;
-        Ok(ground)
+            kinds,
+            made: Vec::new(),
+            label: uuid::Uuid::new_v4().to_string(),
+        }
     }
 
     /// Runs a case in a namespace of its own.
@@ -108,25 +123,22 @@ impl Ground {
             Ok(arena) => arena,
             Err(difference) => return Outcome::Failed(difference),
         };
-        let namespace = arena.namespace.clone();
-        let verdict = (case.run)(arena).await;
-        let cleared = self
-            .namespaces()
-            .delete(&namespace, &DeleteParams::default())
-            .await;
-        match (verdict, cleared) {
-            (Ok(()), Err(kube::Error::Api(status))) if status.code == 404 => Outcome::Passed,
-            (Ok(()), Err(error)) => Outcome::Failed(error.into()),
-            (Ok(()), Ok(_)) => Outcome::Passed,
-            (Err(difference), _) => Outcome::Failed(difference),
+        let verdict = (case.run)(arena.clone()).await;
+        match verdict.and(self.clear(&arena).await) {
+            Ok(()) => Outcome::Passed,
+            Err(difference) => Outcome::Failed(difference),
         }
     }
 
-    async fn arena(&self) -> Result<Arena, Difference> {
+    /// A new namespace. It is for the caller to clear it.
+    ///
+    /// # Errors
+    /// When the server makes none.
+    pub async fn arena(&self) -> Result<Arena, Difference> {
         let namespace = dynamic(json!({
             "apiVersion": "v1",
             "kind": "Namespace",
-            "metadata": {"generateName": "contract-"},
+            "metadata": {"generateName": "contract-", "labels": {LABEL: self.label}},
         }));
         let made = self
             .namespaces()
@@ -150,9 +162,7 @@ impl Ground {
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        self.namespaces()
-            .delete(&arena.namespace, &DeleteParams::default())
-            .await?;
+        self.clear(&arena).await?;
         Ok(found)
     }
 
@@ -168,29 +178,42 @@ impl Ground {
         Ok(answer.status.is_some_and(|status| !status.allowed))
     }
 
-    fn namespaces(&self) -> Api<DynamicObject> {
+    pub(super) fn namespaces(&self) -> Api<DynamicObject> {
         let kind = GroupVersionKind::gvk("", "v1", "Namespace");
+        Api::all_with(self.client.clone(), &ApiResource::from_gvk(&kind))
+    }
+
+    pub(super) fn definitions(&self) -> Api<DynamicObject> {
+        let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         Api::all_with(self.client.clone(), &ApiResource::from_gvk(&kind))
     }
 }
 
-fn definition(kind: &str, plural: &str, status: bool) -> Value {
+fn own_kinds() -> Vec<Crd> {
+    vec![
+        Crd::namespaced(GROUP, "v1", "Widget", "widgets"),
+        Crd::namespaced(GROUP, "v1", "Gadget", "gadgets").without_status(),
+    ]
+}
+
+fn definition(crd: &Crd) -> Value {
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    let subresources = if status {
+    let subresources = if crd.status_subresource {
         json!({"status": {}})
     } else {
         json!({})
     };
+    let (kind, plural) = (&crd.kind, &crd.plural);
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{plural}.{GROUP}")},
+        "metadata": {"name": format!("{plural}.{}", crd.group)},
         "spec": {
-            "group": GROUP,
+            "group": crd.group,
             "scope": "Namespaced",
             "names": {"kind": kind, "plural": plural, "singular": kind.to_lowercase()},
             "versions": [{
-                "name": "v1",
+                "name": crd.version,
                 "served": true,
                 "storage": true,
                 "schema": {"openAPIV3Schema": schema},
