@@ -120,7 +120,10 @@ pub(crate) const CRATES: &[Place] = &[
             "src/rest*",
         ],
     ),
-    only("tokio_rustls", &["src/app*", "src/auth/oidc*"]),
+    only(
+        "tokio_rustls",
+        &["src/app*", "src/auth/oidc*", "tests/kubesim/src/tls.rs"],
+    ),
     only("rustix", &["src/background.rs"]),
     only("jsonwebtoken", &["src/auth/oidc*"]),
     only("hyper_rustls", &["src/auth/oidc*"]),

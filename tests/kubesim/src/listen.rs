@@ -16,7 +16,6 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
 };
-use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{policy::ADMIN_TOKEN, service::SimService, sim::Sim, tls::Tls};
@@ -62,7 +61,7 @@ impl Sim {
         tasks.spawn(accept(
             listener,
             self.service_for(None),
-            tls.as_ref().map(|tls| tls.acceptor.clone()),
+            tls.clone(),
             stop.clone(),
             tasks.clone(),
         ));
@@ -144,7 +143,7 @@ impl Drop for Listening {
 async fn accept(
     listener: TcpListener,
     service: SimService,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Tls>,
     stop: CancellationToken,
     tasks: TaskTracker,
 ) {
@@ -161,12 +160,7 @@ async fn accept(
     }
 }
 
-async fn shake(
-    stream: TcpStream,
-    service: SimService,
-    tls: Option<TlsAcceptor>,
-    stop: CancellationToken,
-) {
+async fn shake(stream: TcpStream, service: SimService, tls: Option<Tls>, stop: CancellationToken) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "the connection keeps its delay");
     }

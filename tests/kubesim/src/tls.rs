@@ -9,12 +9,13 @@ use rustls::{
     crypto::aws_lc_rs,
     pki_types::{CertificateDer, PrivatePkcs8KeyDer},
 };
-use tokio_rustls::TlsAcceptor;
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 /// How a listener speaks TLS.
 #[derive(Clone)]
 pub(crate) struct Tls {
-    pub(crate) acceptor: TlsAcceptor,
+    acceptor: TlsAcceptor,
     pub(crate) certificate: CertificateDer<'static>,
     pem: String,
 }
@@ -44,6 +45,11 @@ impl Tls {
             certificate,
             pem: cert.pem(),
         })
+    }
+
+    /// Begins TLS on an accepted connection.
+    pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+        self.acceptor.accept(stream).await
     }
 
     /// The line by which a kubeconfig trusts the listener.
