@@ -58,7 +58,7 @@ fn constants_that_take_long_to_work_out_are_refused() {
         .map(|n| format!("{long}.contains('{n}')"))
         .collect();
     too_costly(&contains.join("||"), Language::Cel);
-    let nested = format!("{}1{}", "[".repeat(90), "]".repeat(90));
+    let nested = format!("{}1{}", "[".repeat(60), "]".repeat(60));
     let lists = format!(
         "{long}.split('') == [{}1]",
         format!("{nested},").repeat(100)
