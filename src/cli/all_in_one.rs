@@ -49,7 +49,7 @@ pub(super) fn command() -> Command {
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let (config, launch) = load(matches)?;
     serve::start(matches, &config, SILENCED, async |app, shutdown| {
-        both(app, launch, shutdown).await
+        Box::pin(both(app, launch, shutdown)).await
     })
 }
 
