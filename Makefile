@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo test image image-test bench bench-scale bench-doors crash chaos fuzz fuzz-doors openapi-test lint tidy model postgres
+.PHONY: contract demo test image image-test bench bench-scale bench-doors flood crash chaos fuzz fuzz-doors openapi-test lint tidy model postgres
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -56,6 +56,11 @@ bench-scale: postgres
 # Calls of known callers beside calls of anybody, and small calls beside a caller who asks for much.
 bench-doors: postgres
 	tests/with-postgres $(CARGO) bench --locked --bench doors
+
+# 200 connections that stall, bomb, take nothing and reset, from strangers and from one caller: what the
+# server holds, and how long others wait.
+flood:
+	$(CARGO) bench --locked --bench doors -- flood
 
 # Random bytes against everything that reads text of strangers, FUZZ_SECONDS each. Wants
 # `cargo install cargo-fuzz`; on a stable compiler it borrows the flags of a nightly one. A

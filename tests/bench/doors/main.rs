@@ -1,7 +1,8 @@
 //! What the doors cost and what they keep apart: the rate of calls by callers that are known, beside
-//! that of calls by anybody, and how long small calls take beside a caller who asks for much.
+//! that of calls by anybody, and how long small calls take beside a caller who asks for much, or
+//! beside a flood.
 //!
-//! `make bench-doors` runs it; `cargo bench --bench doors -- auth` (or `fairness`) runs one part.
+//! `make bench-doors` runs it; `cargo bench --bench doors -- auth` (`fairness`, `flood`) runs one part.
 //! Each line of `target/bench/doors.jsonl` is one figure, with what it should reach. What is compared
 //! is measured in turns, in the same run, and the middle of the turns counts.
 #![expect(
@@ -11,7 +12,10 @@
     reason = "a benchmark that meets the unexpected stops"
 )]
 
+mod flood;
 mod load;
+#[path = "../../it/support/frames.rs"]
+mod raw;
 mod server;
 
 use std::{
@@ -41,6 +45,8 @@ const CALLERS: usize = 16;
 /// Those who ask for little, and how often.
 const SMALL: [&str; 4] = ["ann", "bob", "eve", "kim"];
 const PACE: Duration = Duration::from_millis(20);
+/// Connections of a flood.
+const FLOODING: usize = 200;
 /// The argument of the process that asks for much.
 const MUCH: &str = "much";
 /// What the one who asks for much asks for at the same time.
@@ -53,6 +59,18 @@ fn main() {
         && much == MUCH
     {
         return runtime.block_on(be_busy(url));
+    }
+    if let [_, role, address, connections, kind, token] = &arguments[..]
+        && role == flood::FLOOD
+    {
+        let token = (!token.is_empty()).then(|| &*token.clone().leak());
+        let connections = connections.parse().unwrap();
+        return runtime.block_on(flood::flood(address, connections, kind, token));
+    }
+    if let [_, sink] = &arguments[..]
+        && sink == flood::SINK
+    {
+        return runtime.block_on(flood::sink());
     }
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let folder = folder.parent().unwrap().join("bench");
@@ -81,6 +99,9 @@ fn main() {
             }
             if wants("fairness") {
                 fairness(&database, &mut tell).await;
+            }
+            if wants("flood") {
+                flood::floods(&database, FLOODING, &mut tell).await;
             }
             database.remove().await;
         }

@@ -96,6 +96,14 @@ impl Server {
         client(&self.url, token)
     }
 
+    /// The most memory that it ever held.
+    pub fn most_mib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+        let kib = line.unwrap().split_whitespace().nth(1).unwrap();
+        kib.parse::<u64>().unwrap() / 1024
+    }
+
     pub fn url(&self) -> &str {
         &self.url
     }

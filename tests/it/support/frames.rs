@@ -97,26 +97,6 @@ impl Sent {
     pub fn reset(&mut self) {
         self.body.send_reset(Reason::CANCEL);
     }
-
-    /// The code of the answer and what it says, if it comes within this time.
-    pub async fn code(self, wait: Duration) -> Option<(i32, String)> {
-        let whole = async {
-            let answer = self.answer.await.ok()?;
-            let (head, mut body) = answer.into_parts();
-            while let Some(part) = body.data().await {
-                let part = part.ok()?;
-                drop(body.flow_control().release_capacity(part.len()));
-            }
-            let trailers = body.trailers().await.ok()?.unwrap_or_default();
-            let of = |name: &str| {
-                let value = head.headers.get(name).or_else(|| trailers.get(name));
-                value.map(|value| value.to_str().unwrap_or_default().to_owned())
-            };
-            let code = of("grpc-status")?.parse().ok()?;
-            Some((code, of("grpc-message").unwrap_or_default()))
-        };
-        tokio::time::timeout(wait, whole).await.ok().flatten()
-    }
 }
 
 /// A framed message.
