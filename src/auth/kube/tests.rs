@@ -345,3 +345,40 @@ async fn where_no_cluster_is_said_so() {
         report(&error)
     );
 }
+
+#[tokio::test]
+async fn tokens_that_nobody_knows_do_not_hold_up_those_who_are_known_or_of_other_networks() {
+    let bench = Bench::new();
+    let kubernetes = &bench.kubernetes;
+    let identify = |token: String, source: [u8; 4]| {
+        let kubernetes = Arc::clone(kubernetes);
+        let credentials = Credentials {
+            bearer: vec![token],
+            source: Some(source.into()),
+            ..Credentials::default()
+        };
+        async move { kubernetes.identify(&credentials).await }
+    };
+    let (crowd, elsewhere) = ([192, 0, 2, 1], [192, 0, 2, 2]);
+    identify("zoe".to_owned(), crowd).await.unwrap();
+    // The answer has run out, but it was a good one.
+    bench.clock.advance(Duration::from_secs(11));
+    bench.sim.faults().latency(Duration::from_millis(100));
+    let strangers: Vec<_> = (0..300)
+        .map(|n| tokio::spawn(identify(format!("guess-{n}"), crowd)))
+        .collect();
+    tokio::task::yield_now().await;
+    let (known, new) = tokio::join!(
+        identify("zoe".to_owned(), crowd),
+        identify("max".to_owned(), elsewhere)
+    );
+    assert_eq!((&*known.unwrap().name, &*new.unwrap().name), ("zoe", "max"));
+    let (asked, _) = bench.reviews();
+    assert!(asked <= 60, "{asked} were asked about before");
+    let mut turned_away = 0;
+    for stranger in strangers {
+        let error = stranger.await.unwrap().unwrap_err();
+        turned_away += usize::from(error.kind() == ErrorKind::Unavailable);
+    }
+    assert!(turned_away >= 200, "{turned_away} of 300 were turned away");
+}
