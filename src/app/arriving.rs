@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
 use crate::{
+    background,
     budget::{Arrival, Held},
     grpc::refusal,
 };
@@ -25,6 +26,8 @@ use crate::{
 const FRAME: usize = 5;
 /// How many bytes a second a message must come with, once it had its time to begin.
 const LEAST_RATE: u64 = 16 << 10;
+/// What is unpacked where it comes.
+const SMALL: usize = 64 << 10;
 /// By how much memory of what turns out to be larger grows.
 const STEP: usize = 1 << 20;
 
@@ -180,10 +183,27 @@ impl Messages {
             return Ok([head, packed].concat().into());
         }
         let terms = self.terms.clone();
-        // Some milliseconds for each MiB.
-        tokio::task::spawn_blocking(move || unpacked(&packed, held, &terms))
-            .await
-            .map_err(|broken| Status::internal(broken.to_string()))?
+        let held = match unpacked(&packed, held, &terms, SMALL)? {
+            Unpacked::Whole(message) => return Ok(message),
+            Unpacked::Larger(held) => held,
+        };
+        // Some milliseconds for each MiB, behind all that is short, and in turns with other callers.
+        let turn = match &terms.arrival {
+            Some(arrival) => Some(arrival.turn().await),
+            None => None,
+        };
+        let work = async move {
+            let _turn = turn;
+            unpacked(&packed, held, &terms, terms.limit)
+        };
+        let done = background::run(work).await;
+        match done.map_err(|broken| Status::internal(broken.to_string()))?? {
+            Unpacked::Whole(message) => Ok(message),
+            Unpacked::Larger(_) => Err(Status::resource_exhausted(format!(
+                "Error decompressing: size limit, of {limit} bytes, exceeded while decompressing \
+                 message"
+            ))),
+        }
     }
 
     /// So many bytes, or fewer at the end.
@@ -203,27 +223,34 @@ impl Messages {
     }
 }
 
-/// A message as it would have come unpacked. Whatever is in it, no more of it is unpacked than
+/// A message that came packed.
+enum Unpacked {
+    /// As it would have come unpacked.
+    Whole(Bytes),
+    /// It is larger than it may be; the memory is given back.
+    Larger(Held),
+}
+
+/// Unpacks a message of at most `most` bytes. Whatever is in it, no more of it is unpacked than
 /// there is memory for.
-fn unpacked(packed: &[u8], mut held: Held, terms: &Terms) -> Result<Bytes, Status> {
-    let limit = terms.limit;
+fn unpacked(packed: &[u8], mut held: Held, terms: &Terms, most: usize) -> Result<Unpacked, Status> {
+    let most = most.min(terms.limit) + FRAME;
     let mut message = vec![0; FRAME];
     let mut input = GzDecoder::new(packed);
     loop {
         let before = message.len();
-        let room = STEP.min(limit + FRAME + 1 - before) as u64;
-        terms.resize(&mut held, packed.len() + before + STEP)?;
-        let read = input.by_ref().take(room).read_to_end(&mut message);
+        let step = STEP.min(most + 1 - before);
+        terms.resize(&mut held, packed.len() + before + step)?;
+        message.reserve_exact(step);
+        let read = input.by_ref().take(step as u64).read_to_end(&mut message);
         read.map_err(|error| {
             Status::internal(format!(
                 "Error decompressing: {error}, while sending request"
             ))
         })?;
-        if message.len() > limit + FRAME {
-            return Err(Status::resource_exhausted(format!(
-                "Error decompressing: size limit, of {limit} bytes, exceeded while decompressing \
-                 message"
-            )));
+        if message.len() > most {
+            terms.resize(&mut held, packed.len())?;
+            return Ok(Unpacked::Larger(held));
         }
         if message.len() == before {
             break;
@@ -234,7 +261,7 @@ fn unpacked(packed: &[u8], mut held: Held, terms: &Terms) -> Result<Bytes, Statu
     terms.keep(held);
     let length = u32::try_from(length).expect("the limit is smaller");
     message[1..FRAME].copy_from_slice(&length.to_be_bytes());
-    Ok(message.into())
+    Ok(Unpacked::Whole(message.into()))
 }
 
 /// A body that is one message, of which its head may say how long it is.

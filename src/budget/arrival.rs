@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Account, Budgets, Held, Inner, Payer, Spent, locked, memory::Share};
+use super::{Account, Budgets, Held, Inner, Payer, Spent, Turn, locked, memory::Share};
 
 /// How long the body of a request waits for memory before it is refused.
 const WAIT: Duration = Duration::from_secs(5);
@@ -108,6 +108,12 @@ impl Arrival {
         } else {
             Err(self.0.inner.refuse(Spent::Memory))
         }
+    }
+
+    /// Waits for a turn to do what takes long. Callers take turns, however many requests each of them
+    /// has.
+    pub async fn turn(&self) -> Turn {
+        self.0.inner.turns.take(self.caller()).await
     }
 
     /// Keeps memory until the answer is gone.

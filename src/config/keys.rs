@@ -360,7 +360,7 @@ pub const KEYS: &[Key] = &[
         flag: "max-request-memory",
         value: "SIZE",
         help: "Memory that requests and their answers may take at once, each byte of a message counted twice; one caller may take half of it. A request that finds none within 5 s is refused.",
-        default: Some("256MiB"),
+        default: Some("192MiB"),
         secret: false,
     },
     Key {

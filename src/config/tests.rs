@@ -80,7 +80,7 @@ fn nothing_said_gives_the_defaults() {
         trace_endpoint: None,
         trace_percent: Percent::ALL,
         max_message_bytes: ByteSize::bytes(32 << 20),
-        max_request_memory: ByteSize::bytes(256 << 20),
+        max_request_memory: ByteSize::bytes(192 << 20),
         scan_budget: NonZeroU64::new(1_000_000).unwrap(),
         request_timeout: Span::seconds(300),
         filter_language: FilterLanguage::Cel,
@@ -335,7 +335,7 @@ log_format = "text"                   # default
 # trace_endpoint is not set           # default
 trace_percent = 100                   # default
 max_message_bytes = "32MiB"           # default
-max_request_memory = "256MiB"         # default
+max_request_memory = "192MiB"         # default
 scan_budget = 1000000                 # default
 request_timeout = "5m"                # default
 filter_language = "cel"               # default
