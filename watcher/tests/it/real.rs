@@ -48,7 +48,10 @@ impl Watched {
         let server: Arc<dyn Sink> = Arc::<MemorySink>::clone(&sink);
         let app = App::bind(config, arena.client.clone(), server).await;
         let (app, token) = (app.unwrap(), stop.clone());
+        let handle = app.handle();
         let task = tokio::spawn(async move { app.run(token).await.unwrap() });
+        // What comes and goes before is never seen.
+        within(handle.until(|watcher| watcher.progress().is_listed)).await;
         Self {
             runs,
             sink,
