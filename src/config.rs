@@ -10,8 +10,11 @@ mod audit;
 mod ciphers;
 mod database;
 mod durability;
+mod endpoint;
 mod flags;
 mod given;
+mod hosts;
+mod key;
 mod keys;
 mod language;
 mod objects;
@@ -41,8 +44,11 @@ pub use self::{
     ciphers::CipherSuites,
     database::DbUrl,
     durability::Synchronous,
+    endpoint::Endpoint,
     flags::{flags, flags_of},
-    keys::{KEYS, Key},
+    hosts::Hosts,
+    key::Key,
+    keys::KEYS,
     language::FilterLanguage,
     objects::{CloudOptions, Keep, ObjectsUrl},
     origins::Origins,
@@ -78,7 +84,7 @@ pub struct Config {
     /// The users; there, and only there, where callers are told apart by tokens of a file.
     pub auth_tokens_file: Option<PathBuf>,
     /// Who issues tokens.
-    pub oidc_issuer: Option<String>,
+    pub oidc_issuer: Option<Endpoint>,
     /// Who certifies the issuer; the authorities of the system if absent.
     pub oidc_issuer_ca: Option<PathBuf>,
     /// For whom tokens are issued.
@@ -111,6 +117,8 @@ pub struct Config {
     pub connection_age: Span,
     /// Whose pages may ask from a browser.
     pub cors_origins: Option<Origins>,
+    /// Names by which a server is asked that asks nobody who they are.
+    pub allowed_hosts: Option<Hosts>,
     /// Most requests of one caller in flight.
     pub caller_max_requests: Amount,
     /// Most requests of one caller in a second.
@@ -121,12 +129,14 @@ pub struct Config {
     pub scan_slots: Option<Amount>,
     /// Where writes and deletes are told.
     pub audit_log: AuditLog,
+    /// Whether reads that are denied are told there too.
+    pub audit_denied_reads: bool,
     /// Which log events are written.
     pub log_level: LogFilter,
     /// How log events are written.
     pub log_format: LogFormat,
     /// The collector that spans are sent to.
-    pub trace_endpoint: Option<String>,
+    pub trace_endpoint: Option<Endpoint>,
     /// How many of a hundred traces that begin here are sent.
     pub trace_percent: Percent,
     /// Largest message accepted or sent.
@@ -201,11 +211,13 @@ impl Config {
             keepalive: reader.read("keepalive"),
             connection_age: reader.read("connection_age"),
             cors_origins: reader.read_optional("cors_origins"),
+            allowed_hosts: reader.read_optional("allowed_hosts"),
             caller_max_requests: reader.read("caller_max_requests"),
             caller_max_rate: reader.read_optional("caller_max_rate"),
             caller_max_scan: reader.read_optional("caller_max_scan"),
             scan_slots: reader.read_optional("scan_slots"),
             audit_log: reader.read("audit_log"),
+            audit_denied_reads: reader.read("audit_denied_reads"),
             log_level: reader.read("log_level"),
             log_format: reader.read("log_format"),
             trace_endpoint: reader.read_optional("trace_endpoint"),
@@ -245,8 +257,8 @@ impl Config {
         self.origins.get(key).unwrap_or(&Origin::Default)
     }
 
-    /// What is wrong with values that are well-formed each by itself.
-    fn contradictions(&self) -> Vec<Problem> {
+    /// What would let in more than was meant, or keep silent about it.
+    fn open_doors(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let remote = !self.listen.ip().is_loopback() && !self.allow_unauthenticated_remote;
         if remote && self.auth == Auth::Off && self.tls_client_ca.is_none() {
@@ -261,6 +273,26 @@ impl Config {
                 ),
             ));
         }
+        if self.auth == Auth::Off
+            && !self.allow_unauthenticated_remote
+            && self.cors_origins == Some(Origins::Any)
+        {
+            problems.push(self.problem(
+                "cors_origins",
+                "`*` lets every web page that is open on this machine read and delete everything \
+                 while auth is `off`; name the origins, or choose another auth"
+                    .to_owned(),
+            ));
+        }
+        if self.audit_denied_reads && self.audit_log == AuditLog::Off {
+            problems.push(self.problem("audit_denied_reads", "needs audit_log too".to_owned()));
+        }
+        problems
+    }
+
+    /// What is wrong with values that are well-formed each by itself.
+    fn contradictions(&self) -> Vec<Problem> {
+        let mut problems = self.open_doors();
         if !self.db_synchronous.fits(&self.db) {
             let text = format!(
                 "`{}` is not known to {}; want one of {}",

@@ -44,7 +44,7 @@ pub(super) async fn authorizer(
         Auth::Oidc => {
             let said = "the configuration names issuer, audience and roles where it wants them";
             let options = OidcOptions {
-                issuer: config.oidc_issuer.clone().expect(said),
+                issuer: config.oidc_issuer.as_ref().expect(said).as_str().to_owned(),
                 issuer_ca: config.oidc_issuer_ca.clone(),
                 audience: config.oidc_audience.clone().expect(said),
                 name_claim: config.oidc_name_claim.clone(),

@@ -11,7 +11,7 @@ use super::failure::Failure;
 use crate::{
     app::{App, Error, Live},
     clock::SystemClock,
-    config::{Config, Sources},
+    config::{Config, Endpoint, Sources},
     error::report,
     telemetry::{self, LogLevel},
 };
@@ -108,7 +108,7 @@ pub(super) fn start(
 
 /// Where spans are sent, if they are.
 fn traces(config: &Config) -> Result<Option<Exporter>, traces::Error> {
-    let endpoint = config.trace_endpoint.as_deref();
+    let endpoint = config.trace_endpoint.as_ref().map(Endpoint::as_str);
     let share = config.trace_percent.share();
     endpoint
         .map(|endpoint| Exporter::new(endpoint, "hindsight", share))

@@ -2,7 +2,7 @@
 
 use clap::{Arg, ArgAction, Command};
 
-use super::keys::{KEYS, Key};
+use super::{key::Key, keys::KEYS};
 
 /// Adds `--config` and one flag per key to `command`.
 ///

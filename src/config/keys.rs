@@ -1,32 +1,7 @@
 //! The table of keys. Names of variables, flags, the printed tree and the reference all
 //! follow from it.
 
-/// One thing that can be configured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key {
-    /// Name in the file.
-    pub name: &'static str,
-    /// Name of the environment variable.
-    pub env: &'static str,
-    /// Name of the flag, without the dashes.
-    pub flag: &'static str,
-    /// What a value looks like, as in `ADDRESS`.
-    pub value: &'static str,
-    /// What it is for; one paragraph.
-    pub help: &'static str,
-    /// Text of the default; `None` when there is nothing unless it is set.
-    pub default: Option<&'static str>,
-    /// Whether the whole value must never be shown.
-    pub secret: bool,
-}
-
-impl Key {
-    /// Whether the flag alone, without a value, means yes.
-    #[must_use]
-    pub fn is_switch(&self) -> bool {
-        self.value == "BOOL"
-    }
-}
+use super::key::Key;
 
 /// Every key, in the order in which they are printed.
 pub const KEYS: &[Key] = &[
@@ -265,6 +240,16 @@ pub const KEYS: &[Key] = &[
         secret: false,
     },
     Key {
+        name: "allowed_hosts",
+        env: "HINDSIGHT_ALLOWED_HOSTS",
+        flag: "allowed-hosts",
+        value: "HOSTS",
+        help: "Names by which a server with auth `off` may be asked, beside `localhost` and addresses \
+               of loopback, with commas between them. When absent and `listen` is not loopback, any.",
+        default: None,
+        secret: false,
+    },
+    Key {
         name: "caller_max_requests",
         env: "HINDSIGHT_CALLER_MAX_REQUESTS",
         flag: "caller-max-requests",
@@ -307,6 +292,15 @@ pub const KEYS: &[Key] = &[
         value: "PLACE",
         help: "Where every write and delete is told, as a line of JSON each: `stdout`, the path of a file, or `off`.",
         default: Some("off"),
+        secret: false,
+    },
+    Key {
+        name: "audit_denied_reads",
+        env: "HINDSIGHT_AUDIT_DENIED_READS",
+        flag: "audit-denied-reads",
+        value: "BOOL",
+        help: "Write a line to `audit_log` also for each read that the caller may not do.",
+        default: Some("false"),
         secret: false,
     },
     Key {

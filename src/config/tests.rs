@@ -70,11 +70,13 @@ fn nothing_said_gives_the_defaults() {
         keepalive: Span::seconds(60),
         connection_age: Span::seconds(0),
         cors_origins: None,
+        allowed_hosts: None,
         caller_max_requests: Amount::new(1000).unwrap(),
         caller_max_rate: None,
         caller_max_scan: None,
         scan_slots: None,
         audit_log: AuditLog::Off,
+        audit_denied_reads: false,
         log_level: "info".parse().unwrap(),
         log_format: LogFormat::Text,
         trace_endpoint: None,
@@ -236,7 +238,7 @@ fn a_file_that_cannot_be_read_or_parsed_is_a_problem_among_others() {
         &[
             "server in /etc/h.toml line 1: no such key; there are db, listen, metrics_listen, auth, \
            auth_kubeconfig, auth_impersonate, auth_cache_allow, auth_cache_deny, \
-           auth_tokens_file, oidc_issuer, oidc_issuer_ca, oidc_audience, oidc_name_claim, oidc_groups_claim, oidc_roles_file, tls_cert, tls_key, tls_client_ca, tls_min_version, tls_cipher_suites, max_connections, max_header_bytes, client_timeout, keepalive, connection_age, cors_origins, caller_max_requests, caller_max_rate, caller_max_scan, scan_slots, audit_log, log_level, log_format, trace_endpoint, trace_percent, max_message_bytes, max_request_memory, scan_budget, request_timeout, filter_language, page_token_key, shutdown_grace, \
+           auth_tokens_file, oidc_issuer, oidc_issuer_ca, oidc_audience, oidc_name_claim, oidc_groups_claim, oidc_roles_file, tls_cert, tls_key, tls_client_ca, tls_min_version, tls_cipher_suites, max_connections, max_header_bytes, client_timeout, keepalive, connection_age, cors_origins, allowed_hosts, caller_max_requests, caller_max_rate, caller_max_scan, scan_slots, audit_log, audit_denied_reads, log_level, log_format, trace_endpoint, trace_percent, max_message_bytes, max_request_memory, scan_budget, request_timeout, filter_language, page_token_key, shutdown_grace, \
            db_max_connections, db_long_connections, db_statement_timeout, db_wait, db_synchronous, objects_url, objects_above, objects_keep, allow_unauthenticated_remote",
         ],
     );
@@ -325,11 +327,13 @@ client_timeout = "1m"                 # default
 keepalive = "1m"                      # default
 connection_age = "0s"                 # default
 # cors_origins is not set             # default
+# allowed_hosts is not set            # default
 caller_max_requests = 1000            # default
 # caller_max_rate is not set          # default
 # caller_max_scan is not set          # default
 # scan_slots is not set               # default
 audit_log = "off"                     # default
+audit_denied_reads = false            # default
 log_level = "info"                    # default
 log_format = "text"                   # default
 # trace_endpoint is not set           # default

@@ -78,3 +78,42 @@ fn what_decides_about_callers_is_refused_rather_than_ignored() {
         &["--auth: `tokens` needs users; name their file with auth_tokens_file"],
     );
 }
+
+#[test]
+fn every_web_page_is_not_let_in_where_nobody_is_asked_who_they_are() {
+    let any = ("cors_origins", "*");
+    refuses(
+        &sources(None, &[], &[any]),
+        &[
+            "--cors-origins: `*` lets every web page that is open on this machine read and delete \
+           everything while auth is `off`; name the origins, or choose another auth",
+        ],
+    );
+    for more in [
+        ("auth", "kubernetes"),
+        ("allow_unauthenticated_remote", "true"),
+    ] {
+        assert!(
+            Config::load(&sources(None, &[], &[any, more])).is_ok(),
+            "{more:?}"
+        );
+    }
+}
+
+#[test]
+fn an_address_with_a_password_is_refused_without_it() {
+    for key in ["trace_endpoint", "oidc_issuer"] {
+        let problems = Config::load(&sources(None, &[], &[(key, "https://u:S3CRET@h:1")]));
+        let said = problems.unwrap_err().to_string();
+        assert!(said.contains("has a user or a password in it"), "{said}");
+        assert!(!said.contains("S3CRET"), "{said}");
+    }
+}
+
+#[test]
+fn denied_reads_need_a_place_to_be_told() {
+    refuses(
+        &sources(None, &[], &[("audit_denied_reads", "true")]),
+        &["--audit-denied-reads: needs audit_log too"],
+    );
+}
