@@ -69,10 +69,13 @@ pub struct Access {
     pub parent: ParentPattern,
 }
 
+/// How many tokens of one caller are tried.
+const TRIED: usize = 4;
+
 /// What a caller showed. `Debug` never shows a token.
 #[derive(Clone, Default)]
 pub struct Credentials {
-    /// The bearer tokens, in the order in which they were sent. Any of them may do.
+    /// The bearer tokens, in the order in which they were sent. Any of the first four may do.
     pub bearer: Vec<String>,
     /// For whom the caller says to act.
     pub acting_for: ActingFor,
@@ -88,6 +91,13 @@ impl Credentials {
         } else {
             Error::BadToken
         }
+    }
+}
+
+impl Credentials {
+    /// The tokens that are tried, in their order.
+    fn tried(&self) -> impl Iterator<Item = &str> {
+        self.bearer.iter().take(TRIED).map(String::as_str)
     }
 }
 

@@ -42,8 +42,6 @@ const UNKNOWN_AT_ONCE: usize = 16;
 const UNKNOWN_WAITING: usize = 64;
 /// How many answers are remembered, of each kind.
 const REMEMBERED: usize = 10_000;
-/// How many tokens of one caller are tried.
-const TRIED: usize = 4;
 
 /// How a cluster is asked.
 #[derive(Debug, Clone, Copy)]
@@ -139,7 +137,7 @@ impl Kubernetes {
     ) -> Result<Arc<Caller>, Error> {
         let acting = self.acting(credentials)?;
         let mut refusal = Error::NoToken;
-        for token in credentials.bearer.iter().take(TRIED) {
+        for token in credentials.tried() {
             match self
                 .with(token, credentials.source, acting.as_ref(), access)
                 .await
@@ -226,7 +224,7 @@ impl Authorizer for Kubernetes {
     async fn identify(&self, credentials: &Credentials) -> Result<Arc<Caller>, Error> {
         in_time(async {
             let mut refusal = Error::NoToken;
-            for token in credentials.bearer.iter().take(TRIED) {
+            for token in credentials.tried() {
                 match self.subject(token, credentials.source).await {
                     Ok(subject) => return Ok(Arc::clone(subject.caller())),
                     Err(error) => refusal = refusal.or(error),

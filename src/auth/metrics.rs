@@ -1,4 +1,4 @@
-//! What is counted of remembered answers.
+//! What is counted of answers about callers.
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -71,5 +71,30 @@ impl Metrics {
             allowed: entries("yes"),
             denied: entries("no"),
         }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Reason {
+    reason: &'static str,
+}
+
+/// `auth_rejected_tokens_total{reason}`. Clones share their values.
+#[derive(Debug, Clone)]
+pub(super) struct Rejections(Family<Reason, Counter>);
+
+impl Rejections {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let rejections = Self(Family::default());
+        registry.register(
+            "auth_rejected_tokens",
+            "Tokens of auth `oidc` that were looked at and rejected, by reason",
+            rejections.0.clone(),
+        );
+        rejections
+    }
+
+    pub(super) fn count(&self, reason: &'static str) {
+        self.0.get_or_create_owned(&Reason { reason }).inc();
     }
 }

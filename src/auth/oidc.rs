@@ -2,6 +2,7 @@
 //! belong, is in a token that the issuer signed; what they may do is in a file of roles.
 
 mod keys;
+mod rejected;
 mod roles;
 
 use std::{
@@ -16,22 +17,20 @@ use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use hindsight_proto::json::{self, Plain};
 use jiff::Timestamp;
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header, jwk::KeyAlgorithm};
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::{keys::Keys, roles::Roles};
+use self::{keys::Keys, rejected::Rejected, roles::Roles};
 use super::{
     Access, Authorizer, Caller, Credentials, Error, Grant,
     cache::{Cache, Keep, digest},
-    metrics::Metrics,
+    metrics::{Metrics, Rejections},
 };
 use crate::{clock::Clock, error::report, telemetry::Registry};
 
 /// How many answers are remembered, of each kind.
 const REMEMBERED: usize = 10_000;
-/// How many tokens of one caller are tried.
-const TRIED: usize = 4;
 /// Longest header of a token, encoded; those of issuers have some hundred characters.
 const MAX_HEADER_CHARS: usize = 4 << 10;
 /// By how much the clock of the issuer may differ.
@@ -109,10 +108,11 @@ pub enum SetupError {
     },
 }
 
+/// Times may have a fraction (RFC 7519, NumericDate).
 #[derive(Deserialize)]
 struct Claims {
-    exp: i64,
-    nbf: Option<i64>,
+    exp: f64,
+    nbf: Option<f64>,
     #[serde(flatten)]
     others: BTreeMap<String, Plain>,
 }
@@ -131,6 +131,7 @@ pub struct Oidc {
     clock: Arc<dyn Clock>,
     keys: Arc<Keys>,
     verified: Cache<Arc<Known>>,
+    rejections: Rejections,
     roles: RwLock<Arc<Roles>>,
     /// What was read last, so that it is judged, and told, once.
     seen: Mutex<Result<String, String>>,
@@ -167,6 +168,7 @@ impl Oidc {
             most: REMEMBERED,
         };
         Ok(Self {
+            rejections: Rejections::new(registry),
             verified: Cache::new(
                 Arc::clone(&clock),
                 keep,
@@ -221,7 +223,7 @@ impl Oidc {
         }
         let roles = Arc::clone(&self.roles.read().unwrap_or_else(PoisonError::into_inner));
         let mut refusal = Error::NoToken;
-        for token in credentials.bearer.iter().take(TRIED) {
+        for token in credentials.tried() {
             let answer = match self.known(token).await {
                 Ok(known) if roles.allow(&known.caller.name, &known.groups, access) => {
                     return Ok(Arc::clone(&known.caller));
@@ -240,7 +242,17 @@ impl Oidc {
         let question = || {
             let (keys, options) = (Arc::clone(&self.keys), self.options.clone());
             let (token, now) = (token.to_owned(), self.clock.now());
-            async move { Ok(verify(&keys, &options, &token, now).await?.map(Arc::new)) }
+            let rejections = self.rejections.clone();
+            async move {
+                match verify(&keys, &options, &token, now).await? {
+                    Ok(known) => Ok(Some(Arc::new(known))),
+                    Err(reason) => {
+                        rejections.count(reason.name());
+                        tracing::debug!(%reason, "a token was rejected");
+                        Ok(None)
+                    }
+                }
+            }
         };
         let known = self
             .verified
@@ -252,25 +264,29 @@ impl Oidc {
     }
 }
 
-/// Whose `token` is; `None` if it is nobody's, not for us, too old or too young.
+/// Whose `token` is, or why it is nobody's.
 async fn verify(
     keys: &Keys,
     options: &Options,
     token: &str,
     now: Timestamp,
-) -> Result<Option<Known>, Error> {
+) -> Result<Result<Known, Rejected>, Error> {
     let header = has_plain_header(token).then(|| decode_header(token).ok());
     let Some(header) = header.flatten() else {
-        return Ok(None);
+        return Ok(Err(Rejected::Malformed));
     };
     if !SIGNED_BY.contains(&header.alg) {
-        return Ok(None);
+        return Ok(Err(Rejected::Algorithm));
     }
     let Some(key) = keys.find(header.kid.as_deref()).await? else {
-        return Ok(None);
+        return Ok(Err(Rejected::Key));
     };
+    let is_for = |named| named == KeyAlgorithm::from(header.alg);
+    if !key.common.key_algorithm.is_none_or(is_for) {
+        return Ok(Err(Rejected::Algorithm));
+    }
     let Ok(key) = DecodingKey::from_jwk(&key) else {
-        return Ok(None);
+        return Ok(Err(Rejected::Key));
     };
     let mut validation = Validation::new(header.alg);
     validation.set_issuer(&[&options.issuer]);
@@ -279,10 +295,10 @@ async fn verify(
     // Time is ours to tell.
     validation.validate_exp = false;
     validation.validate_nbf = false;
-    let Ok(token) = decode::<Claims>(token, &key, &validation) else {
-        return Ok(None);
-    };
-    Ok(known(token.claims, options, now))
+    Ok(match decode::<Claims>(token, &key, &validation) {
+        Ok(token) => known(token.claims, options, now),
+        Err(error) => Err(Rejected::of(error.kind())),
+    })
 }
 
 /// Whether the header of `token` is safe to read: the library does so before it looks at the
@@ -296,20 +312,38 @@ fn has_plain_header(token: &str) -> bool {
             .is_ok_and(|text| !json::names_private_keys(&text))
 }
 
-fn known(claims: Claims, options: &Options, now: Timestamp) -> Option<Known> {
-    let until = Timestamp::from_second(claims.exp.checked_add(LEEWAY)?).ok()?;
-    let young = claims
+fn known(claims: Claims, options: &Options, now: Timestamp) -> Result<Known, Rejected> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a cast of floats keeps to the bounds"
+    )]
+    let seconds = |time: f64| time.floor() as i64;
+    let until = seconds(claims.exp)
+        .checked_add(LEEWAY)
+        .and_then(|second| Timestamp::from_second(second).ok())
+        .ok_or(Rejected::Claims)?;
+    if until <= now {
+        return Err(Rejected::Expired);
+    }
+    if claims
         .nbf
-        .is_some_and(|from| from.saturating_sub(LEEWAY) > now.as_second());
-    if until <= now || young {
-        return None;
+        .is_some_and(|from| seconds(from).saturating_sub(LEEWAY) > now.as_second())
+    {
+        return Err(Rejected::NotYetValid);
     }
     let claim = |name: &str| claims.others.get(name).map(|Plain(value)| value);
-    let name = claim(&options.name_claim)?.as_str()?;
-    // Somebody may write any address into their profile.
-    let unproved = claim("email_verified") == Some(&Value::Bool(false));
-    if name.is_empty() || (options.name_claim == "email" && unproved) {
-        return None;
+    let name = claim(&options.name_claim)
+        .and_then(Value::as_str)
+        .filter(|name| !name.is_empty())
+        .ok_or(Rejected::Name)?;
+    // Somebody may write any address into their profile. Some issuers send a text.
+    let is_proved = match claim("email_verified") {
+        Some(Value::Bool(proved)) => *proved,
+        Some(Value::String(text)) => text == "true",
+        _ => false,
+    };
+    if options.name_claim == "email" && !is_proved {
+        return Err(Rejected::UnverifiedEmail);
     }
     let groups = match claim(&options.groups_claim) {
         Some(Value::String(group)) => vec![group.clone()],
@@ -323,7 +357,7 @@ fn known(claims: Claims, options: &Options, now: Timestamp) -> Option<Known> {
         name: name.to_owned(),
         by: None,
     };
-    Some(Known {
+    Ok(Known {
         caller: Arc::new(caller),
         groups,
         until,
@@ -334,7 +368,7 @@ fn known(claims: Claims, options: &Options, now: Timestamp) -> Option<Known> {
 impl Authorizer for Oidc {
     async fn identify(&self, credentials: &Credentials) -> Result<Arc<Caller>, Error> {
         let mut refusal = Error::NoToken;
-        for token in credentials.bearer.iter().take(TRIED) {
+        for token in credentials.tried() {
             match self.known(token).await {
                 Ok(known) => return Ok(Arc::clone(&known.caller)),
                 Err(error) => refusal = refusal.or(error),

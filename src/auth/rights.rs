@@ -1,9 +1,34 @@
 //! Rights as files of ours spell them: parents, and a role or verbs.
 
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{Access, Verb};
 use crate::model::{Parent, ParentPattern, Resource};
+
+/// Makes sense of the text of a file; the error says where it makes none.
+pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    toml::from_str(text).map_err(|error| {
+        // The parser's own text quotes the line, which may hold a token by mistake.
+        let line = error
+            .span()
+            .map(|span| 1 + text[..span.start].matches('\n').count());
+        let message = without_value(error.message());
+        match line {
+            Some(line) => format!("line {line}: {message}"),
+            None => message,
+        }
+    })
+}
+
+/// A message of a type that does not fit repeats the text that was found.
+fn without_value(message: &str) -> String {
+    match (message.find("string \""), message.rfind("\", expected")) {
+        (Some(from), Some(to)) if from < to => {
+            format!("{}a text{}", &message[..from], &message[to + 1..])
+        }
+        _ => message.to_owned(),
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

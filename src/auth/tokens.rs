@@ -38,9 +38,6 @@ pub enum FileError {
     },
 }
 
-/// How many tokens of one caller are tried.
-const TRIED: usize = 4;
-
 /// Access by the users of a file.
 pub struct Tokens {
     path: PathBuf,
@@ -111,7 +108,7 @@ impl Tokens {
         }
         let table = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
         let mut refusal = Error::NoToken;
-        for token in credentials.bearer.iter().take(TRIED) {
+        for token in credentials.tried() {
             let answer = match table.user(&digest(token)) {
                 None => Error::BadToken,
                 Some(user) if user.may(access) => return Ok(Arc::clone(user.caller())),
@@ -129,12 +126,12 @@ impl Tokens {
 impl Authorizer for Tokens {
     async fn identify(&self, credentials: &Credentials) -> Result<Arc<Caller>, Error> {
         let table = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
-        let known = |token: &String| {
+        let known = |token: &str| {
             table
                 .user(&digest(token))
                 .map(|user| Arc::clone(user.caller()))
         };
-        let found = credentials.bearer.iter().take(TRIED).find_map(known);
+        let found = credentials.tried().find_map(known);
         found.ok_or_else(|| credentials.unknown())
     }
 

@@ -124,7 +124,12 @@ pub(crate) const CRATES: &[Place] = &[
         "tokio_rustls",
         &["src/app*", "src/auth/oidc*", "tests/kubesim/src/tls.rs"],
     ),
-    only("rustix", &["src/background.rs"]),
+    only(
+        "rustix",
+        &["src/background.rs", "src/main.rs", "watcher/src/main.rs"],
+    ),
+    only("x509_parser", &["src/app/tls*"]),
+    only("aws_lc_rs", &["src/query/token.rs"]),
     only("jsonwebtoken", &["src/auth/oidc*"]),
     only("hyper_rustls", &["src/auth/oidc*"]),
     only("comfy_table", &["src/cli*"]),
@@ -135,12 +140,7 @@ pub(crate) const CRATES: &[Place] = &[
     only("indicatif", &["src/cli*"]),
     only(
         "toml",
-        &[
-            "src/auth/oidc*",
-            "src/auth/tokens*",
-            "src/config/",
-            "watcher/src/config*",
-        ],
+        &["src/auth/rights.rs", "src/config/", "watcher/src/config*"],
     ),
 ];
 

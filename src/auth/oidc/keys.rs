@@ -8,6 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use http::Uri;
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
@@ -15,7 +16,7 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use jiff::{SignedDuration, Timestamp};
-use jsonwebtoken::jwk::{Jwk, JwkSet};
+use jsonwebtoken::jwk::{Jwk, JwkSet, KeyOperations, PublicKeyUse};
 use serde::{Deserialize, de::DeserializeOwned};
 use tokio_rustls::rustls::{
     ClientConfig, RootCertStore,
@@ -93,8 +94,7 @@ impl Keys {
         ca: Option<&Path>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, SetupError> {
-        let local = ["http://127.0.0.1:", "http://[::1]:", "http://localhost:"];
-        if !issuer.starts_with("https://") && !local.iter().any(|start| issuer.starts_with(start)) {
+        if !is_secure(issuer) && !is_loopback(issuer) {
             return Err(SetupError::Issuer {
                 issuer: issuer.to_owned(),
             });
@@ -175,7 +175,15 @@ impl Keys {
                 found.issuer, self.issuer
             )));
         }
-        self.get(&found.jwks_uri).await
+        // Whoever answers in the clear in between could sign for anybody.
+        let at = found.jwks_uri;
+        let is_local = is_loopback(&self.issuer) && is_loopback(&at);
+        if !is_secure(&at) && !is_local {
+            return Err(unanswered(format!(
+                "the issuer has its keys at `{at}`; want an address that begins with `https://`"
+            )));
+        }
+        self.get(&at).await
     }
 
     async fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, Error> {
@@ -195,12 +203,34 @@ impl Keys {
     }
 }
 
-fn pick(keys: &JwkSet, kid: Option<&str>) -> Option<Jwk> {
-    match (kid, keys.keys.as_slice()) {
-        (Some(kid), _) => keys.find(kid).cloned(),
-        (None, [only]) => Some(only.clone()),
-        (None, _) => None,
+fn is_secure(url: &str) -> bool {
+    url.parse::<Uri>()
+        .is_ok_and(|uri| uri.scheme_str() == Some("https"))
+}
+
+/// Whether it is plain HTTP to this machine.
+fn is_loopback(url: &str) -> bool {
+    url.parse::<Uri>().is_ok_and(|uri| {
+        uri.scheme_str() == Some("http")
+            && matches!(uri.host(), Some("127.0.0.1" | "[::1]" | "localhost"))
+    })
+}
+
+/// Among the keys for signatures the one of this name; without a name, the only one.
+pub(super) fn pick(keys: &JwkSet, kid: Option<&str>) -> Option<Jwk> {
+    let mut all = keys.keys.iter().filter(|key| signs(key));
+    match kid {
+        Some(_) => all.find(|key| key.common.key_id.as_deref() == kid).cloned(),
+        None => all.next().filter(|_| all.next().is_none()).cloned(),
     }
+}
+
+/// Whether a key is for signatures (RFC 7517, 4.2 and 4.3).
+fn signs(key: &Jwk) -> bool {
+    let by_use = key.common.public_key_use.as_ref();
+    let by_operations = key.common.key_operations.as_ref();
+    by_use.is_none_or(|it| *it == PublicKeyUse::Signature)
+        && by_operations.is_none_or(|all| all.contains(&KeyOperations::Verify))
 }
 
 fn unanswered(why: impl Into<String>) -> Error {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::auth::{
     Access,
-    rights::{Granted, Rights},
+    rights::{self, Granted, Rights},
 };
 
 #[derive(Deserialize)]
@@ -36,7 +36,7 @@ struct Role {
 impl Roles {
     /// Makes sense of the text; the error says where it makes none.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let whole: Whole = toml::from_str(text).map_err(|error| error.to_string())?;
+        let whole: Whole = rights::parse(text)?;
         let roles = whole.roles.into_iter().enumerate().map(|(at, entry)| {
             let number = at + 1;
             if entry.groups.is_empty() && entry.users.is_empty() {
@@ -63,5 +63,30 @@ impl Roles {
                 || role.groups.iter().any(|group| groups.contains(group));
             is_theirs && role.grants.iter().any(|grant| grant.allows(access))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_makes_no_sense_says_where_and_shows_no_token() {
+        let cases = [
+            (
+                "[[roles]]\ngroups = ['a']\ngrants = []\ntoken = 'hunter2'",
+                "line 4: unknown field `token`",
+            ),
+            (
+                "[[roles]]\ngroups = 'hunter2'\ngrants = []",
+                "line 2: invalid type",
+            ),
+            ("[[roles]]\ngrants = []", "role 1 is nobody's"),
+        ];
+        for (text, says) in cases {
+            let error = Roles::parse(text).err().unwrap();
+            assert!(error.contains(says), "`{error}` does not say `{says}`");
+            assert!(!error.contains("hunter2"), "{error}");
+        }
     }
 }

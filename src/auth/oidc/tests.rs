@@ -61,8 +61,9 @@ async fn keys_are_asked_for_again_when_they_are_old_or_one_is_unknown_but_not_at
     ));
 }
 
-/// An issuer on TLS that answers every connection once; its authority, in PEM.
-async fn secured() -> (String, String) {
+/// An issuer on TLS that answers every connection once and has its keys at `keys`, or beside; its
+/// authority, in PEM.
+async fn secured(keys: Option<&str>) -> (String, String) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!(
@@ -79,6 +80,7 @@ async fn secured() -> (String, String) {
         .unwrap();
     let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
     let issuer = url.clone();
+    let keys = keys.map_or_else(|| format!("{url}/keys"), str::to_owned);
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let Ok(mut stream) = acceptor.accept(stream).await else {
@@ -89,7 +91,7 @@ async fn secured() -> (String, String) {
             let body = if asked[..count].starts_with(b"GET /keys") {
                 format!("{{\"keys\":[{}]}}", KEY.replace("KID", "k1"))
             } else {
-                format!("{{\"issuer\":\"{issuer}\",\"jwks_uri\":\"{issuer}/keys\"}}")
+                format!("{{\"issuer\":\"{issuer}\",\"jwks_uri\":\"{keys}\"}}")
             };
             let head = format!(
                 "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}",
@@ -105,7 +107,7 @@ async fn secured() -> (String, String) {
 
 #[tokio::test]
 async fn an_issuer_is_trusted_by_the_authority_in_a_file() {
-    let (url, authority) = secured().await;
+    let (url, authority) = secured(None).await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ca.pem");
     let clock = Arc::new(ManualClock::at("2026-01-02T00:00:00Z".parse().unwrap()));
@@ -153,4 +155,128 @@ fn a_header_that_the_library_would_read_in_its_own_way_is_not_read() {
     assert!(has_plain_header(&token(
         r#"{"alg":"RS256","kid":"k1","typ":"JWT"}"#
     )));
+}
+
+#[tokio::test]
+async fn keys_are_not_fetched_in_the_clear_for_an_issuer_on_tls() {
+    for at in [
+        "http://127.0.0.1:9/keys",
+        "http://keys.example/keys",
+        "http://localhost:9@keys.example/keys",
+        "keys",
+    ] {
+        let (url, authority) = secured(Some(at)).await;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        std::fs::write(&file, authority).unwrap();
+        let clock = Arc::new(ManualClock::at("2026-01-02T00:00:00Z".parse().unwrap()));
+        let keys = Keys::of(&url, Some(&file), clock).unwrap();
+        let said = report(&keys.find(Some("k1")).await.unwrap_err());
+        let expected =
+            format!("has its keys at `{at}`; want an address that begins with `https://`");
+        assert!(said.contains(&expected), "{said}");
+    }
+    for issuer in [
+        "http://id.example",
+        "http://localhost:80@id.example",
+        "id.example",
+    ] {
+        let clock = Arc::new(ManualClock::at("2026-01-02T00:00:00Z".parse().unwrap()));
+        assert!(Keys::of(issuer, None, clock).is_err(), "{issuer}");
+    }
+}
+
+#[test]
+fn only_keys_for_signatures_are_picked() {
+    let set = |keys: &str| serde_json::from_str(&format!("{{\"keys\":[{keys}]}}")).unwrap();
+    let key = |kid: &str, more: &str| {
+        KEY.replace("KID", kid)
+            .replacen('{', &format!("{{{more}"), 1)
+    };
+    let found = |keys: &str, kid| keys::pick(&set(keys), kid).is_some();
+    let (plain, signing) = (key("a", ""), key("a", r#""use":"sig","#));
+    let (sealing, other) = (key("a", r#""use":"enc","#), key("a", r#""use":"x","#));
+    let verifying = key("a", r#""key_ops":["verify"],"#);
+    let wrapping = key("a", r#""key_ops":["wrapKey"],"#);
+    for good in [&plain, &signing, &verifying] {
+        assert!(found(good, Some("a")) && found(good, None), "{good}");
+        let both = format!("{sealing},{good}");
+        assert!(found(&both, Some("a")) && found(&both, None), "{both}");
+    }
+    for bad in [&sealing, &other, &wrapping] {
+        assert!(!found(bad, Some("a")) && !found(bad, None), "{bad}");
+    }
+    let two = format!("{plain},{}", key("b", ""));
+    assert!(found(&two, Some("b")) && !found(&two, None) && !found(&two, Some("c")));
+}
+
+#[track_caller]
+fn judged(claims: Value, name_claim: &str) -> Result<String, Rejected> {
+    let options = Options {
+        issuer: String::new(),
+        issuer_ca: None,
+        audience: String::new(),
+        name_claim: name_claim.to_owned(),
+        groups_claim: "groups".to_owned(),
+        roles: PathBuf::new(),
+        keep_allowed: Duration::ZERO,
+        keep_denied: Duration::ZERO,
+    };
+    let claims = serde_json::from_value(claims).unwrap();
+    let now = Timestamp::from_second(1000).unwrap();
+    known(claims, &options, now).map(|known| known.caller.name.clone())
+}
+
+#[test]
+fn an_address_is_a_name_only_if_the_issuer_says_that_it_is_verified() {
+    use serde_json::json;
+    let with = |verified: Option<Value>| {
+        let mut claims = json!({"exp": 2000, "sub": "s", "email": "a@x"});
+        if let Some(verified) = verified {
+            claims["email_verified"] = verified;
+        }
+        claims
+    };
+    for yes in [json!(true), json!("true")] {
+        assert_eq!(judged(with(Some(yes)), "email"), Ok("a@x".to_owned()));
+    }
+    for no in [
+        json!(false),
+        json!("false"),
+        json!("True"),
+        json!(""),
+        json!(1),
+        json!(0),
+        json!(null),
+        json!([true]),
+    ] {
+        assert_eq!(
+            judged(with(Some(no.clone())), "email"),
+            Err(Rejected::UnverifiedEmail),
+            "{no}"
+        );
+        assert_eq!(judged(with(Some(no)), "sub"), Ok("s".to_owned()));
+    }
+    assert_eq!(judged(with(None), "email"), Err(Rejected::UnverifiedEmail));
+    assert_eq!(
+        judged(json!({"exp": 2000, "email_verified": true}), "email"),
+        Err(Rejected::Name)
+    );
+}
+
+#[test]
+fn times_of_a_token_may_have_fractions() {
+    use serde_json::json;
+    let at = |exp: Value, nbf: Value| judged(json!({"sub": "s", "exp": exp, "nbf": nbf}), "sub");
+    assert!(at(json!(1000.5), json!(999.25)).is_ok());
+    assert!(at(json!(2e3), json!(null)).is_ok());
+    assert_eq!(at(json!(970.9), json!(null)), Err(Rejected::Expired));
+    assert_eq!(at(json!(2000), json!(1031.5)), Err(Rejected::NotYetValid));
+    for never in [json!(1e300), json!(i64::MAX), json!(-1e300)] {
+        let judged = at(never.clone(), json!(null));
+        assert!(
+            matches!(judged, Err(Rejected::Claims | Rejected::Expired)),
+            "{never}"
+        );
+    }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::auth::{
     Access, Caller,
-    rights::{Granted, Rights},
+    rights::{self, Granted, Rights},
 };
 
 #[derive(Deserialize)]
@@ -40,16 +40,7 @@ pub(super) struct User {
 impl Table {
     /// Makes sense of the text; the error says where it makes none.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let whole: Whole = toml::from_str(text).map_err(|error| {
-            // The parser's own text quotes the line, which may hold a token by mistake.
-            let line = error
-                .span()
-                .map(|span| 1 + text[..span.start].matches('\n').count());
-            match line {
-                Some(line) => format!("line {line}: {}", error.message()),
-                None => error.message().to_owned(),
-            }
-        })?;
+        let whole: Whole = rights::parse(text)?;
         let mut table = Self {
             users: Vec::new(),
             by_token: HashMap::new(),

@@ -62,6 +62,10 @@ fn a_role_counts_for_its_verbs_on_its_parents() {
     assert_eq!(ask(&tokens, &["no"], Verb::Get, "ci"), unknown());
     assert_eq!(ask(&tokens, &["no", "ta"], Verb::Get, "dev"), denied());
     assert_eq!(ask(&tokens, &["ta", "tb"], Verb::Get, "dev"), Ok(()));
+    let fourth = ["no", "no", "no", "tb"];
+    assert_eq!(ask(&tokens, &fourth, Verb::Get, "dev"), Ok(()));
+    let fifth = ["no", "no", "no", "no", "tb"];
+    assert_eq!(ask(&tokens, &fifth, Verb::Get, "dev"), unknown());
     assert!(
         ask(&tokens, &[], Verb::Get, "ci")
             .unwrap_err()

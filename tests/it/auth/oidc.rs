@@ -40,8 +40,14 @@ fn jwk(kid: &str, key: &KeyPair) -> Value {
     // An uncompressed point: 4, x, y.
     let point = key.der_bytes();
     let part = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+    // What a key is for stands in its name.
+    let (usage, algorithm) = match kid {
+        "enc" => ("enc", "ES256"),
+        "es384" => ("sig", "ES384"),
+        _ => ("sig", "ES256"),
+    };
     json!({
-        "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": kid,
+        "kty": "EC", "crv": "P-256", "use": usage, "alg": algorithm, "kid": kid,
         "x": part(&point[1..33]), "y": part(&point[33..65]),
     })
 }
@@ -50,10 +56,8 @@ impl Issuer {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let keys = Arc::new(Mutex::new(vec![(
-            "k1".to_owned(),
-            KeyPair::generate().unwrap(),
-        )]));
+        let keys = ["k1", "enc", "es384"].map(|kid| (kid.to_owned(), KeyPair::generate().unwrap()));
+        let keys = Arc::new(Mutex::new(Vec::from(keys)));
         let asked = Arc::new(AtomicU32::new(0));
         let told = json!({"issuer": url, "jwks_uri": format!("{url}/keys")}).to_string();
         let (shown, counted) = (Arc::clone(&keys), Arc::clone(&asked));
@@ -176,11 +180,29 @@ async fn a_token_counts_that_is_signed_for_us_and_not_over() {
         (format!("{unsigned}.{}.", parts[1]), 401),
         (own_secret.unwrap(), 401),
         ("junk".to_owned(), 401),
+        (issuer.sign("enc", &claims), 401),
+        (issuer.sign("es384", &claims), 401),
+        (with(json!({"exp": now as f64 + 0.5})), 200),
     ];
     for (at, (token, expected)) in cases.iter().enumerate() {
         assert_eq!(status(&server, token).await, *expected, "case {at}");
     }
     assert_eq!(issuer.asked.load(Ordering::SeqCst), 1, "keys are kept");
+    let page = crate::wire::visit(&server.admin, "/metrics").await;
+    for (reason, count) in [
+        ("malformed", 2),
+        ("algorithm", 2),
+        ("key", 1),
+        ("signature", 2),
+        ("issuer", 1),
+        ("audience", 1),
+        ("expired", 1),
+        ("not_yet_valid", 1),
+        ("name", 1),
+    ] {
+        let line = format!("hindsight_auth_rejected_tokens_total{{reason=\"{reason}\"}} {count}\n");
+        assert!(page.contains(&line), "{reason} is not {count}: {page}");
+    }
     // The roles of others count once they are in the file.
     let ops = issuer.token("bob", &["ops"]);
     assert_eq!(status(&server, &ops).await, 403);
