@@ -1,18 +1,23 @@
 //! Page tokens: a place in a list, sealed so that it is good for that list only.
 //!
-//! A token holds the last row's id and its values of the order's keys. The list it belongs to
-//! (method, parent, filter, order) goes into its seal, an HMAC-SHA256 under a key that all
-//! replicas share. It is opaque and may change form
-//! from version to version; an old one is then refused, never misread.
+//! A token holds the last row's id and its values of the order's keys, encrypted: they tell how much
+//! everybody writes, and what is in rows. The list it belongs to (method, parent, filter, order) is
+//! authenticated with it, under a key that all replicas share. It is opaque and may change form from
+//! version to version; an old one is then refused, never misread.
 
+use std::sync::Arc;
+
+use aws_lc_rs::{
+    aead::{AES_256_GCM_SIV, Aad, NONCE_LEN, Nonce, RandomizedNonceKey},
+    hmac,
+};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use hmac::{Hmac, Mac as _};
-use sha2::Sha256;
 
 use crate::filter::order::{KeyValue, MAX_KEYS, Order, Position};
 
-const VERSION: u8 = 2;
-const SEAL: usize = 16;
+const VERSION: u8 = 3;
+/// What the key of tokens is made for, of a secret that may have other uses.
+const PURPOSE: &[u8] = b"hindsight page tokens";
 /// Longer than any token, in bytes: a few annotations, in base64.
 const MOST: usize = 4 << 20;
 
@@ -46,7 +51,7 @@ pub struct Binding<'a> {
 /// Seals and opens tokens.
 #[derive(Clone)]
 pub struct Tokens {
-    key: Hmac<Sha256>,
+    key: Arc<RandomizedNonceKey>,
 }
 
 impl std::fmt::Debug for Tokens {
@@ -59,32 +64,39 @@ impl Tokens {
     /// Tokens under `secret`, which all replicas must share.
     #[must_use]
     pub fn new(secret: &[u8]) -> Self {
+        let secret = hmac::Key::new(hmac::HMAC_SHA256, secret);
+        let key = hmac::sign(&secret, PURPOSE);
+        let key = RandomizedNonceKey::new(&AES_256_GCM_SIV, key.as_ref());
         Self {
-            key: Hmac::new_from_slice(secret).expect("HMAC takes keys of any length"),
+            key: Arc::new(key.expect("a digest of SHA-256 has the length of a key")),
         }
     }
 
     /// The token for the rows after `position`.
     #[must_use]
     pub fn seal(&self, position: &Position, binding: &Binding<'_>) -> String {
-        let mut token = vec![VERSION];
-        token.extend(position.id.to_be_bytes());
+        let mut body = position.id.to_be_bytes().to_vec();
         for key in &position.keys {
             match key {
-                None => token.push(0),
+                None => body.push(0),
                 Some(KeyValue::Int(number)) => {
-                    token.push(1);
-                    token.extend(number.to_be_bytes());
+                    body.push(1);
+                    body.extend(number.to_be_bytes());
                 }
                 Some(KeyValue::Text(text)) => {
-                    token.push(2);
-                    token.extend((text.len() as u64).to_be_bytes());
-                    token.extend(text.as_bytes());
+                    body.push(2);
+                    body.extend((text.len() as u64).to_be_bytes());
+                    body.extend(text.as_bytes());
                 }
             }
         }
-        let seal = self.mac(&token, binding).finalize().into_bytes();
-        token.extend(&seal[..SEAL]);
+        let nonce = self
+            .key
+            .seal_in_place_append_tag(Aad::from(context(binding)), &mut body)
+            .expect("the system has random numbers");
+        let mut token = vec![VERSION];
+        token.extend(nonce.as_ref());
+        token.extend(body);
         URL_SAFE_NO_PAD.encode(token)
     }
 
@@ -96,40 +108,37 @@ impl Tokens {
         if token.len() > MOST {
             return Err(TokenError::Malformed);
         }
-        let bytes = URL_SAFE_NO_PAD
+        let mut bytes = URL_SAFE_NO_PAD
             .decode(token)
             .map_err(|_e| TokenError::Malformed)?;
-        let at = bytes.len().checked_sub(SEAL).ok_or(TokenError::Malformed)?;
-        let (body, seal) = bytes.split_at(at);
-        let position = position(body).ok_or(TokenError::Malformed)?;
-        self.mac(body, binding)
-            .verify_truncated_left(seal)
-            .map_err(|_e| TokenError::Foreign)?;
-        Ok(position)
-    }
-
-    fn mac(&self, body: &[u8], binding: &Binding<'_>) -> Hmac<Sha256> {
-        let mut mac = self.key.clone();
-        mac.update(body);
-        let order = binding.order.to_string();
-        for part in [
-            binding.method.as_bytes(),
-            binding.parent.as_bytes(),
-            binding.filter.as_bytes(),
-            order.as_bytes(),
-        ] {
-            // Lengths go in too, so that two lists never run together into the same bytes.
-            mac.update(&(part.len() as u64).to_be_bytes());
-            mac.update(part);
+        let (nonce, body) = match bytes.split_first_mut() {
+            Some((&mut VERSION, rest)) => rest.split_first_chunk_mut::<NONCE_LEN>(),
+            _ => None,
         }
-        mac
+        .ok_or(TokenError::Malformed)?;
+        let body = self
+            .key
+            .open_in_place(Nonce::from(&*nonce), Aad::from(context(binding)), body)
+            .map_err(|_e| TokenError::Foreign)?;
+        position(body).ok_or(TokenError::Malformed)
     }
+}
+
+/// What a token is authenticated with: the list it belongs to.
+fn context(binding: &Binding<'_>) -> Vec<u8> {
+    let order = binding.order.to_string();
+    let mut context = vec![VERSION];
+    for part in [binding.method, binding.parent, binding.filter, &order] {
+        // Lengths go in too, so that two lists never run together into the same bytes.
+        context.extend((part.len() as u64).to_be_bytes());
+        context.extend(part.as_bytes());
+    }
+    context
 }
 
 /// The place that is written in a token.
 fn position(body: &[u8]) -> Option<Position> {
-    let (&version, rest) = body.split_first()?;
-    let (id, mut rest) = rest.split_first_chunk()?;
+    let (id, mut rest) = body.split_first_chunk()?;
     let mut keys = Vec::new();
     while let Some((&form, after)) = rest.split_first() {
         let (key, after) = match form {
@@ -151,7 +160,7 @@ fn position(body: &[u8]) -> Option<Position> {
         rest = after;
     }
     let id = i64::from_be_bytes(*id);
-    (version == VERSION && keys.len() <= MAX_KEYS).then_some(Position { keys, id })
+    (keys.len() <= MAX_KEYS).then_some(Position { keys, id })
 }
 
 #[cfg(test)]
@@ -248,6 +257,19 @@ mod tests {
                 tokens.open(&URL_SAFE_NO_PAD.encode(bent), &list()).is_err(),
                 "bit {bit}"
             );
+        }
+    }
+
+    #[test]
+    fn a_token_shows_nothing_of_its_row_and_two_of_one_row_differ() {
+        let tokens = Tokens::new(b"key");
+        let text = KeyValue::Text("a name of somebody".to_owned());
+        let at = place(&[Some(text)], 0x1122_3344_5566_7788);
+        let [one, two] = [(); 2].map(|()| tokens.seal(&at, &list()));
+        assert_ne!(one, two);
+        let bytes = URL_SAFE_NO_PAD.decode(&one).unwrap();
+        for part in [&at.id.to_be_bytes()[4..], b"name", b"body"] {
+            assert!(!bytes.windows(4).any(|four| four == part), "{part:?}");
         }
     }
 
