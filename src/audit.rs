@@ -1,4 +1,4 @@
-//! The audit log: one line of JSON for every write and delete that the store was asked for, with
+//! The audit log: one line of JSON for every write and delete that a known caller asked for, with
 //! who asked, what for, and what came of it. A line is written before the caller is answered.
 //!
 //! What cannot be written is in the log of the program and counted; it refuses nothing.
@@ -90,9 +90,15 @@ impl Line {
         }
     }
 
-    /// What `caller` may not do.
+    /// What `caller` asked for and was refused before the store was asked.
     #[must_use]
-    pub fn denied(caller: &Caller, verb: Verb, name: String, time: Timestamp) -> Self {
+    pub fn refused(
+        caller: &Caller,
+        verb: Verb,
+        name: String,
+        why: ErrorKind,
+        time: Timestamp,
+    ) -> Self {
         Self {
             time,
             request: None,
@@ -102,7 +108,7 @@ impl Line {
             name,
             before: None,
             after: None,
-            outcome: ErrorKind::Denied.grpc_name(),
+            outcome: why.grpc_name(),
         }
     }
 
@@ -131,7 +137,10 @@ struct Message {
 
 /// The log, or none. Clones write to the same.
 #[derive(Debug, Clone, Default)]
-pub struct Audit(Option<mpsc::Sender<Message>>);
+pub struct Audit {
+    sender: Option<mpsc::Sender<Message>>,
+    denied_reads: bool,
+}
 
 impl std::fmt::Debug for Message {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -166,17 +175,34 @@ impl Audit {
                     }
                 }
             })?;
-        Ok(Self(Some(sender)))
+        Ok(Self {
+            sender: Some(sender),
+            denied_reads: false,
+        })
+    }
+
+    /// The same log, with lines of reads that are denied if `told`.
+    #[must_use]
+    pub fn with_denied_reads(self, told: bool) -> Self {
+        Self {
+            denied_reads: told,
+            ..self
+        }
     }
 
     /// Whether anything is written.
     pub fn is_on(&self) -> bool {
-        self.0.is_some()
+        self.sender.is_some()
+    }
+
+    /// Whether reads that are denied are written.
+    pub fn tells_denied_reads(&self) -> bool {
+        self.is_on() && self.denied_reads
     }
 
     /// Writes lines, in order, and returns once they are written.
     pub async fn tell(&self, lines: Vec<Line>) {
-        let Some(sender) = self.0.as_ref().filter(|_| !lines.is_empty()) else {
+        let Some(sender) = self.sender.as_ref().filter(|_| !lines.is_empty()) else {
             return;
         };
         let (written, done) = oneshot::channel();

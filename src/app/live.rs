@@ -58,7 +58,7 @@ pub(super) fn audit(config: &Config, registry: &mut Registry) -> std::io::Result
         AuditLog::Stdout => Place::Stdout,
         AuditLog::File(path) => Place::File(path.clone()),
     };
-    Audit::open(place, registry)
+    Ok(Audit::open(place, registry)?.with_denied_reads(config.audit_denied_reads))
 }
 
 pub(super) fn budgets(config: &Config, clock: Arc<dyn Clock>, registry: &mut Registry) -> Budgets {

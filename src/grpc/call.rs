@@ -14,7 +14,7 @@ use tracing::Instrument as _;
 
 use super::status::status;
 use crate::{
-    auth::{self, Access, ActingFor, Authorizer, Credentials, Grant, Verb},
+    auth::{self, Access, ActingFor, Authorizer, Caller, Credentials, Grant, Verb},
     budget::{Arrival, Budgets},
     error::HasKind as _,
     model::{ParentPattern, RecordName, Resource, ResultName},
@@ -70,7 +70,7 @@ impl Door {
         })
     }
 
-    /// Asks whether the caller may do this, and has not used up what it may for now.
+    /// Asks whether the caller may read this, and has not used up what it may for now.
     pub(super) async fn grant(
         &self,
         metadata: &MetadataMap,
@@ -78,17 +78,22 @@ impl Door {
         resource: Resource,
         parent: ParentPattern,
     ) -> Result<Grant, Error> {
-        let grant = self
-            .allow(&credentials(metadata.as_ref()), verb, resource, parent)
-            .await?;
-        let payer = self.budgets.enter(&grant.caller().name)?;
-        if let Some(arrival) = Arrival::current() {
-            arrival.is_paid_by(&payer);
+        let place = match resource {
+            Resource::Results => format!("{parent}/results/-"),
+            Resource::Records => format!("{parent}/results/-/records/-"),
+        };
+        let admitted = self.admit(metadata, verb, resource, parent).await;
+        if let Err((Some(caller), why @ Error::Auth(_))) = &admitted {
+            let request = request_of(metadata);
+            self.service
+                .tell_denied_read(caller, request.as_deref(), verb, &place, why)
+                .await;
         }
-        Ok(grant.for_request(request_of(metadata), payer))
+        admitted.map_err(|(_, why)| why)
     }
 
-    /// Asks whether the caller may change this. That it may not is told in the audit log.
+    /// Asks whether the caller may change this, and has not used up what it may for now. That it
+    /// may not is told in the audit log.
     pub(super) async fn grant_change(
         &self,
         metadata: &MetadataMap,
@@ -100,14 +105,41 @@ impl Door {
             Changed::Record(name) => (Resource::Records, name.result().parent(), name),
         };
         let parent = ParentPattern::Exact(parent.clone());
-        let grant = self.grant(metadata, verb, resource, parent).await;
-        if let Err(Error::Auth(auth::Error::Denied { caller })) = &grant {
+        let admitted = self.admit(metadata, verb, resource, parent).await;
+        if let Err((Some(caller), why)) = &admitted {
             let request = request_of(metadata);
             self.service
-                .tell_denied(caller, request.as_deref(), verb, name)
+                .tell_refused(caller, request.as_deref(), verb, name, why)
                 .await;
         }
-        grant
+        admitted.map_err(|(_, why)| why)
+    }
+
+    /// Asks whether the caller may do this, and has not used up what it may for now; a refusal comes
+    /// with the caller, if that is known.
+    async fn admit(
+        &self,
+        metadata: &MetadataMap,
+        verb: Verb,
+        resource: Resource,
+        parent: ParentPattern,
+    ) -> Result<Grant, (Option<Caller>, Error)> {
+        let allowed = self
+            .allow(&credentials(metadata.as_ref()), verb, resource, parent)
+            .await;
+        let grant = allowed.map_err(|error| match &error {
+            auth::Error::Denied { caller } => (Some(Caller::clone(caller)), error.into()),
+            _ => (None, error.into()),
+        })?;
+        match self.budgets.enter(&grant.caller().name) {
+            Ok(payer) => {
+                if let Some(arrival) = Arrival::current() {
+                    arrival.is_paid_by(&payer);
+                }
+                Ok(grant.for_request(request_of(metadata), payer))
+            }
+            Err(spent) => Err((Some(grant.caller().clone()), spent.into())),
+        }
     }
 
     /// Asks whether whoever showed `credentials` may do this.

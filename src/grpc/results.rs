@@ -87,7 +87,11 @@ impl Results for Door {
             let grant = self
                 .grant_change(&metadata, Verb::Create, Changed::Result(&name))
                 .await?;
-            let summary = result.summary.map(convert::to_summary).transpose()?;
+            let summary = result.summary.map(convert::to_summary).transpose();
+            let summary = self
+                .service
+                .told(&grant, Verb::Create, &name, summary)
+                .await?;
             let stored = self
                 .service
                 .create_result(&grant, name, result.annotations, summary)
@@ -109,10 +113,20 @@ impl Results for Door {
                 _ => ("name", &request.name),
             };
             let name: ResultName = convert::name(field, text)?;
+            if !result.name.is_empty() && result.name != *text {
+                return Err(Error::Invalid(format!(
+                    "result.name: `{}` is another result than name, `{text}`",
+                    result.name
+                )));
+            }
             let grant = self
                 .grant_change(&metadata, Verb::Update, Changed::Result(&name))
                 .await?;
-            let summary = result.summary.map(convert::to_summary).transpose()?;
+            let summary = result.summary.map(convert::to_summary).transpose();
+            let summary = self
+                .service
+                .told(&grant, Verb::Update, &name, summary)
+                .await?;
             let etags = [request.etag.as_str(), result.etag.as_str()];
             let stored = self
                 .service
@@ -209,7 +223,11 @@ impl Results for Door {
             let grant = self
                 .grant_change(&metadata, Verb::Update, Changed::Record(&name))
                 .await?;
-            let change = change(record.data, request.update_mask)?;
+            let change = change(record.data, request.update_mask);
+            let change = self
+                .service
+                .told(&grant, Verb::Update, &name, change)
+                .await?;
             let etags = [request.etag.as_str(), record.etag.as_str()];
             let stored = self
                 .service

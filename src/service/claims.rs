@@ -8,10 +8,11 @@ use hindsight_proto::{
 
 use super::{
     Error, Service,
-    commit::Told,
-    upsert::{Effect, RACES, Upsert, Upserted, lost},
+    commit::{Told, lost},
+    upsert::{Effect, RACES, Upsert, Upserted},
 };
 use crate::{
+    auth::Verb,
     model::{RunResult, Summary},
     storage::{self, Batch, Change},
 };
@@ -27,8 +28,13 @@ impl Service {
     pub(super) async fn upsert_together(&self, upsert: &Upsert) -> Result<Upserted, Error> {
         let mut race = storage::Error::Missing(upsert.name.to_string());
         for _ in 0..RACES {
-            let result = self.store.result(upsert.name.result()).await?;
-            let record = self.store.record(&upsert.name).await?;
+            let by = &upsert.grants.records[0];
+            let read = async {
+                let result = self.store.result(upsert.name.result()).await?;
+                Ok((result, self.store.record(&upsert.name).await?))
+            };
+            let read: Result<_, Error> = read.await;
+            let (result, record) = self.told(by, Verb::Update, &upsert.name, read).await?;
             let mut changes = Vec::new();
             let mut done = Upserted {
                 record: Effect::Unchanged,
@@ -73,7 +79,6 @@ impl Service {
             if changes.is_empty() {
                 return Ok(done);
             }
-            let by = &upsert.grants.records[0];
             match self.commit(by, Batch { changes }, Told::UnlessLost).await {
                 Ok(()) => return Ok(done),
                 Err(error) if lost(&error) => race = error,

@@ -1,4 +1,5 @@
-//! The one way to the store for what changes it: with a line in the audit log for each change.
+//! The one way to the store for what changes it: with a line in the audit log for each change, and
+//! for each that was refused on its way there.
 
 use std::{fmt::Display, sync::Arc};
 
@@ -8,6 +9,7 @@ use super::{Error, Service};
 use crate::{
     audit::Line,
     auth::{Caller, Grant, Verb},
+    error::HasKind as _,
     model::Etag,
     storage::{self, Batch, Change},
 };
@@ -20,35 +22,78 @@ const RACES: usize = 64;
 pub(super) enum Told {
     /// Whatever it is.
     All,
+    /// Not that somebody else changed it first, because then it is tried again.
+    UnlessStale,
     /// Not that somebody else was faster, because then it is tried again.
     UnlessLost,
 }
 
 impl Told {
     fn tells(self, outcome: Result<(), &storage::Error>) -> bool {
-        let lost = matches!(
-            outcome,
-            Err(storage::Error::Stale { .. }
-                | storage::Error::Missing(_)
-                | storage::Error::Exists(_))
-        );
-        self == Self::All || !lost
+        let is_stale = matches!(outcome, Err(storage::Error::Stale { .. }));
+        match self {
+            Self::All => true,
+            Self::UnlessStale => !is_stale,
+            Self::UnlessLost => !outcome.is_err_and(lost),
+        }
     }
 }
 
+/// Somebody else was faster: the row changed, came or went since it was read.
+pub(super) fn lost(error: &storage::Error) -> bool {
+    matches!(
+        error,
+        storage::Error::Stale { .. } | storage::Error::Missing(_) | storage::Error::Exists(_)
+    )
+}
+
 impl Service {
-    /// Tells that `caller` asked to do this with what has the name, which it may not.
-    pub async fn tell_denied(
+    /// Tells that `caller` asked to do this with what has the name, and was refused.
+    pub async fn tell_refused(
         &self,
         caller: &Caller,
         request: Option<&str>,
         verb: Verb,
         name: &(dyn Display + Sync),
+        why: &Error,
     ) {
         if self.audit.is_on() {
-            let line = Line::denied(caller, verb, name.to_string(), self.clock.now());
+            let (name, now) = (name.to_string(), self.clock.now());
+            let line = Line::refused(caller, verb, name, why.kind(), now);
             self.audit.tell(vec![line.in_request(request)]).await;
         }
+    }
+
+    /// Tells of a read that is denied, where that is wanted.
+    pub async fn tell_denied_read(
+        &self,
+        caller: &Caller,
+        request: Option<&str>,
+        verb: Verb,
+        name: &(dyn Display + Sync),
+        why: &Error,
+    ) {
+        if self.audit.tells_denied_reads() {
+            self.tell_refused(caller, request, verb, name, why).await;
+        }
+    }
+
+    /// Gives back what `by` is used with, and tells if it is a refusal.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub async fn told<T>(
+        &self,
+        by: &Grant,
+        verb: Verb,
+        name: &(dyn Display + Sync),
+        prepared: Result<T, Error>,
+    ) -> Result<T, Error> {
+        if let Err(why) = &prepared {
+            self.tell_refused(by.caller(), by.request(), verb, name, why)
+                .await;
+        }
+        prepared
     }
 
     /// Commits a batch that `by` gives leave for. Once begun it is done and told, also if the
@@ -121,6 +166,7 @@ impl Service {
     pub(super) async fn delete<F>(
         &self,
         by: &Grant,
+        name: &(dyn Display + Sync),
         find: impl Fn() -> F,
         change: impl Fn(Option<Etag>) -> Change,
     ) -> Result<(), Error>
@@ -129,11 +175,15 @@ impl Service {
     {
         for _ in 0..RACES {
             let expect = if self.audit.is_on() {
-                find().await?
+                let found = find().await.map_err(Error::from);
+                self.told(by, Verb::Delete, name, found).await?
             } else {
                 None
             };
-            match self.commit(by, change(expect).into(), Told::All).await {
+            match self
+                .commit(by, change(expect).into(), Told::UnlessStale)
+                .await
+            {
                 Err(storage::Error::Stale { .. }) => {}
                 outcome => return Ok(outcome?),
             }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::Error;
 use crate::{
     filter::outline::outline,
-    model::{Payload, Summary},
+    model::{Parent, Payload, Summary},
 };
 
 /// Longest `data.type` and `summary.type`, in bytes.
@@ -78,7 +78,15 @@ pub(super) fn data_type(what: &str, text: &str) -> Result<(), Error> {
     Ok(())
 }
 
-pub(super) fn summary(summary: &Summary) -> Result<(), Error> {
+/// A result is summed up by a record of its own parent: whoever reads the one may read the other.
+pub(super) fn summary(summary: &Summary, parent: &Parent) -> Result<(), Error> {
+    if summary.record.result().parent() != parent {
+        return Err(Error::Invalid(format!(
+            "summary.record: `{}` is not below the parent of its result, `{parent}`; name a record \
+             of that parent",
+            summary.record
+        )));
+    }
     if summary.data_type.is_empty() {
         return Err(Error::Invalid(
             "summary.type is empty; name the type of summary.record".into(),

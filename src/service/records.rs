@@ -60,7 +60,8 @@ impl Service {
         data: Option<Payload>,
     ) -> Result<Record, Error> {
         grant.check(Verb::Create, RECORDS, name.result().parent())?;
-        data.as_ref().map_or(Ok(()), limits::payload)?;
+        let checked = data.as_ref().map_or(Ok(()), limits::payload);
+        self.told(grant, Verb::Create, &name, checked).await?;
         let record = self.new_record(name, data);
         let change = Change::InsertRecord(record.clone());
         self.commit(grant, change.into(), Told::All).await?;
@@ -156,7 +157,7 @@ impl Service {
             name: name.clone(),
             expect,
         };
-        self.delete(grant, find, change).await
+        self.delete(grant, name, find, change).await
     }
 
     /// One page of the records of the results called `result` (`None`: of every result) under

@@ -13,9 +13,13 @@ use crate::{
 
 const RESULTS: Resource = Resource::Results;
 
-fn check(annotations: &BTreeMap<String, String>, summary: Option<&Summary>) -> Result<(), Error> {
+fn check(
+    name: &ResultName,
+    annotations: &BTreeMap<String, String>,
+    summary: Option<&Summary>,
+) -> Result<(), Error> {
     limits::annotations("annotations", annotations.iter())?;
-    summary.map_or(Ok(()), limits::summary)
+    summary.map_or(Ok(()), |summary| limits::summary(summary, name.parent()))
 }
 
 impl Service {
@@ -31,7 +35,8 @@ impl Service {
         summary: Option<Summary>,
     ) -> Result<RunResult, Error> {
         grant.check(Verb::Create, RESULTS, name.parent())?;
-        check(&annotations, summary.as_ref())?;
+        let checked = check(&name, &annotations, summary.as_ref());
+        self.told(grant, Verb::Create, &name, checked).await?;
         let result = self.new_result(name, annotations, summary);
         let change = Change::InsertResult(result.clone());
         self.commit(grant, change.into(), Told::All).await?;
@@ -105,7 +110,8 @@ impl Service {
         etags: [&str; 2],
     ) -> Result<RunResult, Error> {
         grant.check(Verb::Update, RESULTS, name.parent())?;
-        check(&annotations, summary.as_ref())?;
+        let checked = check(name, &annotations, summary.as_ref());
+        self.told(grant, Verb::Update, name, checked).await?;
         let full = name.to_string();
         let (full, annotations, summary) = (full.as_str(), &annotations, &summary);
         let step = move || async move {
@@ -132,7 +138,7 @@ impl Service {
             name: name.clone(),
             expect,
         };
-        self.delete(grant, find, change).await
+        self.delete(grant, name, find, change).await
     }
 
     /// One page of the results of the parent that `grant` is for.

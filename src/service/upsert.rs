@@ -12,7 +12,7 @@ use std::{
 use futures::{StreamExt as _, stream};
 use hindsight_proto::{json, run::is_earlier};
 
-use super::{Error, Service, limits};
+use super::{Error, Service, commit::lost, limits};
 use crate::{
     auth::{self, Grant, Verb},
     model::{Payload, Record, RecordName, Resource, Summary},
@@ -150,7 +150,8 @@ impl Upsert {
             return Err(create.denied().into());
         }
         limits::annotations("annotations", self.annotations.iter())?;
-        self.summary.as_ref().map_or(Ok(()), limits::summary)?;
+        let summary = self.summary.as_ref();
+        summary.map_or(Ok(()), |summary| limits::summary(summary, parent))?;
         limits::payload(&self.data)
     }
 
@@ -196,7 +197,6 @@ impl Service {
                 .into_iter()
                 .map(|(place, upsert)| (place, Item::new(upsert)))
                 .unzip();
-            self.tell_refused(&items).await;
             for (place, outcome) in places.into_iter().zip(self.round(items).await) {
                 outcomes[place] = Some(outcome);
             }
@@ -207,14 +207,20 @@ impl Service {
             .collect()
     }
 
-    /// Tells of those that may not say anything of a result and do.
-    async fn tell_refused(&self, items: &[Item]) {
-        for item in items {
-            if let Next::Done(Err(error)) = &item.next
-                && let Error::Auth(auth::Error::Denied { caller }) = &**error
-            {
-                let result = item.upsert.name.result();
-                self.tell_denied(caller, None, Verb::Create, result).await;
+    /// Tells of what came to nothing, but for what the store refused, which is told by the commit.
+    async fn tell_refused_upsert(&self, upsert: &Upsert, why: &Error) {
+        let by = upsert.leave();
+        match why {
+            Error::Store(error) if !lost(error) => {}
+            // The record may be written, but not what is said of its result.
+            Error::Auth(auth::Error::Denied { .. }) => {
+                let name = upsert.name.result();
+                self.tell_refused(by.caller(), None, Verb::Create, name, why)
+                    .await;
+            }
+            _ => {
+                self.tell_refused(by.caller(), None, Verb::Create, &upsert.name, why)
+                    .await;
             }
         }
     }
@@ -241,13 +247,18 @@ impl Service {
             self.together(&mut items).await;
         }
         let race = race.map_or_else(|| Arc::new(no_race()), Arc::new);
-        items
-            .into_iter()
-            .map(|item| match item.next {
+        let mut outcomes = Vec::with_capacity(items.len());
+        for item in items {
+            let outcome = match item.next {
                 Next::Done(outcome) => outcome,
                 _ => Err(Arc::clone(&race)),
-            })
-            .collect()
+            };
+            if let Err(why) = &outcome {
+                self.tell_refused_upsert(&item.upsert, why).await;
+            }
+            outcomes.push(outcome);
+        }
+        outcomes
     }
 
     /// Makes the results of those items that need one, each by the first of them that has
@@ -361,8 +372,13 @@ impl Service {
         let (mut places, mut changes) = (Vec::new(), Vec::new());
         for (at, current) in old.into_iter().zip(read) {
             let item = &mut items[at];
-            match current {
-                Err(error) => item.refuse(Error::from(error)),
+            let current = current.map_err(Error::from);
+            let by = item.upsert.leave();
+            match self
+                .told(&by, Verb::Update, &item.upsert.name, current)
+                .await
+            {
+                Err(error) => item.refuse(error),
                 Ok(None) => item.next = Next::Insert,
                 Ok(Some(current)) if item.upsert.is_settled_by(&current) => {
                     item.done(Effect::Unchanged);
@@ -387,14 +403,6 @@ impl Service {
             }
         }
     }
-}
-
-/// Somebody else was faster: the row changed or went since it was read.
-pub(super) fn lost(error: &storage::Error) -> bool {
-    matches!(
-        error,
-        storage::Error::Stale { .. } | storage::Error::Missing(_) | storage::Error::Exists(_)
-    )
 }
 
 /// Of something that was never decided and never lost, which is not seen.

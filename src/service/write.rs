@@ -15,7 +15,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::{Error, Service, commit::Told};
 use crate::{
-    auth::Grant,
+    auth::{Grant, Verb},
     model::Etag,
     storage::{self, Change},
 };
@@ -71,10 +71,10 @@ impl Service {
         let _turn = self.turns.take(name, etags).await;
         let mut attempt = 0;
         loop {
-            let (change, value) = step().await?;
+            let (change, value) = self.told(by, Verb::Update, &name, step().await).await?;
             attempt += 1;
             let again = etags == ["", ""] && attempt < RACES;
-            let told = if again { Told::UnlessLost } else { Told::All };
+            let told = if again { Told::UnlessStale } else { Told::All };
             match self.commit(by, change.into(), told).await {
                 Ok(()) => return Ok(value),
                 Err(storage::Error::Stale { .. }) if again => {}

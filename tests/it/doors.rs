@@ -16,15 +16,16 @@ use crate::support::{
     http::{Http, Reply, target},
 };
 
-/// A file of users: names, who are their own tokens too, and what they may do everywhere.
+/// A file of users: names, who are their own tokens too, and what they may do everywhere; nothing if
+/// that is `none`.
 fn users(folder: &tempfile::TempDir, names: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (name, role) in names {
         let hash = hindsight::auth::token_hash(name);
-        text += &format!(
-            "[[users]]\nname = '{name}'\nsha256 = ['{hash}']\n\
-             grants = [{{parents = ['*'], role = '{role}'}}]\n"
-        );
+        text += &format!("[[users]]\nname = '{name}'\nsha256 = ['{hash}']\n");
+        if *role != "none" {
+            text += &format!("grants = [{{parents = ['*'], role = '{role}'}}]\n");
+        }
     }
     let path = folder.path().join("users.toml");
     std::fs::write(&path, text).unwrap();

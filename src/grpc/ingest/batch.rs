@@ -113,19 +113,29 @@ async fn upsert(leave: &mut Leave<'_>, request: UpsertRequest) -> Result<Upsert,
         Err((verb, error)) => {
             if let Error::Auth(auth::Error::Denied { caller }) = &*error {
                 let service = &leave.door.service;
-                service.tell_denied(caller, None, verb, &name).await;
+                service
+                    .tell_refused(caller, None, verb, &name, &error)
+                    .await;
             }
             return Err(error);
         }
     };
-    let data = convert::to_payload(record.data);
     let said = request.result.unwrap_or_default();
+    let read = || {
+        let data = convert::to_payload(record.data);
+        let summary = said.summary.map(convert::to_summary).transpose()?;
+        Ok((convert::required("record.data", data)?, summary))
+    };
+    let service = &leave.door.service;
+    let (data, summary) = service
+        .told(&grants.records[0], Verb::Create, &name, read())
+        .await?;
     Ok(Upsert {
         grants,
         name,
-        data: convert::required("record.data", data)?,
+        data,
         annotations: said.annotations,
-        summary: said.summary.map(convert::to_summary).transpose()?,
+        summary,
         probably_stored: request.probably_stored,
     })
 }

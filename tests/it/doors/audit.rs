@@ -25,14 +25,32 @@ fn told(mut line: Value) -> Value {
 }
 
 async fn start(database: &Database, folder: &tempfile::TempDir) -> TestServer {
-    let users = users(folder, &[("ann", "admin"), ("bob", "readonly")]);
+    start_with(database, folder, &[]).await
+}
+
+async fn start_with(
+    database: &Database,
+    folder: &tempfile::TempDir,
+    more: &[(&str, &str)],
+) -> TestServer {
+    let users = users(
+        folder,
+        &[("ann", "admin"), ("bob", "readonly"), ("eve", "none")],
+    );
     let log = folder.path().join("audit.jsonl").display().to_string();
-    let more = [
+    let all = [
         ("auth", "tokens"),
         ("auth_tokens_file", users.as_str()),
         ("audit_log", log.as_str()),
     ];
-    TestServer::start_with(database, &more).await
+    TestServer::start_with(database, &[&all[..], more].concat()).await
+}
+
+/// Who, what and what came of it, of each line.
+fn brief(lines: Vec<Value>) -> Vec<String> {
+    let text = |line: &Value, key: &str| line[key].as_str().unwrap_or("-").to_owned();
+    let brief = |line: &Value| ["caller", "verb", "name", "outcome"].map(|key| text(line, key));
+    lines.iter().map(|line| brief(line).join(" ")).collect()
 }
 
 #[tokio::test]
@@ -100,6 +118,7 @@ async fn every_change_is_told_with_who_and_the_etags_before_and_after() {
             line("create", "OK", json!({"after": first})),
             line("create", "ALREADY_EXISTS", json!({})),
             line("update", "OK", json!({"before": first, "after": second})),
+            line("update", "FAILED_PRECONDITION", json!({})),
             refused("delete", "ci/results/r"),
             refused("create", "ci/results/r/records/x"),
             line("delete", "OK", json!({"before": second})),
@@ -202,4 +221,160 @@ async fn a_log_that_was_moved_away_is_begun_anew() {
     .ok();
     server.stop().await;
     assert_eq!((lines(&old).len(), lines(&log).len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_change_that_is_refused_on_its_way_to_the_store_is_told_too() {
+    for database in each_database().await {
+        let folder = tempfile::tempdir().unwrap();
+        let server = start(&database, &folder).await;
+        let summary = r#"{"name":"ci/results/r","summary":{"record":"?","type":"t"}}"#;
+        let elsewhere =
+            r#"{"name":"ci/results/r","summary":{"record":"dev/results/r/records/a","type":"t"}}"#;
+        let typed = |value: &str| {
+            format!(
+                r#"{{"name":"ci/results/r/records/a","data":{{"type":"tekton.dev/v1.TaskRun","value":"{value}"}}}}"#
+            )
+        };
+        let (number, text) = (typed("Nw=="), typed("e30="));
+        let asked: [(&str, &str, &[(&str, &str)], &str, u16); 13] = [
+            ("POST", "ci/results", &[], summary, 400),
+            ("POST", "ci/results", &[], elsewhere, 400),
+            ("POST", "ci/results", &[], r#"{"name":"ci/results/r"}"#, 200),
+            (
+                "PATCH",
+                "ci/results/r",
+                &[],
+                r#"{"summary":{"record":"?"}}"#,
+                400,
+            ),
+            ("PATCH", "ci/results/none", &[], "{}", 404),
+            ("PATCH", "ci/results/r", &[("etag", "stale")], "{}", 400),
+            ("POST", "ci/results/r/records", &[], number.as_str(), 400),
+            ("POST", "ci/results/r/records", &[], text.as_str(), 200),
+            ("PATCH", "ci/results/r/records/none", &[], "{}", 404),
+            (
+                "PATCH",
+                "ci/results/r/records/a",
+                &[("etag", "stale")],
+                "{}",
+                400,
+            ),
+            ("PATCH", "ci/results/r/records/a", &[], number.as_str(), 400),
+            (
+                "PATCH",
+                "ci/results/r/records/a",
+                &[("update_mask", "colour")],
+                "{}",
+                400,
+            ),
+            ("DELETE", "ci/results/r/records/none", &[], "", 404),
+        ];
+        for (verb, path, query, body, status) in asked {
+            let reply = ask(&server, "ann", verb, path, query, body).await;
+            assert_eq!(
+                reply.status,
+                status,
+                "{verb} {path} {body}: {}",
+                reply.text()
+            );
+        }
+        server.stop().await;
+        let seen = brief(lines(&folder.path().join("audit.jsonl")));
+        let expected = [
+            "ann create ci/results/r INVALID_ARGUMENT",
+            "ann create ci/results/r INVALID_ARGUMENT",
+            "ann create ci/results/r OK",
+            "ann update ci/results/r INVALID_ARGUMENT",
+            "ann update ci/results/none NOT_FOUND",
+            "ann update ci/results/r FAILED_PRECONDITION",
+            "ann create ci/results/r/records/a INVALID_ARGUMENT",
+            "ann create ci/results/r/records/a OK",
+            "ann update ci/results/r/records/none NOT_FOUND",
+            "ann update ci/results/r/records/a FAILED_PRECONDITION",
+            "ann update ci/results/r/records/a INVALID_ARGUMENT",
+            "ann update ci/results/r/records/a INVALID_ARGUMENT",
+            "ann delete ci/results/r/records/none NOT_FOUND",
+        ];
+        assert_eq!(seen, expected);
+        database.remove().await;
+    }
+}
+
+#[tokio::test]
+async fn a_change_over_the_budget_is_told() {
+    let (database, folder) = (Database::sqlite(), tempfile::tempdir().unwrap());
+    let server = start_with(&database, &folder, &[("caller_max_rate", "1")]).await;
+    let mut statuses = Vec::new();
+    while statuses.last() != Some(&429) {
+        let body = r#"{"name":"ci/results/r"}"#;
+        let reply = ask(&server, "ann", "POST", "ci/results", &[], body).await;
+        statuses.push(reply.status);
+        assert!(statuses.len() < 1000);
+    }
+    server.stop().await;
+    let seen = brief(lines(&folder.path().join("audit.jsonl")));
+    assert_eq!(seen.len(), statuses.len());
+    assert_eq!(
+        seen.last().unwrap(),
+        "ann create ci/results/r RESOURCE_EXHAUSTED"
+    );
+}
+
+#[tokio::test]
+async fn reads_that_are_denied_are_told_where_that_is_wanted() {
+    for (wanted, count) in [("false", 0), ("true", 3)] {
+        let (database, folder) = (Database::sqlite(), tempfile::tempdir().unwrap());
+        let server = start_with(&database, &folder, &[("audit_denied_reads", wanted)]).await;
+        let get = |user, path| ask(&server, user, "GET", path, &[], "");
+        assert_eq!(get("eve", "ci/results/r").await.status, 403);
+        assert_eq!(get("eve", "-/results").await.status, 403);
+        assert_eq!(get("eve", "ci/results/-/records").await.status, 403);
+        assert_eq!(get("nobody", "ci/results").await.status, 401);
+        assert_eq!(get("ann", "ci/results/r").await.status, 404);
+        server.stop().await;
+        let seen = brief(lines(&folder.path().join("audit.jsonl")));
+        let expected = [
+            "eve get ci/results/- PERMISSION_DENIED",
+            "eve list -/results/- PERMISSION_DENIED",
+            "eve list ci/results/-/records/- PERMISSION_DENIED",
+        ];
+        assert_eq!(seen, expected[..count]);
+    }
+}
+
+#[tokio::test]
+async fn a_record_of_a_stream_that_makes_no_sense_is_told() {
+    let (database, folder) = (Database::sqlite(), tempfile::tempdir().unwrap());
+    let server = start(&database, &folder).await;
+    let client = Client::new(&Options {
+        token: Some("ann".into()),
+        ..Options::new(&server.url)
+    });
+    let record = |name: &str, value: &'static str| hindsight_proto::v1::UpsertRequest {
+        record: Some(pb::Record {
+            name: format!("ci/results/r/records/{name}"),
+            data: Some(pb::Any {
+                r#type: "tekton.dev/v1.TaskRun".into(),
+                value: value.into(),
+            }),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let mut empty = record("empty", "");
+    empty.record.as_mut().unwrap().data = None;
+    let requests = [record("text", "7"), empty];
+    let mut stream = client.unwrap().ingest();
+    let answers = stream.upsert(futures::stream::iter(requests)).await;
+    let mut answers = answers.unwrap().into_inner();
+    while answers.message().await.unwrap().is_some() {}
+    server.stop().await;
+    let mut seen = brief(lines(&folder.path().join("audit.jsonl")));
+    seen.sort();
+    let expected = [
+        "ann create ci/results/r/records/empty INVALID_ARGUMENT",
+        "ann create ci/results/r/records/text INVALID_ARGUMENT",
+    ];
+    assert_eq!(seen, expected);
 }
