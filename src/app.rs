@@ -46,7 +46,6 @@ use crate::{
     auth,
     clock::Clock,
     config::{self, Config},
-    error::report,
     filter::Language,
     grpc::{Deadline, Door, Fields, Reflection, TransportStatus},
     query::{Engine, Tokens},
@@ -166,17 +165,18 @@ impl App {
             source,
         };
         let depot = depot(config).map_err(unusable)?;
-        let opened = store(config, depot.clone()).await.map_err(unusable)?;
-        let tls = tls::Tls::load(config).map_err(Error::Tls)?.map(Arc::new);
+        // What may be misspelt is read before the schema is changed, which older servers would refuse.
         let mut registry = Registry::new();
         let (authorizer, reload) =
             access::authorizer(config, Arc::clone(&clock), &mut registry).await?;
+        let tls = secured(config, Arc::clone(&clock), &mut registry)?;
         let tokens = tokens(config, &*opened.maintenance)
             .await
+        let audit = live::audit(config, &mut registry).map_err(Error::Audit)?;
+        let opened = store(config, depot.clone()).await.map_err(unusable)?;
             .map_err(unusable)?;
         let limit = config.max_message_bytes.as_usize();
         let engine = engine(config, Arc::clone(&opened.store), tokens);
-        let audit = live::audit(config, &mut registry).map_err(Error::Audit)?;
         let budgets = live::budgets(config, Arc::clone(&clock), &mut registry);
         let service = Service::new(opened.store, engine, Arc::clone(&clock))
             .told_in(audit)
@@ -350,6 +350,20 @@ fn language(config: &Config) -> Language {
     match config.filter_language {
         config::FilterLanguage::Cel => Language::Cel,
         config::FilterLanguage::Labels => Language::Labels,
+/// What connections are secured by, if they are, and the metric of its certificate.
+fn secured(
+    config: &Config,
+    clock: Arc<dyn Clock>,
+    registry: &mut Registry,
+) -> Result<Option<Arc<tls::Tls>>, Error> {
+    let tls = tls::Tls::load(config, clock).map_err(Error::Tls)?;
+    let tls = tls.map(Arc::new);
+    if let Some(tls) = &tls {
+        registry.collect(metrics::Certificate(Arc::clone(tls)));
+    }
+    Ok(tls)
+}
+
         config::FilterLanguage::Fields => Language::Fields,
     }
 }
@@ -463,7 +477,8 @@ fn readiness(maintenance: Arc<dyn Maintenance>, shutdown: CancellationToken) -> 
             if shutdown.is_cancelled() {
                 return Err("the server is stopping".to_owned());
             }
-            maintenance.ping().await.map_err(|error| report(&error))
+            // Strangers may ask. The causes are in the log of whoever watches the store.
+            maintenance.ping().await.map_err(|error| error.to_string())
         }
     })
 }

@@ -12,6 +12,7 @@ use prometheus_client::{
     },
 };
 
+use super::tls::Tls;
 use crate::{
     storage::{Maintenance, objects::Depot},
     telemetry::Registry,
@@ -42,6 +43,22 @@ impl Collector for Database {
             MetricType::Gauge,
         )?;
         ConstGauge::new(i64::from(now.most)).encode(most)
+    }
+}
+
+/// `tls_certificate_expiration_timestamp_seconds`, of the certificate that is shown now.
+#[derive(Debug)]
+pub(super) struct Certificate(pub(super) Arc<Tls>);
+
+impl Collector for Certificate {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let expiration = encoder.encode_descriptor(
+            "tls_certificate_expiration_timestamp_seconds",
+            "When the certificate of the API ends, in seconds since 1970",
+            None,
+            MetricType::Gauge,
+        )?;
+        ConstGauge::new(self.0.expiration().as_second()).encode(expiration)
     }
 }
 

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::{
@@ -25,8 +26,11 @@ use tokio_rustls::{
     server::TlsStream,
 };
 
+use x509_parser::prelude::{FromDer as _, X509Certificate, X509Version};
+
 use super::reload::Reload;
 use crate::{
+    clock::Clock,
     config::{CipherSuites, Config, TlsVersion},
     error::report,
 };
@@ -56,6 +60,14 @@ pub enum TlsError {
         /// What the parser said.
         #[source]
         source: pem::Error,
+    },
+    /// A certificate is none that a server can show.
+    #[error("`{}` holds a certificate that cannot be used: {why}", path.display())]
+    Certificate {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
     },
     /// Certificate and key do not work.
     #[error("the certificate in `{}` and the key in `{}` do not work together", cert.display(), key.display())]
@@ -108,10 +120,19 @@ struct Files {
     client_ca: Option<Vec<u8>>,
 }
 
+/// What connections are secured by.
+#[derive(Debug)]
+struct Current {
+    server: Arc<ServerConfig>,
+    /// When the certificate ends.
+    until: Timestamp,
+}
+
 /// Secures connections.
 pub(super) struct Tls {
     wanted: Wanted,
-    current: RwLock<Arc<ServerConfig>>,
+    clock: Arc<dyn Clock>,
+    current: RwLock<Arc<Current>>,
     /// The digest of what was read last, or why nothing was; so that it is judged, and told, once.
     seen: Mutex<Result<[u8; 32], String>>,
 }
@@ -125,11 +146,12 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// What the configuration wants; nothing if that is no TLS.
+    /// What the configuration wants; nothing if that is no TLS. A certificate that is over is taken,
+    /// since clients refuse it themselves, and told of.
     ///
     /// # Errors
     /// If a file cannot be read or used.
-    pub(super) fn load(config: &Config) -> Result<Option<Self>, TlsError> {
+    pub(super) fn load(config: &Config, clock: Arc<dyn Clock>) -> Result<Option<Self>, TlsError> {
         let (Some(cert), Some(key)) = (&config.tls_cert, &config.tls_key) else {
             return Ok(None);
         };
@@ -142,11 +164,28 @@ impl Tls {
         };
         let files = wanted.read()?;
         let current = wanted.server(&files)?;
+        if current.until <= clock.now() {
+            tracing::warn!(
+                tls.cert = %wanted.cert.display(),
+                until = %current.until,
+                "the certificate has expired; clients will refuse it"
+            );
+        }
         Ok(Some(Self {
             wanted,
+            clock,
             current: RwLock::new(Arc::new(current)),
             seen: Mutex::new(Ok(files.digest())),
         }))
+    }
+
+    fn current(&self) -> Arc<Current> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// When the certificate that is shown now ends.
+    pub(super) fn expiration(&self) -> Timestamp {
+        self.current().until
     }
 
     /// Secures one connection.
@@ -157,8 +196,8 @@ impl Tls {
     where
         I: AsyncRead + AsyncWrite + Unpin,
     {
-        let current = Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner));
-        let handshake = TlsAcceptor::from(current).accept(io);
+        let server = Arc::clone(&self.current().server);
+        let handshake = TlsAcceptor::from(server).accept(io);
         tokio::time::timeout(HANDSHAKE, handshake)
             .await
             .map_err(io::Error::from)?
@@ -180,10 +219,21 @@ impl Reload for Tls {
             *seen = now;
         }
         match read.and_then(|files| self.wanted.server(&files)) {
-            Ok(server) => {
+            Ok(new) if new.until <= self.clock.now() && new.until < self.expiration() => {
+                tracing::error!(
+                    tls.cert = %self.wanted.cert.display(),
+                    until = %new.until,
+                    "the new certificate has expired; keeping the previous one"
+                );
+            }
+            Ok(new) => {
+                tracing::info!(
+                    tls.cert = %self.wanted.cert.display(),
+                    until = %new.until,
+                    "the certificate was read again"
+                );
                 let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-                *current = Arc::new(server);
-                tracing::info!(tls.cert = %self.wanted.cert.display(), "the certificate was read again");
+                *current = Arc::new(new);
             }
             // While files are replaced one by one they may not fit for a moment.
             Err(error) => {
@@ -212,8 +262,12 @@ impl Wanted {
         })
     }
 
-    fn server(&self, files: &Files) -> Result<ServerConfig, TlsError> {
+    fn server(&self, files: &Files) -> Result<Current, TlsError> {
         let chain = certificates(&self.cert, &files.cert)?;
+        let until = expiration(&chain[0]).map_err(|why| TlsError::Certificate {
+            path: self.cert.clone(),
+            why,
+        })?;
         let key = PrivateKeyDer::from_pem_slice(&files.key)
             .map_err(|source| pem(&self.key, "private key", source))?;
         let provider = Arc::new(provider(self.suites.as_ref()));
@@ -238,7 +292,8 @@ impl Wanted {
                 source,
             })?;
         server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(server)
+        let server = Arc::new(server);
+        Ok(Current { server, until })
     }
 }
 
@@ -284,6 +339,21 @@ fn certificates(path: &Path, bytes: &[u8]) -> Result<Vec<CertificateDer<'static>
         all => all,
     }
     .map_err(|source| pem(path, "certificate", source))
+}
+
+/// When a certificate ends, or why no server can show it.
+fn expiration(certificate: &CertificateDer<'_>) -> Result<Timestamp, String> {
+    let (_, certificate) = X509Certificate::from_der(certificate)
+        .map_err(|error| format!("it is no X.509 certificate: {error}"))?;
+    if certificate.version() != X509Version::V3 {
+        return Err(format!(
+            "it is of X.509 version {}, want version 3; make one with the extension \
+             subjectAltName, which clients need",
+            certificate.version().0 + 1
+        ));
+    }
+    let until = certificate.validity().not_after.timestamp();
+    Timestamp::from_second(until).or(Ok(Timestamp::MAX))
 }
 
 /// Whoever checks clients by the certificates of a file.

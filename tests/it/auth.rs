@@ -3,6 +3,7 @@
 mod matrix;
 mod oidc;
 mod outages;
+mod private;
 mod tls;
 mod tokens;
 mod upserts;

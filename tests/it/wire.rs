@@ -5,6 +5,7 @@ mod raw;
 use std::time::Duration;
 
 use hindsight_proto::v1alpha2 as pb;
+use sqlx::{Connection as _, Executor as _, SqliteConnection};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -28,7 +29,7 @@ async fn channel(url: &str) -> Channel {
 /// GETs a page of the admin port.
 pub async fn visit(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut page = String::new();
     stream.read_to_string(&mut page).await.unwrap();
@@ -164,6 +165,23 @@ async fn the_admin_port_shows_metrics_and_readiness() {
         );
     })
     .await;
+}
+
+#[tokio::test]
+async fn strangers_do_not_learn_why_a_server_is_not_ready() {
+    let database = Database::sqlite();
+    let server = TestServer::start(&database).await;
+    let mut other = SqliteConnection::connect(&database.url()).await.unwrap();
+    let spoil = "ALTER TABLE hindsight_schema RENAME TO hunter2";
+    other.execute(spoil).await.unwrap();
+    let api = server.url.strip_prefix("http://").unwrap();
+    for address in [api, &server.admin] {
+        let page = visit(address, "/readyz").await;
+        assert!(page.starts_with("HTTP/1.1 503"), "{page}");
+        assert!(page.contains("not ready: the database refused"), "{page}");
+        assert!(!page.contains("table") && !page.contains("code"), "{page}");
+    }
+    server.stop().await;
 }
 
 #[tokio::test]

@@ -80,4 +80,9 @@ async fn without_users_that_make_sense_no_server_starts() {
     std::fs::write(&path, "[[users]]\nname = 'a'\nsha256 = ['x']\n").unwrap();
     let said = start().await;
     assert!(said.contains("user `a`: a sha256 is not"), "{said}");
+    let file = database.url().strip_prefix("sqlite:").unwrap().to_owned();
+    assert!(
+        !Path::new(&file).exists(),
+        "no schema is made before the users are read"
+    );
 }
