@@ -6,6 +6,7 @@
 
 mod access;
 mod arriving;
+mod browser;
 mod depot;
 mod gate;
 mod health;
@@ -151,6 +152,7 @@ pub struct App {
     connections: metrics::Connections,
     limits: serve::Limits,
     cors: Option<CorsLayer>,
+    guard: Option<browser::Guard>,
     inside: inside::Inside,
 }
 
@@ -167,13 +169,13 @@ impl App {
         let depot = depot(config).map_err(unusable)?;
         // What may be misspelt is read before the schema is changed, which older servers would refuse.
         let mut registry = Registry::new();
+        let tls = secured(config, Arc::clone(&clock), &mut registry)?;
         let (authorizer, reload) =
             access::authorizer(config, Arc::clone(&clock), &mut registry).await?;
-        let tls = secured(config, Arc::clone(&clock), &mut registry)?;
-        let tokens = tokens(config, &*opened.maintenance)
-            .await
         let audit = live::audit(config, &mut registry).map_err(Error::Audit)?;
         let opened = store(config, depot.clone()).await.map_err(unusable)?;
+        let tokens = tokens(config, &*opened.maintenance)
+            .await
             .map_err(unusable)?;
         let limit = config.max_message_bytes.as_usize();
         let engine = engine(config, Arc::clone(&opened.store), tokens);
@@ -204,7 +206,8 @@ impl App {
         let grpc = services(door, (taken, limit), config.request_timeout.get(), &pool)?
             .add_service(health_service)
             .into_axum_router();
-        let rest = Rest::new(&pool, grpc.clone(), taken).map_err(Error::Rest)?;
+        let only_json = config.auth == config::Auth::Off;
+        let rest = Rest::new(&pool, grpc.clone(), taken, only_json).map_err(Error::Rest)?;
 
         let api = listen::bind(config.listen, "listen").await?;
         let admin = match config.metrics_listen {
@@ -238,6 +241,7 @@ impl App {
             connections,
             limits: serve::Limits::of(config),
             cors: config.cors_origins.as_ref().map(serve::cors),
+            guard: browser::Guard::of(config),
             inside: inside::Inside::new(),
         })
     }
@@ -301,7 +305,7 @@ impl App {
             .inside
             .serve(front.clone(), builder.clone(), shutdown.clone());
         let port = serve::Port {
-            router: front,
+            router: browser::guarded(front, self.guard),
             builder,
             tls: self.tls,
             limits: self.limits,
@@ -346,10 +350,6 @@ fn engine(config: &Config, store: Arc<dyn Store>, tokens: Tokens) -> Engine {
     Engine::new(store, tokens, config.scan_budget.get(), page).sending(limit)
 }
 
-fn language(config: &Config) -> Language {
-    match config.filter_language {
-        config::FilterLanguage::Cel => Language::Cel,
-        config::FilterLanguage::Labels => Language::Labels,
 /// What connections are secured by, if they are, and the metric of its certificate.
 fn secured(
     config: &Config,
@@ -364,6 +364,10 @@ fn secured(
     Ok(tls)
 }
 
+fn language(config: &Config) -> Language {
+    match config.filter_language {
+        config::FilterLanguage::Cel => Language::Cel,
+        config::FilterLanguage::Labels => Language::Labels,
         config::FilterLanguage::Fields => Language::Fields,
     }
 }

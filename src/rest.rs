@@ -15,6 +15,7 @@ mod openapi;
 mod request;
 mod routes;
 mod template;
+mod unique;
 
 use std::{sync::Arc, time::Duration};
 
@@ -93,22 +94,31 @@ struct Inner {
     routes: Routes,
     grpc: Router,
     limit: usize,
+    /// Whether bodies have to say that they are JSON.
+    only_json: bool,
     description: Bytes,
 }
 
 impl Rest {
     /// A door to the services that `pool` describes and `grpc` answers; a request message may
-    /// have `limit` bytes.
+    /// have `limit` bytes. With `only_json` a body is taken only with a content type that pages
+    /// of other origins cannot send unasked.
     ///
     /// # Errors
     /// If a method has an option that cannot be a route.
-    pub fn new(pool: &DescriptorPool, grpc: Router, limit: usize) -> Result<Self, Error> {
+    pub fn new(
+        pool: &DescriptorPool,
+        grpc: Router,
+        limit: usize,
+        only_json: bool,
+    ) -> Result<Self, Error> {
         let routes = Routes::read(pool)?;
         let inner = Inner {
             description: openapi::describe(&routes).to_string().into(),
             routes,
             grpc,
             limit,
+            only_json,
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -163,6 +173,9 @@ impl Inner {
                 })?;
         let query = request::query(parts.uri.query().unwrap_or_default())?;
         let metadata = metadata(&parts, &query, id)?;
+        if route.body != routes::Body::Ignored {
+            request::media(&parts.headers, self.only_json)?;
+        }
         let body = self.read(route, body).await?;
         let asked = {
             let route = route.clone();
@@ -222,6 +235,16 @@ pub(crate) fn refusal(status: Status) -> Response<Body> {
     Refusal::from(status).into_response()
 }
 
+/// A refusal of what comes before all routes.
+pub(crate) fn denied(why: impl Into<String>) -> Response<Body> {
+    Refusal::denied(why).into_response()
+}
+
+/// A refusal of a request that makes no sense before it is looked at.
+pub(crate) fn invalid(why: impl Into<String>) -> Response<Body> {
+    Refusal::invalid(why).into_response()
+}
+
 /// Does what takes long for large messages beside the event loop.
 async fn work<T: Send + 'static>(size: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
     if size < HEAVY {
@@ -251,6 +274,7 @@ fn metadata(
     query: &[(String, String)],
     id: &HeaderValue,
 ) -> Result<HeaderMap, Refusal> {
+    call::refuse_hidden(&parts.headers)?;
     let mut metadata = call::metadata(&parts.headers);
     if let Some((_, fields)) = query.iter().find(|(key, _)| key == FIELDS) {
         let fields = HeaderValue::from_bytes(fields.as_bytes())

@@ -110,7 +110,8 @@ async fn rpc(mut grpc: Router, request: Request<Body>, id: HeaderValue) -> Respo
     response
 }
 
-fn is_grpc(request: &Request<Body>) -> bool {
+/// Whether a request says that it is gRPC.
+pub(super) fn is_grpc(request: &Request<Body>) -> bool {
     request
         .headers()
         .get(header::CONTENT_TYPE)

@@ -55,6 +55,18 @@ impl Refusal {
         Self::of(ErrorKind::Invalid, message)
     }
 
+    pub(super) fn denied(message: impl Into<String>) -> Self {
+        Self::of(ErrorKind::Denied, message)
+    }
+
+    /// A body in a form that is not read.
+    pub(super) fn unsupported_media(message: impl Into<String>) -> Self {
+        Self {
+            http: StatusCode::UNSUPPORTED_MEDIA_TYPE.as_u16(),
+            ..Self::of(ErrorKind::Invalid, message)
+        }
+    }
+
     pub(super) fn internal(message: impl Into<String>) -> Self {
         Self::of(ErrorKind::Internal, message)
     }

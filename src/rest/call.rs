@@ -28,6 +28,15 @@ const FORWARDED: [&str; 7] = [
     "hindsight-label-selector",
     "hindsight-field-selector",
 ];
+/// The only metadata that the prefix makes. A proxy that strips or sets headers by their names does
+/// not know the prefix, so nothing that only proxies may say is here.
+const BY_PREFIX: [&str; 5] = [
+    "authorization",
+    "fields",
+    "hindsight-filter-language",
+    "hindsight-label-selector",
+    "hindsight-field-selector",
+];
 /// Headers whose names begin so say for whom the caller acts.
 const ACTING_FOR: &str = "impersonate-";
 
@@ -37,18 +46,30 @@ pub(crate) fn metadata(headers: &HeaderMap) -> HeaderMap {
     for (name, value) in headers {
         let name = name.as_str();
         let name = match name.strip_prefix(METADATA) {
-            // The framing is ours.
-            Some("te" | "content-type" | "content-length") | Some("") => continue,
-            Some(name) if name.starts_with("grpc-") => continue,
-            Some(name) => name,
+            Some(name) if BY_PREFIX.contains(&name) => name,
             None if FORWARDED.contains(&name) || name.starts_with(ACTING_FOR) => name,
-            None => continue,
+            _ => continue,
         };
         if let Ok(name) = HeaderName::from_bytes(name.as_bytes()) {
             metadata.append(name, value.clone());
         }
     }
     metadata
+}
+
+/// Refuses a user to act for that is named where proxies do not look: to pass over it would answer
+/// with other rights than were meant.
+pub(super) fn refuse_hidden(headers: &HeaderMap) -> Result<(), Refusal> {
+    let hidden = headers.keys().find_map(|name| {
+        let meant = name.as_str().strip_prefix(METADATA)?;
+        meant.starts_with(ACTING_FOR).then_some((name, meant))
+    });
+    match hidden {
+        None => Ok(()),
+        Some((name, meant)) => Err(Refusal::invalid(format!(
+            "the header `{name}` is not taken; send it as `{meant}`"
+        ))),
+    }
 }
 
 /// Asks `grpc` and returns the reply, still encoded, and what its caller should be told beside it.
@@ -105,7 +126,16 @@ mod tests {
             ("grpc-metadata-authorization", "Bearer b"),
             ("grpc-metadata-fields", "name"),
             ("grpc-metadata-te", "x"),
+            ("grpc-metadata-content-type", "text/plain"),
             ("grpc-metadata-grpc-timeout", "1n"),
+            ("grpc-metadata-x-request-id", "forged"),
+            ("grpc-metadata-x-forwarded-for", "10.0.0.1"),
+            ("grpc-metadata-traceparent", "forged"),
+            ("grpc-metadata-authorization-bin", "AAAA"),
+            ("grpc-metadata-hindsight-field-selector", "f"),
+            ("grpc-metadata-grpc-metadata-fields", "uid"),
+            ("grpc-metadata-", "empty"),
+            ("x-forwarded-user", "root"),
             ("grpc-timeout", "1S"),
             ("impersonate-user", "u"),
             ("impersonate-extra-scope", "s"),
@@ -130,9 +160,35 @@ mod tests {
                 ("authorization", "Bearer b"),
                 ("fields", "name"),
                 ("grpc-timeout", "1S"),
+                ("hindsight-field-selector", "f"),
                 ("impersonate-extra-scope", "s"),
                 ("impersonate-user", "u"),
             ]
         );
+    }
+
+    #[test]
+    fn a_user_to_act_for_is_refused_where_proxies_do_not_look() {
+        for what in [
+            "user",
+            "group",
+            "uid",
+            "extra-scope",
+            "user-bin",
+            "anything",
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.append("impersonate-user", HeaderValue::from_static("alice"));
+            let name = format!("Grpc-Metadata-Impersonate-{what}");
+            let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+            headers.append(name, HeaderValue::from_static("admins"));
+            assert_eq!(metadata(&headers).len(), 1);
+            let refusal = refuse_hidden(&headers).unwrap_err();
+            let says = format!("send it as `impersonate-{what}`");
+            assert!(
+                refusal.http == 400 && refusal.message.contains(&says),
+                "{refusal:?}"
+            );
+        }
     }
 }

@@ -7,12 +7,16 @@ use serde_json::{Map, Value, json};
 
 use super::{
     BESIDE, FIELDS,
-    dialect::{Dialect, Enums, Names},
+    dialect::{Dialect, Enums, First, Names},
     routes::{Body, Route, Routes},
 };
 
 /// What a part of a name looks like, as `hindsight_proto::names` reads it.
-const PART: &str = "^[A-Za-z0-9._~-]{1,63}$";
+const PART: &str = "[A-Za-z0-9._~-]{1,63}";
+/// Of the first part of a path, where it may be several.
+const SEGMENTS: &str = "A parent, such as `ci`, or one of several segments, such as \
+                        `cluster/east/namespace/ci`; no segment is `results` or `records`. In lists `-` \
+                        is every parent.";
 /// Numbers of requests that have bounds.
 const BOUNDED: [&str; 2] = ["page_size", "limit"];
 /// Their upper bound.
@@ -52,17 +56,34 @@ pub(super) fn describe(routes: &Routes) -> Value {
     })
 }
 
+/// The parameters that stand in the path.
+fn parts_of_path(route: &Route) -> Vec<Value> {
+    let (_, names) = route.template.spelled();
+    names
+        .into_iter()
+        .enumerate()
+        .map(|(position, name)| {
+            let is_wide = position == 0 && route.dialect.first == First::Segments;
+            let pattern = if is_wide {
+                format!("^{PART}(/{PART})*$")
+            } else {
+                format!("^{PART}$")
+            };
+            let schema = json!({"type": "string", "pattern": pattern});
+            let mut parameter =
+                json!({"name": name, "in": "path", "required": true, "schema": schema});
+            if is_wide {
+                parameter["description"] = SEGMENTS.into();
+            }
+            parameter
+        })
+        .collect()
+}
+
 fn operation(route: &Route, schemas: &mut Schemas) -> Value {
     let method = &route.method;
     let dialect = &route.dialect;
-    let (_, names) = route.template.spelled();
-    let mut parameters: Vec<Value> = names
-        .into_iter()
-        .map(|name| {
-            let schema = json!({"type": "string", "pattern": PART});
-            json!({"name": name, "in": "path", "required": true, "schema": schema})
-        })
-        .collect();
+    let mut parameters = parts_of_path(route);
     if route.body != Body::Message {
         for field in method.input().fields() {
             let in_path = route
@@ -271,6 +292,26 @@ mod tests {
                 described.pointer(pointer).is_some_and(Value::is_object),
                 "{to}"
             );
+        }
+    }
+
+    #[test]
+    fn a_parent_may_have_several_segments_and_other_parts_of_names_may_not() {
+        let described = described();
+        let path = "/apis/results.tekton.dev/v1alpha2/parents/{parent}/results/{result}";
+        let parameters = &described["paths"][path]["get"]["parameters"];
+        let fits = |at: usize, text: &str| {
+            let pattern = parameters[at]["schema"]["pattern"].as_str().unwrap();
+            regex::Regex::new(pattern).unwrap().is_match(text)
+        };
+        for parent in ["ci", "-", "cluster/east/namespace/ci"] {
+            assert!(
+                fits(0, parent) && fits(1, parent) != parent.contains('/'),
+                "{parent}"
+            );
+        }
+        for bad in ["", "/", "a/", "a b", "a//b"] {
+            assert!(!fits(0, bad) && !fits(1, bad), "{bad}");
         }
     }
 

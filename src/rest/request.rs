@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use axum::http::{HeaderMap, header};
 use percent_encoding::percent_decode_str;
 use prost_reflect::{
     DeserializeOptions, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value,
@@ -14,6 +15,7 @@ use super::{
     mask,
     routes::{Body, Route, resolve},
     template::Capture,
+    unique::Unique,
 };
 
 /// The decoded segments of a path. It is decoded before it is divided, so that an escaped `/`
@@ -41,6 +43,30 @@ pub(super) fn query(text: &str) -> Result<Vec<(String, String)>, Refusal> {
             Ok((decode(key)?, decode(value)?))
         })
         .collect()
+}
+
+/// Whether the body of a request is in a form that is read.
+pub(super) fn media(headers: &HeaderMap, only_json: bool) -> Result<(), Refusal> {
+    let said = |name| {
+        headers
+            .get(name)
+            .map(|value| String::from_utf8_lossy(value.as_bytes()))
+    };
+    if let Some(coding) = said(header::CONTENT_ENCODING)
+        && !coding.eq_ignore_ascii_case("identity")
+    {
+        return Err(Refusal::unsupported_media(format!(
+            "bodies in `content-encoding: {coding}` are not taken; send the JSON as it is"
+        )));
+    }
+    let kind = said(header::CONTENT_TYPE).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    if only_json && !essence.eq_ignore_ascii_case("application/json") {
+        return Err(Refusal::unsupported_media(format!(
+            "the content type is `{kind}`; while auth is off, send `content-type: application/json`"
+        )));
+    }
+    Ok(())
 }
 
 /// Makes the message that a request for `route` stands for.
@@ -71,6 +97,12 @@ pub(super) fn message(
     }
     for (field, value) in captures {
         let path = resolve(&input, &field).unwrap_or_default();
+        let said = get(&message, &path).unwrap_or_default();
+        if !said.is_empty() && said != value {
+            return Err(Refusal::invalid(format!(
+                "{field}: the body says `{said}`, the path `{value}`; the path is enough"
+            )));
+        }
         set(&mut message, &path, Value::String(value));
     }
     if let Some(field) = &route.mask
@@ -91,16 +123,18 @@ fn parse(
     if json.iter().all(u8::is_ascii_whitespace) {
         return Ok(DynamicMessage::new(message.clone()));
     }
+    let wrong = |error: serde_json::Error| {
+        let name = message.name();
+        Refusal::invalid(format!("the body is not a {name} in JSON: {error}"))
+    };
+    serde_json::from_slice::<Unique>(json).map_err(wrong)?;
     let options =
         DeserializeOptions::new().deny_unknown_fields(dialect.unknown == Unknown::Refused);
     let mut input = Deserializer::from_slice(json);
     let parsed = DynamicMessage::deserialize_with_options(message.clone(), &mut input, &options);
     parsed
         .and_then(|parsed| input.end().map(|()| parsed))
-        .map_err(|error| {
-            let name = message.name();
-            Refusal::invalid(format!("the body is not a {name} in JSON: {error}"))
-        })
+        .map_err(wrong)
 }
 
 fn derived(field: &FieldDescriptor, body: &[u8]) -> Result<Vec<String>, Refusal> {
@@ -217,6 +251,15 @@ fn field_mask(field: &FieldDescriptor, paths: Vec<String>) -> Result<Value, Refu
     mask.try_set_field_by_name("paths", Value::List(paths))
         .map_err(|error| Refusal::internal(format!("a field mask has paths: {error}")))?;
     Ok(Value::Message(mask))
+}
+
+/// The text that `path` leads to.
+fn get(message: &DynamicMessage, path: &[FieldDescriptor]) -> Option<String> {
+    let (first, rest) = path.split_first()?;
+    match &*message.get_field(first) {
+        Value::Message(below) => get(below, rest),
+        value => value.as_str().map(str::to_owned),
+    }
 }
 
 /// Sets the field that `path` leads to, making the messages on the way.

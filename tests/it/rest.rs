@@ -1,5 +1,6 @@
 //! The REST door, asked as its clients ask and read as strictly as they read.
 
+mod browser;
 mod consoles;
 mod fields;
 mod protocol;

@@ -408,7 +408,7 @@ async fn answers_everybody(server: &TestServer) {
             let Http::Two(mut sender) = Http::two(&server.url).await else {
                 unreachable!("two is two");
             };
-            let request = Request::post(format!("http://server{path}"))
+            let request = Request::post(format!("http://localhost{path}"))
                 .header("content-type", "application/grpc")
                 .header("te", "trailers")
                 .body(Full::new(Bytes::from_static(&[0; 5])))

@@ -211,7 +211,7 @@ fn as_json(name: &str) -> Request<Full<Bytes>> {
     let value = STANDARD.encode(payload(name));
     let body = json!({"name": name, "data": {"type": TYPE, "value": value}});
     Request::post(target(&format!("{result}/records"), &[]))
-        .header("host", "server")
+        .header("host", "localhost")
         .header("content-type", "application/json")
         .body(Full::new(body.to_string().into()))
         .unwrap()
@@ -227,7 +227,7 @@ fn as_message(name: &str) -> Request<Full<Bytes>> {
     body.put_u8(0);
     body.put_u32(u32::try_from(message.len()).unwrap());
     body.put_slice(&message);
-    Request::post("http://server/tekton.results.v1alpha2.Results/CreateRecord")
+    Request::post("http://localhost/tekton.results.v1alpha2.Results/CreateRecord")
         .header("content-type", "application/grpc")
         .header("te", "trailers")
         .body(Full::new(body.freeze()))
@@ -401,7 +401,7 @@ async fn requests_that_are_on_their_way_when_the_server_stops_are_answered() {
     let database = Database::sqlite();
     let server = TestServer::start_with(&database, &[("max_connections", "2")]).await;
     let path = target("ci/results", &[]);
-    let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\n");
+    let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n");
     // One was answered before, one is half there, one waits until another goes.
     let mut known = connect(&server).await;
     known

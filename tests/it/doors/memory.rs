@@ -196,7 +196,7 @@ async fn who_is_not_known_is_refused_before_their_body_comes() {
         "/%61pis/x",
         "/x",
     ] {
-        let request = Request::post(format!("http://server{path}"));
+        let request = Request::post(format!("http://localhost{path}"));
         let sent = raw.send(request, Some("eve")).await.unwrap();
         let answer = tokio::time::timeout(SOON, sent.answer).await.unwrap();
         assert_eq!(answer.unwrap().status(), 401, "{path}");

@@ -42,7 +42,7 @@ impl Raw {
 
     /// Sends the head of a gRPC call.
     pub async fn call(&mut self, path: &str, token: Option<&str>, gzip: bool) -> Option<Sent> {
-        let mut request = Request::post(format!("http://server{path}"))
+        let mut request = Request::post(format!("http://localhost{path}"))
             .header("content-type", "application/grpc")
             .header("te", "trailers");
         if gzip {

@@ -81,16 +81,22 @@ impl Http {
     ) -> Reply {
         let target = match self {
             Self::One(_) => target.to_owned(),
-            Self::Two(_) => format!("http://server{target}"),
+            Self::Two(_) => format!("http://localhost{target}"),
         };
         let mut request = Request::builder()
             .method(Method::from_bytes(method.as_bytes()).unwrap())
             .uri(target);
         if let Self::One(_) = self {
-            request = request.header("host", "server");
+            request = request.header("host", "localhost");
         }
         for (name, value) in headers {
             request = request.header(*name, *value);
+        }
+        if !headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+        {
+            request = request.header("content-type", "application/json");
         }
         let request = request.body(Full::new(body.into())).unwrap();
         let answer: Response<Incoming> = match self {

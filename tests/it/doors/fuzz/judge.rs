@@ -180,7 +180,7 @@ impl Two {
 }
 
 async fn call(two: &mut Two, path: &str, headers: &[(String, Vec<u8>)], body: Vec<u8>) -> Verdict {
-    let mut request = Request::post(format!("http://server{path}"));
+    let mut request = Request::post(format!("http://localhost{path}"));
     for (name, value) in headers {
         request = request.header(name, value.as_slice());
     }
