@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo test image image-test bench bench-scale bench-doors flood crash chaos fuzz fuzz-doors openapi-test lint tidy model postgres
+.PHONY: contract demo test image image-test bench bench-scale bench-doors flood crash chaos fuzz fuzz-doors openapi-test wire-test lint tidy model postgres
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -84,6 +84,11 @@ fuzz-doors:
 openapi-test:
 	$(CARGO) build --locked --workspace --bins
 	tests/openapi/check
+
+# Every method by gRPC's own client for Python, which is installed below target/ from PyPI.
+wire-test:
+	$(CARGO) build --locked --workspace --bins
+	tests/wire/check
 
 lint:
 	$(CARGO) fmt --all --check
