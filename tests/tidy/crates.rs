@@ -100,7 +100,12 @@ pub(crate) const CRATES: &[Place] = &[
     ),
     only(
         "prometheus_client",
-        &["*/metrics.rs", "src/telemetry*", "watcher/src/telemetry*"],
+        &[
+            "*/metrics.rs",
+            "src/telemetry*",
+            "watcher/src/metrics*",
+            "watcher/src/telemetry*",
+        ],
     ),
     only(
         "tracing_subscriber",

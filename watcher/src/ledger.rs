@@ -5,6 +5,7 @@
 //! restart. It decides nothing and calls nobody.
 
 mod entry;
+mod lists;
 mod owners;
 mod recency;
 mod uid;
@@ -213,21 +214,6 @@ impl Ledger {
         waiting.map(|(uid, _)| uid.clone()).collect()
     }
 
-    /// Those of [`Ledger::waiting`] that own the run, or own one that does, and so on.
-    pub fn waiting_owners(&self, uid: &Uid) -> Vec<Uid> {
-        let mut found: Vec<Uid> = Vec::new();
-        let owners = |uid: &Uid| self.get(uid).map(|entry| entry.owners.to_vec());
-        let mut open = owners(uid).unwrap_or_default();
-        let mut known = HashSet::new();
-        while let Some(owner) = open.pop() {
-            if known.insert(owner.clone()) {
-                open.extend(owners(&owner).unwrap_or_default());
-                found.extend(self.get(&owner).is_some_and(|e| e.waits).then_some(owner));
-            }
-        }
-        found
-    }
-
     /// The runs of `kind` that were not in its `list`-th list.
     pub fn unlisted(&self, kind: &Kind, list: u32) -> Vec<Uid> {
         let missing = |e: &Entry| e.kind == kind && e.listed != list;
@@ -308,36 +294,6 @@ impl Ledger {
     /// Whether no run is in the cluster.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
-    }
-
-    /// Finished runs that are not stored, the longest waiting first, at most `limit`.
-    pub fn unstored_finals(&self, limit: usize) -> Vec<Unstored> {
-        let since = |entry: &Entry| entry.remembered.final_since.unwrap_or_default();
-        let unstored_of = |(uid, entry): (&Uid, &Entry)| unstored(uid, entry, since(entry));
-        let mut all: Vec<(&Uid, &Entry)> = self
-            .entries
-            .iter()
-            .map(|(uid, entry)| (uid, entry.as_ref()))
-            .filter(|(_, entry)| entry.state() == State::FinalSeen)
-            .collect();
-        // There may be very many: only those that are named are sorted and written down.
-        if let Some(last) = all.len().checked_sub(1).filter(|last| *last >= limit) {
-            all.select_nth_unstable_by_key(limit.min(last), |(uid, entry)| (since(entry), *uid));
-            all.truncate(limit);
-        }
-        all.sort_by_key(|(uid, entry)| (since(entry), *uid));
-        all.into_iter().map(unstored_of).collect()
-    }
-
-    /// Runs that are gone from the cluster before their last state was stored.
-    pub fn gone_unstored(&self) -> Vec<Uid> {
-        let is_open = |entry: &Entry| {
-            let known = &entry.remembered;
-            let is_stored = known.copy.is_some() && known.final_since.is_none();
-            known.gone && !known.trusted && !entry.is_safe() && !is_stored
-        };
-        let open = self.entries.iter().filter(|(_, entry)| is_open(entry));
-        open.map(|(uid, _)| uid.clone()).collect()
     }
 
     /// Runs that would have been deleted, if deleting were not only tried; by UID.

@@ -160,6 +160,22 @@ fn users() -> tempfile::NamedTempFile {
     file
 }
 
+/// From now on the cluster answers as the roles of the overlay say, down to the names in them.
+fn enforce(sim: &Sim, objects: &[Value]) {
+    for kind in [
+        "ServiceAccount",
+        "Role",
+        "RoleBinding",
+        "ClusterRole",
+        "ClusterRoleBinding",
+    ] {
+        for object in all(objects, kind) {
+            sim.load(object.clone()).unwrap();
+        }
+    }
+    sim.policy().enforce();
+}
+
 /// The watcher of an overlay on a simulated cluster until it has done all it does, and what it
 /// asked.
 async fn watched(objects: &[Value], deletes: bool) -> BTreeSet<Right> {
@@ -169,6 +185,9 @@ async fn watched(objects: &[Value], deletes: bool) -> BTreeSet<Right> {
     let server = TestServer::start_with(&database, &more).await;
     let sim = cluster();
     let listening = sim.listen(([127, 0, 0, 1], 0).into()).await.unwrap();
+    enforce(&sim, objects);
+    let account = "system:serviceaccount:hindsight:hindsight-watcher";
+    let kubeconfig = listening.kubeconfig_as(account).unwrap();
     let pods = pods(objects);
     let container = container(pods["hindsight-watcher"]);
     let mut command = Command::new(watcher());
@@ -185,12 +204,7 @@ async fn watched(objects: &[Value], deletes: bool) -> BTreeSet<Right> {
     }
     command.args(["--server", &server.url, "--token", TOKEN]);
     command.args(["--lease-namespace", "hindsight"]);
-    command.args([
-        "--lease-retry",
-        "200ms",
-        "--kubeconfig",
-        text(listening.kubeconfig()),
-    ]);
+    command.args(["--lease-retry", "200ms", "--kubeconfig", text(&kubeconfig)]);
     let spool = tempfile::tempdir().unwrap();
     for (name, value) in environment(container) {
         let value = match name.as_str() {
@@ -211,7 +225,10 @@ async fn watched(objects: &[Value], deletes: bool) -> BTreeSet<Right> {
         renewed && (!deletes || left == 0) && asked(sim.calls().all()).is_superset(&wanted)
     });
     let in_time = tokio::time::timeout(PATIENCE, done).await;
-    let mut seen = asked(sim.calls().all());
+    let calls = sim.calls();
+    let refused = calls.all().iter().find(|call| call.status == Some(403));
+    assert_eq!(refused, None, "the roles do not allow it");
+    let mut seen = asked(calls.all());
     seen.extend(rare);
     child.kill().unwrap();
     child.wait().unwrap();
