@@ -23,7 +23,7 @@ use crate::support::{
 pub(super) type Right = (String, String, String);
 
 /// A finished run of every kind, and one of each kind that lasts.
-const RUNS: [&str; 11] = [
+const RUNS: [&str; 10] = [
     include_str!("../../../watcher/testdata/kinds/taskrun/succeeded.yaml"),
     include_str!("../../../watcher/testdata/kinds/pipelinerun/succeeded.yaml"),
     include_str!("../../../watcher/testdata/kinds/customrun/cancelled.yaml"),
@@ -32,8 +32,6 @@ const RUNS: [&str; 11] = [
     include_str!("../../../watcher/testdata/kinds/run/succeeded.yaml"),
     include_str!("../../../watcher/testdata/kinds/rayjob/succeeded.yaml"),
     include_str!("../../../watcher/testdata/kinds/raycluster/ready.yaml"),
-    // Its end is that it is deleted, which may take long.
-    include_str!("../../../watcher/testdata/kinds/raycluster/being_deleted.yaml"),
     include_str!("../../../watcher/testdata/kinds/kfp-pipeline/plain.yaml"),
     include_str!("../../../watcher/testdata/kinds/kfp-pipelineversion/alone.yaml"),
 ];
@@ -138,6 +136,10 @@ pub(super) fn cluster() -> Sim {
         .replace("namespace: ci", &format!("namespace: {CLOSED}"))
         .replace("000000000031", "000000000099");
     sim.load_dump(&refused).unwrap();
+    // Its end is that it is deleted, which may take long.
+    let leaving = include_str!("../../../watcher/testdata/kinds/raycluster/being_deleted.yaml")
+        .replace("name: shared", "name: leaving");
+    sim.load_dump(&leaving).unwrap();
     let job = include_str!("../../../watcher/testdata/kinds/job/complete.yaml");
     let name = job.lines().find_map(|line| line.strip_prefix("  name: "));
     let refused = Fault::status(403).verb("delete").name(name.unwrap());
