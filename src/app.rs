@@ -184,7 +184,6 @@ impl App {
             .told_in(audit)
             .speaking(language(config));
         let metrics = RequestMetrics::new(&mut registry);
-        let connections = metrics::Connections::new(&mut registry);
         registry.collect(metrics::Database(Arc::clone(&opened.maintenance)));
         if let Some(depot) = depot {
             registry.collect(metrics::Objects(depot));
@@ -216,6 +215,7 @@ impl App {
         };
         let address = |listener: &TcpListener, asked| listener.local_addr().unwrap_or(asked);
         Ok(Self {
+            connections: metrics::Connections::new(&mut registry),
             address: address(&api, config.listen),
             admin_address: admin
                 .as_ref()
@@ -238,7 +238,6 @@ impl App {
             tls,
             stopping,
             live,
-            connections,
             limits: serve::Limits::of(config),
             cors: config.cors_origins.as_ref().map(serve::cors),
             guard: browser::Guard::of(config),

@@ -134,7 +134,6 @@ pub(crate) const CRATES: &[Place] = &[
         &["src/background.rs", "src/main.rs", "watcher/src/main.rs"],
     ),
     only("x509_parser", &["src/app/tls*"]),
-    only("aws_lc_rs", &["src/query/token.rs"]),
     only("jsonwebtoken", &["src/auth/oidc*"]),
     only("hyper_rustls", &["src/auth/oidc*"]),
     only("comfy_table", &["src/cli*"]),
