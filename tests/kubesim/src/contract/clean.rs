@@ -79,10 +79,13 @@ impl Ground {
             Ok(namespaces.list(own).await?.items.is_empty())
         })
         .await?;
+        let crds = &self.definitions();
         for name in &self.made {
-            self.definitions()
-                .delete(name, &DeleteParams::default())
-                .await?;
+            crds.delete(name, &DeleteParams::default()).await?;
+            eventually("the kinds of the contract go", || async move {
+                Ok(crds.get_opt(name).await?.is_none())
+            })
+            .await?;
         }
         Ok(())
     }
