@@ -123,6 +123,7 @@ pub(crate) const CRATES: &[Place] = &[
             "src/grpc/fields*",
             "src/grpc/reflection.rs",
             "src/rest*",
+            "proto/src/wire_tests.rs",
         ],
     ),
     only(

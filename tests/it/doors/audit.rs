@@ -237,41 +237,36 @@ async fn a_change_that_is_refused_on_its_way_to_the_store_is_told_too() {
             )
         };
         let (number, text) = (typed("Nw=="), typed("e30="));
-        let asked: [(&str, &str, &[(&str, &str)], &str, u16); 13] = [
-            ("POST", "ci/results", &[], summary, 400),
-            ("POST", "ci/results", &[], elsewhere, 400),
-            ("POST", "ci/results", &[], r#"{"name":"ci/results/r"}"#, 200),
+        let asked = [
+            ("POST", "ci/results", "", summary, 400),
+            ("POST", "ci/results", "", elsewhere, 400),
+            ("POST", "ci/results", "", r#"{"name":"ci/results/r"}"#, 200),
             (
                 "PATCH",
                 "ci/results/r",
-                &[],
+                "",
                 r#"{"summary":{"record":"?"}}"#,
                 400,
             ),
-            ("PATCH", "ci/results/none", &[], "{}", 404),
-            ("PATCH", "ci/results/r", &[("etag", "stale")], "{}", 400),
-            ("POST", "ci/results/r/records", &[], number.as_str(), 400),
-            ("POST", "ci/results/r/records", &[], text.as_str(), 200),
-            ("PATCH", "ci/results/r/records/none", &[], "{}", 404),
+            ("PATCH", "ci/results/none", "", "{}", 404),
+            ("PATCH", "ci/results/r", "etag=stale", "{}", 400),
+            ("POST", "ci/results/r/records", "", number.as_str(), 400),
+            ("POST", "ci/results/r/records", "", text.as_str(), 200),
+            ("PATCH", "ci/results/r/records/none", "", "{}", 404),
+            ("PATCH", "ci/results/r/records/a", "etag=stale", "{}", 400),
+            ("PATCH", "ci/results/r/records/a", "", number.as_str(), 400),
             (
                 "PATCH",
                 "ci/results/r/records/a",
-                &[("etag", "stale")],
+                "update_mask=colour",
                 "{}",
                 400,
             ),
-            ("PATCH", "ci/results/r/records/a", &[], number.as_str(), 400),
-            (
-                "PATCH",
-                "ci/results/r/records/a",
-                &[("update_mask", "colour")],
-                "{}",
-                400,
-            ),
-            ("DELETE", "ci/results/r/records/none", &[], "", 404),
+            ("DELETE", "ci/results/r/records/none", "", "", 404),
         ];
         for (verb, path, query, body, status) in asked {
-            let reply = ask(&server, "ann", verb, path, query, body).await;
+            let query: Vec<_> = query.split_once('=').into_iter().collect();
+            let reply = ask(&server, "ann", verb, path, &query, body).await;
             assert_eq!(
                 reply.status,
                 status,

@@ -1,6 +1,5 @@
 //! The watcher against an API server that may be a real one: `make contract` points these tests at it.
 //! Without, they run on a simulated cluster alone.
-#![expect(clippy::print_stderr, reason = "a test tells that it was skipped")]
 
 use std::sync::Arc;
 
