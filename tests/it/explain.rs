@@ -115,7 +115,7 @@ async fn a_list_that_may_be_refused_is_told_by_rest_and_the_command_line() {
     let explain = ["explain", "runs", "-n", "ci", "--server", &server.url];
     let said = run(&[&explain[..], &["-f", "data.spec.n == 1"]].concat()).await;
     for part in [
-        "data_type one of",
+        "data_type contains",
         "the filter, on the payload of each row",
         "4 or more",
         "more than the 3 of one call",

@@ -141,7 +141,7 @@ fn a_body_that_is_not_the_message_is_refused() {
 #[test]
 fn a_patch_names_its_record_by_the_path_and_its_fields_by_the_body() {
     let uri = "/c/a/results/r/records/b?etag=e";
-    let body = r#"{"name": "other/results/x/records/y", "data": {"value": "e30="}}"#;
+    let body = r#"{"name": "c/a/results/r/records/b", "data": {"value": "e30="}}"#;
     let request: pb::UpdateRecordRequest = read("PATCH", uri, body).unwrap();
     assert_eq!(request.etag, "e");
     assert_eq!(request.update_mask.unwrap().paths, ["data.value", "name"]);
@@ -155,6 +155,8 @@ fn a_patch_names_its_record_by_the_path_and_its_fields_by_the_body() {
     );
     let request: pb::UpdateRecordRequest = read("PATCH", uri, "").unwrap();
     assert_eq!(request.update_mask, None);
+    let other = body.replace("records/b", "records/y");
+    refuses("PATCH", uri, &other, "the path is enough");
     let unknown = r#"{"data": {}, "datum": 1}"#;
     let says = "could not find field \"datum\" in \"tekton.results.v1alpha2.Record\"";
     refuses("PATCH", uri, unknown, says);

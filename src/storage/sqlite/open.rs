@@ -165,7 +165,8 @@ pub(in crate::storage) async fn open(
         Schema::Require => {
             if !file.path().is_file() {
                 return Err(Error::Unfit(format!(
-                    "there is no file {file}; name the database with --db"
+                    "there is no file {file}; name the database with --db, or make one with `hindsight \
+                     migrate`"
                 )));
             }
             require_current(&found, Dialect::Sqlite, &file.to_string())?;

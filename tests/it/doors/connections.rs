@@ -39,7 +39,10 @@ async fn slow_clients_are_let_go_wherever_they_stop() {
         String::new(),
         "GET /livez HT".to_owned(),
         "PRI * HTTP/2.0".to_owned(),
-        format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99\r\n\r\n{{"),
+        format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+             content-length: 99\r\n\r\n{{"
+        ),
     ];
     for begun in begun {
         let mut stream = connect(&server).await;

@@ -22,7 +22,7 @@ async fn a_copy_is_served_as_its_source_was_and_a_second_copy_changes_nothing() 
             for at in 0..30 {
                 let name = format!("ci/results/r{}/records/x{at}", at % 4);
                 let value = format!(
-                    r#"{{"kind":"TaskRun","metadata":{{"name":"n{at}"}},"spec":"{}"}}"#,
+                    r#"{{"kind":"TaskRun","metadata":{{"name":"n{at}"}},"spec":{{"script":"{}"}}}}"#,
                     "echo ".repeat(300)
                 );
                 server

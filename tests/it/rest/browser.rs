@@ -103,7 +103,7 @@ async fn a_name_that_was_rebound_to_loopback_reaches_nothing() {
     let named = [("allowed_hosts", "evil.example")];
     let server = TestServer::start_with(&database, &named).await;
     let address = server.url.strip_prefix("http://").unwrap();
-    let page = ask(address, "/healthz", &["host: evil.example:80"]).await;
+    let page = ask(address, "/livez", &["host: evil.example:80"]).await;
     assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
     server.stop().await;
 }

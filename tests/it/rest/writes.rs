@@ -160,10 +160,13 @@ async fn a_patch_of_a_record_changes_what_its_body_holds() {
         let name = "ci/results/r/records/a";
         let first = server.given_record(name, "t", br#"{"n":1}"#).await;
         let mut http = http(&server).await;
-        let body = json!({"name": "no/results/x/records/y", "data": {"value": "eyJuIjoyfQ"}});
+        let other = json!({"name": "no/results/x/records/y", "data": {"value": "eyJuIjoyfQ"}});
+        let reply = http.put("PATCH", name, &other).await;
+        assert_eq!(reply.status, 400, "{}", reply.text());
+        let body = json!({"name": name, "data": {"value": "eyJuIjoyfQ"}});
         let reply = http.put("PATCH", name, &body).await;
         let patched: pb::Record = strictly(&reply, "Record");
-        assert_eq!(patched.name, name, "the path wins");
+        assert_eq!(patched.name, name);
         let data = patched.data.unwrap();
         assert_eq!(
             (data.r#type.as_str(), data.value.as_ref()),

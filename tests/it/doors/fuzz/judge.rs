@@ -130,7 +130,9 @@ fn refused_wrongly(status: &str, json: Option<&Value>) -> Option<String> {
     }
     let code = json?.get("code")?.as_i64()?;
     let mapped = hindsight::error::http_status(i32::try_from(code).unwrap_or_default());
-    (number != mapped && number != 413 && number >= 400).then(|| format!("{code} is not {number}"))
+    // Of a body that is too large, and of one that is not JSON, the status says more than the code.
+    (number != mapped && ![413, 415].contains(&number) && number >= 400)
+        .then(|| format!("{code} is not {number}"))
 }
 
 fn end_of_head(answer: &[u8]) -> Option<usize> {
