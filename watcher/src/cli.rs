@@ -8,11 +8,11 @@ mod upstream;
 
 use std::{
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::{ArgMatches, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -176,11 +176,19 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 fn sink(launch: &Launch) -> anyhow::Result<GrpcSink> {
     let mut options = client::Options::new(launch.server.clone());
     options.token = launch.token.as_ref().map(|token| token.0.clone());
-    if let Some(path) = &launch.server_ca {
-        let read = std::fs::read(path);
-        let why = || format!("`{}` cannot be read; see --server-ca", path.display());
-        options.authorities = Some(read.with_context(why)?);
-    }
+    let read = |path: &Option<PathBuf>, flag| {
+        let read = |path: &PathBuf| {
+            let why = || format!("`{}` cannot be read; see --{flag}", path.display());
+            std::fs::read(path).with_context(why)
+        };
+        path.as_ref().map(read).transpose()
+    };
+    options.authorities = read(&launch.server_ca, "server-ca")?;
+    options.identity = match (&launch.client_cert, &launch.client_key) {
+        (Some(_), None) => bail!("--client-cert needs --client-key"),
+        (None, Some(_)) => bail!("--client-key needs --client-cert"),
+        (certificate, key) => read(certificate, "client-cert")?.zip(read(key, "client-key")?),
+    };
     let sink = match &launch.token_file {
         Some(path) => GrpcSink::with_token_file(options, path.clone())?,
         None => GrpcSink::new(client::Client::new(&options)?),

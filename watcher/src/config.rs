@@ -162,6 +162,10 @@ pub struct Launch {
     pub token_file: Option<PathBuf>,
     /// A file of authorities that may have signed the server's certificate.
     pub server_ca: Option<PathBuf>,
+    /// The certificate that is shown to a server which wants one.
+    pub client_cert: Option<PathBuf>,
+    /// Its private key.
+    pub client_key: Option<PathBuf>,
     /// Each run is stored by calls of its own, and never over a stream.
     pub plain_calls: bool,
     /// The cluster's name is the UID of its namespace `kube-system`.

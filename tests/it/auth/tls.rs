@@ -1,5 +1,7 @@
 //! TLS: who can connect, what a broken certificate does, and a new one under load.
 
+mod certified;
+
 use std::{
     path::PathBuf,
     sync::{
@@ -285,56 +287,6 @@ async fn where_clients_are_certified_others_get_no_answer() {
         let mut byte = [0];
         let read = stream.await.unwrap().read(&mut byte).await;
         assert!(!matches!(read, Ok(1)), "{read:?}");
-    }
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn commands_show_a_client_certificate_and_say_that_one_is_wanted() {
-    let (authority, people) = (Authority::new(), Authority::new());
-    let files = Files::new(&authority.certify());
-    let (ca, trusted) = (files.path("ca.pem"), files.path("trusted.pem"));
-    std::fs::write(&ca, people.pem()).unwrap();
-    std::fs::write(&trusted, authority.pem()).unwrap();
-    let mut keys = files.keys();
-    keys.push(("tls_client_ca", ca.display().to_string()));
-    let database = Database::sqlite();
-    let server = start(&database, &keys).await;
-    let own = Files::new(&people.certify());
-    let port = address(&server).rsplit_once(':').unwrap().1;
-    let list = async |scheme: &str, more: &[(&str, PathBuf)]| {
-        let url = format!("{scheme}://localhost:{port}");
-        let mut all = ["list", "runs", "-A", "--server", &url]
-            .map(str::to_owned)
-            .to_vec();
-        for (flag, path) in more {
-            all.extend([(*flag).to_owned(), path.display().to_string()]);
-        }
-        crate::support::process::run(&all).await
-    };
-    let trust = ("--server-ca", trusted);
-    let shown = [
-        trust.clone(),
-        ("--client-cert", own.path("cert.pem")),
-        ("--client-key", own.path("key.pem")),
-    ];
-    let said = list("https", &shown).await;
-    assert_eq!(said.code, 0, "{said:?}");
-    for (scheme, more, why) in [
-        (
-            "https",
-            &[trust][..],
-            "wants a client certificate, give one with --client-cert",
-        ),
-        ("https", &[], "name that authority with --server-ca"),
-        ("http", &[], "if it speaks TLS, use https://"),
-    ] {
-        // The refusal races the first request; it is named whichever is first.
-        for _ in 0..3 {
-            let said = list(scheme, more).await;
-            assert_eq!(said.code, 5, "{said:?}");
-            assert!(said.err.contains(why), "{}", said.err);
-        }
     }
     server.stop().await;
 }

@@ -18,9 +18,11 @@ use crate::{
 const PREFIX: &str = "watcher-";
 
 /// What a server in the same process makes pointless: its address is known, and it logs for both.
-const POINTLESS: [&str; 5] = [
+const POINTLESS: [&str; 7] = [
     "server",
     "server-ca",
+    "client-cert",
+    "client-key",
     "plain-calls",
     "log-level",
     "log-format",

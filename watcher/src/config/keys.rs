@@ -75,8 +75,21 @@ pub const KEYS: &[Key] = &[
         "server-ca",
         "PATH",
         "",
-        "PEM file of authorities that may have signed the server's certificate, besides those of \
-         the system",
+        "Extra CA certificates (PEM) to trust for the server, besides those of the system",
+    ),
+    key(
+        CONNECTIONS,
+        "client-cert",
+        "PATH",
+        "",
+        "Client certificate (PEM), for servers that want one",
+    ),
+    key(
+        CONNECTIONS,
+        "client-key",
+        "PATH",
+        "",
+        "Private key of client-cert (PEM)",
     ),
     switch(
         CONNECTIONS,

@@ -186,6 +186,8 @@ impl Reader {
             token: token.0,
             token_file: token.1,
             server_ca: self.read("server-ca", |text| Ok(PathBuf::from(text))),
+            client_cert: self.read("client-cert", |text| Ok(PathBuf::from(text))),
+            client_key: self.read("client-key", |text| Ok(PathBuf::from(text))),
             plain_calls: self.truth("plain-calls"),
             cluster_from_uid: self.cluster().0,
             kubeconfig: self.read("kubeconfig", |text| Ok(PathBuf::from(text))),

@@ -44,9 +44,10 @@ async fn a_full_cluster_is_taken_over_at_the_configured_pace_and_stored_at_once(
     let allowed = f64::from(BURST) + 50.0 * began.elapsed().as_secs_f64() + 1.0;
     assert!((written as f64) < allowed, "{written} of {allowed}");
     assert!(written < RUNS, "stored only after {written} annotations");
-    // Each page once: it was never too slow to watch.
+    // Each page once, the first ones small: it was never too slow to watch.
     let pages = world.sim.calls().verb("list").resource("taskruns").count();
-    assert_eq!(pages, RUNS / 250);
+    let full = RUNS / 250;
+    assert!((full..full + 5).contains(&pages), "{pages} pages");
 }
 
 #[tokio::test]
