@@ -231,6 +231,9 @@ async fn watched(objects: &[Value], deletes: bool) -> BTreeSet<Right> {
             .filter(|right| holds && is_read(right))
             .cloned(),
     );
+    // A run that is due is annotated only while its delete is refused.
+    let is_mark = |(_, _, verb): &&Right| deletes && verb == "patch";
+    rare.extend(wanted.iter().filter(is_mark).cloned());
     rare.retain(|(group, ..)| group != "coordination.k8s.io");
     wanted.retain(|right| !rare.contains(right));
     let done = sim.until(|sim| {

@@ -70,6 +70,7 @@ async fn a_watcher_shows_a_client_certificate() {
     let port = address(&server).rsplit_once(':').unwrap().1;
     let sim = kubesim::Sim::new();
     sim.install_all(kubesim::Crd::tekton());
+    sim.namespace("ci");
     sim.load(crate::support::objects::task_run("build", "Succeeded"))
         .unwrap();
     let cluster = sim.listen(([127, 0, 0, 1], 0).into()).await.unwrap();
