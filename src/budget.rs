@@ -68,13 +68,13 @@ pub enum Spent {
         /// How many there may be.
         limit: u32,
     },
-    /// Streams.
+    /// The caller has as many streams open as one may have.
     #[error("{limit} streams of this caller are open, which is all it may have; close some")]
     Streams {
         /// How many there may be.
         limit: u32,
     },
-    /// Memory.
+    /// The memory for requests and answers is taken, and was not given back in time.
     #[error(
         "the memory for requests and answers of this caller is taken (max_request_memory); wait \
          for some to be answered, or ask for less at once"

@@ -61,7 +61,7 @@ pub enum Error {
          (max_message_bytes); raise that, or delete the record"
     )]
     TooLarge {
-        /// Which row.
+        /// The full name of the row whose payload outgrew a message.
         name: String,
         /// What it has.
         bytes: usize,

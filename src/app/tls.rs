@@ -64,7 +64,7 @@ pub enum TlsError {
     /// A certificate is none that a server can show.
     #[error("`{}` holds a certificate that cannot be used: {why}", path.display())]
     Certificate {
-        /// Which file.
+        /// The certificate or key file, as the configuration names it.
         path: PathBuf,
         /// What is wrong with it.
         why: String,

@@ -7,7 +7,7 @@ use super::{problem::BadValue, value::Value};
 pub struct Endpoint(String);
 
 impl Endpoint {
-    /// The text.
+    /// The address as it was configured; it holds no user and no password.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

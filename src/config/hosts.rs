@@ -7,7 +7,7 @@ use super::{problem::BadValue, value::Value};
 pub struct Hosts(Vec<String>);
 
 impl Hosts {
-    /// The names.
+    /// The host names that requests may be sent to, without ports.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.0

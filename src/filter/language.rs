@@ -109,7 +109,7 @@ impl Filter {
     /// budget of its own.
     ///
     /// # Errors
-    /// As there.
+    /// The same as [`Filter::select_within`].
     pub fn select(selection: &Selection<'_>, resource: Resource) -> Result<Self, FilterError> {
         Self::select_within(selection, resource, &mut CostBudget::default())
     }

@@ -81,7 +81,7 @@ impl Service {
     /// Gives back what `by` is used with, and tells if it is a refusal.
     ///
     /// # Errors
-    /// The refusal.
+    /// The refusal in `prepared`, once it is in the audit log.
     pub async fn told<T>(
         &self,
         by: &Grant,

@@ -42,9 +42,9 @@ pub(super) enum Steps {
 /// A statement that makes an index while others write.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Concurrent {
-    /// The index.
+    /// Name of the index, by which an invalid leftover is found.
     pub(super) index: &'static str,
-    /// The statement.
+    /// The `CREATE INDEX CONCURRENTLY` statement that makes it.
     pub(super) sql: &'static str,
 }
 

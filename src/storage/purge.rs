@@ -27,14 +27,14 @@ pub enum Purge {
     Parent(Parent),
     /// A result, with its records.
     Result(ResultName),
-    /// A record.
+    /// One record, with its payload.
     Record(RecordName),
 }
 
 /// What was removed, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Purged {
-    /// Results.
+    /// Number of results that were deleted.
     pub results: u64,
     /// Records, also those of results.
     pub records: u64,

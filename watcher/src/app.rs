@@ -68,7 +68,7 @@ pub enum Error {
          and are lost; with --spool they would be on disk"
     )]
     Lost {
-        /// How many.
+        /// Number of runs whose last state is lost.
         count: usize,
     },
     /// A part ended that should not have.

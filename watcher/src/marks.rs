@@ -44,7 +44,7 @@ impl IntoIterator for Fifo {
     }
 }
 
-/// The queue.
+/// Runs that wait to be annotated, by UID, first come first served.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
     waiting: Mutex<Fifo>,

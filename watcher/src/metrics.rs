@@ -70,7 +70,7 @@ pub struct OfState {
 /// Of a kind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct OfKind {
-    /// The kind.
+    /// The kind of object that was counted, as its API names it.
     pub kind: &'static str,
 }
 

@@ -244,7 +244,7 @@ impl Objects {
         }
     }
 
-    /// Removes objects.
+    /// Removes these objects from the object store, several at once; one that is missing counts as gone.
     pub(in crate::storage) async fn remove(&self, objects: Vec<Uuid>) -> Removal {
         let remove = |object: Uuid| async move {
             let path = self.path(object);

@@ -18,7 +18,7 @@ pub const LARGE: usize = 31 << 20;
 pub const CREATE: &str = "/tekton.results.v1alpha2.Results/CreateRecord";
 pub const LIST: &str = "/tekton.results.v1alpha2.Results/ListRecords";
 
-/// A connection.
+/// An HTTP/2 connection whose frames the test controls.
 #[derive(Debug)]
 pub struct Raw(SendRequest<Bytes>);
 

@@ -16,7 +16,7 @@ use crate::support::{Database, TestServer};
 const RESULTS: &str = "/tekton.results.v1alpha2.Results";
 const REFLECTION: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
-/// One connection.
+/// An HTTP/2 connection to the server, without a gRPC client.
 struct Raw(SendRequest<Bytes>);
 
 /// One answer, frame by frame.

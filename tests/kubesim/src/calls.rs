@@ -24,7 +24,7 @@ pub struct Call {
     pub namespace: String,
     /// Empty for collections.
     pub name: String,
-    /// Who asked.
+    /// Name of the user who sent the request.
     pub user: String,
     /// Answered status code; `None` when the connection broke instead.
     pub status: Option<u16>,

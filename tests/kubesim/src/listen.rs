@@ -46,7 +46,7 @@ impl Sim {
     /// The same over TLS, with a certificate of its own that its kubeconfigs trust.
     ///
     /// # Errors
-    /// As `listen`.
+    /// As `listen`, over TLS with a certificate that the kubeconfig trusts.
     pub async fn listen_tls(&self, addr: SocketAddr) -> io::Result<Listening> {
         self.listen_with(addr, true).await
     }

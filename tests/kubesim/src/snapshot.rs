@@ -19,7 +19,7 @@ impl<'a> Snapshot<'a> {
         Self { live, undone }
     }
 
-    /// One object.
+    /// The object of this key, as it was when the snapshot was taken.
     pub(crate) fn get(&self, key: &Key) -> Option<&Arc<Stored>> {
         match self.undone.get(key) {
             Some(before) => before.as_ref(),

@@ -48,14 +48,14 @@ impl State {
     }
 }
 
-/// One run.
+/// What the ledger knows of one run, by its UID.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Its kind.
+    /// The kind of the object, which says when it is finished.
     pub kind: &'static Kind,
     /// Its namespace; one text for all runs in it.
     pub namespace: Arc<str>,
-    /// Its name.
+    /// Name of the object in its namespace.
     pub name: Box<str>,
     /// UIDs of its owners.
     pub owners: Owners,
@@ -88,7 +88,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Its state.
+    /// How far the run is: seen, final, stored or collected.
     pub fn state(&self) -> State {
         match &self.remembered.copy {
             Some(copy) if copy.is_final || self.remembered.final_since.is_none() => State::Stored {
