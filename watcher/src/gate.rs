@@ -7,7 +7,7 @@
 use std::{
     sync::{
         Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -33,6 +33,7 @@ pub(crate) struct Gate {
     outage: Mutex<Option<Outage>>,
     changed: Notify,
     answered: AtomicBool,
+    outages: AtomicU64,
     closed: watch::Sender<Closed>,
 }
 
@@ -60,6 +61,7 @@ impl Gate {
             outage: Mutex::new(None),
             changed: Notify::new(),
             answered: AtomicBool::new(false),
+            outages: AtomicU64::new(0),
             closed: watch::Sender::new(None),
         }
     }
@@ -72,6 +74,11 @@ impl Gate {
     /// How long the server has been away, if it is.
     pub(crate) fn outage(&self) -> Option<Duration> {
         self.lock().as_ref().map(|outage| outage.since.elapsed())
+    }
+
+    /// How many outages began so far. Two that follow each other at once look like one in `state`.
+    pub(crate) fn outages(&self) -> u64 {
+        self.outages.load(Ordering::Acquire)
     }
 
     /// Whether the server is there, as far as it is known.
@@ -153,6 +160,7 @@ impl Pass<'_> {
                     error = %error,
                     "the server is away; runs are kept in mind until it is back"
                 );
+                self.gate.outages.fetch_add(1, Ordering::Release);
                 *outage = Some(Outage {
                     since: Instant::now(),
                     failures: 1,

@@ -235,9 +235,8 @@ impl Watch {
         let view = View::new(&object);
         let policy = &shared.config.policy;
         // What waits for us in the cluster need not be on disk.
-        let is_held = plan::is_held(&view, policy, shared.clock.now());
-        let may_go = gone || !(shared.gate.is_open() || is_held);
-        let copy = (shared.spool.is_some() && may_go).then(|| bytes.clone());
+        let may_vanish = gone || !plan::is_held(&view, policy, shared.clock.now());
+        let copy = (shared.spool.is_some() && may_vanish).then(|| bytes.clone());
         let work = Work {
             object: Some(bytes),
             gone,
@@ -252,7 +251,11 @@ impl Watch {
             }
             Some(copy) => {
                 shared.push(&uid, work);
-                shared.keep(&uid, object, copy).await;
+                // Looked at after the push: a server that went away before it is known to
+                // `keep_backlog`, which finds only what was pushed.
+                if !shared.gate.is_open() {
+                    shared.keep(&uid, object, copy).await;
+                }
             }
             None => shared.push(&uid, work),
         }

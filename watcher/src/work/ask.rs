@@ -46,6 +46,20 @@ impl Task<'_> {
         shared.refusals.refused(scope, uid, code, message, now)
     }
 
+    /// Waits for `call`, and keeps the state that is worked on once the server is known to be away:
+    /// other calls may find out while this one waits for its turn or its answer.
+    async fn keeping<T>(&self, call: impl Future<Output = T>) -> T {
+        let mut state = self.shared.gate.state();
+        tokio::pin!(call);
+        tokio::select! {
+            biased;
+            answer = &mut call => return answer,
+            _ = state.wait_for(Option::is_some) => {}
+        }
+        self.keep().await;
+        call.await
+    }
+
     /// Calls the server, for as long as it takes until it answers.
     pub(super) async fn ask<T, F>(&self, action: Action, call: impl Fn() -> F) -> Result<T, Halt>
     where
@@ -56,17 +70,14 @@ impl Task<'_> {
         let scope = self.scope(action);
         self.admit(&scope)?;
         loop {
-            if !self.shared.gate.is_open() {
-                self.keep().await;
-            }
-            let pass = tokio::select! {
-                () = abandon.cancelled() => return Err(Halt::Abandoned),
-                pass = self.shared.gate.enter() => pass,
+            let called = async {
+                let pass = self.shared.gate.enter().await;
+                (pass, call().await)
             };
-            let answer = tokio::select! {
+            let (pass, answer) = tokio::select! {
                 biased;
                 () = abandon.cancelled() => return Err(Halt::Abandoned),
-                answer = call() => answer,
+                called = self.keeping(called) => called,
             };
             let error = match answer {
                 Ok(value) => {

@@ -13,8 +13,8 @@ use hindsight_proto::{
 
 use super::{Halt, Task};
 use crate::{
-    content::Digest, ledger::Uid, plan, queue::Work, report::report, shared::Shared, spool,
-    watch::bytes,
+    content::Digest, gate::Closed, ledger::Uid, plan, queue::Work, report::report, shared::Shared,
+    spool, watch::bytes,
 };
 
 /// Whenever the server goes away, keeps what waits for it, until `stop`. What is seen later is
@@ -26,6 +26,7 @@ pub(crate) async fn keep_backlog(shared: Arc<Shared>, stop: CancellationToken) {
             if state.wait_for(Option::is_some).await.is_err() {
                 return;
             }
+            let outage = shared.gate.outages();
             for uid in shared.queue.uids() {
                 if let Some(bytes) = shared.queue.state(&uid)
                     && let Ok(object) = json::parse(&bytes)
@@ -33,7 +34,8 @@ pub(crate) async fn keep_backlog(shared: Arc<Shared>, stop: CancellationToken) {
                     shared.keep(&uid, object, bytes).await;
                 }
             }
-            if state.wait_for(Option::is_none).await.is_err() {
+            let is_over = |closed: &Closed| closed.is_none() || shared.gate.outages() != outage;
+            if state.wait_for(is_over).await.is_err() {
                 return;
             }
         }

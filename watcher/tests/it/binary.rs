@@ -144,6 +144,64 @@ async fn the_program_loses_nothing_when_it_or_the_server_is_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_vanishes_while_the_server_is_away_outlives_the_program() {
+    let (sim, listening) = cluster().await;
+    sim.namespace("ci");
+    let mut server = RpcServer::start();
+    server.kill();
+    let address = format!("http://{}", server.addr);
+    let spool = tempfile::tempdir().unwrap();
+    let args = [
+        "--server",
+        &address,
+        "--spool",
+        spool.path().to_str().unwrap(),
+    ];
+    let process = Process::start(listening.kubeconfig(), &args);
+    let mut uids = Vec::new();
+    for n in 0..20 {
+        let name = format!("build-{n}");
+        let run = sim.create(task_run(&name)).unwrap();
+        uids.push(crate::support::uid(&run));
+        let status = serde_json::json!({"status": crate::support::done()});
+        sim.merge("tekton.dev", "taskruns", "ci", &name, status, "x")
+            .unwrap();
+    }
+    let kept = || crate::spool::files(spool.path()).len();
+    let all_kept = async || {
+        within(async {
+            while kept() < 20 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+    };
+    // Once most are kept all are known, and what is known and deleted is kept at the latest then.
+    within(async {
+        while kept() < 15 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    for n in 0..20 {
+        sim.delete("tekton.dev", "taskruns", "ci", &format!("build-{n}"))
+            .unwrap();
+    }
+    all_kept().await;
+    process.kill();
+    server.up();
+    let process = Process::start(listening.kubeconfig(), &args);
+    within(async {
+        while kept() != 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    assert!(uids.iter().all(|uid| server.copy(uid).is_some()));
+    assert_eq!(process.terminate().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn flags_of_upstream_and_a_token_file_work() {
     let (sim, listening) = cluster().await;
     sim.namespace("ci");

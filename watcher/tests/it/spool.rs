@@ -1,6 +1,6 @@
 //! What only the watcher knows outlives it.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use hindsight_watcher::{
     app::{App, Error},
@@ -34,7 +34,7 @@ pub(crate) fn files(dir: &Path) -> Vec<std::path::PathBuf> {
 async fn spooled(dir: &Path, count: usize) {
     within(async {
         while files(dir).len() != count {
-            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
     })
     .await;
@@ -79,6 +79,21 @@ async fn runs_that_finish_and_vanish_while_server_and_watcher_are_away_are_store
     );
     assert_eq!((world.progress().lost, world.sink.records().len()), (0, 31));
     spooled(dir.path(), 0).await;
+}
+
+#[tokio::test]
+async fn a_state_whose_call_hangs_is_kept_once_another_call_finds_the_server_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(spooling(dir.path(), 1 << 20)).await;
+    let (called, is_called) = tokio::sync::oneshot::channel();
+    world.sink.when_stored(move || called.send(()).unwrap());
+    world.sink.take(Duration::from_hours(1));
+    world.finished("hangs");
+    within(is_called).await.unwrap();
+    world.sink.take(Duration::ZERO);
+    world.sink.away(true);
+    world.finished("fails");
+    spooled(dir.path(), 2).await;
 }
 
 #[tokio::test]
