@@ -81,10 +81,12 @@ impl Held {
 }
 
 /// What the cluster knows of a kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// Nothing, in this version.
+    /// Nothing.
     Absent,
+    /// It is served, but in these versions alone.
+    OtherVersions(Vec<String>),
     /// Its objects are in namespaces.
     Namespaced,
     /// Its objects are in none.
@@ -144,12 +146,12 @@ impl Cluster {
             Ok(list) => {
                 let found = list.resources.iter().find(|r| r.name == kind.plural);
                 Ok(match found {
-                    None => Found::Absent,
+                    None => self.elsewhere(kind).await,
                     Some(resource) if resource.namespaced => Found::Namespaced,
                     Some(_) => Found::ClusterScoped,
                 })
             }
-            Err(failure) if failure.is_missing() => Ok(Found::Absent),
+            Err(failure) if failure.is_missing() => Ok(self.elsewhere(kind).await),
             // Discovery may be closed to us where lists are not.
             Err(failure) if failure.is_forbidden() => {
                 let (api, one) = (self.watched(kind), ListParams::default().limit(1));
@@ -160,6 +162,28 @@ impl Cluster {
                 }
             }
             Err(failure) => Err(failure),
+        }
+    }
+
+    /// The other versions in which `kind` is served, as far as discovery tells.
+    async fn elsewhere(&self, kind: &Kind) -> Found {
+        if kind.group.is_empty() {
+            return Found::Absent;
+        }
+        let groups = read(Phase::Discovery, DEADLINE, self.client.list_api_groups()).await;
+        let groups = groups.map(|list| list.groups).unwrap_or_default();
+        let group = groups.into_iter().find(|group| group.name == kind.group);
+        let mut found = Vec::new();
+        for version in group.into_iter().flat_map(|group| group.versions) {
+            let resources = self.client.list_api_group_resources(&version.group_version);
+            let resources = read(Phase::Discovery, DEADLINE, resources).await;
+            if resources.is_ok_and(|list| list.resources.iter().any(|r| r.name == kind.plural)) {
+                found.push(version.version);
+            }
+        }
+        match found.is_empty() {
+            true => Found::Absent,
+            false => Found::OtherVersions(found),
         }
     }
 

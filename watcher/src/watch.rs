@@ -71,6 +71,18 @@ impl Watch {
                     self.vanished(u32::MAX);
                     tokio::time::sleep(poll).await;
                 }
+                Ok(Found::OtherVersions(served)) => {
+                    // Its objects are still there: nothing of what is known has vanished.
+                    self.rest(Presence::Broken, |name| {
+                        error!(
+                            "{name} is not served, but {} is, which is not read: its runs are not \
+                             stored, and runs that name one as their child are not collected; serve \
+                             the version of {name} as well, or leave the kind out of --kinds",
+                            served.join(" and ")
+                        );
+                    });
+                    tokio::time::sleep(poll).await;
+                }
                 Ok(Found::ClusterScoped) => {
                     self.rest(Presence::ClusterScoped, |name| {
                         error!(
@@ -116,7 +128,10 @@ impl Watch {
                 }
                 Err(failure) => {
                     let is_gone = failure.is_missing()
-                        && matches!(shared.cluster.find(self.kind).await, Ok(Found::Absent));
+                        && matches!(
+                            shared.cluster.find(self.kind).await,
+                            Ok(Found::Absent | Found::OtherVersions(_))
+                        );
                     if is_gone {
                         return;
                     }

@@ -272,6 +272,16 @@ impl World {
         id
     }
 
+    /// Takes a version of a kind away; its objects stay.
+    pub(crate) fn stop_serving(&mut self, id: KindId, version: &str) {
+        if let Some(shelf) = self.shelves.get_mut(&id) {
+            Arc::make_mut(&mut shelf.kind)
+                .versions
+                .retain(|served| served != version);
+            self.version += 1;
+        }
+    }
+
     /// Takes a kind away with its objects; nobody is told about each of them.
     pub(crate) fn uninstall(&mut self, id: KindId) {
         let Some(shelf) = self.shelves.remove(&id) else {

@@ -196,6 +196,16 @@ impl Sim {
         self
     }
 
+    /// Takes one version of a kind away; the objects stay, and the watches of that version end.
+    pub fn stop_serving(&self, crd: &Crd) -> &Self {
+        self.shared.change(|world| {
+            if let Some(id) = world.find(&crd.group, &crd.plural) {
+                world.stop_serving(id, &crd.version);
+            }
+        });
+        self
+    }
+
     /// Whether a kind is installed in that version.
     pub fn serves(&self, crd: &Crd) -> bool {
         self.find(&crd.group, &crd.plural)

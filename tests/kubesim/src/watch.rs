@@ -161,6 +161,7 @@ pub(crate) struct Watch {
     shared: Arc<Shared>,
     id: KindId,
     kind: Arc<Kind>,
+    version: String,
     types: Types,
     watching: Watching,
     /// Present objects still to be sent.
@@ -225,6 +226,7 @@ impl Watch {
             shared,
             id,
             kind,
+            version: version.to_owned(),
             types,
             watching,
             initial,
@@ -364,7 +366,11 @@ impl Watch {
     fn look(&mut self) -> Look {
         let shared = Arc::clone(&self.shared);
         let world: MutexGuard<'_, World> = shared.world();
-        if !world.shelves.contains_key(&self.id) {
+        if !world
+            .shelves
+            .get(&self.id)
+            .is_some_and(|shelf| shelf.kind.serves(&self.version))
+        {
             return Look::Uninstalled;
         }
         if self.seen > world.version {

@@ -1,9 +1,11 @@
 //! Kinds come and go; each is watched while it is there.
 
+use std::time::Duration;
+
 use hindsight_proto::run::{KINDS, Outcome};
 use hindsight_watcher::config::Config;
 use kubesim::{Crd, Fault};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{NAMESPACE, World, child, collecting, quick, task_run, uid, within};
 
@@ -48,6 +50,51 @@ async fn a_kind_that_is_taken_away_takes_its_runs_along_and_may_come_back() {
     world.sim.install(Crd::argo_workflow());
     world.create(workflow("etl"));
     world.until(|p| p.stored == 3).await;
+    assert_eq!(world.progress().lost, 0);
+}
+
+#[tokio::test]
+async fn a_kind_that_is_served_in_another_version_alone_has_not_vanished() {
+    let world = World::new(quick()).await;
+    let older = Crd::argo_workflow();
+    let newer = Crd {
+        version: "v1".into(),
+        ..Crd::argo_workflow()
+    };
+    world.sim.install(older.clone());
+    let uid = world.create(workflow("etl"));
+    world.until(|p| p.stored == 1).await;
+    world.sim.install(newer);
+    world.sim.stop_serving(&older);
+    within(async {
+        while world.sim.calls().resource("/apis/argoproj.io/v1").count() < 2 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+    world.finished("build");
+    world.annotated("build").await;
+    let closed = |world: &World| {
+        let result = world.sink.result(&format!("{NAMESPACE}/results/{uid}"));
+        result
+            .unwrap()
+            .annotations
+            .contains_key("hindsight.dev/closed")
+    };
+    assert_eq!((world.progress().in_cluster, closed(&world)), (2, false));
+    world.sim.install(older);
+    let done = json!({"metadata": {"labels": {"again": "yes"}}});
+    world
+        .sim
+        .merge("argoproj.io", "workflows", NAMESPACE, "etl", done, "x")
+        .unwrap();
+    let is_again = |copy: Value| copy["metadata"]["labels"]["again"] == "yes";
+    within(
+        world
+            .sink
+            .until(|sink| sink.copy(&uid).is_some_and(is_again)),
+    )
+    .await;
     assert_eq!(world.progress().lost, 0);
 }
 
