@@ -4,6 +4,8 @@
 //! A gRPC message says how long it is before it comes, and is unpacked here, so that what it takes
 //! is known too. A body of REST takes what its `content-length` says, or more as it comes.
 
+mod outline;
+
 use std::{io::Read as _, time::Duration};
 
 use axum::{
@@ -16,6 +18,7 @@ use futures::{StreamExt as _, stream};
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
+use self::outline::Outline;
 use crate::{
     background,
     budget::{Arrival, Held},
@@ -130,6 +133,7 @@ pub(super) fn messages(body: Body, headers: &HeaderMap, terms: Terms) -> Body {
         gzip: coding.is_some_and(|coding| coding == "gzip"),
         terms,
         rest: 0,
+        outline: Outline::default(),
         end: None,
     };
     let steps = stream::try_unfold(messages, async |mut messages| {
@@ -145,6 +149,8 @@ struct Messages {
     gzip: bool,
     /// What is still to come of the message that is passed on.
     rest: usize,
+    /// What was passed on of it.
+    outline: Outline,
     /// Until when it must have come.
     end: Option<Instant>,
 }
@@ -155,6 +161,7 @@ impl Messages {
         if self.rest > 0 {
             let part = self.parts.next(self.rest, patience, self.end).await?;
             self.rest -= part.len();
+            self.outline.read(&part)?;
             return Ok(part);
         }
         let first = (!self.terms.streams).then(|| self.terms.end(0));
@@ -176,6 +183,7 @@ impl Messages {
         if (flag, self.gzip) != (1, true) {
             self.terms.keep(held);
             self.rest = length;
+            self.outline = Outline::default();
             return Ok(head);
         }
         let packed = self.read(length, self.end).await?;
@@ -257,6 +265,7 @@ fn unpacked(packed: &[u8], mut held: Held, terms: &Terms, most: usize) -> Result
         }
     }
     let length = message.len() - FRAME;
+    Outline::default().read(&message[FRAME..])?;
     terms.resize(&mut held, length)?;
     terms.keep(held);
     let length = u32::try_from(length).expect("the limit is smaller");

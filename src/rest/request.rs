@@ -15,7 +15,7 @@ use super::{
     mask,
     routes::{Body, Route, resolve},
     template::Capture,
-    unique::Unique,
+    unique,
 };
 
 /// The decoded segments of a path. It is decoded before it is divided, so that an escaped `/`
@@ -127,7 +127,7 @@ fn parse(
         let name = message.name();
         Refusal::invalid(format!("the body is not a {name} in JSON: {error}"))
     };
-    serde_json::from_slice::<Unique>(json).map_err(wrong)?;
+    unique::check(json).map_err(wrong)?;
     let options =
         DeserializeOptions::new().deny_unknown_fields(dialect.unknown == Unknown::Refused);
     let mut input = Deserializer::from_slice(json);

@@ -43,6 +43,20 @@ fn frame(flag: u8, message: &[u8]) -> Vec<u8> {
     [&[flag][..], &length, message].concat()
 }
 
+/// A message with a payload, of so many bytes in all.
+fn message(size: usize) -> Vec<u8> {
+    let mut message = Vec::new();
+    for _ in 0..3 {
+        let length = u32::try_from(size - message.len() - 6).unwrap();
+        let digit = |n: u32| u8::try_from(length >> (7 * n) & 0x7f).unwrap();
+        message.push(0x12);
+        message.extend((0..4).map(|n| digit(n) | 0x80));
+        message.push(digit(4));
+    }
+    message.resize(size, b'x');
+    message
+}
+
 fn packed(message: &[u8]) -> Vec<u8> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
     gzip.write_all(message).unwrap();
@@ -73,7 +87,7 @@ fn stalled(bytes: Vec<u8>) -> Body {
 #[tokio::test]
 async fn messages_come_through_whole_and_unpacked() {
     let arrival = arrival(64 << 20);
-    let large = vec![b'x'; 3 << 20];
+    let large = message(3 << 20);
     let sent = [frame(0, b"plain"), packed(&large), frame(0, b"")].concat();
     let parts = sent
         .chunks(1000)
@@ -99,13 +113,13 @@ async fn a_message_is_refused_for_its_length_before_it_comes_and_while_it_is_unp
     let arrival = arrival(64 << 20);
     let mut head = frame(0, b"");
     head[1..].copy_from_slice(&u32::try_from(LIMIT + 1).unwrap().to_be_bytes());
-    for body in [stalled(head), Body::from(packed(&vec![0; LIMIT + 1]))] {
+    for body in [stalled(head), Body::from(packed(&message(LIMIT + 1)))] {
         let status = read(messages(body, &headers(), terms(&arrival))).await;
         let status = status.unwrap_err();
         assert_eq!(status.code(), Code::ResourceExhausted, "{status:?}");
         assert!(status.message().contains("limit"), "{status:?}");
     }
-    let body = Body::from(packed(&vec![0; LIMIT]));
+    let body = Body::from(packed(&message(LIMIT)));
     let came = read(messages(body, &headers(), terms(&arrival))).await;
     assert_eq!(came.unwrap().len(), LIMIT + FRAME);
     let odd = Body::from(frame(1, b"this is not gzip at all"));
@@ -123,7 +137,7 @@ async fn a_message_is_refused_for_its_length_before_it_comes_and_while_it_is_unp
 async fn a_body_without_memory_is_refused_after_a_while() {
     let arrival = arrival(8 << 20);
     let held = arrival.take(1 << 20, false).await.unwrap();
-    let message = vec![b'x'; (1 << 20) + 1];
+    let message = message((1 << 20) + 1);
     let small = messages(frame(0, b"small").into(), &headers(), terms(&arrival));
     assert!(read(small).await.is_ok());
     for body in [
@@ -175,7 +189,7 @@ async fn a_stream_may_be_silent_between_messages_and_gives_memory_back_one_by_on
         streams: true,
         ..terms(&arrival)
     };
-    let message = vec![b'x'; 2 << 20];
+    let message = message(2 << 20);
     let sent = [frame(0, &message), frame(0, &message)].concat();
     let (first, second) = sent.split_at(sent.len() / 2);
     let parts = [first.to_vec(), second.to_vec()];
