@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo test image image-test bench bench-scale bench-doors flood crash chaos fuzz fuzz-doors openapi-test wire-test lint tidy model postgres
+.PHONY: contract demo takeover test image image-test bench bench-scale bench-doors flood crash chaos fuzz fuzz-doors openapi-test wire-test lint tidy model postgres
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -97,6 +97,12 @@ lint:
 # A million random histories of a run, against what the watcher plans.
 model:
 	PROPTEST_CASES=1000000 $(CARGO) test --locked --release -p hindsight-watcher --lib plan::tests::histories
+
+# A watcher that starts beside TAKEOVER_RUNS finished runs, on the simulator: each is stored at once, written
+# to at the configured pace, and collected.
+TAKEOVER_RUNS ?= 50000
+takeover:
+	HINDSIGHT_TEST_RUNS=$(TAKEOVER_RUNS) $(CARGO) test --locked --release -p hindsight-watcher --test it taken_over -- --nocapture
 
 # What the simulated cluster must do, and scenes of the watcher, on the API server of KUBECONFIG. It
 # takes the rights to create namespaces, kinds, roles and bindings, and to impersonate.

@@ -1,16 +1,13 @@
 //! How it does with many runs. What is measured is printed; see it with `--nocapture`.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{path::Path, time::Instant};
 
 use kubesim::{Crd, Sim};
 use serde_json::json;
 
 use crate::{
     binary::Process,
-    support::{NAMESPACE, RpcServer, World, collecting, done, quick, task_run},
+    support::{NAMESPACE, RpcServer, World, collecting, done, patiently, quick, task_run},
 };
 
 const RUNS: usize = 2000;
@@ -37,15 +34,6 @@ fn memory(process: &str, line: &str) -> usize {
 
 fn resident_mib() -> usize {
     memory("self", "VmRSS") / 1024
-}
-
-/// Waits longer than other tests do.
-async fn patiently(mut holds: impl FnMut() -> bool) {
-    let patience = Instant::now() + Duration::from_secs(300);
-    while !holds() {
-        assert!(Instant::now() < patience, "what is waited for happens");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

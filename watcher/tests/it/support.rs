@@ -4,7 +4,11 @@
 mod memory;
 mod rpc;
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use hindsight_watcher::{
     app::{App, Error},
@@ -233,6 +237,15 @@ pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
     timeout(Duration::from_secs(30), what)
         .await
         .expect("what is waited for happens")
+}
+
+/// Waits longer than other tests do.
+pub(crate) async fn patiently(mut holds: impl FnMut() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(300);
+    while !holds() {
+        assert!(Instant::now() < patience, "what is waited for happens");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 pub(crate) fn uid(object: &Value) -> String {
