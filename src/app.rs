@@ -21,6 +21,7 @@ mod patience;
 mod reload;
 mod serve;
 mod sweep;
+mod throttle;
 mod tls;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};

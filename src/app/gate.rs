@@ -17,6 +17,7 @@ use tower_service::Service as _;
 use super::{
     arriving::{Terms, messages, whole},
     leaving::leaving,
+    throttle::Known,
 };
 use crate::{
     auth::{self, Authorizer, Caller, Credentials},
@@ -153,7 +154,8 @@ impl Gate {
         };
         let arrival = self.budgets.arrive(&caller.name, head)?;
         let request = self.measured(request, speech, arrival.clone());
-        let Ok(response) = arrival.clone().scope(router.call(request)).await;
+        let Ok(mut response) = arrival.clone().scope(router.call(request)).await;
+        response.extensions_mut().insert(Known);
         Ok(response.map(|body| leaving(body, arrival, self.patience)))
     }
 

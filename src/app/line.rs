@@ -31,7 +31,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{gate::Source, lent, metrics::Open, patience::Patient, tls::Tls};
+use super::{gate::Source, lent, metrics::Open, patience::Patient, throttle::Standing, tls::Tls};
 
 /// How long a connection of HTTP/1.1 that is given up is silent before it is closed.
 const LAST_CALL: Duration = Duration::from_millis(300);
@@ -47,6 +47,7 @@ pub(super) struct Line {
     /// Cancelled when all connections are given up.
     pub(super) leave: CancellationToken,
     pub(super) open: Open,
+    pub(super) standing: Standing,
 }
 
 impl Line {
@@ -69,7 +70,7 @@ impl Line {
                 let secured = tokio::select! {
                     // Nothing was asked yet, so nothing is lost.
                     () = late => return,
-                    secured = tls.accept(stream) => secured,
+                    secured = self.standing.metered(tls.accept(stream)) => secured,
                 };
                 match secured {
                     Ok(stream) => self.answer(stream, source).await,
@@ -92,19 +93,20 @@ impl Line {
             router: self.router,
             signs: Arc::clone(&signs),
             source,
+            standing: self.standing.clone(),
         };
         let io = TokioIo::new(Patient::new(io, self.patience, Arc::clone(&signs)));
         let connection = self
             .builder
             .serve_connection(io, TowerToHyperService::new(service));
-        let mut connection = std::pin::pin!(connection);
+        let mut connection = self.standing.metered(connection);
         let mut silence = std::pin::pin!(sleep(self.patience));
         let mut age = std::pin::pin!(after(self.age));
         let mut last_call = std::pin::pin!(sleep(LAST_CALL));
         let (mut wanted, mut called, mut patient) = (true, false, true);
         loop {
             tokio::select! {
-                ended = connection.as_mut() => {
+                ended = &mut connection => {
                     if let Err(error) = ended {
                         tracing::debug!(error, "a connection broke off");
                     }
@@ -131,7 +133,7 @@ impl Line {
             if called {
                 last_call.as_mut().reset(Instant::now() + LAST_CALL);
             } else {
-                connection.as_mut().graceful_shutdown();
+                connection.work().graceful_shutdown();
             }
         }
         drop(self.open);
@@ -188,6 +190,7 @@ struct Noticing {
     router: Router,
     signs: Arc<Signs>,
     source: Option<Source>,
+    standing: Standing,
 }
 
 impl<B> tower_service::Service<Request<B>> for Noticing
@@ -212,9 +215,13 @@ where
         signs.two.store(is_two, Ordering::Relaxed);
         signs.asked.store(true, Ordering::Relaxed);
         signs.begun.store(false, Ordering::Relaxed);
-        let answer = self.router.call(request);
+        let taken = self.standing.request();
+        let answer = self.standing.metered(self.router.call(request));
         answer
             .map(move |answer| {
+                if let Ok(answer) = &answer {
+                    taken.answered(answer.status(), answer.headers(), answer.extensions());
+                }
                 signs.begun.store(false, Ordering::Relaxed);
                 answer.map(|mut answer| {
                     if !is_two && signs.unwanted.load(Ordering::Relaxed) {

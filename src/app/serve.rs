@@ -20,7 +20,13 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use tower_service::Service as _;
 use tracing::Instrument as _;
 
-use super::{line::Line, listen::Listener, metrics::Connections, tls::Tls};
+use super::{
+    line::Line,
+    listen::Listener,
+    metrics::Connections,
+    throttle::{Standing, Throttle},
+    tls::Tls,
+};
 use crate::{
     config::{Config, Origins},
     rest::{REQUEST_ID, request_id, traceparent},
@@ -155,12 +161,13 @@ impl Port {
     pub(super) async fn serve(self, listener: Listener, stop: CancellationToken) {
         let slots = Arc::new(Semaphore::new(self.limits.connections));
         let (open, leave) = (TaskTracker::new(), CancellationToken::new());
+        let throttle = Arc::new(Throttle::new());
         let taking = async {
             loop {
                 // Those who come while there is no slot wait in the queue of the system.
                 let slot = slot(&slots).await;
                 let stream = listener.next().await;
-                let line = self.line(&leave);
+                let line = self.line(&leave, &throttle);
                 open.spawn(line.secured(stream, slot, self.tls.clone()));
             }
         };
@@ -169,7 +176,11 @@ impl Port {
             () = taking => {}
         }
         for stream in listener.rest() {
-            let (line, tls, slots) = (self.line(&leave), self.tls.clone(), Arc::clone(&slots));
+            let (line, tls, slots) = (
+                self.line(&leave, &throttle),
+                self.tls.clone(),
+                Arc::clone(&slots),
+            );
             open.spawn(async move { line.secured(stream, slot(&slots).await, tls).await });
         }
         // Nobody is told to leave before the port is closed: they would come back.
@@ -178,7 +189,7 @@ impl Port {
         open.wait().await;
     }
 
-    fn line(&self, leave: &CancellationToken) -> Line {
+    fn line(&self, leave: &CancellationToken, throttle: &Arc<Throttle>) -> Line {
         Line {
             builder: self.builder.clone(),
             router: self.router.clone(),
@@ -186,6 +197,7 @@ impl Port {
             age: self.limits.age,
             leave: leave.clone(),
             open: self.metrics.open(),
+            standing: Standing::new(throttle),
         }
     }
 }

@@ -1,0 +1,245 @@
+//! The processor time of connections whose requests fail. They share a part of it, so that however many
+//! requests are refused or reset, others are answered as ever.
+//!
+//! A connection is in good standing once a request of a known caller on it was answered, and until
+//! one is refused for its sender or its load, is malformed, or is reset. Until then each poll of the
+//! connection and of its requests is timed, and waits while the shared part is used up.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    task::{Context, Poll, ready},
+    thread::available_parallelism,
+    time::Duration,
+};
+
+use axum::http::{Extensions, HeaderMap, StatusCode};
+use tokio::time::{Instant, Sleep, sleep};
+use tonic::{Code, Status};
+
+/// The shared part of each core: one in so many.
+const SHARE: u32 = 8;
+/// How much processor time may be used at once before the first wait.
+const BURST: Duration = Duration::from_millis(50);
+/// The shortest wait, so that few polls are for nothing.
+const LEAST_WAIT: Duration = Duration::from_millis(5);
+
+/// Says of an answer that its caller is known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known;
+
+/// The processor time that all connections share that are in no good standing.
+#[derive(Debug)]
+pub(super) struct Throttle {
+    began: Instant,
+    /// When all that was used is paid back, in nanoseconds since `began`.
+    paid: AtomicU64,
+    /// For how long a nanosecond of use is paid back.
+    price: u64,
+}
+
+impl Throttle {
+    pub(super) fn new() -> Self {
+        let cores = available_parallelism().map_or(1, usize::from) as u64;
+        Self {
+            began: Instant::now(),
+            paid: AtomicU64::new(0),
+            price: (u64::from(SHARE) / cores).max(1),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        nanos(self.began.elapsed())
+    }
+
+    /// How long to wait before more is used.
+    fn wait(&self) -> Option<Duration> {
+        let owed = self
+            .paid
+            .load(Ordering::Relaxed)
+            .saturating_sub(self.now() + nanos(BURST) * self.price);
+        (owed > 0).then(|| Duration::from_nanos(owed).max(LEAST_WAIT))
+    }
+
+    fn charge(&self, used: Duration) {
+        let (now, price) = (self.now(), nanos(used).saturating_mul(self.price));
+        let charged = |paid: u64| Some(paid.max(now).saturating_add(price));
+        self.paid
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, charged)
+            .expect("it is always charged");
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The standing of one connection. Clones are of the same connection.
+#[derive(Debug, Clone)]
+pub(super) struct Standing {
+    is_good: Arc<AtomicBool>,
+    throttle: Arc<Throttle>,
+}
+
+impl Standing {
+    /// That of a connection of which nothing is known yet.
+    pub(super) fn new(throttle: &Arc<Throttle>) -> Self {
+        Self {
+            is_good: Arc::default(),
+            throttle: Arc::clone(throttle),
+        }
+    }
+
+    /// `work` of the connection, which waits where the standing is not good.
+    pub(super) fn metered<F: Future>(&self, work: F) -> Metered<F> {
+        Metered {
+            work: Box::pin(work),
+            standing: self.clone(),
+            waiting: None,
+        }
+    }
+
+    /// A request that is taken; it counts as reset unless it is told how it was answered.
+    pub(super) fn request(&self) -> Request {
+        Request(Some(self.clone()))
+    }
+}
+
+/// A request on its way.
+#[derive(Debug)]
+pub(super) struct Request(Option<Standing>);
+
+impl Request {
+    /// The request was answered like this.
+    pub(super) fn answered(mut self, status: StatusCode, head: &HeaderMap, marks: &Extensions) {
+        let is_good = marks.get::<Known>().is_some() && is_accepted(status, head);
+        if let Some(standing) = self.0.take() {
+            standing.is_good.store(is_good, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if let Some(standing) = &self.0 {
+            standing.is_good.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether a request is answered, or refused for what it asks. Not if it is malformed, or its sender is
+/// not known or asks too much.
+fn is_accepted(status: StatusCode, head: &HeaderMap) -> bool {
+    let of_grpc = Status::from_header_map(head).map_or(Code::Ok, |status| status.code());
+    let is_refused = matches!(
+        of_grpc,
+        Code::Unauthenticated | Code::ResourceExhausted | Code::InvalidArgument | Code::Internal
+    );
+    let is_bad = matches!(status.as_u16(), 400 | 401 | 413 | 414 | 429 | 431);
+    !is_refused && !is_bad
+}
+
+/// Work whose polls are timed and wait.
+pub(super) struct Metered<F> {
+    work: Pin<Box<F>>,
+    standing: Standing,
+    waiting: Option<Pin<Box<Sleep>>>,
+}
+
+impl<F: Future> Metered<F> {
+    pub(super) fn work(&mut self) -> Pin<&mut F> {
+        self.work.as_mut()
+    }
+}
+
+impl<F: Future> Future for Metered<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = &mut *self;
+        if this.standing.is_good.load(Ordering::Relaxed) {
+            return this.work.as_mut().poll(cx);
+        }
+        while let Some(wait) = this.standing.throttle.wait() {
+            let waiting = this.waiting.get_or_insert_with(|| Box::pin(sleep(wait)));
+            ready!(waiting.as_mut().poll(cx));
+            this.waiting = None;
+        }
+        let began = Instant::now();
+        let polled = this.work.as_mut().poll(cx);
+        if !this.standing.is_good.load(Ordering::Relaxed) {
+            this.standing.throttle.charge(began.elapsed());
+        }
+        polled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn head(code: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(
+            "grpc-status".parse().unwrap(),
+            HeaderValue::from_static(code),
+        )])
+    }
+
+    fn is_good(standing: &Standing) -> bool {
+        standing.is_good.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn standing_is_that_of_the_last_request() {
+        let standing = Standing::new(&Arc::new(Throttle::new()));
+        let (mut known, nobody) = (Extensions::new(), Extensions::new());
+        known.insert(Known);
+        assert!(!is_good(&standing));
+        let (ok, none) = (StatusCode::OK, HeaderMap::new());
+        for (status, head, marks, expected) in [
+            (ok, &none, &nobody, false),
+            (ok, &none, &known, true),
+            (ok, &head("5"), &known, true),
+            (ok, &head("16"), &known, false),
+            (StatusCode::NOT_FOUND, &none, &known, true),
+            (StatusCode::TOO_MANY_REQUESTS, &none, &known, false),
+            (ok, &head("0"), &known, true),
+            (ok, &head("8"), &known, false),
+            (StatusCode::UNAUTHORIZED, &none, &nobody, false),
+        ] {
+            standing.request().answered(status, head, marks);
+            assert_eq!(is_good(&standing), expected, "{status} {head:?}");
+        }
+        standing.request().answered(ok, &none, &known);
+        drop(standing.request());
+        assert!(!is_good(&standing), "it was reset");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_of_no_standing_wait_once_their_time_is_used_up() {
+        let throttle = Arc::new(Throttle::new());
+        let (bad, good) = (Standing::new(&throttle), Standing::new(&throttle));
+        let mut known = Extensions::new();
+        known.insert(Known);
+        good.request()
+            .answered(StatusCode::OK, &HeaderMap::new(), &known);
+        assert!(throttle.wait().is_none());
+        throttle.charge(BURST * 2);
+        let owed = throttle.wait().unwrap();
+        assert!(owed > BURST / 2, "{owed:?}");
+        let began = Instant::now();
+        let mut now = Context::from_waker(Waker::noop());
+        let mut soon = good.metered(async {});
+        assert!(Pin::new(&mut soon).poll(&mut now).is_ready());
+        bad.metered(async {}).await;
+        assert!(began.elapsed() >= owed, "{:?}", began.elapsed());
+        assert!(throttle.wait().is_none());
+    }
+}
