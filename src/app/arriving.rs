@@ -30,7 +30,7 @@ const FRAME: usize = 5;
 /// How many bytes a second a message must come with, once it had its time to begin.
 const LEAST_RATE: u64 = 16 << 10;
 /// What is unpacked where it comes.
-const SMALL: usize = 16 << 10;
+const SMALL: usize = 4 << 10;
 /// By how much memory of what turns out to be larger grows.
 const STEP: usize = 1 << 20;
 

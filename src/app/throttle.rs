@@ -23,9 +23,11 @@ use tonic::{Code, Status};
 /// The shared part of each core: one in so many.
 const SHARE: u32 = 8;
 /// How much processor time may be used at once before the first wait.
-const BURST: Duration = Duration::from_millis(50);
-/// The shortest wait, so that few polls are for nothing.
-const LEAST_WAIT: Duration = Duration::from_millis(5);
+const BURST: Duration = Duration::from_millis(10);
+/// What a poll takes, as far as is known before it.
+const USUAL: Duration = Duration::from_micros(100);
+/// Timers are no finer.
+const LEAST_WAIT: Duration = Duration::from_millis(1);
 
 /// Says of an answer that its caller is known.
 #[derive(Debug, Clone, Copy)]
@@ -55,21 +57,28 @@ impl Throttle {
         nanos(self.began.elapsed())
     }
 
-    /// How long to wait before more is used.
-    fn wait(&self) -> Option<Duration> {
-        let owed = self
+    /// Takes the time of a usual poll. How long to wait until its turn: those that wait are not woken
+    /// together.
+    fn reserve(&self) -> Duration {
+        let (now, price) = (self.now(), nanos(USUAL) * self.price);
+        let reserved = |paid: u64| Some(paid.max(now).saturating_add(price));
+        let before = self
             .paid
-            .load(Ordering::Relaxed)
-            .saturating_sub(self.now() + nanos(BURST) * self.price);
-        (owed > 0).then(|| Duration::from_nanos(owed).max(LEAST_WAIT))
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserved)
+            .expect("it is always reserved");
+        Duration::from_nanos(before.saturating_sub(now + nanos(BURST) * self.price))
     }
 
-    fn charge(&self, used: Duration) {
-        let (now, price) = (self.now(), nanos(used).saturating_mul(self.price));
-        let charged = |paid: u64| Some(paid.max(now).saturating_add(price));
-        self.paid
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, charged)
-            .expect("it is always charged");
+    /// A poll for which time was reserved took so long.
+    fn settle(&self, used: Duration) {
+        let (used, reserved) = (nanos(used), nanos(USUAL));
+        if used > reserved {
+            let more = (used - reserved).saturating_mul(self.price);
+            self.paid.fetch_add(more, Ordering::Relaxed);
+        } else {
+            let less = (reserved - used) * self.price;
+            self.paid.fetch_sub(less, Ordering::Relaxed);
+        }
     }
 }
 
@@ -163,16 +172,20 @@ impl<F: Future> Future for Metered<F> {
         if this.standing.is_good.load(Ordering::Relaxed) {
             return this.work.as_mut().poll(cx);
         }
-        while let Some(wait) = this.standing.throttle.wait() {
-            let waiting = this.waiting.get_or_insert_with(|| Box::pin(sleep(wait)));
+        let throttle = &this.standing.throttle;
+        if this.waiting.is_none() {
+            let wait = throttle.reserve();
+            if wait >= LEAST_WAIT {
+                this.waiting = Some(Box::pin(sleep(wait)));
+            }
+        }
+        if let Some(waiting) = &mut this.waiting {
             ready!(waiting.as_mut().poll(cx));
             this.waiting = None;
         }
         let began = Instant::now();
         let polled = this.work.as_mut().poll(cx);
-        if !this.standing.is_good.load(Ordering::Relaxed) {
-            this.standing.throttle.charge(began.elapsed());
-        }
+        throttle.settle(began.elapsed());
         polled
     }
 }
@@ -230,16 +243,22 @@ mod tests {
         known.insert(Known);
         good.request()
             .answered(StatusCode::OK, &HeaderMap::new(), &known);
-        assert!(throttle.wait().is_none());
-        throttle.charge(BURST * 2);
-        let owed = throttle.wait().unwrap();
+        throttle.settle(BURST * 2);
+        let owed = throttle.reserve();
         assert!(owed > BURST / 2, "{owed:?}");
+        throttle.settle(Duration::ZERO);
         let began = Instant::now();
         let mut now = Context::from_waker(Waker::noop());
         let mut soon = good.metered(async {});
         assert!(Pin::new(&mut soon).poll(&mut now).is_ready());
-        bad.metered(async {}).await;
-        assert!(began.elapsed() >= owed, "{:?}", began.elapsed());
-        assert!(throttle.wait().is_none());
+        let (mut first, mut second) = (bad.metered(async {}), bad.metered(async {}));
+        assert!(Pin::new(&mut first).poll(&mut now).is_pending());
+        assert!(Pin::new(&mut second).poll(&mut now).is_pending());
+        first.await;
+        let after_first = began.elapsed();
+        assert!(after_first >= owed, "{after_first:?}");
+        second.await;
+        assert!(began.elapsed() > Duration::ZERO);
+        assert_eq!(throttle.reserve(), Duration::ZERO);
     }
 }
