@@ -44,22 +44,24 @@ use tower_http::cors::CorsLayer;
 use tower_service::Service as _;
 
 use crate::{
-    admin::{self, Readiness},
-    auth,
-    clock::Clock,
     config::{self, Config},
-    filter::Language,
     grpc::{Deadline, Door, Fields, Reflection, TransportStatus},
     query::{Engine, Tokens},
-    rest::{self, Rest},
     service::Service,
-    storage::{
-        self, Maintenance, Store, Traced,
-        objects::Depot,
-        resolve::{Opened, Options, Schema, Synchronous, Unreachable, open},
-    },
-    telemetry::{Registry, RequestMetrics},
 };
+use hindsight_access::auth;
+use hindsight_filter::Language;
+use hindsight_runtime::admin::{self, Readiness};
+use hindsight_runtime::clock::Clock;
+use hindsight_runtime::telemetry::{Registry, RequestMetrics};
+use hindsight_storage as storage;
+use hindsight_storage::{
+    Maintenance, Store, Traced,
+    objects::Depot,
+    resolve::{Opened, Options, Schema, Synchronous, Unreachable, open},
+};
+use hindsight_transcode as rest;
+use hindsight_transcode::Rest;
 
 pub use depot::{depot, depot_at};
 pub use live::Live;

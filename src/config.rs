@@ -59,7 +59,7 @@ pub use self::{
     units::{ByteSize, Span},
     value::{Auth, TlsVersion},
 };
-use crate::telemetry::{LogFilter, LogFormat};
+use hindsight_runtime::telemetry::{LogFilter, LogFormat};
 
 /// What `hindsight serve` runs with. Made only by [`Config::load`], so every value has
 /// been checked, alone and against the others.

@@ -20,12 +20,10 @@ pub use token::{Binding, TokenError, Tokens};
 
 use std::time::Duration;
 
-use crate::{
-    budget::Spent,
-    error::{ErrorKind, HasKind},
-    filter::EvalError,
-    storage,
-};
+use hindsight_access::budget::Spent;
+use hindsight_filter::EvalError;
+use hindsight_runtime::error::{ErrorKind, HasKind};
+use hindsight_storage as storage;
 
 /// Why a question is not answered.
 #[derive(Debug, thiserror::Error)]

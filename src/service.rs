@@ -26,16 +26,15 @@ pub use selection::Selected;
 pub use summary::{Group, Measure, SummaryQuery, Value as SummaryValue};
 pub use upsert::{Effect, Outcome, Upsert, UpsertGrants, Upserted};
 
-use crate::{
-    audit::Audit,
-    auth,
-    budget::Spent,
-    clock::Clock,
-    error::{ErrorKind, HasKind},
-    filter::{FilterError, Language, OrderError},
-    query::{self, Engine},
-    storage::{self, Store},
-};
+use crate::query::{self, Engine};
+use hindsight_access::audit::Audit;
+use hindsight_access::auth;
+use hindsight_access::budget::Spent;
+use hindsight_filter::{FilterError, Language, OrderError};
+use hindsight_runtime::clock::Clock;
+use hindsight_runtime::error::{ErrorKind, HasKind};
+use hindsight_storage as storage;
+use hindsight_storage::Store;
 
 /// What a list is asked for, as it comes from outside.
 #[derive(Debug, Clone, Copy)]

@@ -27,89 +27,22 @@ use source::{Source, tree};
 /// Most lines a file may have.
 const LONGEST: usize = 500;
 
-/// The rooms of the server, and which others each may enter. `*` is every room.
+/// The rooms of the server, and which others each may enter. `*` is every room. What is below them is
+/// a crate each, whose manifest says what it may enter.
 const ROOMS: &[(&str, &[&str])] = &[
-    (
-        "cli",
-        &[
-            "app",
-            // A new token and its digest.
-            "auth",
-            "clock",
-            "config",
-            "error",
-            // A refused filter is told in terms of what was typed.
-            "filter",
-            "import",
-            "model",
-            "storage",
-            "telemetry",
-        ],
-    ),
+    ("cli", &["app", "config", "import"]),
     ("app", &["*"]),
-    (
-        "grpc",
-        &[
-            "auth",
-            "budget",
-            "clock",
-            "error",
-            "model",
-            "service",
-            "telemetry",
-        ],
-    ),
-    ("rest", &["error"]),
-    ("admin", &["telemetry"]),
-    ("import", &["clock", "error", "model"]),
-    (
-        "service",
-        &[
-            "audit",
-            "auth",
-            "background",
-            "budget",
-            "clock",
-            "error",
-            "filter",
-            "measure",
-            "model",
-            "query",
-            "storage",
-        ],
-    ),
-    ("audit", &["auth", "error", "model", "storage", "telemetry"]),
-    (
-        "query",
-        &[
-            "background",
-            "budget",
-            "error",
-            "filter",
-            "measure",
-            "model",
-            "storage",
-        ],
-    ),
-    (
-        "storage",
-        &["background", "clock", "error", "filter", "measure", "model"],
-    ),
-    ("auth", &["budget", "clock", "error", "model", "telemetry"]),
-    ("budget", &["clock", "error", "telemetry"]),
-    ("filter", &["error", "measure", "model"]),
-    ("measure", &[]),
-    ("model", &["error"]),
-    ("config", &["error", "telemetry"]),
-    ("telemetry", &["error"]),
-    ("background", &[]),
-    ("clock", &[]),
-    ("error", &[]),
+    ("grpc", &["service"]),
+    ("import", &[]),
+    ("service", &["query"]),
+    ("query", &[]),
+    ("config", &[]),
 ];
 
 /// Where environment variables may be read. Tests, also those beside the code, may too.
 const ENVIRONMENT: &[&str] = &[
     "src/config/sources.rs",
+    "crates/storage/src/testing.rs",
     "watcher/src/config/sources.rs",
     "watcher/src/config.rs",
     "*/build.rs",
@@ -119,18 +52,22 @@ const ENVIRONMENT: &[&str] = &[
 /// Everything else asks `hindsight_proto::json`, which gives no key of a stranger a meaning.
 const READS_JSON: &[(&str, &str)] = &[
     ("proto/src/json.rs", "the reader itself"),
-    ("src/auth/oidc/keys.rs", "what the issuer publishes"),
+    (
+        "crates/access/src/auth/oidc/keys.rs",
+        "what the issuer publishes",
+    ),
     ("src/cli/output.rs", "raw payloads"),
-    ("src/filter/outline.rs", "a reader of its own"),
-    ("src/filter/promoted/path.rs", "one text"),
-    ("src/filter/prune.rs", "one text"),
+    ("crates/filter/src/outline.rs", "a reader of its own"),
+    ("crates/filter/src/promoted/path.rs", "one text"),
+    ("crates/filter/src/prune.rs", "one text"),
     ("src/grpc/fields/payload.rs", "raw parts"),
     ("src/import.rs", "raw objects"),
-    ("src/rest/mask.rs", "raw members"),
-    ("src/rest/request.rs", "messages"),
-    ("src/storage/fsck/records.rs", "maps of texts"),
-    ("src/storage/sql/read.rs", "maps of texts"),
-    ("src/storage/tekton/row.rs", "maps of texts"),
+    ("crates/transcode/src/mask.rs", "raw members"),
+    ("crates/transcode/src/request.rs", "messages"),
+    ("crates/storage/src/fsck/records.rs", "maps of texts"),
+    ("crates/storage/src/sql/read.rs", "maps of texts"),
+    ("crates/storage/src/tekton/row.rs", "maps of texts"),
+    ("crates/transcode/src/unique.rs", "a reader of its own"),
     ("watcher/src/cli/ledger.rs", "a type of the watcher's"),
     ("watcher/src/cluster.rs", "an event that is made here"),
     ("watcher/src/object.rs", "raw objects"),
@@ -221,19 +158,19 @@ fn every_file_is_part_of_a_crate() {
 fn rooms_enter_only_the_rooms_they_may() {
     clean(&arrows::between_rooms(&tree(), ROOMS));
     let rule = |files: &[Source]| arrows::between_rooms(files, ROOMS);
-    let grouped = "//! A.\nuse crate::{\n    error::{self, report},\n    service::Page,\n};\n";
+    let grouped = "//! A.\nuse crate::{\n    query::{self, list},\n    app::Page,\n};\n";
     complains(
         rule,
-        "src/model/a.rs",
+        "src/service/a.rs",
         grouped,
-        &["src/model/a.rs:4: `model` may not enter `service`; it may enter error"],
+        &["src/service/a.rs:4: `service` may not enter `app`; it may enter query"],
     );
-    let inline = "//! A.\n// crate::app\nfn f() { crate::storage::open(\"crate::app\") }\n";
+    let inline = "//! A.\n// crate::app\nfn f() { crate::grpc::open(\"crate::app\") }\n";
     complains(
         rule,
-        "src/clock.rs",
+        "src/query.rs",
         inline,
-        &["src/clock.rs:3: `clock` may not enter `storage`; it may enter nothing"],
+        &["src/query.rs:3: `query` may not enter `grpc`; it may enter nothing"],
     );
     complains(
         rule,
@@ -243,14 +180,8 @@ fn rooms_enter_only_the_rooms_they_may() {
     );
     complains(
         rule,
-        "src/storage/metrics.rs",
-        "//! A.\nuse crate::telemetry::Registry;\n",
-        &[],
-    );
-    complains(
-        rule,
         "src/app/a.rs",
-        "//! A.\nuse crate::telemetry::Registry;\n",
+        "//! A.\nuse crate::grpc::Page;\n",
         &[],
     );
 }
@@ -260,13 +191,13 @@ fn crates_are_named_only_where_they_may_be() {
     clean(&arrows::to_crates(&tree(), CRATES));
     let rule = |files: &[Source]| arrows::to_crates(files, CRATES);
     let sql = "//! A.\nuse sqlx::Row;\nuse std::fmt;\nfn f() { x::sqlx::y(); notsqlx::z() }\n";
-    complains(rule, "src/storage/sql.rs", sql, &[]);
+    complains(rule, "crates/storage/src/sql.rs", sql, &[]);
     complains(rule, "tests/store.rs", sql, &[]);
     complains(
         rule,
         "src/service/a.rs",
         sql,
-        &["src/service/a.rs:2: `sqlx` may be named only in src/storage/"],
+        &["src/service/a.rs:2: `sqlx` may be named only in crates/storage/src/"],
     );
     let grouped = "//! A.\nuse {\n    cel::Program,\n};\nuse anyhow as a;\nuse kube;\n";
     complains(
@@ -274,7 +205,7 @@ fn crates_are_named_only_where_they_may_be() {
         "watcher/src/plan/a.rs",
         grouped,
         &[
-            "watcher/src/plan/a.rs:3: `cel` may be named only in src/filter/parse.rs, src/filter/parse/, watcher/src/expression.rs",
+            "watcher/src/plan/a.rs:3: `cel` may be named only in crates/filter/src/parse.rs, crates/filter/src/parse/, watcher/src/expression.rs",
             "watcher/src/plan/a.rs:6: `kube` may not be named in watcher/src/plan*",
             "watcher/src/plan/a.rs:5: `anyhow` may be named only in src/main.rs, src/cli*, \
          watcher/src/main.rs, watcher/src/cli*, tests/kubesim/src/main.rs",
@@ -388,32 +319,33 @@ fn nothing_is_unfinished_and_no_test_is_switched_off() {
 }
 
 #[test]
-fn the_project_speaks_of_itself_alone() {
-    clean(&words::foreign(&source::texts()));
-    let path = concat!("See /wo", "rk/notes and crates", ".io.\n");
-    complains(
-        words::foreign,
-        "docs/a.md",
-        path,
-        &[
-            concat!(
-                "docs/a.md:1: says `/wo",
-                "rk/`, which nobody outside can follow"
-            ),
-            concat!(
-                "docs/a.md:1: says `crates",
-                ".io`, which nobody outside can follow"
-            ),
-        ],
-    );
-}
-
-#[test]
 fn the_page_about_configuration_is_fresh() {
     let page = std::fs::read_to_string(source::root().join("docs/config.md")).unwrap();
     assert!(
         page == hindsight::config::reference_markdown(),
         "docs/config.md is stale; write it anew with `hindsight config docs > docs/config.md`"
+    );
+}
+
+#[test]
+fn crates_enter_what_the_map_shows() {
+    let read = |name: &str| std::fs::read_to_string(source::root().join(name)).unwrap();
+    let manifests: Vec<String> = ["Cargo.toml", "proto/Cargo.toml", "watcher/Cargo.toml"]
+        .into_iter()
+        .map(str::to_owned)
+        .chain(source::crates())
+        .map(|manifest| read(&manifest))
+        .collect();
+    let map = read("docs/ARCHITECTURE.md");
+    clean(&structure::off_the_map(&manifests, &map));
+    let manifest =
+        "[package]\nname = \"hindsight-a\"\n[dependencies]\nhindsight-b = \"1\"\nc = \"1\"";
+    assert_eq!(
+        structure::off_the_map(&[manifest.to_owned()], "```crates\na -> c\nd ->\n```\n"),
+        [
+            "docs/ARCHITECTURE.md: says `a -> c`, and the manifest `a -> b`",
+            "docs/ARCHITECTURE.md: there is no crate `d`",
+        ]
     );
 }
 

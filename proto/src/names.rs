@@ -22,6 +22,15 @@ pub use pattern::{ParentPattern, ResultPattern};
 pub use record::RecordName;
 pub use result::ResultName;
 
+/// Which of the two resources a list, a filter or an order is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Resource {
+    /// Results.
+    Results,
+    /// Records.
+    Records,
+}
+
 /// Longest segment or id, in bytes.
 pub const MAX_SEGMENT: usize = 63;
 

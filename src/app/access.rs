@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::{Error, reload::Reload};
-use crate::{
-    auth::{Authorizer, Kubernetes, KubernetesOptions, Oidc, OidcOptions, Open, Tokens},
-    clock::Clock,
-    config::{Auth, Config},
-    telemetry::Registry,
+use crate::config::{Auth, Config};
+use hindsight_access::auth::{
+    Authorizer, Kubernetes, KubernetesOptions, Oidc, OidcOptions, Open, Tokens,
 };
+use hindsight_runtime::clock::Clock;
+use hindsight_runtime::telemetry::Registry;
 
 /// Whoever decides about callers, and what of that comes from files.
 pub(super) async fn authorizer(

@@ -19,11 +19,9 @@ use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
 use self::outline::Outline;
-use crate::{
-    background,
-    budget::{Arrival, Held},
-    grpc::refusal,
-};
+use crate::grpc::refusal;
+use hindsight_access::budget::{Arrival, Held};
+use hindsight_runtime::background;
 
 /// A message on the wire is preceded by a flag and its length.
 const FRAME: usize = 5;

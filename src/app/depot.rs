@@ -2,13 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{
-    config::Config,
-    storage::{
-        self,
-        objects::{Depot, Settings},
-    },
-};
+use crate::config::Config;
+use hindsight_storage as storage;
+use hindsight_storage::objects::{Depot, Settings};
 
 /// The object store for big payloads, if one is configured.
 ///

@@ -19,13 +19,12 @@ use super::{
     leaving::leaving,
     throttle::Known,
 };
-use crate::{
-    auth::{self, Authorizer, Caller, Credentials},
-    budget::{Arrival, Budgets, Spent},
-    error::HasKind,
-    grpc, rest,
-    telemetry::RequestMetrics,
-};
+use crate::grpc;
+use hindsight_access::auth::{self, Authorizer, Caller, Credentials};
+use hindsight_access::budget::{Arrival, Budgets, Spent};
+use hindsight_runtime::error::HasKind;
+use hindsight_runtime::telemetry::RequestMetrics;
+use hindsight_transcode as rest;
 
 /// Under which name requests are counted whose sender is not known.
 const UNIDENTIFIED: &str = "unidentified";
@@ -79,11 +78,11 @@ enum Stopped {
 }
 
 impl HasKind for Stopped {
-    fn kind(&self) -> crate::error::ErrorKind {
+    fn kind(&self) -> hindsight_runtime::error::ErrorKind {
         match self {
             Self::Auth(error) => error.kind(),
             Self::Spent(spent) => spent.kind(),
-            Self::Crowded => crate::error::ErrorKind::Unavailable,
+            Self::Crowded => hindsight_runtime::error::ErrorKind::Unavailable,
         }
     }
 

@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 use tonic_health::{ServingStatus, server::HealthReporter};
 
-use crate::{error::report, grpc::RESULTS_SERVICE, storage::Maintenance};
+use crate::grpc::RESULTS_SERVICE;
+use hindsight_runtime::error::report;
+use hindsight_storage::Maintenance;
 
 /// How often the store is asked, and how long it may take to answer.
 const INTERVAL: Duration = Duration::from_secs(2);

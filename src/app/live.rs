@@ -5,13 +5,11 @@ use std::{
     thread::available_parallelism,
 };
 
-use crate::{
-    audit::{Audit, Place},
-    budget::{Budgets, Limits},
-    clock::Clock,
-    config::{Amount, AuditLog, Config},
-    telemetry::{LogLevel, Registry},
-};
+use crate::config::{Amount, AuditLog, Config};
+use hindsight_access::audit::{Audit, Place};
+use hindsight_access::budget::{Budgets, Limits};
+use hindsight_runtime::clock::Clock;
+use hindsight_runtime::telemetry::{LogLevel, Registry};
 
 /// Keys that count at once. Files that other keys name are read again by themselves.
 const AT_ONCE: [&str; 4] = [

@@ -13,10 +13,8 @@ use prometheus_client::{
 };
 
 use super::tls::Tls;
-use crate::{
-    storage::{Maintenance, objects::Depot},
-    telemetry::Registry,
-};
+use hindsight_runtime::telemetry::Registry;
+use hindsight_storage::{Maintenance, objects::Depot};
 
 /// `db_connections` and `db_connections_most`.
 #[derive(Debug)]

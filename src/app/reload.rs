@@ -2,7 +2,7 @@
 
 use std::{fmt::Debug, sync::Arc, time::Duration};
 
-use crate::auth::{Oidc, Tokens};
+use hindsight_access::auth::{Oidc, Tokens};
 
 /// How often files are looked at.
 const INTERVAL: Duration = Duration::from_secs(1);

@@ -27,10 +27,8 @@ use super::{
     throttle::{Standing, Throttle},
     tls::Tls,
 };
-use crate::{
-    config::{Config, Origins},
-    rest::{REQUEST_ID, request_id, traceparent},
-};
+use crate::config::{Config, Origins};
+use hindsight_transcode::{REQUEST_ID, request_id, traceparent};
 
 /// How many requests one HTTP/2 connection may have open: the least that RFC 9113 recommends.
 const STREAMS: u32 = 100;

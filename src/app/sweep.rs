@@ -3,7 +3,9 @@
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
-use crate::{clock::Clock, error::report, storage::Maintenance};
+use hindsight_runtime::clock::Clock;
+use hindsight_runtime::error::report;
+use hindsight_storage::Maintenance;
 
 /// How often it is looked at.
 const INTERVAL: Duration = Duration::from_mins(10);

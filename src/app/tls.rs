@@ -29,11 +29,9 @@ use tokio_rustls::{
 use x509_parser::prelude::{FromDer as _, X509Certificate, X509Version};
 
 use super::reload::Reload;
-use crate::{
-    clock::Clock,
-    config::{CipherSuites, Config, TlsVersion},
-    error::report,
-};
+use crate::config::{CipherSuites, Config, TlsVersion};
+use hindsight_runtime::clock::Clock;
+use hindsight_runtime::error::report;
 
 /// How long a client may take until the connection is secure.
 const HANDSHAKE: Duration = Duration::from_secs(10);

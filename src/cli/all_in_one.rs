@@ -15,8 +15,8 @@ use super::{failure::Failure, serve};
 use crate::{
     app::App,
     config::{Auth, Config, Sources, flags},
-    error::report,
 };
+use hindsight_runtime::error::report;
 
 const ABOUT: &str = "Run server and watcher in one process, for small clusters: finished runs go \
 from the cluster into the database without a network between them, and clients ask as they ask \

@@ -6,7 +6,7 @@ use clap::{ArgMatches, Args, FromArgMatches as _};
 use indicatif::ProgressBar;
 
 use super::{failure::Failure, output, progress, serve};
-use crate::storage::{
+use hindsight_storage::{
     backup::{Copied, backup, restore},
     fsck::{Event, Seen},
 };
@@ -119,7 +119,7 @@ impl Watch {
 
     fn conclude(
         mut self,
-        made: Result<Copied, crate::storage::Error>,
+        made: Result<Copied, hindsight_storage::Error>,
         what: &str,
         kept: &str,
     ) -> Result<ExitCode, Failure> {

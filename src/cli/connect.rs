@@ -9,7 +9,7 @@ use clap::Args;
 use hindsight_proto::client::{Client, Options};
 
 use super::failure::Failure;
-use crate::error::report;
+use hindsight_runtime::error::report;
 
 /// Which server to ask.
 #[derive(Debug, Args)]

@@ -11,14 +11,11 @@ use clap::{ArgMatches, Args, FromArgMatches as _};
 use indicatif::ProgressBar;
 
 use super::{failure::Failure, output, progress, serve};
-use crate::{
-    app,
-    config::DbUrl,
-    storage::{
-        self,
-        copy::{Count, Depots, Event, Outcome, Said, Verify, copy},
-        tekton,
-    },
+use crate::{app, config::DbUrl};
+use hindsight_storage as storage;
+use hindsight_storage::{
+    copy::{Count, Depots, Event, Outcome, Said, Verify, copy},
+    tekton,
 };
 
 /// Copy a database into another: SQLite to PostgreSQL, back, or any to any

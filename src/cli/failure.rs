@@ -5,7 +5,8 @@ use std::{error::Error as _, process::ExitCode};
 use tonic::{Code, Status};
 
 use super::output;
-use crate::{error::report, storage};
+use hindsight_runtime::error::report;
+use hindsight_storage as storage;
 
 /// A command that did not do what was asked.
 #[derive(Debug)]

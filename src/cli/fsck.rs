@@ -7,15 +7,12 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::{failure::Failure, output, progress, serve};
-use crate::{
-    app,
-    clock::{Clock as _, SystemClock},
-    config::Config,
-    storage::{
-        self,
-        fsck::{Depth, Event, Finding, Kind, Orphans, Seen, fsck, orphans},
-        snapshot::Snapshot,
-    },
+use crate::{app, config::Config};
+use hindsight_runtime::clock::{Clock as _, SystemClock};
+use hindsight_storage as storage;
+use hindsight_storage::{
+    fsck::{Depth, Event, Finding, Kind, Orphans, Seen, fsck, orphans},
+    snapshot::Snapshot,
 };
 
 /// Findings of one class that a document names; all are counted.

@@ -21,10 +21,8 @@ use tonic::Code;
 
 pub(super) use self::results_api::{ResultsApi, run as results_api};
 use super::{connect::Connect, failure::Failure, output, progress};
-use crate::{
-    error::report,
-    import::{Object, read},
-};
+use crate::import::{Object, read};
+use hindsight_runtime::error::report;
 
 /// Store objects that `kubectl get -o json|yaml` printed, as the watcher would
 ///

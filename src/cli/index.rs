@@ -6,18 +6,15 @@ use clap::{ArgMatches, Args, Command, FromArgMatches as _, ValueEnum};
 use serde::Serialize;
 
 use super::{failure::Failure, output, progress, serve};
-use crate::{
-    app,
-    clock::{Clock as _, SystemClock},
-    config::flags_of,
-    filter::{
-        Filter,
-        promoted::{Kind, Path},
-    },
-    storage::{
-        Error, Maintenance, Promotion,
-        resolve::{Options, Schema, open},
-    },
+use crate::{app, config::flags_of};
+use hindsight_filter::{
+    Filter,
+    promoted::{Kind, Path},
+};
+use hindsight_runtime::clock::{Clock as _, SystemClock};
+use hindsight_storage::{
+    Error, Maintenance, Promotion,
+    resolve::{Options, Schema, open},
 };
 
 /// Records that are indexed by one transaction.

@@ -7,7 +7,7 @@ use clap::{ArgMatches, Command};
 use hindsight_watcher::cli::ledger;
 
 use super::{failure::Failure, runtime};
-use crate::error::report;
+use hindsight_runtime::error::report;
 
 /// The command with its flags.
 pub(super) fn command() -> Command {

@@ -18,7 +18,7 @@ use super::{
     place::Place,
     selection::Selection,
 };
-use crate::clock::{Clock as _, SystemClock};
+use hindsight_runtime::clock::{Clock as _, SystemClock};
 
 /// Rows asked for in one call.
 const PAGE: u32 = 500;

@@ -5,10 +5,8 @@ use std::{io::Write as _, process::ExitCode};
 use clap::ArgMatches;
 
 use super::{failure::Failure, serve};
-use crate::{
-    app::Error,
-    storage::resolve::{Options, Schema, Unreachable, open},
-};
+use crate::app::Error;
+use hindsight_storage::resolve::{Options, Schema, Unreachable, open};
 
 pub(super) const ABOUT: &str = "Bring the database's schema up to date, and say what was done.
 

@@ -10,13 +10,13 @@ use clap::{ArgGroup, ArgMatches, Args, FromArgMatches as _};
 use super::{failure::Failure, output, serve};
 use crate::{
     app,
-    clock::{Clock as _, SystemClock},
     config::{Config, DbUrl},
-    model::{Parent, RecordName, ResultName},
-    storage::{
-        Error, Purge as What, Purged,
-        resolve::{Options, Schema, open},
-    },
+};
+use hindsight_filter::model::{Parent, RecordName, ResultName};
+use hindsight_runtime::clock::{Clock as _, SystemClock};
+use hindsight_storage::{
+    Error, Purge as What, Purged,
+    resolve::{Options, Schema, open},
 };
 
 /// Delete for good: from the database's free pages, dictionaries and the object store too

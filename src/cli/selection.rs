@@ -4,7 +4,8 @@ use clap::Args;
 use tonic::metadata::AsciiMetadataValue;
 
 use super::{failure::Failure, place::run_types};
-use crate::{filter::Filter, model::Resource};
+use hindsight_filter::Filter;
+use hindsight_filter::model::Resource;
 
 /// Which rows.
 #[derive(Debug, Args)]

@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 use super::failure::Failure;
 use crate::{
     app::{App, Error, Live},
-    clock::SystemClock,
     config::{Config, Endpoint, Sources},
-    error::report,
-    telemetry::{self, LogLevel},
 };
+use hindsight_runtime::clock::SystemClock;
+use hindsight_runtime::error::report;
+use hindsight_runtime::telemetry::{self, LogLevel};
 
 /// How often the file of configuration is looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -158,7 +158,7 @@ pub(super) fn failure(error: &Error) -> Failure {
     let text = report(error);
     match error {
         Error::Store {
-            source: crate::storage::Error::Unavailable { .. },
+            source: hindsight_storage::Error::Unavailable { .. },
             ..
         } => Failure::unreachable(text),
         _ => Failure::other(text),

@@ -5,7 +5,7 @@ use std::{io::Write as _, process::ExitCode};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
 use super::failure::Failure;
-use crate::auth::token_hash;
+use hindsight_access::auth::token_hash;
 
 pub(super) const ABOUT: &str = "Make a token, and print it with its digest.
 

@@ -14,7 +14,7 @@ use super::{
     secret::Secret,
     units::{ByteSize, Span},
 };
-use crate::telemetry::{LogFilter, LogFormat};
+use hindsight_runtime::telemetry::{LogFilter, LogFormat};
 
 /// A type that a key can have.
 ///
@@ -156,7 +156,7 @@ impl Value for Option<SocketAddr> {
 impl Value for LogFilter {
     fn read(text: &str) -> Result<Self, BadValue> {
         text.parse::<Self>()
-            .map_err(|bad| BadValue::new(crate::error::report(&bad)))
+            .map_err(|bad| BadValue::new(hindsight_runtime::error::report(&bad)))
     }
 
     fn show(&self) -> String {
@@ -167,7 +167,7 @@ impl Value for LogFilter {
 impl Value for LogFormat {
     fn read(text: &str) -> Result<Self, BadValue> {
         text.parse::<Self>()
-            .map_err(|bad| BadValue::new(crate::error::report(&bad)))
+            .map_err(|bad| BadValue::new(hindsight_runtime::error::report(&bad)))
     }
 
     fn show(&self) -> String {

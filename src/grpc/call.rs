@@ -13,14 +13,14 @@ use tonic::{
 use tracing::Instrument as _;
 
 use super::status::status;
-use crate::{
-    auth::{self, Access, ActingFor, Authorizer, Caller, Credentials, Grant, Verb},
-    budget::{Arrival, Budgets},
-    error::HasKind as _,
-    model::{ParentPattern, RecordName, Resource, ResultName},
-    service::{Error, Service},
-    telemetry::RequestMetrics,
+use crate::service::{Error, Service};
+use hindsight_access::auth::{
+    self, Access, ActingFor, Authorizer, Caller, Credentials, Grant, Verb,
 };
+use hindsight_access::budget::{Arrival, Budgets};
+use hindsight_filter::model::{ParentPattern, RecordName, Resource, ResultName};
+use hindsight_runtime::error::HasKind as _;
+use hindsight_runtime::telemetry::RequestMetrics;
 
 /// The service behind its door.
 #[derive(Debug, Clone)]

@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use hindsight_proto::{time, v1alpha2 as pb};
 use jiff::Timestamp;
 
-use crate::{
-    model::{Payload, Record, RecordName, RunResult, Summary},
-    service::{Error, Group, SummaryValue},
-};
+use crate::service::{Error, Group, SummaryValue};
+use hindsight_filter::model::{Payload, Record, RecordName, RunResult, Summary};
 
 /// A name or pattern, or a refusal that says which field it came from.
 pub(super) fn name<T>(field: &str, text: &str) -> Result<T, Error>
 where
-    T: std::str::FromStr<Err = crate::model::ParseNameError>,
+    T: std::str::FromStr<Err = hindsight_filter::model::ParseNameError>,
 {
     text.parse()
         .map_err(|error| Error::Invalid(format!("{field}: {error}")))

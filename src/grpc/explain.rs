@@ -4,11 +4,9 @@ use hindsight_proto::v1::{Certainty, ExplainRequest, ExplainResponse, LeftOver, 
 use tonic::Request;
 
 use super::{Door, beside::Beside, convert};
-use crate::{
-    auth::Verb,
-    model::{Resource, ResultPattern},
-    service::{Ask, Certain, Error, Explanation, Rest, page_size},
-};
+use crate::service::{Ask, Certain, Error, Explanation, Rest, page_size};
+use hindsight_access::auth::Verb;
+use hindsight_filter::model::{Resource, ResultPattern};
 
 /// Answers one call.
 pub(super) async fn explain(

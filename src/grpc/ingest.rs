@@ -17,7 +17,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{Door, call::credentials, status::status};
-use crate::budget::Arrival;
+use hindsight_access::budget::Arrival;
 
 /// How many messages with answers may wait for the caller to read them.
 const ANSWERS: usize = 8;

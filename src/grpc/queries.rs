@@ -8,11 +8,9 @@ use prost_types::{Struct, value::Kind};
 use tonic::{Request, Response, Status};
 
 use super::{Door, beside::Beside, convert, explain};
-use crate::{
-    auth::Verb,
-    model::{Resource, ResultPattern},
-    service::{AggregateAsk, AggregateValue, Answered},
-};
+use crate::service::{AggregateAsk, AggregateValue, Answered};
+use hindsight_access::auth::Verb;
+use hindsight_filter::model::{Resource, ResultPattern};
 
 #[tonic::async_trait]
 impl Queries for Door {

@@ -12,16 +12,14 @@ use super::{
     call::{Changed, with_warnings},
     convert,
 };
-use crate::{
-    auth::Verb,
-    model::{ParentPattern, RecordName, Resource, ResultName, ResultPattern},
-    service::{Ask, Error, RecordChange, SummaryQuery, page_size},
-};
+use crate::service::{Ask, Error, RecordChange, SummaryQuery, page_size};
+use hindsight_access::auth::Verb;
+use hindsight_filter::model::{ParentPattern, RecordName, Resource, ResultName, ResultPattern};
 
 const RESULTS: Resource = Resource::Results;
 const RECORDS: Resource = Resource::Records;
 
-fn exact(parent: &crate::model::Parent) -> ParentPattern {
+fn exact(parent: &hindsight_filter::model::Parent) -> ParentPattern {
     ParentPattern::Exact(parent.clone())
 }
 

@@ -3,7 +3,7 @@
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
 
-use crate::error::{ErrorKind, HasKind, report};
+use hindsight_runtime::error::{ErrorKind, HasKind, report};
 
 /// Turns an error into what the client is told. What only operators should know (the driver's
 /// own words) goes to the log, not to the client.

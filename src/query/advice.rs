@@ -6,14 +6,12 @@ use std::num::NonZeroU32;
 use hindsight_proto::json;
 
 use super::{Engine, Error, list::behind};
-use crate::{
-    filter::{
-        Filter, Order,
-        condition::{Ability, Column, Test},
-    },
-    model::ResultPattern,
-    storage::ListQuery,
+use hindsight_filter::model::ResultPattern;
+use hindsight_filter::{
+    Filter, Order,
+    condition::{Ability, Column, Test},
 };
+use hindsight_storage::ListQuery;
 
 /// How many records are looked at: the newest that the database returned to be judged.
 const LOOKED_AT: NonZeroU32 = NonZeroU32::new(50).expect("50 is not 0");

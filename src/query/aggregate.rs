@@ -8,17 +8,16 @@ use super::{
     Engine, Error,
     list::{MOST_ROWS, TURN, behind},
 };
-use crate::{
-    background,
-    filter::{
-        Body, Filter, Order, Row, Term,
-        columns::{ObjectColumns, columns_of, of_record},
-        condition::{Ability, Column, Condition},
-    },
-    measure::{Group, Key, Tally},
-    model::{Record, ResultPattern},
-    storage::{self, AggregateQuery, GroupKey, Listed, Store, Summed},
+use hindsight_filter::measure::{Group, Key, Tally};
+use hindsight_filter::model::{Record, ResultPattern};
+use hindsight_filter::{
+    Body, Filter, Order, Row, Term,
+    columns::{ObjectColumns, columns_of, of_record},
+    condition::{Ability, Column, Condition},
 };
+use hindsight_runtime::background;
+use hindsight_storage as storage;
+use hindsight_storage::{AggregateQuery, GroupKey, Listed, Store, Summed};
 
 /// What is asked of records in groups.
 #[derive(Debug, Clone)]

@@ -6,10 +6,8 @@ use super::{
     Engine, Error, List,
     list::{SHORT, behind},
 };
-use crate::{
-    model::Resource,
-    storage::{Estimate, ListQuery, Plan},
-};
+use hindsight_filter::model::Resource;
+use hindsight_storage::{Estimate, ListQuery, Plan};
 
 /// How a list would be answered.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,12 +8,11 @@ use super::{
     Error,
     list::{Item, TURN},
 };
-use crate::{
-    background,
-    budget::{Payer, Turn},
-    filter::Filter,
-    storage::{self, Listed},
-};
+use hindsight_access::budget::{Payer, Turn};
+use hindsight_filter::Filter;
+use hindsight_runtime::background;
+use hindsight_storage as storage;
+use hindsight_storage::Listed;
 
 /// Rows that are not worth a second thread.
 const FEW_ROWS: usize = 64;

@@ -7,13 +7,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::{Error, Tokens, scan::Scan, token::Binding};
-use crate::{
-    background,
-    budget::{Held, Payer, Spent},
-    filter::{Filter, Order, Position, Row},
-    model::{Record, Resource, ResultPattern, RunResult},
-    storage::{self, ListQuery, Listed, Sealed, Store},
-};
+use hindsight_access::budget::{Held, Payer, Spent};
+use hindsight_filter::model::{Record, Resource, ResultPattern, RunResult};
+use hindsight_filter::{Filter, Order, Position, Row};
+use hindsight_runtime::background;
+use hindsight_storage as storage;
+use hindsight_storage::{ListQuery, Listed, Sealed, Store};
 
 /// Rows fetched at once while a page is filled; it grows while rows turn out to be small. Payloads
 /// are fetched with their rows, so a chunk ends with the row that brings it to so many bytes.

@@ -7,11 +7,9 @@ use super::{
     judge::judged,
     list::{FIRST_CHUNK, Item, MOST_ROWS},
 };
-use crate::{
-    budget::{Held, Payer, Spent},
-    filter::{Filter, Position},
-    storage::{ListQuery, Listed, Store},
-};
+use hindsight_access::budget::{Held, Payer, Spent};
+use hindsight_filter::{Filter, Position};
+use hindsight_storage::{ListQuery, Listed, Store};
 
 /// A walk over the rows of a list, in chunks. Where rows are judged, the next chunk is read
 /// meanwhile.

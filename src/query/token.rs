@@ -13,7 +13,7 @@ use aws_lc_rs::{
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
-use crate::filter::order::{KeyValue, MAX_KEYS, Order, Position};
+use hindsight_filter::order::{KeyValue, MAX_KEYS, Order, Position};
 
 const VERSION: u8 = 3;
 /// What the key of tokens is made for, of a secret that may have other uses.
@@ -168,7 +168,7 @@ mod tests {
     use std::sync::LazyLock;
 
     use super::*;
-    use crate::filter::condition::Column;
+    use hindsight_filter::condition::Column;
 
     static NEWEST_FIRST: LazyLock<Order> = LazyLock::new(Order::newest_first);
     static OLDEST_FIRST: LazyLock<Order> = LazyLock::new(|| Order::by(Column::CreateTime, false));

@@ -16,14 +16,12 @@ use jiff::tz::TimeZone;
 
 use self::{groups::GroupBy, having::Having, measures::Measure};
 use super::{Error, Selected, Service, limits, selection::understood};
-use crate::{
-    auth::{Grant, Verb},
-    background,
-    filter::CostBudget,
-    model::{Resource, ResultPattern},
-    query::Aggregate,
-    storage,
-};
+use crate::query::Aggregate;
+use hindsight_access::auth::{Grant, Verb};
+use hindsight_filter::CostBudget;
+use hindsight_filter::model::{Resource, ResultPattern};
+use hindsight_runtime::background;
+use hindsight_storage as storage;
 
 /// Most groups that are given out.
 const MOST: u32 = 10_000;

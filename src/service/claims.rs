@@ -11,11 +11,10 @@ use super::{
     commit::{Told, lost},
     upsert::{Effect, RACES, Upsert, Upserted},
 };
-use crate::{
-    auth::Verb,
-    model::{RunResult, Summary},
-    storage::{self, Batch, Change},
-};
+use hindsight_access::auth::Verb;
+use hindsight_filter::model::{RunResult, Summary};
+use hindsight_storage as storage;
+use hindsight_storage::{Batch, Change};
 
 impl Service {
     /// The result of a record as its first run describes it.

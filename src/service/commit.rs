@@ -6,13 +6,12 @@ use std::{fmt::Display, sync::Arc};
 use tracing::Instrument as _;
 
 use super::{Error, Service};
-use crate::{
-    audit::Line,
-    auth::{Caller, Grant, Verb},
-    error::HasKind as _,
-    model::Etag,
-    storage::{self, Batch, Change},
-};
+use hindsight_access::audit::{Changed, Line};
+use hindsight_access::auth::{Caller, Grant, Verb};
+use hindsight_filter::model::Etag;
+use hindsight_runtime::error::HasKind as _;
+use hindsight_storage as storage;
+use hindsight_storage::{Batch, Change};
 
 /// How often a delete is tried again that lost against an update.
 const RACES: usize = 64;
@@ -157,7 +156,7 @@ impl Service {
     fn lines<'a>(&self, changes: impl Iterator<Item = (&'a Grant, &'a Change)>) -> Vec<Line> {
         let now = self.clock.now();
         changes
-            .map(|(by, change)| Line::new(by, change, now))
+            .map(|(by, change)| Line::new(by, changed(change), now))
             .collect()
     }
 
@@ -189,6 +188,29 @@ impl Service {
             }
         }
         Ok(self.commit(by, change(None).into(), Told::All).await?)
+    }
+}
+
+/// What the audit log says of a change.
+fn changed(change: &Change) -> Changed {
+    let (verb, name, before, after): (_, &dyn Display, _, _) = match change {
+        Change::InsertResult(new) => (Verb::Create, &new.name, None, Some(&new.etag)),
+        Change::InsertRecord(new) => (Verb::Create, &new.name, None, Some(&new.etag)),
+        Change::ReplaceResult { expect, value } => {
+            (Verb::Update, &value.name, Some(expect), Some(&value.etag))
+        }
+        Change::ReplaceRecord { expect, value } => {
+            (Verb::Update, &value.name, Some(expect), Some(&value.etag))
+        }
+        Change::DeleteResult { name, expect } => (Verb::Delete, name, expect.as_ref(), None),
+        Change::DeleteRecord { name, expect } => (Verb::Delete, name, expect.as_ref(), None),
+    };
+    let text = |etag: &Etag| etag.as_str().to_owned();
+    Changed {
+        verb,
+        name: name.to_string(),
+        before: before.map(text),
+        after: after.map(text),
     }
 }
 

@@ -1,12 +1,10 @@
 //! How lists would be answered.
 
 use super::{Ask, Error, Service};
-use crate::{
-    auth::{Grant, Verb},
-    filter::parse_order,
-    model::{Resource, ResultPattern},
-    query::{Explanation, List},
-};
+use crate::query::{Explanation, List};
+use hindsight_access::auth::{Grant, Verb};
+use hindsight_filter::model::{Resource, ResultPattern};
+use hindsight_filter::parse_order;
 
 impl Service {
     /// How a list of `resource` would be answered that asks for this: of records those of the

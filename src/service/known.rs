@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use crate::model::ResultName;
+use hindsight_filter::model::ResultName;
 
 /// How many are remembered; some 100 bytes each.
 const MOST: usize = 10_000;

@@ -9,10 +9,8 @@ use hindsight_proto::{
 use serde_json::{Map, Value};
 
 use super::Error;
-use crate::{
-    filter::outline::outline,
-    model::{Parent, Payload, Summary},
-};
+use hindsight_filter::model::{Parent, Payload, Summary};
+use hindsight_filter::outline::outline;
 
 /// Longest `data.type` and `summary.type`, in bytes.
 pub const MAX_TYPE_BYTES: usize = 768;

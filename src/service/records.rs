@@ -3,13 +3,12 @@
 use bytes::Bytes;
 
 use super::{Ask, Error, Service, commit::Told, limits, write};
-use crate::{
-    auth::{Grant, Verb},
-    filter::parse_order,
-    model::{Etag, Payload, Record, RecordName, Resource, ResultPattern},
-    query::{List, Page},
-    storage::{self, Change},
-};
+use crate::query::{List, Page};
+use hindsight_access::auth::{Grant, Verb};
+use hindsight_filter::model::{Etag, Payload, Record, RecordName, Resource, ResultPattern};
+use hindsight_filter::parse_order;
+use hindsight_storage as storage;
+use hindsight_storage::Change;
 
 const RECORDS: Resource = Resource::Records;
 

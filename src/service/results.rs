@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{Ask, Error, Service, commit::Told, limits, write};
-use crate::{
-    auth::{Grant, Verb},
-    filter::parse_order,
-    model::{Etag, Resource, ResultName, ResultPattern, RunResult, Summary},
-    query::{List, Page},
-    storage::{self, Change},
-};
+use crate::query::{List, Page};
+use hindsight_access::auth::{Grant, Verb};
+use hindsight_filter::model::{Etag, Resource, ResultName, ResultPattern, RunResult, Summary};
+use hindsight_filter::parse_order;
+use hindsight_storage as storage;
+use hindsight_storage::Change;
 
 const RESULTS: Resource = Resource::Results;
 

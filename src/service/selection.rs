@@ -1,13 +1,11 @@
 //! What requests select rows by, and where their texts are read.
 
 use super::{Error, Service};
-use crate::{
-    background,
-    budget::Payer,
-    filter::{CostBudget, Filter, FilterError, Language, Selection},
-    model::Resource,
-    storage,
-};
+use hindsight_access::budget::Payer;
+use hindsight_filter::model::Resource;
+use hindsight_filter::{CostBudget, Filter, FilterError, Language, Selection};
+use hindsight_runtime::background;
+use hindsight_storage as storage;
 
 /// Longest texts that are read where their request arrives, in bytes.
 const SHORT: usize = 1_000;

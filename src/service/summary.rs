@@ -11,11 +11,9 @@ mod parse;
 pub use answer::{Group, Value};
 
 use super::{Error, Selected, Service};
-use crate::{
-    auth::{Grant, Verb},
-    model::{Resource, ResultPattern},
-    storage,
-};
+use hindsight_access::auth::{Grant, Verb};
+use hindsight_filter::model::{Resource, ResultPattern};
+use hindsight_storage as storage;
 
 /// What can be asked of a group of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -13,11 +13,10 @@ use futures::{StreamExt as _, stream};
 use hindsight_proto::{json, run::is_earlier};
 
 use super::{Error, Service, commit::lost, limits};
-use crate::{
-    auth::{self, Grant, Verb},
-    model::{Payload, Record, RecordName, Resource, Summary},
-    storage::{self, Change},
-};
+use hindsight_access::auth::{self, Grant, Verb};
+use hindsight_filter::model::{Payload, Record, RecordName, Resource, Summary};
+use hindsight_storage as storage;
+use hindsight_storage::Change;
 
 /// How often what was lost to somebody else is tried again.
 pub(super) const RACES: usize = 64;

@@ -14,11 +14,10 @@ use jiff::{Timestamp, ToSpan as _};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::{Error, Service, commit::Told};
-use crate::{
-    auth::{Grant, Verb},
-    model::Etag,
-    storage::{self, Change},
-};
+use hindsight_access::auth::{Grant, Verb};
+use hindsight_filter::model::Etag;
+use hindsight_storage as storage;
+use hindsight_storage::Change;
 
 /// How often a lost race is tried again for callers who sent no etag.
 const RACES: usize = 64;

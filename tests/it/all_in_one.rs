@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use hindsight::auth::token_hash;
+use hindsight_access::auth::token_hash;
 use hindsight_proto::{
     client::{Client, Options},
     run::Finish,

@@ -6,15 +6,13 @@ mod data_set;
 
 use std::{collections::BTreeMap, num::NonZeroU32};
 
-use hindsight::{
-    error::{ErrorKind, grpc_name},
-    filter::{
-        Filter, MAX_CHARS, MAX_COMPILE_STEPS, MAX_DEPTH, MAX_NODES, MAX_PATTERN_STATES, MAX_STEPS,
-    },
-    model::Resource,
-    storage::resolve::{Options, Schema, open},
+use hindsight_filter::model::Resource;
+use hindsight_filter::{
+    Filter, MAX_CHARS, MAX_COMPILE_STEPS, MAX_DEPTH, MAX_NODES, MAX_PATTERN_STATES, MAX_STEPS,
 };
 use hindsight_proto::v1alpha2 as pb;
+use hindsight_runtime::error::{ErrorKind, grpc_name};
+use hindsight_storage::resolve::{Options, Schema, open};
 use tonic::Status;
 
 use self::data_set::{RESULTS, given, records};

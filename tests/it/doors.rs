@@ -21,7 +21,7 @@ use crate::support::{
 fn users(folder: &tempfile::TempDir, names: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (name, role) in names {
-        let hash = hindsight::auth::token_hash(name);
+        let hash = hindsight_access::auth::token_hash(name);
         text += &format!("[[users]]\nname = '{name}'\nsha256 = ['{hash}']\n");
         if *role != "none" {
             text += &format!("grants = [{{parents = ['*'], role = '{role}'}}]\n");

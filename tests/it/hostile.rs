@@ -3,14 +3,12 @@
 use std::{collections::BTreeMap, process::Stdio, time::Duration};
 
 use futures::future::join_all;
-use hindsight::{
-    filter::{Order, condition::Condition},
-    storage::{
-        ListQuery,
-        resolve::{Options, open},
-    },
-};
+use hindsight_filter::{Order, condition::Condition};
 use hindsight_proto::v1alpha2 as pb;
+use hindsight_storage::{
+    ListQuery,
+    resolve::{Options, open},
+};
 use serde_json::json;
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 use tokio::{

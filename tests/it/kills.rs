@@ -16,14 +16,14 @@ use std::{
 };
 
 use bytes::Bytes;
-use hindsight::storage::{
-    fsck::{Depth, Event, Orphans, fsck, orphans},
-    objects::{Depot, Settings},
-    snapshot::Snapshot,
-};
 use hindsight_proto::{
     client::{Client, Options, Rpc},
     v1alpha2 as pb,
+};
+use hindsight_storage::{
+    fsck::{Depth, Event, Orphans, fsck, orphans},
+    objects::{Depot, Settings},
+    snapshot::Snapshot,
 };
 use jiff::Timestamp;
 use tokio::sync::Notify;

@@ -83,9 +83,9 @@ async fn a_payload_of_25_mib_lies_in_a_directory_and_comes_back() {
         server.stop().await;
 
         let plain = config(&database, &[]);
-        let clock = std::sync::Arc::new(hindsight::clock::SystemClock);
+        let clock = std::sync::Arc::new(hindsight_runtime::clock::SystemClock);
         let why = hindsight::app::App::bind(&plain, clock).await.unwrap_err();
-        let why = hindsight::error::report(&why);
+        let why = hindsight_runtime::error::report(&why);
         assert!(
             why.contains("keeps 1 bodies") && why.contains("set objects_url"),
             "{why}"
@@ -224,10 +224,10 @@ async fn a_bucket_that_refuses_is_told_at_the_start() {
     let (database, bucket) = (Database::sqlite(), Bucket::start().await);
     let mut env = cloud(&bucket);
     env.insert("AWS_ACCESS_KEY_ID".to_owned(), "stranger".to_owned());
-    let clock = std::sync::Arc::new(hindsight::clock::SystemClock);
+    let clock = std::sync::Arc::new(hindsight_runtime::clock::SystemClock);
     let config = in_bucket(&database, env);
     let why = hindsight::app::App::bind(&config, clock).await.unwrap_err();
-    let why = hindsight::error::report(&why);
+    let why = hindsight_runtime::error::report(&why);
     assert!(
         why.contains("the object store `s3://bucket/some/prefix` cannot be used"),
         "{why}"

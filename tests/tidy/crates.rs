@@ -21,8 +21,8 @@ pub(crate) const CRATES: &[Place] = &[
     only(
         "cel",
         &[
-            "src/filter/parse.rs",
-            "src/filter/parse/",
+            "crates/filter/src/parse.rs",
+            "crates/filter/src/parse/",
             "watcher/src/expression.rs",
         ],
     ),
@@ -35,13 +35,16 @@ pub(crate) const CRATES: &[Place] = &[
             "watcher/src/main.rs",
         ],
     ),
-    only("sqlx", &["src/storage/"]),
-    only("zstd", &["src/storage/"]),
+    only("sqlx", &["crates/storage/src/"]),
+    only("zstd", &["crates/storage/src/"]),
     only(
         "object_store",
-        &["src/storage/objects*", "src/storage/conformance/tests.rs"],
+        &[
+            "crates/storage/src/objects*",
+            "crates/storage/src/conformance/tests.rs",
+        ],
     ),
-    only("url", &["src/storage/objects*"]),
+    only("url", &["crates/storage/src/objects*"]),
     only(
         "tonic",
         &[
@@ -49,7 +52,7 @@ pub(crate) const CRATES: &[Place] = &[
             "src/app*",
             "src/cli*",
             "src/import*",
-            "src/rest*",
+            "crates/transcode/src/*",
             "proto/",
             "watcher/src/sink*",
         ],
@@ -57,13 +60,13 @@ pub(crate) const CRATES: &[Place] = &[
     only(
         "axum",
         &[
-            "src/admin*",
+            "crates/runtime/src/admin*",
             "src/app*",
-            "src/auth/oidc/tests.rs",
+            "crates/access/src/auth/oidc/tests.rs",
             "src/grpc/deadline.rs",
             "src/grpc/fields.rs",
             "src/grpc/transport.rs",
-            "src/rest*",
+            "crates/transcode/src/*",
             "watcher/src/admin*",
         ],
     ),
@@ -102,7 +105,7 @@ pub(crate) const CRATES: &[Place] = &[
         "prometheus_client",
         &[
             "*/metrics.rs",
-            "src/telemetry*",
+            "crates/runtime/src/telemetry*",
             "watcher/src/metrics*",
             "watcher/src/telemetry*",
         ],
@@ -110,7 +113,7 @@ pub(crate) const CRATES: &[Place] = &[
     only(
         "tracing_subscriber",
         &[
-            "src/telemetry*",
+            "crates/runtime/src/telemetry*",
             "proto/src/traces.rs",
             "watcher/src/telemetry*",
             "tests/kubesim/src/main.rs",
@@ -122,21 +125,29 @@ pub(crate) const CRATES: &[Place] = &[
             "src/app*",
             "src/grpc/fields*",
             "src/grpc/reflection.rs",
-            "src/rest*",
+            "crates/transcode/src/*",
             "proto/src/wire_tests.rs",
         ],
     ),
     only(
         "tokio_rustls",
-        &["src/app*", "src/auth/oidc*", "tests/kubesim/src/tls.rs"],
+        &[
+            "src/app*",
+            "crates/access/src/auth/oidc*",
+            "tests/kubesim/src/tls.rs",
+        ],
     ),
     only(
         "rustix",
-        &["src/background.rs", "src/main.rs", "watcher/src/main.rs"],
+        &[
+            "crates/runtime/src/background.rs",
+            "src/main.rs",
+            "watcher/src/main.rs",
+        ],
     ),
     only("x509_parser", &["src/app/tls*"]),
-    only("jsonwebtoken", &["src/auth/oidc*"]),
-    only("hyper_rustls", &["src/auth/oidc*"]),
+    only("jsonwebtoken", &["crates/access/src/auth/oidc*"]),
+    only("hyper_rustls", &["crates/access/src/auth/oidc*"]),
     only("comfy_table", &["src/cli*"]),
     only("opentelemetry", &["proto/src/traces.rs"]),
     only("opentelemetry_sdk", &["proto/src/traces.rs"]),
@@ -145,12 +156,20 @@ pub(crate) const CRATES: &[Place] = &[
     only("indicatif", &["src/cli*"]),
     only(
         "toml",
-        &["src/auth/rights.rs", "src/config/", "watcher/src/config*"],
+        &[
+            "crates/access/src/auth/rights.rs",
+            "src/config/",
+            "watcher/src/config*",
+        ],
     ),
 ];
 
 /// Where a cluster is talked to.
-const WATCHING: &[&str] = &["watcher/src/", "tests/kubesim/src/", "src/auth/kube*"];
+const WATCHING: &[&str] = &[
+    "watcher/src/",
+    "tests/kubesim/src/",
+    "crates/access/src/auth/kube*",
+];
 
 /// What decides without talking to anyone.
 const DECIDING: &[&str] = &[

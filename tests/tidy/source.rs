@@ -58,17 +58,18 @@ pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// The manifests below `crates`.
+pub(crate) fn crates() -> Vec<String> {
+    let folders = fs::read_dir(root().join("crates")).expect("the tree can be read");
+    let name = |entry: std::io::Result<fs::DirEntry>| {
+        let name = entry.expect("the tree can be read").file_name();
+        format!("crates/{}/Cargo.toml", name.display())
+    };
+    folders.map(name).collect()
+}
+
 /// Every Rust file that is kept.
 pub(crate) fn tree() -> Vec<Source> {
-    read(|path| path.ends_with(".rs"))
-}
-
-/// Every text that is kept, except the lock file, which others write.
-pub(crate) fn texts() -> Vec<Source> {
-    read(|path| !path.ends_with("Cargo.lock"))
-}
-
-fn read(wanted: impl Fn(&str) -> bool) -> Vec<Source> {
     let mut paths = Vec::new();
     walk(&root(), &mut paths);
     paths.sort();
@@ -78,7 +79,7 @@ fn read(wanted: impl Fn(&str) -> bool) -> Vec<Source> {
             .strip_prefix(root())
             .expect("the walk began at the root");
         let short = short.to_str().expect("paths are text").replace('\\', "/");
-        if wanted(&short)
+        if short.ends_with(".rs")
             && let Ok(text) = fs::read_to_string(&path)
         {
             files.push(Source::new(&short, &text));

@@ -145,3 +145,36 @@ pub(crate) fn duplicates(deny: &str, lock: &str) -> Vec<String> {
     }
     complaints
 }
+
+/// Complains where the graph of our crates in `map` is not that of the manifests. Dependencies of
+/// tests are not in it.
+pub(crate) fn off_the_map(manifests: &[String], map: &str) -> Vec<String> {
+    let short = |name: &str| name.trim_start_matches("hindsight-").to_owned();
+    let graph = map.split("```crates\n").nth(1).unwrap_or_default();
+    let graph = graph.split("```").next().unwrap_or_default();
+    let mut drawn: BTreeMap<String, String> = graph
+        .lines()
+        .filter_map(|line| line.split_once("->"))
+        .map(|(from, to)| (from.trim().to_owned(), to.trim().to_owned()))
+        .collect();
+    let mut complaints = Vec::new();
+    for manifest in manifests {
+        let manifest: toml::Table = manifest.parse().expect("a manifest is TOML");
+        let name = short(manifest["package"]["name"].as_str().unwrap_or_default());
+        let entered = manifest["dependencies"].as_table().into_iter().flatten();
+        let mut entered: Vec<String> = entered
+            .filter(|(dependency, _)| dependency.starts_with("hindsight-"))
+            .map(|(dependency, _)| short(dependency))
+            .collect();
+        entered.sort();
+        let (entered, said) = (entered.join(" "), drawn.remove(&name).unwrap_or_default());
+        if entered != said {
+            complaints.push(format!(
+                "docs/ARCHITECTURE.md: says `{name} -> {said}`, and the manifest `{name} -> {entered}`"
+            ));
+        }
+    }
+    let left = drawn.keys();
+    complaints.extend(left.map(|name| format!("docs/ARCHITECTURE.md: there is no crate `{name}`")));
+    complaints
+}

@@ -1,4 +1,4 @@
-//! Rules about words: texts of errors, what is left to do, what nobody outside understands.
+//! Rules about words: texts of errors, and what is left to do.
 
 use crate::source::Source;
 
@@ -91,32 +91,6 @@ pub(crate) fn unfinished(files: &[Source]) -> Vec<String> {
         for (word, text) in rules {
             for (at, _) in file.code.match_indices(word) {
                 complaints.push(file.complaint(at, text));
-            }
-        }
-    }
-    complaints
-}
-
-/// Composed, so that this file does not say them.
-const FOREIGN: &[&str] = &[
-    concat!("/wo", "rk/"),
-    concat!("/ro", "ot/"),
-    concat!("results-api", ".md"),
-    concat!("seeds", ".md"),
-    concat!("crates", ".md"),
-    concat!("crates", ".io"),
-    concat!("language ", "model"),
-    concat!("assist", "ant"),
-    concat!("chat", "bot"),
-];
-
-pub(crate) fn foreign(files: &[Source]) -> Vec<String> {
-    let mut complaints = Vec::new();
-    for file in files {
-        for word in FOREIGN {
-            for (at, _) in file.text.match_indices(word) {
-                let text = format!("says `{word}`, which nobody outside can follow");
-                complaints.push(file.complaint(at, &text));
             }
         }
     }

@@ -8,11 +8,9 @@ use http_body_util::BodyExt as _;
 use tonic::Code;
 
 use super::*;
-use crate::{
-    budget::{Budgets, Limits},
-    clock::SystemClock,
-    telemetry::Registry,
-};
+use hindsight_access::budget::{Budgets, Limits};
+use hindsight_runtime::clock::SystemClock;
+use hindsight_runtime::telemetry::Registry;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 const LIMIT: usize = 4 << 20;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 
 use super::*;
-use crate::{clock::ManualClock, config::Sources};
+use crate::config::Sources;
+use hindsight_runtime::clock::ManualClock;
 
 /// Made by `openssl x509 -req -signkey`, which gives no extensions.
 const VERSION_1: &str = "\

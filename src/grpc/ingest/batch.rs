@@ -12,13 +12,13 @@ use tracing::Instrument as _;
 
 use super::{Door, stream::Taken};
 use crate::{
-    auth::{self, Credentials, Verb},
-    error::HasKind as _,
     grpc::{convert, status::status},
-    model::{Parent, ParentPattern, RecordName, Resource},
     service::{Effect, Error, Outcome, Upsert, UpsertGrants},
-    telemetry::Ongoing,
 };
+use hindsight_access::auth::{self, Credentials, Verb};
+use hindsight_filter::model::{Parent, ParentPattern, RecordName, Resource};
+use hindsight_runtime::error::HasKind as _;
+use hindsight_runtime::telemetry::Ongoing;
 
 /// Under which name each request is counted.
 pub(super) const METHOD: &str = "Upsert";

@@ -14,12 +14,10 @@ use tokio::{sync::mpsc, task::JoinSet};
 use tonic::{Status, Streaming};
 
 use super::{Door, batch};
-use crate::{
-    auth::Credentials,
-    budget::{Arrival, Held, Payer},
-    grpc::transport::of_stream,
-    telemetry::Ongoing,
-};
+use crate::grpc::transport::of_stream;
+use hindsight_access::auth::Credentials;
+use hindsight_access::budget::{Arrival, Held, Payer};
+use hindsight_runtime::telemetry::Ongoing;
 
 /// Most requests that are stored together.
 const MOST: usize = 500;

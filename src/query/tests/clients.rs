@@ -5,17 +5,15 @@ use std::num::NonZeroU32;
 use serde_json::{Value, json};
 
 use super::rows::{Ask, Opened, Rows};
-use crate::{
-    filter::{
-        Filter, Order,
-        samples::{
-            clients,
-            known::{record, result, task_run},
-        },
+use hindsight_filter::model::{Record, Resource, RunResult};
+use hindsight_filter::{
+    Filter, Order,
+    samples::{
+        clients,
+        known::{record, result, task_run},
     },
-    model::{Record, Resource, RunResult},
-    storage::testing::{Database, PostgresDatabase, SqliteFile, postgres_server},
 };
+use hindsight_storage::testing::{Database, PostgresDatabase, SqliteFile, postgres_server};
 
 const RUN: &str = "ci/results/r-1/records/u-1";
 const RESULT: &str = "ci/results/r-1";

@@ -3,15 +3,13 @@
 use std::num::NonZeroU32;
 
 use super::rows::{Ask, Opened, Rows};
-use crate::{
-    error::report,
-    filter::{
-        Filter, Order,
-        samples::known::{record, result},
-    },
-    model::Resource,
-    storage::testing::{Database, SqliteFile},
+use hindsight_filter::model::Resource;
+use hindsight_filter::{
+    Filter, Order,
+    samples::known::{record, result},
 };
+use hindsight_runtime::error::report;
+use hindsight_storage::testing::{Database, SqliteFile};
 
 const STORED: &str = r#"{"tool":"one"}"#;
 

@@ -11,17 +11,13 @@ use proptest::{
 };
 
 use super::rows::{Ask, Opened, Rows};
-use crate::{
-    filter::{
-        Filter, parse_order,
-        promoted::Kind,
-        samples::{
-            record_filter, record_order, record_row, result_filter, result_order, result_row,
-        },
-    },
-    model::Resource,
-    storage::testing::{Database, PostgresDatabase, SqliteFile, postgres_server},
+use hindsight_filter::model::Resource;
+use hindsight_filter::{
+    Filter, parse_order,
+    promoted::Kind,
+    samples::{record_filter, record_order, record_row, result_filter, result_order, result_row},
 };
+use hindsight_storage::testing::{Database, PostgresDatabase, SqliteFile, postgres_server};
 
 /// Sets of rows, each in databases of its own.
 const SETS: u32 = 4;

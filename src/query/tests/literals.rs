@@ -6,11 +6,9 @@ use std::{collections::BTreeMap, num::NonZeroU32};
 use serde_json::json;
 
 use super::rows::{Ask, Opened, Rows};
-use crate::{
-    filter::{Filter, parse_order, samples::quoted},
-    model::{Etag, Payload, Record, Resource, RunResult, Summary},
-    storage::testing::{Database, PostgresDatabase, SqliteFile, postgres_server},
-};
+use hindsight_filter::model::{Etag, Payload, Record, Resource, RunResult, Summary};
+use hindsight_filter::{Filter, parse_order, samples::quoted};
+use hindsight_storage::testing::{Database, PostgresDatabase, SqliteFile, postgres_server};
 
 const TEXTS: [&str; 34] = [
     "",

@@ -6,11 +6,9 @@ use std::num::NonZeroU32;
 use serde_json::json;
 
 use super::rows::{Ask, Opened, Rows};
-use crate::{
-    filter::{Filter, parse_order, promoted::Kind},
-    model::{Etag, Payload, Record, Resource, RunResult},
-    storage::testing::{Database, PostgresDatabase, SqliteFile, postgres_server},
-};
+use hindsight_filter::model::{Etag, Payload, Record, Resource, RunResult};
+use hindsight_filter::{Filter, parse_order, promoted::Kind};
+use hindsight_storage::testing::{Database, PostgresDatabase, SqliteFile, postgres_server};
 
 const ROWS: i64 = 11_000;
 

@@ -2,19 +2,19 @@
 
 use std::{cmp::Ordering, num::NonZeroU32, sync::Arc};
 
-use crate::{
-    filter::{
-        Body, Filter, Order, Row,
-        columns::{ObjectColumns, object_columns, of_record, of_result},
-        condition::{Column, Value},
-        promoted::Kind,
-    },
-    model::{ParentPattern, Record, Resource, ResultName, ResultPattern, RunResult},
-    query::{Engine, Error, List, Tokens},
-    storage::{
-        Batch, Change, Maintenance, Store,
-        resolve::{Options, Schema, open},
-    },
+use crate::query::{Engine, Error, List, Tokens};
+use hindsight_filter::model::{
+    ParentPattern, Record, Resource, ResultName, ResultPattern, RunResult,
+};
+use hindsight_filter::{
+    Body, Filter, Order, Row,
+    columns::{ObjectColumns, object_columns, of_record, of_result},
+    condition::{Column, Value},
+    promoted::Kind,
+};
+use hindsight_storage::{
+    Batch, Change, Maintenance, Store,
+    resolve::{Options, Schema, open},
 };
 
 /// An open database.

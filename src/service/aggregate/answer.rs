@@ -10,7 +10,7 @@ use super::{
     groups::GroupBy,
     measures::{Function, JUDGED, Measure, Subject, Tallied},
 };
-use crate::measure::{Group, Key, RELATIVE_ERROR, Sums};
+use hindsight_filter::measure::{Group, Key, RELATIVE_ERROR, Sums};
 
 /// A value of an answer.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,16 +3,14 @@
 use jiff::tz::TimeZone;
 
 use super::{Error, invalid, split};
-use crate::{
-    filter::{
-        CostBudget, FilterError, Term,
-        condition::{Column, ObjectField},
-    },
-    measure::{Calendar, Unit},
-    model::Resource,
-    query::Grouping,
-    storage::{GroupKey, MAX_KEYS},
+use crate::query::Grouping;
+use hindsight_filter::measure::{Calendar, Unit};
+use hindsight_filter::model::Resource;
+use hindsight_filter::{
+    CostBudget, FilterError, Term,
+    condition::{Column, ObjectField},
 };
+use hindsight_storage::{GroupKey, MAX_KEYS};
 
 /// Something that the records of a group share.
 #[derive(Debug, Clone)]

@@ -3,10 +3,8 @@
 use hindsight_proto::run::Outcome;
 
 use super::{Error, groups, invalid};
-use crate::{
-    filter::condition::{Column, Condition, Is, ObjectField, Test, Value},
-    storage::{Quantity, Summed},
-};
+use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Value};
+use hindsight_storage::{Quantity, Summed};
 
 /// What is asked of a group.
 #[derive(Debug, Clone, PartialEq)]

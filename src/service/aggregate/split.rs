@@ -1,7 +1,7 @@
 //! Lists of groups and measures, in one text or several.
 
 use super::{Error, invalid};
-use crate::filter::commas;
+use hindsight_filter::commas;
 
 /// Most bytes of all texts of a list.
 const MAX_BYTES: usize = 20_000;

@@ -1,7 +1,7 @@
 //! Questions that make no sense are refused with what would.
 
 use super::{AggregateAsk, plan};
-use crate::filter::CostBudget;
+use hindsight_filter::CostBudget;
 
 fn ask(group_by: &[String], measures: &[String]) -> AggregateAsk {
     AggregateAsk {

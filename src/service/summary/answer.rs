@@ -9,16 +9,14 @@ use super::{
     interval::Interval,
     parse::{GroupBy, Moment, Plan},
 };
-use crate::{
-    filter::{
-        CostBudget, Filter, FilterError, Term,
-        condition::{Column, Condition, Is, ObjectField, Test, Value as Asked},
-    },
-    measure::{self, Calendar, Key, Shape, Sums, Tally, TooManyGroups},
-    model::{Resource, ResultPattern},
-    query::{Aggregate, Grouping},
-    storage::{GroupKey, Quantity, Summed},
+use crate::query::{Aggregate, Grouping};
+use hindsight_filter::measure::{self, Calendar, Key, Shape, Sums, Tally, TooManyGroups};
+use hindsight_filter::model::{Resource, ResultPattern};
+use hindsight_filter::{
+    CostBudget, Filter, FilterError, Term,
+    condition::{Column, Condition, Is, ObjectField, Test, Value as Asked},
 };
+use hindsight_storage::{GroupKey, Quantity, Summed};
 
 const REPOSITORY: &str = r#"data.metadata.annotations["pipelinesascode.tekton.dev/repository"]"#;
 

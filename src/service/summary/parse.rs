@@ -1,10 +1,8 @@
 //! The texts of a summary request.
 
 use super::{Measure, SummaryQuery};
-use crate::{
-    measure::Unit,
-    service::{Error, limits},
-};
+use crate::service::{Error, limits};
+use hindsight_filter::measure::Unit;
 
 /// Which time of a record is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,13 +19,11 @@ mod fill;
 
 use std::{sync::Arc, time::Instant};
 
-use hindsight::{
-    filter::condition::{Column, Condition, Is, ObjectField, Test, Value},
-    measure::{Calendar, Unit},
-    storage::{
-        AggregateQuery, GroupKey, Quantity, Store, Summed,
-        resolve::{Options, Schema, open},
-    },
+use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Value};
+use hindsight_filter::measure::{Calendar, Unit};
+use hindsight_storage::{
+    AggregateQuery, GroupKey, Quantity, Store, Summed,
+    resolve::{Options, Schema, open},
 };
 use jiff::tz::TimeZone;
 use sqlx::{

@@ -122,7 +122,7 @@ fn rounded(value: f64) -> f64 {
 fn users(folder: &tempfile::TempDir, names: &[&str]) -> String {
     let mut text = String::new();
     for name in names {
-        let hash = hindsight::auth::token_hash(name);
+        let hash = hindsight_access::auth::token_hash(name);
         writeln!(
             text,
             "[[users]]\nname = '{name}'\nsha256 = ['{hash}']\n\

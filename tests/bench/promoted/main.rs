@@ -16,14 +16,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hindsight::{
-    filter::{Filter, Order, promoted::Kind},
-    model::{Etag, Payload, Record, Resource, RunResult},
-    query::{Engine, List, Tokens},
-    storage::{
-        Change, Maintenance, Store,
-        resolve::{Opened, Options, Schema, open},
-    },
+use hindsight::query::{Engine, List, Tokens};
+use hindsight_filter::model::{Etag, Payload, Record, Resource, RunResult};
+use hindsight_filter::{Filter, Order, promoted::Kind};
+use hindsight_storage::{
+    Change, Maintenance, Store,
+    resolve::{Opened, Options, Schema, open},
 };
 use jiff::Timestamp;
 use serde_json::json;

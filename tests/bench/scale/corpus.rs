@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::LazyLock};
 
-use hindsight::model::{Etag, Payload, Record, RecordName, ResultName, RunResult, Summary};
+use hindsight_filter::model::{Etag, Payload, Record, RecordName, ResultName, RunResult, Summary};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

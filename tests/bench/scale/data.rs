@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures::{StreamExt as _, stream};
-use hindsight::storage::{
+use hindsight_storage::{
     Batch, Change, Error,
     resolve::{Opened, Options, Schema, open},
 };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use hindsight::model::{Etag, Payload, Record, ResultName, RunResult};
+use hindsight_filter::model::{Etag, Payload, Record, ResultName, RunResult};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

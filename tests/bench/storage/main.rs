@@ -19,16 +19,14 @@ mod sizes;
 
 use std::{num::NonZeroU32, sync::Arc, time::Instant};
 
-use hindsight::{
-    filter::{
-        Order,
-        condition::{Column, Condition},
-    },
-    model::{Record, RunResult},
-    storage::{
-        Batch, Change, ListQuery,
-        resolve::{Opened, Options, Schema, open},
-    },
+use hindsight_filter::model::{Record, RunResult};
+use hindsight_filter::{
+    Order,
+    condition::{Column, Condition},
+};
+use hindsight_storage::{
+    Batch, Change, ListQuery,
+    resolve::{Opened, Options, Schema, open},
 };
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor, postgres::PgConnectOptions};
 use tokio::sync::Mutex;

@@ -78,7 +78,7 @@ impl Identity {
     /// The user in a file of users.
     pub fn in_file(&self) -> Option<String> {
         let token = self.token?;
-        let hash = hindsight::auth::token_hash(token);
+        let hash = hindsight_access::auth::token_hash(token);
         let (parent, verbs, resources) = (self.parent, self.verbs, self.resources);
         Some(format!(
             "[[users]]\nname = '{token}'\nsha256 = ['{hash}']\n[[users.grants]]\n\

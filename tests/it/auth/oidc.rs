@@ -148,7 +148,8 @@ async fn a_token_counts_that_is_signed_for_us_and_not_over() {
             .extend(change.as_object().unwrap().clone());
         issuer.sign("k1", &claims)
     };
-    let now = hindsight::clock::Clock::now(&hindsight::clock::SystemClock).as_second();
+    let now =
+        hindsight_runtime::clock::Clock::now(&hindsight_runtime::clock::SystemClock).as_second();
     let stranger = KeyPair::generate().unwrap();
     let claims = issuer.claims("ann", &["dev"]);
     let mut parts: Vec<_> = issuer
@@ -271,9 +272,9 @@ async fn a_server_needs_all_that_it_takes_to_judge_tokens() {
             ("oidc_roles_file", path.as_str()),
         ];
         let config = crate::support::server::config(&database, &more);
-        let clock = Arc::new(hindsight::clock::SystemClock);
+        let clock = Arc::new(hindsight_runtime::clock::SystemClock);
         let started = hindsight::app::App::bind(&config, clock).await;
-        let said = hindsight::error::report(&started.unwrap_err());
+        let said = hindsight_runtime::error::report(&started.unwrap_err());
         assert!(said.contains(says), "{said}");
     }
 }

@@ -11,11 +11,13 @@ use std::{
     time::Duration,
 };
 
-use hindsight::{app::App, clock::SystemClock, error::report};
+use hindsight::app::App;
 use hindsight_proto::{
     client::{Client, Rpc},
     v1alpha2 as pb,
 };
+use hindsight_runtime::clock::SystemClock;
+use hindsight_runtime::error::report;
 use hyper::client::conn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};

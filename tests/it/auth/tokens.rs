@@ -2,7 +2,10 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use hindsight::{app::App, auth::token_hash, clock::SystemClock, error::report};
+use hindsight::app::App;
+use hindsight_access::auth::token_hash;
+use hindsight_runtime::clock::SystemClock;
+use hindsight_runtime::error::report;
 
 use super::bearer;
 use crate::support::{

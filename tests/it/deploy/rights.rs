@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use hindsight::auth::token_hash;
+use hindsight_access::auth::token_hash;
 use kubesim::{Call, Crd, Fault, KUBE_SYSTEM_UID, Sim};
 use serde_json::Value;
 

@@ -3,17 +3,15 @@
 
 use std::sync::LazyLock;
 
-use hindsight::{
-    filter::{
-        Body, CostBudget, EvalError, Filter, Language, MAX_COMPILE_STEPS, Order, Position, Row,
-        Selection,
-        columns::{object_columns, of_record, of_result},
-        condition::{Ability, Column},
-        order::{KeyValue, MAX_KEYS},
-        parse_order,
-    },
-    model::{Etag, Payload, Record, Resource, RunResult, Summary},
-    query::{Binding, Tokens},
+use hindsight::query::{Binding, Tokens};
+use hindsight_filter::model::{Etag, Payload, Record, Resource, RunResult, Summary};
+use hindsight_filter::{
+    Body, CostBudget, EvalError, Filter, Language, MAX_COMPILE_STEPS, Order, Position, Row,
+    Selection,
+    columns::{object_columns, of_record, of_result},
+    condition::{Ability, Column},
+    order::{KeyValue, MAX_KEYS},
+    parse_order,
 };
 use hindsight_proto::names::{RecordName, ResultName, ResultPattern};
 use tokio_util::sync::CancellationToken;

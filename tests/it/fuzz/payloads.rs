@@ -3,14 +3,12 @@
 
 use std::{fmt::Write as _, sync::LazyLock};
 
-use hindsight::{
-    filter::{
-        Body, Filter, Row,
-        columns::{object_columns, of_record},
-        condition::{Ability, Column},
-        outline::outline,
-    },
-    model::{Etag, Payload, Record, Resource},
+use hindsight_filter::model::{Etag, Payload, Record, Resource};
+use hindsight_filter::{
+    Body, Filter, Row,
+    columns::{object_columns, of_record},
+    condition::{Ability, Column},
+    outline::outline,
 };
 use hindsight_proto::json;
 

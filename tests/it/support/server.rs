@@ -4,13 +4,13 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use hindsight::{
     app::{App, Error},
-    clock::SystemClock,
     config::{Config, Sources},
 };
 use hindsight_proto::{
     client::{Client, Options, Rpc},
     v1alpha2 as pb,
 };
+use hindsight_runtime::clock::SystemClock;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};

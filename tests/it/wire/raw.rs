@@ -242,7 +242,7 @@ async fn a_reply_is_a_head_one_message_and_trailers_with_the_status() {
 async fn a_refusal_that_may_be_tried_again_says_when_in_its_details() {
     let (database, folder) = (Database::sqlite(), tempfile::tempdir().unwrap());
     let users = folder.path().join("users.toml");
-    let hash = hindsight::auth::token_hash("ann");
+    let hash = hindsight_access::auth::token_hash("ann");
     let text = format!(
         "[[users]]\nname = 'ann'\nsha256 = ['{hash}']\ngrants = [{{parents = ['*'], role = 'admin'}}]"
     );

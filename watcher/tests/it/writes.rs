@@ -28,6 +28,10 @@ fn patches(sim: &Sim) -> usize {
 
 /// `HINDSIGHT_TEST_RUNS` says with how many.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests are configured by the environment"
+)]
 async fn a_full_cluster_is_taken_over_at_the_configured_pace_and_stored_at_once() {
     let runs = std::env::var("HINDSIGHT_TEST_RUNS").map_or(RUNS, |text| text.parse().unwrap());
     let mut config = paced(collecting(), 50.0);

@@ -129,7 +129,7 @@ fn refused_wrongly(status: &str, json: Option<&Value>) -> Option<String> {
         return Some("the server says that it is broken".to_owned());
     }
     let code = json?.get("code")?.as_i64()?;
-    let mapped = hindsight::error::http_status(i32::try_from(code).unwrap_or_default());
+    let mapped = hindsight_runtime::error::http_status(i32::try_from(code).unwrap_or_default());
     // Of a body that is too large, and of one that is not JSON, the status says more than the code.
     (number != mapped && ![413, 415].contains(&number) && number >= 400)
         .then(|| format!("{code} is not {number}"))

@@ -1,0 +1,270 @@
+//! The audit log: one line of JSON for every write and delete that a known caller asked for, with
+//! who asked, what for, and what came of it. A line is written before the caller is answered.
+//!
+//! What cannot be written is in the log of the program and counted; it refuses nothing.
+
+mod metrics;
+
+use std::{
+    fs::File,
+    io::{self, Write as _},
+    path::PathBuf,
+};
+
+use jiff::Timestamp;
+use serde::Serialize;
+use tokio::sync::{mpsc, oneshot};
+
+use self::metrics::Metrics;
+use crate::auth::{Caller, Grant, Verb};
+use hindsight_runtime::error::{ErrorKind, HasKind};
+use hindsight_runtime::telemetry::Registry;
+
+/// How many writes may wait for their lines.
+const WAITING: usize = 1024;
+
+/// Where lines go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// Standard output.
+    Stdout,
+    /// The end of a file, which is made if it is not there.
+    File(PathBuf),
+}
+
+/// What is changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// How.
+    pub verb: Verb,
+    /// Name of the result or record.
+    pub name: String,
+    /// The etag that it must have had, if that matters.
+    pub before: Option<String>,
+    /// The etag that it has then, if it is still there.
+    pub after: Option<String>,
+}
+
+/// A line: one change that was asked for, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Line {
+    time: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<String>,
+    caller: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    verb: &'static str,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<String>,
+    outcome: &'static str,
+}
+
+impl Line {
+    /// What `grant` was used for. Nothing came of it yet.
+    #[must_use]
+    pub fn new(grant: &Grant, change: Changed, time: Timestamp) -> Self {
+        let Changed {
+            verb,
+            name,
+            before,
+            after,
+        } = change;
+        Self {
+            time,
+            request: grant.request().map(str::to_owned),
+            caller: grant.caller().name.clone(),
+            by: grant.caller().by.clone(),
+            verb: verb.name(),
+            name,
+            before,
+            after,
+            outcome: "OK",
+        }
+    }
+
+    /// What `caller` asked for and was refused before the store was asked.
+    #[must_use]
+    pub fn refused(
+        caller: &Caller,
+        verb: Verb,
+        name: String,
+        why: ErrorKind,
+        time: Timestamp,
+    ) -> Self {
+        Self {
+            time,
+            request: None,
+            caller: caller.name.clone(),
+            by: caller.by.clone(),
+            verb: verb.name(),
+            name,
+            before: None,
+            after: None,
+            outcome: why.grpc_name(),
+        }
+    }
+
+    /// The same, asked for by the request of this name.
+    #[must_use]
+    pub fn in_request(self, request: Option<&str>) -> Self {
+        let request = request.map(str::to_owned);
+        Self { request, ..self }
+    }
+
+    /// The same, with what came of it.
+    #[must_use]
+    pub fn ended(mut self, outcome: Result<(), &impl HasKind>) -> Self {
+        if let Err(error) = outcome {
+            self.outcome = error.kind().grpc_name();
+            self.after = None;
+        }
+        self
+    }
+}
+
+struct Message {
+    lines: Vec<Line>,
+    written: oneshot::Sender<()>,
+}
+
+/// The log, or none. Clones write to the same.
+#[derive(Debug, Clone, Default)]
+pub struct Audit {
+    sender: Option<mpsc::Sender<Message>>,
+    denied_reads: bool,
+}
+
+impl std::fmt::Debug for Message {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Message").finish_non_exhaustive()
+    }
+}
+
+impl Audit {
+    /// A log in `place`, which is opened now, and again whenever a file was moved away.
+    ///
+    /// # Errors
+    /// If the file cannot be opened.
+    pub fn open(place: Place, registry: &mut Registry) -> io::Result<Self> {
+        let mut writer = Writer {
+            open: place.open()?,
+            place,
+            metrics: Metrics::new(registry),
+        };
+        let (sender, mut messages) = mpsc::channel::<Message>(WAITING);
+        std::thread::Builder::new()
+            .name("audit".to_owned())
+            .spawn(move || {
+                while let Some(first) = messages.blocking_recv() {
+                    let mut together = vec![first];
+                    while let Ok(next) = messages.try_recv() {
+                        together.push(next);
+                    }
+                    writer.write(together.iter().flat_map(|message| &message.lines));
+                    for message in together {
+                        // Whoever asked may have gone.
+                        message.written.send(()).unwrap_or_default();
+                    }
+                }
+            })?;
+        Ok(Self {
+            sender: Some(sender),
+            denied_reads: false,
+        })
+    }
+
+    /// The same log, with lines of reads that are denied if `told`.
+    #[must_use]
+    pub fn with_denied_reads(self, told: bool) -> Self {
+        Self {
+            denied_reads: told,
+            ..self
+        }
+    }
+
+    /// Whether anything is written.
+    pub fn is_on(&self) -> bool {
+        self.sender.is_some()
+    }
+
+    /// Whether reads that are denied are written.
+    pub fn tells_denied_reads(&self) -> bool {
+        self.is_on() && self.denied_reads
+    }
+
+    /// Writes lines, in order, and returns once they are written.
+    pub async fn tell(&self, lines: Vec<Line>) {
+        let Some(sender) = self.sender.as_ref().filter(|_| !lines.is_empty()) else {
+            return;
+        };
+        let (written, done) = oneshot::channel();
+        let message = Message { lines, written };
+        if sender.send(message).await.is_err() || done.await.is_err() {
+            tracing::error!("the audit log ended; what was changed is not in it");
+        }
+    }
+}
+
+impl Place {
+    fn open(&self) -> io::Result<Option<File>> {
+        match self {
+            Self::Stdout => Ok(None),
+            Self::File(path) => File::options()
+                .append(true)
+                .create(true)
+                .open(path)
+                .map(Some),
+        }
+    }
+}
+
+struct Writer {
+    place: Place,
+    open: Option<File>,
+    metrics: Metrics,
+}
+
+impl Writer {
+    fn write<'a>(&mut self, lines: impl Iterator<Item = &'a Line>) {
+        let (mut text, mut count) = (Vec::new(), 0);
+        for line in lines {
+            serde_json::to_writer(&mut text, line).expect("a line is JSON");
+            text.push(b'\n');
+            count += 1;
+        }
+        let written = self.find().and_then(|()| match &mut self.open {
+            Some(file) => file.write_all(&text),
+            None => {
+                let mut out = io::stdout().lock();
+                out.write_all(&text).and_then(|()| out.flush())
+            }
+        });
+        match written {
+            Ok(()) => self.metrics.written(count),
+            Err(error) => {
+                self.metrics.lost(count);
+                let text = String::from_utf8_lossy(&text);
+                tracing::error!(%error, lines = %text.trim_end(), "the audit log cannot be written");
+            }
+        }
+    }
+
+    /// Opens the file again if it is no longer where it was, as after `logrotate`.
+    fn find(&mut self) -> io::Result<()> {
+        use std::os::unix::fs::MetadataExt as _;
+        let (Place::File(path), Some(file)) = (&self.place, &self.open) else {
+            return Ok(());
+        };
+        let of = |found: std::fs::Metadata| (found.dev(), found.ino());
+        let is_there = std::fs::metadata(path)
+            .is_ok_and(|found| file.metadata().is_ok_and(|own| of(own) == of(found)));
+        if !is_there {
+            self.open = self.place.open()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+//! What is counted of the audit log.
+
+use prometheus_client::metrics::counter::Counter;
+
+use hindsight_runtime::telemetry::Registry;
+
+/// `audit_lines_total` and `audit_lost_total`.
+#[derive(Debug)]
+pub(super) struct Metrics {
+    lines: Counter,
+    lost: Counter,
+}
+
+impl Metrics {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            lines: Counter::default(),
+            lost: Counter::default(),
+        };
+        registry.register(
+            "audit_lines",
+            "Lines written to the audit log",
+            metrics.lines.clone(),
+        );
+        registry.register(
+            "audit_lost",
+            "Lines that could not be written to the audit log",
+            metrics.lost.clone(),
+        );
+        metrics
+    }
+
+    pub(super) fn written(&self, lines: u64) {
+        self.lines.inc_by(lines);
+    }
+
+    pub(super) fn lost(&self, lines: u64) {
+        self.lost.inc_by(lines);
+    }
+}

@@ -1,0 +1,289 @@
+//! Who may do what. A [`Grant`] is the only way to the services, and only an [`Authorizer`]
+//! makes one, so that forgetting to ask does not compile.
+
+mod cache;
+mod kube;
+mod metrics;
+mod oidc;
+mod open;
+mod rights;
+mod tokens;
+
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Debug},
+    net::IpAddr,
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+
+pub use self::kube::{ConnectError, Kubernetes, Options as KubernetesOptions};
+pub use self::oidc::{Oidc, Options as OidcOptions, SetupError as OidcError};
+pub use self::open::Open;
+pub use self::tokens::{FileError, Tokens, token_hash};
+
+use crate::budget::Payer;
+use hindsight_proto::names::{Parent, ParentPattern, Resource};
+use hindsight_runtime::error::{ErrorKind, HasKind};
+
+/// What somebody wants to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verb {
+    /// Make a new one.
+    Create,
+    /// Read one.
+    Get,
+    /// Change one.
+    Update,
+    /// Remove one.
+    Delete,
+    /// Read many.
+    List,
+}
+
+impl Verb {
+    /// How it is called where roles are written down.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Get => "get",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::List => "list",
+        }
+    }
+}
+
+/// What is asked for: a verb on a kind of resource under a parent, or under all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Access {
+    /// The verb.
+    pub verb: Verb,
+    /// The kind of resource.
+    pub resource: Resource,
+    /// Where.
+    pub parent: ParentPattern,
+}
+
+/// How many tokens of one caller are tried.
+const TRIED: usize = 4;
+
+/// What a caller showed. `Debug` never shows a token.
+#[derive(Clone, Default)]
+pub struct Credentials {
+    /// The bearer tokens, in the order in which they were sent. Any of the first four may do.
+    pub bearer: Vec<String>,
+    /// For whom the caller says to act.
+    pub acting_for: ActingFor,
+    /// From which machine they came, if that is known.
+    pub source: Option<IpAddr>,
+}
+
+impl Credentials {
+    /// Why they are nobody's.
+    fn unknown(&self) -> Error {
+        if self.bearer.is_empty() {
+            Error::NoToken
+        } else {
+            Error::BadToken
+        }
+    }
+}
+
+impl Credentials {
+    /// The tokens that are tried, in their order.
+    fn tried(&self) -> impl Iterator<Item = &str> {
+        self.bearer.iter().take(TRIED).map(String::as_str)
+    }
+}
+
+impl Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials")
+            .field("bearer", &self.bearer.len())
+            .field("acting_for", &self.acting_for)
+            .finish()
+    }
+}
+
+/// Whom a caller wants to be taken for. Empty when nobody is named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ActingFor {
+    /// The name of the user.
+    pub user: Option<String>,
+    /// The groups, if not those that follow from the name.
+    pub groups: Vec<String>,
+    /// The uid.
+    pub uid: Option<String>,
+    /// Anything else, by key.
+    pub extra: BTreeMap<String, Vec<String>>,
+    /// Whether something was said that cannot be read: then nobody may be assumed.
+    pub unreadable: bool,
+}
+
+impl ActingFor {
+    /// Whether the caller speaks for itself.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Somebody who was let in, as far as they are known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// Their name; empty where nobody tells callers apart.
+    pub name: String,
+    /// Who acts for them, if that is somebody else.
+    pub by: Option<String>,
+}
+
+/// Leave to do one thing in one place, and at whose expense. Made only in this room.
+#[derive(Debug, Clone)]
+pub struct Grant {
+    access: Access,
+    caller: Arc<Caller>,
+    payer: Payer,
+    request: Option<Arc<str>>,
+}
+
+impl Grant {
+    fn new(access: Access, caller: Arc<Caller>) -> Self {
+        Self {
+            access,
+            caller,
+            payer: Payer::default(),
+            request: None,
+        }
+    }
+
+    /// The same leave, for a request of this name at the expense of `payer`.
+    #[must_use]
+    pub fn for_request(self, request: Option<Arc<str>>, payer: Payer) -> Self {
+        Self {
+            payer,
+            request,
+            ..self
+        }
+    }
+
+    /// Who has this leave.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// At whose expense it is used.
+    pub fn payer(&self) -> &Payer {
+        &self.payer
+    }
+
+    /// The name of the request that it was made for, if it has one.
+    pub fn request(&self) -> Option<&str> {
+        self.request.as_deref()
+    }
+
+    /// That whoever has this leave may not do something else.
+    #[must_use]
+    pub fn denied(&self) -> Error {
+        Error::Denied {
+            caller: Arc::clone(&self.caller),
+        }
+    }
+
+    /// Confirms that this grant is for `verb` on `resource` under `parent`.
+    ///
+    /// # Errors
+    /// If it was made for something else.
+    pub fn check(&self, verb: Verb, resource: Resource, parent: &Parent) -> Result<(), Error> {
+        let covers = match &self.access.parent {
+            ParentPattern::Any => true,
+            ParentPattern::Exact(granted) => granted == parent,
+        };
+        if covers && self.access.verb == verb && self.access.resource == resource {
+            Ok(())
+        } else {
+            Err(self.denied())
+        }
+    }
+
+    /// Confirms that this grant is for `verb` on `resource`, and says where.
+    ///
+    /// # Errors
+    /// If it was made for something else.
+    pub fn scope(&self, verb: Verb, resource: Resource) -> Result<&ParentPattern, Error> {
+        if self.access.verb == verb && self.access.resource == resource {
+            Ok(&self.access.parent)
+        } else {
+            Err(self.denied())
+        }
+    }
+}
+
+/// Why somebody may not do a thing. The texts say nothing of who the caller is, of what exists,
+/// or of what others may do.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// They showed no token.
+    #[error("a bearer token is required: send `authorization: Bearer TOKEN`")]
+    NoToken,
+    /// No token that they showed is known.
+    #[error("the bearer token is not valid")]
+    BadToken,
+    /// What they say about for whom they act makes no sense.
+    #[error("the impersonation headers are not valid: {0}")]
+    Impersonation(&'static str),
+    /// They are known and may not.
+    #[error("permission denied")]
+    Denied {
+        /// Who; for the audit log alone.
+        caller: Arc<Caller>,
+    },
+    /// Whoever decides does not answer.
+    #[error("access cannot be checked at the moment; try again")]
+    Unavailable {
+        /// Why; for the log alone.
+        #[source]
+        source: Arc<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl HasKind for Error {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoToken | Self::BadToken | Self::Impersonation(_) => ErrorKind::Unauthenticated,
+            Self::Denied { .. } => ErrorKind::Denied,
+            Self::Unavailable { .. } => ErrorKind::Unavailable,
+        }
+    }
+}
+
+impl Error {
+    /// Of two reasons why two tokens did not do, the one that helps the caller more.
+    fn or(self, other: Self) -> Self {
+        let weight = |error: &Self| match error {
+            Self::NoToken => 0,
+            Self::BadToken => 1,
+            Self::Impersonation(_) => 2,
+            Self::Denied { .. } => 3,
+            // It may be the missing answer that would have allowed it.
+            Self::Unavailable { .. } => 4,
+        };
+        if weight(&other) > weight(&self) {
+            other
+        } else {
+            self
+        }
+    }
+}
+
+/// Decides who may do what.
+#[async_trait]
+pub trait Authorizer: Debug + Send + Sync + 'static {
+    /// Says whose `credentials` are, before anything is known of what they want.
+    async fn identify(&self, credentials: &Credentials) -> Result<Arc<Caller>, Error>;
+
+    /// Grants `access` to whoever showed `credentials`.
+    async fn authorize(&self, credentials: &Credentials, access: Access) -> Result<Grant, Error>;
+}

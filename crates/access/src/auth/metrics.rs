@@ -1,0 +1,100 @@
+//! What is counted of answers about callers.
+
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+};
+
+use hindsight_runtime::telemetry::Registry;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Asked {
+    cache: &'static str,
+    answer: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Held {
+    cache: &'static str,
+    says: &'static str,
+}
+
+/// `auth_cache_answers_total{cache,answer}` and `auth_cache_entries{cache,says}`.
+#[derive(Debug)]
+pub(super) struct Metrics {
+    answers: Family<Asked, Counter>,
+    entries: Family<Held, Gauge>,
+}
+
+/// What is counted of one cache. Clones share their values.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Counts {
+    /// Answers that were remembered.
+    pub(super) hit: Counter,
+    /// Answers for which somebody else had asked already.
+    pub(super) shared: Counter,
+    /// Questions that were asked.
+    pub(super) miss: Counter,
+    /// How many answers are held that say yes.
+    pub(super) allowed: Gauge,
+    /// How many answers are held that say no.
+    pub(super) denied: Gauge,
+}
+
+impl Metrics {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            answers: Family::default(),
+            entries: Family::default(),
+        };
+        registry.register(
+            "auth_cache_answers",
+            "Answers about callers by where they come from: remembered, asked for by somebody \
+             else already, or asked for",
+            metrics.answers.clone(),
+        );
+        registry.register(
+            "auth_cache_entries",
+            "Answers about callers that are held, also those that do not count any more",
+            metrics.entries.clone(),
+        );
+        metrics
+    }
+
+    pub(super) fn of(&self, cache: &'static str) -> Counts {
+        let answers = |answer| self.answers.get_or_create_owned(&Asked { cache, answer });
+        let entries = |says| self.entries.get_or_create_owned(&Held { cache, says });
+        Counts {
+            hit: answers("hit"),
+            shared: answers("shared"),
+            miss: answers("miss"),
+            allowed: entries("yes"),
+            denied: entries("no"),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Reason {
+    reason: &'static str,
+}
+
+/// `auth_rejected_tokens_total{reason}`. Clones share their values.
+#[derive(Debug, Clone)]
+pub(super) struct Rejections(Family<Reason, Counter>);
+
+impl Rejections {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let rejections = Self(Family::default());
+        registry.register(
+            "auth_rejected_tokens",
+            "Tokens of auth `oidc` that were looked at and rejected, by reason",
+            rejections.0.clone(),
+        );
+        rejections
+    }
+
+    pub(super) fn count(&self, reason: &'static str) {
+        self.0.get_or_create_owned(&Reason { reason }).inc();
+    }
+}

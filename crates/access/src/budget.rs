@@ -1,0 +1,381 @@
+//! What one caller may use while others are there too: requests, memory, records that filters
+//! read, and turns to evaluate them.
+//!
+//! Callers are told apart by name; where nobody tells them apart, only turns are taken, and memory
+//! is that of all. Nothing
+//! here says no for long: every refusal says when to come again.
+
+mod arrival;
+mod bucket;
+mod memory;
+mod metrics;
+mod turns;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use hindsight_runtime::clock::Clock;
+use hindsight_runtime::error::{ErrorKind, HasKind};
+use hindsight_runtime::telemetry::Registry;
+
+use tokio::sync::Notify;
+
+pub use self::{
+    arrival::{Arrival, Streaming},
+    memory::Held,
+    turns::{Turn, Turns},
+};
+use self::{
+    bucket::Bucket,
+    memory::{Room, Share},
+    metrics::Metrics,
+};
+
+/// Accounts that were not used lately are forgotten once there are so many.
+const ACCOUNTS: usize = 10_000;
+/// When to come again if too many requests are in flight, or there is no memory.
+const SOON: Duration = Duration::from_secs(1);
+/// How long a read waits for memory, which answers give back as they are taken.
+const ANSWERS_WAIT: Duration = Duration::from_mins(1);
+
+/// What one caller may use. `None` is any amount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests in flight.
+    pub in_flight: u32,
+    /// Requests begun in a second.
+    pub per_second: Option<u32>,
+    /// Records read in a minute by filters that the database does not answer.
+    pub scan_per_minute: Option<u32>,
+}
+
+/// Something is used up.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Spent {
+    /// Requests in flight.
+    #[error(
+        "{limit} requests of this caller are in flight, which is all it may have; wait for some"
+    )]
+    InFlight {
+        /// How many there may be.
+        limit: u32,
+    },
+    /// The caller has as many streams open as one may have.
+    #[error("{limit} streams of this caller are open, which is all it may have; close some")]
+    Streams {
+        /// How many there may be.
+        limit: u32,
+    },
+    /// The memory for requests and answers is taken, and was not given back in time.
+    #[error(
+        "the memory for requests and answers of this caller is taken (max_request_memory); wait \
+         for some to be answered, or ask for less at once"
+    )]
+    Memory,
+    /// Requests in a second.
+    #[error("this caller may begin {limit} requests a second; try again in {after:?}")]
+    Rate {
+        /// How many.
+        limit: u32,
+        /// When one more may begin.
+        after: Duration,
+    },
+    /// Records read.
+    #[error(
+        "filters of this caller may read {limit} records a minute; try again in {after:?}, or \
+         narrow the filter by parent, data_type or time"
+    )]
+    Scan {
+        /// How many.
+        limit: u32,
+        /// When there are some again.
+        after: Duration,
+    },
+}
+
+impl HasKind for Spent {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Exhausted
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::InFlight { .. } | Self::Streams { .. } | Self::Memory => Some(SOON),
+            Self::Rate { after, .. } | Self::Scan { after, .. } => Some(*after),
+        }
+    }
+}
+
+/// The accounts of all callers. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Budgets {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    clock: Arc<dyn Clock>,
+    limits: RwLock<Limits>,
+    accounts: Mutex<HashMap<Arc<str>, Arc<Account>>>,
+    turns: Turns,
+    room: Room,
+    /// The memory of callers whom nobody tells apart.
+    nameless: Share,
+    metrics: Metrics,
+}
+
+#[derive(Debug)]
+struct Account {
+    name: Arc<str>,
+    /// Requests that came and whose answers are not gone.
+    arrived: AtomicU32,
+    streams: AtomicU32,
+    share: Share,
+    in_flight: AtomicU32,
+    /// Told when one of those in flight is over.
+    over: Notify,
+    requests: Mutex<Bucket>,
+    scan: Mutex<Bucket>,
+}
+
+impl Budgets {
+    /// Accounts with these limits; `slots` filters are evaluated at once, and requests and their
+    /// answers take `memory` bytes.
+    pub fn new(
+        limits: Limits,
+        slots: usize,
+        memory: usize,
+        clock: Arc<dyn Clock>,
+        registry: &mut Registry,
+    ) -> Self {
+        let metrics = Metrics::new(registry);
+        let room = Room::new(memory);
+        Self {
+            inner: Arc::new(Inner {
+                nameless: room.whole(),
+                room,
+                turns: Turns::new(slots),
+                limits: RwLock::new(limits),
+                accounts: Mutex::default(),
+                clock,
+                metrics,
+            }),
+        }
+    }
+
+    /// From now on these limits hold.
+    pub fn set(&self, limits: Limits) {
+        *self
+            .inner
+            .limits
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = limits;
+    }
+
+    /// Takes a request of `caller` in; it counts as in flight for as long as the payer lives. An
+    /// empty name is nobody's, and nothing is counted.
+    ///
+    /// # Errors
+    /// If too many are in flight, or began in the last second.
+    pub fn enter(&self, caller: &str) -> Result<Payer, Spent> {
+        self.try_enter(caller)
+            .map_err(|spent| self.inner.refuse(spent))
+    }
+
+    /// The same, but waits where [`Self::enter`] refuses.
+    pub async fn enter_in_turn(&self, caller: &str) -> Payer {
+        let account = (!caller.is_empty()).then(|| self.inner.account(caller));
+        loop {
+            // Made before the look, so that nothing that is over meanwhile is missed.
+            let over = account.as_ref().map(|account| account.over.notified());
+            match self.try_enter(caller) {
+                Ok(payer) => return payer,
+                Err(Spent::InFlight { .. }) if let Some(over) = over => over.await,
+                Err(spent) => tokio::time::sleep(spent.retry_after().unwrap_or(SOON)).await,
+            }
+        }
+    }
+
+    fn try_enter(&self, caller: &str) -> Result<Payer, Spent> {
+        let inner = &self.inner;
+        let limits = inner.limits();
+        let account = (!caller.is_empty()).then(|| inner.account(caller));
+        if let Some(account) = &account {
+            let more = |now: u32| (now < limits.in_flight).then_some(now + 1);
+            let count = &account.in_flight;
+            count
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+                .map_err(|_all| Spent::InFlight {
+                    limit: limits.in_flight,
+                })?;
+        }
+        let visit = Visit {
+            inner: Arc::clone(inner),
+            account,
+            held: Mutex::default(),
+        };
+        let Some(account) = &visit.account else {
+            return Ok(Payer(Some(Arc::new(visit))));
+        };
+        if let Some(limit) = limits.per_second {
+            let taken =
+                locked(&account.requests).take(1, limit, Duration::from_secs(1), inner.clock.now());
+            taken.map_err(|after| Spent::Rate { limit, after })?;
+        }
+        Ok(Payer(Some(Arc::new(visit))))
+    }
+}
+
+impl Inner {
+    fn limits(&self) -> Limits {
+        *self.limits.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn account(&self, caller: &str) -> Arc<Account> {
+        let mut accounts = locked(&self.accounts);
+        if let Some(account) = accounts.get(caller) {
+            return Arc::clone(account);
+        }
+        if accounts.len() >= ACCOUNTS {
+            // Whoever is here keeps theirs.
+            accounts.retain(|_, account| Arc::strong_count(account) > 1);
+        }
+        let name: Arc<str> = caller.into();
+        let account = Arc::new(Account {
+            name: Arc::clone(&name),
+            arrived: AtomicU32::new(0),
+            streams: AtomicU32::new(0),
+            share: self.room.share(),
+            in_flight: AtomicU32::new(0),
+            over: Notify::new(),
+            requests: Mutex::default(),
+            scan: Mutex::default(),
+        });
+        accounts.insert(name, Arc::clone(&account));
+        account
+    }
+
+    fn refuse(&self, spent: Spent) -> Spent {
+        self.metrics.refused(&spent);
+        spent
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[derive(Debug)]
+struct Visit {
+    inner: Arc<Inner>,
+    account: Option<Arc<Account>>,
+    /// Memory of what was read for the answer.
+    held: Mutex<Vec<Held>>,
+}
+
+impl Visit {
+    fn share(&self) -> &Share {
+        let account = self.account.as_ref();
+        account.map_or(&self.inner.nameless, |account| &account.share)
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        if let Some(account) = &self.account {
+            account.in_flight.fetch_sub(1, Ordering::Relaxed);
+            account.over.notify_waiters();
+        }
+    }
+}
+
+/// At whose expense something is done. By default at nobody's, and without turns.
+#[derive(Debug, Clone, Default)]
+pub struct Payer(Option<Arc<Visit>>);
+
+impl Payer {
+    /// Waits for a turn to evaluate a filter on some records. Callers take turns, however many
+    /// requests each of them has.
+    pub async fn turn(&self) -> Option<Turn> {
+        let visit = self.0.as_ref()?;
+        let name = visit.account.as_ref().map_or("", |account| &*account.name);
+        Some(visit.inner.turns.take(name).await)
+    }
+
+    /// Waits for memory for what is about to be read, which has at most `most` bytes; about as
+    /// much as what was read before.
+    ///
+    /// # Errors
+    /// If there is none for a long time.
+    pub async fn expect(&self, most: usize) -> Result<Held, Spent> {
+        let Some(visit) = &self.0 else {
+            return Ok(Held::default());
+        };
+        let share = visit.share();
+        let held = share.take(share.guess(most), ANSWERS_WAIT).await;
+        held.ok_or_else(|| visit.inner.refuse(Spent::Memory))
+    }
+
+    /// The same for those who hold memory already, and must not wait for others like them: nothing
+    /// if there is none at once.
+    #[must_use]
+    pub fn expect_more(&self, most: usize) -> Option<Held> {
+        let Some(visit) = &self.0 else {
+            return Some(Held::default());
+        };
+        let share = visit.share();
+        share.try_take(share.guess(most))
+    }
+
+    /// Says how many bytes were read.
+    ///
+    /// # Errors
+    /// If they are more than was expected, and there is no memory for them.
+    pub fn was_read(&self, held: &mut Held, bytes: usize) -> Result<(), Spent> {
+        let Some(visit) = &self.0 else { return Ok(()) };
+        visit.share().learn(bytes);
+        match self.holds(held, bytes) {
+            true => Ok(()),
+            false => Err(visit.inner.refuse(Spent::Memory)),
+        }
+    }
+
+    /// Makes `held` what so many bytes take, of what was read; false if there is no memory for them.
+    #[must_use]
+    pub fn holds(&self, held: &mut Held, bytes: usize) -> bool {
+        let visit = self.0.as_ref();
+        visit.is_none_or(|visit| visit.share().resize(held, bytes))
+    }
+
+    /// Keeps memory until the answer is gone.
+    pub fn keep(&self, held: Held) {
+        if let Some(visit) = &self.0 {
+            locked(&visit.held).push(held);
+        }
+    }
+
+    /// Pays for records that were read.
+    ///
+    /// # Errors
+    /// If the caller had read enough before.
+    pub fn scanned(&self, records: u64) -> Result<(), Spent> {
+        let Some(visit) = &self.0 else { return Ok(()) };
+        let inner = &visit.inner;
+        inner.metrics.scanned(records);
+        let (Some(account), Some(limit)) = (&visit.account, inner.limits().scan_per_minute) else {
+            return Ok(());
+        };
+        let taken =
+            locked(&account.scan).take(records, limit, Duration::from_mins(1), inner.clock.now());
+        taken.map_err(|after| inner.refuse(Spent::Scan { limit, after }))
+    }
+}
+
+#[cfg(test)]
+mod tests;

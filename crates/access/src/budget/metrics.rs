@@ -1,0 +1,56 @@
+//! What is counted of budgets.
+
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family},
+};
+
+use super::Spent;
+use hindsight_runtime::telemetry::Registry;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Of {
+    budget: &'static str,
+}
+
+/// `budget_refusals_total{budget}` and `scanned_records_total`.
+#[derive(Debug, Clone)]
+pub(super) struct Metrics {
+    refusals: Family<Of, Counter>,
+    scanned: Counter,
+}
+
+impl Metrics {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            refusals: Family::default(),
+            scanned: Counter::default(),
+        };
+        registry.register(
+            "budget_refusals",
+            "Requests refused because a caller has used up a budget",
+            metrics.refusals.clone(),
+        );
+        registry.register(
+            "scanned_records",
+            "Records read for filters that the database does not answer by itself",
+            metrics.scanned.clone(),
+        );
+        metrics
+    }
+
+    pub(super) fn refused(&self, spent: &Spent) {
+        let budget = match spent {
+            Spent::InFlight { .. } => "in_flight",
+            Spent::Streams { .. } => "streams",
+            Spent::Memory => "memory",
+            Spent::Rate { .. } => "rate",
+            Spent::Scan { .. } => "scan",
+        };
+        self.refusals.get_or_create(&Of { budget }).inc();
+    }
+
+    pub(super) fn scanned(&self, records: u64) {
+        self.scanned.inc_by(records);
+    }
+}

@@ -1,0 +1,15 @@
+//! The resources as the server holds them: results, records, and their etags.
+//!
+//! Types only: nothing here knows protobuf, SQL or CEL. Every time is cut to microseconds, so
+//! that what a write returns equals what the next read returns.
+
+mod etag;
+mod record;
+mod result;
+
+pub use etag::Etag;
+pub use hindsight_proto::names::{
+    Parent, ParentPattern, ParseNameError, RecordName, Resource, ResultName, ResultPattern,
+};
+pub use record::{Payload, Record};
+pub use result::{RunResult, Summary};

@@ -1,0 +1,333 @@
+//! Single tests: which of them a column answers.
+
+use super::{
+    Splitter,
+    column::{self, Found, Kind},
+    pushed::Pushed,
+};
+use crate::{
+    condition::{Ability, Column, Condition, Is, Test, Value as Asked},
+    eval::time,
+    expr::{Comparison, Expr, ExprKind, Field, Function},
+    fields,
+    model::{RecordName, ResultName},
+    types::Type,
+    value::{Elements, Value},
+};
+
+impl Splitter<'_> {
+    /// The rows on which a part that is no combination is `wanted`.
+    pub(super) fn leaf(&self, expr: &Expr, wanted: bool) -> Pushed {
+        let pushed = match &expr.kind {
+            ExprKind::Const(value) if *value == Value::Bool(wanted) => Pushed::all(),
+            ExprKind::Const(_) => Pushed::nothing(),
+            ExprKind::HasField(field) => self.has_field(*field, wanted),
+            ExprKind::Has(of, key) => self.has(of, key, wanted),
+            ExprKind::Compare(comparison, pair) => match &**pair {
+                [field, other] if other.constant().is_some() => {
+                    self.compared(field, *comparison, other, wanted)
+                }
+                [other, field] => self.compared(field, comparison.mirrored(), other, wanted),
+            },
+            ExprKind::In(pair) => self.contained(&pair[0], &pair[1], wanted),
+            ExprKind::Call(function, args) => self.called(function, args, wanted),
+            ExprKind::Macro(of) if wanted => self.some(of),
+            ExprKind::Member(..) | ExprKind::Index(..) => self.part_is(expr, wanted),
+            _ => Pushed::unknown(),
+        };
+        match column::required_alias(expr) {
+            Some(alias) => {
+                let types = fields::alias_types(alias)
+                    .into_iter()
+                    .map(Asked::Text)
+                    .collect();
+                let guard = self.test(Column::DataType, Is::OneOf(types), true);
+                Pushed::and([guard, pushed])
+            }
+            None => pushed,
+        }
+    }
+
+    /// Rows that have the column and pass the test, or those that have it and fail it.
+    fn test(&self, column: Column, is: Is, passes: bool) -> Pushed {
+        let test = Test {
+            column,
+            is,
+            negated: !passes,
+        };
+        match (self.ability)(&test) {
+            Ability::None => Pushed::unknown(),
+            Ability::Superset => Pushed {
+                condition: Condition::Test(test),
+                exact: false,
+            },
+            Ability::Exact => Pushed {
+                condition: Condition::Test(test),
+                exact: true,
+            },
+        }
+    }
+
+    fn present(&self, column: Column, wanted: bool) -> Pushed {
+        self.test(column, Is::Present, wanted)
+    }
+
+    /// `has(summary.field)`.
+    fn has_field(&self, field: Field, wanted: bool) -> Pushed {
+        // Every summary has a status.
+        let column = column::of_field(field).map_or(Column::SummaryStatus, |found| found.column);
+        self.present(column, wanted)
+    }
+
+    fn has(&self, of: &Expr, key: &str, wanted: bool) -> Pushed {
+        match column::of_member(of, key) {
+            Some(found) if !found.json => self.present(found.column, wanted),
+            // The field may be there and the column empty, but not the other way round.
+            Some(found) if !wanted => self.present(found.column, false).inexact(),
+            None if !wanted => self.part_is_missing(of, key),
+            _ => Pushed::unknown(),
+        }
+    }
+
+    fn compared(&self, field: &Expr, comparison: Comparison, other: &Expr, wanted: bool) -> Pushed {
+        let Some(constant) = other.constant() else {
+            return Pushed::unknown();
+        };
+        let equality = match comparison {
+            Comparison::Equal => Some(wanted),
+            Comparison::NotEqual => Some(!wanted),
+            _ => None,
+        };
+        if let (ExprKind::Field(Field::Summary), Some(equal), Value::Null) =
+            (&field.kind, equality, constant)
+            && other.ty == Type::Null
+        {
+            return if equal {
+                Pushed::nothing()
+            } else {
+                self.has_field(Field::Summary, true)
+            };
+        }
+        if let (Some(equal), Value::Text(name)) = (equality, constant)
+            && let Some(pushed) = self.named(field, name, equal)
+        {
+            return pushed;
+        }
+        let Some(found) = column::of(field) else {
+            return self.part_compared(field, comparison, constant, wanted);
+        };
+        if let (Some(equal), Value::Null) = (equality, constant) {
+            return match (found.json, equal) {
+                (false, true) => Pushed::nothing(),
+                // A JSON null leaves the column empty, as other things do.
+                (true, true) => self.present(found.column, false).inexact(),
+                // A null that is not written as one is as unequal as any other type.
+                (_, false) if other.ty != Type::Null => Pushed::nothing(),
+                (false, false) => self.present(found.column, true),
+                (true, false) => Pushed::unknown(),
+            };
+        }
+        let Some(asked) = asked(&found, constant) else {
+            return Pushed::unknown();
+        };
+        let (is, passes) = match (comparison, wanted) {
+            (Comparison::Equal, wanted) => (Is::Equal(asked), wanted),
+            (Comparison::NotEqual, wanted) => (Is::Equal(asked), !wanted),
+            (Comparison::Less, true) | (Comparison::AtLeast, false) => (Is::Less(asked), true),
+            (Comparison::AtMost, true) | (Comparison::Greater, false) => (Is::AtMost(asked), true),
+            (Comparison::Greater, true) | (Comparison::AtMost, false) => (Is::Greater(asked), true),
+            (Comparison::AtLeast, true) | (Comparison::Less, false) => (Is::AtLeast(asked), true),
+        };
+        let within = match found.kind {
+            Kind::Duration => self.has_duration(&found.column, &is, passes),
+            _ => Vec::new(),
+        };
+        let test = self.test(found.column, is, passes);
+        Pushed::and(within.into_iter().chain([test]))
+    }
+
+    /// Times may be further apart than a duration can say; then their difference is unknown. A
+    /// bound that the test itself has is left out: databases take the first bound that they see
+    /// for the beginning of what they read.
+    fn has_duration(&self, column: &Column, is: &Is, passes: bool) -> Vec<Pushed> {
+        let most = i64::try_from(time::MAX.as_micros()).unwrap_or(i64::MAX);
+        let bounds = [Is::AtLeast(Asked::Int(-most)), Is::AtMost(Asked::Int(most))];
+        let wanted = match is {
+            Is::Greater(_) | Is::AtLeast(_) if passes => [false, true],
+            Is::Less(_) | Is::AtMost(_) if passes => [true, false],
+            Is::Equal(_) if passes => [false, false],
+            _ => [true, true],
+        };
+        let wanted = bounds.into_iter().zip(wanted).filter(|(_, wanted)| *wanted);
+        wanted
+            .map(|(bound, _)| self.test(column.clone(), bound, true))
+            .collect()
+    }
+
+    /// Equality of a name with a text: of the whole name if the text has a `/`, otherwise of its
+    /// last part.
+    fn named(&self, field: &Expr, text: &str, equal: bool) -> Option<Pushed> {
+        let ExprKind::Field(field @ (Field::Name | Field::ResultName)) = field.kind else {
+            return None;
+        };
+        let last = if field == Field::Name {
+            Column::RecordId
+        } else {
+            Column::ResultId
+        };
+        if !text.contains('/') {
+            return Some(self.test(last, Is::Equal(Asked::Text(text.to_owned())), equal));
+        }
+        let record = match field {
+            Field::Name => text.parse::<RecordName>().ok(),
+            _ => None,
+        };
+        let result = match (&record, field) {
+            (Some(record), _) => Some(record.result().clone()),
+            (None, Field::ResultName) => text.parse::<ResultName>().ok(),
+            (None, _) => None,
+        };
+        let Some(result) = result else {
+            // No name is written so.
+            return Some(if equal {
+                Pushed::nothing()
+            } else {
+                Pushed::all()
+            });
+        };
+        let mut parts = vec![
+            (Column::Parent, result.parent().as_str().to_owned()),
+            (Column::ResultId, result.id().to_owned()),
+        ];
+        parts.extend(record.map(|record| (Column::RecordId, record.id().to_owned())));
+        let tests = parts
+            .into_iter()
+            .map(|(column, text)| self.test(column, Is::Equal(Asked::Text(text)), equal));
+        Some(if equal {
+            Pushed::and(tests)
+        } else {
+            Pushed::or(tests, self.ability)
+        })
+    }
+
+    fn contained(&self, needle: &Expr, haystack: &Expr, wanted: bool) -> Pushed {
+        if let ExprKind::Field(field) = haystack.kind {
+            return self.is_key(needle, field, wanted);
+        }
+        let Some(elements) = haystack.constant().and_then(Value::elements) else {
+            return Pushed::unknown();
+        };
+        if matches!(
+            needle.kind,
+            ExprKind::Field(Field::Name | Field::ResultName)
+        ) {
+            return self.one_name_of(needle, elements, wanted);
+        }
+        let Some(found) = column::of(needle) else {
+            return self.part_in(needle, elements, wanted);
+        };
+        if found.kind == Kind::Duration {
+            return Pushed::unknown();
+        }
+        let asked: Option<Vec<_>> = elements
+            .iter()
+            .map(|element| asked(&found, &element))
+            .collect();
+        match asked {
+            Some(values) if values.is_empty() => match (wanted, found.json) {
+                (true, _) => Pushed::nothing(),
+                (false, false) => self.present(found.column, true),
+                (false, true) => Pushed::unknown(),
+            },
+            Some(values) => self.test(found.column, Is::OneOf(values), wanted),
+            None => Pushed::unknown(),
+        }
+    }
+
+    fn one_name_of(&self, needle: &Expr, elements: Elements<'_, '_>, wanted: bool) -> Pushed {
+        let mut parts = Vec::with_capacity(elements.len());
+        for element in elements.iter() {
+            let part = match &element {
+                Value::Text(text) => self.named(needle, text, wanted),
+                _ => None,
+            };
+            match part {
+                Some(part) => parts.push(part),
+                None => return Pushed::unknown(),
+            }
+        }
+        if wanted {
+            Pushed::or(parts, self.ability)
+        } else {
+            Pushed::and(parts)
+        }
+    }
+
+    /// `"key" in annotations`.
+    fn is_key(&self, needle: &Expr, field: Field, wanted: bool) -> Pushed {
+        let Some(Value::Text(key)) = needle.constant() else {
+            return Pushed::unknown();
+        };
+        let key = key.to_string();
+        match field {
+            Field::Annotations => self.present(Column::Annotation(key), wanted),
+            Field::SummaryAnnotations if wanted => {
+                self.present(Column::SummaryAnnotation(key), true)
+            }
+            Field::SummaryAnnotations => Pushed::and([
+                self.present(Column::SummaryStatus, true),
+                self.present(Column::SummaryAnnotation(key), false),
+            ]),
+            _ => Pushed::unknown(),
+        }
+    }
+
+    fn called(&self, function: &Function, args: &[Expr], wanted: bool) -> Pushed {
+        let [of, part] = args else {
+            return Pushed::unknown();
+        };
+        let Some(Value::Text(part)) = part.constant() else {
+            return Pushed::unknown();
+        };
+        let Some(mut found) = column::of(of) else {
+            return match function {
+                Function::StartsWith => self.part_starts(of, part, wanted),
+                _ => Pushed::unknown(),
+            };
+        };
+        if found.kind != Kind::Text {
+            return Pushed::unknown();
+        }
+        let part = part.to_string();
+        let is = match function {
+            Function::StartsWith => match (&found.column, part.contains('/')) {
+                (Column::RecordName, false) => {
+                    found.column = Column::RecordId;
+                    Is::StartsWith(part)
+                }
+                (Column::ResultId, true) => return Pushed::unknown(),
+                _ => Is::StartsWith(part),
+            },
+            Function::EndsWith => Is::EndsWith(part),
+            Function::ContainsText => Is::Contains(part),
+            _ => return Pushed::unknown(),
+        };
+        self.test(found.column, is, wanted)
+    }
+}
+
+/// A constant as a value of the column, if the column holds all that could equal it.
+fn asked(found: &Found, constant: &Value<'_>) -> Option<Asked> {
+    match (found.kind, constant) {
+        (Kind::Text, Value::Text(text)) => Some(Asked::Text(text.to_string())),
+        (Kind::Time, Value::Time(time)) => Some(Asked::Time(*time)),
+        (Kind::Duration, Value::Duration(duration)) => {
+            let whole = duration.subsec_nanos() % 1_000 == 0;
+            let us = whole.then(|| i64::try_from(duration.as_micros()).ok());
+            us.flatten().map(Asked::Int)
+        }
+        (Kind::Int, Value::Int(number)) => Some(Asked::Int(*number)),
+        (Kind::Int, Value::Uint(number)) => i64::try_from(*number).ok().map(Asked::Int),
+        _ => None,
+    }
+}

@@ -1,0 +1,8 @@
+//! What every program of Hindsight stands on: kinds of errors, the clock, telemetry and its pages, and
+//! threads of low priority.
+
+pub mod admin;
+pub mod background;
+pub mod clock;
+pub mod error;
+pub mod telemetry;

@@ -1,0 +1,75 @@
+//! Runs the suite on both databases.
+
+use std::sync::Arc;
+
+use super::{
+    CASES,
+    backends::{PostgresDatabase, SqliteFile},
+    run_all, run_outside,
+};
+use crate::objects::{Depot, Settings};
+pub(crate) use crate::testing::postgres_server;
+use object_store::memory::InMemory;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlite_does_what_every_store_must() {
+    run_all(SqliteFile::fresh).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_does_what_every_store_must() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    run_all(async || PostgresDatabase::fresh(&server).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlite_does_so_with_bodies_in_a_directory() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let settings = Settings {
+        url: format!("file://{}/objects", directory.path().display()),
+        above: 40,
+        keep: None,
+        options: std::collections::BTreeMap::new(),
+    };
+    let depot = || Depot::open(&settings).unwrap();
+    run_outside(SqliteFile::fresh, depot).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_does_so_with_bodies_in_memory() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let depot = || Depot::over(Arc::new(InMemory::new()), 40, None);
+    run_outside(async || PostgresDatabase::fresh(&server).await, depot).await;
+}
+
+#[test]
+fn every_case_is_in_the_table() {
+    let sources = [
+        include_str!("aggregates.rs"),
+        include_str!("filtering.rs"),
+        include_str!("histories.rs"),
+        include_str!("lifecycle.rs"),
+        include_str!("listing.rs"),
+        include_str!("model.rs"),
+        include_str!("payloads.rs"),
+        include_str!("pieces.rs"),
+        include_str!("purge.rs"),
+        include_str!("races.rs"),
+        include_str!("ways.rs"),
+        include_str!("writes.rs"),
+    ];
+    let mut written: Vec<&str> = sources
+        .iter()
+        .flat_map(|source| source.lines())
+        .filter_map(|line| line.strip_prefix("pub(super) async fn "))
+        .filter_map(|rest| rest.split('(').next())
+        .collect();
+    let mut listed: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+    written.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(written, listed);
+}

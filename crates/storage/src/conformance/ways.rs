@@ -1,0 +1,234 @@
+//! Lists of many: whichever way leads to the rows, they are the same rows in the same order.
+
+use std::num::NonZeroU32;
+
+use serde_json::json;
+
+use super::{
+    World,
+    fixtures::{everything, names, record, result, time},
+};
+use crate::{Change, ListQuery};
+use hindsight_filter::model::{Record, Resource};
+use hindsight_filter::{
+    Order,
+    condition::{Column, Condition, Is, ObjectField, Test, Value},
+};
+
+/// More than any database calls near.
+const ROWS: i64 = 12_500;
+const SECOND: i64 = 1_000_000;
+/// Between rows: all are stored within forty days.
+const STEP: i64 = 555 * SECOND;
+
+/// Row `at`, of which two were made at each moment.
+fn row(at: i64) -> Record {
+    let made = at / 2 * STEP;
+    let began = time(made - 3_000 * SECOND);
+    let ended = time(made - 3_000 * SECOND + at % 700 * SECOND);
+    let (status, reason) = match at % 40 {
+        7 => ("False", "Failed"),
+        8 if at < 100 => ("False", "Rare"),
+        _ => ("True", "Succeeded"),
+    };
+    let tier = if at % 100 == 47 { "gold" } else { "tin" };
+    let era = if at < 400 { "old" } else { "new" };
+    let object = json!({
+        "metadata": {"name": format!("run-{at}"), "labels": {"tier": tier, "era": era}},
+        "spec": {"pipelineRef": {"name": format!("pipeline-{}", at % 50)}},
+        "status": {
+            "startTime": began.to_string(),
+            "completionTime": ended.to_string(),
+            "conditions": [{"type": "Succeeded", "status": status, "reason": reason}],
+        },
+    });
+    let mut row = record(
+        &format!("p{}/results/r/records/{at}", at % 3),
+        made,
+        &object,
+    );
+    // Updated in another order.
+    row.update_time = time(at * 7_919 % ROWS * SECOND);
+    if let (Some(data), true) = (&mut row.data, at < 60) {
+        "tekton.dev/v1.CustomRun".clone_into(&mut data.data_type);
+    }
+    row
+}
+
+fn test(column: Column, is: Is) -> Condition {
+    Condition::Test(Test {
+        column,
+        is,
+        negated: false,
+    })
+}
+
+fn equal(column: Column, text: &str) -> Condition {
+    test(column, Is::Equal(Value::Text(text.to_owned())))
+}
+
+type Asked = (&'static str, Vec<Condition>, fn(i64) -> bool);
+
+fn label(key: &str, value: &str) -> Condition {
+    equal(Column::Label(key.to_owned()), value)
+}
+
+fn object(field: ObjectField, text: &str) -> Condition {
+    equal(Column::Object(field), text)
+}
+
+fn failed() -> Condition {
+    object(ObjectField::Reason, "Failed")
+}
+
+fn labels_and_columns() -> Vec<Asked> {
+    vec![
+        ("a label, 1 in 100", vec![label("tier", "gold")], |at| {
+            at % 100 == 47
+        }),
+        ("a label of old rows", vec![label("era", "old")], |at| {
+            at < 400
+        }),
+        (
+            "two labels",
+            vec![label("tier", "gold"), label("era", "old")],
+            |at| at % 100 == 47 && at < 400,
+        ),
+        (
+            "labels that exclude each other",
+            vec![label("tier", "gold"), label("tier", "tin")],
+            |_| false,
+        ),
+        (
+            "a label and failed",
+            vec![label("tier", "gold"), failed()],
+            |at| at % 200 == 47,
+        ),
+        (
+            "a pipeline and failed",
+            vec![object(ObjectField::PipelineRef, "pipeline-7"), failed()],
+            |at| at % 200 == 7,
+        ),
+        (
+            "a label and a rare outcome",
+            vec![label("tier", "tin"), object(ObjectField::Reason, "Rare")],
+            |at| at % 40 == 8 && at < 100,
+        ),
+        (
+            "a rare status",
+            vec![object(ObjectField::ConditionStatus, "False")],
+            |at| at % 40 == 7 || at % 40 == 8 && at < 100,
+        ),
+    ]
+}
+
+fn times_and_names() -> Vec<Asked> {
+    let took = |seconds: i64| {
+        test(
+            Column::ObjectDuration,
+            Is::AtLeast(Value::Int(seconds * SECOND)),
+        )
+    };
+    let began = |is| test(Column::Object(ObjectField::StartTime), is);
+    let at = |step| Value::Time(time(step * STEP - 3_000 * SECOND));
+    let named = |part: &str| {
+        test(
+            Column::Object(ObjectField::Name),
+            Is::Contains(part.to_owned()),
+        )
+    };
+    vec![
+        ("long, 1 in 140", vec![took(695)], |at| at % 700 >= 695),
+        ("long, most", vec![took(300)], |at| at % 700 >= 300),
+        ("long and failed", vec![took(695), failed()], |at| {
+            at % 700 >= 695 && at % 40 == 7
+        }),
+        (
+            "a while long ago",
+            vec![began(Is::AtLeast(at(100))), began(Is::Less(at(200)))],
+            |at| (200..400).contains(&at),
+        ),
+        (
+            "a while long ago, and a label",
+            vec![began(Is::AtMost(at(400))), label("tier", "gold")],
+            |at| at <= 801 && at % 100 == 47,
+        ),
+        ("a time to come", vec![began(Is::Greater(at(ROWS)))], |_| {
+            false
+        }),
+        ("a part of a name", vec![named("99")], |at| {
+            at.to_string().contains("99")
+        }),
+        (
+            "a part of a name and a label",
+            vec![named("-4"), label("era", "old")],
+            |at| at < 400 && at.to_string().starts_with('4'),
+        ),
+        (
+            "an old type",
+            vec![equal(Column::DataType, "tekton.dev/v1.CustomRun")],
+            |at| at < 60,
+        ),
+        (
+            "made long ago",
+            vec![test(
+                Column::CreateTime,
+                Is::Less(Value::Time(time(50 * STEP))),
+            )],
+            |at| at < 100,
+        ),
+    ]
+}
+
+pub(super) async fn rows_are_the_same_whichever_way_they_are_found(world: World) {
+    for parent in 0..3 {
+        let result = result(&format!("p{parent}/results/r"), 0);
+        world.given([Change::InsertResult(result)]).await;
+    }
+    let mut rows: Vec<i64> = (0..ROWS).collect();
+    for some in rows.chunks(500) {
+        let changes = some.iter().map(|at| Change::InsertRecord(row(*at)));
+        world.given(changes).await;
+    }
+    let orders = [
+        Order::by(Column::CreateTime, true),
+        Order::by(Column::CreateTime, false),
+        Order::by(Column::UpdateTime, true),
+        Order::by(Column::Object(ObjectField::Name), false),
+    ];
+    for order in orders {
+        let key = &order.keys()[0];
+        match key.column {
+            Column::UpdateTime => rows.sort_by_key(|at| at * 7_919 % ROWS),
+            Column::CreateTime => rows.sort_unstable(),
+            _ => rows.sort_by_key(ToString::to_string),
+        }
+        if key.descending {
+            rows.reverse();
+        }
+        for (asked, conditions, passes) in labels_and_columns().into_iter().chain(times_and_names())
+        {
+            for parent in [None, Some(1)] {
+                let query = ListQuery {
+                    scope: parent
+                        .map_or("-/results/-".to_owned(), |p| format!("p{p}/results/-"))
+                        .parse()
+                        .unwrap(),
+                    condition: Condition::And(conditions.clone()),
+                    order: order.clone(),
+                    limit: NonZeroU32::new(97).unwrap(),
+                    bodies: false,
+                    ..everything()
+                };
+                let listed = names(&world, Resource::Records, &query).await;
+                let wanted = rows
+                    .iter()
+                    .filter(|at| passes(**at) && parent.is_none_or(|p| *at % 3 == p));
+                let wanted: Vec<_> = wanted
+                    .map(|at| format!("p{}/results/r/records/{at}", at % 3))
+                    .collect();
+                assert_eq!(listed, wanted, "{asked} by {order:?} of {parent:?}");
+            }
+        }
+    }
+}

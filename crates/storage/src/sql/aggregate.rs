@@ -1,0 +1,458 @@
+//! Adding up records in groups.
+//!
+//! Calendars are cut here, not by the databases, whose time zones may be others: a statement is
+//! given where pieces begin, or groups by a grid of which every piece is a multiple, and each
+//! cell of the grid is put into its piece afterwards.
+
+use super::{
+    columns::{self, Holds, Place},
+    condition::{Writer, is_selective, value},
+    dialect::Dialect,
+    read::{self, Cells},
+    statement::{Bind, Statement},
+    way,
+};
+use crate::{AggregateQuery, Error, GroupKey, MAX_KEYS, Quantity};
+use hindsight_filter::condition::{Column, Condition, ObjectField};
+use hindsight_filter::measure::{Amount, Calendar, DAY, Key, Samples, Sums, Tally};
+use hindsight_filter::model::Resource;
+
+/// Most pieces that are named one by one.
+const MOST_PIECES: usize = 10_000;
+/// The finest grid, one second, on which every time zone has its pieces.
+const SECOND: i64 = 1_000_000;
+/// Values that are kept come in parts of at most so many rows.
+const SLICE: i64 = 1 << 16;
+/// Parts into which two connections divide a plan, so that neither has to wait long for the other.
+const PARTS: u8 = 8;
+
+/// How a statement tells the pieces of a calendar apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Cut {
+    /// It is no piece of a calendar.
+    No,
+    /// By the places where pieces begin.
+    At(Vec<i64>),
+    /// By cells of this length.
+    Grid(i64),
+    /// All its rows are in this piece, or have no time.
+    One(Option<(i64, i64)>),
+}
+
+/// A query and how its calendars are cut.
+#[derive(Debug)]
+pub(crate) struct Plan<'q> {
+    dialect: Dialect,
+    query: &'q AggregateQuery,
+    cuts: Vec<Cut>,
+    /// The index that is walked, on SQLite.
+    index: Option<&'static str>,
+    /// The part of the table that is read, on PostgreSQL.
+    part: Part,
+}
+
+/// A part of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    All,
+    /// From this block of the table to before that one, or to its end.
+    Blocks(i64, Option<i64>),
+    /// From this time of a key to before that one, or without that time.
+    Times(usize, Option<(i64, i64)>),
+}
+
+/// The columns of times that are cut, in the order of the keys.
+fn timed(query: &AggregateQuery) -> impl Iterator<Item = (usize, &Column, &Calendar)> {
+    query
+        .keys
+        .iter()
+        .enumerate()
+        .filter_map(|(at, key)| match key {
+            GroupKey::Piece(column, calendar) => Some((at, column, calendar)),
+            GroupKey::Column(_) => None,
+        })
+}
+
+/// The statement that reads the first and the last time of each calendar, if there is one.
+pub(crate) fn bounds(dialect: Dialect, query: &AggregateQuery) -> Option<Statement> {
+    let mut out = Statement::new("SELECT ");
+    let mut comma = "";
+    for (_, column, _) in timed(query) {
+        for open in ["(SELECT min(", "(SELECT max("] {
+            out.push(comma).push(open);
+            value(&mut out, dialect, place(column));
+            out.push(") FROM records WHERE 1 = 1");
+            rows(&mut out, dialect, query, is_selective(&query.condition));
+            out.push(")");
+            comma = ", ";
+        }
+    }
+    (!comma.is_empty()).then_some(out)
+}
+
+/// The plans that together answer `query`, given the row of [`bounds`].
+///
+/// # Errors
+/// If the row cannot be read.
+pub(crate) fn plans<'q>(
+    dialect: Dialect,
+    query: &'q AggregateQuery,
+    bounds: Option<&impl Cells>,
+) -> Result<Vec<Plan<'q>>, Error> {
+    let mut plan = Plan {
+        dialect,
+        query,
+        cuts: vec![Cut::No; query.keys.len()],
+        index: None,
+        part: Part::All,
+    };
+    let mut walked = None;
+    for (number, (at, column, calendar)) in timed(query).enumerate() {
+        let bounds = bounds.ok_or_else(|| read::corrupt("no first and last time"))?;
+        let range = bounds.int(number * 2)?.zip(bounds.int(number * 2 + 1)?);
+        let starts = range.map_or(Some(Vec::new()), |(first, last)| {
+            calendar.starts(first, last, MOST_PIECES)
+        });
+        let index = walkable(dialect, query, column);
+        plan.cuts[at] = match (starts, dialect) {
+            (None, _) => Cut::Grid(SECOND),
+            (Some(starts), Dialect::Postgres) => Cut::At(starts),
+            (Some(starts), Dialect::Sqlite) if walked.is_none() && index.is_some() => {
+                plan.index = index;
+                walked = Some((at, starts));
+                Cut::One(None)
+            }
+            (Some(starts), Dialect::Sqlite) => Cut::Grid(Calendar::grid(&starts).unwrap_or(SECOND)),
+        };
+    }
+    let Some((at, starts)) = walked else {
+        return Ok(vec![plan]);
+    };
+    let (_, GroupKey::Piece(_, calendar)) = (at, &query.keys[at]) else {
+        return Ok(vec![plan]);
+    };
+    let one = |piece| {
+        let mut cuts = plan.cuts.clone();
+        cuts[at] = Cut::One(piece);
+        Plan { cuts, ..plan }
+    };
+    let pieces = starts.iter().map(|start| Some(calendar.piece(*start)));
+    Ok(pieces.chain([None]).map(one).collect())
+}
+
+/// The index in whose order SQLite can walk the times of `column`, one piece after the other,
+/// unless few rows are found by another one.
+fn walkable(dialect: Dialect, query: &AggregateQuery, column: &Column) -> Option<&'static str> {
+    if dialect != Dialect::Sqlite || is_selective(&query.condition) || query.scope.id.is_some() {
+        return None;
+    }
+    match column {
+        Column::CreateTime => Some("records_by_create"),
+        Column::UpdateTime => Some("records_by_update"),
+        Column::Object(ObjectField::CreationTime) => Some("records_by_creation"),
+        _ => None,
+    }
+}
+
+fn place(column: &Column) -> Place<'_> {
+    columns::place(Resource::Records, column)
+}
+
+/// Appends which rows.
+fn rows(out: &mut Statement, dialect: Dialect, query: &AggregateQuery, elsewhere: bool) {
+    way::scope(out, dialect, Resource::Records, &query.scope, elsewhere);
+    if query.condition != Condition::All {
+        out.push(" AND ");
+        test(out, dialect, &query.condition);
+    }
+}
+
+fn test(out: &mut Statement, dialect: Dialect, condition: &Condition) {
+    let mut writer = Writer::new(dialect, Resource::Records, out);
+    writer.condition(condition);
+}
+
+impl Plan<'_> {
+    /// Whether the values themselves are gathered, which PostgreSQL does on one core.
+    pub(crate) fn gathers(&self) -> bool {
+        self.query.amounts.iter().any(|amount| amount.sampled)
+    }
+
+    /// The plans that together do the same, each for a part of a table of so many blocks.
+    pub(crate) fn by_block(&self, blocks: i64) -> Vec<Self> {
+        let length = blocks / i64::from(PARTS) + 1;
+        let parts = (0..PARTS).map(|part| {
+            let begin = length * i64::from(part);
+            let end = (part + 1 < PARTS).then_some(begin + length);
+            self.part(Part::Blocks(begin, end))
+        });
+        parts.collect()
+    }
+
+    /// The plans that together do the same, each for a part of the time of creation, if that is
+    /// what groups are of.
+    pub(crate) fn by_time(&self) -> Option<Vec<Self>> {
+        let created = Column::Object(ObjectField::CreationTime);
+        let (at, ..) = timed(self.query).find(|(_, column, _)| **column == created)?;
+        let Cut::At(starts) = &self.cuts[at] else {
+            return None;
+        };
+        let each = starts.len().div_ceil(usize::from(PARTS)).max(1);
+        let ends: Vec<i64> = starts.iter().copied().step_by(each).skip(1).collect();
+        let from = [i64::MIN].into_iter().chain(ends.iter().copied());
+        let to = ends.iter().copied().chain([i64::MAX]);
+        let times = from.zip(to).map(Some).chain([None]);
+        Some(times.map(|time| self.part(Part::Times(at, time))).collect())
+    }
+
+    fn part(&self, part: Part) -> Self {
+        Self {
+            cuts: self.cuts.clone(),
+            part,
+            ..*self
+        }
+    }
+
+    /// The statement. Each row of it is a part of a group.
+    pub(crate) fn statement(&self) -> Statement {
+        let mut out = Statement::new("SELECT ");
+        for at in 0..self.query.keys.len() {
+            self.key(&mut out, at);
+            out.push(", ");
+        }
+        let sliced = self.gathers();
+        if sliced {
+            out.push("row_id / ").bind(SLICE).push(", ");
+        }
+        out.push("count(*)");
+        for condition in &self.query.counts {
+            out.push(", count(*) FILTER (WHERE ");
+            test(&mut out, self.dialect, condition);
+            out.push(")");
+        }
+        for amount in &self.query.amounts {
+            self.amount(&mut out, &amount.of, amount.sampled);
+        }
+        out.push(" FROM records");
+        if let Some(index) = self.index {
+            out.push(" INDEXED BY ").push(index);
+        }
+        out.push(" WHERE 1 = 1");
+        let elsewhere = self.index.is_some() || is_selective(&self.query.condition);
+        rows(&mut out, self.dialect, self.query, elsewhere);
+        self.one_piece(&mut out);
+        self.rows_of_part(&mut out);
+        // By place, so that an expression that binds a value is one and the same.
+        const PLACES: [&str; MAX_KEYS + 1] =
+            ["1", ", 2", ", 3", ", 4", ", 5", ", 6", ", 7", ", 8", ", 9"];
+        let grouped = self.query.keys.len() + usize::from(sliced);
+        for (at, place) in PLACES.iter().take(grouped).enumerate() {
+            out.push(if at == 0 { " GROUP BY " } else { "" })
+                .push(place);
+        }
+        out
+    }
+
+    fn key(&self, out: &mut Statement, at: usize) {
+        let (GroupKey::Column(column) | GroupKey::Piece(column, _)) = &self.query.keys[at];
+        match &self.cuts[at] {
+            Cut::No => value(out, self.dialect, place(column)),
+            Cut::At(starts) => {
+                out.push("width_bucket(");
+                value(out, self.dialect, place(column));
+                out.push(", ")
+                    .bind(Bind::Ints(starts.clone()))
+                    .push(")::bigint");
+            }
+            Cut::Grid(length) => {
+                // Rounded down, also before 1970.
+                out.push("(");
+                value(out, self.dialect, place(column));
+                out.push(" - ((");
+                value(out, self.dialect, place(column));
+                out.push(" % ").bind(*length).push(") + ").bind(*length);
+                out.push(") % ").bind(*length).push(")");
+            }
+            Cut::One(_) => {
+                out.push("0");
+            }
+        }
+    }
+
+    fn amount(&self, out: &mut Statement, of: &Quantity, sampled: bool) {
+        let plain = |out: &mut Statement| match of {
+            Quantity::Value(column) => value(out, self.dialect, place(column)),
+            Quantity::Between(from, to) => {
+                out.push("(");
+                value(out, self.dialect, place(to));
+                out.push(" - ");
+                value(out, self.dialect, place(from));
+                out.push(")");
+            }
+        };
+        let quantity = |out: &mut Statement| {
+            if !of.is_duration() {
+                return plain(out);
+            }
+            out.push("CASE WHEN ");
+            plain(out);
+            out.push(" >= 0 THEN ");
+            plain(out);
+            out.push(" END");
+        };
+        if sampled {
+            // The rest is known from the values.
+            let (before, between, after) = self.dialect.gather();
+            out.push(", ").push(before);
+            quantity(out);
+            out.push(between);
+            if !after.is_empty() {
+                quantity(out);
+                out.push(after);
+            }
+            return;
+        }
+        // Of a row below 86,400 seconds and 3,652,060 days: no sum overflows before 10^12 rows.
+        for (before, after) in [
+            (", count(", ")"),
+            (", CAST(sum((", ") / 86400000000) AS BIGINT)"),
+            (", CAST(sum((", ") % 86400000000 / 1000000) AS BIGINT)"),
+            (", CAST(sum((", ") % 1000000) AS BIGINT)"),
+            (", min(", ")"),
+            (", max(", ")"),
+        ] {
+            out.push(before);
+            quantity(out);
+            out.push(after);
+        }
+    }
+
+    /// Appends that rows are in the piece that is walked.
+    fn one_piece(&self, out: &mut Statement) {
+        for (key, cut) in self.query.keys.iter().zip(&self.cuts) {
+            let (GroupKey::Piece(column, _), Cut::One(piece)) = (key, cut) else {
+                continue;
+            };
+            self.within(out, column, *piece);
+        }
+    }
+
+    /// Appends that rows are in the part that is read.
+    fn rows_of_part(&self, out: &mut Statement) {
+        match self.part {
+            Part::All => {}
+            Part::Blocks(from, to) => {
+                out.push(" AND ctid >= ('(' || ").bind(from);
+                out.push(" || ',0)')::tid");
+                if let Some(to) = to {
+                    out.push(" AND ctid < ('(' || ").bind(to);
+                    out.push(" || ',0)')::tid");
+                }
+            }
+            Part::Times(at, times) => {
+                if let GroupKey::Piece(column, _) = &self.query.keys[at] {
+                    self.within(out, column, times);
+                }
+            }
+        }
+    }
+
+    /// Appends that a time is in a range, or that there is none.
+    fn within(&self, out: &mut Statement, column: &Column, times: Option<(i64, i64)>) {
+        out.push(" AND ");
+        value(out, self.dialect, place(column));
+        match times {
+            None => {
+                out.push(" IS NULL");
+            }
+            Some((from, to)) => {
+                out.push(" >= ").bind(from).push(" AND ");
+                value(out, self.dialect, place(column));
+                out.push(" < ").bind(to);
+            }
+        }
+    }
+
+    /// Adds a row of the statement to the groups.
+    ///
+    /// # Errors
+    /// If it cannot be read, or there are too many groups.
+    pub(crate) fn add(&self, row: &impl Cells, tally: &mut Tally) -> Result<(), Error> {
+        let mut at = self.query.keys.len();
+        let mut keys = Vec::with_capacity(at);
+        for number in 0..at {
+            keys.push(self.read_key(row, number)?);
+        }
+        at += usize::from(self.gathers());
+        let mut next = || {
+            at += 1;
+            at - 1
+        };
+        let rows = count(row, next())?;
+        if rows == 0 {
+            // Of no rows at all there is a row when nothing is grouped.
+            return Ok(());
+        }
+        let mut sums = Sums {
+            rows,
+            counts: Vec::with_capacity(self.query.counts.len()),
+            amounts: Vec::with_capacity(self.query.amounts.len()),
+        };
+        for _ in &self.query.counts {
+            sums.counts.push(count(row, next())?);
+        }
+        for summed in &self.query.amounts {
+            sums.amounts.push(if summed.sampled {
+                let mut amount = Amount::default();
+                for value in row.ints(next())? {
+                    amount.add(value, true);
+                }
+                amount
+            } else {
+                Amount {
+                    count: count(row, next())?,
+                    days: row.int(next())?.unwrap_or(0),
+                    rest: {
+                        let seconds = i128::from(row.int(next())?.unwrap_or(0));
+                        seconds * 1_000_000 + i128::from(row.int(next())?.unwrap_or(0))
+                    },
+                    least: row.int(next())?,
+                    most: row.int(next())?,
+                    samples: Samples::default(),
+                }
+            });
+        }
+        Ok(tally.merge(keys, sums)?)
+    }
+
+    fn read_key(&self, row: &impl Cells, at: usize) -> Result<Key, Error> {
+        Ok(match (&self.query.keys[at], &self.cuts[at]) {
+            (GroupKey::Column(column), _) => match columns::holds(column) {
+                Holds::Text => read::text(row, at)?.map_or(Key::Missing, Key::Text),
+                Holds::Int => row.int(at)?.map_or(Key::Missing, Key::Int),
+                Holds::Time => row.int(at)?.map_or(Key::Missing, Key::Time),
+            },
+            (GroupKey::Piece(..), Cut::One(piece)) => {
+                piece.map_or(Key::Missing, |(start, _)| Key::Time(start))
+            }
+            (GroupKey::Piece(..), Cut::At(starts)) => match row.int(at)? {
+                None => Key::Missing,
+                Some(number) => {
+                    let start = usize::try_from(number - 1).ok();
+                    let start = start.and_then(|number| starts.get(number));
+                    Key::Time(*start.ok_or_else(|| read::corrupt("a time before the first"))?)
+                }
+            },
+            (GroupKey::Piece(_, calendar), _) => row
+                .int(at)?
+                .map_or(Key::Missing, |cell| Key::Time(calendar.piece(cell).0)),
+        })
+    }
+}
+
+fn count(row: &impl Cells, at: usize) -> Result<u64, Error> {
+    u64::try_from(row.int(at)?.unwrap_or(0)).map_err(read::corrupt)
+}
+
+/// Keeps the length of a day in SQL and in sums the same.
+const _: () = assert!(DAY == 86_400_000_000);

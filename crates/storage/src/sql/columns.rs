@@ -1,0 +1,119 @@
+//! Which column of which table answers a [`Column`] of a condition.
+
+use hindsight_filter::condition::{Column, ObjectField};
+use hindsight_filter::model::Resource;
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// Text.
+    Text,
+    /// A number.
+    Int,
+    /// A time in microseconds.
+    Time,
+}
+
+/// Where the value of a column is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place<'a> {
+    /// The resource has no such column: it is empty in every row.
+    Nowhere,
+    /// In a column of its own.
+    Column(&'static str),
+    /// Under this key of a column of JSON.
+    Map(&'static str, &'a str),
+    /// It is the record's name, put together.
+    RecordName,
+    /// It is the time between two columns.
+    SummaryDuration,
+    /// Likewise.
+    ObjectDuration,
+}
+
+/// What `column` holds.
+pub(crate) fn holds(column: &Column) -> Holds {
+    match column {
+        Column::CreateTime
+        | Column::UpdateTime
+        | Column::SummaryStartTime
+        | Column::SummaryEndTime => Holds::Time,
+        Column::SummaryStatus | Column::Duration | Column::ObjectDuration | Column::Outcome => {
+            Holds::Int
+        }
+        Column::Began | Column::Ended => Holds::Time,
+        Column::Object(field) if field.is_time() => Holds::Time,
+        _ => Holds::Text,
+    }
+}
+
+/// Where `column` of `resource` is.
+pub(crate) fn place(resource: Resource, column: &Column) -> Place<'_> {
+    let own = match (resource, column) {
+        (_, Column::Parent) => "parent",
+        (Resource::Results, Column::ResultId) | (Resource::Records, Column::RecordId) => "id",
+        (_, Column::Uid) => "uid",
+        (_, Column::CreateTime) => "create_us",
+        (_, Column::UpdateTime) => "update_us",
+        (Resource::Results, Column::Duration) => return Place::SummaryDuration,
+        (Resource::Records, Column::Duration) => "run_duration_us",
+        (Resource::Records, Column::Outcome) => "run_outcome",
+        (Resource::Records, Column::Began) => "run_began_us",
+        (Resource::Records, Column::Ended) => "run_ended_us",
+        (Resource::Records, Column::Pipeline) => "run_pipeline",
+        (Resource::Results, Column::SummaryRecord) => "summary_record",
+        (Resource::Results, Column::SummaryType) => "summary_type",
+        (Resource::Results, Column::SummaryStartTime) => "summary_start_us",
+        (Resource::Results, Column::SummaryEndTime) => "summary_end_us",
+        (Resource::Results, Column::SummaryStatus) => "summary_status",
+        (Resource::Results, Column::Annotation(key)) => return Place::Map("annotations", key),
+        (Resource::Results, Column::SummaryAnnotation(key)) => {
+            return Place::Map("summary_annotations", key);
+        }
+        (Resource::Records, Column::ResultId) => "result_id",
+        (Resource::Records, Column::RecordName) => return Place::RecordName,
+        (Resource::Records, Column::DataType) => "data_type",
+        (Resource::Records, Column::Object(field)) => object(*field),
+        (Resource::Records, Column::ObjectDuration) => return Place::ObjectDuration,
+        (Resource::Records, Column::Label(key)) => return Place::Map("labels", key),
+        _ => return Place::Nowhere,
+    };
+    Place::Column(own)
+}
+
+/// The column of a field of the payload.
+fn object(field: ObjectField) -> &'static str {
+    match field {
+        ObjectField::Kind => "object_kind",
+        ObjectField::Name => "object_name",
+        ObjectField::Namespace => "object_namespace",
+        ObjectField::Uid => "object_uid",
+        ObjectField::PipelineRef => "object_pipeline_ref",
+        ObjectField::TaskRef => "object_task_ref",
+        ObjectField::Reason => "object_reason",
+        ObjectField::ConditionStatus => "object_condition_status",
+        ObjectField::Phase => "object_phase",
+        ObjectField::CreationTime => "object_creation_us",
+        ObjectField::StartTime => "object_start_us",
+        ObjectField::CompletionTime => "object_completion_us",
+    }
+}
+
+/// Whether every row of the resource has a value of `column`.
+pub(crate) fn always(column: &Column) -> bool {
+    matches!(
+        column,
+        Column::Parent
+            | Column::ResultId
+            | Column::Uid
+            | Column::CreateTime
+            | Column::UpdateTime
+            | Column::RecordId
+            | Column::RecordName
+    )
+}
+
+/// Whether values of `column` are texts of any length. Names and identifiers are short.
+pub(crate) fn may_be_long(column: &Column) -> bool {
+    holds(column) == Holds::Text && !always(column)
+}

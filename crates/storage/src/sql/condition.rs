@@ -1,0 +1,356 @@
+//! A condition as SQL.
+//!
+//! Invariant: the SQL accepts every row that the condition accepts; for tests of
+//! [`Ability::Exact`] it accepts no other. Tests that cannot be said become *true*, which is
+//! sound because a condition has no negation above its leaves.
+
+use super::{
+    columns::{self, Holds, Place},
+    dialect::Dialect,
+    statement::{Bind, Statement},
+    text,
+};
+use hindsight_filter::condition::{Ability, Column, Condition, Is, Test, Value};
+use hindsight_filter::model::{RecordName, Resource};
+
+/// What [`Store::ability`](crate::Store::ability) answers for both databases.
+pub(crate) fn ability(test: &Test) -> Ability {
+    if let Column::Promoted(_) = test.column {
+        return match (&test.is, test.negated) {
+            (Is::Equal(_) | Is::OneOf(_), _)
+            | (Is::AtMost(_) | Is::AtLeast(_) | Is::StartsWith(_), false)
+            | (Is::Present, true) => Ability::Superset,
+            _ => Ability::None,
+        };
+    }
+    let holds = columns::holds(&test.column);
+    let fits = |value: &Value| {
+        matches!(
+            (holds, value),
+            (Holds::Text, Value::Text(_))
+                | (Holds::Int, Value::Int(_))
+                | (Holds::Time, Value::Time(_))
+        )
+    };
+    let exact = match &test.is {
+        Is::Present => true,
+        Is::Equal(value)
+        | Is::Less(value)
+        | Is::AtMost(value)
+        | Is::Greater(value)
+        | Is::AtLeast(value) => fits(value),
+        Is::OneOf(values) => values.iter().all(fits),
+        Is::StartsWith(_) => holds == Holds::Text,
+        Is::EndsWith(part) | Is::Contains(part) => {
+            holds == Holds::Text && text::has_sound_parts(part)
+        }
+    };
+    if exact { Ability::Exact } else { Ability::None }
+}
+
+/// Appends SQL for rows of one resource.
+#[derive(Debug)]
+pub(crate) struct Writer<'a> {
+    /// The database.
+    pub(crate) dialect: Dialect,
+    /// Whose rows.
+    pub(crate) resource: Resource,
+    /// Where to.
+    pub(crate) out: &'a mut Statement,
+    /// Whether labels are said so that their index is found.
+    by_label: bool,
+}
+
+impl<'a> Writer<'a> {
+    /// A writer of conditions on rows of `resource`.
+    pub(crate) fn new(dialect: Dialect, resource: Resource, out: &'a mut Statement) -> Self {
+        Self {
+            dialect,
+            resource,
+            out,
+            by_label: true,
+        }
+    }
+
+    /// The same, which says labels so that PostgreSQL does not find their index. It has no idea
+    /// how many rows have a label, and should go by what it knows.
+    pub(crate) fn beside_labels(mut self) -> Self {
+        self.by_label = self.dialect == Dialect::Sqlite;
+        self
+    }
+}
+
+impl Writer<'_> {
+    /// Appends `condition`, in parentheses where it needs them.
+    pub(crate) fn condition(&mut self, condition: &Condition) {
+        match condition {
+            Condition::All => self.constant(true),
+            Condition::Nothing => self.constant(false),
+            Condition::And(all) => self.joined(all, " AND ", true),
+            Condition::Or(any) => self.joined(any, " OR ", false),
+            Condition::Test(test) => self.test(test),
+        }
+    }
+
+    pub(super) fn constant(&mut self, value: bool) {
+        self.out.push(if value { "1 = 1" } else { "1 = 0" });
+    }
+
+    /// Halves the list instead of chaining it, because SQLite limits the depth of expressions
+    /// to 1,000 and reads a chain as one level for each link.
+    fn joined(&mut self, list: &[Condition], with: &'static str, empty: bool) {
+        match list {
+            [] => self.constant(empty),
+            [one] => self.condition(one),
+            many => {
+                let (left, right) = many.split_at(many.len() / 2);
+                self.out.push("(");
+                self.joined(left, with, empty);
+                self.out.push(with);
+                self.joined(right, with, empty);
+                self.out.push(")");
+            }
+        }
+    }
+
+    /// Appends one test.
+    pub(super) fn test(&mut self, test: &Test) {
+        if let Column::Promoted(of) = &test.column {
+            return match ability(test) {
+                Ability::None => self.constant(true),
+                _ => self.promoted(of, test),
+            };
+        }
+        let place = columns::place(self.resource, &test.column);
+        if place == Place::Nowhere {
+            return self.constant(test.is == Is::Present && test.negated);
+        }
+        if ability(test) == Ability::None {
+            return self.constant(true);
+        }
+        match &test.is {
+            Is::Present => self.present(place, test.negated),
+            Is::Equal(value) => self.equal(place, value, test.negated),
+            Is::OneOf(values) => self.one_of(place, values, test.negated),
+            Is::Less(value) => {
+                self.compare(place, value, if test.negated { " >= " } else { " < " })
+            }
+            Is::AtMost(value) => {
+                self.compare(place, value, if test.negated { " > " } else { " <= " });
+            }
+            Is::Greater(value) => {
+                self.compare(place, value, if test.negated { " <= " } else { " > " });
+            }
+            Is::AtLeast(value) => {
+                self.compare(place, value, if test.negated { " < " } else { " >= " });
+            }
+            Is::StartsWith(prefix) => self.starts_with(place, prefix, test.negated),
+            Is::EndsWith(suffix) => self.ends_with(place, suffix, test.negated),
+            Is::Contains(part) => self.contains(place, part, test.negated),
+        }
+    }
+
+    fn column(&mut self, place: Place<'_>) {
+        value(self.out, self.dialect, place);
+    }
+
+    /// Appends the value of a column that is compared with these texts.
+    fn compared(&mut self, place: Place<'_>, texts: &[&str]) {
+        if let Place::Column(name) = place
+            && let Some(expression) = self.dialect.indexed(name, texts)
+        {
+            self.out.push(expression);
+        } else {
+            self.column(place);
+        }
+    }
+
+    fn present(&mut self, place: Place<'_>, negated: bool) {
+        self.column(place);
+        self.out
+            .push(if negated { " IS NULL" } else { " IS NOT NULL" });
+    }
+
+    fn equal(&mut self, place: Place<'_>, value: &Value, negated: bool) {
+        if place == Place::RecordName && !negated {
+            return self.is_record(value);
+        }
+        match (place, value) {
+            (Place::Map("labels", key), Value::Text(text)) if !negated && self.by_label => {
+                return self.dialect.labelled(self.out, key, text);
+            }
+            _ => {}
+        }
+        match value {
+            Value::Text(text) => self.compared(place, &[&text::stored(text)]),
+            _ => self.column(place),
+        }
+        self.out
+            .push(if negated { " <> " } else { " = " })
+            .bind(bind(value));
+    }
+
+    /// A full name is taken apart, because the parts are indexed; other text names no record.
+    fn is_record(&mut self, value: &Value) {
+        let name = match value {
+            Value::Text(text) => text.parse::<RecordName>().ok(),
+            _ => None,
+        };
+        match name {
+            Some(name) => {
+                self.out.push("(id = ").bind(name.id()).push(" AND ");
+                in_result(self.out, &name);
+                self.out.push(")");
+            }
+            None => self.constant(false),
+        }
+    }
+
+    fn one_of(&mut self, place: Place<'_>, values: &[Value], negated: bool) {
+        let texts: Vec<String> = values
+            .iter()
+            .filter_map(|value| match value {
+                Value::Text(text) => Some(text::stored(text).into_owned()),
+                _ => None,
+            })
+            .collect();
+        let numbers: Vec<i64> = values
+            .iter()
+            .filter_map(|value| match value {
+                Value::Text(_) => None,
+                Value::Int(number) => Some(*number),
+                Value::Time(time) => Some(time.as_microsecond()),
+            })
+            .collect();
+        if values.is_empty() {
+            // Nothing is one of none, and whatever is there is not.
+            return if negated {
+                self.present(place, false)
+            } else {
+                self.constant(false)
+            };
+        }
+        self.compared(place, &texts.iter().map(String::as_str).collect::<Vec<_>>());
+        let list = if texts.is_empty() {
+            Bind::Ints(numbers)
+        } else {
+            Bind::Texts(texts)
+        };
+        self.dialect.one_of(self.out, negated, list);
+    }
+
+    fn compare(&mut self, place: Place<'_>, value: &Value, operator: &'static str) {
+        self.column(place);
+        self.out.push(operator).bind(bind(value));
+    }
+
+    /// Texts with a prefix are an interval in the order of bytes, which an index can answer.
+    fn starts_with(&mut self, place: Place<'_>, prefix: &str, negated: bool) {
+        if prefix.is_empty() {
+            return self.every_text(place, negated);
+        }
+        let (before, between, after) = if negated {
+            (" < ", " OR ", " >= ")
+        } else {
+            (" >= ", " AND ", " < ")
+        };
+        let prefix = text::stored(prefix);
+        let end = text::after_prefix(&prefix);
+        self.out.push("(");
+        self.compared(place, &[&prefix]);
+        self.out
+            .push(before)
+            .bind(Bind::Text(Some(prefix.clone().into_owned())));
+        if let Some(end) = end {
+            self.out.push(between);
+            self.compared(place, &[&prefix]);
+            self.out.push(after).bind(Bind::Text(Some(end)));
+        }
+        self.out.push(")");
+    }
+
+    fn ends_with(&mut self, place: Place<'_>, suffix: &str, negated: bool) {
+        if suffix.is_empty() {
+            return self.every_text(place, negated);
+        }
+        let (open, middle) = self.dialect.last();
+        self.out.push(open);
+        self.column(place);
+        self.out.push(middle).bind(suffix).push("))");
+        self.out
+            .push(if negated { " <> " } else { " = " })
+            .bind(suffix);
+    }
+
+    fn contains(&mut self, place: Place<'_>, part: &str, negated: bool) {
+        if part.is_empty() {
+            return self.every_text(place, negated);
+        }
+        self.out.push(self.dialect.position());
+        self.column(place);
+        self.out
+            .push(", ")
+            .bind(part)
+            .push(if negated { ") = 0" } else { ") > 0" });
+    }
+
+    /// Every text starts with, ends with and contains the empty one.
+    fn every_text(&mut self, place: Place<'_>, negated: bool) {
+        if negated {
+            self.constant(false)
+        } else {
+            self.present(place, false)
+        }
+    }
+}
+
+/// Appends the value of a column.
+pub(super) fn value(out: &mut Statement, dialect: Dialect, place: Place<'_>) {
+    const RECORD_NAME: &str = "(parent || '/results/' || result_id || '/records/' || id)";
+    out.push(match place {
+        Place::Nowhere => "NULL",
+        Place::Column(name) => name,
+        Place::RecordName => RECORD_NAME,
+        Place::SummaryDuration => "(summary_end_us - summary_start_us)",
+        Place::ObjectDuration => "(object_completion_us - object_start_us)",
+        Place::Map(name, key) => return dialect.lookup(out, name, key),
+    });
+}
+
+/// Appends that a record belongs to the result of `name`.
+pub(super) fn in_result(out: &mut Statement, name: &RecordName) {
+    out.push("result_row = (SELECT row_id FROM results WHERE id = ")
+        .bind(name.result().id());
+    out.push(" AND parent = ")
+        .bind(name.result().parent().as_str())
+        .push(")");
+}
+
+fn bind(value: &Value) -> Bind {
+    match value {
+        Value::Text(text) => text.as_str().into(),
+        Value::Int(number) => (*number).into(),
+        Value::Time(time) => (*time).into(),
+    }
+}
+
+/// Whether `condition` can hold for few rows only, by a column that is indexed by itself.
+pub(crate) fn is_selective(condition: &Condition) -> bool {
+    use hindsight_filter::condition::ObjectField;
+    match condition {
+        Condition::And(all) => all.iter().any(is_selective),
+        Condition::Test(Test {
+            column,
+            is: Is::Equal(_) | Is::OneOf(_),
+            negated: false,
+        }) => {
+            matches!(
+                column,
+                Column::RecordId
+                    | Column::RecordName
+                    | Column::Object(ObjectField::Name | ObjectField::Uid)
+            )
+        }
+        _ => false,
+    }
+}

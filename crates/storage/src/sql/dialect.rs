@@ -1,0 +1,144 @@
+//! Where the two databases differ in how a thing is said; they never differ in what is meant.
+
+use std::collections::BTreeMap;
+
+use super::statement::{Bind, Statement};
+use crate::row::json;
+
+/// Characters that an index of client text holds where index entries are limited.
+const CUT: usize = 128;
+
+/// A database's way of saying things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// SQLite 3.51.
+    Sqlite,
+    /// PostgreSQL 14 and later.
+    Postgres,
+}
+
+impl Dialect {
+    /// Appends the text under `key` of a column that holds a JSON object of texts. On SQLite
+    /// `->>` would read a key like `$.a` or `[0]` as a path.
+    pub(super) fn lookup(self, out: &mut Statement, column: &'static str, key: &str) {
+        match self {
+            Self::Sqlite => {
+                out.push("(SELECT value FROM json_each(")
+                    .push(column)
+                    .push(") WHERE key = ");
+                out.bind(key).push(")");
+            }
+            Self::Postgres => {
+                out.push("((")
+                    .push(column)
+                    .push(" ->> ")
+                    .bind(key)
+                    .push(") COLLATE \"C\")");
+            }
+        }
+    }
+
+    /// Appends that a record has a label.
+    pub(super) fn labelled(self, out: &mut Statement, key: &str, value: &str) {
+        match self {
+            Self::Sqlite => {
+                out.push("EXISTS (SELECT 1 FROM record_labels WHERE label = ");
+                self.label(out, key, value);
+                out.push(" AND at_us = create_us AND record_row = row_id)");
+            }
+            Self::Postgres => {
+                let label = BTreeMap::from([(key.to_owned(), value.to_owned())]);
+                out.push("labels @> ").bind(Bind::Text(Some(json(&label))));
+                out.push("::jsonb");
+            }
+        }
+    }
+
+    /// Appends the number of a label; SQLite alone.
+    pub(super) fn label(self, out: &mut Statement, key: &str, value: &str) {
+        out.push("(SELECT labels.row_id FROM labels WHERE labels.value = ")
+            .bind(value)
+            .push(" AND labels.key = ")
+            .bind(key)
+            .push(")");
+    }
+
+    /// How `column` is written so that an index is found for comparing it with texts that all
+    /// have fewer than [`CUT`] characters, if that is another way than its name: a cut of fewer
+    /// characters is the whole text, so the meaning is the same.
+    pub(super) fn indexed(self, column: &'static str, texts: &[&str]) -> Option<&'static str> {
+        let short = texts.iter().all(|text| text.chars().nth(CUT - 1).is_none());
+        if self == Self::Sqlite || !short {
+            return None;
+        }
+        match column {
+            "data_type" => Some("left(data_type, 128)"),
+            "object_name" => Some("left(object_name, 128)"),
+            "object_pipeline_ref" => Some("left(object_pipeline_ref, 128)"),
+            "object_reason" => Some("left(object_reason, 128)"),
+            "object_condition_status" => Some("left(object_condition_status, 128)"),
+            _ => None,
+        }
+    }
+
+    /// Appends ` is one of` or ` is none of` the values.
+    pub(super) fn one_of(self, out: &mut Statement, negated: bool, values: Bind) {
+        let (before, after) = match (self, negated) {
+            (Self::Sqlite, false) => (" IN (SELECT value FROM json_each(", "))"),
+            (Self::Sqlite, true) => (" NOT IN (SELECT value FROM json_each(", "))"),
+            (Self::Postgres, false) => (" = ANY(", ")"),
+            (Self::Postgres, true) => (" <> ALL(", ")"),
+        };
+        out.push(before).bind(values).push(after);
+    }
+
+    /// The function that finds a part of a text; it gives 0 where there is none.
+    pub(super) fn position(self) -> &'static str {
+        match self {
+            Self::Sqlite => "instr(",
+            Self::Postgres => "strpos(",
+        }
+    }
+
+    /// The function that gives the first characters of a text, and what stands between it and
+    /// their number.
+    pub(super) fn first(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Sqlite => ("substr(", ", 1, "),
+            Self::Postgres => ("left(", ", "),
+        }
+    }
+
+    /// What stands before and after the number of last characters that are wanted of a text.
+    pub(super) fn last(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Sqlite => ("substr(", ", -length("),
+            Self::Postgres => ("right(", ", length("),
+        }
+    }
+
+    /// What stands before, between and after two mentions of a number that is gathered from many
+    /// rows; where nothing stands after, it is mentioned once.
+    pub(super) fn gather(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Sqlite => ("group_concat(", ")", ""),
+            Self::Postgres => ("array_agg(", ") FILTER (WHERE ", " IS NOT NULL)"),
+        }
+    }
+
+    /// What follows a placeholder of JSON text.
+    pub(super) fn json_cast(self) -> &'static str {
+        match self {
+            Self::Sqlite => "",
+            Self::Postgres => "::jsonb",
+        }
+    }
+
+    /// What follows a JSON column that is read as text.
+    pub(super) fn json_as_text(self) -> &'static str {
+        match self {
+            Self::Sqlite => "",
+            Self::Postgres => "::text",
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! What leads a list to its rows, where the order of time does not: which index, and which times
+//! the rows can have been stored at.
+
+use super::{
+    condition::{Writer, ability},
+    dialect::Dialect,
+    promoted,
+    statement::{Bind, Statement},
+};
+use crate::ListQuery;
+use hindsight_filter::condition::{Ability, Column, Condition, Is, ObjectField, Test, Value};
+use hindsight_filter::model::{ParentPattern, Resource};
+
+/// How far matches are counted to see which index has fewest.
+const MOST_COUNTED: i64 = 20_000;
+
+/// So few rows of a promoted field are the way, whatever else is asked.
+const FEW_KEYS: i64 = 1_000;
+/// The same of other columns, where PostgreSQL reads the rows to count them.
+const FEW_ROWS: i64 = 250;
+
+/// More matches than this are many to gather and sort.
+const FEW: i64 = 4_000;
+
+/// A test that an index answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lead<'q> {
+    /// By an index of a column, named as in SQLite.
+    Index(&'static str, &'q Test),
+    /// By the records of a label.
+    Label(&'q str, &'q str),
+    /// By a parent's rows.
+    Parent(&'q str),
+    /// By a parent's records of one type.
+    ParentType(&'q str, &'q Test),
+    /// By reading an index from end to end, which is less than all rows.
+    Names(&'q Test),
+    /// By what is held of a promoted field.
+    Promoted {
+        /// Its number.
+        field: i64,
+        /// What is asked of it.
+        test: &'q Test,
+        /// Whether there is no row of which something may be missing.
+        is_whole: bool,
+    },
+}
+
+impl Lead<'_> {
+    /// What SQLite has to be told to use an index that leaves rows out; the test implies it.
+    pub(super) fn left_out(&self) -> &'static str {
+        match self {
+            Self::Index("records_by_reason", _) => {
+                " AND object_reason <> 'Succeeded' AND object_reason <> 'Completed'"
+            }
+            Self::Index("records_by_status", _) => " AND object_condition_status <> 'True'",
+            _ => "",
+        }
+    }
+
+    /// Up to how many rows are counted.
+    fn most_counted(&self, dialect: Dialect) -> i64 {
+        match (dialect, self) {
+            (Dialect::Sqlite, _) => MOST_COUNTED,
+            (Dialect::Postgres, Self::Promoted { .. }) => FEW_KEYS,
+            (Dialect::Postgres, _) => FEW_ROWS,
+        }
+    }
+
+    /// Whether so many rows, as they were counted, are the way whatever else is asked.
+    pub(crate) fn is_surely_few(&self, rows: i64) -> bool {
+        rows < self.most_counted(Dialect::Postgres)
+    }
+
+    /// Whether so many rows take long to gather, as they do not come in the order of time.
+    pub(crate) fn is_long(&self, rows: i64) -> bool {
+        let in_order = match self {
+            Self::Label(..) => true,
+            _ => self.is_in_order(),
+        };
+        !in_order && rows > FEW
+    }
+
+    /// Whether an index has the rows in the order of time on both databases.
+    pub(crate) fn is_in_order(&self) -> bool {
+        match self {
+            Self::Index(index, _) => !matches!(
+                *index,
+                "records_by_took" | "records_by_object_name" | "records_by_object_uid"
+            ),
+            Self::Parent(_) | Self::ParentType(..) => true,
+            Self::Promoted { .. } => self.is_one_key(),
+            Self::Label(..) | Self::Names(_) => false,
+        }
+    }
+
+    /// Whether it is by the rows that have one key of a promoted field, which are in order.
+    pub(super) fn is_one_key(&self) -> bool {
+        matches!(self, Self::Promoted { test, is_whole: true, .. } if matches!(test.is, Is::Equal(_)))
+    }
+
+    /// The index of the resource's own table that has the rows, named as in SQLite.
+    pub(super) fn index(&self, resource: Resource) -> Option<&'static str> {
+        match (self, resource) {
+            (Self::Index(index, _), _) => Some(index),
+            (Self::Parent(_), Resource::Results) => Some("results_by_parent_create"),
+            (Self::Parent(_), Resource::Records) => Some("records_by_parent_create"),
+            (Self::ParentType(..), _) => Some("records_by_parent_type"),
+            (Self::Label(..) | Self::Names(_) | Self::Promoted { .. }, _) => None,
+        }
+    }
+}
+
+/// The lead with the fewest rows, of those that were counted by [`count`].
+pub(crate) fn best<'q>(leads: &[Lead<'q>], counted: &[i64]) -> Option<(Lead<'q>, i64)> {
+    let counted = leads.iter().copied().zip(counted.iter().copied());
+    counted.min_by_key(|(_, rows)| *rows)
+}
+
+/// The tests that every row must pass.
+pub(super) fn conjuncts(condition: &Condition) -> Vec<&Test> {
+    match condition {
+        Condition::And(all) => all.iter().flat_map(conjuncts).collect(),
+        Condition::Test(test) => vec![test],
+        Condition::All | Condition::Nothing | Condition::Or(_) => Vec::new(),
+    }
+}
+
+/// What may lead to the rows of a query; the best is to be found out by [`count`]. Nothing if no
+/// index of what is asked for helps.
+pub(crate) fn leads(resource: Resource, query: &ListQuery) -> Vec<Lead<'_>> {
+    let tests = conjuncts(&query.condition);
+    let parent = match &query.scope.parent {
+        ParentPattern::Exact(parent) => Some(parent.as_str()),
+        ParentPattern::Any => None,
+    };
+    let strong = tests.iter().filter_map(|test| lead(resource, parent, test));
+    let mut leads: Vec<_> = strong.collect();
+    if leads.is_empty() && resource == Resource::Records {
+        leads.extend(searched(tests));
+    }
+    if !leads.is_empty() {
+        leads.extend(parent.map(Lead::Parent));
+    }
+    leads
+}
+
+/// Whether names of records are searched.
+pub(super) fn is_search(query: &ListQuery) -> bool {
+    searched(conjuncts(&query.condition)).is_some()
+}
+
+/// A search in names, of which the index is read from end to end.
+fn searched(tests: Vec<&Test>) -> Option<Lead<'_>> {
+    let searched = tests.into_iter().find(|test| {
+        ability(test) != Ability::None
+            && test.column == Column::Object(ObjectField::Name)
+            && matches!(
+                test.is,
+                Is::Contains(_) | Is::StartsWith(_) | Is::EndsWith(_)
+            )
+    });
+    searched.map(Lead::Names)
+}
+
+fn lead<'q>(resource: Resource, parent: Option<&'q str>, test: &'q Test) -> Option<Lead<'q>> {
+    use ObjectField::{ConditionStatus, Name, PipelineRef, Reason, Uid};
+    if test.negated || ability(test) == Ability::None {
+        return None;
+    }
+    if let Column::Promoted(of) = &test.column {
+        return Some(Lead::Promoted {
+            field: of.field?,
+            test,
+            is_whole: false,
+        });
+    }
+    let index = match (resource, &test.column, &test.is) {
+        (Resource::Records, Column::Label(key), Is::Equal(Value::Text(value))) => {
+            return Some(Lead::Label(key, value));
+        }
+        (Resource::Records, Column::Object(field), Is::Equal(_)) => match field {
+            Reason if !is_one_of(test, &["Succeeded", "Completed"]) => "records_by_reason",
+            ConditionStatus if !is_one_of(test, &["True"]) => "records_by_status",
+            PipelineRef => "records_by_pipeline",
+            Name => "records_by_object_name",
+            Uid => "records_by_object_uid",
+            _ => return None,
+        },
+        (Resource::Records, Column::DataType, Is::Equal(_)) => match parent {
+            Some(parent) => return Some(Lead::ParentType(parent, test)),
+            None => "records_by_type",
+        },
+        // The constants that keep durations in range say nothing.
+        (
+            Resource::Records,
+            Column::ObjectDuration,
+            Is::Equal(Value::Int(us))
+            | Is::Less(Value::Int(us))
+            | Is::AtMost(Value::Int(us))
+            | Is::Greater(Value::Int(us))
+            | Is::AtLeast(Value::Int(us)),
+        ) if us.unsigned_abs() < 1 << 57 => "records_by_took",
+        (Resource::Results, Column::SummaryStatus, Is::Equal(_)) => "results_by_status",
+        _ => return None,
+    };
+    Some(Lead::Index(index, test))
+}
+
+/// Whether a test asks for one of these texts, of which there are too many for an index.
+fn is_one_of(test: &Test, texts: &[&str]) -> bool {
+    matches!(&test.is, Is::Equal(Value::Text(text)) if texts.contains(&text.as_str()))
+}
+
+/// The promoted fields among the leads.
+pub(crate) fn fields(leads: &[Lead<'_>]) -> Vec<i64> {
+    let field = |lead: &Lead<'_>| match lead {
+        Lead::Promoted { field, .. } => Some(*field),
+        _ => None,
+    };
+    leads.iter().filter_map(field).collect()
+}
+
+/// Takes down, of each of [`fields`], whether there are rows of which something may be missing.
+pub(crate) fn learn(leads: &mut [Lead<'_>], unknown: &[bool]) {
+    let promoted = leads.iter_mut().filter_map(|lead| match lead {
+        Lead::Promoted { is_whole, .. } => Some(is_whole),
+        _ => None,
+    });
+    for (is_whole, unknown) in promoted.zip(unknown) {
+        *is_whole = !unknown;
+    }
+}
+
+/// The statement that counts the rows of each, up to some thousands.
+pub(crate) fn count(dialect: Dialect, resource: Resource, leads: &[Lead<'_>]) -> Statement {
+    let mut out = Statement::new("SELECT ");
+    for (at, lead) in leads.iter().enumerate() {
+        out.push(if at == 0 { "" } else { ", " });
+        let most = lead.most_counted(dialect);
+        if matches!(lead, Lead::Names(_)) {
+            // Counting takes as long as reading does.
+            out.bind(most);
+            continue;
+        }
+        out.push("(SELECT count(*) FROM (SELECT 1 FROM ");
+        counted(&mut out, dialect, resource, lead);
+        out.push(" LIMIT ").bind(most).push(") AS matches)");
+    }
+    out
+}
+
+/// Appends the rows of a lead, in an index that has them all.
+fn counted(out: &mut Statement, dialect: Dialect, resource: Resource, lead: &Lead<'_>) {
+    if let Lead::Label(key, value) = lead {
+        out.push("record_labels WHERE label = ");
+        return dialect.label(out, key, value);
+    }
+    if let Lead::Promoted { field, test, .. } = lead {
+        out.push("promoted_values");
+        return promoted::of_field(out, dialect, *field, test);
+    }
+    out.push(table(resource));
+    if let (Dialect::Sqlite, Some(index)) = (dialect, lead.index(resource)) {
+        out.push(" INDEXED BY ").push(index);
+    }
+    out.push(" WHERE ");
+    if let Lead::Parent(parent) | Lead::ParentType(parent, _) = lead {
+        out.push("parent = ").bind(*parent);
+    }
+    if let Lead::ParentType(..) = lead {
+        out.push(" AND ");
+    }
+    if let Lead::Index(_, test) | Lead::ParentType(_, test) | Lead::Names(test) = lead {
+        Writer::new(dialect, resource, out).test(test);
+    }
+    match (dialect, lead) {
+        (Dialect::Sqlite, _) => {
+            out.push(lead.left_out());
+        }
+        // Or it would look for them among all rows.
+        (Dialect::Postgres, Lead::Index(_, test))
+            if lead.is_in_order() && matches!(test.is, Is::Equal(_)) && !test.negated =>
+        {
+            out.push(" ORDER BY create_us DESC, row_id DESC");
+        }
+        (Dialect::Postgres, _) => {}
+    }
+}
+
+/// Appends, to a list that is led by what knows the time of rows, which labels they must have
+/// besides the one that leads, so that those that lack one are passed over before they are read. Of an EXISTS SQLite would make a join, and
+/// read the row first.
+pub(super) fn other_labels(out: &mut Statement, condition: &Condition, led: Option<(&str, &str)>) {
+    let leads = conjuncts(condition)
+        .into_iter()
+        .filter_map(|test| lead(Resource::Records, None, test));
+    for other in leads {
+        let Lead::Label(key, value) = other else {
+            continue;
+        };
+        if Some((key, value)) == led {
+            continue;
+        }
+        out.push(" AND (SELECT 1 FROM record_labels AS other WHERE other.label = ");
+        Dialect::Sqlite.label(out, key, value);
+        out.push(" AND other.at_us = led.at_us AND other.record_row = led.record_row) = 1");
+    }
+}
+
+/// The table of a resource.
+pub(super) fn table(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Results => "results",
+        Resource::Records => "records",
+    }
+}
+
+/// Appends what the condition says of the time at which rows were stored, which is in `column`:
+/// the tests of `create_time` themselves, and what follows from when an object began or ended,
+/// because no object was stored earlier or later after that than the extremes of all. Each
+/// begins with ` AND `.
+pub(super) fn times(
+    out: &mut Statement,
+    resource: Resource,
+    condition: &Condition,
+    column: &'static str,
+) {
+    for end in [End::First, End::Last] {
+        for bound in bounds(resource, condition, end) {
+            out.push(" AND ").push(column);
+            out.push(if end == End::First { " >= " } else { " <= " });
+            bound.value(out);
+        }
+    }
+}
+
+/// Appends, each after a comma, the bounds of when records were stored: of the last, or of the
+/// first.
+pub(super) fn ends(out: &mut Statement, condition: &Condition, is_last: bool) {
+    let end = if is_last { End::Last } else { End::First };
+    for bound in bounds(Resource::Records, condition, end) {
+        out.push(", ");
+        bound.value(out);
+    }
+}
+
+/// An end of a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    First,
+    Last,
+}
+
+/// When rows were stored, at one end.
+struct Bound {
+    time: Bind,
+    lag: Option<&'static str>,
+    end: End,
+}
+
+impl Bound {
+    fn value(self, out: &mut Statement) {
+        out.bind(self.time);
+        // Whole seconds are cut towards zero, so one more is between them and the lag.
+        extreme(
+            out,
+            self.lag,
+            match self.end {
+                End::First => " ASC LIMIT 1) - 1)",
+                End::Last => " DESC LIMIT 1) + 1)",
+            },
+        );
+    }
+}
+
+fn bounds(
+    resource: Resource,
+    condition: &Condition,
+    end: End,
+) -> impl Iterator<Item = Bound> + use<> {
+    let tests = conjuncts(condition).into_iter();
+    let bounds = tests.filter_map(|test| {
+        let lag = lag(resource, test)?;
+        let (above, below) = between(test);
+        let time = match end {
+            End::First => above?,
+            End::Last => below?,
+        };
+        Some(Bound { time, lag, end })
+    });
+    bounds.collect::<Vec<_>>().into_iter()
+}
+
+/// Whether a condition says when rows were stored.
+pub(super) fn has_times(resource: Resource, condition: &Condition) -> bool {
+    let tests = conjuncts(condition);
+    let mut timed = tests
+        .into_iter()
+        .filter(|test| lag(resource, test).is_some());
+    timed.any(|test| between(test) != (None, None))
+}
+
+/// How long before it was stored that happened of which a test says when, if it says when a row
+/// was stored.
+fn lag(resource: Resource, test: &Test) -> Option<Option<&'static str>> {
+    match (resource, &test.column) {
+        (_, Column::CreateTime) => Some(None),
+        (Resource::Records, Column::Object(ObjectField::StartTime)) => {
+            Some(Some("((create_us - object_start_us) / 1000000)"))
+        }
+        (Resource::Records, Column::Object(ObjectField::CompletionTime)) => {
+            Some(Some("((create_us - object_completion_us) / 1000000)"))
+        }
+        _ => None,
+    }
+}
+
+/// The times between which a test leaves rows.
+fn between(test: &Test) -> (Option<Bind>, Option<Bind>) {
+    let (Is::Equal(value)
+    | Is::Less(value)
+    | Is::AtMost(value)
+    | Is::Greater(value)
+    | Is::AtLeast(value)) = &test.is
+    else {
+        return (None, None);
+    };
+    let Value::Time(time) = value else {
+        return (None, None);
+    };
+    let time = Some(Bind::from(*time));
+    match (&test.is, test.negated) {
+        (Is::Equal(_), false) => (time.clone(), time),
+        (Is::Less(_) | Is::AtMost(_), false) | (Is::Greater(_) | Is::AtLeast(_), true) => {
+            (None, time)
+        }
+        (Is::Greater(_) | Is::AtLeast(_), false) | (Is::Less(_) | Is::AtMost(_), true) => {
+            (time, None)
+        }
+        _ => (None, None),
+    }
+}
+
+/// Appends an extreme of a lag, in microseconds, to be added.
+fn extreme(out: &mut Statement, lag: Option<&'static str>, which: &'static str) {
+    let Some(lag) = lag else { return };
+    out.push(" + 1000000 * ((SELECT ").push(lag);
+    out.push(" FROM records WHERE ").push(lag);
+    out.push(" IS NOT NULL ORDER BY ").push(lag).push(which);
+}

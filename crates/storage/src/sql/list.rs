@@ -1,0 +1,377 @@
+//! Lists: pages by key, never by offset.
+//!
+//! Rows without the order's first key come last in both directions. That is two lists, one after
+//! the other, because neither database reads such an order from an index in both directions.
+//! Among rows that are equal in the first key the others decide.
+
+mod found;
+
+use super::{
+    columns::{Holds, Place, always, holds, may_be_long, place},
+    condition::{Writer, value},
+    dialect::Dialect,
+    lead::Lead,
+    statement::{Bind, Statement},
+    way::Way,
+};
+use crate::{Error, ListQuery};
+use hindsight_filter::model::Resource;
+use hindsight_filter::{
+    condition::{Column, Condition},
+    order::{KEY_CHARS, KeyValue, MAX_KEYS, OrderKey},
+};
+
+/// What the keys of an order are called in a statement.
+const ALIASES: [&str; MAX_KEYS] = [
+    "order_key",
+    "order_key_2",
+    "order_key_3",
+    "order_key_4",
+    "order_key_5",
+    "order_key_6",
+    "order_key_7",
+    "order_key_8",
+];
+
+/// [`KEY_CHARS`] in SQL.
+const CHARS: &str = "512";
+const _: () = assert!(KEY_CHARS == 512, "statements cut keys where orders say");
+
+/// Which rows of a list a statement gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Rows that have the first key.
+    With,
+    /// Rows that do not; they come last.
+    Without,
+}
+
+/// The parts that a page may come from, in order. A page of more than one must be read in one
+/// transaction: a row that gets its key in between would be in neither.
+pub(crate) fn parts(resource: Resource, query: &ListQuery) -> Vec<Part> {
+    let Some(first) = keys(resource, query).next() else {
+        return vec![Part::Without];
+    };
+    match first.after {
+        _ if always(&first.key.column) => vec![Part::With],
+        Some(None) => vec![Part::Without],
+        Some(Some(_)) | None => vec![Part::With, Part::Without],
+    }
+}
+
+/// What is asked of the next part after one that gave so many bytes; nothing if the page ends
+/// with them.
+pub(crate) fn rest(query: &ListQuery, bytes: usize) -> Option<ListQuery> {
+    let mut rest = query.clone();
+    if let Some(most) = &mut rest.max_bytes
+        && bytes > 0
+    {
+        *most = most.checked_sub(bytes).filter(|left| *left > 0)?;
+    }
+    Some(rest)
+}
+
+/// A key that rows of the resource can have.
+#[derive(Clone, Copy)]
+struct Key<'q> {
+    key: &'q OrderKey,
+    place: Place<'q>,
+    /// Its value in the row that the page comes after, if there is such a row.
+    after: Option<Option<&'q KeyValue>>,
+}
+
+fn keys(resource: Resource, query: &ListQuery) -> impl Iterator<Item = Key<'_>> {
+    let after = query.after.as_ref();
+    let keys = query.order.keys().iter().enumerate();
+    keys.filter_map(move |(number, key)| {
+        let place = match place(resource, &key.column) {
+            // Rows that all lack a key are equal in it.
+            Place::Nowhere => return None,
+            place => place,
+        };
+        let after = after.map(|row| row.keys.get(number).and_then(Option::as_ref));
+        Some(Key { key, place, after })
+    })
+}
+
+/// Values that one statement may bind; SQLite takes 32,766 and PostgreSQL twice as many.
+const MOST_BINDS: usize = 32_000;
+
+/// The statement for at most `limit` rows of one part, found in a way.
+///
+/// # Errors
+/// If the condition has more values than a statement can.
+pub(crate) fn list(
+    dialect: Dialect,
+    resource: Resource,
+    query: &ListQuery,
+    part: Part,
+    way: Way<'_>,
+    limit: i64,
+) -> Result<Statement, Error> {
+    let with_bodies = resource == Resource::Records && query.bodies;
+    let mut list = List {
+        dialect,
+        resource,
+        query,
+        part,
+        way,
+        out: Statement::new("SELECT "),
+    };
+    // Bodies are joined to the page, not to all rows that are sorted to find it.
+    if with_bodies {
+        list.out.push("page.*, ").push(super::read::BODY);
+        list.out.push(" FROM (SELECT found.*, ");
+        list.before();
+        list.out.push(" AS bytes_before FROM (SELECT ");
+    }
+    list.rows(limit);
+    if with_bodies {
+        list.out
+            .push(") AS found) AS page LEFT JOIN bodies ON record_row = row_id");
+        if let Some(most) = query.max_bytes {
+            list.out
+                .push(" WHERE bytes_before < ")
+                .bind(i64::try_from(most.max(1)).unwrap_or(i64::MAX));
+        }
+        list.order(true);
+    }
+    let values = list.out.binds().len();
+    if values > MOST_BINDS {
+        let why = format!("the condition has {values} values, at most {MOST_BINDS} are possible");
+        return Err(Error::Database {
+            what: "listing",
+            source: why.into(),
+        });
+    }
+    Ok(list.out)
+}
+
+/// The statement that gives a row if there are others of the part than the near ones.
+pub(crate) fn beyond_near(
+    dialect: Dialect,
+    resource: Resource,
+    query: &ListQuery,
+    part: Part,
+    way: Way<'_>,
+) -> Statement {
+    let list = List {
+        dialect,
+        resource,
+        query,
+        part,
+        way,
+        out: Statement::new("SELECT "),
+    };
+    list.beyond_near()
+}
+
+/// A list of one part that is being written.
+struct List<'q> {
+    dialect: Dialect,
+    resource: Resource,
+    query: &'q ListQuery,
+    part: Part,
+    way: Way<'q>,
+    out: Statement,
+}
+
+impl<'q> List<'q> {
+    /// Appends the statement after its `SELECT`, without bodies.
+    fn rows(&mut self, limit: i64) {
+        super::read::fields(&mut self.out, self.dialect, self.resource);
+        for (number, key) in self.query.order.keys().iter().enumerate() {
+            self.out.push(", ");
+            match place(self.resource, &key.column) {
+                Place::Nowhere => {
+                    self.out.push(match holds(&key.column) {
+                        Holds::Text => "CAST(NULL AS TEXT)",
+                        Holds::Int | Holds::Time => "CAST(NULL AS BIGINT)",
+                    });
+                }
+                place => self.key(&key.column, place),
+            }
+            self.out.push(" AS ").push(ALIASES[number]);
+        }
+        self.found();
+        if self.query.condition != Condition::All {
+            self.out.push(" AND ");
+            let mut writer = Writer::new(self.dialect, self.resource, &mut self.out);
+            if let Way::By(Lead::Index(..)) | Way::Sorted = self.way {
+                writer = writer.beside_labels();
+            }
+            writer.condition(&self.query.condition);
+        }
+        self.order(false);
+        self.out.push(" LIMIT ").bind(limit);
+    }
+
+    /// Appends what rows are ordered by.
+    fn key(&mut self, column: &Column, place: Place<'_>) {
+        if *column == Column::CreateTime {
+            self.out.push(self.stored_at());
+            return;
+        }
+        if !may_be_long(column) {
+            return value(&mut self.out, self.dialect, place);
+        }
+        let (open, middle) = self.dialect.first();
+        self.out.push(open);
+        value(&mut self.out, self.dialect, place);
+        self.out.push(middle).push(CHARS).push(")");
+    }
+
+    /// Appends how many bytes the bodies before a row have, if anybody asks.
+    fn before(&mut self) {
+        if self.query.max_bytes.is_none() {
+            self.out.push("NULL");
+            return;
+        }
+        self.out.push("sum(coalesce(body_size, 0)) OVER (");
+        self.order(true);
+        self.out
+            .push(" ROWS UNBOUNDED PRECEDING) - coalesce(body_size, 0)");
+    }
+
+    /// The keys, after the first where rows without it are listed.
+    fn deciding(&self) -> impl Iterator<Item = Key<'q>> + use<'q> {
+        keys(self.resource, self.query).skip(usize::from(self.part == Part::Without))
+    }
+
+    /// Appends in which order the rows come; `named` by the names that the keys were given.
+    fn order(&mut self, named: bool) {
+        self.out.push(" ORDER BY ");
+        for (number, key) in self.deciding().enumerate() {
+            if named {
+                let at = self.query.order.keys().iter().position(|k| k == key.key);
+                self.out.push(ALIASES[at.unwrap_or(0)]);
+            } else {
+                self.key(&key.key.column, key.place);
+                let sorted = matches!(self.way, Way::Sorted | Way::Labels(None));
+                if number == 0 && sorted && holds(&key.key.column) != Holds::Text {
+                    // No index has this order, so that none is walked for it.
+                    self.out.push(" + 0");
+                }
+            }
+            self.out.push(direction(key.key.descending));
+            let is_first = number == 0 && self.part == Part::With;
+            if !is_first && !always(&key.key.column) {
+                self.out.push(" NULLS LAST");
+            }
+            self.out.push(", ");
+        }
+        let (tie, descending) = (self.tie(), self.query.order.ties_descend());
+        self.out.push(if named { "row_id" } else { tie });
+        self.out.push(direction(descending));
+    }
+
+    /// Appends where the page begins.
+    fn seek(&mut self) {
+        let first = keys(self.resource, self.query).next();
+        let deciding: Vec<_> = self.deciding().collect();
+        match (self.part, first) {
+            (Part::With, Some(first)) => match first.after {
+                Some(Some(at)) => self.seek_with(first, at, &deciding),
+                _ if always(&first.key.column) => {}
+                _ => self.is_null(first, " IS NOT NULL"),
+            },
+            (Part::Without, Some(first)) => {
+                self.is_null(first, " IS NULL");
+                if first.after == Some(None) {
+                    self.out.push(" AND ");
+                    self.beyond(&deciding);
+                }
+            }
+            (_, None) if self.query.after.is_some() => {
+                self.out.push(" AND ");
+                self.beyond(&deciding);
+            }
+            (_, None) => {}
+        }
+    }
+
+    fn is_null(&mut self, key: Key<'_>, is: &'static str) {
+        self.out.push(" AND ");
+        self.key(&key.key.column, key.place);
+        self.out.push(is);
+    }
+
+    /// Appends that a row comes after one that has the first key: a bound that an index
+    /// answers, and for several keys who comes after among the equal.
+    fn seek_with(&mut self, first: Key<'_>, at: &KeyValue, deciding: &[Key<'_>]) {
+        let descending = first.key.descending;
+        let id = self.query.after.as_ref().map_or(0, |row| row.id);
+        self.out.push(" AND ");
+        if deciding.len() == 1 && descending == self.query.order.ties_descend() {
+            self.out.push("(");
+            self.key(&first.key.column, first.place);
+            let tie = self.tie();
+            self.out
+                .push(", ")
+                .push(tie)
+                .push(")")
+                .push(if descending { " < " } else { " > " });
+            self.out
+                .push("(")
+                .bind(bind(at))
+                .push(", ")
+                .bind(id)
+                .push(")");
+            return;
+        }
+        self.key(&first.key.column, first.place);
+        self.out
+            .push(if descending { " <= " } else { " >= " })
+            .bind(bind(at))
+            .push(" AND ");
+        self.beyond(deciding);
+    }
+
+    /// Appends that a row comes after the last one given out, by these keys and then by id.
+    fn beyond(&mut self, keys: &[Key<'_>]) {
+        let beyond = |descending| if descending { " < " } else { " > " };
+        let Some((key, rest)) = keys.split_first() else {
+            let id = self.query.after.as_ref().map_or(0, |row| row.id);
+            let tie = self.tie();
+            self.out
+                .push(tie)
+                .push(beyond(self.query.order.ties_descend()))
+                .bind(id);
+            return;
+        };
+        let column = &key.key.column;
+        self.out.push("(");
+        match key.after.flatten() {
+            Some(at) => {
+                self.key(column, key.place);
+                self.out.push(beyond(key.key.descending)).bind(bind(at));
+                self.out.push(" OR ");
+                if !always(column) {
+                    self.key(column, key.place);
+                    self.out.push(" IS NULL OR ");
+                }
+                self.key(column, key.place);
+                self.out.push(" = ").bind(bind(at));
+            }
+            None => {
+                self.key(column, key.place);
+                self.out.push(" IS NULL");
+            }
+        }
+        self.out.push(" AND ");
+        self.beyond(rest);
+        self.out.push(")");
+    }
+}
+
+fn direction(descending: bool) -> &'static str {
+    if descending { " DESC" } else { " ASC" }
+}
+
+/// A key as it was read, which is how the tables hold it.
+fn bind(value: &KeyValue) -> Bind {
+    match value {
+        KeyValue::Int(number) => Bind::Int(Some(*number)),
+        KeyValue::Text(text) => Bind::Text(Some(text.clone())),
+    }
+}

@@ -1,0 +1,263 @@
+//! How a list finds its rows: which table and index, and which of its rows.
+
+use super::{List, keys};
+use crate::sql::{
+    condition::{Writer, is_selective},
+    dialect::Dialect,
+    labels,
+    lead::{self, Lead},
+    promoted,
+    statement::Statement,
+    way::{Way, scope, walk},
+};
+use hindsight_filter::condition::{Is, Test};
+use hindsight_filter::model::{ParentPattern, Resource};
+
+impl<'q> List<'q> {
+    /// Whether another column says more than the parent does.
+    fn elsewhere(&self) -> bool {
+        match self.way {
+            Way::Near(_) | Way::Sorted | Way::Labels(_) => false,
+            Way::Any => is_selective(&self.query.condition),
+            Way::By(Lead::Parent(_) | Lead::ParentType(..)) => false,
+            Way::By(_) => true,
+        }
+    }
+
+    /// Appends the table, and on SQLite the index, which it otherwise chooses without knowing
+    /// how many rows have a value.
+    fn from(&mut self) {
+        self.out.push(" FROM ");
+        if self.by_label().is_some() {
+            self.out.push("record_labels AS led CROSS JOIN ");
+        } else if let Some(parent) = self.by_parent() {
+            self.out
+                .push("(SELECT create_us AS at_us, row_id AS record_row FROM records ");
+            self.out
+                .push("INDEXED BY records_by_parent_create WHERE parent = ");
+            self.out.bind(parent).push(") AS led CROSS JOIN ");
+        } else if self.by_one_key() {
+            self.out.push("promoted_values AS led CROSS JOIN ");
+        }
+        self.out.push(lead::table(self.resource));
+        if self.dialect == Dialect::Postgres {
+            return;
+        }
+        let key = self.query.order.keys().first();
+        let index = match self.way {
+            Way::Any | Way::Sorted | Way::Labels(_) => return,
+            Way::Near(_) => key.and_then(|key| walk(self.resource, self.query, &key.column)),
+            Way::By(_) if self.is_led() => None,
+            Way::By(lead) => lead.index(self.resource),
+        };
+        match index {
+            Some(index) => self.out.push(" INDEXED BY ").push(index),
+            None => self.out.push(" NOT INDEXED"),
+        };
+    }
+
+    /// Appends which rows the lead has, where it is no index of the table.
+    fn led(&mut self) {
+        let Way::By(lead) = self.way else { return };
+        if let Lead::Promoted { field, test, .. } = lead {
+            return self.by_field(field, test, lead);
+        }
+        if self.dialect == Dialect::Postgres {
+            return;
+        }
+        match lead {
+            Lead::Index(..) => {
+                self.out.push(lead.left_out());
+            }
+            Lead::Parent(_) if self.is_led() => {
+                self.out.push(" AND row_id = led.record_row");
+                lead::other_labels(&mut self.out, &self.query.condition, None);
+            }
+            Lead::Parent(_) | Lead::ParentType(..) | Lead::Promoted { .. } => {}
+            Lead::Label(key, value) => {
+                self.out
+                    .push(" AND row_id = led.record_row AND led.label = ");
+                self.dialect.label(&mut self.out, key, value);
+                // In this order: rows of a label lie closer together than those of a parent.
+                lead::other_labels(&mut self.out, &self.query.condition, Some((key, value)));
+                self.of_parent();
+            }
+            Lead::Names(test) => {
+                self.out.push(" AND row_id IN (SELECT row_id FROM records ");
+                self.out.push("INDEXED BY records_by_object_name WHERE ");
+                Writer::new(self.dialect, self.resource, &mut self.out).test(test);
+                self.out.push(")");
+            }
+        }
+    }
+
+    /// Appends that the rows of a label are of the list's parent, so that those of others are
+    /// passed over before they are read: an index says so many times faster than a row.
+    fn of_parent(&mut self) {
+        if let ParentPattern::Exact(parent) = &self.query.scope.parent {
+            self.out
+                .push(" AND (SELECT 1 FROM records AS own INDEXED BY ")
+                .push("records_by_parent_create WHERE own.parent = ")
+                .bind(parent.as_str())
+                .push(" AND own.create_us = led.at_us AND own.row_id = led.record_row) = 1");
+        }
+    }
+
+    /// Appends which rows a promoted field leads to.
+    fn by_field(&mut self, field: i64, test: &Test, lead: Lead<'_>) {
+        if let (true, Is::Equal(_)) = (lead.is_one_key(), &test.is) {
+            self.out
+                .push(" AND row_id = led.record_row AND led.field = ");
+            self.out.bind(field).push(" AND ");
+            promoted::key_test(&mut self.out, self.dialect, "led.value", test);
+            return;
+        }
+        let is_whole = matches!(lead, Lead::Promoted { is_whole: true, .. });
+        self.out.push(" AND row_id IN ");
+        promoted::rows(&mut self.out, self.dialect, field, test, !is_whole);
+    }
+
+    /// Appends when rows were stored.
+    fn times(&mut self) {
+        let column = self.stored_at();
+        lead::times(&mut self.out, self.resource, &self.query.condition, column);
+    }
+
+    /// When a row was stored.
+    pub(super) fn stored_at(&self) -> &'static str {
+        match self.way {
+            _ if self.is_led() => "led.at_us",
+            // No index has this: gathering all rows of the time would take longer than looking
+            // at those with the label, whose index knows the time as well.
+            Way::Labels(Some(_)) => labels::STORED_AT,
+            _ => "create_us",
+        }
+    }
+
+    /// The label whose records are gone through in the order of time, which is known of them
+    /// before they are read. SQLite alone.
+    pub(super) fn by_label(&self) -> Option<(&'q str, &'q str)> {
+        match (self.dialect, self.way) {
+            (Dialect::Sqlite, Way::By(Lead::Label(key, value))) => Some((key, value)),
+            _ => None,
+        }
+    }
+
+    /// The parent whose records are gone through likewise, if labels are asked for, whose table
+    /// knows the same of them.
+    fn by_parent(&self) -> Option<&'q str> {
+        match (self.dialect, self.resource, self.way) {
+            (Dialect::Sqlite, Resource::Records, Way::By(Lead::Parent(parent))) => {
+                labels::has_label(self.query).then_some(parent)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the rows of one key of a promoted field are gone through likewise.
+    fn by_one_key(&self) -> bool {
+        matches!(self.way, Way::By(lead) if lead.is_one_key())
+    }
+
+    /// Whether rows are gone through in an order that is known before they are read.
+    pub(super) fn is_led(&self) -> bool {
+        self.by_label().is_some() || self.by_parent().is_some() || self.by_one_key()
+    }
+
+    /// What decides among rows that are equal in every key.
+    pub(super) fn tie(&self) -> &'static str {
+        if self.is_led() {
+            "led.record_row"
+        } else {
+            "row_id"
+        }
+    }
+
+    /// Appends the rows that a list chooses from, up to its condition.
+    pub(super) fn found(&mut self) {
+        if let (Dialect::Postgres, Way::Near(rows)) = (self.dialect, self.way) {
+            // A list within a list, which no index of the condition leads past.
+            self.out.push(" FROM (SELECT *");
+            self.scoped();
+            self.order(false);
+            self.out.push(" LIMIT ").bind(rows).push(") AS ");
+            self.out.push(lead::table(self.resource));
+            self.out.push(" WHERE 1 = 1");
+            return;
+        }
+        self.scoped();
+        self.led();
+        self.labelled();
+        self.near();
+    }
+
+    /// Appends what the index of labels knows beside them.
+    fn labelled(&mut self) {
+        let Way::Labels(stored) = self.way else {
+            return;
+        };
+        labels::of_parent(&mut self.out, self.query);
+        if let Some(stretch) = stored {
+            labels::stored_in(&mut self.out, stretch);
+        }
+    }
+
+    /// Appends the rows of the scope and of the time that come after those that were given out.
+    fn scoped(&mut self) {
+        self.from();
+        self.out.push(" WHERE 1 = 1");
+        self.bounds();
+    }
+
+    fn bounds(&mut self) {
+        let elsewhere = self.elsewhere();
+        scope(
+            &mut self.out,
+            self.dialect,
+            self.resource,
+            &self.query.scope,
+            elsewhere,
+        );
+        self.times();
+        self.seek();
+    }
+
+    /// Appends where the near rows end, on SQLite, which goes through an index up to there
+    /// without making a list of it.
+    fn near(&mut self) {
+        let Some(key) = keys(self.resource, self.query).next() else {
+            return;
+        };
+        let Way::Near(rows) = self.way else { return };
+        let column = &key.key.column;
+        let descending = key.key.descending;
+        self.out.push(" AND ");
+        self.key(column, key.place);
+        self.out
+            .push(if descending { " >= " } else { " <= " })
+            .push("coalesce((SELECT ");
+        self.key(column, key.place);
+        self.out.push(" FROM ").push(lead::table(self.resource));
+        self.out.push(" WHERE 1 = 1");
+        self.bounds();
+        self.order(false);
+        self.out.push(" LIMIT 1 OFFSET ").bind(rows).push("), ");
+        self.out.push(if descending {
+            "-9223372036854775807)"
+        } else {
+            "9223372036854775807)"
+        });
+    }
+
+    /// The whole statement that gives a row if there are others than the near ones.
+    pub(super) fn beyond_near(mut self) -> Statement {
+        let Way::Near(rows) = self.way else {
+            return self.out;
+        };
+        self.out.push("1");
+        self.scoped();
+        self.order(false);
+        self.out.push(" LIMIT 1 OFFSET ").bind(rows);
+        self.out
+    }
+}

@@ -1,0 +1,258 @@
+//! Many changes of one kind as one statement, for PostgreSQL. Each change keeps its own
+//! precondition: the statement gives the place, counted from 1, of each that happened, and those
+//! that did not leave the others alone.
+//!
+//! Rows are locked in the order in which they are given.
+
+use super::{
+    dialect::Dialect,
+    etag,
+    promoted::{self, AS_KEYS, INTO},
+    statement::{Bind, Statement},
+    write::{self, Set, TAKE_NEW_BODY},
+};
+use crate::{
+    body::Packed,
+    row::{Claim, RecordRow},
+};
+use hindsight_filter::model::{Etag, RunResult};
+
+/// One column of all rows.
+struct Column {
+    name: &'static str,
+    is_json: bool,
+    values: Vec<Bind>,
+}
+
+/// Turns rows, which all have the same columns, into columns.
+fn columns(rows: impl ExactSizeIterator<Item = Vec<Set>>) -> Vec<Column> {
+    let count = rows.len();
+    let mut columns: Vec<Column> = Vec::new();
+    for row in rows {
+        for (at, set) in row.into_iter().enumerate() {
+            if columns.len() == at {
+                columns.push(Column {
+                    name: set.column,
+                    is_json: set.is_json,
+                    values: Vec::with_capacity(count),
+                });
+            }
+            columns[at].values.push(set.value);
+        }
+    }
+    columns
+}
+
+fn comma(at: usize) -> &'static str {
+    if at == 0 { "" } else { ", " }
+}
+
+/// Begins with `WITH given AS (...)`: the rows, and the place of each.
+fn given(columns: &[Column]) -> Statement {
+    let mut out = Statement::new("WITH given (");
+    for column in columns {
+        out.push(column.name).push(", ");
+    }
+    out.push("place) AS MATERIALIZED (SELECT * FROM unnest(");
+    for (at, column) in columns.iter().enumerate() {
+        out.push(comma(at))
+            .bind(Bind::Column(column.values.clone()));
+        out.push(column.values[0].column_cast());
+    }
+    out.push(") WITH ORDINALITY)");
+    out
+}
+
+/// Appends a column of what was given.
+fn value(out: &mut Statement, column: &Column) {
+    out.push("given.").push(column.name);
+    if column.is_json {
+        out.push(Dialect::Postgres.json_cast());
+    }
+}
+
+fn body(row: &RecordRow) -> [Set; 3] {
+    let body = write::stored_body(row);
+    [
+        Set::new("codec", body.map(Packed::code)),
+        Set::new("bytes", body.map(|body| body.bytes.clone())),
+        Set::new("piece", body.and_then(|body| body.piece)),
+    ]
+}
+
+/// What indexes of promoted fields hold of a record, as JSON.
+fn promoted_keys(row: &RecordRow) -> [Set; 1] {
+    let keys = row.claim.as_ref().map(promoted::keys);
+    [Set::new("promoted_keys", Bind::Text(keys))]
+}
+
+/// How many columns stand after those of the record itself.
+const AFTER_STATE: usize = 4;
+
+/// What the writer of these records knows of promoted fields, but for the keys. Should the rows
+/// say different things, what is said is of no generation that there is.
+fn claim<'r>(rows: impl Iterator<Item = &'r RecordRow>) -> Option<Claim> {
+    let mut generations = rows.map(|row| row.claim.as_ref().map(|claim| claim.generation));
+    let first = generations.next().flatten();
+    let same = generations.all(|other| other == first);
+    let generation = if same { first? } else { -1 };
+    Some(Claim {
+        generation,
+        keys: Vec::new(),
+    })
+}
+
+/// Appends that the keys of records that were `written` are stored.
+fn keys(out: &mut Statement, claim: &Claim, of: &'static str, written: &'static str) {
+    out.push("promoted_keys AS (").push(INTO);
+    out.push("SELECT e.f, e.v, ")
+        .push(of)
+        .push(".create_us, row_id FROM ")
+        .push(written);
+    out.push(" CROSS JOIN LATERAL jsonb_to_recordset(given.promoted_keys");
+    out.push(AS_KEYS).push(" WHERE ");
+    promoted::is_current(out, claim);
+    out.push(" ON CONFLICT DO NOTHING), ");
+}
+
+/// Inserts records, those that have their result and whose name is free. No name may come twice.
+pub(crate) fn insert_records(rows: &[&RecordRow]) -> Statement {
+    let all = rows.iter().map(|row| {
+        let record = write::new_record(row).into_iter();
+        record.chain(body(row)).chain(promoted_keys(row)).collect()
+    });
+    let claim = claim(rows.iter().copied());
+    let columns = columns(all);
+    let (record, _body) = columns.split_at(columns.len() - AFTER_STATE);
+    let mut out = given(&columns);
+    out.push(", made AS (INSERT INTO records (result_row");
+    for column in record {
+        out.push(", ").push(column.name);
+    }
+    if claim.is_some() {
+        out.push(", promoted_turn");
+    }
+    out.push(") SELECT results.row_id");
+    for column in record {
+        value(out.push(", "), column);
+    }
+    if let Some(claim) = &claim {
+        promoted::first_turn(out.push(", "), claim);
+    }
+    out.push(" FROM given JOIN results ON results.id = given.result_id AND results.parent = ");
+    out.push("given.parent ORDER BY place ON CONFLICT DO NOTHING ");
+    out.push("RETURNING row_id, create_us, parent, result_id, id), ");
+    if let Some(claim) = &claim {
+        keys(
+            &mut out,
+            claim,
+            "made",
+            "made JOIN given USING (parent, result_id, id)",
+        );
+    }
+    out.push("packed AS (INSERT INTO bodies (record_row, codec, bytes, piece) ");
+    out.push("SELECT row_id, codec, bytes, piece FROM made JOIN given ");
+    out.push("USING (parent, result_id, id) WHERE codec IS NOT NULL) ");
+    out.push("SELECT place FROM made JOIN given USING (parent, result_id, id)");
+    out
+}
+
+/// Replaces records, those that have the etag that is expected.
+pub(crate) fn replace_records(rows: &[(&Etag, &RecordRow)]) -> Statement {
+    let all = rows.iter().map(|(expect, row)| {
+        let name = &row.record.name;
+        let key = [
+            Set::new("parent", name.result().parent().as_str()),
+            Set::new("result_id", name.result().id()),
+            Set::new("id", name.id()),
+            Set::new("expected", expect.as_str()),
+        ];
+        let state = write::record_state(row).into_iter();
+        let state = state.chain(body(row)).chain(promoted_keys(row));
+        key.into_iter().chain(state).collect()
+    });
+    let claim = claim(rows.iter().map(|(_, row)| *row));
+    let columns = columns(all);
+    let state = &columns[4..columns.len() - AFTER_STATE];
+    let mut out = given(&columns);
+    out.push(", held AS (SELECT records.row_id, place FROM given JOIN results ON results.id = ");
+    out.push("given.result_id AND results.parent = given.parent JOIN records ON records.id = ");
+    out.push("given.id AND records.result_row = results.row_id AND ");
+    etag::of(&mut out, "records");
+    out.push(
+        " = expected ORDER BY place FOR NO KEY UPDATE OF records), kept AS (UPDATE records SET ",
+    );
+    for (at, column) in state.iter().enumerate() {
+        out.push(comma(at)).push(column.name);
+        value(out.push(" = "), column);
+    }
+    if let Some(claim) = &claim {
+        promoted::next_turn(out.push(", promoted_turn = "), claim);
+    }
+    out.push(" FROM held JOIN given USING (place) WHERE records.row_id = held.row_id ");
+    out.push("RETURNING records.row_id, records.create_us, place), ");
+    if let Some(claim) = &claim {
+        let written = "kept JOIN given USING (place)";
+        // Those that a record still has are left alone: parts of a statement happen in no order.
+        out.push("other_keys AS (DELETE FROM promoted_values AS v USING ")
+            .push(written);
+        out.push(" WHERE v.record_row = kept.row_id AND NOT EXISTS (SELECT 1 FROM ");
+        out.push("jsonb_to_recordset(given.promoted_keys")
+            .push(AS_KEYS);
+        out.push(" WHERE e.f = v.field AND e.v = v.value)), ");
+        keys(&mut out, claim, "kept", written);
+    }
+    out.push("packed AS (INSERT INTO bodies (record_row, codec, bytes, piece) ");
+    out.push("SELECT row_id, codec, bytes, piece FROM kept JOIN given USING (place) ");
+    out.push("WHERE codec IS NOT NULL").push(TAKE_NEW_BODY);
+    out.push("), emptied AS (DELETE FROM bodies WHERE record_row IN (SELECT row_id FROM kept ");
+    out.push("JOIN given USING (place) WHERE codec IS NULL)) SELECT place FROM kept");
+    out
+}
+
+/// Inserts results, those whose name is free. No name may come twice.
+pub(crate) fn insert_results(values: &[&RunResult]) -> Statement {
+    let columns = columns(values.iter().map(|value| write::new_result(value)));
+    let mut out = given(&columns);
+    out.push(", made AS (INSERT INTO results (");
+    for (at, column) in columns.iter().enumerate() {
+        out.push(comma(at)).push(column.name);
+    }
+    out.push(") SELECT ");
+    for (at, column) in columns.iter().enumerate() {
+        value(out.push(comma(at)), column);
+    }
+    out.push(" FROM given ORDER BY place ON CONFLICT DO NOTHING RETURNING parent, id) ");
+    out.push("SELECT place FROM made JOIN given USING (parent, id)");
+    out
+}
+
+/// Gives the places of those records whose name is taken.
+pub(crate) fn taken_records(rows: &[&RecordRow]) -> Statement {
+    let all = rows.iter().map(|row| {
+        let name = &row.record.name;
+        vec![
+            Set::new("parent", name.result().parent().as_str()),
+            Set::new("result_id", name.result().id()),
+            Set::new("id", name.id()),
+        ]
+    });
+    let mut out = given(&columns(all));
+    out.push(" SELECT place FROM given JOIN results ON results.id = given.result_id AND ");
+    out.push("results.parent = given.parent JOIN records ON records.id = given.id AND ");
+    out.push("records.result_row = results.row_id");
+    out
+}
+
+/// Gives the places of those results whose name is taken.
+pub(crate) fn taken_results(values: &[&RunResult]) -> Statement {
+    let all = values.iter().map(|value| {
+        vec![
+            Set::new("parent", value.name.parent().as_str()),
+            Set::new("id", value.name.id()),
+        ]
+    });
+    let mut out = given(&columns(all));
+    out.push(" SELECT place FROM given JOIN results USING (parent, id)");
+    out
+}

@@ -1,0 +1,172 @@
+//! Statements about objects that hold bodies outside the database.
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{dialect::Dialect, statement::Statement};
+use crate::objects::Reference;
+
+fn id(object: Uuid) -> Option<Bytes> {
+    Some(Bytes::copy_from_slice(object.as_bytes()))
+}
+
+/// The statement that notes objects which will be uploaded.
+pub(crate) fn expect(references: &[Reference]) -> Statement {
+    let mut out = Statement::new("INSERT INTO objects (object, size) VALUES ");
+    for (at, reference) in references.iter().enumerate() {
+        out.push(if at == 0 { "(" } else { ", (" });
+        out.bind(id(reference.object)).push(", ");
+        out.bind(i64::try_from(reference.size).unwrap_or(i64::MAX));
+        out.push(")");
+    }
+    out
+}
+
+/// Appends that a body's object can come to be held.
+pub(super) fn is_free(out: &mut Statement, object: Uuid) {
+    out.push("EXISTS (SELECT 1 FROM objects WHERE object = ")
+        .bind(id(object))
+        .push(" AND record_row IS NULL AND doomed_us IS NULL)");
+}
+
+/// The statement that gives a row if an object can come to be held.
+pub(crate) fn free(object: Uuid) -> Statement {
+    let mut out = Statement::new("SELECT 1 WHERE ");
+    is_free(&mut out, object);
+    out
+}
+
+/// Appends which objects: those of a condition, at most so many, but for those that somebody
+/// writes about right now.
+fn of(
+    out: &mut Statement,
+    dialect: Dialect,
+    condition: impl Fn(&mut Statement),
+    order: &'static str,
+    most: i64,
+) {
+    out.push(" WHERE object IN (SELECT object FROM objects WHERE record_row IS NULL");
+    condition(out);
+    out.push(" ORDER BY ")
+        .push(order)
+        .push(" LIMIT ")
+        .bind(most);
+    if dialect == Dialect::Postgres {
+        out.push(" FOR UPDATE SKIP LOCKED");
+    }
+    out.push(") AND record_row IS NULL");
+    condition(out);
+}
+
+/// The statement that notes since when nobody holds objects, where that is not noted yet.
+pub(crate) fn note_loose(dialect: Dialect, now: Timestamp, most: i64) -> Statement {
+    let mut out = Statement::new("UPDATE objects SET loose_us = ");
+    out.bind(now);
+    let unknown = |out: &mut Statement| {
+        out.push(" AND loose_us IS NULL");
+    };
+    of(&mut out, dialect, unknown, "object", most);
+    out
+}
+
+/// The statement that dooms objects which nobody has held since `before`.
+pub(crate) fn doom(dialect: Dialect, now: Timestamp, before: Timestamp, most: i64) -> Statement {
+    let mut out = Statement::new("UPDATE objects SET doomed_us = ");
+    out.bind(now);
+    let old = |out: &mut Statement| {
+        out.push(" AND doomed_us IS NULL AND loose_us <= ")
+            .bind(before);
+    };
+    of(&mut out, dialect, old, "loose_us", most);
+    out
+}
+
+/// The statement that dooms these objects at once, those that nobody holds.
+pub(crate) fn doom_these(now: Timestamp, objects: &[Uuid]) -> Statement {
+    let mut out = Statement::new("UPDATE objects SET loose_us = coalesce(loose_us, ");
+    out.bind(now).push("), doomed_us = ").bind(now);
+    out.push(" WHERE record_row IS NULL AND ");
+    among(&mut out, objects);
+    out
+}
+
+/// The statement that gives objects which are to be removed, after one.
+pub(crate) fn doomed(after: Option<Uuid>, most: i64) -> Statement {
+    let mut out = Statement::new("SELECT object FROM objects WHERE record_row IS NULL AND ");
+    out.push("doomed_us IS NOT NULL");
+    if let Some(after) = after {
+        out.push(" AND object > ").bind(id(after));
+    }
+    out.push(" ORDER BY object LIMIT ").bind(most);
+    out
+}
+
+fn among(out: &mut Statement, objects: &[Uuid]) {
+    out.push("object IN (");
+    for (at, object) in objects.iter().enumerate() {
+        out.push(if at == 0 { "" } else { ", " }).bind(id(*object));
+    }
+    out.push(")");
+}
+
+/// The statement that forgets objects which were removed.
+pub(crate) fn forget(objects: &[Uuid]) -> Statement {
+    let mut out = Statement::new("DELETE FROM objects WHERE doomed_us IS NOT NULL AND ");
+    among(&mut out, objects);
+    out
+}
+
+/// The statement that gives those of these objects that the database knows, held or not.
+pub(crate) fn known(objects: &[Uuid]) -> Statement {
+    let mut out = Statement::new("SELECT object FROM objects WHERE ");
+    among(&mut out, objects);
+    out
+}
+
+/// The statement that gives a row if any object is held.
+pub(crate) fn any_held() -> Statement {
+    Statement::new("SELECT 1 FROM objects WHERE record_row IS NOT NULL LIMIT 1")
+}
+
+/// The statement that gives how many objects are held, their bytes, and how many are not.
+pub(crate) fn totals() -> Statement {
+    Statement::new(
+        "SELECT count(record_row), CAST(coalesce(sum(CASE WHEN record_row IS NOT NULL THEN size \
+         END), 0) AS BIGINT), count(*) - count(record_row) FROM objects",
+    )
+}
+
+/// The statement that gives the folder of the database's objects, if it has one.
+pub(crate) fn folder() -> Statement {
+    let mut out = Statement::new("SELECT value FROM secrets WHERE name = ");
+    out.bind(crate::objects::FOLDER);
+    out
+}
+
+/// The statement that gives objects that are held, after one: which, the row of the record, its
+/// name in three parts, and the reference of its body, if that is one.
+pub(crate) fn held(after: Option<Uuid>, limit: i64) -> Statement {
+    let mut out = Statement::new("SELECT o.object, o.record_row, r.parent, r.result_id, r.id, ");
+    out.push("CASE WHEN b.codec >= 16 THEN b.bytes END FROM objects AS o ");
+    out.push("LEFT JOIN bodies AS b ON b.record_row = o.record_row ");
+    out.push("LEFT JOIN records AS r ON r.row_id = o.record_row ");
+    out.push("WHERE o.record_row IS NOT NULL");
+    if let Some(after) = after {
+        out.push(" AND o.object > ").bind(id(after));
+    }
+    out.push(" ORDER BY o.object LIMIT ").bind(limit);
+    out
+}
+
+/// The statement that gives bodies which refer to objects that the database does not know them to
+/// hold: which object, and the name of the record in three parts. At most `limit`.
+pub(crate) fn unheld(limit: i64) -> Statement {
+    let mut out = Statement::new("SELECT substr(b.bytes, 1, 16), r.parent, r.result_id, r.id ");
+    out.push("FROM bodies AS b LEFT JOIN records AS r ON r.row_id = b.record_row ");
+    out.push("WHERE b.codec >= 16 AND NOT EXISTS (SELECT 1 FROM objects AS o WHERE ");
+    out.push("o.object = substr(b.bytes, 1, 16) AND o.record_row = b.record_row ");
+    out.push("AND o.doomed_us IS NULL) ORDER BY b.record_row LIMIT ")
+        .bind(limit);
+    out
+}

@@ -1,0 +1,184 @@
+//! Statements about pieces: storing them, and letting go of those whose payload is gone.
+
+use bytes::Bytes;
+
+use super::{
+    dialect::Dialect,
+    statement::{Bind, Statement},
+};
+use crate::{
+    body::Packed,
+    pieces::{Key, NewPiece},
+};
+
+fn bytes(bytes: &[u8]) -> Option<Bytes> {
+    Some(Bytes::copy_from_slice(bytes))
+}
+
+/// Appends which piece holds this content.
+fn with_content(out: &mut Statement, new: &NewPiece) {
+    out.push("(SELECT row_id FROM pieces WHERE parent = ")
+        .bind(new.parent.as_str())
+        .push(" AND sha256 = ")
+        .bind(bytes(&new.sha256))
+        .push(")");
+}
+
+/// The statement that stores a piece, unless its content is there.
+pub(crate) fn store(new: &NewPiece) -> Statement {
+    let mut out = Statement::new("INSERT INTO pieces (parent, sha256, size, bytes) VALUES (");
+    out.bind(new.parent.as_str()).push(", ");
+    out.bind(bytes(&new.sha256)).push(", ").bind(new.size);
+    out.push(", ").bind(Some(new.bytes.clone()));
+    out.push(") ON CONFLICT (parent, sha256) DO NOTHING");
+    out
+}
+
+/// The statements that store a piece and make it current for its keys.
+pub(crate) fn put(new: &NewPiece) -> Vec<Statement> {
+    let mut statements = vec![store(new)];
+    for key in &new.keys {
+        let mut out = Statement::new("INSERT INTO piece_keys (key, piece) SELECT ");
+        out.bind(bytes(key)).push(", row_id FROM ");
+        with_content(&mut out, new);
+        // `WHERE true`, because SQLite takes the ON of a conflict for that of a join.
+        out.push(" AS p WHERE true ON CONFLICT (key) DO ");
+        out.push(match new.replaces {
+            true => "UPDATE SET piece = excluded.piece",
+            false => "NOTHING",
+        });
+        statements.push(out);
+    }
+    statements
+}
+
+/// Whether a record has the payload that a piece was made of.
+const IS_OWNED: &str = "EXISTS (SELECT 1 FROM bodies AS b JOIN records AS r \
+    ON r.row_id = b.record_row WHERE b.piece = p.row_id AND r.body_sha256 = p.sha256";
+
+/// The pieces after one row of which it is not known that a record has their payload: the row,
+/// the parent, and 2 if one has it, else 1 if bodies refer to the piece, else 0. At most `limit`.
+pub(crate) fn unowned(after: i64, limit: i64) -> Statement {
+    let mut out = Statement::new("SELECT p.row_id, p.parent, CAST(CASE WHEN ");
+    out.push(IS_OWNED).push(") THEN 2 WHEN ").push(IS_USED);
+    out.push(" THEN 1 ELSE 0 END AS BIGINT) FROM pieces AS p WHERE owned = 0 AND p.row_id > ")
+        .bind(after)
+        .push(" ORDER BY p.row_id LIMIT ")
+        .bind(limit);
+    out
+}
+
+/// The statement that notes that a record has the payload of a piece, if one has it. The record
+/// cannot go or change meanwhile; when it does later, a trigger takes the note back.
+pub(crate) fn own(dialect: Dialect, piece: i64) -> Statement {
+    let mut out = Statement::new(match dialect {
+        Dialect::Sqlite => "UPDATE pieces AS p SET owned = 1 WHERE row_id = ",
+        Dialect::Postgres => {
+            "WITH owner AS MATERIALIZED (SELECT p.row_id FROM pieces AS p JOIN bodies AS b \
+             ON b.piece = p.row_id JOIN records AS r ON r.row_id = b.record_row \
+             AND r.body_sha256 = p.sha256 WHERE p.row_id = "
+        }
+    });
+    out.bind(piece);
+    match dialect {
+        Dialect::Sqlite => out.push(" AND ").push(IS_OWNED).push(")"),
+        Dialect::Postgres => out.push(
+            " LIMIT 1 FOR SHARE OF r) UPDATE pieces SET owned = 1 \
+             WHERE row_id IN (SELECT row_id FROM owner)",
+        ),
+    };
+    out
+}
+
+/// The keys that a piece is current for.
+pub(crate) fn keys_of(piece: i64) -> Statement {
+    let mut out = Statement::new("SELECT key FROM piece_keys WHERE piece = ");
+    out.bind(piece);
+    out
+}
+
+/// Of the bodies that refer to a piece: the row of the newest record.
+pub(crate) fn newest(piece: i64) -> Statement {
+    let mut out = Statement::new("SELECT max(record_row) FROM bodies WHERE piece = ");
+    out.bind(piece);
+    out
+}
+
+/// Bodies that refer to a piece, at most `limit`, but for those of some records: the row of the
+/// record, then codec, bytes, size and SHA-256 of the payload.
+pub(crate) fn referring(dialect: Dialect, piece: i64, except: Vec<i64>, limit: i64) -> Statement {
+    let mut out = bodies();
+    out.push("b.piece = ").bind(piece).push(" AND b.record_row");
+    dialect.one_of(&mut out, true, Bind::Ints(except));
+    out.push(" LIMIT ").bind(limit);
+    out
+}
+
+/// The body of the record in a row, as [`referring`] gives it.
+pub(crate) fn body_of(record_row: i64) -> Statement {
+    let mut out = bodies();
+    out.push("b.record_row = ").bind(record_row);
+    out
+}
+
+fn bodies() -> Statement {
+    Statement::new(
+        "SELECT b.record_row, b.codec, b.bytes, r.body_size, r.body_sha256 FROM bodies AS b \
+         JOIN records AS r ON r.row_id = b.record_row WHERE ",
+    )
+}
+
+/// The statement that keeps a body in another way, if it is still the one that was read. What it
+/// refers to then is `with`.
+pub(crate) fn repack(
+    (record_row, piece, read): (i64, i64, Bytes),
+    body: &Packed,
+    with: Option<&NewPiece>,
+) -> Statement {
+    let mut out = Statement::new("UPDATE bodies SET codec = ");
+    out.bind(body.code()).push(", bytes = ");
+    out.bind(Some(body.bytes.clone())).push(", piece = ");
+    match with {
+        Some(with) => with_content(&mut out, with),
+        None => drop(out.push("NULL")),
+    }
+    out.push(" WHERE record_row = ").bind(record_row);
+    out.push(" AND piece = ").bind(piece);
+    out.push(" AND bytes = ").bind(Some(read));
+    if let Some(with) = with {
+        with_content(out.push(" AND EXISTS "), with);
+    }
+    out
+}
+
+/// The statements that delete these pieces, but for those that bodies refer to.
+pub(crate) fn delete(dialect: Dialect, pieces: &[i64]) -> Vec<Statement> {
+    let ids = || Bind::Ints(pieces.to_vec());
+    let mut statements = Vec::new();
+    if dialect == Dialect::Postgres {
+        // A writer that refers to one right now has it locked; what it wrote is seen afterwards.
+        let mut lock = Statement::new("SELECT row_id FROM pieces WHERE row_id");
+        dialect.one_of(&mut lock, false, ids());
+        lock.push(" ORDER BY row_id FOR UPDATE");
+        statements.push(lock);
+    }
+    let mut delete = Statement::new("DELETE FROM pieces AS p WHERE row_id");
+    dialect.one_of(&mut delete, false, ids());
+    delete.push(" AND NOT ").push(IS_USED);
+    statements.push(delete);
+    statements
+}
+
+const IS_USED: &str = "EXISTS (SELECT 1 FROM bodies WHERE piece = p.row_id)";
+
+/// Those of these pieces that are there.
+pub(crate) fn there(dialect: Dialect, pieces: &[i64]) -> Statement {
+    let mut out = Statement::new("SELECT row_id FROM pieces WHERE row_id");
+    dialect.one_of(&mut out, false, Bind::Ints(pieces.to_vec()));
+    out
+}
+
+/// A key as a row has it.
+pub(crate) fn key(bytes: Option<Vec<u8>>) -> Option<Key> {
+    Key::try_from(bytes?).ok()
+}

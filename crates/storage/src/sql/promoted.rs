@@ -1,0 +1,200 @@
+//! Promoted fields: what is written of them, and how tests ask for it.
+//!
+//! A row that `promoted_unknown` has for a field passes every test of it.
+
+use serde::Serialize;
+
+use super::{
+    condition::Writer,
+    dialect::Dialect,
+    statement::{Bind, Statement},
+    text,
+};
+use crate::row::Claim;
+use hindsight_filter::{
+    condition::{Is, Test, Value},
+    promoted::Promoted,
+};
+
+/// A key that a row has for a field.
+#[derive(Debug, Serialize)]
+struct Key<'k> {
+    f: i64,
+    v: std::borrow::Cow<'k, str>,
+}
+
+/// The keys of a claim as JSON, each with the number of its field.
+pub(super) fn keys(claim: &Claim) -> String {
+    let keys = claim.keys.iter().map(|(field, key)| Key {
+        f: *field,
+        v: text::stored(key),
+    });
+    serde_json::to_string(&keys.collect::<Vec<_>>()).expect("numbers and texts are JSON")
+}
+
+/// Appends that what the claim knows is how things are.
+pub(super) fn is_current(out: &mut Statement, claim: &Claim) {
+    out.push("EXISTS (SELECT 1 FROM promoted_state WHERE generation = ")
+        .bind(claim.generation)
+        .push(")");
+}
+
+/// Appends the turn of a new record, which is empty if the claim is of another generation.
+pub(super) fn first_turn(out: &mut Statement, claim: &Claim) {
+    out.push("(SELECT 1 FROM promoted_state WHERE generation = ")
+        .bind(claim.generation)
+        .push(")");
+}
+
+/// Appends the next turn of a record, likewise.
+pub(super) fn next_turn(out: &mut Statement, claim: &Claim) {
+    out.push("(SELECT (coalesce(records.promoted_turn, 0) + 1) % 100 ");
+    out.push("FROM promoted_state WHERE generation = ")
+        .bind(claim.generation)
+        .push(")");
+}
+
+/// The statements that put the keys of a record that was just written into SQLite's tables;
+/// `is_record` appends which one it was.
+pub(super) fn write_keys(
+    claim: &Claim,
+    replaces: bool,
+    is_record: &dyn Fn(&mut Statement),
+) -> Vec<Statement> {
+    let mut statements = Vec::new();
+    if replaces {
+        let mut out = Statement::new("DELETE FROM promoted_values WHERE record_row = ");
+        out.push("(SELECT row_id FROM records WHERE ");
+        is_record(&mut out);
+        out.push(")");
+        statements.push(out);
+    }
+    if !claim.keys.is_empty() {
+        let mut out = Statement::new(INTO);
+        out.push("SELECT e.value ->> 'f', e.value ->> 'v', create_us, row_id FROM json_each(")
+            .bind(Bind::Text(Some(keys(claim))))
+            .push(") AS e CROSS JOIN records WHERE row_id = (SELECT row_id FROM records WHERE ");
+        is_record(&mut out);
+        out.push(") AND ");
+        is_current(&mut out, claim);
+        out.push(" ON CONFLICT DO NOTHING");
+        statements.push(out);
+    }
+    statements
+}
+
+/// What inserting keys begins with.
+pub(super) const INTO: &str = "INSERT INTO promoted_values (field, value, at_us, record_row) ";
+
+/// What stands after JSON keys that are made into rows of PostgreSQL.
+pub(super) const AS_KEYS: &str = "::jsonb) AS e(f bigint, v text)";
+
+impl Writer<'_> {
+    /// Appends that a record passes a test of a promoted field, or may.
+    pub(super) fn promoted(&mut self, of: &Promoted, test: &Test) {
+        let Some(field) = of.field else {
+            return self.constant(true);
+        };
+        let lacks = test.is == Is::Present;
+        self.out.push(match lacks {
+            true => "(NOT EXISTS (SELECT 1 FROM promoted_values AS v",
+            false => "(EXISTS (SELECT 1 FROM promoted_values AS v",
+        });
+        if self.dialect == Dialect::Sqlite {
+            self.out.push(" INDEXED BY promoted_values_by_record");
+        }
+        self.out.push(" WHERE v.record_row = row_id AND v.field = ");
+        self.out.bind(field);
+        if !lacks {
+            self.out.push(" AND ");
+            key_test(self.out, self.dialect, "v.value", test);
+        }
+        self.out
+            .push(") OR EXISTS (SELECT 1 FROM promoted_unknown AS u WHERE u.record_row = row_id")
+            .push(" AND u.field = ")
+            .bind(field)
+            .push("))");
+    }
+}
+
+/// Appends that the key in `column` passes a test.
+pub(super) fn key_test(out: &mut Statement, dialect: Dialect, column: &'static str, test: &Test) {
+    let text = |value: &Value| match value {
+        Value::Text(key) => text::stored(key).into_owned(),
+        Value::Int(_) | Value::Time(_) => String::new(),
+    };
+    out.push(column);
+    match &test.is {
+        Is::Equal(value) => {
+            out.push(if test.negated { " <> " } else { " = " });
+            out.bind(Bind::Text(Some(text(value))));
+        }
+        Is::OneOf(values) => {
+            let texts = Bind::Texts(values.iter().map(text).collect());
+            dialect.one_of(out, test.negated, texts);
+        }
+        Is::AtMost(value) => {
+            out.push(" <= ").bind(Bind::Text(Some(text(value))));
+        }
+        Is::AtLeast(value) => {
+            out.push(" >= ").bind(Bind::Text(Some(text(value))));
+        }
+        Is::StartsWith(prefix) if !test.negated => {
+            let prefix = text::stored(prefix).into_owned();
+            let end = text::after_prefix(&prefix);
+            out.push(" >= ").bind(Bind::Text(Some(prefix)));
+            if let Some(end) = end {
+                out.push(" AND ").push(column).push(" < ");
+                out.bind(Bind::Text(Some(end)));
+            }
+        }
+        // Whatever else is asked, a key is there.
+        _ => {
+            out.push(" = ").push(column);
+        }
+    }
+}
+
+/// Appends ` WHERE` the keys of a field pass a test.
+pub(super) fn of_field(out: &mut Statement, dialect: Dialect, field: i64, test: &Test) {
+    out.push(" WHERE field = ").bind(field).push(" AND ");
+    key_test(out, dialect, "value", test);
+}
+
+/// Appends the rows whose keys pass a test, and those of which that is not known, in parentheses.
+pub(super) fn rows(
+    out: &mut Statement,
+    dialect: Dialect,
+    field: i64,
+    test: &Test,
+    has_unknown: bool,
+) {
+    out.push("(SELECT record_row FROM promoted_values");
+    of_field(out, dialect, field, test);
+    if has_unknown {
+        out.push(" UNION ALL SELECT record_row FROM promoted_unknown WHERE field = ")
+            .bind(field);
+    }
+    out.push(")");
+}
+
+/// The statement that gives the present generation and each field: number, path, kind, time,
+/// whether it is ready, and how far it is of how much; nulls if there is none.
+pub(crate) fn known() -> Statement {
+    Statement::new(
+        "SELECT generation, row_id, path, kind, added_us, ready, done_row, until_row \
+         FROM promoted_state LEFT JOIN promoted ON 1 = 1 ORDER BY row_id",
+    )
+}
+
+/// The statement that gives, for each field, whether there are rows of which its keys are not
+/// all known.
+pub(crate) fn unknown(fields: &[i64]) -> Statement {
+    let mut out = Statement::new("SELECT ");
+    for (at, field) in fields.iter().enumerate() {
+        out.push(if at == 0 { "" } else { ", " });
+        out.push("CAST((SELECT 1 WHERE EXISTS (SELECT 1 FROM promoted_unknown WHERE field = ");
+        out.bind(*field).push(")) AS BIGINT)");
+    }
+    out
+}

@@ -1,0 +1,71 @@
+//! Statements about what is removed for good.
+
+use super::{condition::in_result, statement::Statement};
+use crate::purge::Purge;
+use hindsight_filter::model::Parent;
+
+/// Appends which results.
+fn results(out: &mut Statement, what: &Purge) {
+    match what {
+        Purge::Parent(parent) => {
+            out.push("parent = ").bind(parent.as_str());
+        }
+        Purge::Result(name) => {
+            out.push("id = ").bind(name.id());
+            out.push(" AND parent = ").bind(name.parent().as_str());
+        }
+        Purge::Record(_) => {
+            out.push("1 = 0");
+        }
+    }
+}
+
+/// Appends which records.
+fn records(out: &mut Statement, what: &Purge) {
+    match what {
+        Purge::Parent(_) => results(out, what),
+        Purge::Result(_) => {
+            out.push("result_row IN (SELECT row_id FROM results WHERE ");
+            results(out, what);
+            out.push(")");
+        }
+        Purge::Record(name) => {
+            out.push("id = ").bind(name.id()).push(" AND ");
+            in_result(out, name);
+        }
+    }
+}
+
+/// Appends which objects.
+fn objects(out: &mut Statement, what: &Purge) {
+    out.push("record_row IN (SELECT row_id FROM records WHERE ");
+    records(out, what);
+    out.push(")");
+}
+
+/// How many results, records and objects there are.
+pub(crate) fn count(what: &Purge) -> Statement {
+    let mut out = Statement::new("SELECT (SELECT count(*) FROM results WHERE ");
+    results(&mut out, what);
+    out.push("), (SELECT count(*) FROM records WHERE ");
+    records(&mut out, what);
+    out.push("), (SELECT count(*) FROM objects WHERE ");
+    objects(&mut out, what);
+    out.push(")");
+    out
+}
+
+/// The names of the next results of a parent, in two parts.
+pub(crate) fn next_results(parent: &Parent, limit: i64) -> Statement {
+    let mut out = Statement::new("SELECT parent, id FROM results WHERE parent = ");
+    out.bind(parent.as_str());
+    out.push(" ORDER BY create_us LIMIT ").bind(limit);
+    out
+}
+
+/// The objects that hold bodies.
+pub(crate) fn objects_of(what: &Purge) -> Statement {
+    let mut out = Statement::new("SELECT object FROM objects WHERE ");
+    objects(&mut out, what);
+    out
+}

@@ -1,0 +1,453 @@
+//! Reading rows: which columns are fetched, and what they say.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use jiff::Timestamp;
+
+use super::{
+    columns::{self, Holds},
+    dialect::Dialect,
+    etag,
+    statement::{Bind, Statement},
+    text,
+};
+use crate::{
+    Error, ListQuery, Listed,
+    body::{self, Stored},
+    objects::bring_all,
+    pieces::{Key, Loaded, StoredPiece},
+    promoted::Desk,
+    row,
+    sealed::Sealed,
+};
+use hindsight_filter::model::{
+    Payload, Record, RecordName, Resource, ResultName, RunResult, Summary,
+};
+use hindsight_filter::order::{KeyValue, Order, Position};
+
+/// A row of any driver, read by position.
+pub(crate) trait Cells {
+    /// Text.
+    fn text(&self, at: usize) -> Result<Option<String>, Error>;
+    /// A number.
+    fn int(&self, at: usize) -> Result<Option<i64>, Error>;
+    /// Bytes.
+    fn bytes(&self, at: usize) -> Result<Option<Vec<u8>>, Error>;
+    /// Numbers that were gathered from many rows; none of no rows.
+    fn ints(&self, at: usize) -> Result<Vec<i64>, Error>;
+}
+
+impl<T: Cells + ?Sized> Cells for Box<T> {
+    fn text(&self, at: usize) -> Result<Option<String>, Error> {
+        (**self).text(at)
+    }
+
+    fn int(&self, at: usize) -> Result<Option<i64>, Error> {
+        (**self).int(at)
+    }
+
+    fn bytes(&self, at: usize) -> Result<Option<Vec<u8>>, Error> {
+        (**self).bytes(at)
+    }
+
+    fn ints(&self, at: usize) -> Result<Vec<i64>, Error> {
+        (**self).ints(at)
+    }
+}
+
+/// Appends the columns that [`result`] or [`RawRecord::read`] reads. The keys of the order
+/// follow, and where bodies are asked for, how many bytes come before, and [`BODY`].
+pub(super) fn fields(out: &mut Statement, dialect: Dialect, resource: Resource) {
+    match resource {
+        Resource::Results => {
+            out.push("row_id, parent, id, uid, etag, create_us, update_us, annotations");
+            out.push(dialect.json_as_text());
+            out.push(", summary_record, summary_type, summary_start_us, summary_end_us");
+            out.push(", summary_status, summary_annotations")
+                .push(dialect.json_as_text());
+        }
+        Resource::Records => {
+            out.push("row_id, parent, result_id, id, uid, etag, create_us, update_us");
+            out.push(", data_type, body_size, body_sha256");
+        }
+    }
+}
+
+/// The statement that reads one result.
+pub(crate) fn one_result(dialect: Dialect, name: &ResultName) -> Statement {
+    let mut out = Statement::new("SELECT ");
+    fields(&mut out, dialect, Resource::Results);
+    out.push(" FROM results WHERE id = ").bind(name.id());
+    out.push(" AND parent = ").bind(name.parent().as_str());
+    out
+}
+
+/// The statement that reads one record with its body.
+pub(crate) fn one_record(dialect: Dialect, name: &RecordName) -> Statement {
+    let mut out = Statement::new("SELECT ");
+    fields(&mut out, dialect, Resource::Records);
+    out.push(", ").push(BODY);
+    out.push(" FROM records LEFT JOIN bodies ON record_row = row_id");
+    out.push(" WHERE id = ").bind(name.id()).push(" AND ");
+    super::condition::in_result(&mut out, name);
+    out
+}
+
+/// Where the keys of the order stand after the fields of a result.
+const RESULT_KEYS: usize = 14;
+/// Where the keys of the order stand after the fields of a record.
+const RECORD_KEYS: usize = 11;
+/// What is read of a body.
+pub(super) const BODY: &str = "codec, bytes, piece";
+
+/// The result in a row of a list.
+pub(crate) fn listed_result(row: &impl Cells, order: &Order) -> Result<Listed<RunResult>, Error> {
+    Ok(Listed {
+        item: result(row)?,
+        position: position(row, RESULT_KEYS, order)?,
+    })
+}
+
+/// The record in a row of a list, to be sealed by [`seal_all`].
+pub(crate) fn listed_record(
+    row: &impl Cells,
+    query: &ListQuery,
+) -> Result<(RawRecord, Position), Error> {
+    // What comes before the page's bodies stands between.
+    let body = RECORD_KEYS + query.order.keys().len() + 1;
+    Ok((
+        RawRecord::read(row, query.bodies.then_some(body))?,
+        position(row, RECORD_KEYS, &query.order)?,
+    ))
+}
+
+/// A row's place, given where its keys begin.
+fn position(row: &impl Cells, from: usize, order: &Order) -> Result<Position, Error> {
+    let keys = order.keys().iter().enumerate().map(|(number, key)| {
+        Ok(match columns::holds(&key.column) {
+            Holds::Text => row.text(from + number)?.map(KeyValue::Text),
+            Holds::Int | Holds::Time => row.int(from + number)?.map(KeyValue::Int),
+        })
+    });
+    Ok(Position {
+        keys: keys.collect::<Result<_, Error>>()?,
+        id: need(row.int(0)?, "row_id")?,
+    })
+}
+
+/// The result in a row.
+pub(crate) fn result(row: &impl Cells) -> Result<RunResult, Error> {
+    let parent = need(row.text(1)?, "parent")?;
+    let id = need(row.text(2)?, "id")?;
+    let name: ResultName = format!("{parent}/results/{id}").parse().map_err(corrupt)?;
+    let uid = need(text(row, 3)?, "uid")?;
+    let update_us = need(row.int(6)?, "update_us")?;
+    let summary = match text(row, 8)? {
+        None => None,
+        Some(record) => Some(Summary {
+            record: record.parse().map_err(corrupt)?,
+            data_type: need(text(row, 9)?, "summary_type")?,
+            start_time: row.int(10)?.map(time).transpose()?,
+            end_time: row.int(11)?.map(time).transpose()?,
+            status: i32::try_from(need(row.int(12)?, "summary_status")?).map_err(corrupt)?,
+            annotations: map(&need(row.text(13)?, "summary_annotations")?)?,
+        }),
+    };
+    Ok(RunResult {
+        name,
+        etag: etag::shown(need(text(row, 4)?, "etag")?, &uid, update_us),
+        uid,
+        create_time: time(need(row.int(5)?, "create_us")?)?,
+        update_time: time(update_us)?,
+        annotations: map(&need(row.text(7)?, "annotations")?)?,
+        summary,
+    })
+}
+
+/// A record whose body is still packed.
+#[derive(Debug)]
+pub(crate) struct RawRecord {
+    record: Record,
+    stored: Option<Stored>,
+}
+
+impl RawRecord {
+    /// The record in a row; `body` says where its body is, if it was asked for.
+    pub(crate) fn read(row: &impl Cells, body: Option<usize>) -> Result<Self, Error> {
+        let parent = need(row.text(1)?, "parent")?;
+        let result = need(row.text(2)?, "result_id")?;
+        let id = need(row.text(3)?, "id")?;
+        let name = format!("{parent}/results/{result}/records/{id}");
+        let size = row.int(9)?.unwrap_or(0);
+        let stored = match body {
+            Some(at) => row.int(at)?.zip(row.bytes(at + 1)?).zip(Some(at)),
+            None => None,
+        };
+        if body.is_some() && size > 0 && stored.is_none() {
+            return Err(Error::Corrupt(format!("the body of `{name}` is gone")));
+        }
+        let stored = match stored {
+            None => None,
+            Some(((codec, bytes), at)) => Some(Stored {
+                codec,
+                bytes,
+                size,
+                sha256: need(row.bytes(10)?, "body_sha256")?,
+                piece: row.int(at + 2)?,
+            }),
+        };
+        let uid = need(text(row, 4)?, "uid")?;
+        let update_us = need(row.int(7)?, "update_us")?;
+        let record = Record {
+            name: name.parse().map_err(corrupt)?,
+            etag: etag::shown(need(text(row, 5)?, "etag")?, &uid, update_us),
+            uid,
+            create_time: time(need(row.int(6)?, "create_us")?)?,
+            update_time: time(update_us)?,
+            data: text(row, 8)?.map(|data_type| Payload {
+                data_type,
+                value: Bytes::new(),
+            }),
+        };
+        Ok(Self { record, stored })
+    }
+
+    /// Its body, if the bytes of that lie outside the database.
+    pub(crate) fn outside(&mut self) -> Option<&mut Stored> {
+        self.stored.as_mut().filter(|stored| stored.is_outside())
+    }
+
+    /// How many bytes the record takes in a message, about; never fewer.
+    pub(crate) fn weight(&self) -> usize {
+        let body = self.stored.as_ref().map_or(0, |stored| stored.size);
+        self.record.weight() + usize::try_from(body).unwrap_or(0)
+    }
+
+    /// The record with its payload, which refers to one of `pieces` if to any.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the payload is not, to the byte, what was stored.
+    pub(crate) fn unpack(mut self, pieces: &Loaded) -> Result<Record, Error> {
+        let value = self.value(pieces, body::unpack)?;
+        if let Some(data) = &mut self.record.data {
+            data.value = value;
+        }
+        Ok(self.record)
+    }
+
+    /// The record with a payload whose digest was not compared.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the payload does not open.
+    pub(crate) fn look(&self, pieces: &Loaded) -> Result<Record, Error> {
+        let mut record = self.record.clone();
+        let value = self.value(pieces, body::unpack_unchecked)?;
+        if let Some(data) = &mut record.data {
+            data.value = value;
+        }
+        Ok(record)
+    }
+
+    /// Whether the payload of `record` is what was stored.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is not, to the byte.
+    pub(crate) fn check(&self, record: &Record) -> Result<(), Error> {
+        match (&record.data, &self.stored) {
+            (Some(data), Some(stored)) => {
+                body::check(stored, &data.value).map_err(|e| self.damaged(e))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn value(
+        &self,
+        pieces: &Loaded,
+        unpack: impl Fn(&Stored, Option<&[u8]>) -> Result<Bytes, Error>,
+    ) -> Result<Bytes, Error> {
+        let Some(stored) = &self.stored else {
+            return Ok(Bytes::new());
+        };
+        let piece = stored.piece.and_then(|id| pieces.get(&id));
+        let content = piece.map(|piece| piece.content());
+        unpack(stored, content).map_err(|e| self.damaged(e))
+    }
+
+    fn damaged(&self, error: Error) -> Error {
+        match error {
+            Error::Corrupt(why) => Error::Corrupt(format!("`{}`: {why}", self.record.name)),
+            other => other,
+        }
+    }
+}
+
+/// A row of a page.
+pub(crate) trait Weigh {
+    /// How many bytes its body has, if that was read.
+    fn bytes(&self) -> usize;
+}
+
+impl Weigh for Listed<RunResult> {
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
+impl Weigh for (RawRecord, Position) {
+    fn bytes(&self) -> usize {
+        let size = self.0.stored.as_ref().map_or(0, |stored| stored.size);
+        usize::try_from(size).unwrap_or(0)
+    }
+}
+
+/// What became of the bodies of a page.
+#[derive(Debug)]
+pub(crate) enum Whole<T> {
+    /// All that they refer to is there.
+    All(Vec<Listed<T>>),
+    /// Something that one refers to is gone: it was deleted after the rows were read, and with
+    /// them, so they must be read again. If not, it is this.
+    Again(Error),
+}
+
+/// The rows of a page with all that they refer to.
+pub(crate) async fn seal_all(
+    mut rows: Vec<(RawRecord, Position)>,
+    desk: &impl Desk,
+) -> Result<Whole<Sealed>, Error> {
+    let outside: Vec<_> = rows
+        .iter_mut()
+        .map(|(raw, _)| raw)
+        .filter_map(|raw| raw.outside().is_some().then_some(raw))
+        .collect();
+    if !outside.is_empty() {
+        for brought in bring_all(desk.objects(), outside).await {
+            match brought {
+                Err(error @ Error::Lost(_)) => return Ok(Whole::Again(error)),
+                brought => brought?,
+            }
+        }
+    }
+    let wanted: BTreeSet<i64> = rows
+        .iter()
+        .filter_map(|(raw, _)| raw.stored.as_ref()?.piece)
+        .collect();
+    let count = wanted.len();
+    let loaded = desk.packed().load(desk, wanted).await?;
+    if loaded.len() < count {
+        return Ok(Whole::Again(without_piece()));
+    }
+    let loaded = Arc::new(loaded);
+    let seal = |(raw, position)| Listed {
+        item: Sealed::new(raw, Arc::clone(&loaded)),
+        position,
+    };
+    Ok(Whole::All(rows.into_iter().map(seal).collect()))
+}
+
+/// Seals and opens the records of a page.
+pub(crate) async fn unpack_all(
+    rows: Vec<(RawRecord, Position)>,
+    desk: &impl Desk,
+) -> Result<Whole<Record>, Error> {
+    Ok(match seal_all(rows, desk).await? {
+        Whole::All(sealed) => Whole::All(open_all(sealed).await?),
+        Whole::Again(why) => Whole::Again(why),
+    })
+}
+
+/// Opens the records of a page; of big pages on threads that may block.
+pub(crate) async fn open_all(rows: Vec<Listed<Sealed>>) -> Result<Vec<Listed<Record>>, Error> {
+    let open = |row: Listed<Sealed>| {
+        Ok(Listed {
+            item: row.item.open()?,
+            position: row.position,
+        })
+    };
+    let listed = row::in_parts(rows, |row| row.item.weight(), open).await?;
+    listed.into_iter().collect()
+}
+
+/// The record of [`one_record`], with no place in any list.
+pub(crate) fn alone(row: &impl Cells) -> Result<(RawRecord, Position), Error> {
+    let nowhere = Position {
+        keys: Vec::new(),
+        id: 0,
+    };
+    Ok((RawRecord::read(row, Some(RECORD_KEYS))?, nowhere))
+}
+
+/// How often rows are read again when their pieces are gone.
+pub(crate) const READS: usize = 4;
+
+/// What is said when rows go on referring to pieces that are not there.
+pub(crate) fn without_piece() -> Error {
+    Error::Corrupt("a body refers to a piece that is gone; restore a backup".to_owned())
+}
+
+/// The statement that reads the current pieces of these keys, each after its key.
+pub(crate) fn current_pieces(keys: &[Key]) -> Statement {
+    let mut out = Statement::new("SELECT key, row_id, sha256, size, bytes FROM piece_keys ");
+    out.push("JOIN pieces ON row_id = piece WHERE key IN (");
+    for (at, key) in keys.iter().enumerate() {
+        out.push(if at == 0 { "" } else { ", " });
+        out.bind(Some(Bytes::copy_from_slice(key)));
+    }
+    out.push(")");
+    out
+}
+
+/// The statement that reads the pieces in these rows.
+pub(crate) fn pieces(dialect: Dialect, ids: &[i64]) -> Statement {
+    let mut out = Statement::new("SELECT row_id, sha256, size, bytes FROM pieces WHERE row_id");
+    dialect.one_of(&mut out, false, Bind::Ints(ids.to_vec()));
+    out
+}
+
+/// The key of a row of [`current_pieces`], and its piece.
+pub(crate) fn current_piece(row: &impl Cells) -> Result<(Key, StoredPiece), Error> {
+    let key = need(row.bytes(0)?, "key")?;
+    let key =
+        Key::try_from(key).map_err(|_wrong_length| corrupt("a key of a piece is no SHA-256"))?;
+    Ok((key, piece(row, 1)?))
+}
+
+/// The piece in a row, its columns beginning at `from`.
+pub(crate) fn piece(row: &impl Cells, from: usize) -> Result<StoredPiece, Error> {
+    Ok(StoredPiece {
+        id: need(row.int(from)?, "row_id")?,
+        sha256: need(row.bytes(from + 1)?, "sha256")?,
+        size: need(row.int(from + 2)?, "size")?,
+        bytes: need(row.bytes(from + 3)?, "bytes")?,
+    })
+}
+
+/// The value of a column that is never null in a row that is whole.
+fn need<T>(value: Option<T>, column: &str) -> Result<T, Error> {
+    value.ok_or_else(|| Error::Corrupt(format!("a row without `{column}`")))
+}
+
+/// The text of a column, as it was before it was stored.
+pub(crate) fn text(row: &impl Cells, at: usize) -> Result<Option<String>, Error> {
+    row.text(at)?.map(text::shown).transpose()
+}
+
+fn time(microseconds: i64) -> Result<Timestamp, Error> {
+    Timestamp::from_microsecond(microseconds).map_err(corrupt)
+}
+
+fn map(json: &str) -> Result<BTreeMap<String, String>, Error> {
+    let kept: BTreeMap<String, String> = serde_json::from_str(json).map_err(corrupt)?;
+    kept.into_iter()
+        .map(|(key, value)| Ok((text::shown(key)?, text::shown(value)?)))
+        .collect()
+}
+
+pub(crate) fn corrupt(why: impl std::fmt::Display) -> Error {
+    Error::Corrupt(why.to_string())
+}

@@ -1,0 +1,127 @@
+//! A statement: text that this program wrote, and the values bound to it.
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
+
+use super::text;
+
+/// A value that is bound, never spliced.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Bind {
+    /// Text as the tables hold it, see [`text::stored`].
+    Text(Option<String>),
+    /// A number, or a time in microseconds.
+    Int(Option<i64>),
+    /// Bytes.
+    Bytes(Option<Bytes>),
+    /// A list of texts to compare with.
+    Texts(Vec<String>),
+    /// A list of numbers to compare with.
+    Ints(Vec<i64>),
+    /// A column of many rows, each value of the same kind: [`Self::Text`], [`Self::Int`] or
+    /// [`Self::Bytes`]. PostgreSQL alone.
+    Column(Vec<Bind>),
+}
+
+impl From<&str> for Bind {
+    fn from(text: &str) -> Self {
+        Self::Text(Some(text::stored(text).into_owned()))
+    }
+}
+
+impl From<Option<&str>> for Bind {
+    fn from(text: Option<&str>) -> Self {
+        Self::Text(text.map(|text| text::stored(text).into_owned()))
+    }
+}
+
+impl From<i64> for Bind {
+    fn from(number: i64) -> Self {
+        Self::Int(Some(number))
+    }
+}
+
+impl From<Option<i64>> for Bind {
+    fn from(number: Option<i64>) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<Timestamp> for Bind {
+    fn from(time: Timestamp) -> Self {
+        Self::Int(Some(time.as_microsecond()))
+    }
+}
+
+impl From<Option<Timestamp>> for Bind {
+    fn from(time: Option<Timestamp>) -> Self {
+        Self::Int(time.map(Timestamp::as_microsecond))
+    }
+}
+
+impl From<Option<Bytes>> for Bind {
+    fn from(bytes: Option<Bytes>) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
+impl Bind {
+    /// What follows the placeholder of a column of such values.
+    pub(super) fn column_cast(&self) -> &'static str {
+        match self {
+            Self::Int(_) => "::bigint[]",
+            Self::Bytes(_) => "::bytea[]",
+            _ => "::text[]",
+        }
+    }
+}
+
+/// A statement under construction. Text comes from constants only; values become `$1`, `$2`...
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Statement {
+    text: String,
+    binds: Vec<Bind>,
+}
+
+impl Statement {
+    /// Begins with `text`.
+    pub(crate) fn new(text: &'static str) -> Self {
+        Self {
+            text: text.to_owned(),
+            binds: Vec::new(),
+        }
+    }
+
+    /// Appends text of our own.
+    pub(crate) fn push(&mut self, text: &'static str) -> &mut Self {
+        self.text.push_str(text);
+        self
+    }
+
+    /// Appends a value.
+    pub(crate) fn bind(&mut self, value: impl Into<Bind>) -> &mut Self {
+        self.binds.push(value.into());
+        self.text.push('$');
+        self.text.push_str(&self.binds.len().to_string());
+        self
+    }
+
+    /// The text, for the driver. Safe because only `'static` text and placeholders went in.
+    pub(crate) fn sql(&self) -> AssertSqlSafe<String> {
+        AssertSqlSafe(self.text.clone())
+    }
+
+    /// The values.
+    pub(crate) fn binds(&self) -> &[Bind] {
+        &self.binds
+    }
+
+    /// The same with text before it, to have it explained.
+    pub(crate) fn prefixed(&self, text: &'static str) -> Self {
+        Self {
+            text: format!("{text}{}", self.text),
+            binds: self.binds.clone(),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Stretches of time that a list goes through one after the other, where an index leads to the
+//! rows of each but not to all of them in order.
+//!
+//! PostgreSQL's index of labels knows in which week and on which day a record was stored, and
+//! gives all rows that it finds at once. A list of a label that many old rows have would sort
+//! them all for its first page; so it asks for the rows of a day, then of two, then of four, and
+//! reads at most twice as many days as it must.
+
+/// Microseconds of a day, of which the index has the numbers.
+const DAY: i64 = 86_400_000_000;
+/// Days of a week, of which it has the numbers likewise.
+const DAYS: i64 = 7;
+
+/// More weeks than a list of them is worth.
+const MOST_KEYS: i64 = 600;
+
+/// A time, in microseconds, from its first to its last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+}
+
+impl Stretch {
+    /// The parts of it, each twice as long as the one before, from its end if `descending`.
+    pub(crate) fn parts(self, descending: bool) -> impl Iterator<Item = Self> {
+        let mut rest = Some(self).filter(|rest| rest.first <= rest.last);
+        let mut length = DAY;
+        std::iter::from_fn(move || {
+            let Self { first, last } = rest?;
+            let part = if descending {
+                let from = last.saturating_sub(length - 1).max(first);
+                Self { first: from, last }
+            } else {
+                let to = first.saturating_add(length - 1).min(last);
+                Self { first, last: to }
+            };
+            rest = match descending {
+                true => part.first.checked_sub(1).map(|last| Self { first, last }),
+                false => part.last.checked_add(1).map(|first| Self { first, last }),
+            };
+            rest = rest.filter(|rest| rest.first <= rest.last);
+            length = length.saturating_mul(2);
+            Some(part)
+        })
+    }
+
+    /// The numbers of its whole weeks, and of the days before and after them; none if these are
+    /// too many. As PostgreSQL divides, which is towards zero.
+    pub(super) fn keys(self) -> Option<Vec<i64>> {
+        let (mut day, last) = (self.first / DAY, self.last / DAY);
+        if last - day >= MOST_KEYS * DAYS {
+            return None;
+        }
+        let mut keys = Vec::new();
+        while day <= last {
+            // The first week has twice as many days, of both sides of zero.
+            let is_whole = day > 0 && day % DAYS == 0 && day + DAYS - 1 <= last;
+            keys.push(if is_whole { day / DAYS } else { day });
+            day += if is_whole { DAYS } else { 1 };
+        }
+        Some(keys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn time() -> impl Strategy<Value = i64> {
+        prop_oneof![-40 * DAYS * DAY..400 * DAYS * DAY, any::<i64>()]
+    }
+
+    proptest! {
+        #[test]
+        fn parts_are_the_whole_in_order(a in time(), b in time(), descending: bool) {
+            let whole = Stretch { first: a.min(b), last: a.max(b) };
+            let mut parts: Vec<_> = whole.parts(descending).collect();
+            prop_assert!(parts.len() < 30, "{} parts", parts.len());
+            if descending {
+                parts.reverse();
+            }
+            prop_assert_eq!((parts[0].first, parts[parts.len() - 1].last), (whole.first, whole.last));
+            for part in &parts {
+                prop_assert!(part.first <= part.last);
+            }
+            for pair in parts.windows(2) {
+                prop_assert_eq!(pair[0].last + 1, pair[1].first);
+            }
+        }
+    }
+
+    #[test]
+    fn keys_are_whole_weeks_and_the_days_around_them() {
+        let of_days = |first: i64, last: i64| {
+            Stretch {
+                first: first * DAY,
+                last: last * DAY + 5,
+            }
+            .keys()
+        };
+        assert_eq!(of_days(1, 3), Some(vec![1, 2, 3]));
+        assert_eq!(of_days(12, 29), Some(vec![12, 13, 2, 3, 28, 29]));
+        assert_eq!(of_days(14, 27), Some(vec![2, 3]));
+        assert_eq!(of_days(-1, 1), Some(vec![-1, 0, 1]));
+        assert_eq!(of_days(7, 7_000), None);
+    }
+
+    proptest! {
+        #[test]
+        fn keys_are_of_every_time_and_of_few_others(
+            first in -30 * DAYS * DAY..200 * DAYS * DAY,
+            length in 0..90 * DAYS * DAY,
+            at in 0.0..1.0,
+        ) {
+            let last = first + length;
+            let keys = Stretch { first, last }.keys().unwrap();
+            let knows = |time: i64| {
+                keys.contains(&(time / DAY)) || keys.contains(&(time / (DAYS * DAY)))
+            };
+            let within = first + (length as f64 * at) as i64;
+            for time in [first, within, last] {
+                prop_assert!(knows(time), "{time} of {first} to {last}: {keys:?}");
+            }
+            // Nothing was stored before 1970, so those days are not gathered.
+            let before = (DAYS - first / DAY).max(0);
+            let most = before + 2 * DAYS + length / (DAYS * DAY);
+            prop_assert!(keys.len() as i64 <= most, "{} of {most}: {keys:?}", keys.len());
+        }
+    }
+
+    #[test]
+    fn no_time_has_no_parts() {
+        let nothing = Stretch { first: 1, last: 0 };
+        assert_eq!(nothing.parts(true).count(), 0);
+    }
+}

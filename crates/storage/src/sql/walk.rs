@@ -1,0 +1,296 @@
+//! Statements that go through whole tables by row, a page at a time.
+
+use super::{
+    dialect::Dialect,
+    read::{self, BODY},
+    statement::{Bind, Statement},
+};
+use hindsight_filter::model::{RecordName, Resource, ResultName};
+
+/// A table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Table {
+    /// Of results.
+    Results,
+    /// Of records.
+    Records,
+    /// Of payloads.
+    Bodies,
+    /// Of what payloads refer to.
+    Pieces,
+    /// Of which piece is current.
+    PieceKeys,
+    /// Of objects outside.
+    Objects,
+}
+
+/// All tables of the schema, and what `fsck` compares the rows of each with. Every one is also
+/// given to the engine's own check. PostgreSQL has an index in the place of `labels` and
+/// `record_labels`.
+pub(crate) const TABLES: [(&str, &str); 14] = [
+    ("results", "what a result may hold"),
+    ("records", "their results and payloads"),
+    ("bodies", "their records and SHA-256"),
+    ("pieces", "their SHA-256"),
+    ("piece_keys", "pieces"),
+    ("objects", "bodies, and the object store"),
+    ("labels", "records"),
+    ("record_labels", "records"),
+    ("promoted", "what a field may be"),
+    ("promoted_values", "payloads"),
+    ("promoted_unknown", "records"),
+    ("promoted_gone", "nothing: what it names is only cleared"),
+    ("promoted_state", "being one row"),
+    ("secrets", "being there and not empty"),
+];
+
+impl Table {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Results => "results",
+            Self::Records => "records",
+            Self::Bodies => "bodies",
+            Self::Pieces => "pieces",
+            Self::PieceKeys => "piece_keys",
+            Self::Objects => "objects",
+        }
+    }
+
+    /// The column that numbers its rows.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Bodies => "record_row",
+            Self::PieceKeys => "piece",
+            Self::Objects => "object",
+            Self::Results | Self::Records | Self::Pieces => "row_id",
+        }
+    }
+}
+
+/// The statement that counts the rows of a table itself, not of an index where that can be said.
+pub(crate) fn count(dialect: Dialect, table: Table) -> Statement {
+    let mut out = Statement::new("SELECT count(*) FROM ");
+    out.push(table.name());
+    if dialect == Dialect::Postgres {
+        out.push(" WHERE ctid >= '(0,0)'");
+    }
+    out
+}
+
+/// The statement that gives rows and their bytes after a row, at most `limit`.
+pub(crate) fn sizes(table: Table, after: i64, limit: i64) -> Statement {
+    let mut out = Statement::new("SELECT ");
+    out.push(table.key()).push(match table {
+        Table::Records => ", coalesce(body_size, 0)",
+        Table::Pieces => ", size",
+        _ => ", CAST(0 AS BIGINT)",
+    });
+    out.push(" FROM ").push(table.name()).push(" WHERE ");
+    within(&mut out, table, after, None);
+    out.push(" LIMIT ").bind(limit);
+    out
+}
+
+/// Appends that rows are after one and not after another, in order.
+fn within(out: &mut Statement, table: Table, after: i64, last: Option<i64>) {
+    out.push(table.key()).push(" > ").bind(after);
+    if let Some(last) = last {
+        out.push(" AND ").push(table.key()).push(" <= ").bind(last);
+    }
+    out.push(" ORDER BY ").push(table.key());
+}
+
+/// The results after one row and up to another, as [`read::result`] reads them.
+pub(crate) fn results(dialect: Dialect, after: i64, last: i64) -> Statement {
+    let mut out = Statement::new("SELECT ");
+    read::fields(&mut out, dialect, Resource::Results);
+    out.push(" FROM results WHERE ");
+    within(&mut out, Table::Results, after, Some(last));
+    out
+}
+
+/// The pieces after one row and up to another, as [`read::piece`] reads them.
+pub(crate) fn pieces(after: i64, last: i64) -> Statement {
+    let mut out = Statement::new("SELECT row_id, sha256, size, bytes FROM pieces WHERE ");
+    within(&mut out, Table::Pieces, after, Some(last));
+    out
+}
+
+/// Where, in a row of [`records`], the size of the body stands.
+pub(crate) const SIZE: usize = 9;
+/// Where the codec stands, which is null where there is no body.
+pub(crate) const CODEC: usize = 13;
+/// Where the piece stands that the body refers to.
+pub(crate) const PIECE: usize = 15;
+/// Where parent and id of the record's result stand.
+pub(crate) const OWNER: usize = 16;
+/// Where the row of the piece stands, if it is there.
+pub(crate) const REFERRED: usize = 18;
+/// Where the columns begin that were asked for.
+pub(crate) const COLUMNS: usize = 19;
+
+/// The records after one row and up to another: as [`read::RawRecord`] reads them, then
+/// what they refer to, then `columns`, each with whether it holds JSON. Without `bytes` the bytes of
+/// bodies are left out.
+pub(crate) fn records(
+    dialect: Dialect,
+    after: i64,
+    last: i64,
+    bytes: bool,
+    columns: &[(&'static str, bool)],
+) -> Statement {
+    let page = |out: &mut Statement| within(out, Table::Records, after, Some(last));
+    page_of_records(dialect, page, bytes, columns)
+}
+
+/// The records in these rows, likewise, with bytes and without columns.
+pub(crate) fn these_records(dialect: Dialect, rows: Vec<i64>) -> Statement {
+    let page = |out: &mut Statement| {
+        out.push("row_id");
+        dialect.one_of(out, false, Bind::Ints(rows));
+    };
+    page_of_records(dialect, page, true, &[])
+}
+
+fn page_of_records(
+    dialect: Dialect,
+    page: impl FnOnce(&mut Statement),
+    bytes: bool,
+    columns: &[(&'static str, bool)],
+) -> Statement {
+    let mut out = Statement::new("SELECT ");
+    read::fields(&mut out, dialect, Resource::Records);
+    out.push(", NULL, NULL, ");
+    out.push(if bytes { BODY } else { "codec, NULL, piece" });
+    out.push(", owner_parent, owner_id, piece_row");
+    for (column, is_json) in columns {
+        out.push(", ").push(column);
+        if *is_json {
+            out.push(dialect.json_as_text());
+        }
+    }
+    out.push(" FROM (SELECT * FROM records WHERE ");
+    page(&mut out);
+    out.push(") AS page LEFT JOIN bodies ON record_row = row_id LEFT JOIN (SELECT row_id AS ");
+    out.push("owner_row, parent AS owner_parent, id AS owner_id FROM results) AS owners ");
+    out.push("ON owner_row = result_row LEFT JOIN (SELECT row_id AS piece_row FROM pieces) ");
+    out.push("AS referred ON piece_row = piece ORDER BY row_id");
+    out
+}
+
+/// The bodies whose record is not there, at most `limit`.
+pub(crate) fn bodies_without_record(limit: i64) -> Statement {
+    let mut out = Statement::new("SELECT record_row FROM bodies WHERE NOT EXISTS ");
+    out.push("(SELECT 1 FROM records WHERE row_id = record_row) ORDER BY record_row LIMIT ");
+    out.bind(limit);
+    out
+}
+
+/// The labels of records after one row and up to another that SQLite's index of labels lacks: the
+/// name of the record in three parts, key and value. At most `limit`.
+pub(crate) fn labels_not_indexed(after: i64, last: i64, limit: i64) -> Statement {
+    let mut out = Statement::new("SELECT c.parent, c.result_id, c.id, e.key, e.value ");
+    out.push("FROM records AS c CROSS JOIN json_each(")
+        .push(LABELS);
+    out.push(") AS e WHERE c.row_id > ").bind(after);
+    out.push(" AND c.row_id <= ").bind(last);
+    out.push(" AND NOT EXISTS (SELECT 1 FROM labels AS l CROSS JOIN record_labels AS r ");
+    out.push("WHERE l.value = e.value AND l.key = e.key AND r.label = l.row_id ");
+    out.push("AND r.at_us = c.create_us AND r.record_row = c.row_id) LIMIT ");
+    out.bind(limit);
+    out
+}
+
+/// The labels that SQLite's index of labels has and records have not: row of the record, key and
+/// value. At most `limit`.
+pub(crate) fn labels_without_record(limit: i64) -> Statement {
+    let mut out = Statement::new("SELECT r.record_row, l.key, l.value FROM record_labels AS r ");
+    out.push("LEFT JOIN labels AS l ON l.row_id = r.label ");
+    out.push("LEFT JOIN records AS c ON c.row_id = r.record_row ");
+    out.push("WHERE l.row_id IS NULL OR c.row_id IS NULL OR c.create_us <> r.at_us ");
+    out.push("OR NOT EXISTS (SELECT 1 FROM json_each(")
+        .push(LABELS);
+    out.push(") AS e WHERE e.key = l.key AND e.value = l.value) LIMIT ");
+    out.bind(limit);
+    out
+}
+
+/// The labels of a record, if they are JSON.
+const LABELS: &str = "CASE WHEN json_valid(c.labels) THEN c.labels END";
+
+/// The keys of fields without their record, or of fields that are neither promoted nor being
+/// cleared: row of the record, field and key. At most `limit`.
+pub(crate) fn keys_without_field(limit: i64) -> Statement {
+    let mut out =
+        Statement::new("SELECT v.record_row, v.field, v.value FROM promoted_values AS v ");
+    out.push("LEFT JOIN records AS c ON c.row_id = v.record_row ");
+    out.push("WHERE c.row_id IS NULL OR c.create_us <> v.at_us OR NOT EXISTS ");
+    out.push("(SELECT 1 FROM promoted WHERE row_id = v.field UNION ALL ");
+    out.push("SELECT 1 FROM promoted_gone WHERE field = v.field) LIMIT ");
+    out.bind(limit);
+    out
+}
+
+/// The statement that gives the number of rows that say of which generation promoted fields are.
+pub(crate) fn generations() -> Statement {
+    Statement::new("SELECT count(*) FROM promoted_state")
+}
+
+/// The statement that gives the secrets: name and bytes.
+pub(crate) fn secrets() -> Statement {
+    Statement::new("SELECT name, CAST(length(value) AS BIGINT) FROM secrets")
+}
+
+/// The keys whose piece is not there, at most `limit`.
+pub(crate) fn keys_without_piece(limit: i64) -> Statement {
+    let mut out = Statement::new("SELECT key, piece FROM piece_keys AS k WHERE NOT EXISTS ");
+    out.push("(SELECT 1 FROM pieces WHERE row_id = k.piece) ORDER BY key LIMIT ");
+    out.bind(limit);
+    out
+}
+
+/// The results of these names, as [`read::result`] reads them.
+pub(crate) fn held_results(dialect: Dialect, names: &[&ResultName]) -> Statement {
+    let mut out = Statement::new("WITH wanted (in_parent, in_result) AS (VALUES ");
+    for (at, name) in names.iter().enumerate() {
+        out.push(if at == 0 { "(" } else { ", (" });
+        out.bind(name.parent().as_str()).push(", ");
+        out.bind(name.id()).push(")");
+    }
+    out.push(") SELECT ");
+    read::fields(&mut out, dialect, Resource::Results);
+    // In this order, so that each name is looked up.
+    out.push(" FROM wanted CROSS JOIN results WHERE id = in_result AND parent = in_parent");
+    out
+}
+
+/// What is stored of the records of these names: for each whose result is there, its place among
+/// the names, the uid of the result, and uid, etag, times, type, size and SHA-256 of the record,
+/// all null if it is not there.
+pub(crate) fn held_records(names: &[&RecordName]) -> Statement {
+    let mut out = Statement::new("WITH wanted (place, in_parent, in_result, in_id) AS (VALUES ");
+    for (at, name) in names.iter().enumerate() {
+        out.push(if at == 0 { "(" } else { ", (" });
+        out.bind(i64::try_from(at).expect("a page is smaller than an i64"));
+        out.push(", ").bind(name.result().parent().as_str());
+        out.push(", ").bind(name.result().id());
+        out.push(", ").bind(name.id()).push(")");
+    }
+    out.push(") SELECT place, o.uid, c.uid, c.etag, c.create_us, c.update_us, c.data_type, ");
+    out.push("c.body_size, c.body_sha256 FROM wanted CROSS JOIN results AS o LEFT JOIN records ");
+    out.push("AS c ON c.result_row = o.row_id AND c.id = in_id ");
+    out.push("WHERE o.id = in_result AND o.parent = in_parent");
+    out
+}
+
+/// Who the records after one row and up to another are, without their payloads: row, parent, id
+/// of the result, id, uid of the result, uid, etag, times, type, size and SHA-256.
+pub(crate) fn outlines(after: i64, last: i64) -> Statement {
+    let mut out = Statement::new("SELECT page.row_id, page.parent, result_id, page.id, o.uid, ");
+    out.push("page.uid, page.etag, page.create_us, page.update_us, data_type, body_size, ");
+    out.push("body_sha256 FROM (SELECT * FROM records WHERE ");
+    within(&mut out, Table::Records, after, Some(last));
+    out.push(") AS page LEFT JOIN results AS o ON o.row_id = result_row ORDER BY page.row_id");
+    out
+}

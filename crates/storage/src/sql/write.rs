@@ -1,0 +1,449 @@
+//! Writing rows: each change is one text for the driver, with its precondition inside, so that
+//! nothing can happen between the check and the change.
+//!
+//! A change happened if and only if the driver reports affected rows.
+
+use bytes::Bytes;
+
+use super::{
+    condition::in_result,
+    dialect::Dialect,
+    etag, objects,
+    promoted::{self, AS_KEYS, INTO},
+    statement::{Bind, Statement},
+};
+use crate::{
+    body::Packed,
+    row::{Claim, Ready, RecordRow, json},
+};
+use hindsight_filter::condition::ObjectField;
+use hindsight_filter::model::{Etag, RecordName, ResultName, RunResult};
+
+const RESULTS: &str = "results";
+const RECORDS: &str = "records";
+
+/// A column and the value it gets.
+pub(super) struct Set {
+    pub(super) column: &'static str,
+    pub(super) value: Bind,
+    pub(super) is_json: bool,
+}
+
+impl Set {
+    pub(super) fn new(column: &'static str, value: impl Into<Bind>) -> Self {
+        Self {
+            column,
+            value: value.into(),
+            is_json: false,
+        }
+    }
+
+    fn json(column: &'static str, value: Option<String>) -> Self {
+        // Escapes inside are done already, key by key.
+        Self {
+            column,
+            value: Bind::Text(value),
+            is_json: true,
+        }
+    }
+
+    fn value(self, out: &mut Statement, dialect: Dialect) {
+        out.bind(self.value);
+        if self.is_json {
+            out.push(dialect.json_cast());
+        }
+    }
+}
+
+/// The statement that does a change.
+pub(crate) fn write(dialect: Dialect, change: &Ready) -> Statement {
+    match change {
+        Ready::InsertResult(value) => insert_result(dialect, value),
+        Ready::ReplaceResult(expect, value) => replace_result(dialect, expect, value),
+        Ready::DeleteResult(name, expect) => {
+            let mut out = Statement::new("DELETE FROM results WHERE ");
+            is_result(&mut out, name);
+            with_etag(&mut out, RESULTS, expect.as_ref());
+            out
+        }
+        Ready::InsertRecord(row) => insert_record(dialect, row),
+        Ready::ReplaceRecord(expect, row) => replace_record(dialect, expect, row),
+        Ready::DeleteRecord(name, expect) => {
+            let mut out = Statement::new("DELETE FROM records WHERE ");
+            is_record(&mut out, name);
+            with_etag(&mut out, RECORDS, expect.as_ref());
+            out
+        }
+    }
+}
+
+/// The statement that reads the etag of the row that a change is about.
+pub(crate) fn etag_of(change: &Ready) -> Statement {
+    let of = |table| {
+        let mut out = Statement::new("SELECT ");
+        etag::of(&mut out, table);
+        out.push(" FROM ").push(table).push(" WHERE ");
+        out
+    };
+    let mut out;
+    match change {
+        Ready::InsertResult(RunResult { name, .. })
+        | Ready::ReplaceResult(_, RunResult { name, .. })
+        | Ready::DeleteResult(name, _) => {
+            out = of(RESULTS);
+            is_result(&mut out, name);
+        }
+        Ready::InsertRecord(row) | Ready::ReplaceRecord(_, row) => {
+            out = of(RECORDS);
+            is_record(&mut out, &row.record.name);
+        }
+        Ready::DeleteRecord(name, _) => {
+            out = of(RECORDS);
+            is_record(&mut out, name);
+        }
+    }
+    out
+}
+
+/// The statements that each read whether something is there that a body refers to.
+pub(crate) fn referred_by(change: &Ready) -> Vec<Statement> {
+    let body = change.record_row().and_then(stored_body);
+    let piece = body.and_then(|body| body.piece).map(|piece| {
+        let mut out = Statement::new("SELECT row_id FROM pieces WHERE row_id = ");
+        out.bind(piece);
+        out
+    });
+    let object = body.and_then(|body| body.object).map(objects::free);
+    piece.into_iter().chain(object).collect()
+}
+
+fn is_result(out: &mut Statement, name: &ResultName) {
+    out.push("id = ")
+        .bind(name.id())
+        .push(" AND parent = ")
+        .bind(name.parent().as_str());
+}
+
+fn is_record(out: &mut Statement, name: &RecordName) {
+    out.push("id = ").bind(name.id()).push(" AND ");
+    in_result(out, name);
+}
+
+fn with_etag(out: &mut Statement, table: &'static str, etag: Option<&Etag>) {
+    if let Some(etag) = etag {
+        etag::of(out.push(" AND "), table);
+        out.push(" = ").bind(etag.as_str());
+    }
+}
+
+/// What an update changes of a result.
+fn result_state(value: &RunResult) -> Vec<Set> {
+    let summary = value.summary.as_ref();
+    vec![
+        Set::new(
+            "etag",
+            etag::stored(&value.etag, &value.uid, value.update_time),
+        ),
+        Set::new("update_us", value.update_time),
+        Set::json("annotations", Some(json(&value.annotations))),
+        Set::new(
+            "summary_record",
+            summary.map(|s| s.record.to_string()).as_deref(),
+        ),
+        Set::new("summary_type", summary.map(|s| s.data_type.as_str())),
+        Set::new("summary_start_us", summary.and_then(|s| s.start_time)),
+        Set::new("summary_end_us", summary.and_then(|s| s.end_time)),
+        Set::new("summary_status", summary.map(|s| i64::from(s.status))),
+        Set::json("summary_annotations", summary.map(|s| json(&s.annotations))),
+    ]
+}
+
+/// What an update changes of a record.
+pub(super) fn record_state(row: &RecordRow) -> Vec<Set> {
+    let record = &row.record;
+    let object = |field| row.columns.text(field);
+    let time = |field| row.columns.time(field);
+    let body = row.body.as_ref();
+    let labels = Some(&row.columns.labels).filter(|labels| !labels.is_empty());
+    vec![
+        Set::new(
+            "etag",
+            etag::stored(&record.etag, &record.uid, record.update_time),
+        ),
+        Set::new("update_us", record.update_time),
+        Set::new(
+            "data_type",
+            record.data.as_ref().map(|data| data.data_type.as_str()),
+        ),
+        Set::new("body_size", body.map(|body| body.size)),
+        Set::new(
+            "body_sha256",
+            body.map(|body| Bytes::copy_from_slice(&body.sha256)),
+        ),
+        Set::new("object_kind", object(ObjectField::Kind)),
+        Set::new("object_name", object(ObjectField::Name)),
+        Set::new("object_namespace", object(ObjectField::Namespace)),
+        Set::new("object_uid", object(ObjectField::Uid)),
+        Set::new("object_pipeline_ref", object(ObjectField::PipelineRef)),
+        Set::new("object_task_ref", object(ObjectField::TaskRef)),
+        Set::new("object_reason", object(ObjectField::Reason)),
+        Set::new(
+            "object_condition_status",
+            object(ObjectField::ConditionStatus),
+        ),
+        Set::new("object_phase", object(ObjectField::Phase)),
+        Set::new("object_creation_us", time(ObjectField::CreationTime)),
+        Set::new("object_start_us", time(ObjectField::StartTime)),
+        Set::new("object_completion_us", time(ObjectField::CompletionTime)),
+        Set::json("labels", labels.map(json)),
+        Set::new("run_outcome", row.columns.run.outcome),
+        Set::new("run_began_us", row.columns.run.began),
+        Set::new("run_ended_us", row.columns.run.ended),
+        Set::new("run_duration_us", row.columns.run.duration()),
+        Set::new("run_pipeline", row.columns.pipeline()),
+    ]
+}
+
+/// A column of a record that its state fills: its name, whether it holds JSON, its value.
+pub(crate) type Filled = (&'static str, bool, Bind);
+
+/// The columns that a record's state fills.
+pub(crate) fn filled(row: &RecordRow) -> Vec<Filled> {
+    let sets = record_state(row).into_iter();
+    sets.map(|set| (set.column, set.is_json, set.value))
+        .collect()
+}
+
+/// Appends `, column = value` for all but the first comma.
+fn assign(out: &mut Statement, dialect: Dialect, sets: Vec<Set>) {
+    for (at, set) in sets.into_iter().enumerate() {
+        out.push(if at == 0 { "" } else { ", " })
+            .push(set.column)
+            .push(" = ");
+        set.value(out, dialect);
+    }
+}
+
+fn names(out: &mut Statement, sets: &[Set]) {
+    for (at, set) in sets.iter().enumerate() {
+        out.push(if at == 0 { "" } else { ", " }).push(set.column);
+    }
+}
+
+fn values(out: &mut Statement, dialect: Dialect, sets: Vec<Set>) {
+    for (at, set) in sets.into_iter().enumerate() {
+        out.push(if at == 0 { "" } else { ", " });
+        set.value(out, dialect);
+    }
+}
+
+/// All that a new result has.
+pub(super) fn new_result(value: &RunResult) -> Vec<Set> {
+    let mut sets = vec![
+        Set::new("parent", value.name.parent().as_str()),
+        Set::new("id", value.name.id()),
+        Set::new("uid", value.uid.as_str()),
+        Set::new("create_us", value.create_time),
+    ];
+    sets.extend(result_state(value));
+    sets
+}
+
+fn insert_result(dialect: Dialect, value: &RunResult) -> Statement {
+    let sets = new_result(value);
+    let mut out = Statement::new("INSERT INTO results (");
+    names(&mut out, &sets);
+    out.push(") VALUES (");
+    values(&mut out, dialect, sets);
+    out.push(")");
+    out
+}
+
+fn replace_result(dialect: Dialect, expect: &Etag, value: &RunResult) -> Statement {
+    let mut out = Statement::new("UPDATE results SET ");
+    assign(&mut out, dialect, result_state(value));
+    out.push(" WHERE ");
+    is_result(&mut out, &value.name);
+    with_etag(&mut out, RESULTS, Some(expect));
+    out
+}
+
+/// All that a new record has.
+pub(super) fn new_record(row: &RecordRow) -> Vec<Set> {
+    let name = &row.record.name;
+    let mut sets = vec![
+        Set::new("parent", name.result().parent().as_str()),
+        Set::new("result_id", name.result().id()),
+        Set::new("id", name.id()),
+        Set::new("uid", row.record.uid.as_str()),
+        Set::new("create_us", row.record.create_time),
+    ];
+    sets.extend(record_state(row));
+    sets
+}
+
+/// Selecting the result's row is what makes a missing result insert nothing.
+fn insert_record(dialect: Dialect, row: &RecordRow) -> Statement {
+    let name = &row.record.name;
+    let sets = new_record(row);
+    let body = stored_body(row);
+    let nested = dialect == Dialect::Postgres && body.is_some();
+    let mut out = Statement::new(if nested { "WITH made AS (" } else { "" });
+    out.push("INSERT INTO records (result_row, ");
+    names(&mut out, &sets);
+    if row.claim.is_some() {
+        out.push(", promoted_turn");
+    }
+    out.push(") SELECT row_id, ");
+    values(&mut out, dialect, sets);
+    if let Some(claim) = &row.claim {
+        promoted::first_turn(out.push(", "), claim);
+    }
+    out.push(" FROM results WHERE ");
+    is_result(&mut out, name.result());
+    with_referred(&mut out, dialect, row);
+    let Some(body) = body else { return out };
+    match dialect {
+        Dialect::Postgres => {
+            out.push(" RETURNING row_id, create_us)");
+            if let Some(claim) = &row.claim {
+                keys(&mut out, claim, "made");
+            }
+            out.push(" INSERT INTO bodies (record_row, codec, bytes, piece) SELECT row_id, ");
+            body_values(&mut out, body);
+            out.push(" FROM made");
+        }
+        Dialect::Sqlite => {
+            out.push("; INSERT INTO bodies (record_row, codec, bytes, piece) ");
+            out.push("SELECT last_insert_rowid(), ");
+            body_values(&mut out, body);
+            out.push(" WHERE changes() = 1");
+        }
+    }
+    out
+}
+
+fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement {
+    let name = &row.record.name;
+    let mut update = Statement::new(match dialect {
+        Dialect::Postgres => "WITH kept AS (UPDATE records SET ",
+        Dialect::Sqlite => "UPDATE records SET ",
+    });
+    let out = &mut update;
+    assign(out, dialect, record_state(row));
+    if let Some(claim) = &row.claim {
+        promoted::next_turn(out.push(", promoted_turn = "), claim);
+    }
+    out.push(" WHERE ");
+    is_record(out, name);
+    with_etag(out, RECORDS, Some(expect));
+    with_referred(out, dialect, row);
+    match (dialect, stored_body(row)) {
+        (Dialect::Postgres, Some(body)) => {
+            out.push(" RETURNING row_id, create_us)");
+            if let Some(claim) = &row.claim {
+                other_keys(out, claim);
+                keys(out, claim, "kept");
+            }
+            out.push(" INSERT INTO bodies (record_row, codec, bytes, piece) SELECT row_id, ");
+            body_values(out, body);
+            out.push(" FROM kept").push(TAKE_NEW_BODY);
+        }
+        (Dialect::Postgres, None) => {
+            out.push(" RETURNING row_id, create_us)");
+            if let Some(claim) = &row.claim {
+                other_keys(out, claim);
+            }
+            out.push(", gone AS (DELETE FROM bodies WHERE record_row IN ");
+            out.push("(SELECT row_id FROM kept)) SELECT row_id FROM kept");
+        }
+        (Dialect::Sqlite, Some(body)) => {
+            out.push("; INSERT INTO bodies (record_row, codec, bytes, piece) SELECT row_id, ");
+            body_values(out, body);
+            out.push(" FROM records WHERE changes() = 1 AND ");
+            is_record(out, name);
+            out.push(TAKE_NEW_BODY);
+        }
+        (Dialect::Sqlite, None) => {
+            out.push("; DELETE FROM bodies WHERE changes() = 1 AND record_row = ");
+            out.push("(SELECT row_id FROM records WHERE ");
+            is_record(out, name);
+            out.push(")");
+        }
+    }
+    update
+}
+
+/// Appends to PostgreSQL's statement that the keys of the record in `written` are stored.
+fn keys(out: &mut Statement, claim: &Claim, written: &'static str) {
+    if claim.keys.is_empty() {
+        return;
+    }
+    out.push(", promoted_keys AS (").push(INTO);
+    out.push("SELECT e.f, e.v, create_us, row_id FROM ")
+        .push(written)
+        .push(", jsonb_to_recordset(")
+        .bind(Bind::Text(Some(promoted::keys(claim))))
+        .push(AS_KEYS)
+        .push(" WHERE ");
+    promoted::is_current(out, claim);
+    out.push(" ON CONFLICT DO NOTHING)");
+}
+
+/// Appends likewise that keys which it has no more are deleted. Those that it still has are left
+/// alone, because the parts of a statement happen in no order.
+fn other_keys(out: &mut Statement, claim: &Claim) {
+    out.push(", other_keys AS (DELETE FROM promoted_values AS v USING kept ");
+    out.push("WHERE v.record_row = kept.row_id AND NOT EXISTS (SELECT 1 FROM jsonb_to_recordset(")
+        .bind(Bind::Text(Some(promoted::keys(claim))))
+        .push(AS_KEYS)
+        .push(" WHERE e.f = v.field AND e.v = v.value))");
+}
+
+/// The statements that follow a change that happened on SQLite, in the same transaction: what
+/// indexes of promoted fields hold of the record.
+pub(crate) fn promoted_keys(change: &Ready) -> Vec<Statement> {
+    let (row, replaces) = match change {
+        Ready::InsertRecord(row) => (row, false),
+        Ready::ReplaceRecord(_, row) => (row, true),
+        _ => return Vec::new(),
+    };
+    match &row.claim {
+        Some(claim) => promoted::write_keys(claim, replaces, &|out| {
+            is_record(out, &row.record.name);
+        }),
+        None => Vec::new(),
+    }
+}
+
+pub(super) const TAKE_NEW_BODY: &str = " ON CONFLICT (record_row) DO UPDATE SET codec = excluded.codec, bytes = excluded.bytes, \
+     piece = excluded.piece";
+
+/// The body that gets a row; an empty one has none.
+pub(super) fn stored_body(row: &RecordRow) -> Option<&Packed> {
+    row.body.as_ref().filter(|body| body.size > 0)
+}
+
+/// SQLite's second statement would fail where piece or object are gone, after the first has
+/// happened.
+fn with_referred(out: &mut Statement, dialect: Dialect, row: &RecordRow) {
+    let Some(body) = stored_body(row).filter(|_| dialect == Dialect::Sqlite) else {
+        return;
+    };
+    if let Some(piece) = body.piece {
+        out.push(" AND EXISTS (SELECT 1 FROM pieces WHERE row_id = ")
+            .bind(piece)
+            .push(")");
+    }
+    if let Some(object) = body.object {
+        objects::is_free(out.push(" AND "), object);
+    }
+}
+
+fn body_values(out: &mut Statement, body: &Packed) {
+    out.bind(body.code())
+        .push(", ")
+        .bind(Some(body.bytes.clone()))
+        .push(", ")
+        .bind(body.piece);
+}
