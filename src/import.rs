@@ -7,7 +7,7 @@
 
 mod minify;
 
-use hindsight_proto::json;
+use hindsight_run::json;
 use serde_json::{Value, value::RawValue};
 
 pub use minify::minify;

@@ -49,9 +49,9 @@ const ENVIRONMENT: &[&str] = &[
 ];
 
 /// Where the library that reads JSON is called, into types of which none is its own value.
-/// Everything else asks `hindsight_proto::json`, which gives no key of a stranger a meaning.
+/// Everything else asks `hindsight_run::json`, which gives no key of a stranger a meaning.
 const READS_JSON: &[(&str, &str)] = &[
-    ("proto/src/json.rs", "the reader itself"),
+    ("crates/run/src/json.rs", "the reader itself"),
     (
         "crates/access/src/auth/oidc/keys.rs",
         "what the issuer publishes",
@@ -239,8 +239,8 @@ fn json_of_strangers_is_read_in_one_place() {
         "src/a.rs",
         bad,
         &[
-            "src/a.rs:2: `serde_json::from_slice` gives some keys a meaning; ask `hindsight_proto::json`",
-            "src/a.rs:2: `serde_json::to_value` gives some keys a meaning; ask `hindsight_proto::json`",
+            "src/a.rs:2: `serde_json::from_slice` gives some keys a meaning; ask `hindsight_run::json`",
+            "src/a.rs:2: `serde_json::to_value` gives some keys a meaning; ask `hindsight_run::json`",
             "src/a.rs:3: name what reads JSON by its path, as in `serde_json::from_str`",
             "src/b.rs:1: reads no JSON; take it off the list in tests/tidy.rs",
         ],

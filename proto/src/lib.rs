@@ -1,14 +1,10 @@
-//! What the Hindsight server and watcher say to each other: the generated messages, the
-//! names of resources, what a run is, JSON of strangers, and a typed client.
+//! What the Hindsight server and its clients say to each other: the generated messages, the names of
+//! resources, and times.
 //!
 //! Nothing here opens a file, reads the environment or knows a database or a cluster.
 
-pub mod client;
-pub mod json;
 pub mod names;
-pub mod run;
 pub mod time;
-pub mod traces;
 
 /// What every message can do; its size, above all.
 pub use prost::Message;

@@ -9,7 +9,7 @@ use axum::{
     http::{HeaderName, HeaderValue, Method, Request, Response, header},
 };
 use futures::future::Either;
-use hindsight_proto::traces;
+use hindsight_runtime::traces;
 use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
     server::conn::auto,

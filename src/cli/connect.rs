@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use hindsight_proto::client::{Client, Options};
+use hindsight_client::{Client, Options};
 
 use super::failure::Failure;
 use hindsight_runtime::error::report;

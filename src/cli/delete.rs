@@ -7,8 +7,8 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use hindsight_client::Rpc;
 use hindsight_proto::{
-    client::Rpc,
     names::{RecordName, ResultName},
     v1alpha2 as pb,
 };

@@ -3,7 +3,10 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use hindsight_proto::{client::Rpc, json, run::View, v1alpha2 as pb};
+use hindsight_client::Rpc;
+use hindsight_proto::v1alpha2 as pb;
+use hindsight_run::View;
+use hindsight_run::json;
 
 use super::{
     connect::Connect,

@@ -12,11 +12,9 @@ use std::{
 
 use clap::Args;
 use futures::{StreamExt as _, stream};
-use hindsight_proto::{
-    client::{Batched, Effect, Stored},
-    names::Parent,
-    run::{SummaryPolicy, Upload, UploadError, upload},
-};
+use hindsight_client::{Batched, Effect, Stored};
+use hindsight_proto::names::Parent;
+use hindsight_run::{SummaryPolicy, Upload, UploadError, upload};
 use tonic::Code;
 
 pub(super) use self::results_api::{ResultsApi, run as results_api};

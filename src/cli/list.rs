@@ -3,11 +3,9 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use hindsight_proto::{
-    json,
-    run::{Outcome, View},
-    v1alpha2 as pb,
-};
+use hindsight_proto::v1alpha2 as pb;
+use hindsight_run::json;
+use hindsight_run::{Outcome, View};
 use jiff::Timestamp;
 use serde::Serialize;
 

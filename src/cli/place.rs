@@ -1,7 +1,9 @@
 //! Where a command looks, and finding a run there by the name people know.
 
 use clap::Args;
-use hindsight_proto::{client::Rpc, run::DEFINITIONS, v1alpha2 as pb};
+use hindsight_client::Rpc;
+use hindsight_proto::v1alpha2 as pb;
+use hindsight_run::DEFINITIONS;
 use serde_json::Value;
 
 use super::{connect::Connect, failure::Failure};

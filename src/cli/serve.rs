@@ -3,7 +3,7 @@
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use clap::ArgMatches;
-use hindsight_proto::traces::{self, Exporter};
+use hindsight_runtime::traces::{self, Exporter};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use hindsight_proto::json;
+use hindsight_run::json;
 
 use super::{Engine, Error, list::behind};
 use hindsight_filter::model::ResultPattern;

@@ -1,10 +1,8 @@
 //! A run that speaks for its result: result and record change together or not at all, so that a
 //! late sender wins neither.
 
-use hindsight_proto::{
-    run::{Claim, Verdict, keys, verdict},
-    v1alpha2::record_summary::Status,
-};
+use hindsight_proto::v1alpha2::record_summary::Status;
+use hindsight_run::{Claim, Verdict, keys, verdict};
 
 use super::{
     Error, Service,

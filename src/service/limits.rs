@@ -2,10 +2,8 @@
 
 use std::num::NonZeroU32;
 
-use hindsight_proto::{
-    json,
-    run::{Completion, Kind},
-};
+use hindsight_run::json;
+use hindsight_run::{Completion, Kind};
 use serde_json::{Map, Value};
 
 use super::Error;

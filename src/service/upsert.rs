@@ -10,7 +10,8 @@ use std::{
 };
 
 use futures::{StreamExt as _, stream};
-use hindsight_proto::{json, run::is_earlier};
+use hindsight_run::is_earlier;
+use hindsight_run::json;
 
 use super::{Error, Service, commit::lost, limits};
 use hindsight_access::auth::{self, Grant, Verb};

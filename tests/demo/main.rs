@@ -10,10 +10,8 @@ use std::{net::SocketAddr, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use clap::Parser;
-use hindsight_proto::{
-    client::{Client, Options},
-    v1alpha2 as pb,
-};
+use hindsight_client::{Client, Options};
+use hindsight_proto::v1alpha2 as pb;
 use indicatif::{ProgressBar, ProgressStyle};
 use kubesim::{Crd, Plan, Player, Playing, Sim};
 

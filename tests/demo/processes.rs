@@ -9,10 +9,8 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
-use hindsight_proto::{
-    client::{Client, Options},
-    v1alpha2 as pb,
-};
+use hindsight_client::{Client, Options};
+use hindsight_proto::v1alpha2 as pb;
 use tokio::process::{Child, Command};
 
 /// The server and the watcher.

@@ -3,11 +3,9 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use hindsight_access::auth::token_hash;
-use hindsight_proto::{
-    client::{Client, Options},
-    run::Finish,
-    v1alpha2 as pb,
-};
+use hindsight_client::{Client, Options};
+use hindsight_proto::v1alpha2 as pb;
+use hindsight_run::Finish;
 use kubesim::{Crd, Listening, Mix, Plan, Player, Playing, Sim};
 use serde_json::{Value, json};
 use tokio::time::timeout;

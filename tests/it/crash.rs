@@ -6,7 +6,8 @@ use std::{
     time::Duration,
 };
 
-use hindsight_proto::{run::Finish, v1alpha2 as pb};
+use hindsight_proto::v1alpha2 as pb;
+use hindsight_run::Finish;
 use kubesim::{Plan, Player, Playing, Sim};
 use serde_json::Value;
 

@@ -3,12 +3,12 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures::{StreamExt as _, stream};
+use hindsight_client::{Batched, Effect, Stored};
 use hindsight_proto::{
-    client::{Batched, Effect, Stored},
-    run::{SummaryPolicy, Upload, upload},
     v1::{Effect as PbEffect, ResultState, UpsertRequest, upsert_outcome::Outcome},
     v1alpha2 as pb,
 };
+use hindsight_run::{SummaryPolicy, Upload, upload};
 use hindsight_watcher::sink::{GrpcSink, Sink as _};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;

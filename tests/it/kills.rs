@@ -16,10 +16,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use hindsight_proto::{
-    client::{Client, Options, Rpc},
-    v1alpha2 as pb,
-};
+use hindsight_client::{Client, Options, Rpc};
+use hindsight_proto::v1alpha2 as pb;
 use hindsight_storage::{
     fsck::{Depth, Event, Orphans, fsck, orphans},
     objects::{Depot, Settings},

@@ -30,7 +30,7 @@ pub(crate) fn readers(files: &[Source], allowed: &[(&str, &str)]) -> Vec<String>
         for reader in READERS {
             for (at, _) in code.match_indices(reader) {
                 let what =
-                    format!("`{reader}` gives some keys a meaning; ask `hindsight_proto::json`");
+                    format!("`{reader}` gives some keys a meaning; ask `hindsight_run::json`");
                 found.push((at, what));
             }
         }

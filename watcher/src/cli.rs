@@ -18,7 +18,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use hindsight_proto::{client, traces::Exporter};
+use hindsight_client as client;
+use hindsight_runtime::traces::Exporter;
 
 pub use self::{
     flags::Flags,

@@ -15,7 +15,7 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use hindsight_proto::run::{Kind, keys};
+use hindsight_run::{Kind, keys};
 
 use crate::{
     list_watch::{Failure, Phase, read},

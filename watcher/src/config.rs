@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use hindsight_proto::run::{DEFINITIONS, KINDS, Kind};
+use hindsight_run::{DEFINITIONS, KINDS, Kind};
 
 use crate::{backoff::Backoff, policy::Policy};
 

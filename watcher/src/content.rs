@@ -10,7 +10,7 @@ use std::fmt;
 use serde_json::{Number, Value};
 use sha2::{Digest as _, Sha256};
 
-use hindsight_proto::run::keys;
+use hindsight_run::keys;
 
 use crate::policy::STORED_DIGEST;
 

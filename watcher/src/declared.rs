@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use hindsight_proto::run::{Completion, Judge, Kind, Outcome};
+use hindsight_run::{Completion, Judge, Kind, Outcome};
 
 use crate::{
     expression::{Expression, Facts},

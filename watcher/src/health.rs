@@ -10,7 +10,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use hindsight_proto::run::Kind;
+use hindsight_run::Kind;
 
 use crate::cluster::full_name;
 
@@ -89,7 +89,7 @@ impl Health {
 
 #[cfg(test)]
 mod tests {
-    use hindsight_proto::run::KINDS;
+    use hindsight_run::KINDS;
 
     use super::*;
 

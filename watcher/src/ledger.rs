@@ -18,7 +18,7 @@ use std::{
 
 use jiff::Timestamp;
 
-use hindsight_proto::run::{Kind, View};
+use hindsight_run::{Kind, View};
 
 pub use entry::{Entry, State};
 pub use owners::Owners;

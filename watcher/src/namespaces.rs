@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use hindsight_proto::run::View;
+use hindsight_run::View;
 
 use crate::{
     cluster,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value, value::RawValue};
 use tracing::error;
 
-use hindsight_proto::json;
+use hindsight_run::json;
 
 use crate::content::UNREADABLE;
 
@@ -165,7 +165,7 @@ mod tests {
     use kube::discovery::ApiResource;
 
     use super::Object;
-    use hindsight_proto::run::View;
+    use hindsight_run::View;
 
     #[test]
     fn an_object_keeps_fields_that_nobody_knows_and_their_order() {

@@ -30,10 +30,9 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use hindsight_proto::{
-    names::RecordName,
-    run::{self, Kind, Upload, UploadError, View},
-};
+use hindsight_proto::names::RecordName;
+use hindsight_run as run;
+use hindsight_run::{Kind, Upload, UploadError, View};
 
 pub(crate) use events::own as events_record;
 pub use remembered::{Others, Remembered, StoredCopy};

@@ -6,14 +6,12 @@ use std::{collections::BTreeSet, str::FromStr};
 
 use jiff::SignedDuration;
 
-use hindsight_proto::{
-    names::{Parent, ParseNameError},
-    run::{Kind, SummaryPolicy},
-};
+use hindsight_proto::names::{Parent, ParseNameError};
+use hindsight_run::{Kind, SummaryPolicy};
 
 use crate::selector::Selector;
 
-pub use hindsight_proto::run::keys::CLOSED;
+pub use hindsight_run::keys::CLOSED;
 pub use rules::{Collect, Rule, Terms, Tightening};
 
 /// `spec.managedBy` of runs that Tekton's own controller runs.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kube::Client;
 use tokio::time::sleep;
 
-use hindsight_proto::run::Kind;
+use hindsight_run::Kind;
 
 use crate::{
     backoff::Backoff,

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use hindsight_proto::run::Kind;
+use hindsight_run::Kind;
 
 use crate::{
     backoff::Backoff,

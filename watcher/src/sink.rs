@@ -6,7 +6,8 @@ use std::{fmt::Debug, time::Duration};
 
 use async_trait::async_trait;
 
-use hindsight_proto::{names::RecordName, run::Upload};
+use hindsight_proto::names::RecordName;
+use hindsight_run::Upload;
 
 pub use grpc::{Error, GrpcSink};
 

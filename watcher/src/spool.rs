@@ -17,7 +17,8 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tracing::warn;
 
-use hindsight_proto::{json, run::View};
+use hindsight_run::View;
+use hindsight_run::json;
 
 use crate::ledger::Uid;
 

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use hindsight_proto::traces::Exporter;
+use hindsight_runtime::traces::Exporter;
 use tracing_subscriber::{
     EnvFilter, Layer, Registry, layer::SubscriberExt as _, util::SubscriberInitExt as _,
 };

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
-use hindsight_proto::run::{Kind, View};
+use hindsight_run::{Kind, View};
 
 use crate::{
     cluster::{self, Found},

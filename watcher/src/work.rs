@@ -18,7 +18,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use hindsight_proto::{json, run::View};
+use hindsight_run::View;
+use hindsight_run::json;
 
 use crate::{
     cluster::{Address, ClusterError},

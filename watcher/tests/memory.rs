@@ -2,7 +2,7 @@
 //! another test gave back would be used again and not be seen.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use hindsight_proto::run::{Kind, SummaryPolicy, View, upload};
+use hindsight_run::{Kind, SummaryPolicy, View, upload};
 use hindsight_watcher::ledger::Ledger;
 use serde_json::json;
 

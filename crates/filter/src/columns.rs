@@ -3,11 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use hindsight_proto::{
-    json,
-    run::{Kind, View, keys},
-    time,
-};
+use hindsight_proto::time;
+use hindsight_run::json;
+use hindsight_run::{Kind, View, keys};
 use jiff::Timestamp;
 use serde_json::Value;
 

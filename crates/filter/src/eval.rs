@@ -13,7 +13,7 @@ pub(super) mod time;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use hindsight_proto::run::Kind;
+use hindsight_run::Kind;
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 

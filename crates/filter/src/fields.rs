@@ -1,6 +1,6 @@
 //! The catalogue: which names a filter may use on which resource, and what they are.
 
-use hindsight_proto::run::KINDS;
+use hindsight_run::KINDS;
 
 use super::{
     expr::{ExprKind, Field},

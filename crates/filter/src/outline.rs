@@ -139,7 +139,7 @@ impl<'de> Visitor<'de> for Place {
 
 #[cfg(test)]
 mod tests {
-    use hindsight_proto::json;
+    use hindsight_run::json;
     use proptest::prelude::*;
     use serde_json::json;
 

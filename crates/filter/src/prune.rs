@@ -7,7 +7,7 @@
 //! exponents, very long numbers, deep nesting) and whatever is broken is left to that parser, so
 //! that a payload that is not JSON has no fields, wherever it is broken.
 
-use hindsight_proto::json;
+use hindsight_run::json;
 use serde_json::{Map, Value};
 
 use super::reads::Reads;

@@ -1,4 +1,4 @@
-//! What every program of Hindsight stands on: kinds of errors, the clock, telemetry and its pages, and
+//! What every program of Hindsight stands on: kinds of errors, the clock, telemetry and its pages, traces, and
 //! threads of low priority.
 
 pub mod admin;
@@ -6,3 +6,4 @@ pub mod background;
 pub mod clock;
 pub mod error;
 pub mod telemetry;
+pub mod traces;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc};
 
 use bytes::Bytes;
-use hindsight_proto::run::{Kind, View};
+use hindsight_run::{Kind, View};
 use serde_json::Value;
 
 use super::{

@@ -25,7 +25,8 @@ use axum::{
     http::{HeaderMap, HeaderValue, Request, Response, request::Parts},
     routing::get,
 };
-use hindsight_proto::{WARNING, traces};
+use hindsight_proto::WARNING;
+use hindsight_runtime::traces;
 use http_body_util::{BodyExt as _, Limited};
 use prost_reflect::{DescriptorPool, DynamicMessage, prost::Message as _};
 use tonic::{Code, Status};

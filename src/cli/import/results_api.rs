@@ -3,7 +3,8 @@
 use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 use clap::{ArgMatches, Args, FromArgMatches as _};
-use hindsight_proto::{client::Rpc, v1alpha2 as pb};
+use hindsight_client::Rpc;
+use hindsight_proto::v1alpha2 as pb;
 use indicatif::ProgressBar;
 use tonic::{Code, Status};
 

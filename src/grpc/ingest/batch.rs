@@ -7,7 +7,7 @@ use hindsight_proto::v1::{
     upsert_outcome,
 };
 
-use hindsight_proto::traces;
+use hindsight_runtime::traces;
 use tracing::Instrument as _;
 
 use super::{Door, stream::Taken};

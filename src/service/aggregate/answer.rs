@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use hindsight_proto::run::Outcome;
+use hindsight_run::Outcome;
 use jiff::{Timestamp, tz::TimeZone};
 
 use super::{

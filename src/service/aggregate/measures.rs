@@ -1,6 +1,6 @@
 //! What is measured of a group.
 
-use hindsight_proto::run::Outcome;
+use hindsight_run::Outcome;
 
 use super::{Error, groups, invalid};
 use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Value};

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use hindsight_proto::run::keys;
+use hindsight_run::keys;
 
 use super::{
     Measure,

@@ -24,7 +24,8 @@ mod upserts;
 use std::path::PathBuf;
 
 use futures::{StreamExt as _, stream};
-use hindsight_proto::{client::Rpc, v1alpha2 as pb};
+use hindsight_client::Rpc;
+use hindsight_proto::v1alpha2 as pb;
 use sha2::{Digest as _, Sha256};
 
 use crate::{

@@ -6,7 +6,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use hindsight_proto::client::{Client, Options, Rpc};
+use hindsight_client::{Client, Options, Rpc};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
 /// A database of one bench.

@@ -1,11 +1,9 @@
 //! The batched path: many records over one stream, each answered when it is durable.
 
 use futures::{StreamExt as _, stream};
-use hindsight_proto::{
-    client::{Batched, Effect},
-    run::{Grouping, Upload},
-    v1alpha2 as pb,
-};
+use hindsight_client::{Batched, Effect};
+use hindsight_proto::v1alpha2 as pb;
+use hindsight_run::{Grouping, Upload};
 
 use crate::{
     corpus::{self, Run},

@@ -8,12 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hindsight_proto::{
-    client::Client,
-    run::{Grouping, Upload},
-    v1::AggregateRequest,
-    v1alpha2 as pb,
-};
+use hindsight_client::Client;
+use hindsight_proto::{v1::AggregateRequest, v1alpha2 as pb};
+use hindsight_run::{Grouping, Upload};
 use serde_json::json;
 use tokio::task::JoinSet;
 

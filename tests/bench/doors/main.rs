@@ -31,7 +31,7 @@ use std::{
     time::Duration,
 };
 
-use hindsight_proto::client::Client;
+use hindsight_client::Client;
 use kubesim::Sim;
 use serde_json::{Value, json};
 

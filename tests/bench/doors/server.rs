@@ -5,7 +5,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use hindsight_proto::client::{Client, Options};
+use hindsight_client::{Client, Options};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
 /// A database that is gone with the bench.

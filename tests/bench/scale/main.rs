@@ -27,7 +27,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hindsight_proto::{client::Rpc, v1alpha2 as pb};
+use hindsight_client::Rpc;
+use hindsight_proto::v1alpha2 as pb;
 
 use crate::{
     cases::Case,

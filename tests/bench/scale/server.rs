@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use hindsight_proto::client::{Client, Options, Rpc};
+use hindsight_client::{Client, Options, Rpc};
 
 use crate::data::Database;
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use hindsight_proto::{run::View, v1alpha2 as pb};
+use hindsight_proto::v1alpha2 as pb;
+use hindsight_run::View;
 use serde_json::Value;
 
 use crate::{corpus::Group, server::Server};

@@ -1,6 +1,6 @@
 //! A cluster that is asked about callers and does not answer, or is asked by many at once.
 
-use hindsight_proto::client::{Client, Options};
+use hindsight_client::{Client, Options};
 use hindsight_proto::v1alpha2 as pb;
 use tonic::Code;
 

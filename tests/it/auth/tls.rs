@@ -12,10 +12,8 @@ use std::{
 };
 
 use hindsight::app::App;
-use hindsight_proto::{
-    client::{Client, Rpc},
-    v1alpha2 as pb,
-};
+use hindsight_client::{Client, Rpc};
+use hindsight_proto::v1alpha2 as pb;
 use hindsight_runtime::clock::SystemClock;
 use hindsight_runtime::error::report;
 use hyper::client::conn;

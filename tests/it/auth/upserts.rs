@@ -1,8 +1,8 @@
 //! Streams of records: leave is asked for each request, and one that is refused leaves the
 //! others alone.
 
+use hindsight_client::{Client, Options};
 use hindsight_proto::{
-    client::{Client, Options},
     v1::{ResultState, UpsertRequest, upsert_outcome::Outcome},
     v1alpha2 as pb,
 };

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use hindsight_proto::{run::View, v1alpha2 as pb};
+use hindsight_proto::v1alpha2 as pb;
+use hindsight_run::View;
 use jiff::Timestamp;
 use kubesim::Finished;
 use serde_json::Value;

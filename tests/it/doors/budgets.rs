@@ -5,11 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hindsight_proto::{
-    client::{Client, Options},
-    v1::AggregateRequest,
-    v1alpha2 as pb,
-};
+use hindsight_client::{Client, Options};
+use hindsight_proto::{v1::AggregateRequest, v1alpha2 as pb};
 use tonic::Code;
 use tonic_types::StatusExt as _;
 

@@ -18,9 +18,9 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::{BufMut as _, Bytes, BytesMut};
 use futures::{StreamExt as _, future::join_all, stream};
+use hindsight_client::{Client, Options};
 use hindsight_proto::{
     Message as _,
-    client::{Client, Options},
     v1::{UpsertRequest, upsert_outcome::Outcome},
     v1alpha2 as pb,
 };

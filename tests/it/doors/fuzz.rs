@@ -23,10 +23,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hindsight_proto::{
-    client::{Client, Options},
-    v1alpha2 as pb,
-};
+use hindsight_client::{Client, Options};
+use hindsight_proto::v1alpha2 as pb;
 use serde_json::Value;
 
 use self::{random::Random, requests::TOKEN};

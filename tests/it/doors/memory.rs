@@ -8,8 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use hindsight_client::{Client, Options};
 use hindsight_proto::{
-    client::{Client, Options},
     v1::{UpsertRequest, upsert_outcome::Outcome},
     v1alpha2 as pb,
 };

@@ -10,7 +10,7 @@ use hindsight_filter::{
     condition::{Ability, Column},
     outline::outline,
 };
-use hindsight_proto::json;
+use hindsight_run::json;
 
 /// Keys of the fields that columns are made of, and keys that libraries used here give a meaning,
 /// as they are and escaped.

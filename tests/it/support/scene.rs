@@ -6,10 +6,8 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use hindsight_proto::{
-    client::{Client, Options},
-    v1alpha2 as pb,
-};
+use hindsight_client::{Client, Options};
+use hindsight_proto::v1alpha2 as pb;
 use kubesim::{Crd, Listening, Sim};
 use tonic::Status;
 

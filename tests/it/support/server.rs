@@ -6,10 +6,8 @@ use hindsight::{
     app::{App, Error},
     config::{Config, Sources},
 };
-use hindsight_proto::{
-    client::{Client, Options, Rpc},
-    v1alpha2 as pb,
-};
+use hindsight_client::{Client, Options, Rpc};
+use hindsight_proto::v1alpha2 as pb;
 use hindsight_runtime::clock::SystemClock;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;

@@ -9,7 +9,7 @@ use std::{
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use hindsight_proto::run::Kind;
+use hindsight_run::Kind;
 
 use super::running;
 use crate::{

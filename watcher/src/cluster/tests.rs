@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hindsight_proto::run::Kind;
+use hindsight_run::Kind;
 use kubesim::{Crd, Fault, Sim};
 use serde_json::json;
 

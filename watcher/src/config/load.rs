@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, str::FromStr,
 
 use jiff::SignedDuration;
 
-use hindsight_proto::run::{JOB, Kind, SummaryPolicy};
+use hindsight_run::{JOB, Kind, SummaryPolicy};
 
 use super::{
     Config, Launch, LeaseConfig, LogFormat, SpoolConfig, Token,

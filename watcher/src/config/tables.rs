@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use hindsight_proto::run::Kind;
+use hindsight_run::Kind;
 
 use super::texts::{duration, kinds, labels};
 use crate::{
@@ -149,7 +149,7 @@ pub(super) fn when(text: &str) -> Result<Expression, String> {
     Expression::parse(text, VARIABLES).map_err(|error| format!("collect-when: {error}"))
 }
 
-fn outcome(name: &str) -> Result<hindsight_proto::run::Outcome, String> {
+fn outcome(name: &str) -> Result<hindsight_run::Outcome, String> {
     let known = OUTCOMES.iter().find(|(known, _)| *known == name);
     known.map(|(_, outcome)| *outcome).ok_or_else(|| {
         let names: Vec<&str> = OUTCOMES.iter().map(|(name, _)| *name).collect();

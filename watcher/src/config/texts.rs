@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use jiff::SignedDuration;
 
-use hindsight_proto::run::Kind;
+use hindsight_run::Kind;
 
 use super::LogFormat;
 use crate::selector::{ParseSelectorError, Selector};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use hindsight_proto::run::Kind;
+use hindsight_run::Kind;
 
 use super::Owners;
 use crate::{content::Digest, plan::Remembered, version::Version};

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use hindsight_proto::run::{Kind, View};
+use hindsight_run::{Kind, View};
 
 use super::{Ledger, State, Uid};
 

@@ -7,7 +7,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
-use hindsight_proto::json;
+use hindsight_run::json;
 
 /// The most bytes that nodes may unpack to; a record of more could not be stored.
 const LARGEST: u64 = 24 << 20;

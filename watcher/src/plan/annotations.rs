@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use hindsight_proto::{
-    names::RecordName,
-    run::{Upload, View, keys},
-};
+use hindsight_proto::names::RecordName;
+use hindsight_run::{Upload, View, keys};
 
 use crate::{
     content::{Digest, EVENT_LIST},

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use hindsight_proto::run::View;
+use hindsight_run::View;
 
 use super::Remembered;
 use crate::{

@@ -1,9 +1,7 @@
 //! Where the Kubernetes events about a run are kept: in one record beside that of the run.
 
-use hindsight_proto::{
-    names::RecordName,
-    run::{Upload, View, keys},
-};
+use hindsight_proto::names::RecordName;
+use hindsight_run::{Upload, View, keys};
 
 use super::Remembered;
 use crate::{content::EVENT_LIST, policy::Policy};

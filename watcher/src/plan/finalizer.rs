@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use hindsight_proto::run::{Kind, View};
+use hindsight_run::{Kind, View};
 
 use super::{Finalize, Remembered, Step, Urgency};
 use crate::policy::Policy;

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use hindsight_proto::{
-    names::{Parent, RecordName, ResultName},
-    run::View,
-};
+use hindsight_proto::names::{Parent, RecordName, ResultName};
+use hindsight_run::View;
 
 use crate::{content::Digest, policy::Tightening, version::Version};
 

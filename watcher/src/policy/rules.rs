@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 
-use hindsight_proto::run::{Kind, Outcome, View};
+use hindsight_run::{Kind, Outcome, View};
 
 use crate::{
     expression::{Expression, Facts},

@@ -13,11 +13,10 @@ use tonic::{Code, Status, transport::Channel};
 use tonic_types::StatusExt as _;
 use tracing::{Instrument as _, Span, info_span};
 
-use hindsight_proto::{
-    client::{self, Batched, Client, Options},
-    names::RecordName,
-    run::Upload,
-};
+use hindsight_client as client;
+use hindsight_client::{Batched, Client, Options};
+use hindsight_proto::names::RecordName;
+use hindsight_run::Upload;
 
 use super::{Severity, Sink, SinkError};
 

@@ -1,6 +1,6 @@
 //! Whether everything that would go with a run is stored.
 
-use hindsight_proto::run::{Kind, View};
+use hindsight_run::{Kind, View};
 
 use crate::{
     cluster::Address,

@@ -1,9 +1,7 @@
 //! Storing what Kubernetes tells about a run besides its object.
 
-use hindsight_proto::{
-    names::RecordName,
-    run::{Grouping, Upload, View},
-};
+use hindsight_proto::names::RecordName;
+use hindsight_run::{Grouping, Upload, View};
 use serde_json::{Value, json};
 use tracing::debug;
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
-use hindsight_proto::run::View;
+use hindsight_run::View;
 
 use super::{Halt, Next, Task};
 use crate::{

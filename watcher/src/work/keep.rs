@@ -6,10 +6,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
-use hindsight_proto::{
-    json,
-    run::{Kind, View},
-};
+use hindsight_run::json;
+use hindsight_run::{Kind, View};
 
 use super::{Halt, Task};
 use crate::{

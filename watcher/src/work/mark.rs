@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
-use hindsight_proto::run::View;
+use hindsight_run::View;
 
 use super::{Halt, Next, ROUNDS, Task};
 use crate::{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use hindsight_proto::run::View;
+use hindsight_run::View;
 
 use super::{Halt, Next, ROUNDS, Task};
 use crate::{

@@ -5,11 +5,9 @@ use std::sync::atomic::Ordering;
 use serde_json::Value;
 use tracing::{debug, info, warn};
 
-use hindsight_proto::{
-    json,
-    names::RecordName,
-    run::{Outcome, Upload, View},
-};
+use hindsight_proto::names::RecordName;
+use hindsight_run::json;
+use hindsight_run::{Outcome, Upload, View};
 
 use super::{Halt, Next, Task, children};
 use crate::{

@@ -3,7 +3,7 @@
 
 use tracing::debug;
 
-use hindsight_proto::run::View;
+use hindsight_run::View;
 
 use super::{Halt, Task};
 use crate::{cluster::ClusterError, plan, shared::Presence};

@@ -3,10 +3,8 @@
 use std::error::Error as _;
 
 use futures::{StreamExt as _, stream};
-use hindsight_proto::{
-    client::{Client, Effect, Options, Stored},
-    run::{SummaryPolicy, upload},
-};
+use hindsight_client::{Client, Effect, Options, Stored};
+use hindsight_run::{SummaryPolicy, upload};
 use serde_json::json;
 use tonic::{Code, Status};
 

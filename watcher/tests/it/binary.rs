@@ -7,10 +7,8 @@ use std::{
     time::Duration,
 };
 
-use hindsight_proto::{
-    client::{Client, Options},
-    v1alpha2::GetRecordRequest,
-};
+use hindsight_client::{Client, Options};
+use hindsight_proto::v1alpha2::GetRecordRequest;
 use kubesim::{Crd, Listening, Mix, Plan, Player, Sim};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tonic::{

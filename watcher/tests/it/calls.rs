@@ -1,9 +1,7 @@
 //! How many calls it takes to store a run, and that no write is one too many.
 
-use hindsight_proto::{
-    client::{Client, Effect, Options, Stored},
-    run::{SummaryPolicy, Upload, upload},
-};
+use hindsight_client::{Client, Effect, Options, Stored};
+use hindsight_run::{SummaryPolicy, Upload, upload};
 use serde_json::{Value, json};
 
 use hindsight_watcher::{config::Config, policy::Policy};

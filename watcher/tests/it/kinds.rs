@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hindsight_proto::run::{KINDS, Outcome};
+use hindsight_run::{KINDS, Outcome};
 use hindsight_watcher::config::Config;
 use kubesim::{Crd, Fault};
 use serde_json::{Value, json};
@@ -270,7 +270,7 @@ async fn a_ray_cluster_is_part_of_its_job_and_ends_when_it_is_deleted() {
 #[tokio::test]
 async fn only_jobs_with_the_wanted_labels_are_watched() {
     let mut config = quick();
-    let job = hindsight_proto::run::Kind::named("batch", "Job").unwrap();
+    let job = hindsight_run::Kind::named("batch", "Job").unwrap();
     config.kinds.push(job);
     config.selectors.push((job, "app in (etl)".to_owned()));
     let world = World::new(config).await;

@@ -84,7 +84,7 @@ async fn the_last_runs_of_each_pipeline_stay_until_there_are_newer_ones() {
 #[tokio::test]
 async fn rules_tell_outcomes_and_expressions_tell_the_rest() {
     let failures = Rule {
-        outcomes: [hindsight_proto::run::Outcome::Failure].into(),
+        outcomes: [hindsight_run::Outcome::Failure].into(),
         keep_last: Some(1),
         ..Rule::default()
     };

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use hindsight_proto::client::{Client, Options};
+use hindsight_client::{Client, Options};
 use hindsight_watcher::{app::App, config::Config, progress::Handle, sink::GrpcSink};
 use serde_json::{Value, json};
 use tokio::{

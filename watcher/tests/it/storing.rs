@@ -1,6 +1,6 @@
 //! Finished runs are stored: once, whole, and as what they are.
 
-use hindsight_proto::run::Outcome;
+use hindsight_run::Outcome;
 use hindsight_watcher::{ledger::State, plan::DELETED_UNFINISHED, policy::Policy};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use hindsight_proto::run::Kind;
+use hindsight_run::Kind;
 use hindsight_watcher::{config::Config, policy::Policy};
 use jiff::SignedDuration;
 use kubesim::{Crd, Fault, Sim};

@@ -15,7 +15,7 @@ use std::{
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use hindsight_proto::json::{self, Plain};
+use hindsight_run::json::{self, Plain};
 use jiff::Timestamp;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header, jwk::KeyAlgorithm};
 use serde::Deserialize;

@@ -8,7 +8,7 @@ use std::{
     str::FromStr,
 };
 
-use hindsight_proto::traces::Exporter;
+use crate::traces::Exporter;
 use tracing::{Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{
     EnvFilter, Layer, Registry, fmt::MakeWriter, layer::SubscriberExt as _, registry::LookupSpan,

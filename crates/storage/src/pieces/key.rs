@@ -1,7 +1,7 @@
 //! What bodies are alike: those of one type, and of one task of one pipeline even more so. Those of
 //! different parents have no key in common.
 
-use hindsight_proto::run::{View, keys::PIPELINE_RUN};
+use hindsight_run::{View, keys::PIPELINE_RUN};
 use sha2::{Digest, Sha256};
 
 /// The label that names the task within its pipeline.

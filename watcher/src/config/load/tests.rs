@@ -59,7 +59,7 @@ fn nothing_said_is_a_watcher_that_deletes_nothing() {
     assert!(!launch.plain_calls);
     assert!(loads(&flags(&[("plain-calls", "true")])).plain_calls);
     assert!(launch.config.policy.annotate);
-    let all = hindsight_proto::run::KINDS.len() + hindsight_proto::run::DEFINITIONS.len();
+    let all = hindsight_run::KINDS.len() + hindsight_run::DEFINITIONS.len();
     assert_eq!(launch.config.kinds.len(), all);
     assert_eq!(launch.config.policy.summary.labels, ["tekton.dev/pipeline"]);
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::{Value, json};
 
-use hindsight_proto::run::View;
+use hindsight_run::View;
 
 use super::model::{Event, OTHER, World, event, finalizers};
 use crate::{

@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use hindsight_proto::run::View;
+use hindsight_run::View;
 
 use crate::{
     content::same_content,

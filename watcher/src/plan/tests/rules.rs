@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use hindsight_proto::run::View;
+use hindsight_run::View;
 
 use crate::{
     plan::{DELETED_UNFINISHED, Others, Remembered, Step, VANISHED, VANISHED_FINAL, plan, upload},
@@ -434,7 +434,7 @@ fn a_run_on_which_no_annotations_are_taken_is_collected_all_the_same() {
 
 #[test]
 fn a_run_that_is_no_longer_watched_is_let_go_and_looked_at_until_its_end_is_stored() {
-    let kind = hindsight_proto::run::Kind::named("tekton.dev", "TaskRun").unwrap();
+    let kind = hindsight_run::Kind::named("tekton.dev", "TaskRun").unwrap();
     let policy = Policy {
         selectors: vec![(kind, "team=a".parse().unwrap())],
         finalizers: true,

@@ -6,7 +6,7 @@ use std::{fmt::Write as _, fs, path::Path};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use hindsight_proto::run::{Completion, Kind, View};
+use hindsight_run::{Completion, Kind, View};
 
 use crate::{
     plan::{Others, Remembered, Step, plan, upload},

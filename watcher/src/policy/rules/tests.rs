@@ -43,7 +43,7 @@ fn check(rule: Rule, fits: bool) {
 #[test]
 fn a_rule_is_for_some_kinds_namespaces_labels_and_outcomes() {
     let kind = |name: &str| {
-        let known = hindsight_proto::run::KINDS.iter();
+        let known = hindsight_run::KINDS.iter();
         known.filter(|kind| kind.kind == name).collect::<Vec<_>>()
     };
     check(rule(|_| ()), true);

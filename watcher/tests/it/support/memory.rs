@@ -7,7 +7,8 @@ use std::{
 };
 
 use async_trait::async_trait;
-use hindsight_proto::{names::RecordName, run::Upload};
+use hindsight_proto::names::RecordName;
+use hindsight_run::Upload;
 use hindsight_watcher::sink::{Severity, Sink, SinkError};
 use serde_json::Value;
 use tokio::{sync::watch, time::Instant};

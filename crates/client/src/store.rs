@@ -11,16 +11,16 @@ use bytes::Bytes;
 use tonic::{Code, Status};
 
 use super::Client;
-use crate::{
-    json,
+use hindsight_proto::{
     names::{RecordName, ResultName},
-    run::{Claim, Upload, Verdict, is_earlier, keys, verdict},
     v1alpha2::{
         Any, CreateRecordRequest, CreateResultRequest, GetRecordRequest, GetResultRequest, Record,
         RecordSummary, Result as RunResult, UpdateRecordRequest, UpdateResultRequest,
         record_summary,
     },
 };
+use hindsight_run::json;
+use hindsight_run::{Claim, Upload, Verdict, is_earlier, keys, verdict};
 
 /// How often a write that lost a race on its etag is tried again.
 const RACES: usize = 8;

@@ -7,6 +7,7 @@
 mod claim;
 mod fence;
 pub mod grouping;
+pub mod json;
 pub mod keys;
 mod kind;
 mod outcome;

@@ -18,11 +18,12 @@ use tonic::{
 pub use batched::Batched;
 pub use store::{Effect, Stored};
 
-use crate::{
-    MAX_MESSAGE_BYTES, traces,
+use hindsight_proto::{
+    MAX_MESSAGE_BYTES,
     v1::{ingest_client::IngestClient, queries_client::QueriesClient},
     v1alpha2::results_client::ResultsClient,
 };
+use hindsight_runtime::traces;
 
 /// How to reach a server.
 #[derive(Debug, Clone)]

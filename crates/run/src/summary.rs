@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Grouping, View, grouping, keys};
-use crate::{
-    json,
+use crate::json;
+use hindsight_proto::{
     names::{Parent, ParseNameError},
     v1alpha2::RecordSummary,
 };

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{Completion, Finish, Kind, keys};
-use crate::time;
+use hindsight_proto::time;
 
 /// An owner reference, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

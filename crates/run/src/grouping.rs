@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::{Completion, Kind, View, keys};
-use crate::names::{Parent, ParseNameError, RecordName, ResultName};
+use hindsight_proto::names::{Parent, ParseNameError, RecordName, ResultName};
 
 /// Where a run is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -26,12 +26,12 @@ use super::{
     Client, Effect, Ingest, Stored,
     store::{as_record, says_something},
 };
-use crate::{
+use hindsight_proto::{
     MAX_MESSAGE_BYTES,
-    run::Upload,
-    traces,
     v1::{self, ResultState, UpsertOutcome, UpsertRequest, upsert_outcome},
 };
+use hindsight_run::Upload;
+use hindsight_runtime::traces;
 
 /// Bytes of runs that may be sent and not answered; further callers wait.
 const ROOM: usize = 64 << 20;
