@@ -6,11 +6,11 @@
 //! all calls block.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fs::{self, File},
     io::{self, Write},
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 
 use serde_json::Value;
@@ -59,6 +59,8 @@ pub(crate) struct Spool {
     dir: PathBuf,
     limit: u64,
     index: Mutex<Index>,
+    /// A state was written.
+    written: Condvar,
     /// Held for as long as this lives.
     _lock: File,
 }
@@ -66,6 +68,8 @@ pub(crate) struct Spool {
 #[derive(Debug, Default)]
 struct Index {
     files: HashMap<Uid, Kept>,
+    /// The runs of which a state is being written: no two of one, because they may be the same file.
+    writing: HashSet<Uid>,
     bytes: u64,
 }
 
@@ -136,6 +140,7 @@ impl Spool {
             dir,
             limit,
             index: Mutex::new(index),
+            written: Condvar::new(),
             _lock: lock,
         };
         Ok((spool, states.into_values().collect()))
@@ -151,21 +156,29 @@ impl Spool {
             size: bytes.len() as u64,
             version: version(state),
         };
-        {
-            let mut index = self.lock();
-            let known = index.files.get(uid);
-            if known.is_some_and(|known| known.version >= kept.version) {
-                return Ok(());
-            }
-            let wanted = index.bytes.saturating_add(kept.size);
-            if wanted > self.limit {
-                return Err(Error::Full { limit: self.limit });
-            }
-            index.bytes = wanted;
+        let mut index = self.lock();
+        while index.writing.contains(uid) {
+            index = self
+                .written
+                .wait(index)
+                .unwrap_or_else(PoisonError::into_inner);
         }
+        let known = index.files.get(uid);
+        if known.is_some_and(|known| known.version >= kept.version) {
+            return Ok(());
+        }
+        let wanted = index.bytes.saturating_add(kept.size);
+        if wanted > self.limit {
+            return Err(Error::Full { limit: self.limit });
+        }
+        index.bytes = wanted;
+        index.writing.insert(uid.clone());
+        drop(index);
         let written = self.write(&kept.name, bytes);
         let mut index = self.lock();
         index.bytes -= kept.size;
+        index.writing.remove(uid);
+        self.written.notify_all();
         written.map_err(|source| Error::Io {
             path: self.dir.clone(),
             source,

@@ -109,3 +109,21 @@ fn a_directory_serves_one_watcher() {
     fs::write(&file, "").unwrap();
     assert!(matches!(Spool::open(file, 1000), Err(Error::Io { .. })));
 }
+
+#[test]
+fn a_state_that_is_put_by_several_at_once_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spool, _) = Spool::open(dir.path().to_owned(), 1 << 20).unwrap();
+    for n in 0..50 {
+        let uid = format!("u{n}");
+        let run = state(&uid, 1);
+        let bytes = serde_json::to_vec(&run).unwrap();
+        std::thread::scope(|threads| {
+            for _ in 0..4 {
+                threads.spawn(|| spool.put(&Uid::from(uid.as_str()), &run, &bytes).unwrap());
+            }
+        });
+        assert_eq!(spool.get(&Uid::from(uid.as_str())), Some(bytes), "{uid}");
+    }
+    assert_eq!(spool.size().0, 50);
+}

@@ -165,36 +165,24 @@ async fn what_vanishes_while_the_server_is_away_outlives_the_program() {
         sim.merge("tekton.dev", "taskruns", "ci", &name, status, "x")
             .unwrap();
     }
-    let kept = || crate::spool::files(spool.path()).len();
-    let all_kept = async || {
+    let kept = || crate::spool::runs(spool.path());
+    let wait_for = async |enough: fn(usize) -> bool| {
         within(async {
-            while kept() < 20 {
+            while !enough(kept()) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         })
         .await;
     };
-    // Once most are kept all are known, and what is known and deleted is kept at the latest then.
-    within(async {
-        while kept() < 15 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    wait_for(|kept| kept == 20).await;
     for n in 0..20 {
         sim.delete("tekton.dev", "taskruns", "ci", &format!("build-{n}"))
             .unwrap();
     }
-    all_kept().await;
     process.kill();
     server.up();
     let process = Process::start(listening.kubeconfig(), &args);
-    within(async {
-        while kept() != 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    wait_for(|kept| kept == 0).await;
     assert!(uids.iter().all(|uid| server.copy(uid).is_some()));
     assert_eq!(process.terminate().await, Some(0));
 }

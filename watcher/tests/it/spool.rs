@@ -31,6 +31,16 @@ pub(crate) fn files(dir: &Path) -> Vec<std::path::PathBuf> {
         .collect()
 }
 
+/// How many runs are in the spool; one has two files while the newer takes the place of the older.
+pub(crate) fn runs(dir: &Path) -> usize {
+    let uid = |path: &std::path::PathBuf| {
+        let run: serde_json::Value = serde_json::from_slice(&std::fs::read(path).ok()?).unwrap();
+        Some(crate::support::uid(&run))
+    };
+    let uids: std::collections::HashSet<_> = files(dir).iter().filter_map(uid).collect();
+    uids.len()
+}
+
 async fn spooled(dir: &Path, count: usize) {
     within(async {
         while files(dir).len() != count {
