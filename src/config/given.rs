@@ -237,7 +237,7 @@ fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> S
     let wanted = folded(name);
     let nearest = known
         .clone()
-        .map(|known| (distance(&wanted, &folded(known)), known))
+        .map(|known| (strsim::levenshtein(&wanted, &folded(known)), known))
         .min_by_key(|(distance, _)| *distance);
     match nearest {
         Some((distance, known)) if distance <= 1.max(wanted.len() / 3) => {
@@ -245,20 +245,4 @@ fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> S
         }
         _ => format!("; there are {}", known.collect::<Vec<_>>().join(", ")),
     }
-}
-
-/// How many characters have to be put in, taken out or replaced to turn `a` into `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (done, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = done + 1;
-        for (column, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[b.len()]
 }

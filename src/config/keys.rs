@@ -308,7 +308,7 @@ pub const KEYS: &[Key] = &[
         env: "HINDSIGHT_LOG_LEVEL",
         flag: "log-level",
         value: "FILTER",
-        help: "Which log events are written: `error`, `warn`, `info`, `debug`, `trace` or `off`, and per module as in `info,hindsight::storage=debug`.",
+        help: "Which log events are written: `error`, `warn`, `info`, `debug`, `trace` or `off`, and per module as in `info,hindsight_storage=debug`.",
         default: Some("info"),
         secret: false,
     },

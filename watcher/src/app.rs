@@ -9,7 +9,6 @@ use tracing::{info, warn};
 use crate::{
     admin::{self, Admin},
     backoff::Backoff,
-    clock::{Clock, SystemClock},
     cluster::{Cluster, ClusterError},
     config::{Config, LeaseConfig},
     lease::Lease,
@@ -22,6 +21,7 @@ use crate::{
     spool::{self, Spool},
     watch, work,
 };
+use hindsight_runtime::clock::{Clock, SystemClock};
 
 /// How long tasks get to notice that they are abandoned.
 const LAST: Duration = Duration::from_secs(2);

@@ -25,8 +25,14 @@ pub use self::{
     flags::Flags,
     running::{check_kubeconfig, watch},
 };
-pub use crate::telemetry::SILENCED;
-use crate::{config::Launch, report::report, sink::GrpcSink, telemetry};
+use crate::{config::Launch, sink::GrpcSink};
+use hindsight_runtime::error::report;
+use hindsight_runtime::telemetry;
+
+/// The client of the cluster logs every call that is refused, again and again, and bodies that it
+/// cannot read, which may be payloads. A refusal is said once here, when it begins. A filter that
+/// names these modules gets them back.
+pub const SILENCED: &str = "kube_client::client=off,kube_runtime::watcher=off";
 
 const ABOUT: &str = "Streams finished runs off a Kubernetes cluster into Hindsight, and \
                      collects what is stored";
@@ -94,7 +100,11 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    telemetry::start(&launch.log_level, launch.log_format, traces.as_ref());
+    let (level, format) = (&launch.log_level, launch.log_format);
+    if let Err(error) = telemetry::init(SILENCED, level, format, traces.as_ref()) {
+        say(&[report(&error)]);
+        return ExitCode::FAILURE;
+    }
     translated.notes.iter().for_each(|note| warn!("{note}"));
     let ended = runtime.block_on(run(launch));
     if let Some(Err(error)) = traces.map(|traces| traces.finish()) {

@@ -20,8 +20,8 @@ use hindsight_run::{Kind, keys};
 use crate::{
     list_watch::{Failure, Phase, read},
     object::Object,
-    report::report,
 };
+use hindsight_runtime::error::report;
 
 /// How long one call may take.
 const DEADLINE: Duration = Duration::from_secs(30);

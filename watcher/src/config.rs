@@ -17,6 +17,7 @@ use std::{
 use hindsight_run::{DEFINITIONS, KINDS, Kind};
 
 use crate::{backoff::Backoff, policy::Policy};
+use hindsight_runtime::telemetry::{LogFilter, LogFormat};
 
 /// How a watcher works.
 #[derive(Debug, Clone)]
@@ -173,7 +174,7 @@ pub struct Launch {
     /// A kubeconfig; otherwise the usual places, or the cluster that this runs in.
     pub kubeconfig: Option<PathBuf>,
     /// What is logged, as a filter of `tracing`.
-    pub log_level: String,
+    pub log_level: LogFilter,
     /// How it is logged.
     pub log_format: LogFormat,
     /// The collector that spans are sent to.
@@ -192,13 +193,4 @@ impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("***")
     }
-}
-
-/// How logs look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line.
-    Json,
 }

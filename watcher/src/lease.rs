@@ -21,10 +21,10 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::{debug, info, warn};
 
 use crate::{
-    clock::Clock,
     cluster::{ClusterError, call},
     config::LeaseConfig,
 };
+use hindsight_runtime::clock::Clock;
 
 /// How long giving the lease back may take.
 const LAST: Duration = Duration::from_secs(2);

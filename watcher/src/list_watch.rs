@@ -14,7 +14,8 @@ use kube::{
 };
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::{config::Tuning, object::Object, report::report};
+use crate::{config::Tuning, object::Object};
+use hindsight_runtime::error::report;
 
 /// Objects of the first page, whose size nobody knows yet.
 const FIRST_PAGE: u32 = 10;

@@ -40,8 +40,8 @@ pub use remembered::{Others, Remembered, StoredCopy};
 use crate::{
     content::{Digest, UNREADABLE},
     policy::{Policy, TEKTON},
-    report::report,
 };
+use hindsight_runtime::error::report;
 
 /// One thing to do. All are idempotent.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,11 +12,11 @@ use hindsight_run::Kind;
 
 use crate::{
     backoff::Backoff,
-    clock::Clock,
     cluster::{Address, Cluster, ClusterError, Held},
     pace::Pace,
     plan::finalizer,
 };
+use hindsight_runtime::clock::Clock;
 
 /// How often a call is tried that may work in a while.
 const TRIES: u32 = 8;

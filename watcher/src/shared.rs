@@ -16,7 +16,6 @@ use hindsight_run::Kind;
 
 use crate::{
     backoff::Backoff,
-    clock::Clock,
     cluster::{self, Cluster},
     config::Config,
     deadline::Deadlines,
@@ -32,6 +31,7 @@ use crate::{
     sink::Sink,
     spool::Spool,
 };
+use hindsight_runtime::clock::Clock;
 
 /// How many runs that are lost together are named in the log.
 const NAMED: usize = 1000;

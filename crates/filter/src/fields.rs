@@ -223,30 +223,13 @@ pub(super) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) 
         return None;
     }
     let lower = name.to_ascii_lowercase();
-    let far = |other: &str| distance(&lower, &other.to_ascii_lowercase());
+    let far = |other: &str| strsim::levenshtein(&lower, &other.to_ascii_lowercase());
+    // Each letter is a byte at least.
+    let is_near = |other: &&str| other.len() <= name.len() + 3;
     let best = known
         .into_iter()
+        .filter(is_near)
         .map(|other| (far(other), other))
         .min_by_key(|(d, _)| *d)?;
     (best.0 <= name.chars().count().div_ceil(3).min(3)).then_some(best.1)
-}
-
-/// How many letters must be put in, taken out or changed to make one word the other. Words
-/// that cannot be near are not looked at.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > 3 {
-        return usize::MAX;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

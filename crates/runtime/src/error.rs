@@ -151,20 +151,18 @@ pub trait HasKind {
 
 /// The texts of `error` and of everything that caused it, outermost first, joined by `: `.
 ///
-/// Errors do not print their source themselves; this is the one place that does. A cause
-/// that says exactly what the error above it says is given once.
+/// Errors do not print their source themselves; this is the one place that does. A cause that
+/// is said already is not said again: some crates repeat it in their own text.
 #[must_use]
 pub fn report(error: &dyn Error) -> String {
     let mut text = error.to_string();
-    let mut above = text.clone();
     let mut cause = error.source();
     while let Some(error) = cause {
         let said = error.to_string();
-        if said != above {
+        if !text.contains(&said) {
             text.push_str(": ");
             text.push_str(&said);
         }
-        above = said;
         cause = error.source();
     }
     text
@@ -200,6 +198,10 @@ mod tests {
         assert_eq!(
             report(&layers(&["away", "away", "refused"])),
             "away: refused"
+        );
+        assert_eq!(
+            report(&layers(&["connect: refused", "refused", "by the peer"])),
+            "connect: refused: by the peer"
         );
     }
 

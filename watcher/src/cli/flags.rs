@@ -4,15 +4,13 @@ use std::{collections::BTreeMap, path::PathBuf, sync::LazyLock};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::NonEmptyStringValueParser};
 
-use crate::{
-    config::{
-        Launch,
-        keys::{KEYS, Key},
-        load::load,
-        sources::Sources,
-    },
-    report::report,
+use crate::config::{
+    Launch,
+    keys::{KEYS, Key},
+    load::load,
+    sources::Sources,
 };
+use hindsight_runtime::error::report;
 
 /// What stands before flags that are beside those of another program.
 const PREFIX: &str = "watcher-";

@@ -13,11 +13,11 @@ use hindsight_run::Kind;
 
 use super::running;
 use crate::{
-    clock::SystemClock,
     config::{keys, load::load, sources::Sources},
     release::{Summary, Told, Wish, release},
-    report::report,
 };
+use hindsight_runtime::clock::SystemClock;
+use hindsight_runtime::error::report;
 
 /// Keys of the configuration that count here as well.
 const KEYS: [&str; 3] = ["kubeconfig", "namespace", "writes-per-second"];

@@ -7,18 +7,16 @@ use jiff::SignedDuration;
 use hindsight_run::{JOB, Kind, SummaryPolicy};
 
 use super::{
-    Config, Launch, LeaseConfig, LogFormat, SpoolConfig, Token,
+    Config, Launch, LeaseConfig, SpoolConfig, Token,
     keys::{self, KEYS, PREFIX},
     sources::{self, Sources},
     tables::{self, Tables},
     texts::{
-        self, duration, kinds, list, listen, log_format, namespace, percent, positive, server, size,
+        self, duration, kinds, list, listen, namespace, parsed, percent, positive, server, size,
     },
 };
-use crate::{
-    policy::{ClusterId, ClusterIdError, Collect, Policy},
-    telemetry,
-};
+use crate::policy::{ClusterId, ClusterIdError, Collect, Policy};
+use hindsight_runtime::telemetry::{LogFilter, LogFormat};
 
 /// Something that is wrong with the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -178,9 +176,7 @@ impl Reader {
     fn launch(&mut self) -> Launch {
         let server = self.read("server", server).unwrap_or_default();
         let token = self.token();
-        let log_format = self
-            .read("log-format", log_format)
-            .unwrap_or(LogFormat::Text);
+        let level = LogFilter::from_str("info").expect("a level is a filter");
         Launch {
             server,
             token: token.0,
@@ -191,8 +187,8 @@ impl Reader {
             plain_calls: self.truth("plain-calls"),
             cluster_from_uid: self.cluster().0,
             kubeconfig: self.read("kubeconfig", |text| Ok(PathBuf::from(text))),
-            log_level: self.read("log-level", telemetry::level).unwrap_or_default(),
-            log_format,
+            log_level: self.read("log-level", parsed).unwrap_or(level),
+            log_format: self.read("log-format", parsed).unwrap_or(LogFormat::Text),
             trace_endpoint: self.read("trace-endpoint", texts::server),
             trace_percent: self.read("trace-percent", percent).unwrap_or(100),
             config: self.config(),

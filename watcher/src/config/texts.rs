@@ -1,12 +1,11 @@
 //! How single values of the configuration are written.
 
-use std::net::SocketAddr;
+use std::{fmt::Display, net::SocketAddr, str::FromStr};
 
 use jiff::SignedDuration;
 
 use hindsight_run::Kind;
 
-use super::LogFormat;
 use crate::selector::{ParseSelectorError, Selector};
 
 /// A span as Go writes it: `150s`, `2m30s`, `-1ns`, `1.5h`, and `0`.
@@ -101,12 +100,9 @@ pub(super) fn percent(text: &str) -> Result<u8, String> {
     }
 }
 
-pub(super) fn log_format(text: &str) -> Result<LogFormat, String> {
-    match text {
-        "text" => Ok(LogFormat::Text),
-        "json" => Ok(LogFormat::Json),
-        _ => Err(format!("`{text}` is neither `text` nor `json`")),
-    }
+/// What its own type reads.
+pub(super) fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
 }
 
 /// Kinds by plural or kind, alone (then of every group that has it) or with `.group`.

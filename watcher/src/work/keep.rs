@@ -11,9 +11,10 @@ use hindsight_run::{Kind, View};
 
 use super::{Halt, Task};
 use crate::{
-    content::Digest, gate::Closed, ledger::Uid, plan, queue::Work, report::report, shared::Shared,
-    spool, watch::bytes,
+    content::Digest, gate::Closed, ledger::Uid, plan, queue::Work, shared::Shared, spool,
+    watch::bytes,
 };
+use hindsight_runtime::error::report;
 
 /// Whenever the server goes away, keeps what waits for it, until `stop`. What is seen later is
 /// kept when it is seen.

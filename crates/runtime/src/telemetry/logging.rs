@@ -16,7 +16,7 @@ use tracing_subscriber::{
 };
 
 /// Which events are written: levels, as a whole and per module, as in
-/// `info,hindsight::storage=debug`.
+/// `info,hindsight_storage=debug`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogFilter(String);
 
@@ -36,7 +36,7 @@ pub enum BadFilter {
     #[error("the filter is empty; write `off` to log nothing")]
     Empty,
     /// Not readable.
-    #[error("`{filter}` is not a log filter; want e.g. `info,hindsight::storage=debug`")]
+    #[error("`{filter}` is not a log filter; want e.g. `info,hindsight_storage=debug`")]
     Syntax {
         /// The text.
         filter: String,

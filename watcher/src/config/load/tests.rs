@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 
 use super::load;
-use crate::config::{Launch, LogFormat, keys, sources::Sources};
+use crate::config::{Launch, keys, sources::Sources};
+use hindsight_runtime::telemetry::LogFormat;
 
 fn flags(flags: &[(&'static str, &str)]) -> Sources {
     let flags = flags
@@ -188,11 +189,11 @@ fn each_value_is_checked() {
         ("metrics-listen", "9090", "is no address"),
         ("shutdown-grace", "-1s", "negative"),
         ("recheck", "0", "not positive"),
-        ("log-format", "xml", "neither"),
+        ("log-format", "xml", "want `text` or `json`"),
         ("spool-bytes", "1 lot", "is no size"),
         ("spool-bytes", "99999999TiB", "is no size"),
         ("threadiness", "many", "no number"),
-        ("log-level", "loud=very", "what to log"),
+        ("log-level", "loud=very", "is not a log filter"),
     ] {
         refuses(&flags(&[(name, text)]), &[why]);
     }

@@ -72,12 +72,12 @@ fn json_is_one_object_per_event() {
 #[test]
 fn a_filter_may_tell_modules_apart() {
     let events = || {
-        debug!(target: "hindsight::storage", "asked for");
+        debug!(target: "hindsight_storage", "asked for");
         info!(target: "hindsight::grpc", "not asked for");
     };
-    let text = written("warn, hindsight::storage=debug", LogFormat::Text, events);
+    let text = written("warn, hindsight_storage=debug", LogFormat::Text, events);
     assert_eq!(text.lines().count(), 1, "{text}");
-    assert!(text.ends_with("hindsight::storage: asked for\n"), "{text}");
+    assert!(text.ends_with("hindsight_storage: asked for\n"), "{text}");
     assert_eq!(written("off", LogFormat::Text, events), "");
 }
 
@@ -99,7 +99,7 @@ fn what_is_not_a_filter_is_refused_with_what_is_wanted() {
     );
     assert!(
         refusal("hindsight=loud").starts_with(
-            "`hindsight=loud` is not a log filter; want e.g. `info,hindsight::storage=debug`: "
+            "`hindsight=loud` is not a log filter; want e.g. `info,hindsight_storage=debug`: "
         ),
         "{}",
         refusal("hindsight=loud")
