@@ -73,7 +73,7 @@ for number, metadata in enumerate([None, (("fields", "name"),), (("fields", "nam
         parent=r, summary="total", filter='data_type == "t"', group_by="namespace", order_by="total desc"
     )
     summary = call("GetRecordListSummary", counted)
-    check("groups", [dict(group) for group in summary.summary], [{"group_value": "", "total": 1}])
+    check("groups", [dict(group) for group in summary.summary], [{"group_value": None, "total": 1}])
     wrong = api.RecordListSummaryRequest(parent=r, summary="colour")
     call("GetRecordListSummary", wrong, "INVALID_ARGUMENT", metadata)
     call("DeleteRecord", api.DeleteRecordRequest(name=a), metadata=metadata)
