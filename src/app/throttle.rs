@@ -21,7 +21,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use tonic::{Code, Status};
 
 /// The shared part of each core: one in so many.
-const SHARE: u32 = 8;
+const SHARE: u64 = 8;
 /// How much processor time may be used at once before the first wait.
 const BURST: Duration = Duration::from_millis(10);
 /// What a poll takes, as far as is known before it.
@@ -39,8 +39,7 @@ pub(super) struct Throttle {
     began: Instant,
     /// When all that was used is paid back, in nanoseconds since `began`.
     paid: AtomicU64,
-    /// For how long a nanosecond of use is paid back.
-    price: u64,
+    cores: u64,
 }
 
 impl Throttle {
@@ -49,7 +48,7 @@ impl Throttle {
         Self {
             began: Instant::now(),
             paid: AtomicU64::new(0),
-            price: (u64::from(SHARE) / cores).max(1),
+            cores,
         }
     }
 
@@ -57,27 +56,30 @@ impl Throttle {
         nanos(self.began.elapsed())
     }
 
-    /// Takes the time of a usual poll. How long to wait until its turn: those that wait are not woken
-    /// together.
+    /// For how many nanoseconds the use of so much is paid back.
+    fn price(&self, used: Duration) -> u64 {
+        nanos(used).saturating_mul(SHARE) / self.cores
+    }
+
+    /// Takes the time of a usual poll, and answers how long to wait until its turn. Each has a turn of
+    /// its own, so that those that wait are not woken together.
     fn reserve(&self) -> Duration {
-        let (now, price) = (self.now(), nanos(USUAL) * self.price);
+        let (now, price) = (self.now(), self.price(USUAL));
         let reserved = |paid: u64| Some(paid.max(now).saturating_add(price));
         let before = self
             .paid
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserved)
             .expect("it is always reserved");
-        Duration::from_nanos(before.saturating_sub(now + nanos(BURST) * self.price))
+        Duration::from_nanos(before.saturating_sub(now + self.price(BURST)))
     }
 
     /// A poll for which time was reserved took so long.
     fn settle(&self, used: Duration) {
-        let (used, reserved) = (nanos(used), nanos(USUAL));
+        let (used, reserved) = (self.price(used), self.price(USUAL));
         if used > reserved {
-            let more = (used - reserved).saturating_mul(self.price);
-            self.paid.fetch_add(more, Ordering::Relaxed);
+            self.paid.fetch_add(used - reserved, Ordering::Relaxed);
         } else {
-            let less = (reserved - used) * self.price;
-            self.paid.fetch_sub(less, Ordering::Relaxed);
+            self.paid.fetch_sub(reserved - used, Ordering::Relaxed);
         }
     }
 }
@@ -190,6 +192,16 @@ impl<F: Future> Future for Metered<F> {
     }
 }
 
+/// Work that is given up before its turn gives its time back: otherwise requests that are reset while
+/// they wait would put off everybody else for longer than they could ever have taken.
+impl<F> Drop for Metered<F> {
+    fn drop(&mut self) {
+        if self.waiting.is_some() {
+            self.standing.throttle.settle(Duration::ZERO);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::task::Waker;
@@ -258,7 +270,26 @@ mod tests {
         let after_first = began.elapsed();
         assert!(after_first >= owed, "{after_first:?}");
         second.await;
-        assert!(began.elapsed() > Duration::ZERO);
-        assert_eq!(throttle.reserve(), Duration::ZERO);
+        throttle.reserve();
+        throttle.settle(BURST * 2);
+        let (one, next) = (throttle.reserve(), throttle.reserve());
+        assert_eq!(
+            next.as_nanos() - one.as_nanos(),
+            throttle.price(USUAL).into()
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_is_given_up_before_its_turn_puts_off_nobody() {
+        let throttle = Arc::new(Throttle::new());
+        let bad = Standing::new(&throttle);
+        throttle.settle(BURST * 2);
+        let before = throttle.paid.load(Ordering::Relaxed);
+        let mut now = Context::from_waker(Waker::noop());
+        for _ in 0..10_000 {
+            let mut reset = bad.metered(std::future::pending::<()>());
+            assert!(Pin::new(&mut reset).poll(&mut now).is_pending());
+        }
+        assert_eq!(throttle.paid.load(Ordering::Relaxed), before);
     }
 }
