@@ -25,9 +25,9 @@ pub use result::ResultName;
 /// Which of the two resources a list, a filter or an order is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Resource {
-    /// Results.
+    /// Results, `<parent>/results/<id>`.
     Results,
-    /// Records.
+    /// Records, `<result>/records/<id>`.
     Records,
 }
 

@@ -2,8 +2,7 @@
 
 use crate::{crates::Place, source::Source};
 
-/// Complains about paths that begin with `crate::` and enter a room that the table does not
-/// allow.
+/// Complains about paths that begin with `crate::` and enter a room that is not in the table.
 pub(crate) fn between_rooms(files: &[Source], rooms: &[(&str, &[&str])]) -> Vec<String> {
     let mut complaints = Vec::new();
     for file in files {

@@ -83,7 +83,7 @@ impl Held {
 /// What the cluster knows of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// Nothing.
+    /// It is served in no version.
     Absent,
     /// It is served, but in these versions alone.
     OtherVersions(Vec<String>),

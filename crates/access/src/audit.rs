@@ -35,7 +35,7 @@ pub enum Place {
 /// What is changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// How.
+    /// Created, updated or deleted.
     pub verb: Verb,
     /// Name of the result or record.
     pub name: String,

@@ -94,7 +94,7 @@ impl PostgresDatabase {
         database
     }
 
-    /// Its name.
+    /// The name of the database on its server.
     pub fn name(&self) -> &str {
         &self.name
     }

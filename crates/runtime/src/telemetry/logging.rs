@@ -15,8 +15,8 @@ use tracing_subscriber::{
     reload, util::SubscriberInitExt as _,
 };
 
-/// Which events are written: levels, as a whole and per module, as in
-/// `info,hindsight_storage=debug`.
+/// Which events are written: a level for all, and levels for modules, as in
+/// `info,hindsight_storage=debug` or `warn,hindsight_access::auth=debug`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogFilter(String);
 
