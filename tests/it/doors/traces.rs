@@ -119,6 +119,13 @@ fn named<'a>(spans: &'a [Told], service: &str, name: &str) -> Option<&'a Span> {
     found.next().map(|(_, span)| span)
 }
 
+/// The first span whose parent is this one.
+fn below<'a>(spans: &'a [Told], parent: &Span) -> Option<&'a Told> {
+    spans
+        .iter()
+        .find(|(_, span)| span.parent_span_id == parent.span_id)
+}
+
 #[tokio::test]
 async fn one_trace_leads_from_the_watcher_through_the_server_to_the_database() {
     let collector = Collector::default();
@@ -152,17 +159,16 @@ async fn one_trace_leads_from_the_watcher_through_the_server_to_the_database() {
         .env("OTEL_BSP_SCHEDULE_DELAY", "100");
     let _watcher = Process::start(program);
 
+    // A span is told of when it ends: `store` may arrive in a batch before that of its call.
     let trace = collector
         .until(|spans| {
-            named(spans, "hindsight-watcher", "sink").is_some()
+            let sink = named(spans, "hindsight-watcher", "sink");
+            sink.is_some_and(|sink| below(spans, sink).is_some())
                 && named(spans, "hindsight", "store").is_some()
         })
         .await;
     let sink = named(&trace, "hindsight-watcher", "sink").unwrap();
-    let rpc = trace
-        .iter()
-        .find(|(_, span)| span.parent_span_id == sink.span_id);
-    let (service, rpc) = rpc.expect("the server goes on");
+    let (service, rpc) = below(&trace, sink).unwrap();
     assert_eq!((service.as_str(), rpc.name.as_str()), ("hindsight", "rpc"));
 }
 
