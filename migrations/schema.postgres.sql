@@ -68,8 +68,7 @@ CREATE TABLE records (
     run_began_us            BIGINT,
     run_ended_us            BIGINT,
     run_duration_us         BIGINT,
-    run_pipeline            TEXT COLLATE "C",
-    promoted_turn           SMALLINT
+    run_pipeline            TEXT COLLATE "C"
 );
 
 CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
@@ -198,34 +197,6 @@ CREATE TABLE promoted_values (
 );
 
 CREATE INDEX promoted_values_by_record ON promoted_values (record_row, field, value);
-
-CREATE TABLE promoted_unknown (
-    field      BIGINT NOT NULL,
-    record_row BIGINT NOT NULL REFERENCES records (row_id) ON DELETE CASCADE,
-    PRIMARY KEY (field, record_row)
-);
-
-CREATE INDEX promoted_unknown_by_record ON promoted_unknown (record_row);
-
-CREATE FUNCTION records_unpromoted() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO promoted_unknown (field, record_row)
-        SELECT row_id, NEW.row_id FROM promoted ON CONFLICT DO NOTHING;
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER records_unpromoted AFTER INSERT ON records
-FOR EACH ROW WHEN (NEW.promoted_turn IS NULL)
-EXECUTE FUNCTION records_unpromoted();
-
-CREATE TRIGGER records_repromoted AFTER UPDATE OF body_sha256 ON records
-FOR EACH ROW WHEN (NEW.promoted_turn IS NULL
-    OR NEW.promoted_turn IS NOT DISTINCT FROM OLD.promoted_turn)
-EXECUTE FUNCTION records_unpromoted();
-
-ALTER TABLE records DISABLE TRIGGER records_unpromoted;
-ALTER TABLE records DISABLE TRIGGER records_repromoted;
 
 CREATE TABLE objects (
     object     BYTEA PRIMARY KEY,

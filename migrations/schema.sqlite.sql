@@ -68,8 +68,7 @@ CREATE TABLE records (
     run_began_us            INTEGER,
     run_ended_us            INTEGER,
     run_duration_us         INTEGER,
-    run_pipeline            TEXT,
-    promoted_turn           INTEGER
+    run_pipeline            TEXT
 ) STRICT;
 
 CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
@@ -213,27 +212,6 @@ CREATE TABLE promoted_values (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX promoted_values_by_record ON promoted_values (record_row, field, value);
-
-CREATE TABLE promoted_unknown (
-    field      INTEGER NOT NULL,
-    record_row INTEGER NOT NULL REFERENCES records (row_id) ON DELETE CASCADE,
-    PRIMARY KEY (field, record_row)
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX promoted_unknown_by_record ON promoted_unknown (record_row);
-
-CREATE TRIGGER records_unpromoted AFTER INSERT ON records
-WHEN NEW.promoted_turn IS NULL AND EXISTS (SELECT 1 FROM promoted) BEGIN
-    INSERT OR IGNORE INTO promoted_unknown (field, record_row)
-        SELECT row_id, NEW.row_id FROM promoted;
-END;
-
-CREATE TRIGGER records_repromoted AFTER UPDATE OF body_sha256 ON records
-WHEN (NEW.promoted_turn IS NULL OR NEW.promoted_turn IS OLD.promoted_turn)
-    AND EXISTS (SELECT 1 FROM promoted) BEGIN
-    INSERT OR IGNORE INTO promoted_unknown (field, record_row)
-        SELECT row_id, NEW.row_id FROM promoted;
-END;
 
 CREATE TABLE objects (
     object     BLOB PRIMARY KEY,

@@ -296,7 +296,6 @@ impl App {
         let sweep = tokio::spawn(sweep::sweep(Arc::clone(&self.maintenance)));
         let objects = sweep::objects(Arc::clone(&self.maintenance), self.clock);
         let objects = tokio::spawn(objects);
-        let settle = tokio::spawn(sweep::settle(Arc::clone(&self.maintenance)));
         let watch = tokio::spawn(self.health.watch(shutdown.clone()));
         let reload = tokio::spawn(reload::watch(self.reload));
         tracing::info!(address = %self.address, "serving");
@@ -329,7 +328,6 @@ impl App {
         watch.abort();
         sweep.abort();
         objects.abort();
-        settle.abort();
         reload.abort();
         if tokio::time::timeout(LET_GO, self.maintenance.close())
             .await

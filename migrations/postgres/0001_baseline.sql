@@ -47,8 +47,6 @@ CREATE INDEX results_by_parent_end ON results (parent, summary_end_us, row_id);
 -- What lists and filters need of a record. `parent` and `result_id` repeat those of the result
 -- for the sake of indexes; results are never renamed. object_* and labels come from the JSON of
 -- the payload, run_* too, if its type is that of a run. Without a payload data_type is null.
--- promoted_turn changes with every write by a program that writes the values of promoted fields;
--- it is null where the writer found that it does not know the present generation.
 CREATE TABLE records (
     row_id                  BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY WITH (fillfactor = 100),
     result_row              BIGINT NOT NULL REFERENCES results (row_id) ON DELETE CASCADE,
@@ -79,8 +77,7 @@ CREATE TABLE records (
     run_began_us            BIGINT,
     run_ended_us            BIGINT,
     run_duration_us         BIGINT,
-    run_pipeline            TEXT COLLATE "C",
-    promoted_turn           SMALLINT
+    run_pipeline            TEXT COLLATE "C"
 );
 
 CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
@@ -234,36 +231,6 @@ CREATE TABLE promoted_values (
 );
 
 CREATE INDEX promoted_values_by_record ON promoted_values (record_row, field, value);
-
--- Rows of which the values above may lack some.
-CREATE TABLE promoted_unknown (
-    field      BIGINT NOT NULL,
-    record_row BIGINT NOT NULL REFERENCES records (row_id) ON DELETE CASCADE,
-    PRIMARY KEY (field, record_row)
-);
-
-CREATE INDEX promoted_unknown_by_record ON promoted_unknown (record_row);
-
-CREATE FUNCTION records_unpromoted() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO promoted_unknown (field, record_row)
-        SELECT row_id, NEW.row_id FROM promoted ON CONFLICT DO NOTHING;
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER records_unpromoted AFTER INSERT ON records
-FOR EACH ROW WHEN (NEW.promoted_turn IS NULL)
-EXECUTE FUNCTION records_unpromoted();
-
-CREATE TRIGGER records_repromoted AFTER UPDATE OF body_sha256 ON records
-FOR EACH ROW WHEN (NEW.promoted_turn IS NULL
-    OR NEW.promoted_turn IS NOT DISTINCT FROM OLD.promoted_turn)
-EXECUTE FUNCTION records_unpromoted();
-
--- They are enabled for as long as something is promoted.
-ALTER TABLE records DISABLE TRIGGER records_unpromoted;
-ALTER TABLE records DISABLE TRIGGER records_repromoted;
 
 -- Bodies that lie in an object store; see docs/adr/0023.
 

@@ -44,8 +44,6 @@ CREATE INDEX results_by_parent_end ON results (parent, summary_end_us);
 -- What lists and filters need of a record. `parent` and `result_id` repeat those of the result
 -- for the sake of indexes; results are never renamed. object_* and labels come from the JSON of
 -- the payload, run_* too, if its type is that of a run. Without a payload data_type is null.
--- promoted_turn changes with every write by a program that writes the values of promoted fields;
--- it is null where the writer found that it does not know the present generation.
 CREATE TABLE records (
     row_id                  INTEGER PRIMARY KEY,
     result_row              INTEGER NOT NULL REFERENCES results (row_id) ON DELETE CASCADE,
@@ -76,8 +74,7 @@ CREATE TABLE records (
     run_began_us            INTEGER,
     run_ended_us            INTEGER,
     run_duration_us         INTEGER,
-    run_pipeline            TEXT,
-    promoted_turn           INTEGER
+    run_pipeline            TEXT
 ) STRICT;
 
 CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
@@ -243,28 +240,6 @@ CREATE TABLE promoted_values (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX promoted_values_by_record ON promoted_values (record_row, field, value);
-
--- Rows of which the values above may lack some.
-CREATE TABLE promoted_unknown (
-    field      INTEGER NOT NULL,
-    record_row INTEGER NOT NULL REFERENCES records (row_id) ON DELETE CASCADE,
-    PRIMARY KEY (field, record_row)
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX promoted_unknown_by_record ON promoted_unknown (record_row);
-
-CREATE TRIGGER records_unpromoted AFTER INSERT ON records
-WHEN NEW.promoted_turn IS NULL AND EXISTS (SELECT 1 FROM promoted) BEGIN
-    INSERT OR IGNORE INTO promoted_unknown (field, record_row)
-        SELECT row_id, NEW.row_id FROM promoted;
-END;
-
-CREATE TRIGGER records_repromoted AFTER UPDATE OF body_sha256 ON records
-WHEN (NEW.promoted_turn IS NULL OR NEW.promoted_turn IS OLD.promoted_turn)
-    AND EXISTS (SELECT 1 FROM promoted) BEGIN
-    INSERT OR IGNORE INTO promoted_unknown (field, record_row)
-        SELECT row_id, NEW.row_id FROM promoted;
-END;
 
 -- Bodies that lie in an object store; see docs/adr/0023.
 

@@ -1,5 +1,4 @@
-//! What is done behind the requests: letting go of what no record has any more, and indexing
-//! what was written by servers that did not know every promoted field.
+//! What is done behind the requests: letting go of what no record has any more.
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -14,25 +13,6 @@ const PIECES: Duration = Duration::from_mins(1);
 /// How many pieces go at once, so that writers never wait long.
 const MOST: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
 
-/// How often it is looked for records that promoted fields lack.
-const SETTLING: Duration = Duration::from_secs(10);
-
-/// Indexes what others wrote without knowing every promoted field, for as long as it is polled.
-/// Several servers may do so at once.
-pub(super) async fn settle(maintenance: Arc<dyn Maintenance>) {
-    loop {
-        tokio::time::sleep(SETTLING).await;
-        match maintenance.settle(MOST).await {
-            Ok(0) => {}
-            Ok(rows) => tracing::debug!(rows, "records were indexed that promoted fields lacked"),
-            Err(error) => {
-                let error = report(&error);
-                tracing::warn!(error, "records that promoted fields lack stay so for now");
-            }
-        }
-    }
-}
-
 /// Removes objects that nobody refers to any more, now and then, for as long as it is polled.
 /// Several servers may do so at once.
 pub(super) async fn objects(maintenance: Arc<dyn Maintenance>, clock: Arc<dyn Clock>) {
@@ -46,8 +26,8 @@ pub(super) async fn objects(maintenance: Arc<dyn Maintenance>, clock: Arc<dyn Cl
     }
 }
 
-/// Removes pieces whose payload is gone now and then, for as long as it is polled. Several servers
-/// may do so at once: a piece in use cannot go.
+/// Removes pieces whose payload is gone, and entries of indexes that were dropped, now and then, for
+/// as long as it is polled. Several servers may do so at once: a piece in use cannot go.
 pub(super) async fn sweep(maintenance: Arc<dyn Maintenance>) {
     loop {
         tokio::time::sleep(PIECES).await;
@@ -68,6 +48,13 @@ pub(super) async fn sweep(maintenance: Arc<dyn Maintenance>) {
                     );
                     break;
                 }
+            }
+        }
+        match maintenance.sweep_indexes(MOST).await {
+            Ok(0) => {}
+            Ok(entries) => tracing::debug!(entries, "entries of dropped indexes were removed"),
+            Err(error) => {
+                tracing::warn!(error = report(&error), "dropped indexes stay for now");
             }
         }
     }

@@ -252,7 +252,6 @@ async fn add(base: &dyn Maintenance, path: &Path, kind: Kind) -> Result<(), Fail
             break;
         }
     }
-    base.settle(BATCH).await.map_err(failed)?;
     bar.finish_and_clear();
     output::say(&format!(
         "`{path}` ({kind}) is indexed: {records} records in {:.1} s; servers use it within a second",
@@ -289,6 +288,8 @@ async fn remove(base: &dyn Maintenance, path: &Path) -> Result<(), Failure> {
         }
         Err(error) => return Err(Failure::store(&error)),
     }
-    base.settle(BATCH).await.map_err(|e| Failure::store(&e))?;
+    base.sweep_indexes(BATCH)
+        .await
+        .map_err(|e| Failure::store(&e))?;
     output::say(&format!("`{path}` is indexed no more"))
 }

@@ -23,9 +23,10 @@ pub use self::{
 use super::{
     Error,
     pieces::StoredPiece,
-    snapshot::{Row, Snapshot},
+    snapshot::Snapshot,
     sql::{
-        read::{self, Cells},
+        cells::{Cells as _, Row},
+        read,
         statement::Statement,
         walk::{self, TABLES, Table},
     },

@@ -11,7 +11,7 @@ mod body;
 mod conformance;
 mod connections;
 pub mod copy;
-mod each;
+mod driver;
 pub mod fsck;
 mod migrations;
 pub mod objects;
@@ -26,6 +26,7 @@ mod sealed;
 pub mod snapshot;
 mod sql;
 mod sqlite;
+mod store;
 pub mod tekton;
 mod traced;
 
@@ -273,9 +274,7 @@ pub trait Store: Debug + Send + Sync + 'static {
     async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error>;
 
     /// Lists records likewise.
-    async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
-        sql::read::open_all(self.list_sealed(query).await?).await
-    }
+    async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error>;
 
     /// Lists records likewise, their payloads still packed.
     async fn list_sealed(&self, query: &ListQuery) -> Result<Vec<Listed<Sealed>>, Error>;
@@ -339,17 +338,17 @@ pub trait Maintenance: Debug + Send + Sync + 'static {
     async fn promote(&self, path: &Path, kind: Kind, now: Timestamp) -> Result<Promotion, Error>;
 
     /// Promotes a field no more; [`Error::Missing`] if it was not. What is left of its index is
-    /// cleared by [`Maintenance::settle`].
+    /// cleared by [`Maintenance::sweep_indexes`].
     async fn demote(&self, path: &Path) -> Result<(), Error>;
 
     /// Indexes at most `most` of the records that were there before a field was promoted. It goes
-    /// on where it, or another process, stopped; once all are done, filters use the index.
+    /// on where it, or another process, stopped; once all are done, filters use the index. A record
+    /// whose payload cannot be read stops it, with [`Error::Corrupt`] or [`Error::Lost`].
     async fn fill(&self, field: i64, most: NonZeroU32) -> Result<Filled, Error>;
 
-    /// Indexes records that were written by somebody who did not know every promoted field, and
-    /// clears what is left of fields that are promoted no more, at most so many at once. Says how
-    /// many there were.
-    async fn settle(&self, most: NonZeroU32) -> Result<u64, Error>;
+    /// Clears what is left of fields that are promoted no more, at most so many entries in one
+    /// transaction. Says how many there were.
+    async fn sweep_indexes(&self, most: NonZeroU32) -> Result<u64, Error>;
 
     /// The secret of this name, kept in the database; `candidate` becomes it if there is none.
     async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error>;

@@ -39,9 +39,10 @@ pub use self::{
 };
 use super::{
     Error,
-    promoted::Desk,
+    driver::Database,
     snapshot::Snapshot,
-    sql::{objects as sql, read::Cells as _},
+    sql::{cells::Cells as _, objects as sql},
+    store::SqlStore,
 };
 
 /// Under which name a database keeps what its folder is called.
@@ -108,23 +109,23 @@ impl Objects {
 /// Refuses a database whose objects cannot be reached: one that refers to some while no object
 /// store is configured, or to those of another one than is configured. A store that does not
 /// answer is no reason, because bodies in the database can be served meanwhile.
-pub(super) async fn fits(desk: &impl Desk) -> Result<(), Error> {
-    let held = desk.ask(&sql::any_held()).await?;
+pub(super) async fn fits(store: &SqlStore<impl Database>) -> Result<(), Error> {
+    let held = store.ask(&sql::any_held()).await?;
     let holds = !held.is_empty();
-    match desk.objects() {
-        None if holds => Err(without_depot(&count(desk).await?)),
+    match store.objects() {
+        None if holds => Err(without_depot(&count(store).await?)),
         None => Ok(()),
         Some(objects) => objects.know(holds).await,
     }
 }
 
 /// Above how many packed bytes a body lies outside, if any does.
-pub(super) fn above(desk: &impl Desk) -> Option<usize> {
-    desk.objects().map(|objects| objects.depot.above())
+pub(super) fn above(store: &SqlStore<impl Database>) -> Option<usize> {
+    store.objects().map(|objects| objects.depot.above())
 }
 
-async fn count(desk: &impl Desk) -> Result<Totals, Error> {
-    let rows = desk.ask(&sql::totals()).await?;
+async fn count(store: &SqlStore<impl Database>) -> Result<Totals, Error> {
+    let rows = store.ask(&sql::totals()).await?;
     rows.first()
         .map(Totals::read)
         .transpose()
@@ -153,7 +154,7 @@ pub struct Totals {
 
 impl Totals {
     /// The row of [`sql::totals`].
-    pub(super) fn read(row: &super::snapshot::Row) -> Result<Self, Error> {
+    pub(super) fn read(row: &crate::sql::cells::Row) -> Result<Self, Error> {
         let number = |at| Ok::<_, Error>(u64::try_from(row.int(at)?.unwrap_or(0)).unwrap_or(0));
         Ok(Self {
             held: number(0)?,
@@ -173,7 +174,7 @@ impl Totals {
 }
 
 /// The number of an object in a row.
-pub(super) fn object(row: &super::snapshot::Row, at: usize) -> Result<Uuid, Error> {
+pub(super) fn object(row: &crate::sql::cells::Row, at: usize) -> Result<Uuid, Error> {
     let bytes = row.bytes(at)?.unwrap_or_default();
     Uuid::from_slice(&bytes).map_err(|e| Error::Corrupt(format!("an object without a UUID: {e}")))
 }

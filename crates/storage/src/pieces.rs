@@ -159,25 +159,25 @@ pub(super) trait Shelf: Sync {
     async fn put(&self, new: Vec<NewPiece>) -> Result<(), Error>;
 }
 
-/// A piece was deleted while a body that refers to it was on its way.
+/// What a change refers to was deleted, or other fields were promoted, while it was on its way.
 #[derive(Debug, thiserror::Error)]
-#[error("what a body refers to was deleted meanwhile")]
-struct Gone;
+#[error("what it was prepared from has changed meanwhile")]
+struct Outdated;
 
-/// The error of a batch that is to be packed again, because a piece is gone.
-pub(super) fn gone() -> Error {
+/// The error of a batch that is to be prepared again.
+pub(super) fn outdated() -> Error {
     Error::Unavailable {
-        what: "storing a body",
-        source: Box::new(Gone),
+        what: "storing a record",
+        source: Box::new(Outdated),
     }
 }
 
 /// Whether it is that error.
-pub(super) fn is_gone(error: &Error) -> bool {
-    matches!(error, Error::Unavailable { source, .. } if source.is::<Gone>())
+pub(super) fn is_outdated(error: &Error) -> bool {
+    matches!(error, Error::Unavailable { source, .. } if source.is::<Outdated>())
 }
 
-/// How often a batch is packed again.
+/// How often a batch is prepared again.
 pub(super) const REPACKS: usize = 4;
 
 /// The pieces that this process knows.

@@ -1,4 +1,4 @@
-//! The store in a PostgreSQL database, which any number of replicas may share.
+//! The driver of a PostgreSQL database, which any number of replicas may share.
 //!
 //! A batch of one change is one statement and one round trip; the database itself gathers
 //! commits. Longer batches are a transaction that first queues up behind others that touch the
@@ -7,63 +7,44 @@
 //! statement, and so are changes of one kind that are wanted each by itself.
 
 mod batch;
-mod desk;
-mod driver;
+mod cells;
 mod errors;
-mod explain;
-mod find;
 mod migrate;
 mod open;
 #[cfg(test)]
 mod pools;
+mod reader;
 mod snapshot;
-mod stop;
-mod sum;
 #[cfg(test)]
 mod tests;
 mod together;
 mod young;
 
-use std::num::NonZeroU32;
-
 use async_trait::async_trait;
-use jiff::Timestamp;
-use sqlx::{Connection, Executor, PgPool, pool::PoolConnection, postgres::PgRow};
-
+use sqlx::{Connection, Executor, PgPool, pool::PoolConnection, postgres::PgConnection};
 use tokio::runtime::Handle;
 
-use self::{driver::query, errors::classify, open::Place, stop::Lent, young::Growth};
-use super::{
-    AggregateQuery, Batch, Change, Connections, Error, Filled, ListQuery, Listed, Maintenance,
-    Plan, Promotion, Purge, Purged, Sealed, Store,
-    each::commit_each,
-    objects::{self, Objects},
-    pieces::{self, Key, NewPiece, Pieces, REPACKS, Shelf, StoredPiece},
-    promoted::{self, Promotions},
-    purge,
-    row::{self, Ready},
-    sql::{
-        dialect::Dialect,
-        list, pieces as sql_pieces,
-        read::{self, READS, Weigh, Whole},
-        way,
-    },
+use self::{
+    batch::RETRIES, cells::query, errors::classify, open::Place, reader::Lent, young::Growth,
 };
-use hindsight_filter::measure::Group;
-use hindsight_filter::model::{Record, RecordName, Resource, ResultName, RunResult};
-use hindsight_filter::{
-    condition::{Ability, Test},
-    promoted::{Kind, Path},
+use super::{
+    Connections, Error,
+    driver::{Beside, Database, Reader, Work},
+    row::Ready,
+    sql::{cells::Cells as _, dialect::Dialect, read, statement::Statement},
 };
 use hindsight_runtime::background;
 
 pub(super) use open::open;
 pub(super) use snapshot::snapshot;
 
-/// Begins reading everything as of one moment.
-const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+/// Each connection that aggregates has a core of its own.
+const ALONE: &str = "SET LOCAL max_parallel_workers_per_gather = 0";
 
-/// The store.
+/// What another transaction needs to see the same.
+const MOMENT: &str = "SELECT pg_export_snapshot()";
+
+/// The driver.
 #[derive(Debug)]
 pub(super) struct Postgres {
     place: Place,
@@ -73,9 +54,6 @@ pub(super) struct Postgres {
     long: PgPool,
     /// Where connections live: one that a long call opens serves short ones later.
     home: Handle,
-    pieces: Pieces,
-    promotions: Promotions,
-    objects: Option<Objects>,
     growth: Growth,
 }
 
@@ -97,239 +75,72 @@ impl Postgres {
         };
         acquired.map_err(|e| classify("connecting", e))
     }
-
-    /// Reads a page, in one snapshot if it comes from more than one statement, or from an index
-    /// of which it must be known that it is whole.
-    async fn page<T: Send + Weigh>(
-        &self,
-        resource: Resource,
-        query: &ListQuery,
-        read: impl Fn(&PgRow) -> Result<T, Error> + Sync,
-    ) -> Result<Vec<T>, Error> {
-        let pool = match background::is_here() || way::may_take_long(resource, query) {
-            true => &self.long,
-            false => &self.pool,
-        };
-        let mut connection = Lent::new(self.connection_of(pool).await?);
-        let mut page = Vec::new();
-        let parts = list::parts(resource, query);
-        let is_promoted = promoted::is_asked(&query.condition);
-        if let ([part], false) = (parts.as_slice(), is_promoted) {
-            find::fetch(&mut connection, resource, query, *part, &read, &mut page).await?;
-            connection.done();
-            return Ok(page);
-        }
-        let begun = connection.begin_with(SNAPSHOT).await;
-        let mut tx = begun.map_err(|e| classify("beginning to list", e))?;
-        let resolved;
-        let query = if is_promoted {
-            resolved = desk::resolved(&mut tx, query).await?;
-            &resolved
-        } else {
-            query
-        };
-        for part in parts {
-            let bytes = page.iter().map(Weigh::bytes).sum();
-            let Some(rest) = list::rest(query, bytes) else {
-                break;
-            };
-            find::fetch(&mut tx, resource, &rest, part, &read, &mut page).await?;
-        }
-        tx.rollback()
-            .await
-            .map_err(|e| classify("ending a list", e))?;
-        connection.done();
-        Ok(page)
-    }
 }
 
 #[async_trait]
-impl Store for Postgres {
-    async fn result(&self, name: &ResultName) -> Result<Option<RunResult>, Error> {
-        let statement = read::one_result(Dialect::Postgres, name);
-        let mut connection = self.connection().await?;
-        let row = query(&statement).fetch_optional(&mut *connection).await;
-        let row = row.map_err(|e| classify("reading a result", e))?;
-        row.as_ref().map(read::result).transpose()
+impl Database for Postgres {
+    const DIALECT: Dialect = Dialect::Postgres;
+
+    async fn reader(&self, work: Work, what: &'static str) -> Result<Box<dyn Reader>, Error> {
+        let is_long = work == Work::Scan || work == Work::Page && background::is_here();
+        let pool = if is_long { &self.long } else { &self.pool };
+        Ok(Box::new(Lent::new(self.connection_of(pool).await?, what)))
     }
 
-    async fn record(&self, name: &RecordName) -> Result<Option<Record>, Error> {
-        let statement = read::one_record(Dialect::Postgres, name);
-        let mut gone = read::without_piece();
-        for _ in 0..READS {
-            let row = {
-                let mut connection = self.connection().await?;
-                let row = query(&statement).fetch_optional(&mut *connection).await;
-                row.map_err(|e| classify("reading a record", e))?
-            };
-            let Some(row) = row else { return Ok(None) };
-            let alone = vec![read::alone(&row)?];
-            drop(row);
-            match read::unpack_all(alone, self).await? {
-                Whole::All(records) => {
-                    return Ok(records.into_iter().next().map(|listed| listed.item));
-                }
-                Whole::Again(why) => gone = why,
-            }
-        }
-        Err(gone)
+    async fn reader_beside(&self, first: &mut dyn Reader) -> Result<Beside, Error> {
+        // Never waited for: two that wait for each other's second would wait for ever.
+        let Some(connection) = self.long.try_acquire() else {
+            return Ok(Beside {
+                reader: None,
+                is_later: false,
+            });
+        };
+        first.rows(&Statement::new(ALONE)).await?;
+        let moment = first.row(&Statement::new(MOMENT)).await?;
+        let moment = moment.map(|row| row.text(0)).transpose()?.flatten();
+        let mut second = Lent::new(connection, "adding up");
+        second.begin_at(&same(&moment.unwrap_or_default())?).await?;
+        second.rows(&Statement::new(ALONE)).await?;
+        Ok(Beside {
+            reader: Some(Box::new(second)),
+            is_later: false,
+        })
     }
 
-    async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error> {
-        let read = |row: &PgRow| read::listed_result(row, &query.order);
-        self.page(Resource::Results, query, read).await
+    async fn write(&self, batch: Vec<Ready>) -> Result<(), Error> {
+        self.commit(&batch).await?;
+        self.grew(batch.len()).await;
+        Ok(())
     }
 
-    async fn list_sealed(&self, query: &ListQuery) -> Result<Vec<Listed<Sealed>>, Error> {
-        let read = |row: &PgRow| read::listed_record(row, query);
-        let mut gone = read::without_piece();
-        for _ in 0..READS {
-            let page = self.page(Resource::Records, query, read).await?;
-            match read::seal_all(page, self).await? {
-                Whole::All(records) => return Ok(records),
-                Whole::Again(why) => gone = why,
-            }
-        }
-        Err(gone)
-    }
-
-    async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
-        sum::aggregate(self.connection_of(&self.long).await?, &self.long, query).await
-    }
-
-    async fn commit(&self, batch: &Batch) -> Result<(), Error> {
-        let known = promoted::known(self).await?;
-        let mut left = REPACKS;
-        loop {
-            // In the end without references, which nobody can delete.
-            let pieces = (left > 0).then_some(&self.pieces);
-            let mut changes = row::ready(batch, pieces, self, &known, objects::above(self)).await?;
-            objects::place(self, &mut changes).await?;
-            match self.write(&changes).await {
-                Err(error) if pieces::is_gone(&error) && left > 0 => {
-                    left -= 1;
-                    self.pieces.forget();
-                }
-                outcome => {
-                    if outcome.is_ok() {
-                        self.grew(changes.len()).await;
-                    }
-                    return outcome;
-                }
-            }
-        }
-    }
-
-    async fn commit_each(&self, changes: &[Change]) -> Vec<Result<(), Error>> {
-        let write = |ready: Vec<Ready>| async move { self.each(&ready).await };
-        let outcomes = commit_each(self, changes, write).await;
+    async fn write_each(&self, changes: Vec<Ready>) -> Vec<Result<(), Error>> {
+        let outcomes = self.each(&changes).await;
         let written = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
         self.grew(written).await;
         outcomes
     }
 
-    async fn explain(
-        &self,
-        resource: Resource,
-        query: &ListQuery,
-        _most: u64,
-    ) -> Result<Plan, Error> {
-        let mut connection = Lent::new(self.connection_of(&self.long).await?);
-        let resolved = desk::resolved(&mut connection, query).await?;
-        let plan = explain::plan(&mut connection, resource, &resolved).await?;
-        connection.done();
-        Ok(plan)
-    }
-
-    async fn refresh_indexes(&self) -> Result<(), Error> {
-        promoted::known(self).await.map(drop)
-    }
-
-    fn ability(&self, test: &Test) -> Ability {
-        self.promotions.ability(test)
-    }
-}
-
-#[async_trait]
-impl Shelf for Postgres {
-    async fn current(&self, keys: &[Key]) -> Result<Vec<(Key, StoredPiece)>, Error> {
-        let statement = read::current_pieces(keys);
-        let rows = query(&statement)
-            .fetch_all(&mut *self.connection().await?)
-            .await;
-        let rows = rows.map_err(|e| classify("reading pieces", e))?;
-        rows.iter().map(read::current_piece).collect()
-    }
-
-    async fn pieces(&self, ids: &[i64]) -> Result<Vec<StoredPiece>, Error> {
-        let statement = read::pieces(Dialect::Postgres, ids);
-        let rows = query(&statement)
-            .fetch_all(&mut *self.connection().await?)
-            .await;
-        let rows = rows.map_err(|e| classify("reading pieces", e))?;
-        rows.iter().map(|row| read::piece(row, 0)).collect()
-    }
-
-    /// One statement at a time, so that replicas which store the same pieces in other orders
-    /// do not wait for each other in a circle.
-    async fn put(&self, new: Vec<NewPiece>) -> Result<(), Error> {
+    async fn execute(&self, statements: Vec<Statement>) -> Result<u64, Error> {
         let mut connection = self.connection().await?;
-        for statement in new.iter().flat_map(sql_pieces::put) {
-            match query(&statement).execute(&mut *connection).await {
+        let mut left = RETRIES;
+        loop {
+            match execute(&mut connection, &statements).await {
+                Err(error) if errors::is_conflict(&error) && left > 0 => left -= 1,
+                outcome => return outcome.map_err(|e| classify("writing beside batches", e)),
+            }
+        }
+    }
+
+    async fn execute_each(&self, statements: Vec<Statement>) -> Result<(), Error> {
+        let mut connection = self.connection().await?;
+        for statement in &statements {
+            match query(statement).execute(&mut *connection).await {
                 Ok(_) => {}
-                // It was swept already, so it is current for nothing.
                 Err(error) if errors::is_orphan(&error) => {}
-                Err(error) => return Err(classify("storing pieces", error)),
+                Err(error) => return Err(classify("writing beside batches", error)),
             }
         }
         Ok(())
-    }
-}
-
-#[async_trait]
-impl Maintenance for Postgres {
-    async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error> {
-        pieces::sweep(self, most).await
-    }
-
-    async fn purgeable(&self, what: &Purge) -> Result<Purged, Error> {
-        purge::count(self, what).await
-    }
-
-    async fn purge(&self, what: &Purge, now: Timestamp) -> Result<Purged, Error> {
-        const VACUUM: &str = "VACUUM results, records, bodies, pieces";
-        let purged = purge::purge(self, what, now).await?;
-        let failed = |error| classify("vacuuming", error);
-        let mut connection = self.connection().await?.detach();
-        for statement in ["SET statement_timeout = 0", VACUUM] {
-            connection.execute(statement).await.map_err(failed)?;
-        }
-        connection.close().await.map_err(failed)?;
-        Ok(purged)
-    }
-
-    async fn sweep_objects(&self, now: Timestamp, batch: NonZeroU32) -> Result<u64, Error> {
-        objects::sweep(self, now, batch).await
-    }
-
-    async fn promotions(&self) -> Result<Vec<Promotion>, Error> {
-        Ok(promoted::look(self).await?.all().to_vec())
-    }
-
-    async fn promote(&self, path: &Path, kind: Kind, now: Timestamp) -> Result<Promotion, Error> {
-        promoted::promote(self, path, kind, now).await
-    }
-
-    async fn demote(&self, path: &Path) -> Result<(), Error> {
-        promoted::demote(self, path).await
-    }
-
-    async fn fill(&self, field: i64, most: NonZeroU32) -> Result<Filled, Error> {
-        promoted::fill(self, field, most).await
-    }
-
-    async fn settle(&self, most: NonZeroU32) -> Result<u64, Error> {
-        promoted::settle(self, most).await
     }
 
     async fn migrate(&self) -> Result<Vec<i64>, Error> {
@@ -341,17 +152,18 @@ impl Maintenance for Postgres {
     }
 
     async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error> {
-        let mut connection = self.connection().await?;
-        migrate::secret(&mut connection, name, candidate).await
+        migrate::secret(&mut *self.connection().await?, name, candidate).await
     }
 
-    async fn ping(&self) -> Result<(), Error> {
-        let mut connection = self.connection().await?;
-        let answer = sqlx::query("SELECT count(*) FROM hindsight_schema");
-        let answer = answer.fetch_one(&mut *connection).await;
-        answer
-            .map(drop)
-            .map_err(|e| classify("asking for the schema", e))
+    async fn vacuum(&self) -> Result<Option<String>, Error> {
+        const VACUUM: &str = "VACUUM results, records, bodies, pieces";
+        let failed = |error| classify("vacuuming", error);
+        let mut connection = self.connection().await?.detach();
+        for statement in ["SET statement_timeout = 0", VACUUM] {
+            connection.execute(statement).await.map_err(failed)?;
+        }
+        connection.close().await.map_err(failed)?;
+        Ok(None)
     }
 
     fn connections(&self) -> Connections {
@@ -362,4 +174,31 @@ impl Maintenance for Postgres {
         self.pool.close().await;
         self.long.close().await;
     }
+}
+
+async fn execute(
+    connection: &mut PgConnection,
+    statements: &[Statement],
+) -> Result<u64, sqlx::Error> {
+    let mut tx = connection.begin().await?;
+    let mut changed = 0;
+    for statement in statements {
+        changed += query(statement).execute(&mut *tx).await?.rows_affected();
+    }
+    tx.commit().await?;
+    Ok(changed)
+}
+
+/// What makes another transaction see the same. The name of a moment cannot be bound, so it is
+/// put together of the letters that such names have.
+fn same(moment: &str) -> Result<Statement, Error> {
+    const LETTERS: &str = "0123456789ABCDEF-";
+    let mut statement = Statement::new("SET TRANSACTION SNAPSHOT '");
+    for letter in moment.chars() {
+        let at = LETTERS.find(letter);
+        let letter = at.and_then(|at| LETTERS.get(at..=at));
+        statement.push(letter.ok_or_else(|| read::corrupt("an odd name of a snapshot"))?);
+    }
+    statement.push("'");
+    Ok(statement)
 }

@@ -1,13 +1,11 @@
 //! Promoted fields: which there are, and bringing their indexes up to date.
 //!
-//! Invariant: for every field and record, either exactly the keys that the record's payload gives
-//! are in `promoted_values`, or `promoted_unknown` has the record, or the field is not ready and not
-//! asked. A key that is missing would hide the record from a filter on the value, a key too many
-//! from a filter on its absence.
+//! Invariant: for every field that is ready and every record, exactly the keys that the record's
+//! payload gives are in `promoted_values`. A key that is missing would hide the record from a filter
+//! on the value, a key too many from a filter on its absence.
 //!
-//! Who writes a record says of which set of fields he knows. If that is not the present one, or
-//! he says nothing because he is of a release that knows of none, a trigger of the database notes
-//! the record down in the same transaction, and some server settles it later.
+//! The set of fields has a generation, which every write of a record tests: one that was prepared
+//! from another generation changes nothing, and is prepared again.
 
 mod fill;
 mod known;
@@ -16,7 +14,6 @@ mod tests;
 
 use std::{num::NonZeroU32, sync::Arc};
 
-use async_trait::async_trait;
 use jiff::Timestamp;
 
 pub(super) use self::{
@@ -25,10 +22,9 @@ pub(super) use self::{
 };
 use super::{
     Error,
-    objects::Objects,
-    pieces::{Pieces, Shelf},
-    snapshot::Row,
-    sql::{dialect::Dialect, promote, promoted, read::Cells as _, statement::Statement},
+    driver::Database,
+    sql::{cells::Cells as _, promote, promoted},
+    store::SqlStore,
 };
 use hindsight_filter::promoted::{Kind, Path};
 
@@ -65,41 +61,19 @@ pub struct Filled {
     pub ready: bool,
 }
 
-/// A database, to those who look after promoted fields.
-#[async_trait]
-pub(super) trait Desk: Shelf + Sized {
-    /// How to say things to it.
-    fn dialect(&self) -> Dialect;
-
-    /// The pieces that are in memory.
-    fn packed(&self) -> &Pieces;
-
-    /// What is known of promoted fields.
-    fn noticed(&self) -> &Promotions;
-
-    /// Where big bodies lie, if an object store is configured.
-    fn objects(&self) -> Option<&Objects>;
-
-    /// The rows of a statement.
-    async fn ask(&self, statement: &Statement) -> Result<Vec<Row>, Error>;
-
-    /// Does all of the statements, or none, and says how many rows they changed.
-    async fn tell(&self, statements: Vec<Statement>) -> Result<u64, Error>;
-}
-
 /// The fields that are known, looked up if that was long ago.
-pub(super) async fn known(desk: &impl Desk) -> Result<Arc<Known>, Error> {
-    if let Some(known) = desk.noticed().recent() {
+pub(super) async fn known(store: &SqlStore<impl Database>) -> Result<Arc<Known>, Error> {
+    if let Some(known) = store.noticed().recent() {
         return Ok(known);
     }
-    look(desk).await
+    look(store).await
 }
 
 /// The fields that there are now.
-pub(super) async fn look(desk: &impl Desk) -> Result<Arc<Known>, Error> {
-    let rows = desk.ask(&promoted::known()).await?;
+pub(super) async fn look(store: &SqlStore<impl Database>) -> Result<Arc<Known>, Error> {
+    let rows = store.ask(&promoted::known()).await?;
     let known = Arc::new(Known::read(&rows)?);
-    desk.noticed().keep(&known);
+    store.noticed().keep(&known);
     Ok(known)
 }
 
@@ -108,25 +82,25 @@ pub(super) async fn look(desk: &impl Desk) -> Result<Arc<Known>, Error> {
 /// # Errors
 /// [`Error::Exists`] if it is there, [`Error::Unfit`] if there are too many.
 pub(super) async fn promote(
-    desk: &impl Desk,
+    store: &SqlStore<impl Database>,
     path: &Path,
     kind: Kind,
     added: Timestamp,
 ) -> Result<Promotion, Error> {
     let text = path.to_string();
     let add = promote::add(
-        desk.dialect(),
+        store.dialect(),
         &text,
         kind.name(),
         added.as_microsecond(),
         i64::from(MOST_PROMOTED),
     );
-    let before = look(desk).await?;
+    let before = look(store).await?;
     if before.at(path).is_some() {
         return Err(Error::Exists(text));
     }
-    desk.tell(add).await?;
-    let now = look(desk).await?;
+    store.tell(add).await?;
+    let now = look(store).await?;
     match now.at(path) {
         Some(promotion) if before.at(path).is_none() && promotion.kind == kind => {
             Ok(promotion.clone())
@@ -139,37 +113,33 @@ pub(super) async fn promote(
     }
 }
 
-/// Removes a field. What is stored of it is cleared by [`settle`].
+/// Removes a field. What is stored of it is cleared by [`sweep`].
 ///
 /// # Errors
 /// [`Error::Missing`] if it is not there.
-pub(super) async fn demote(desk: &impl Desk, path: &Path) -> Result<(), Error> {
+pub(super) async fn demote(store: &SqlStore<impl Database>, path: &Path) -> Result<(), Error> {
     let text = path.to_string();
-    if look(desk).await?.at(path).is_none() {
+    if look(store).await?.at(path).is_none() {
         return Err(Error::Missing(text));
     }
-    desk.tell(promote::remove(desk.dialect(), &text)).await?;
-    look(desk).await.map(drop)
+    store.tell(promote::remove(store.dialect(), &text)).await?;
+    look(store).await.map(drop)
 }
 
-/// Settles what was written by those who did not know every field, and clears what is left of
-/// fields that were removed, at most `most` rows at once; says how many there were.
-pub(super) async fn settle(desk: &impl Desk, most: NonZeroU32) -> Result<u64, Error> {
-    let (mut done, mut after) = (0, i64::MIN);
-    while let Some((last, count)) = fill::settle(desk, after, most).await? {
-        done += count;
-        after = last;
-    }
-    for row in desk.ask(&promote::gone()).await? {
+/// Clears what is left of fields that were removed, at most `most` entries in one transaction; says
+/// how many there were.
+pub(super) async fn sweep(store: &SqlStore<impl Database>, most: NonZeroU32) -> Result<u64, Error> {
+    let mut done = 0;
+    for row in store.ask(&promote::gone()).await? {
         let Some(field) = row.int(0)? else { continue };
         loop {
-            let clear = promote::clear(desk.dialect(), field, most.get().into());
-            match desk.tell(clear).await? {
+            let clear = promote::clear(store.dialect(), field, most.get().into());
+            match store.tell(vec![clear]).await? {
                 0 => break,
                 gone => done += gone,
             }
         }
-        desk.tell(vec![promote::cleared(field)]).await?;
+        store.tell(vec![promote::cleared(field)]).await?;
     }
     Ok(done)
 }

@@ -10,10 +10,11 @@ use jiff::Timestamp;
 
 use super::{
     Change, Error, Store,
+    driver::Database,
     objects::object,
     pieces,
-    promoted::Desk,
     sql::{objects as sql_objects, pieces as sql_pieces, purge as sql},
+    store::SqlStore,
 };
 use hindsight_filter::model::{Parent, RecordName, ResultName};
 
@@ -45,8 +46,8 @@ pub struct Purged {
 }
 
 /// How much there is to remove.
-pub(super) async fn count(desk: &impl Desk, what: &Purge) -> Result<Purged, Error> {
-    let rows = desk.ask(&sql::count(what)).await?;
+pub(super) async fn count(store: &SqlStore<impl Database>, what: &Purge) -> Result<Purged, Error> {
+    let rows = store.ask(&sql::count(what)).await?;
     let number = |at| -> Result<u64, Error> {
         let number = rows.first().map(|row| row.int(at)).transpose()?.flatten();
         Ok(number.and_then(|n| u64::try_from(n).ok()).unwrap_or(0))
@@ -61,7 +62,7 @@ pub(super) async fn count(desk: &impl Desk, what: &Purge) -> Result<Purged, Erro
 
 /// Removes everything that there is, and what comes meanwhile, from tables, pieces and objects.
 pub(super) async fn purge(
-    store: &(impl Store + Desk),
+    store: &SqlStore<impl Database>,
     what: &Purge,
     now: Timestamp,
 ) -> Result<Purged, Error> {
@@ -95,9 +96,9 @@ pub(super) async fn purge(
     Ok(all)
 }
 
-async fn results_of(desk: &impl Desk, parent: &Parent) -> Result<Vec<Purge>, Error> {
-    let rows = desk.ask(&sql::next_results(parent, PAGE)).await?;
-    let name = |row: &super::snapshot::Row| {
+async fn results_of(store: &SqlStore<impl Database>, parent: &Parent) -> Result<Vec<Purge>, Error> {
+    let rows = store.ask(&sql::next_results(parent, PAGE)).await?;
+    let name = |row: &crate::sql::cells::Row| {
         let (parent, id) = (row.text(0)?, row.text(1)?);
         let name = format!(
             "{}/results/{}",
@@ -111,7 +112,11 @@ async fn results_of(desk: &impl Desk, parent: &Parent) -> Result<Vec<Purge>, Err
 }
 
 /// Removes one result or record, and its objects without waiting for backups.
-async fn remove(store: &(impl Store + Desk), one: &Purge, now: Timestamp) -> Result<Purged, Error> {
+async fn remove(
+    store: &SqlStore<impl Database>,
+    one: &Purge,
+    now: Timestamp,
+) -> Result<Purged, Error> {
     let mut gone = count(store, one).await?;
     let objects = store.ask(&sql::objects_of(one)).await?;
     let objects = objects.iter().map(|row| object(row, 0));

@@ -9,10 +9,10 @@ use std::{
 
 use super::{
     Error, Maintenance, Store,
-    objects::{self, Depot},
-    postgres,
-    promoted::Desk,
-    sqlite,
+    driver::Database,
+    objects::{self, Depot, FOLDER, Objects, new_folder},
+    postgres, sqlite,
+    store::SqlStore,
 };
 
 /// How to open a store.
@@ -94,29 +94,38 @@ pub struct Opened {
 }
 
 impl Opened {
-    async fn new<T>(
-        (database, opening): (T, Opening),
-        unreachable: Unreachable,
-    ) -> Result<Self, Error>
-    where
-        T: Store + Maintenance + Desk,
-    {
+    async fn new<D: Database>(
+        (db, opening): (D, Opening),
+        options: &Options,
+    ) -> Result<Self, Error> {
         let Opening { applied, weak } = opening;
-        if unreachable == Unreachable::Refuse
-            && let Err(error) = objects::fits(&database).await
+        let store = over(db, options).await?;
+        if options.objects == Unreachable::Refuse
+            && let Err(error) = objects::fits(&store).await
         {
-            database.close().await;
+            store.close().await;
             return Err(error);
         }
-        let database = Arc::new(database);
-        let store = Arc::<T>::clone(&database);
+        let store = Arc::new(store);
         Ok(Self {
-            store,
-            maintenance: database,
+            store: Arc::<SqlStore<D>>::clone(&store),
+            maintenance: store,
             applied,
             weak,
         })
     }
+}
+
+/// The store over a database that was opened.
+pub(super) async fn over<D: Database>(db: D, options: &Options) -> Result<SqlStore<D>, Error> {
+    let objects = match &options.depot {
+        None => None,
+        Some(depot) => {
+            let folder = db.secret(FOLDER, &new_folder()).await?;
+            Some(Objects::new(depot, &folder)?)
+        }
+    };
+    Ok(SqlStore::new(db, objects))
 }
 
 /// What opening did and found.
@@ -134,10 +143,9 @@ pub(super) struct Opening {
 /// [`Error::Unfit`] if the text, the database or its schema is not what is wanted, with the
 /// remedy; [`Error::Unavailable`] if the database does not answer.
 pub async fn open(url: &str, options: &Options) -> Result<Opened, Error> {
-    let objects = options.objects;
     match address(url)? {
-        Address::Sqlite(path) => Opened::new(sqlite::open(&path, options).await?, objects).await,
-        Address::Postgres(url) => Opened::new(postgres::open(&url, options).await?, objects).await,
+        Address::Sqlite(path) => Opened::new(sqlite::open(&path, options).await?, options).await,
+        Address::Postgres(url) => Opened::new(postgres::open(&url, options).await?, options).await,
     }
 }
 

@@ -32,15 +32,18 @@ pub(super) struct RecordRow {
     pub(super) columns: ObjectColumns,
     /// Which other bodies its body is like, if it is JSON.
     pub(super) keys: Option<Keys>,
-    /// What indexes of promoted fields hold of it, if there are such.
-    pub(super) claim: Option<Claim>,
+    /// What indexes of promoted fields hold of it.
+    pub(super) claim: Claim,
 }
 
-/// What indexes of promoted fields hold of a record, as far as its writer knows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What indexes of promoted fields hold of a record, as far as its writer knows. The write happens
+/// only if that is all that there is to know.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Claim {
     /// Of which set of fields.
     pub(super) generation: i64,
+    /// Whether there are any fields.
+    pub(super) has_fields: bool,
     /// Numbers of fields, and keys.
     pub(super) keys: Vec<(i64, String)>,
 }
@@ -277,7 +280,7 @@ pub(super) fn row(mut record: Record) -> RecordRow {
             body: None,
             columns: ObjectColumns::default(),
             keys: None,
-            claim: None,
+            claim: Claim::default(),
         };
     };
     let value = std::mem::replace(&mut data.value, Bytes::new());
@@ -292,7 +295,7 @@ pub(super) fn row(mut record: Record) -> RecordRow {
         body: Some(Packed::loose(value)),
         columns: columns.unwrap_or_default(),
         keys,
-        claim: None,
+        claim: Claim::default(),
     }
 }
 

@@ -5,41 +5,25 @@
 
 use std::{fmt, sync::Arc};
 
-use async_trait::async_trait;
-
 use super::{
     Error,
+    driver::{Purpose, Reader},
     objects::{Depot, Objects},
     postgres,
     resolve::{Address, address},
-    sql::{dialect::Dialect, read::Cells, statement::Statement},
+    sql::{
+        cells::{Cells as _, Row},
+        dialect::Dialect,
+        statement::Statement,
+    },
     sqlite,
 };
-
-/// A row of either driver.
-pub(super) type Row = Box<dyn Cells + Send + Sync>;
-
-/// A connection that reads inside one transaction.
-#[async_trait]
-pub(super) trait Rows: Send + Sync {
-    /// The rows of a statement, as the database was when the transaction began.
-    async fn rows(&mut self, statement: &Statement) -> Result<Vec<Row>, Error>;
-
-    /// Lets go of the moment and takes the present one.
-    async fn refresh(&mut self) -> Result<(), Error>;
-
-    /// What the engine itself finds wrong with a table and its indexes, a text for each.
-    async fn damage(&mut self, table: &'static str) -> Result<Vec<String>, Error>;
-
-    /// Lets go of the connection.
-    async fn close(self: Box<Self>);
-}
 
 /// One moment of a database.
 pub struct Snapshot {
     /// How to say things to it.
     pub(super) dialect: Dialect,
-    rows: Box<dyn Rows>,
+    reader: Box<dyn Reader>,
     objects: Option<Objects>,
 }
 
@@ -50,11 +34,11 @@ impl fmt::Debug for Snapshot {
 }
 
 impl Snapshot {
-    /// The moment that `rows` reads.
-    pub(super) fn new(dialect: Dialect, rows: Box<dyn Rows>) -> Self {
+    /// The moment that `reader` sees.
+    fn new(dialect: Dialect, reader: Box<dyn Reader>) -> Self {
         Self {
             dialect,
-            rows,
+            reader,
             objects: None,
         }
     }
@@ -66,8 +50,14 @@ impl Snapshot {
     /// As [`super::resolve::open`].
     pub async fn open(url: &str) -> Result<Self, Error> {
         match address(url)? {
-            Address::Sqlite(path) => sqlite::snapshot(&path).await,
-            Address::Postgres(url) => postgres::snapshot(&url).await,
+            Address::Sqlite(path) => {
+                let reader = sqlite::snapshot(&path).await?;
+                Ok(Self::new(Dialect::Sqlite, reader))
+            }
+            Address::Postgres(url) => {
+                let reader = postgres::snapshot(&url).await?;
+                Ok(Self::new(Dialect::Postgres, reader))
+            }
         }
     }
 
@@ -88,28 +78,47 @@ impl Snapshot {
 
     /// The rows of a statement.
     pub(super) async fn rows(&mut self, statement: &Statement) -> Result<Vec<Row>, Error> {
-        self.rows.rows(statement).await
+        self.reader.rows(statement).await
     }
 
     /// The one number that a statement gives.
     pub(super) async fn number(&mut self, statement: &Statement) -> Result<i64, Error> {
-        let rows = self.rows.rows(statement).await?;
+        let rows = self.reader.rows(statement).await?;
         let number = rows.first().map(|row| row.int(0)).transpose()?.flatten();
         number.ok_or_else(|| Error::Corrupt("a count gave no number".to_owned()))
     }
 
     /// Takes the present moment instead.
     pub(super) async fn refresh(&mut self) -> Result<(), Error> {
-        self.rows.refresh().await
+        self.reader.end().await?;
+        self.reader.begin(Purpose::List).await
     }
 
     /// What the engine itself finds wrong with a table.
     pub(super) async fn damage(&mut self, table: &'static str) -> Result<Vec<String>, Error> {
-        self.rows.damage(table).await
+        if self.dialect == Dialect::Postgres {
+            // Looking at pages and indexes takes `pg_amcheck` and its rights.
+            return Ok(Vec::new());
+        }
+        let mut check = Statement::new("SELECT integrity_check FROM pragma_integrity_check(");
+        check.bind(table).push(")");
+        match self.reader.rows(&check).await {
+            Ok(rows) => {
+                let texts = rows
+                    .iter()
+                    .map(|row| row.text(0).map(Option::unwrap_or_default));
+                let mut texts = texts.collect::<Result<Vec<_>, _>>()?;
+                texts.retain(|text| text != "ok");
+                Ok(texts)
+            }
+            // Some damage ends the check instead of being part of its answer.
+            Err(Error::Corrupt(why)) => Ok(vec![why]),
+            Err(error) => Err(error),
+        }
     }
 
     /// Lets go of the database.
     pub async fn close(self) {
-        self.rows.close().await;
+        self.reader.release().await;
     }
 }

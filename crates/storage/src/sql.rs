@@ -4,6 +4,7 @@
 //! a constant; [`statement::Statement`] is the only thing whose text reaches a driver.
 
 pub(super) mod aggregate;
+pub(super) mod cells;
 pub(super) mod columns;
 pub(super) mod condition;
 pub(super) mod dialect;

@@ -50,6 +50,11 @@ impl Store for Traced {
         self.0.list_sealed(query).instrument(span).await
     }
 
+    async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
+        let span = span("list_records", None);
+        self.0.list_records(query).instrument(span).await
+    }
+
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
         self.0
             .aggregate(query)

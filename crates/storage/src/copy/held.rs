@@ -8,11 +8,7 @@ use super::Outline;
 use crate::{
     Error,
     snapshot::Snapshot,
-    sql::{
-        etag,
-        read::{self, Cells},
-        walk,
-    },
+    sql::{cells::Cells as _, etag, read, walk},
 };
 use hindsight_filter::model::{Etag, RecordName, ResultName, RunResult};
 

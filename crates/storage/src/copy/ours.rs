@@ -9,10 +9,11 @@ use crate::{
     Error,
     fsck::{Shelf, cut, name_of},
     objects::bring_all,
-    snapshot::{Row, Snapshot},
+    snapshot::Snapshot,
     sql::{
+        cells::{Cells as _, Row},
         etag,
-        read::{self, Cells, RawRecord},
+        read::{self, RawRecord},
         walk::{self, CODEC, PIECE, SIZE, Table},
     },
 };

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::sql::read::Cells;
+use crate::sql::cells::Cells;
 
 /// A class of damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,8 +7,9 @@ use super::{
 use crate::{
     Error,
     sql::{
+        cells::Cells as _,
         dialect::Dialect,
-        read::{Cells as _, text},
+        read::text,
         walk::{self, Table},
     },
 };

@@ -13,8 +13,12 @@ use super::{
 use crate::{
     Error,
     objects::{Objects, Reference, Totals, object, without_depot},
-    snapshot::{Row, Snapshot},
-    sql::{objects as sql, read::Cells as _, walk::Table},
+    snapshot::Snapshot,
+    sql::{
+        cells::{Cells as _, Row},
+        objects as sql,
+        walk::Table,
+    },
 };
 
 /// Objects that are looked at by one statement.

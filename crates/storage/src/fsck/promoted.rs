@@ -9,10 +9,7 @@ use super::{Check, Finding, Kind};
 use crate::{
     Error,
     promoted::Known,
-    sql::{
-        promote, promoted,
-        read::{Cells as _, text},
-    },
+    sql::{cells::Cells as _, promote, promoted, read::text},
 };
 use hindsight_filter::promoted::Fields;
 
@@ -28,7 +25,6 @@ pub(super) struct Promoted {
 #[derive(Debug, Default)]
 pub(super) struct Held {
     keys: BTreeSet<(i64, String)>,
-    unknown: BTreeSet<i64>,
     paths: Vec<(i64, String)>,
     fields: Arc<Fields>,
 }
@@ -57,13 +53,6 @@ impl Check<'_> {
             {
                 let held = self.promoted.held.entry(record).or_default();
                 held.keys.insert((field, key));
-            }
-        }
-        let unknown = promote::held_unknown(after, last);
-        for row in self.snapshot.rows(&unknown).await? {
-            if let (Some(record), Some(field)) = (row.int(0)?, row.int(1)?) {
-                let held = self.promoted.held.entry(record).or_default();
-                held.unknown.insert(field);
             }
         }
         Ok(())
@@ -98,9 +87,8 @@ impl Held {
             .chain(exceeds.map(|one| (one, kinds[1])));
         all.filter_map(|(((field, key), what), kind)| {
             let (_, path) = self.paths.iter().find(|(id, _)| id == field)?;
-            let is_settled = !self.unknown.contains(field);
             let what = format!("the index of `{path}` {what} {key:?}");
-            is_settled.then(|| Finding::new(kind, name, what))
+            Some(Finding::new(kind, name, what))
         })
         .collect()
     }

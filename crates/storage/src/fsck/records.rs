@@ -12,9 +12,9 @@ use crate::{
     objects::bring_all,
     pieces::Loaded,
     row::{RecordRow, in_parts, row},
-    snapshot::Row,
     sql::{
-        read::{Cells, RawRecord},
+        cells::{Cells as _, Row},
+        read::RawRecord,
         statement::Bind,
         walk::{self, CODEC, COLUMNS, OWNER, PIECE, REFERRED, SIZE, Table},
         write::{self, Filled},

@@ -9,7 +9,7 @@ use crate::{
     Error,
     pieces::{Loaded, Piece, StoredPiece},
     snapshot::Snapshot,
-    sql::read::{self, Cells},
+    sql::{cells::Cells as _, read},
 };
 
 /// Bytes of pieces that are kept for the next page.

@@ -13,7 +13,7 @@ use crate::{
         tests::postgres_server,
     },
     snapshot::Snapshot,
-    sql::{read::Cells as _, statement::Statement, walk::TABLES},
+    sql::{cells::Cells as _, statement::Statement, walk::TABLES},
 };
 
 /// What is found in the database at `url`.

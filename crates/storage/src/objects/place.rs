@@ -7,9 +7,10 @@ use super::{Reference, depot::OF_ONE};
 use crate::{
     Error,
     body::Packed,
-    promoted::Desk,
+    driver::Database,
     row::{Ready, in_parts},
     sql::objects as sql,
+    store::SqlStore,
 };
 
 /// Uploads the bodies of changes that are big enough; they keep references then. What is uploaded
@@ -18,8 +19,11 @@ use crate::{
 ///
 /// # Errors
 /// If one cannot be noted or uploaded; then nothing should be written.
-pub(crate) async fn place(desk: &impl Desk, changes: &mut [Ready]) -> Result<(), Error> {
-    let Some(objects) = desk.objects() else {
+pub(crate) async fn place(
+    store: &SqlStore<impl Database>,
+    changes: &mut [Ready],
+) -> Result<(), Error> {
+    let Some(objects) = store.objects() else {
         return Ok(());
     };
     let above = objects.above();
@@ -39,7 +43,7 @@ pub(crate) async fn place(desk: &impl Desk, changes: &mut [Ready]) -> Result<(),
         body.lie_in(reference.object, reference.write());
     }
     let references: Vec<Reference> = uploads.iter().map(|(reference, _)| *reference).collect();
-    desk.tell(vec![sql::expect(&references)]).await?;
+    store.tell(vec![sql::expect(&references)]).await?;
     let put = |(reference, bytes): (Reference, Bytes)| objects.put(reference.object, bytes);
     stream::iter(uploads)
         .map(put)

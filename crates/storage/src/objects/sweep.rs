@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{count, object};
-use crate::{Error, promoted::Desk, sql::objects as sql};
+use crate::{Error, driver::Database, sql::objects as sql, store::SqlStore};
 
 /// Removes the objects that no body has held for as long as objects are kept, counted from the
 /// first sweep that found them so, and says how many. A statement changes `batch` rows at most, so
@@ -18,23 +18,28 @@ use crate::{Error, promoted::Desk, sql::objects as sql};
 /// # Errors
 /// If the database or the object store does not answer; what is left is removed another time.
 pub(crate) async fn sweep(
-    desk: &impl Desk,
+    store: &SqlStore<impl Database>,
     now: Timestamp,
     batch: NonZeroU32,
 ) -> Result<u64, Error> {
-    let Some(objects) = desk.objects() else {
+    let Some(objects) = store.objects() else {
         return Ok(0);
     };
-    let (dialect, most) = (desk.dialect(), i64::from(batch.get()));
+    let (dialect, most) = (store.dialect(), i64::from(batch.get()));
     // From the commit that dooms them on, no body can come to hold them.
-    while desk.tell(vec![sql::note_loose(dialect, now, most)]).await? >= u64::from(batch.get()) {}
+    while store
+        .tell(vec![sql::note_loose(dialect, now, most)])
+        .await?
+        >= u64::from(batch.get())
+    {}
     if let Some(old) = objects.old(now) {
-        while desk.tell(vec![sql::doom(dialect, now, old, most)]).await? >= u64::from(batch.get()) {
+        while store.tell(vec![sql::doom(dialect, now, old, most)]).await? >= u64::from(batch.get())
+        {
         }
     }
     let (mut removed, mut refused, mut after) = (0, None, None);
     loop {
-        let doomed: Vec<Uuid> = desk
+        let doomed: Vec<Uuid> = store
             .ask(&sql::doomed(after, most))
             .await?
             .iter()
@@ -47,14 +52,14 @@ pub(crate) async fn sweep(
         let outcome = objects.remove(doomed).await;
         removed += outcome.gone.len() as u64;
         if !outcome.gone.is_empty() {
-            desk.tell(vec![sql::forget(&outcome.gone)]).await?;
+            store.tell(vec![sql::forget(&outcome.gone)]).await?;
         }
         refused = outcome.refused.or(refused);
         if outcome.is_away {
             break;
         }
     }
-    objects.depot().counts.note(&count(desk).await?);
+    objects.depot().counts.note(&count(store).await?);
     match refused {
         Some(error) => Err(error),
         None => Ok(removed),

@@ -14,10 +14,13 @@ use super::{NewPiece, Piece, SIZES};
 use crate::{
     Error,
     body::{Packed, Stored, unpack},
-    promoted::Desk,
+    driver::Database,
     row::in_parts,
-    snapshot::Row,
-    sql::pieces as sql,
+    sql::{
+        cells::{Cells as _, Row},
+        pieces as sql,
+    },
+    store::SqlStore,
 };
 
 /// Pieces that are looked at in one statement.
@@ -32,22 +35,22 @@ const TRIES: usize = 20;
 
 /// Notes which records have the payloads of pieces, and lets go of pieces whose payload is gone,
 /// until `most` or more are gone; says how many. Several may sweep at once.
-pub(crate) async fn sweep(desk: &impl Desk, most: NonZeroU32) -> Result<u64, Error> {
+pub(crate) async fn sweep(store: &SqlStore<impl Database>, most: NonZeroU32) -> Result<u64, Error> {
     let (mut gone, mut after) = (0, i64::MIN);
     while gone < u64::from(most.get()) {
-        let rows = desk.ask(&sql::unowned(after, PAGE)).await?;
+        let rows = store.ask(&sql::unowned(after, PAGE)).await?;
         let mut unused = Vec::new();
         for row in &rows {
             let Some(piece) = row.int(0)? else { continue };
             after = piece;
             match row.int(2)? {
-                Some(2) => drop(desk.tell(vec![sql::own(desk.dialect(), piece)]).await?),
-                Some(1) => gone += retire(desk, piece, row.text(1)?).await?,
+                Some(2) => drop(store.tell(vec![sql::own(store.dialect(), piece)]).await?),
+                Some(1) => gone += retire(store, piece, row.text(1)?).await?,
                 _ => unused.push(piece),
             }
         }
         if !unused.is_empty() {
-            gone += delete(desk, &unused).await?;
+            gone += delete(store, &unused).await?;
         }
         if rows.is_empty() {
             break;
@@ -57,19 +60,23 @@ pub(crate) async fn sweep(desk: &impl Desk, most: NonZeroU32) -> Result<u64, Err
 }
 
 /// Deletes those of these pieces that no body refers to.
-async fn delete(desk: &impl Desk, pieces: &[i64]) -> Result<u64, Error> {
-    desk.tell(sql::delete(desk.dialect(), pieces)).await?;
-    let left = desk.ask(&sql::there(desk.dialect(), pieces)).await?;
+async fn delete(store: &SqlStore<impl Database>, pieces: &[i64]) -> Result<u64, Error> {
+    store.tell(sql::delete(store.dialect(), pieces)).await?;
+    let left = store.ask(&sql::there(store.dialect(), pieces)).await?;
     let gone = pieces.len().saturating_sub(left.len());
     if gone > 0 {
-        desk.packed().forget();
+        store.packed().forget();
     }
     Ok(gone as u64)
 }
 
 /// Packs again what refers to a piece, and deletes it; says how many are gone.
-async fn retire(desk: &impl Desk, piece: i64, parent: Option<String>) -> Result<u64, Error> {
-    let loaded = match desk.packed().load(desk, BTreeSet::from([piece])).await {
+async fn retire(
+    store: &SqlStore<impl Database>,
+    piece: i64,
+    parent: Option<String>,
+) -> Result<u64, Error> {
+    let loaded = match store.packed().load(store, BTreeSet::from([piece])).await {
         Err(Error::Corrupt(why)) => {
             // As are all bodies that refer to it. `fsck` says so, too.
             tracing::warn!("{why}; what refers to it cannot be packed again");
@@ -80,7 +87,7 @@ async fn retire(desk: &impl Desk, piece: i64, parent: Option<String>) -> Result<
     let Some(old) = loaded.get(&piece) else {
         return Ok(0);
     };
-    let with = successor(desk, old, parent.unwrap_or_default()).await?;
+    let with = successor(store, old, parent.unwrap_or_default()).await?;
     let content = with.as_ref().map(|with| with.piece.content());
     if content == Some(old.content()) {
         // Its payload came back meanwhile; the next sweep will see.
@@ -88,8 +95,8 @@ async fn retire(desk: &impl Desk, piece: i64, parent: Option<String>) -> Result<
     }
     let mut damaged = Vec::new();
     for _ in 0..TRIES {
-        while repack(desk, old, with.as_ref(), &mut damaged).await? {}
-        if delete(desk, &[piece]).await? > 0 {
+        while repack(store, old, with.as_ref(), &mut damaged).await? {}
+        if delete(store, &[piece]).await? > 0 {
             return Ok(1);
         }
         if !damaged.is_empty() {
@@ -111,16 +118,16 @@ struct Successor {
 }
 
 async fn successor(
-    desk: &impl Desk,
+    store: &SqlStore<impl Database>,
     old: &Piece,
     parent: String,
 ) -> Result<Option<Successor>, Error> {
-    let newest = desk.ask(&sql::newest(old.id())).await?;
+    let newest = store.ask(&sql::newest(old.id())).await?;
     let newest = newest.first().map(|row| row.int(0)).transpose()?.flatten();
     let Some(newest) = newest else {
         return Ok(None);
     };
-    let rows = desk.ask(&sql::body_of(newest)).await?;
+    let rows = store.ask(&sql::body_of(newest)).await?;
     let Some(body) = rows.first().map(Referring::read).transpose()? else {
         return Ok(None);
     };
@@ -130,7 +137,7 @@ async fn successor(
     if body.stored.codec != REFERRING || !SIZES.contains(&content.len()) {
         return Ok(None);
     }
-    let keys = desk.ask(&sql::keys_of(old.id())).await?;
+    let keys = store.ask(&sql::keys_of(old.id())).await?;
     let keys = keys.iter().map(|row| row.bytes(0).map(sql::key));
     let keys: Result<Vec<_>, Error> = keys.filter_map(Result::transpose).collect();
     let new = NewPiece::of(parent, &content, keys?, true);
@@ -167,13 +174,13 @@ impl Referring {
 
 /// Packs the next bodies again; says whether there were any. Those that are `damaged` are left.
 async fn repack(
-    desk: &impl Desk,
+    store: &SqlStore<impl Database>,
     old: &Arc<Piece>,
     with: Option<&Successor>,
     damaged: &mut Vec<i64>,
 ) -> Result<bool, Error> {
-    let next = sql::referring(desk.dialect(), old.id(), damaged.clone(), BODIES);
-    let rows = desk.ask(&next).await?;
+    let next = sql::referring(store.dialect(), old.id(), damaged.clone(), BODIES);
+    let rows = store.ask(&next).await?;
     let read: Result<Vec<Referring>, Error> = rows.iter().map(Referring::read).collect();
     let read = read?;
     if read.is_empty() {
@@ -200,6 +207,6 @@ async fn repack(
         let was = (body.record, old.id(), Bytes::from(body.stored.bytes));
         statements.push(sql::repack(was, &packed, with.map(|with| &with.new)));
     }
-    desk.tell(statements).await?;
+    store.tell(statements).await?;
     Ok(true)
 }

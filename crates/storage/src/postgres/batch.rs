@@ -6,7 +6,7 @@ use sqlx::{Connection, Row, postgres::PgConnection};
 
 use super::{
     Postgres,
-    driver::query,
+    cells::query,
     errors::{self, classify},
 };
 use crate::{
@@ -30,7 +30,7 @@ const QUEUES: i32 = 0x6873_7772;
 
 impl Postgres {
     /// Does a batch, again where it lost against others.
-    pub(super) async fn write(&self, changes: &[Ready]) -> Result<(), Error> {
+    pub(super) async fn commit(&self, changes: &[Ready]) -> Result<(), Error> {
         let mut left = RETRIES;
         loop {
             match self.attempt(changes).await {
@@ -165,6 +165,12 @@ pub(super) async fn change(connection: &mut PgConnection, ready: &Ready) -> Resu
     match query(&statement).execute(&mut *connection).await {
         Ok(done) if done.rows_affected() > 0 => Ok(()),
         Ok(_) => {
+            for statement in write::prepared_from(ready) {
+                let there = query(&statement).fetch_optional(&mut *connection).await;
+                if there.map_err(failed)?.is_none() {
+                    return Err(Failure::Refused(pieces::outdated()));
+                }
+            }
             let statement = write::etag_of(ready);
             let row = query(&statement)
                 .fetch_optional(connection)
@@ -181,7 +187,7 @@ pub(super) async fn change(connection: &mut PgConnection, ready: &Ready) -> Resu
         }
         // What a body refers to was deleted while that was on its way.
         Err(error) if errors::is_referring_to_nothing(&error) => {
-            Err(Failure::Refused(pieces::gone()))
+            Err(Failure::Refused(pieces::outdated()))
         }
         // The result was deleted while its record was inserted.
         Err(error) if errors::is_orphan(&error) => Err(Failure::Refused(ready.refusal(None))),

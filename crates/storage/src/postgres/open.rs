@@ -11,15 +11,12 @@ use super::{
     Postgres,
     errors::{classify, refused},
     migrate,
-    stop::WATCHED,
+    reader::WATCHED,
     young::Growth,
 };
 use crate::{
     Error,
     migrations::{Found, needed, require_current},
-    objects::{FOLDER, Objects, new_folder},
-    pieces::Pieces,
-    promoted::Promotions,
     resolve::{Opening, Options, Schema, Synchronous},
     sql::dialect::Dialect,
 };
@@ -145,24 +142,16 @@ pub(super) async fn open_within(
     let (connection, found) = tokio::time::timeout(answer, look(&connect, &place))
         .await
         .map_err(|late| refused(&place, sqlx::Error::Io(std::io::Error::other(late))))??;
-    let (opening, folder) = prepare(connection, &found, &place, options, greeting).await?;
-    let objects = match options.depot.as_ref().zip(folder) {
-        Some((depot, folder)) => Some(Objects::new(depot, &folder)?),
-        None => None,
-    };
+    let opening = prepare(connection, &found, &place, options, greeting).await?;
     let most = options.max_connections.get();
     let long = options.long_connections.get().min(most - 1).max(1);
     let pool = |most| pool(connect.clone(), most, options, greeting);
-    let pieces = Pieces::default();
     Ok((
         Postgres {
             place,
             pool: pool(most.saturating_sub(long).max(1)),
             long: pool(long),
             home: tokio::runtime::Handle::current(),
-            pieces,
-            promotions: Promotions::default(),
-            objects,
             growth: Growth::new(),
         },
         opening,
@@ -212,7 +201,7 @@ async fn look(connect: &PgConnectOptions, place: &Place) -> Result<(PgConnection
     Ok((connection, found))
 }
 
-/// Migrates the database, if that is wanted, and gives the folder of its objects, if that is. An index of many rows takes its time, as does
+/// Migrates the database, if that is wanted. An index of many rows takes its time, as does
 /// waiting for another process that makes it.
 async fn prepare(
     mut connection: PgConnection,
@@ -220,7 +209,7 @@ async fn prepare(
     place: &Place,
     options: &Options,
     greeting: &str,
-) -> Result<(Opening, Option<Vec<u8>>), Error> {
+) -> Result<Opening, Error> {
     let unfit = |error| refused(place, error);
     let applied = match options.schema {
         Schema::Require => {
@@ -233,15 +222,11 @@ async fn prepare(
         }
     };
     let weak = weak(&mut connection, greeting).await.map_err(unfit)?;
-    let folder = match options.depot {
-        None => None,
-        Some(_) => Some(migrate::secret(&mut connection, FOLDER, &new_folder()).await?),
-    };
     connection
         .close()
         .await
         .map_err(|e| classify("closing a connection", e))?;
-    Ok((Opening { applied, weak }, folder))
+    Ok(Opening { applied, weak })
 }
 
 /// Refuses what cannot hold the tables.

@@ -8,13 +8,12 @@ use sqlx::{
 };
 
 use super::{
-    driver::{self, query},
+    cells::query,
     open::{misfit, open_within},
-    stop::{Lent, WATCHED},
-    sum,
+    reader::{Lent, WATCHED},
 };
 use crate::{
-    AggregateQuery, Change, Error, GroupKey, Maintenance, Quantity, Summed,
+    AggregateQuery, Change, Error, GroupKey, Quantity, Summed,
     conformance::{
         World,
         backends::{
@@ -24,9 +23,11 @@ use crate::{
         fixtures::{everything, kind, result},
         tests::postgres_server,
     },
+    driver::{Database as _, Work},
     migrations::MIGRATIONS,
     resolve::{Options, Schema, Synchronous, open},
     sql::{aggregate, dialect::Dialect, list, way::Way},
+    store::sum::parts,
 };
 use hindsight_filter::condition::{Column, Condition, ObjectField};
 use hindsight_filter::measure::{Calendar, Samples, Unit};
@@ -291,7 +292,7 @@ async fn parts_of_a_sum_are_the_whole() {
         (vec![GroupKey::Column(Column::Pipeline), day.clone()], 9),
         (vec![GroupKey::Column(Column::Label("team".into())), day], 8),
     ] {
-        let query = AggregateQuery {
+        let asked = AggregateQuery {
             scope: "-/results/-".parse().unwrap(),
             condition: Condition::All,
             keys,
@@ -301,15 +302,17 @@ async fn parts_of_a_sum_are_the_whole() {
                 sampled: true,
             }],
         };
-        let bounds = aggregate::bounds(Dialect::Postgres, &query).unwrap();
-        let row = driver::query(&bounds).fetch_one(&mut connection).await;
-        let row = row.unwrap();
-        let plans = aggregate::plans(Dialect::Postgres, &query, Some(&row)).unwrap();
-        let parts = sum::parts(&mut connection, &plans[0]).await.unwrap();
+        let bounds = aggregate::bounds(Dialect::Postgres, &asked).unwrap();
+        let row = query(&bounds).fetch_one(&mut connection).await.unwrap();
+        let plans = aggregate::plans(Dialect::Postgres, &asked, Some(&row)).unwrap();
+        let (db, _) = super::open(&database.url(), &options).await.unwrap();
+        let mut reader = db.reader(Work::Scan, "asking").await.unwrap();
+        let parts = parts(&mut *reader, &plans[0]).await.unwrap().unwrap();
+        reader.release().await;
         assert_eq!(parts.len(), count, "{:#?}", plans[0]);
         let mut sums = Vec::new();
         for store in [&one.store, &two.store] {
-            let mut groups = store.aggregate(&query).await.unwrap();
+            let mut groups = store.aggregate(&asked).await.unwrap();
             for group in &mut groups {
                 if let Samples::All(values) = &mut group.sums.amounts[0].samples {
                     values.sort_unstable();
@@ -463,7 +466,7 @@ async fn a_statement_that_nobody_waits_for_ends_soon() {
         .connect(&database.url())
         .await
         .unwrap();
-    let mut lent = Lent::new(pool.acquire().await.unwrap());
+    let mut lent = Lent::new(pool.acquire().await.unwrap(), "waiting");
     let asked = sqlx::query("SELECT pg_sleep(600)").execute(&mut *lent);
     let short = std::time::Duration::from_millis(50);
     tokio::time::timeout(short, asked).await.unwrap_err();

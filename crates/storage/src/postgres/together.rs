@@ -8,7 +8,7 @@ use sqlx::{Row, postgres::PgConnection};
 use super::{
     Postgres,
     batch::{Failure, MOST_BYTES, MOST_ROWS, RETRIES, change},
-    driver::query,
+    cells::query,
     errors,
 };
 use crate::{
@@ -78,7 +78,7 @@ impl Postgres {
         for (ready, outcome) in changes.iter().zip(outcomes) {
             all.push(match outcome {
                 Some(outcome) => outcome,
-                None => self.write(std::slice::from_ref(ready)).await,
+                None => self.commit(std::slice::from_ref(ready)).await,
             });
         }
         all

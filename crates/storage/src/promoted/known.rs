@@ -11,10 +11,10 @@ use super::Promotion;
 use crate::{
     Error,
     row::Claim,
-    snapshot::Row,
     sql::{
+        cells::{Cells as _, Row},
         condition,
-        read::{Cells, corrupt, text},
+        read::{corrupt, text},
     },
 };
 use hindsight_filter::model::Record;
@@ -23,8 +23,8 @@ use hindsight_filter::{
     promoted::{Fields, Path, Promoted},
 };
 
-/// How long what was read is taken for what is. What is written meanwhile by an older set is
-/// noted down as such, and settled.
+/// How long what was read is taken for what is. A write that was prepared from an older set of
+/// fields does not happen, and is prepared again.
 const TRUSTED: Duration = Duration::from_secs(1);
 
 /// The promoted fields as they were at some time.
@@ -70,26 +70,20 @@ impl Known {
         &self.all
     }
 
-    /// The same, for reading payloads.
-    pub(crate) fn fields(&self) -> &Fields {
-        &self.fields
-    }
-
     /// The field of a path.
     pub(crate) fn at(&self, path: &Path) -> Option<&Promotion> {
         self.all.iter().find(|one| one.path == *path)
     }
 
-    /// What a writer that knows these fields says of a record; nothing if there are none.
-    pub(crate) fn claim(&self, record: &Record) -> Option<Claim> {
-        if self.all.is_empty() {
-            return None;
-        }
-        let payload = record.data.as_ref();
-        Some(Claim {
+    /// What a writer that knows these fields says of a record.
+    pub(crate) fn claim(&self, record: &Record) -> Claim {
+        let has_fields = !self.all.is_empty();
+        let payload = record.data.as_ref().filter(|_| has_fields);
+        Claim {
             generation: self.generation,
+            has_fields,
             keys: payload.map_or_else(Vec::new, |data| self.fields.keys(&data.value)),
-        })
+        }
     }
 
     /// The number of a field whose index is whole.
@@ -158,6 +152,11 @@ impl Promotions {
     pub(super) fn keep_for_long(&self, known: &Arc<Known>) {
         let later = Instant::now() + Duration::from_hours(1);
         *self.last() = Some((later, Arc::clone(known)));
+    }
+
+    /// Forgets what was read, because it turned out to be outdated.
+    pub(crate) fn forget(&self) {
+        *self.last() = None;
     }
 
     /// Takes down what was read.

@@ -5,10 +5,11 @@
 //! cell of the grid is put into its piece afterwards.
 
 use super::{
+    cells::Cells,
     columns::{self, Holds, Place},
     condition::{Writer, is_selective, value},
     dialect::Dialect,
-    read::{self, Cells},
+    read,
     statement::{Bind, Statement},
     way,
 };
@@ -40,7 +41,7 @@ enum Cut {
 }
 
 /// A query and how its calendars are cut.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Plan<'q> {
     dialect: Dialect,
     query: &'q AggregateQuery,

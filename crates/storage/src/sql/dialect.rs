@@ -126,6 +126,15 @@ impl Dialect {
         }
     }
 
+    /// What stands before a statement that is to be explained, and which column of the answer
+    /// has the words.
+    pub(crate) fn explain(self) -> (&'static str, usize) {
+        match self {
+            Self::Sqlite => ("EXPLAIN QUERY PLAN ", 3),
+            Self::Postgres => ("EXPLAIN ", 0),
+        }
+    }
+
     /// What follows a placeholder of JSON text.
     pub(super) fn json_cast(self) -> &'static str {
         match self {

@@ -61,7 +61,7 @@ pub(crate) fn span(query: &ListQuery) -> Statement {
         lead::ends(&mut out, &query.condition, is_last);
         out.push(")");
     }
-    out
+    out.planned_anew()
 }
 
 /// The statement that counts rows with the labels of a list that also searches names everywhere,
@@ -78,7 +78,7 @@ pub(crate) fn count_searched(query: &ListQuery) -> Option<Statement> {
         }
     }
     out.push(" LIMIT ").bind(MANY).push(") AS labelled");
-    Some(out)
+    Some(out.planned_anew())
 }
 
 /// Whether so many rows are more to look up than all names are to read.

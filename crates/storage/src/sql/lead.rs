@@ -41,8 +41,6 @@ pub(crate) enum Lead<'q> {
         field: i64,
         /// What is asked of it.
         test: &'q Test,
-        /// Whether there is no row of which something may be missing.
-        is_whole: bool,
     },
 }
 
@@ -96,7 +94,7 @@ impl Lead<'_> {
 
     /// Whether it is by the rows that have one key of a promoted field, which are in order.
     pub(super) fn is_one_key(&self) -> bool {
-        matches!(self, Self::Promoted { test, is_whole: true, .. } if matches!(test.is, Is::Equal(_)))
+        matches!(self, Self::Promoted { test, .. } if matches!(test.is, Is::Equal(_)))
     }
 
     /// The index of the resource's own table that has the rows, named as in SQLite.
@@ -172,7 +170,6 @@ fn lead<'q>(resource: Resource, parent: Option<&'q str>, test: &'q Test) -> Opti
         return Some(Lead::Promoted {
             field: of.field?,
             test,
-            is_whole: false,
         });
     }
     let index = match (resource, &test.column, &test.is) {
@@ -212,26 +209,6 @@ fn is_one_of(test: &Test, texts: &[&str]) -> bool {
     matches!(&test.is, Is::Equal(Value::Text(text)) if texts.contains(&text.as_str()))
 }
 
-/// The promoted fields among the leads.
-pub(crate) fn fields(leads: &[Lead<'_>]) -> Vec<i64> {
-    let field = |lead: &Lead<'_>| match lead {
-        Lead::Promoted { field, .. } => Some(*field),
-        _ => None,
-    };
-    leads.iter().filter_map(field).collect()
-}
-
-/// Takes down, of each of [`fields`], whether there are rows of which something may be missing.
-pub(crate) fn learn(leads: &mut [Lead<'_>], unknown: &[bool]) {
-    let promoted = leads.iter_mut().filter_map(|lead| match lead {
-        Lead::Promoted { is_whole, .. } => Some(is_whole),
-        _ => None,
-    });
-    for (is_whole, unknown) in promoted.zip(unknown) {
-        *is_whole = !unknown;
-    }
-}
-
 /// The statement that counts the rows of each, up to some thousands.
 pub(crate) fn count(dialect: Dialect, resource: Resource, leads: &[Lead<'_>]) -> Statement {
     let mut out = Statement::new("SELECT ");
@@ -247,7 +224,7 @@ pub(crate) fn count(dialect: Dialect, resource: Resource, leads: &[Lead<'_>]) ->
         counted(&mut out, dialect, resource, lead);
         out.push(" LIMIT ").bind(most).push(") AS matches)");
     }
-    out
+    out.planned_anew()
 }
 
 /// Appends the rows of a lead, in an index that has them all.

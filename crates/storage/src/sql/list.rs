@@ -144,7 +144,10 @@ pub(crate) fn list(
             source: why.into(),
         });
     }
-    Ok(list.out)
+    Ok(match query.condition {
+        Condition::All => list.out,
+        _ => list.out.planned_anew(),
+    })
 }
 
 /// The statement that gives a row if there are others of the part than the near ones.

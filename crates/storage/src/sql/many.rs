@@ -82,8 +82,8 @@ fn body(row: &RecordRow) -> [Set; 3] {
 
 /// What indexes of promoted fields hold of a record, as JSON.
 fn promoted_keys(row: &RecordRow) -> [Set; 1] {
-    let keys = row.claim.as_ref().map(promoted::keys);
-    [Set::new("promoted_keys", Bind::Text(keys))]
+    let keys = promoted::keys(&row.claim);
+    [Set::new("promoted_keys", Bind::Text(Some(keys)))]
 }
 
 /// How many columns stand after those of the record itself.
@@ -91,28 +91,28 @@ const AFTER_STATE: usize = 4;
 
 /// What the writer of these records knows of promoted fields, but for the keys. Should the rows
 /// say different things, what is said is of no generation that there is.
-fn claim<'r>(rows: impl Iterator<Item = &'r RecordRow>) -> Option<Claim> {
-    let mut generations = rows.map(|row| row.claim.as_ref().map(|claim| claim.generation));
-    let first = generations.next().flatten();
-    let same = generations.all(|other| other == first);
-    let generation = if same { first? } else { -1 };
-    Some(Claim {
-        generation,
+fn claim<'r>(mut rows: impl Iterator<Item = &'r RecordRow>) -> Claim {
+    let first = rows.next().map(|row| &row.claim);
+    let same = first.filter(|first| rows.all(|row| row.claim.generation == first.generation));
+    Claim {
+        generation: same.map_or(-1, |claim| claim.generation),
+        has_fields: same.is_some_and(|claim| claim.has_fields),
         keys: Vec::new(),
-    })
+    }
 }
 
 /// Appends that the keys of records that were `written` are stored.
 fn keys(out: &mut Statement, claim: &Claim, of: &'static str, written: &'static str) {
+    if !claim.has_fields {
+        return;
+    }
     out.push("promoted_keys AS (").push(INTO);
     out.push("SELECT e.f, e.v, ")
         .push(of)
         .push(".create_us, row_id FROM ")
         .push(written);
     out.push(" CROSS JOIN LATERAL jsonb_to_recordset(given.promoted_keys");
-    out.push(AS_KEYS).push(" WHERE ");
-    promoted::is_current(out, claim);
-    out.push(" ON CONFLICT DO NOTHING), ");
+    out.push(AS_KEYS).push(" ON CONFLICT DO NOTHING), ");
 }
 
 /// Inserts records, those that have their result and whose name is free. No name may come twice.
@@ -129,27 +129,20 @@ pub(crate) fn insert_records(rows: &[&RecordRow]) -> Statement {
     for column in record {
         out.push(", ").push(column.name);
     }
-    if claim.is_some() {
-        out.push(", promoted_turn");
-    }
     out.push(") SELECT results.row_id");
     for column in record {
         value(out.push(", "), column);
     }
-    if let Some(claim) = &claim {
-        promoted::first_turn(out.push(", "), claim);
-    }
     out.push(" FROM given JOIN results ON results.id = given.result_id AND results.parent = ");
-    out.push("given.parent ORDER BY place ON CONFLICT DO NOTHING ");
+    promoted::is_current(out.push("given.parent WHERE "), &claim);
+    out.push(" ORDER BY place ON CONFLICT DO NOTHING ");
     out.push("RETURNING row_id, create_us, parent, result_id, id), ");
-    if let Some(claim) = &claim {
-        keys(
-            &mut out,
-            claim,
-            "made",
-            "made JOIN given USING (parent, result_id, id)",
-        );
-    }
+    keys(
+        &mut out,
+        &claim,
+        "made",
+        "made JOIN given USING (parent, result_id, id)",
+    );
     out.push("packed AS (INSERT INTO bodies (record_row, codec, bytes, piece) ");
     out.push("SELECT row_id, codec, bytes, piece FROM made JOIN given ");
     out.push("USING (parent, result_id, id) WHERE codec IS NOT NULL) ");
@@ -186,12 +179,10 @@ pub(crate) fn replace_records(rows: &[(&Etag, &RecordRow)]) -> Statement {
         out.push(comma(at)).push(column.name);
         value(out.push(" = "), column);
     }
-    if let Some(claim) = &claim {
-        promoted::next_turn(out.push(", promoted_turn = "), claim);
-    }
-    out.push(" FROM held JOIN given USING (place) WHERE records.row_id = held.row_id ");
-    out.push("RETURNING records.row_id, records.create_us, place), ");
-    if let Some(claim) = &claim {
+    out.push(" FROM held JOIN given USING (place) WHERE records.row_id = held.row_id AND ");
+    promoted::is_current(&mut out, &claim);
+    out.push(" RETURNING records.row_id, records.create_us, place), ");
+    if claim.has_fields {
         let written = "kept JOIN given USING (place)";
         // Those that a record still has are left alone: parts of a statement happen in no order.
         out.push("other_keys AS (DELETE FROM promoted_values AS v USING ")
@@ -200,7 +191,7 @@ pub(crate) fn replace_records(rows: &[(&Etag, &RecordRow)]) -> Statement {
         out.push("jsonb_to_recordset(given.promoted_keys")
             .push(AS_KEYS);
         out.push(" WHERE e.f = v.field AND e.v = v.value)), ");
-        keys(&mut out, claim, "kept", written);
+        keys(&mut out, &claim, "kept", written);
     }
     out.push("packed AS (INSERT INTO bodies (record_row, codec, bytes, piece) ");
     out.push("SELECT row_id, codec, bytes, piece FROM kept JOIN given USING (place) ");

@@ -9,8 +9,8 @@ use super::{
     text,
 };
 
-/// No record is written while the set of fields changes, so that a record which is, is written
-/// by somebody who knows the set or finds that he does not. SQLite has one writer anyway.
+/// No record is written while the set of fields changes, so that the generation which a write
+/// tests is that of its commit too. SQLite has one writer anyway.
 fn alone(dialect: Dialect) -> Vec<Statement> {
     match dialect {
         Dialect::Sqlite => Vec::new(),
@@ -35,14 +35,6 @@ pub(crate) fn add(
     most: i64,
 ) -> Vec<Statement> {
     let mut statements = alone(dialect);
-    if dialect == Dialect::Postgres {
-        for on in [
-            "ALTER TABLE records ENABLE TRIGGER records_unpromoted",
-            "ALTER TABLE records ENABLE TRIGGER records_repromoted",
-        ] {
-            statements.push(Statement::new(on));
-        }
-    }
     let mut out = Statement::new("INSERT INTO promoted ");
     out.push("(path, kind, added_us, ready, done_row, until_row) SELECT ");
     out.bind(path).push(", ").bind(kind).push(", ");
@@ -68,13 +60,6 @@ pub(crate) fn remove(dialect: Dialect, path: &str) -> Vec<Statement> {
         statements.push(out);
     }
     statements.push(next_generation());
-    if dialect == Dialect::Postgres {
-        statements.push(Statement::new(
-            "DO $$ BEGIN IF NOT EXISTS (SELECT 1 FROM promoted) THEN \
-             ALTER TABLE records DISABLE TRIGGER records_unpromoted; \
-             ALTER TABLE records DISABLE TRIGGER records_repromoted; END IF; END $$",
-        ));
-    }
     statements
 }
 
@@ -83,32 +68,23 @@ pub(crate) fn gone() -> Statement {
     Statement::new("SELECT field FROM promoted_gone ORDER BY field")
 }
 
-/// The statements that clear at most so many rows of what is left of a field that was removed.
-pub(crate) fn clear(dialect: Dialect, field: i64, most: i64) -> Vec<Statement> {
-    let texts = match dialect {
-        Dialect::Sqlite => [
+/// The statement that clears at most so many rows of what is left of a field that was removed.
+pub(crate) fn clear(dialect: Dialect, field: i64, most: i64) -> Statement {
+    let (begin, end) = match dialect {
+        Dialect::Sqlite => (
             "DELETE FROM promoted_values WHERE (field, value, at_us, record_row) IN \
              (SELECT field, value, at_us, record_row FROM promoted_values WHERE field = ",
-            "DELETE FROM promoted_unknown WHERE (field, record_row) IN \
-             (SELECT field, record_row FROM promoted_unknown WHERE field = ",
-        ],
-        Dialect::Postgres => [
+            ")",
+        ),
+        Dialect::Postgres => (
             "DELETE FROM promoted_values WHERE ctid = ANY(ARRAY\
              (SELECT ctid FROM promoted_values WHERE field = ",
-            "DELETE FROM promoted_unknown WHERE ctid = ANY(ARRAY\
-             (SELECT ctid FROM promoted_unknown WHERE field = ",
-        ],
+            "))",
+        ),
     };
-    let end = match dialect {
-        Dialect::Sqlite => ")",
-        Dialect::Postgres => "))",
-    };
-    let limited = |text: &'static str| {
-        let mut out = Statement::new(text);
-        out.bind(field).push(" LIMIT ").bind(most).push(end);
-        out
-    };
-    texts.map(limited).to_vec()
+    let mut out = Statement::new(begin);
+    out.bind(field).push(" LIMIT ").bind(most).push(end);
+    out
 }
 
 /// Notes that nothing is left of a field that was removed.
@@ -170,17 +146,6 @@ pub(crate) fn hold(dialect: Dialect, seen: &[Seen]) -> Option<Statement> {
     Some(out)
 }
 
-/// Removes the keys of these fields from records whose payloads are still the same, so that a
-/// record has no key that its payload does not give.
-pub(crate) fn forget(dialect: Dialect, fields: Vec<i64>, seen: &[Seen]) -> Statement {
-    of_same(
-        dialect,
-        "DELETE FROM promoted_values WHERE field",
-        fields,
-        seen,
-    )
-}
-
 /// Stores keys of records whose payloads are still the same.
 pub(crate) fn store(dialect: Dialect, keys: &[SeenKey]) -> Statement {
     let mut out = Statement::new(INTO);
@@ -204,49 +169,6 @@ pub(crate) fn store(dialect: Dialect, keys: &[SeenKey]) -> Statement {
     out
 }
 
-/// Notes that keys of records may be missing of a field.
-pub(crate) fn note_unknown(dialect: Dialect, field: i64, rows: Vec<i64>) -> Statement {
-    let mut out = Statement::new("INSERT INTO promoted_unknown (field, record_row) SELECT ");
-    out.bind(field);
-    if dialect == Dialect::Postgres {
-        out.push("::bigint");
-    }
-    out.push(", row_id FROM records WHERE row_id");
-    dialect.one_of(&mut out, false, Bind::Ints(rows));
-    out.push(" ON CONFLICT DO NOTHING");
-    out
-}
-
-/// Notes that records whose payloads are still the same lack no keys of these fields.
-pub(crate) fn note_known(dialect: Dialect, fields: Vec<i64>, seen: &[Seen]) -> Statement {
-    of_same(
-        dialect,
-        "DELETE FROM promoted_unknown WHERE field",
-        fields,
-        seen,
-    )
-}
-
-/// A statement about fields of records whose payloads are still the same.
-fn of_same(dialect: Dialect, delete: &'static str, fields: Vec<i64>, seen: &[Seen]) -> Statement {
-    let mut out = Statement::new(delete);
-    dialect.one_of(&mut out, false, Bind::Ints(fields));
-    out.push(" AND record_row IN (SELECT row_id FROM ");
-    match dialect {
-        Dialect::Sqlite => {
-            out.push("json_each(").bind(json(seen));
-            out.push(") AS e CROSS JOIN records WHERE row_id = e.value ->> 'r' AND ");
-            out.push("lower(hex(coalesce(body_sha256, x''))) = e.value ->> 's')");
-        }
-        Dialect::Postgres => {
-            out.push("jsonb_to_recordset(").bind(json(seen));
-            out.push("::jsonb) AS e(r bigint, s text) JOIN records ON row_id = e.r AND ");
-            out.push("encode(coalesce(body_sha256, ''::bytea), 'hex') = e.s)");
-        }
-    }
-    out
-}
-
 /// Notes how far a field is.
 pub(crate) fn note_done(field: i64, row: i64) -> Statement {
     let mut out = Statement::new("UPDATE promoted SET done_row = ");
@@ -266,25 +188,9 @@ pub(crate) fn note_ready(dialect: Dialect, field: i64) -> Vec<Statement> {
     }
 }
 
-/// Rows of which keys may be missing, after a row, in order, at most so many.
-pub(crate) fn unsettled(after: i64, most: i64) -> Statement {
-    let mut out = Statement::new("SELECT DISTINCT record_row FROM promoted_unknown ");
-    out.push("WHERE record_row > ").bind(after);
-    out.push(" ORDER BY record_row LIMIT ").bind(most);
-    out
-}
-
 /// Keys of records after one row and up to another: row, field and key.
 pub(crate) fn held(after: i64, last: i64) -> Statement {
     let mut out = Statement::new("SELECT record_row, field, value FROM promoted_values ");
-    out.push("WHERE record_row > ").bind(after);
-    out.push(" AND record_row <= ").bind(last);
-    out
-}
-
-/// Fields of which keys may be missing, of records after one row and up to another.
-pub(crate) fn held_unknown(after: i64, last: i64) -> Statement {
-    let mut out = Statement::new("SELECT record_row, field FROM promoted_unknown ");
     out.push("WHERE record_row > ").bind(after);
     out.push(" AND record_row <= ").bind(last);
     out

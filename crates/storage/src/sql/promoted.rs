@@ -1,6 +1,4 @@
 //! Promoted fields: what is written of them, and how tests ask for it.
-//!
-//! A row that `promoted_unknown` has for a field passes every test of it.
 
 use serde::Serialize;
 
@@ -32,26 +30,17 @@ pub(super) fn keys(claim: &Claim) -> String {
     serde_json::to_string(&keys.collect::<Vec<_>>()).expect("numbers and texts are JSON")
 }
 
-/// Appends that what the claim knows is how things are.
+/// Appends that the fields which a writer knows are those that there are.
 pub(super) fn is_current(out: &mut Statement, claim: &Claim) {
-    out.push("EXISTS (SELECT 1 FROM promoted_state WHERE generation = ")
-        .bind(claim.generation)
-        .push(")");
+    out.push("(SELECT generation FROM promoted_state) = ")
+        .bind(claim.generation);
 }
 
-/// Appends the turn of a new record, which is empty if the claim is of another generation.
-pub(super) fn first_turn(out: &mut Statement, claim: &Claim) {
-    out.push("(SELECT 1 FROM promoted_state WHERE generation = ")
-        .bind(claim.generation)
-        .push(")");
-}
-
-/// Appends the next turn of a record, likewise.
-pub(super) fn next_turn(out: &mut Statement, claim: &Claim) {
-    out.push("(SELECT (coalesce(records.promoted_turn, 0) + 1) % 100 ");
-    out.push("FROM promoted_state WHERE generation = ")
-        .bind(claim.generation)
-        .push(")");
+/// The statement that gives a row if that is so.
+pub(super) fn current(claim: &Claim) -> Statement {
+    let mut out = Statement::new("SELECT 1 WHERE ");
+    is_current(&mut out, claim);
+    out
 }
 
 /// The statements that put the keys of a record that was just written into SQLite's tables;
@@ -62,7 +51,7 @@ pub(super) fn write_keys(
     is_record: &dyn Fn(&mut Statement),
 ) -> Vec<Statement> {
     let mut statements = Vec::new();
-    if replaces {
+    if replaces && claim.has_fields {
         let mut out = Statement::new("DELETE FROM promoted_values WHERE record_row = ");
         out.push("(SELECT row_id FROM records WHERE ");
         is_record(&mut out);
@@ -75,9 +64,7 @@ pub(super) fn write_keys(
             .bind(Bind::Text(Some(keys(claim))))
             .push(") AS e CROSS JOIN records WHERE row_id = (SELECT row_id FROM records WHERE ");
         is_record(&mut out);
-        out.push(") AND ");
-        is_current(&mut out, claim);
-        out.push(" ON CONFLICT DO NOTHING");
+        out.push(") ON CONFLICT DO NOTHING");
         statements.push(out);
     }
     statements
@@ -90,7 +77,7 @@ pub(super) const INTO: &str = "INSERT INTO promoted_values (field, value, at_us,
 pub(super) const AS_KEYS: &str = "::jsonb) AS e(f bigint, v text)";
 
 impl Writer<'_> {
-    /// Appends that a record passes a test of a promoted field, or may.
+    /// Appends that a record passes a test of a promoted field.
     pub(super) fn promoted(&mut self, of: &Promoted, test: &Test) {
         let Some(field) = of.field else {
             return self.constant(true);
@@ -109,11 +96,7 @@ impl Writer<'_> {
             self.out.push(" AND ");
             key_test(self.out, self.dialect, "v.value", test);
         }
-        self.out
-            .push(") OR EXISTS (SELECT 1 FROM promoted_unknown AS u WHERE u.record_row = row_id")
-            .push(" AND u.field = ")
-            .bind(field)
-            .push("))");
+        self.out.push("))");
     }
 }
 
@@ -161,20 +144,10 @@ pub(super) fn of_field(out: &mut Statement, dialect: Dialect, field: i64, test: 
     key_test(out, dialect, "value", test);
 }
 
-/// Appends the rows whose keys pass a test, and those of which that is not known, in parentheses.
-pub(super) fn rows(
-    out: &mut Statement,
-    dialect: Dialect,
-    field: i64,
-    test: &Test,
-    has_unknown: bool,
-) {
+/// Appends the rows whose keys pass a test, in parentheses.
+pub(super) fn rows(out: &mut Statement, dialect: Dialect, field: i64, test: &Test) {
     out.push("(SELECT record_row FROM promoted_values");
     of_field(out, dialect, field, test);
-    if has_unknown {
-        out.push(" UNION ALL SELECT record_row FROM promoted_unknown WHERE field = ")
-            .bind(field);
-    }
     out.push(")");
 }
 
@@ -185,16 +158,4 @@ pub(crate) fn known() -> Statement {
         "SELECT generation, row_id, path, kind, added_us, ready, done_row, until_row \
          FROM promoted_state LEFT JOIN promoted ON 1 = 1 ORDER BY row_id",
     )
-}
-
-/// The statement that gives, for each field, whether there are rows of which its keys are not
-/// all known.
-pub(crate) fn unknown(fields: &[i64]) -> Statement {
-    let mut out = Statement::new("SELECT ");
-    for (at, field) in fields.iter().enumerate() {
-        out.push(if at == 0 { "" } else { ", " });
-        out.push("CAST((SELECT 1 WHERE EXISTS (SELECT 1 FROM promoted_unknown WHERE field = ");
-        out.bind(*field).push(")) AS BIGINT)");
-    }
-    out
 }

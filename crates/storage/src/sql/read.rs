@@ -1,14 +1,12 @@
 //! Reading rows: which columns are fetched, and what they say.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use jiff::Timestamp;
 
 use super::{
+    cells::Cells,
     columns::{self, Holds},
     dialect::Dialect,
     etag,
@@ -18,46 +16,12 @@ use super::{
 use crate::{
     Error, ListQuery, Listed,
     body::{self, Stored},
-    objects::bring_all,
     pieces::{Key, Loaded, StoredPiece},
-    promoted::Desk,
-    row,
-    sealed::Sealed,
 };
 use hindsight_filter::model::{
     Payload, Record, RecordName, Resource, ResultName, RunResult, Summary,
 };
 use hindsight_filter::order::{KeyValue, Order, Position};
-
-/// A row of any driver, read by position.
-pub(crate) trait Cells {
-    /// Text.
-    fn text(&self, at: usize) -> Result<Option<String>, Error>;
-    /// A number.
-    fn int(&self, at: usize) -> Result<Option<i64>, Error>;
-    /// Bytes.
-    fn bytes(&self, at: usize) -> Result<Option<Vec<u8>>, Error>;
-    /// Numbers that were gathered from many rows; none of no rows.
-    fn ints(&self, at: usize) -> Result<Vec<i64>, Error>;
-}
-
-impl<T: Cells + ?Sized> Cells for Box<T> {
-    fn text(&self, at: usize) -> Result<Option<String>, Error> {
-        (**self).text(at)
-    }
-
-    fn int(&self, at: usize) -> Result<Option<i64>, Error> {
-        (**self).int(at)
-    }
-
-    fn bytes(&self, at: usize) -> Result<Option<Vec<u8>>, Error> {
-        (**self).bytes(at)
-    }
-
-    fn ints(&self, at: usize) -> Result<Vec<i64>, Error> {
-        (**self).ints(at)
-    }
-}
 
 /// Appends the columns that [`result`] or [`RawRecord::read`] reads. The keys of the order
 /// follow, and where bodies are asked for, how many bytes come before, and [`BODY`].
@@ -112,7 +76,7 @@ pub(crate) fn listed_result(row: &impl Cells, order: &Order) -> Result<Listed<Ru
     })
 }
 
-/// The record in a row of a list, to be sealed by [`seal_all`].
+/// The record in a row of a list, whose body is still packed.
 pub(crate) fn listed_record(
     row: &impl Cells,
     query: &ListQuery,
@@ -221,6 +185,11 @@ impl RawRecord {
         self.stored.as_mut().filter(|stored| stored.is_outside())
     }
 
+    /// The piece that its body refers to.
+    pub(crate) fn piece(&self) -> Option<i64> {
+        self.stored.as_ref()?.piece
+    }
+
     /// How many bytes the record takes in a message, about; never fewer.
     pub(crate) fn weight(&self) -> usize {
         let body = self.stored.as_ref().map_or(0, |stored| stored.size);
@@ -305,74 +274,6 @@ impl Weigh for (RawRecord, Position) {
     }
 }
 
-/// What became of the bodies of a page.
-#[derive(Debug)]
-pub(crate) enum Whole<T> {
-    /// All that they refer to is there.
-    All(Vec<Listed<T>>),
-    /// Something that one refers to is gone: it was deleted after the rows were read, and with
-    /// them, so they must be read again. If not, it is this.
-    Again(Error),
-}
-
-/// The rows of a page with all that they refer to.
-pub(crate) async fn seal_all(
-    mut rows: Vec<(RawRecord, Position)>,
-    desk: &impl Desk,
-) -> Result<Whole<Sealed>, Error> {
-    let outside: Vec<_> = rows
-        .iter_mut()
-        .map(|(raw, _)| raw)
-        .filter_map(|raw| raw.outside().is_some().then_some(raw))
-        .collect();
-    if !outside.is_empty() {
-        for brought in bring_all(desk.objects(), outside).await {
-            match brought {
-                Err(error @ Error::Lost(_)) => return Ok(Whole::Again(error)),
-                brought => brought?,
-            }
-        }
-    }
-    let wanted: BTreeSet<i64> = rows
-        .iter()
-        .filter_map(|(raw, _)| raw.stored.as_ref()?.piece)
-        .collect();
-    let count = wanted.len();
-    let loaded = desk.packed().load(desk, wanted).await?;
-    if loaded.len() < count {
-        return Ok(Whole::Again(without_piece()));
-    }
-    let loaded = Arc::new(loaded);
-    let seal = |(raw, position)| Listed {
-        item: Sealed::new(raw, Arc::clone(&loaded)),
-        position,
-    };
-    Ok(Whole::All(rows.into_iter().map(seal).collect()))
-}
-
-/// Seals and opens the records of a page.
-pub(crate) async fn unpack_all(
-    rows: Vec<(RawRecord, Position)>,
-    desk: &impl Desk,
-) -> Result<Whole<Record>, Error> {
-    Ok(match seal_all(rows, desk).await? {
-        Whole::All(sealed) => Whole::All(open_all(sealed).await?),
-        Whole::Again(why) => Whole::Again(why),
-    })
-}
-
-/// Opens the records of a page; of big pages on threads that may block.
-pub(crate) async fn open_all(rows: Vec<Listed<Sealed>>) -> Result<Vec<Listed<Record>>, Error> {
-    let open = |row: Listed<Sealed>| {
-        Ok(Listed {
-            item: row.item.open()?,
-            position: row.position,
-        })
-    };
-    let listed = row::in_parts(rows, |row| row.item.weight(), open).await?;
-    listed.into_iter().collect()
-}
-
 /// The record of [`one_record`], with no place in any list.
 pub(crate) fn alone(row: &impl Cells) -> Result<(RawRecord, Position), Error> {
     let nowhere = Position {
@@ -381,9 +282,6 @@ pub(crate) fn alone(row: &impl Cells) -> Result<(RawRecord, Position), Error> {
     };
     Ok((RawRecord::read(row, Some(RECORD_KEYS))?, nowhere))
 }
-
-/// How often rows are read again when their pieces are gone.
-pub(crate) const READS: usize = 4;
 
 /// What is said when rows go on referring to pieces that are not there.
 pub(crate) fn without_piece() -> Error {

@@ -82,6 +82,7 @@ impl Bind {
 pub(crate) struct Statement {
     text: String,
     binds: Vec<Bind>,
+    planned_anew: bool,
 }
 
 impl Statement {
@@ -90,7 +91,22 @@ impl Statement {
         Self {
             text: text.to_owned(),
             binds: Vec::new(),
+            planned_anew: false,
         }
+    }
+
+    /// The same, to be planned for its values each time: how many rows have them decides between
+    /// plans, and one that was made for others may take a thousand times as long.
+    pub(crate) fn planned_anew(self) -> Self {
+        Self {
+            planned_anew: true,
+            ..self
+        }
+    }
+
+    /// Whether it is.
+    pub(crate) fn is_planned_anew(&self) -> bool {
+        self.planned_anew
     }
 
     /// Appends text of our own.
@@ -122,6 +138,7 @@ impl Statement {
         Self {
             text: format!("{text}{}", self.text),
             binds: self.binds.clone(),
+            planned_anew: self.planned_anew,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     dialect::Dialect,
     read::{self, BODY},
-    statement::{Bind, Statement},
+    statement::Statement,
 };
 use hindsight_filter::model::{RecordName, Resource, ResultName};
 
@@ -27,7 +27,7 @@ pub(crate) enum Table {
 /// All tables of the schema, and what `fsck` compares the rows of each with. Every one is also
 /// given to the engine's own check. PostgreSQL has an index in the place of `labels` and
 /// `record_labels`.
-pub(crate) const TABLES: [(&str, &str); 14] = [
+pub(crate) const TABLES: [(&str, &str); 13] = [
     ("results", "what a result may hold"),
     ("records", "their results and payloads"),
     ("bodies", "their records and SHA-256"),
@@ -38,7 +38,6 @@ pub(crate) const TABLES: [(&str, &str); 14] = [
     ("record_labels", "records"),
     ("promoted", "what a field may be"),
     ("promoted_values", "payloads"),
-    ("promoted_unknown", "records"),
     ("promoted_gone", "nothing: what it names is only cleared"),
     ("promoted_state", "being one row"),
     ("secrets", "being there and not empty"),
@@ -142,15 +141,6 @@ pub(crate) fn records(
 ) -> Statement {
     let page = |out: &mut Statement| within(out, Table::Records, after, Some(last));
     page_of_records(dialect, page, bytes, columns)
-}
-
-/// The records in these rows, likewise, with bytes and without columns.
-pub(crate) fn these_records(dialect: Dialect, rows: Vec<i64>) -> Statement {
-    let page = |out: &mut Statement| {
-        out.push("row_id");
-        dialect.one_of(out, false, Bind::Ints(rows));
-    };
-    page_of_records(dialect, page, true, &[])
 }
 
 fn page_of_records(

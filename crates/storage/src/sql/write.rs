@@ -105,16 +105,19 @@ pub(crate) fn etag_of(change: &Ready) -> Statement {
     out
 }
 
-/// The statements that each read whether something is there that a body refers to.
-pub(crate) fn referred_by(change: &Ready) -> Vec<Statement> {
-    let body = change.record_row().and_then(stored_body);
+/// The statements that each give a row if something is still so that a change was prepared from:
+/// the fields that are promoted, and what its body refers to.
+pub(crate) fn prepared_from(change: &Ready) -> Vec<Statement> {
+    let row = change.record_row();
+    let fields = row.map(|row| promoted::current(&row.claim));
+    let body = row.and_then(stored_body);
     let piece = body.and_then(|body| body.piece).map(|piece| {
         let mut out = Statement::new("SELECT row_id FROM pieces WHERE row_id = ");
         out.bind(piece);
         out
     });
     let object = body.and_then(|body| body.object).map(objects::free);
-    piece.into_iter().chain(object).collect()
+    fields.into_iter().chain(piece).chain(object).collect()
 }
 
 fn is_result(out: &mut Statement, name: &ResultName) {
@@ -291,24 +294,17 @@ fn insert_record(dialect: Dialect, row: &RecordRow) -> Statement {
     let mut out = Statement::new(if nested { "WITH made AS (" } else { "" });
     out.push("INSERT INTO records (result_row, ");
     names(&mut out, &sets);
-    if row.claim.is_some() {
-        out.push(", promoted_turn");
-    }
     out.push(") SELECT row_id, ");
     values(&mut out, dialect, sets);
-    if let Some(claim) = &row.claim {
-        promoted::first_turn(out.push(", "), claim);
-    }
     out.push(" FROM results WHERE ");
     is_result(&mut out, name.result());
+    promoted::is_current(out.push(" AND "), &row.claim);
     with_referred(&mut out, dialect, row);
     let Some(body) = body else { return out };
     match dialect {
         Dialect::Postgres => {
             out.push(" RETURNING row_id, create_us)");
-            if let Some(claim) = &row.claim {
-                keys(&mut out, claim, "made");
-            }
+            keys(&mut out, &row.claim, "made");
             out.push(" INSERT INTO bodies (record_row, codec, bytes, piece) SELECT row_id, ");
             body_values(&mut out, body);
             out.push(" FROM made");
@@ -331,29 +327,23 @@ fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement
     });
     let out = &mut update;
     assign(out, dialect, record_state(row));
-    if let Some(claim) = &row.claim {
-        promoted::next_turn(out.push(", promoted_turn = "), claim);
-    }
     out.push(" WHERE ");
     is_record(out, name);
+    promoted::is_current(out.push(" AND "), &row.claim);
     with_etag(out, RECORDS, Some(expect));
     with_referred(out, dialect, row);
     match (dialect, stored_body(row)) {
         (Dialect::Postgres, Some(body)) => {
             out.push(" RETURNING row_id, create_us)");
-            if let Some(claim) = &row.claim {
-                other_keys(out, claim);
-                keys(out, claim, "kept");
-            }
+            other_keys(out, &row.claim);
+            keys(out, &row.claim, "kept");
             out.push(" INSERT INTO bodies (record_row, codec, bytes, piece) SELECT row_id, ");
             body_values(out, body);
             out.push(" FROM kept").push(TAKE_NEW_BODY);
         }
         (Dialect::Postgres, None) => {
             out.push(" RETURNING row_id, create_us)");
-            if let Some(claim) = &row.claim {
-                other_keys(out, claim);
-            }
+            other_keys(out, &row.claim);
             out.push(", gone AS (DELETE FROM bodies WHERE record_row IN ");
             out.push("(SELECT row_id FROM kept)) SELECT row_id FROM kept");
         }
@@ -385,14 +375,15 @@ fn keys(out: &mut Statement, claim: &Claim, written: &'static str) {
         .push(", jsonb_to_recordset(")
         .bind(Bind::Text(Some(promoted::keys(claim))))
         .push(AS_KEYS)
-        .push(" WHERE ");
-    promoted::is_current(out, claim);
-    out.push(" ON CONFLICT DO NOTHING)");
+        .push(" ON CONFLICT DO NOTHING)");
 }
 
 /// Appends likewise that keys which it has no more are deleted. Those that it still has are left
 /// alone, because the parts of a statement happen in no order.
 fn other_keys(out: &mut Statement, claim: &Claim) {
+    if !claim.has_fields {
+        return;
+    }
     out.push(", other_keys AS (DELETE FROM promoted_values AS v USING kept ");
     out.push("WHERE v.record_row = kept.row_id AND NOT EXISTS (SELECT 1 FROM jsonb_to_recordset(")
         .bind(Bind::Text(Some(promoted::keys(claim))))
@@ -408,12 +399,9 @@ pub(crate) fn promoted_keys(change: &Ready) -> Vec<Statement> {
         Ready::ReplaceRecord(_, row) => (row, true),
         _ => return Vec::new(),
     };
-    match &row.claim {
-        Some(claim) => promoted::write_keys(claim, replaces, &|out| {
-            is_record(out, &row.record.name);
-        }),
-        None => Vec::new(),
-    }
+    promoted::write_keys(&row.claim, replaces, &|out| {
+        is_record(out, &row.record.name);
+    })
 }
 
 pub(super) const TAKE_NEW_BODY: &str = " ON CONFLICT (record_row) DO UPDATE SET codec = excluded.codec, bytes = excluded.bytes, \

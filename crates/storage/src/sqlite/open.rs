@@ -15,9 +15,6 @@ use super::{Sqlite, migrate, writer::Writer};
 use crate::{
     Error,
     migrations::{Found, needed, require_current},
-    objects::{FOLDER, Objects, new_folder},
-    pieces::Pieces,
-    promoted::Promotions,
     resolve::{Opening, Options, Schema, Synchronous},
     sql::dialect::Dialect,
 };
@@ -174,13 +171,6 @@ pub(crate) async fn open(path: &Path, options: &Options) -> Result<(Sqlite, Open
             migrate::migrate(&file).await?
         }
     };
-    let objects = match &options.depot {
-        None => None,
-        Some(depot) => {
-            let folder = migrate::secret(&file, FOLDER, &new_folder()).await?;
-            Some(Objects::new(depot, &folder)?)
-        }
-    };
     let writer = Writer::start(&file).await?;
     let pool = || {
         SqlitePoolOptions::new()
@@ -197,9 +187,6 @@ pub(crate) async fn open(path: &Path, options: &Options) -> Result<(Sqlite, Open
             readers,
             behind,
             writer,
-            pieces: Pieces::default(),
-            promotions: Promotions::default(),
-            objects,
         },
         Opening { applied, weak },
     ))

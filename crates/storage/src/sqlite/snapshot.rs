@@ -3,35 +3,35 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use futures::TryStreamExt;
+use futures::TryStreamExt as _;
 use sqlx::{
-    ConnectOptions, Connection, Executor, Row as _,
+    ConnectOptions, Connection, Executor,
     sqlite::{SqliteConnectOptions, SqliteConnection},
 };
 
 use super::{
-    driver::query,
+    cells::query,
     errors::{classify, is_broken},
     migrate,
     open::File,
 };
 use crate::{
     Error,
+    driver::{Purpose, Reader},
     migrations::require_current,
-    snapshot::{Row, Rows, Snapshot},
-    sql::{dialect::Dialect, statement::Statement},
+    sql::{cells::Row, dialect::Dialect, statement::Statement},
 };
 
 /// The file as it is now.
-pub(crate) async fn snapshot(path: &Path) -> Result<Snapshot, Error> {
+pub(crate) async fn snapshot(path: &Path) -> Result<Box<dyn Reader>, Error> {
     let file = File::named(path);
     let mut connection = connect(&file).await?;
     let found = migrate::found(&mut connection).await;
     let found = found.map_err(|error| unfit(&file, error))?;
     require_current(&found, Dialect::Sqlite, &file.to_string())?;
     let mut moment = Moment { connection };
-    moment.begin().await?;
-    Ok(Snapshot::new(Dialect::Sqlite, Box::new(moment)))
+    moment.begin(Purpose::List).await?;
+    Ok(Box::new(moment))
 }
 
 /// Connects to a file that is there, and lets nothing be written to it. A log that a killed
@@ -80,52 +80,35 @@ struct Moment {
     connection: SqliteConnection,
 }
 
-impl Moment {
+#[async_trait]
+impl Reader for Moment {
+    async fn each(
+        &mut self,
+        statement: &Statement,
+        take: &mut (dyn FnMut(Row) -> Result<(), Error> + Send),
+    ) -> Result<(), Error> {
+        let mut rows = query(statement).fetch(&mut self.connection);
+        while let Some(row) = rows.try_next().await.map_err(|e| classify("reading", e))? {
+            take(Box::new(row))?;
+        }
+        Ok(())
+    }
+
     /// The moment is that of the first read.
-    async fn begin(&mut self) -> Result<(), Error> {
+    async fn begin(&mut self, _: Purpose) -> Result<(), Error> {
         let begin = "BEGIN; SELECT count(*) FROM hindsight_schema";
         let begun = self.connection.execute(begin).await;
         begun
             .map(drop)
             .map_err(|e| classify("beginning to read", e))
     }
-}
 
-#[async_trait]
-impl Rows for Moment {
-    async fn rows(&mut self, statement: &Statement) -> Result<Vec<Row>, Error> {
-        let rows = query(statement).fetch(&mut self.connection);
-        rows.map_ok(|row| Box::new(row) as Row)
-            .try_collect()
-            .await
-            .map_err(|e| classify("reading", e))
-    }
-
-    async fn refresh(&mut self) -> Result<(), Error> {
+    async fn end(&mut self) -> Result<(), Error> {
         let ended = self.connection.execute("ROLLBACK").await;
-        ended.map_err(|e| classify("ending a read", e))?;
-        self.begin().await
+        ended.map(drop).map_err(|e| classify("ending a read", e))
     }
 
-    async fn damage(&mut self, table: &'static str) -> Result<Vec<String>, Error> {
-        const MOST: &str = "SELECT integrity_check FROM pragma_integrity_check(";
-        let mut check = Statement::new(MOST);
-        check.bind(table).push(")");
-        let rows = query(&check).fetch_all(&mut self.connection).await;
-        match rows {
-            Ok(rows) => rows
-                .iter()
-                .map(|row| row.try_get::<String, _>(0))
-                .filter(|text| !matches!(text.as_deref(), Ok("ok")))
-                .collect::<Result<_, _>>()
-                .map_err(|e| classify("checking the file", e)),
-            // Some damage ends the check instead of being part of its answer.
-            Err(error) if is_broken(&error) => Ok(vec![error.to_string()]),
-            Err(error) => Err(classify("checking the file", error)),
-        }
-    }
-
-    async fn close(self: Box<Self>) {
+    async fn release(self: Box<Self>) {
         // Nothing was written, so nothing can be lost.
         drop(self.connection.close().await);
     }

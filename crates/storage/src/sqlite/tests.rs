@@ -5,14 +5,15 @@ use std::{fs, path::Path};
 use sqlx::{AssertSqlSafe, Executor, Row, sqlite::SqliteConnection};
 use tempfile::TempDir;
 
-use super::{driver::query, migrate, open::File, stop::Lent, writer};
+use super::{cells::query, migrate, open::File, reader::Lent, writer};
 use crate::{
-    Change, Maintenance,
+    Change,
     conformance::{
         World,
         backends::{is_migrated_once, lists_that_cost_the_page, lists_that_find_few, refusal},
         fixtures::{kind, result, summary},
     },
+    driver::{Database as _, Work},
     resolve::{Options, Schema, Synchronous},
     sql::{dialect::Dialect, list, way::Way},
 };
@@ -326,7 +327,7 @@ async fn what_writes_wait_for_can_be_chosen_and_less_is_said() {
         let sql = "SELECT CAST(synchronous AS TEXT) FROM pragma_synchronous";
         let row = sqlx::query(sql).fetch_one(&mut connection).await.unwrap();
         assert_eq!(row.get::<String, _>(0), level);
-        Maintenance::close(&store).await;
+        store.close().await;
     }
     let options = Options {
         synchronous: Synchronous::Named("local"),
@@ -347,7 +348,9 @@ async fn a_statement_that_nobody_waits_for_is_interrupted() {
             .create_if_missing(true),
     );
     let pool = pool.await.unwrap();
-    let mut lent = Lent::new(pool.acquire().await.unwrap()).await.unwrap();
+    let mut lent = Lent::new(pool.acquire().await.unwrap(), Work::Page, "waiting")
+        .await
+        .unwrap();
     let watched = lent.watched();
     let answer = sqlx::query(ENDLESS).fetch_one(&mut *lent);
     let short = std::time::Duration::from_millis(50);

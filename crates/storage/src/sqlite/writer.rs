@@ -9,7 +9,7 @@ use sqlx::{Connection, Executor, Row, sqlite::SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    driver::query,
+    cells::query,
     errors::{classify, is_taken},
     migrate,
     open::File,
@@ -386,7 +386,7 @@ fn is_refusal(error: &Error) -> bool {
     matches!(
         error,
         Error::Missing(_) | Error::Exists(_) | Error::Stale { .. }
-    ) || pieces::is_gone(error)
+    ) || pieces::is_outdated(error)
 }
 
 /// One batch that has the transaction to itself, all or nothing.
@@ -443,11 +443,13 @@ async fn change(tx: &mut SqliteConnection, ready: &Ready) -> Result<(), Error> {
             Ok(())
         }
         Ok(_) => {
-            // What the body refers to may have been deleted meanwhile.
-            for statement in write::referred_by(ready) {
+            for statement in write::prepared_from(ready) {
                 let there = query(&statement).fetch_optional(&mut *tx).await;
-                if there.map_err(|e| classify("reading a piece", e))?.is_none() {
-                    return Err(pieces::gone());
+                if there
+                    .map_err(|e| classify("reading what a change refers to", e))?
+                    .is_none()
+                {
+                    return Err(pieces::outdated());
                 }
             }
             let statement = write::etag_of(ready);

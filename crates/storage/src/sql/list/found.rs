@@ -112,9 +112,8 @@ impl<'q> List<'q> {
             promoted::key_test(&mut self.out, self.dialect, "led.value", test);
             return;
         }
-        let is_whole = matches!(lead, Lead::Promoted { is_whole: true, .. });
         self.out.push(" AND row_id IN ");
-        promoted::rows(&mut self.out, self.dialect, field, test, !is_whole);
+        promoted::rows(&mut self.out, self.dialect, field, test);
     }
 
     /// Appends when rows were stored.

@@ -10,7 +10,7 @@ use super::errors::classify;
 use crate::{
     Error,
     sql::{
-        read::Cells,
+        cells::Cells,
         statement::{Bind, Statement},
     },
 };
@@ -19,7 +19,7 @@ type PgQuery<'q> = Query<'q, Postgres, PgArguments>;
 
 /// The statement with its values bound. Lists are bound as arrays.
 pub(super) fn query(statement: &Statement) -> PgQuery<'_> {
-    let mut query = sqlx::query(statement.sql());
+    let mut query = sqlx::query(statement.sql()).persistent(!statement.is_planned_anew());
     for bind in statement.binds() {
         query = match bind {
             Bind::Text(text) => query.bind(text.as_deref()),
@@ -31,12 +31,6 @@ pub(super) fn query(statement: &Statement) -> PgQuery<'_> {
         };
     }
     query
-}
-
-/// The same, to be planned for these values each time: how many rows have them decides between
-/// plans, and one that was made for others may take a thousand times as long.
-pub(super) fn planned(statement: &Statement) -> PgQuery<'_> {
-    query(statement).persistent(false)
 }
 
 /// Binds one column of many rows.

@@ -10,7 +10,8 @@ use super::errors::classify;
 use crate::{
     Error,
     sql::{
-        read::{Cells, corrupt},
+        cells::Cells,
+        read::corrupt,
         statement::{Bind, Statement},
     },
 };

@@ -1,0 +1,250 @@
+//! The store in a SQL database, whichever: what is read becomes statements by `sql`, what is
+//! written is packed by the codec, and a [`Database`] carries both out.
+
+mod dictionaries;
+mod explain;
+mod find;
+mod list;
+pub(crate) mod sum;
+
+use std::num::NonZeroU32;
+
+use self::list::Wanted;
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use super::{
+    AggregateQuery, Batch, Change, Connections, Error, Filled, ListQuery, Listed, Maintenance,
+    Plan, Promotion, Purge, Purged, Sealed, Store,
+    driver::{Database, Work},
+    objects::{self, Objects},
+    pieces::{self, Pieces, REPACKS},
+    promoted::{self, Promotions},
+    purge,
+    row::{self, Ready},
+    sql::{cells::Row, dialect::Dialect, read, statement::Statement},
+};
+use hindsight_filter::measure::Group;
+use hindsight_filter::model::{Record, RecordName, Resource, ResultName, RunResult};
+use hindsight_filter::{
+    condition::{Ability, Test},
+    promoted::{Kind, Path},
+};
+
+/// A store over a database.
+#[derive(Debug)]
+pub(crate) struct SqlStore<D> {
+    /// The driver.
+    pub(crate) db: D,
+    pieces: Pieces,
+    promotions: Promotions,
+    objects: Option<Objects>,
+}
+
+impl<D: Database> SqlStore<D> {
+    /// Over an open database, whose big bodies are in `objects`.
+    pub(crate) fn new(db: D, objects: Option<Objects>) -> Self {
+        Self {
+            db,
+            pieces: Pieces::default(),
+            promotions: Promotions::default(),
+            objects,
+        }
+    }
+
+    /// How statements are written.
+    pub(crate) fn dialect(&self) -> Dialect {
+        D::DIALECT
+    }
+
+    /// The pieces that are in memory.
+    pub(crate) fn packed(&self) -> &Pieces {
+        &self.pieces
+    }
+
+    /// What is known of promoted fields.
+    pub(crate) fn noticed(&self) -> &Promotions {
+        &self.promotions
+    }
+
+    /// Where big bodies lie, if an object store is configured.
+    pub(crate) fn objects(&self) -> Option<&Objects> {
+        self.objects.as_ref()
+    }
+
+    /// The rows of a statement that reads by keys.
+    pub(crate) async fn ask(&self, statement: &Statement) -> Result<Vec<Row>, Error> {
+        self.rows(statement, "reading").await
+    }
+
+    async fn rows(&self, statement: &Statement, what: &'static str) -> Result<Vec<Row>, Error> {
+        let mut reader = self.db.reader(Work::Lookup, what).await?;
+        let rows = reader.rows(statement).await?;
+        reader.release().await;
+        Ok(rows)
+    }
+
+    /// Does all of the statements, or none, and says how many rows they changed.
+    pub(crate) async fn tell(&self, statements: Vec<Statement>) -> Result<u64, Error> {
+        self.db.execute(statements).await
+    }
+
+    /// Prepares changes and uploads their big bodies. Without `pieces` they refer to none.
+    async fn ready(&self, batch: &Batch, pieces: Option<&Pieces>) -> Result<Vec<Ready>, Error> {
+        let known = promoted::known(self).await?;
+        let above = objects::above(self);
+        let mut ready = row::ready(batch, pieces, self, &known, above).await?;
+        objects::place(self, &mut ready).await?;
+        Ok(ready)
+    }
+}
+
+#[async_trait]
+impl<D: Database> Store for SqlStore<D> {
+    async fn result(&self, name: &ResultName) -> Result<Option<RunResult>, Error> {
+        let statement = read::one_result(D::DIALECT, name);
+        let rows = self.rows(&statement, "reading a result").await?;
+        rows.first().map(read::result).transpose()
+    }
+
+    async fn record(&self, name: &RecordName) -> Result<Option<Record>, Error> {
+        let statement = read::one_record(D::DIALECT, name);
+        let found = list::records(self, Wanted::One(&statement)).await?;
+        let found = list::open_all(found).await?;
+        Ok(found.into_iter().next().map(|listed| listed.item))
+    }
+
+    async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error> {
+        let read = |row: &Row| read::listed_result(row, &query.order);
+        list::page(&self.db, Resource::Results, query, &read).await
+    }
+
+    async fn list_sealed(&self, query: &ListQuery) -> Result<Vec<Listed<Sealed>>, Error> {
+        list::records(self, Wanted::Page(query)).await
+    }
+
+    async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
+        list::open_all(self.list_sealed(query).await?).await
+    }
+
+    async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
+        sum::aggregate(&self.db, query).await
+    }
+
+    async fn commit(&self, batch: &Batch) -> Result<(), Error> {
+        let mut left = REPACKS;
+        loop {
+            // In the end without references, which nobody can delete.
+            let pieces = (left > 0).then_some(&self.pieces);
+            let changes = self.ready(batch, pieces).await?;
+            match self.db.write(changes).await {
+                Err(error) if pieces::is_outdated(&error) && left > 0 => {
+                    left -= 1;
+                    self.pieces.forget();
+                    self.promotions.forget();
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Changes are prepared together, which costs most of the time, on all cores; the few whose
+    /// piece was deleted meanwhile are done again.
+    async fn commit_each(&self, changes: &[Change]) -> Vec<Result<(), Error>> {
+        let batch = Batch {
+            changes: changes.to_vec(),
+        };
+        let ready = match self.ready(&batch, Some(&self.pieces)).await {
+            Ok(ready) => ready,
+            Err(error) => return changes.iter().map(|_| Err(error.repeated())).collect(),
+        };
+        let mut outcomes = self.db.write_each(ready).await;
+        for (outcome, change) in outcomes.iter_mut().zip(batch.changes) {
+            if outcome.as_ref().is_err_and(pieces::is_outdated) {
+                self.pieces.forget();
+                self.promotions.forget();
+                *outcome = self.commit(&change.into()).await;
+            }
+        }
+        outcomes
+    }
+
+    async fn explain(
+        &self,
+        resource: Resource,
+        query: &ListQuery,
+        most: u64,
+    ) -> Result<Plan, Error> {
+        explain::plan(&self.db, resource, query, most).await
+    }
+
+    async fn refresh_indexes(&self) -> Result<(), Error> {
+        promoted::known(self).await.map(drop)
+    }
+
+    fn ability(&self, test: &Test) -> Ability {
+        self.promotions.ability(test)
+    }
+}
+
+#[async_trait]
+impl<D: Database> Maintenance for SqlStore<D> {
+    async fn migrate(&self) -> Result<Vec<i64>, Error> {
+        self.db.migrate().await
+    }
+
+    async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error> {
+        pieces::sweep(self, most).await
+    }
+
+    async fn purgeable(&self, what: &Purge) -> Result<Purged, Error> {
+        purge::count(self, what).await
+    }
+
+    async fn purge(&self, what: &Purge, now: Timestamp) -> Result<Purged, Error> {
+        let mut purged = purge::purge(self, what, now).await?;
+        purged.left.extend(self.db.vacuum().await?);
+        Ok(purged)
+    }
+
+    async fn sweep_objects(&self, now: Timestamp, batch: NonZeroU32) -> Result<u64, Error> {
+        objects::sweep(self, now, batch).await
+    }
+
+    async fn promotions(&self) -> Result<Vec<Promotion>, Error> {
+        Ok(promoted::look(self).await?.all().to_vec())
+    }
+
+    async fn promote(&self, path: &Path, kind: Kind, now: Timestamp) -> Result<Promotion, Error> {
+        promoted::promote(self, path, kind, now).await
+    }
+
+    async fn demote(&self, path: &Path) -> Result<(), Error> {
+        promoted::demote(self, path).await
+    }
+
+    async fn fill(&self, field: i64, most: NonZeroU32) -> Result<Filled, Error> {
+        promoted::fill(self, field, most).await
+    }
+
+    async fn sweep_indexes(&self, most: NonZeroU32) -> Result<u64, Error> {
+        promoted::sweep(self, most).await
+    }
+
+    async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error> {
+        self.db.secret(name, candidate).await
+    }
+
+    async fn ping(&self) -> Result<(), Error> {
+        let schema = Statement::new("SELECT count(*) FROM hindsight_schema");
+        self.rows(&schema, "asking for the schema").await.map(drop)
+    }
+
+    fn connections(&self) -> Connections {
+        self.db.connections()
+    }
+
+    async fn close(&self) {
+        self.db.close().await;
+    }
+}

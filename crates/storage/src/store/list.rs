@@ -1,0 +1,157 @@
+//! Pages of lists: their rows, and what the bodies of these refer to.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::{SqlStore, find::Finder};
+use crate::{
+    Error, ListQuery, Listed, Sealed,
+    driver::{Database, Purpose, Reader, Work},
+    objects::bring_all,
+    promoted::{Known, is_asked},
+    row,
+    sql::{
+        cells::Row,
+        list, promoted,
+        read::{self, RawRecord, Weigh},
+        statement::Statement,
+        way,
+    },
+};
+use hindsight_filter::Position;
+use hindsight_filter::model::{Record, Resource};
+
+/// How often rows are read again when what they refer to is gone.
+const READS: usize = 4;
+
+/// Reads a page, in one transaction if it comes from more than one statement, or from an index
+/// of which it must be known that it is whole.
+pub(super) async fn page<D: Database, T: Send + Weigh>(
+    db: &D,
+    resource: Resource,
+    query: &ListQuery,
+    read: &(dyn Fn(&Row) -> Result<T, Error> + Sync),
+) -> Result<Vec<T>, Error> {
+    let work = match way::may_take_long(resource, query) {
+        true => Work::Scan,
+        false => Work::Page,
+    };
+    let mut reader = db.reader(work, "listing").await?;
+    let parts = list::parts(resource, query);
+    let in_transaction = parts.len() > 1 || is_asked(&query.condition);
+    if in_transaction {
+        reader.begin(Purpose::List).await?;
+    }
+    let query = resolved(&mut *reader, query).await?;
+    let mut page = Vec::new();
+    for part in parts {
+        let bytes = page.iter().map(Weigh::bytes).sum();
+        let Some(rest) = list::rest(&query, bytes) else {
+            break;
+        };
+        let mut finder = Finder {
+            reader: &mut *reader,
+            dialect: D::DIALECT,
+            resource,
+            query: &rest,
+            in_transaction,
+            read,
+        };
+        finder.fill(part, &mut page).await?;
+    }
+    if in_transaction {
+        reader.end().await?;
+    }
+    reader.release().await;
+    Ok(page)
+}
+
+/// The same list, with the promoted fields that are whole at the moment that is read.
+pub(super) async fn resolved(
+    reader: &mut dyn Reader,
+    asked: &ListQuery,
+) -> Result<ListQuery, Error> {
+    let mut resolved = asked.clone();
+    if is_asked(&asked.condition) {
+        let known = Known::read(&reader.rows(&promoted::known()).await?)?;
+        resolved.condition = known.resolved(&asked.condition);
+    }
+    Ok(resolved)
+}
+
+/// Which records are read.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted<'q> {
+    /// The one that a statement gives.
+    One(&'q Statement),
+    /// Those of a list.
+    Page(&'q ListQuery),
+}
+
+/// Records with all that they refer to. What is gone was deleted after the rows were read, and
+/// with them, so they are read again.
+pub(super) async fn records<D: Database>(
+    store: &SqlStore<D>,
+    wanted: Wanted<'_>,
+) -> Result<Vec<Listed<Sealed>>, Error> {
+    let mut gone = read::without_piece();
+    for _ in 0..READS {
+        let rows = match wanted {
+            Wanted::One(statement) => {
+                let rows = store.rows(statement, "reading a record").await?;
+                rows.iter().map(read::alone).collect::<Result<_, _>>()?
+            }
+            Wanted::Page(query) => {
+                let read = |row: &Row| read::listed_record(row, query);
+                page(&store.db, Resource::Records, query, &read).await?
+            }
+        };
+        match seal_all(store, rows).await? {
+            Ok(records) => return Ok(records),
+            Err(why) => gone = why,
+        }
+    }
+    Err(gone)
+}
+
+/// The rows of a page with all that they refer to, or what is gone of it.
+async fn seal_all<D: Database>(
+    store: &SqlStore<D>,
+    mut rows: Vec<(RawRecord, Position)>,
+) -> Result<Result<Vec<Listed<Sealed>>, Error>, Error> {
+    let raws = rows.iter_mut().map(|(raw, _)| raw);
+    let outside: Vec<_> = raws
+        .filter_map(|raw| raw.outside().is_some().then_some(raw))
+        .collect();
+    if !outside.is_empty() {
+        for brought in bring_all(store.objects(), outside).await {
+            match brought {
+                Err(error @ Error::Lost(_)) => return Ok(Err(error)),
+                brought => brought?,
+            }
+        }
+    }
+    let wanted: BTreeSet<i64> = rows.iter().filter_map(|(raw, _)| raw.piece()).collect();
+    let count = wanted.len();
+    let loaded = store.packed().load(store, wanted).await?;
+    if loaded.len() < count {
+        return Ok(Err(read::without_piece()));
+    }
+    let loaded = Arc::new(loaded);
+    let seal = |(raw, position)| Listed {
+        item: Sealed::new(raw, Arc::clone(&loaded)),
+        position,
+    };
+    Ok(Ok(rows.into_iter().map(seal).collect()))
+}
+
+/// Opens the records of a page; of big pages on threads that may block.
+pub(super) async fn open_all(rows: Vec<Listed<Sealed>>) -> Result<Vec<Listed<Record>>, Error> {
+    let open = |row: Listed<Sealed>| {
+        Ok(Listed {
+            item: row.item.open()?,
+            position: row.position,
+        })
+    };
+    let listed = row::in_parts(rows, |row| row.item.weight(), open).await?;
+    listed.into_iter().collect()
+}

@@ -1,0 +1,135 @@
+//! Adding up, on two connections where there is much to add up: a database works on one core for
+//! each.
+
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use super::explain;
+use crate::{
+    AggregateQuery, Error,
+    driver::{Database, Purpose, Reader, Work},
+    sql::{
+        aggregate::{self, Plan},
+        cells::{Cells as _, Row},
+        dialect::Dialect,
+        statement::Statement,
+    },
+};
+use hindsight_filter::measure::{Group, Tally};
+
+/// On SQLite, statements that are worth a second connection.
+const MANY_PLANS: usize = 8;
+
+/// On PostgreSQL, blocks of a table that are worth one: half a megabyte.
+const MANY_BLOCKS: i64 = 64;
+
+const BLOCKS: &str = "SELECT pg_relation_size('records') / current_setting('block_size')::bigint";
+
+/// The groups of `query`, all as of one moment.
+pub(super) async fn aggregate<D: Database>(
+    db: &D,
+    query: &AggregateQuery,
+) -> Result<Vec<Group>, Error> {
+    let mut first = db.reader(Work::Scan, "adding up").await?;
+    first.begin(Purpose::Aggregate).await?;
+    let mut plans = plans(&mut *first, D::DIALECT, query).await?;
+    let mut divided = divided(&mut *first, D::DIALECT, &plans).await?;
+    let mut second = None;
+    if divided.is_some() {
+        let beside = db.reader_beside(&mut *first).await?;
+        second = beside.reader;
+        if beside.is_later {
+            plans = self::plans(&mut *first, D::DIALECT, query).await?;
+            divided = self::divided(&mut *first, D::DIALECT, &plans).await?;
+        }
+    }
+    let tally = Mutex::new(Tally::new(query.shape()));
+    let next = AtomicUsize::new(0);
+    match (&mut second, divided) {
+        (Some(second), Some(parts)) => {
+            let (one, other) = futures::join!(
+                add_up(&mut *first, &parts, &next, &tally),
+                add_up(&mut **second, &parts, &next, &tally)
+            );
+            one.and(other)?;
+        }
+        _ => add_up(&mut *first, &plans, &next, &tally).await?,
+    }
+    for mut reader in [first].into_iter().chain(second) {
+        reader.end().await?;
+        reader.release().await;
+    }
+    let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(tally.finish())
+}
+
+/// The plans that together answer `query` as of this moment.
+async fn plans<'q>(
+    reader: &mut dyn Reader,
+    dialect: Dialect,
+    query: &'q AggregateQuery,
+) -> Result<Vec<Plan<'q>>, Error> {
+    let bounds = match aggregate::bounds(dialect, query) {
+        None => None,
+        Some(bounds) => reader.row(&bounds).await?,
+    };
+    aggregate::plans(dialect, query, bounds.as_ref())
+}
+
+/// The same as parts that are worth a second connection, if they are.
+async fn divided<'q>(
+    reader: &mut dyn Reader,
+    dialect: Dialect,
+    plans: &[Plan<'q>],
+) -> Result<Option<Vec<Plan<'q>>>, Error> {
+    match (dialect, plans) {
+        (Dialect::Sqlite, plans) => Ok((plans.len() >= MANY_PLANS).then(|| plans.to_vec())),
+        (Dialect::Postgres, [plan]) => parts(reader, plan).await,
+        (Dialect::Postgres, _) => Ok(None),
+    }
+}
+
+/// The parts of a plan on PostgreSQL, where all values of a large table are gathered, along the
+/// table or along an index that holds what is asked for. None where another index leads to the
+/// rows.
+pub(crate) async fn parts<'q>(
+    reader: &mut dyn Reader,
+    plan: &Plan<'q>,
+) -> Result<Option<Vec<Plan<'q>>>, Error> {
+    if !plan.gathers() {
+        return Ok(None);
+    }
+    let row = reader.row(&Statement::new(BLOCKS)).await?;
+    let blocks = row.map(|row| row.int(0)).transpose()?.flatten();
+    let Some(blocks) = blocks.filter(|blocks| *blocks >= MANY_BLOCKS) else {
+        return Ok(None);
+    };
+    let lines = explain::lines(reader, Dialect::Postgres, &plan.statement()).await?;
+    let has = |step: &str| lines.iter().any(|line| line.contains(step));
+    Ok(if has("Seq Scan on records") {
+        Some(plan.by_block(blocks))
+    } else if has("Index Only Scan using records_by_creation") {
+        plan.by_time()
+    } else {
+        None
+    })
+}
+
+/// Answers plans, each of which one connection answers.
+async fn add_up(
+    reader: &mut dyn Reader,
+    plans: &[Plan<'_>],
+    next: &AtomicUsize,
+    tally: &Mutex<Tally>,
+) -> Result<(), Error> {
+    while let Some(plan) = plans.get(next.fetch_add(1, Ordering::Relaxed)) {
+        let mut add = |row: Row| {
+            let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+            plan.add(&row, &mut tally)
+        };
+        reader.each(&plan.statement(), &mut add).await?;
+    }
+    Ok(())
+}
