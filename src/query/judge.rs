@@ -19,7 +19,7 @@ const FEW_ROWS: usize = 64;
 
 /// Rows that a thread judges, and those of them that match so far.
 struct Share<T: Item> {
-    rows: std::vec::IntoIter<Listed<T::Sealed>>,
+    rows: std::vec::IntoIter<Listed<T::Encoded>>,
     matching: Vec<Listed<T>>,
 }
 
@@ -42,7 +42,7 @@ impl<T: Item> Share<T> {
 /// Those of the rows that match, in order. Reading payloads is work for threads that may be
 /// kept busy, one on each core, as long as a turn lasts.
 pub(super) async fn judged<T: Item>(
-    mut rows: Vec<Listed<T::Sealed>>,
+    mut rows: Vec<Listed<T::Encoded>>,
     filter: Filter,
     payer: &Payer,
     mut turn: Option<Arc<Turn>>,

@@ -12,7 +12,7 @@ use hindsight_filter::model::{Record, Resource, ResultPattern, RunResult};
 use hindsight_filter::{Filter, Order, Position, Row};
 use hindsight_runtime::background;
 use hindsight_storage as storage;
-use hindsight_storage::{ListQuery, Listed, Sealed, Store};
+use hindsight_storage::{EncodedRecord, ListQuery, Listed, Store};
 
 /// Rows fetched at once while a page is filled; it grows while rows turn out to be small. Payloads
 /// are fetched with their rows, so a chunk ends with the row that brings it to so many bytes.
@@ -77,36 +77,36 @@ pub struct Page<T> {
 /// What lists need to know of a row.
 pub(super) trait Item: Send + Sized + 'static {
     /// The row as long as it is not known whether it is wanted.
-    type Sealed: Send + 'static;
+    type Encoded: Send + 'static;
 
     fn fetch(
         store: &dyn Store,
         query: &ListQuery,
     ) -> impl Future<Output = Result<Vec<Listed<Self>>, Error>> + Send;
-    fn fetch_sealed(
+    fn fetch_encoded(
         store: &dyn Store,
         query: &ListQuery,
-    ) -> impl Future<Output = Result<Vec<Listed<Self::Sealed>>, Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<Listed<Self::Encoded>>, Error>> + Send;
     fn weight(&self) -> usize;
     /// Makes it small enough for a message.
     fn leave_out_payload(&mut self, limit: usize);
-    fn sealed_weight(sealed: &Self::Sealed) -> usize;
+    fn encoded_weight(encoded: &Self::Encoded) -> usize;
     /// The row, if it matches.
     fn matching(
-        sealed: Self::Sealed,
+        encoded: Self::Encoded,
         filter: &Filter,
         stop: &CancellationToken,
     ) -> Result<Option<Self>, Error>;
 }
 
 impl Item for RunResult {
-    type Sealed = Self;
+    type Encoded = Self;
 
     async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error> {
         Ok(store.list_results(query).await?)
     }
 
-    async fn fetch_sealed(
+    async fn fetch_encoded(
         store: &dyn Store,
         query: &ListQuery,
     ) -> Result<Vec<Listed<Self>>, Error> {
@@ -120,8 +120,8 @@ impl Item for RunResult {
     /// It has none.
     fn leave_out_payload(&mut self, _limit: usize) {}
 
-    fn sealed_weight(sealed: &Self) -> usize {
-        sealed.weight()
+    fn encoded_weight(encoded: &Self) -> usize {
+        encoded.weight()
     }
 
     fn matching(
@@ -135,17 +135,17 @@ impl Item for RunResult {
 }
 
 impl Item for Record {
-    type Sealed = Sealed;
+    type Encoded = EncodedRecord;
 
     async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error> {
         Ok(store.list_records(query).await?)
     }
 
-    async fn fetch_sealed(
+    async fn fetch_encoded(
         store: &dyn Store,
         query: &ListQuery,
-    ) -> Result<Vec<Listed<Sealed>>, Error> {
-        Ok(store.list_sealed(query).await?)
+    ) -> Result<Vec<Listed<EncodedRecord>>, Error> {
+        Ok(store.list_encoded(query).await?)
     }
 
     fn weight(&self) -> usize {
@@ -161,18 +161,18 @@ impl Item for Record {
         }
     }
 
-    fn sealed_weight(sealed: &Sealed) -> usize {
-        sealed.weight()
+    fn encoded_weight(encoded: &EncodedRecord) -> usize {
+        encoded.weight()
     }
 
     /// A payload that is damaged may look like another, so none is given out, and none is taken
     /// for no JSON, before its digest was compared. Comparing all would take as long as the rest.
     fn matching(
-        sealed: Sealed,
+        encoded: EncodedRecord,
         filter: &Filter,
         stop: &CancellationToken,
     ) -> Result<Option<Self>, Error> {
-        let record = sealed.look()?;
+        let record = encoded.decode_unverified()?;
         let body = filter.body(&record);
         let row = Row::Record {
             record: &record,
@@ -180,7 +180,7 @@ impl Item for Record {
         };
         let matches = filter.matches_until(&row, stop)?;
         if matches || body.is_unreadable() {
-            sealed.check(&record)?;
+            encoded.verify(&record)?;
         }
         Ok(matches.then_some(record))
     }

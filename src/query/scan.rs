@@ -30,7 +30,7 @@ pub(super) struct Scan<'a, T: Item> {
     /// Whether all rows were read.
     pub(super) ended: bool,
     /// Rows that were read and not judged.
-    pub(super) ahead: Option<(Vec<Listed<T::Sealed>>, Held)>,
+    pub(super) ahead: Option<(Vec<Listed<T::Encoded>>, Held)>,
     /// Whether a chunk waits for its turn among the long calls.
     pub(super) takes_turns: bool,
     /// Memory of the rows that were given out last.
@@ -124,10 +124,10 @@ impl<T: Item> Scan<'_, T> {
 
     /// Reads the next chunk to be judged: as much as fits, because what is judged lets few rows
     /// through.
-    async fn read(&mut self, mut held: Held) -> Result<(Vec<Listed<T::Sealed>>, Held), Error> {
+    async fn read(&mut self, mut held: Held) -> Result<(Vec<Listed<T::Encoded>>, Held), Error> {
         let limit = self.fitting();
-        let rows = T::fetch_sealed(self.store, self.chunk(limit)).await?;
-        self.was_read(&rows, T::sealed_weight, limit, &mut held)?;
+        let rows = T::fetch_encoded(self.store, self.chunk(limit)).await?;
+        self.was_read(&rows, T::encoded_weight, limit, &mut held)?;
         Ok((rows, held))
     }
 

@@ -22,8 +22,7 @@ use self::{held::Held, ours::Ours};
 use super::{
     Error, Maintenance, Promotion, Store,
     fsck::Finding,
-    objects::{Depot, Totals, without_depot},
-    promoted::Known,
+    objects::{Depot, without_depot},
     resolve::{Options, Schema, open},
     snapshot::Snapshot,
     sql,
@@ -118,7 +117,7 @@ pub async fn copy(
     tell: Tell<'_>,
 ) -> Result<Outcome, Error> {
     let mut snapshot = Snapshot::open_with(from, depots.from.as_ref()).await?;
-    let totals = Totals::of(&mut snapshot).await?;
+    let totals = snapshot.object_totals().await?;
     if totals.held > 0 && depots.from.is_none() {
         return Err(without_depot(&totals));
     }
@@ -201,7 +200,7 @@ const BATCH: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
 /// What is promoted in a database of ours.
 async fn promoted(snapshot: &mut Snapshot) -> Result<Vec<Promotion>, Error> {
     let rows = snapshot.rows(&sql::promoted::known()).await?;
-    Ok(Known::read(&rows)?.all().to_vec())
+    Ok(sql::promoted::read_known(&rows)?.all().to_vec())
 }
 
 /// Promotes in the target what is promoted in the source, before rows come: they are indexed as

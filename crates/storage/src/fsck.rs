@@ -180,7 +180,7 @@ impl Check<'_> {
         let Some(rows) = self.readable(table, rows)? else {
             return Ok(None);
         };
-        cut(&rows, MOST_BYTES)
+        walk::cut(&rows, MOST_BYTES)
     }
 
     /// The rows of a statement about a table.
@@ -270,18 +270,4 @@ impl Check<'_> {
         (self.tell)(Event::Seen(1));
         Ok(())
     }
-}
-
-/// The row with which a page of `(row, size)` has had its bytes, if it has rows.
-pub(super) fn cut(rows: &[Row], most: i64) -> Result<Option<i64>, Error> {
-    let mut bytes = 0_i64;
-    let mut last = None;
-    for row in rows {
-        last = row.int(0)?;
-        bytes = bytes.saturating_add(row.int(1)?.unwrap_or(0).max(0));
-        if bytes >= most {
-            break;
-        }
-    }
-    Ok(last)
 }

@@ -12,17 +12,20 @@ mod conformance;
 mod connections;
 pub mod copy;
 mod driver;
+mod encoded;
 pub mod fsck;
+mod known;
 mod migrations;
 pub mod objects;
+mod objects_of;
 mod pieces;
 mod plan;
 mod postgres;
 pub mod promoted;
 mod purge;
+mod record;
 pub mod resolve;
 mod row;
-mod sealed;
 pub mod snapshot;
 mod sql;
 mod sqlite;
@@ -47,7 +50,7 @@ pub use self::{
 
 pub use aggregate::{AggregateQuery, GroupKey, MAX_KEYS, Quantity, Summed};
 pub use connections::Connections;
-pub use sealed::Sealed;
+pub use encoded::{EncodedBody, EncodedRecord};
 
 use hindsight_filter::measure::{Group, TooManyGroups};
 use hindsight_filter::model::{
@@ -276,8 +279,8 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// Lists records likewise.
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error>;
 
-    /// Lists records likewise, their payloads still packed.
-    async fn list_sealed(&self, query: &ListQuery) -> Result<Vec<Listed<Sealed>>, Error>;
+    /// Lists records likewise, their payloads still encoded.
+    async fn list_encoded(&self, query: &ListQuery) -> Result<Vec<Listed<EncodedRecord>>, Error>;
 
     /// Adds up records in groups, all as of one moment, in the order of their keys.
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error>;

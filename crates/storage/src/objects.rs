@@ -13,9 +13,7 @@ mod client;
 mod counts;
 mod depot;
 mod errors;
-mod place;
 mod reference;
-mod sweep;
 #[cfg(test)]
 pub(super) mod testing;
 #[cfg(test)]
@@ -29,21 +27,14 @@ use uuid::Uuid;
 
 pub(super) use self::{
     bring::bring_all,
-    place::place,
+    depot::OF_ONE,
     reference::{OUTSIDE, Reference},
-    sweep::sweep,
 };
 pub use self::{
     counts::Counted,
     depot::{Depot, Settings},
 };
-use super::{
-    Error,
-    driver::Database,
-    snapshot::Snapshot,
-    sql::{cells::Cells as _, objects as sql},
-    store::SqlStore,
-};
+use super::Error;
 
 /// Under which name a database keeps what its folder is called.
 pub(super) const FOLDER: &str = "objects";
@@ -77,17 +68,6 @@ impl Objects {
         })
     }
 
-    /// Those of the database that a snapshot reads; none if it never had any.
-    pub(super) async fn of(
-        snapshot: &mut Snapshot,
-        depot: Option<&Arc<Depot>>,
-    ) -> Result<Option<Self>, Error> {
-        let Some(depot) = depot else { return Ok(None) };
-        let rows = snapshot.rows(&sql::folder()).await?;
-        let folder = rows.first().map(|row| row.bytes(0)).transpose()?.flatten();
-        folder.map(|folder| Self::new(depot, &folder)).transpose()
-    }
-
     /// Where an object is.
     fn path(&self, object: Uuid) -> Path {
         let name = object.simple().to_string();
@@ -104,32 +84,6 @@ impl Objects {
     pub(super) fn shown(&self, object: Uuid) -> String {
         self.depot.shown(&self.path(object))
     }
-}
-
-/// Refuses a database whose objects cannot be reached: one that refers to some while no object
-/// store is configured, or to those of another one than is configured. A store that does not
-/// answer is no reason, because bodies in the database can be served meanwhile.
-pub(super) async fn fits(store: &SqlStore<impl Database>) -> Result<(), Error> {
-    let held = store.ask(&sql::any_held()).await?;
-    let holds = !held.is_empty();
-    match store.objects() {
-        None if holds => Err(without_depot(&count(store).await?)),
-        None => Ok(()),
-        Some(objects) => objects.know(holds).await,
-    }
-}
-
-/// Above how many packed bytes a body lies outside, if any does.
-pub(super) fn above(store: &SqlStore<impl Database>) -> Option<usize> {
-    store.objects().map(|objects| objects.depot.above())
-}
-
-async fn count(store: &SqlStore<impl Database>) -> Result<Totals, Error> {
-    let rows = store.ask(&sql::totals()).await?;
-    rows.first()
-        .map(Totals::read)
-        .transpose()
-        .map(Option::unwrap_or_default)
 }
 
 /// What is said where objects are needed and nobody said where they are.
@@ -150,31 +104,4 @@ pub struct Totals {
     pub bytes: u64,
     /// Objects that nobody refers to and that are not removed yet.
     pub loose: u64,
-}
-
-impl Totals {
-    /// The row of [`sql::totals`].
-    pub(super) fn read(row: &crate::sql::cells::Row) -> Result<Self, Error> {
-        let number = |at| Ok::<_, Error>(u64::try_from(row.int(at)?.unwrap_or(0)).unwrap_or(0));
-        Ok(Self {
-            held: number(0)?,
-            bytes: number(1)?,
-            loose: number(2)?,
-        })
-    }
-
-    /// Those of the database that a snapshot reads.
-    pub(super) async fn of(snapshot: &mut Snapshot) -> Result<Self, Error> {
-        let rows = snapshot.rows(&sql::totals()).await?;
-        rows.first()
-            .map(Self::read)
-            .transpose()
-            .map(Option::unwrap_or_default)
-    }
-}
-
-/// The number of an object in a row.
-pub(super) fn object(row: &crate::sql::cells::Row, at: usize) -> Result<Uuid, Error> {
-    let bytes = row.bytes(at)?.unwrap_or_default();
-    Uuid::from_slice(&bytes).map_err(|e| Error::Corrupt(format!("an object without a UUID: {e}")))
 }

@@ -16,13 +16,11 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use jiff::Timestamp;
 
-pub(super) use self::{
-    fill::fill,
-    known::{Known, Promotions, is_asked},
-};
+pub(super) use self::{fill::fill, known::Promotions};
 use super::{
     Error,
     driver::Database,
+    known::Known,
     sql::{cells::Cells as _, promote, promoted},
     store::SqlStore,
 };
@@ -72,7 +70,7 @@ pub(super) async fn known(store: &SqlStore<impl Database>) -> Result<Arc<Known>,
 /// The fields that there are now.
 pub(super) async fn look(store: &SqlStore<impl Database>) -> Result<Arc<Known>, Error> {
     let rows = store.ask(&promoted::known()).await?;
-    let known = Arc::new(Known::read(&rows)?);
+    let known = Arc::new(promoted::read_known(&rows)?);
     store.noticed().keep(&known);
     Ok(known)
 }

@@ -11,7 +11,6 @@ use jiff::Timestamp;
 use super::{
     Change, Error, Store,
     driver::Database,
-    objects::object,
     pieces,
     sql::{objects as sql_objects, pieces as sql_pieces, purge as sql},
     store::SqlStore,
@@ -119,7 +118,7 @@ async fn remove(
 ) -> Result<Purged, Error> {
     let mut gone = count(store, one).await?;
     let objects = store.ask(&sql::objects_of(one)).await?;
-    let objects = objects.iter().map(|row| object(row, 0));
+    let objects = objects.iter().map(|row| sql_objects::object(row, 0));
     let objects = objects.collect::<Result<Vec<_>, _>>()?;
     let (name, change) = match one.clone() {
         Purge::Result(name) => (

@@ -10,8 +10,8 @@ use std::{
 use super::{
     Error, Maintenance, Store,
     driver::Database,
-    objects::{self, Depot, FOLDER, Objects, new_folder},
-    postgres, sqlite,
+    objects::{Depot, FOLDER, Objects, new_folder},
+    objects_of as objects, postgres, sqlite,
     store::SqlStore,
 };
 

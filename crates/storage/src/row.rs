@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::{
     Batch, Change, Error,
     body::{Help, Packed},
+    known::Known,
     pieces::{Keys, Loaded, Pieces, Shelf},
-    promoted::Known,
 };
 use hindsight_filter::model::{Etag, Record, RecordName, ResultName, RunResult};
 use hindsight_filter::{

@@ -8,12 +8,13 @@ use std::{fmt, sync::Arc};
 use super::{
     Error,
     driver::{Purpose, Reader},
-    objects::{Depot, Objects},
+    objects::{Depot, Objects, Totals},
     postgres,
     resolve::{Address, address},
     sql::{
         cells::{Cells as _, Row},
         dialect::Dialect,
+        objects as sql,
         statement::Statement,
     },
     sqlite,
@@ -67,7 +68,12 @@ impl Snapshot {
     /// Likewise.
     pub async fn open_with(url: &str, depot: Option<&Arc<Depot>>) -> Result<Self, Error> {
         let mut snapshot = Self::open(url).await?;
-        snapshot.objects = Objects::of(&mut snapshot, depot).await?;
+        if let Some(depot) = depot {
+            let rows = snapshot.rows(&sql::folder()).await?;
+            let folder = rows.first().map(|row| row.bytes(0)).transpose()?.flatten();
+            let objects = folder.map(|folder| Objects::new(depot, &folder));
+            snapshot.objects = objects.transpose()?;
+        }
         Ok(snapshot)
     }
 
@@ -79,6 +85,12 @@ impl Snapshot {
     /// The rows of a statement.
     pub(super) async fn rows(&mut self, statement: &Statement) -> Result<Vec<Row>, Error> {
         self.reader.rows(statement).await
+    }
+
+    /// What the database says of its objects.
+    pub(super) async fn object_totals(&mut self) -> Result<Totals, Error> {
+        let rows = self.rows(&sql::totals()).await?;
+        sql::read_totals(&rows)
     }
 
     /// The one number that a statement gives.

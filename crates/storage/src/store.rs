@@ -14,10 +14,11 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use super::{
-    AggregateQuery, Batch, Change, Connections, Error, Filled, ListQuery, Listed, Maintenance,
-    Plan, Promotion, Purge, Purged, Sealed, Store,
+    AggregateQuery, Batch, Change, Connections, EncodedRecord, Error, Filled, ListQuery, Listed,
+    Maintenance, Plan, Promotion, Purge, Purged, Store,
     driver::{Database, Work},
-    objects::{self, Objects},
+    objects::Objects,
+    objects_of as objects,
     pieces::{self, Pieces, REPACKS},
     promoted::{self, Promotions},
     purge,
@@ -119,12 +120,12 @@ impl<D: Database> Store for SqlStore<D> {
         list::page(&self.db, Resource::Results, query, &read).await
     }
 
-    async fn list_sealed(&self, query: &ListQuery) -> Result<Vec<Listed<Sealed>>, Error> {
+    async fn list_encoded(&self, query: &ListQuery) -> Result<Vec<Listed<EncodedRecord>>, Error> {
         list::records(self, Wanted::Page(query)).await
     }
 
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
-        list::open_all(self.list_sealed(query).await?).await
+        list::open_all(self.list_encoded(query).await?).await
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {

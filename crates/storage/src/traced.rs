@@ -5,7 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tracing::{Instrument as _, Span, info_span};
 
-use super::{AggregateQuery, Batch, Change, Error, Group, ListQuery, Listed, Plan, Sealed, Store};
+use super::{
+    AggregateQuery, Batch, Change, EncodedRecord, Error, Group, ListQuery, Listed, Plan, Store,
+};
 use hindsight_filter::condition::{Ability, Test};
 use hindsight_filter::model::{Record, RecordName, Resource, ResultName, RunResult};
 
@@ -45,9 +47,9 @@ impl Store for Traced {
         self.0.list_results(query).instrument(span).await
     }
 
-    async fn list_sealed(&self, query: &ListQuery) -> Result<Vec<Listed<Sealed>>, Error> {
+    async fn list_encoded(&self, query: &ListQuery) -> Result<Vec<Listed<EncodedRecord>>, Error> {
         let span = span("list_records", None);
-        self.0.list_sealed(query).instrument(span).await
+        self.0.list_encoded(query).instrument(span).await
     }
 
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {

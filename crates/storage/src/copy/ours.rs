@@ -7,13 +7,12 @@ use async_trait::async_trait;
 use super::{Outline, Page, Said, Source};
 use crate::{
     Error,
-    fsck::{Shelf, cut, name_of},
+    fsck::{Shelf, name_of},
     objects::bring_all,
     snapshot::Snapshot,
     sql::{
         cells::{Cells as _, Row},
-        etag,
-        read::{self, RawRecord},
+        etag, read,
         walk::{self, CODEC, PIECE, SIZE, Table},
     },
 };
@@ -53,7 +52,7 @@ impl Ours {
 
     async fn last(&mut self, table: Table, after: i64) -> Result<Option<i64>, Error> {
         let sizes = walk::sizes(table, after, MOST_ROWS);
-        cut(&self.snapshot.rows(&sizes).await?, MOST_BYTES)
+        walk::cut(&self.snapshot.rows(&sizes).await?, MOST_BYTES)
     }
 }
 
@@ -126,7 +125,7 @@ impl Source for Ours {
             })?;
             // An empty payload has no row, and some records have none at all.
             let has_body = row.int(SIZE)?.unwrap_or(0) != 0 || row.int(CODEC)?.is_some();
-            let raw = RawRecord::read(&row, has_body.then_some(CODEC));
+            let raw = read::raw_record(&row, has_body.then_some(CODEC));
             raws.push((name_of(&row, &[1, 2, 3]), raw));
         }
         let there = raws.iter_mut().filter_map(|(_, raw)| raw.as_mut().ok());

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error,
-    objects::{Objects, Reference, Totals, object, without_depot},
+    objects::{Objects, Reference, without_depot},
     snapshot::Snapshot,
     sql::{
         cells::{Cells as _, Row},
@@ -30,7 +30,7 @@ const AT_ONCE: usize = 8;
 impl Check<'_> {
     /// Refuses to look at payloads where it is not known where some are.
     pub(super) async fn reachable(&mut self) -> Result<(), Error> {
-        let totals = Totals::of(self.snapshot).await?;
+        let totals = self.snapshot.object_totals().await?;
         self.seen.objects = totals.held;
         self.seen.object_bytes = totals.bytes;
         match self.snapshot.objects() {
@@ -49,7 +49,7 @@ impl Check<'_> {
         loop {
             let rows = self.rows(Table::Objects, &sql::held(after, PAGE)).await?;
             let Some(last) = rows.last() else { break };
-            after = Some(object(last, 0)?);
+            after = Some(sql::object(last, 0)?);
             let mut held = Vec::with_capacity(rows.len());
             for row in &rows {
                 if let Some(reference) = self.held_by_body(row)? {
@@ -63,7 +63,7 @@ impl Check<'_> {
             (self.tell)(Event::Seen(rows.len() as u64));
         }
         for row in self.rows(Table::Bodies, &sql::unheld(PAGE)).await? {
-            let object = object(&row, 0)?;
+            let object = sql::object(&row, 0)?;
             let what = format!(
                 "its body lies in the object {object}, which the database does not know it to hold"
             );
@@ -75,7 +75,7 @@ impl Check<'_> {
 
     /// The reference of the body that holds an object, if one does.
     fn held_by_body(&mut self, row: &Row) -> Result<Option<Reference>, Error> {
-        let object = object(row, 0)?;
+        let object = sql::object(row, 0)?;
         let reference = row.bytes(5)?.map(|bytes| Reference::read(&bytes));
         match reference {
             Some(Ok(reference)) if reference.object == object => Ok(Some(reference)),
@@ -152,7 +152,7 @@ pub async fn orphans(
         let rows = snapshot.rows(&sql::known(&names)).await?;
         let known: BTreeSet<_> = rows
             .iter()
-            .map(|row| object(row, 0))
+            .map(|row| sql::object(row, 0))
             .collect::<Result<_, _>>()?;
         let strange = page.iter().filter(|one| {
             !known.contains(&one.object) && one.written_us <= before.as_microsecond()

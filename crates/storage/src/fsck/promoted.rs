@@ -8,7 +8,7 @@ use std::{
 use super::{Check, Finding, Kind};
 use crate::{
     Error,
-    promoted::Known,
+    known::Known,
     sql::{cells::Cells as _, promote, promoted, read::text},
 };
 use hindsight_filter::promoted::Fields;
@@ -33,7 +33,7 @@ impl Check<'_> {
     /// Reads which fields there are.
     pub(super) async fn known(&mut self) -> Result<(), Error> {
         let rows = self.snapshot.rows(&promoted::known()).await?;
-        let known = Known::read(&rows)?;
+        let known = promoted::read_known(&rows)?;
         let ready = known.all().iter().filter(|one| one.ready);
         let ready = ready.map(|one| (one.id, one.path.clone(), one.kind));
         self.promoted.fields = Arc::new(Fields::new(ready.collect()));

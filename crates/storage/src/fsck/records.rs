@@ -11,10 +11,11 @@ use crate::{
     Error,
     objects::bring_all,
     pieces::Loaded,
+    record::RawRecord,
     row::{RecordRow, in_parts, row},
     sql::{
         cells::{Cells as _, Row},
-        read::RawRecord,
+        read,
         statement::Bind,
         walk::{self, CODEC, COLUMNS, OWNER, PIECE, REFERRED, SIZE, Table},
         write::{self, Filled},
@@ -117,7 +118,7 @@ impl Check<'_> {
         let held = columns.iter().enumerate();
         let held = held.map(|(at, column)| held_by(row, COLUMNS + at, column));
         Ok(Some(Walked {
-            raw: RawRecord::read(row, (full && has_body).then_some(CODEC))?,
+            raw: read::raw_record(row, (full && has_body).then_some(CODEC))?,
             size: usize::try_from(size).unwrap_or(0),
             piece,
             held: held.collect::<Result<_, _>>()?,

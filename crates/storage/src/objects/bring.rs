@@ -3,7 +3,7 @@
 use futures::{StreamExt as _, stream};
 
 use super::{Objects, Reference, depot::OF_ONE};
-use crate::{Error, sql::read::RawRecord};
+use crate::{Error, record::RawRecord};
 
 /// Fetches the body of a record if it lies outside; then it is as if it had been read from the
 /// database.

@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use uuid::Uuid;
 
 use super::{
-    Error, MARK, Objects, Reference, client,
+    Error, MARK, Objects, Reference, Totals, client,
     counts::{Counted, Counts, add},
     errors::{damaged, failed, may_pass, missing, unfit},
 };
@@ -19,7 +19,7 @@ use crate::row::in_parts;
 const AT_ONCE: usize = 32;
 
 /// How many of them for one caller.
-pub(super) const OF_ONE: usize = 8;
+pub(crate) const OF_ONE: usize = 8;
 
 /// What goes where, and how long it stays.
 #[derive(Clone, PartialEq, Eq)]
@@ -119,6 +119,11 @@ impl Depot {
         })
     }
 
+    /// Remembers what a database says of its objects.
+    pub(crate) fn note(&self, totals: &Totals) {
+        self.counts.note(totals);
+    }
+
     /// What was counted so far.
     #[must_use]
     pub fn counted(&self) -> Counted {
@@ -126,7 +131,7 @@ impl Depot {
     }
 
     /// Above how many bytes a body lies outside.
-    pub(super) fn above(&self) -> usize {
+    pub(crate) fn above(&self) -> usize {
         self.above
     }
 
@@ -161,7 +166,7 @@ pub(crate) struct Listed {
 
 impl Objects {
     /// Above how many bytes a body lies outside.
-    pub(super) fn above(&self) -> usize {
+    pub(crate) fn above(&self) -> usize {
         self.depot.above()
     }
 
@@ -171,7 +176,7 @@ impl Objects {
     }
 
     /// Uploads an object, durably.
-    pub(super) async fn put(&self, object: Uuid, bytes: Bytes) -> Result<(), Error> {
+    pub(crate) async fn put(&self, object: Uuid, bytes: Bytes) -> Result<(), Error> {
         let path = self.path(object);
         let size = bytes.len() as u64;
         let counts = &self.depot.counts;
@@ -296,7 +301,7 @@ impl Objects {
 
     /// Leaves the mark of a folder that is in use, or refuses one that lacks it although it should
     /// hold objects.
-    pub(super) async fn know(&self, holds: bool) -> Result<(), Error> {
+    pub(crate) async fn know(&self, holds: bool) -> Result<(), Error> {
         let depot = &self.depot;
         let mark = self.folder.clone().join(MARK);
         let found = match depot.store.head(&mark).await {

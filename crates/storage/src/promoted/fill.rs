@@ -7,13 +7,13 @@ use super::{Filled, look};
 use crate::{
     Error,
     driver::Database,
-    fsck::cut,
     objects::bring_all,
+    record::RawRecord,
     row::in_parts,
     sql::{
         cells::{Cells as _, Row},
         promote::{self, Seen, SeenKey},
-        read::RawRecord,
+        read,
         statement::Statement,
         walk::{self, CODEC, PIECE, SIZE, Table},
     },
@@ -56,7 +56,7 @@ pub(crate) async fn fill(
         });
     }
     let sizes = walk::sizes(Table::Records, of.done_row, most.get().into());
-    let last = cut(&store.ask(&sizes).await?, MOST_BYTES)?;
+    let last = walk::cut(&store.ask(&sizes).await?, MOST_BYTES)?;
     let Some(last) = last.filter(|_| of.done_row < of.until_row) else {
         store
             .tell(promote::note_ready(store.dialect(), field))
@@ -105,7 +105,7 @@ async fn read(
             r: id,
             s: sha256.iter().map(|byte| format!("{byte:02x}")).collect(),
         };
-        let record = RawRecord::read(row, has_body.then_some(CODEC))?;
+        let record = read::raw_record(row, has_body.then_some(CODEC))?;
         wanted.extend(row.int(PIECE)?);
         raw.push((seen, usize::try_from(size).unwrap_or(0), record));
     }

@@ -4,8 +4,15 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{dialect::Dialect, statement::Statement};
-use crate::objects::Reference;
+use super::{
+    cells::{Cells as _, Row},
+    dialect::Dialect,
+    statement::Statement,
+};
+use crate::{
+    Error,
+    objects::{Reference, Totals},
+};
 
 fn id(object: Uuid) -> Option<Bytes> {
     Some(Bytes::copy_from_slice(object.as_bytes()))
@@ -169,4 +176,26 @@ pub(crate) fn unheld(limit: i64) -> Statement {
     out.push("AND o.doomed_us IS NULL) ORDER BY b.record_row LIMIT ")
         .bind(limit);
     out
+}
+
+/// What the row of [`totals`] says.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn read_totals(rows: &[Row]) -> Result<Totals, Error> {
+    let Some(row) = rows.first() else {
+        return Ok(Totals::default());
+    };
+    let number = |at| Ok::<_, Error>(u64::try_from(row.int(at)?.unwrap_or(0)).unwrap_or(0));
+    Ok(Totals {
+        held: number(0)?,
+        bytes: number(1)?,
+        loose: number(2)?,
+    })
+}
+
+/// The number of an object in a row.
+pub(crate) fn object(row: &Row, at: usize) -> Result<Uuid, Error> {
+    let bytes = row.bytes(at)?.unwrap_or_default();
+    Uuid::from_slice(&bytes).map_err(|e| Error::Corrupt(format!("an object without a UUID: {e}")))
 }

@@ -1,14 +1,17 @@
 //! Promoted fields: what is written of them, and how tests ask for it.
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{
+    cells::{Cells as _, Row},
     condition::Writer,
     dialect::Dialect,
+    read,
     statement::{Bind, Statement},
     text,
 };
-use crate::row::Claim;
+use crate::{Error, Promotion, known::Known, row::Claim};
 use hindsight_filter::{
     condition::{Is, Test, Value},
     promoted::Promoted,
@@ -158,4 +161,33 @@ pub(crate) fn known() -> Statement {
         "SELECT generation, row_id, path, kind, added_us, ready, done_row, until_row \
          FROM promoted_state LEFT JOIN promoted ON 1 = 1 ORDER BY row_id",
     )
+}
+
+/// What the rows of [`known`] say.
+///
+/// # Errors
+/// [`Error::Corrupt`] if that cannot be read.
+pub(crate) fn read_known(rows: &[Row]) -> Result<Known, Error> {
+    let number = |row: &Row, at, what| {
+        row.int(at)?
+            .ok_or_else(|| Error::Corrupt(format!("a promoted field without `{what}`")))
+    };
+    let (mut generation, mut all) = (0, Vec::new());
+    for row in rows {
+        generation = number(row, 0, "generation")?;
+        let Some(id) = row.int(1)? else { continue };
+        let path = read::text(row, 2)?.unwrap_or_default();
+        let kind = read::text(row, 3)?.unwrap_or_default();
+        let added = number(row, 4, "added_us")?;
+        all.push(Promotion {
+            id,
+            path: path.parse().map_err(read::corrupt)?,
+            kind: kind.parse().map_err(read::corrupt)?,
+            added: Timestamp::from_microsecond(added).map_err(read::corrupt)?,
+            ready: number(row, 5, "ready")? != 0,
+            done_row: number(row, 6, "done_row")?,
+            until_row: number(row, 7, "until_row")?,
+        });
+    }
+    Ok(Known::new(generation, all))
 }

@@ -15,15 +15,16 @@ use super::{
 };
 use crate::{
     Error, ListQuery, Listed,
-    body::{self, Stored},
-    pieces::{Key, Loaded, StoredPiece},
+    body::Stored,
+    pieces::{Key, StoredPiece},
+    record::RawRecord,
 };
 use hindsight_filter::model::{
     Payload, Record, RecordName, Resource, ResultName, RunResult, Summary,
 };
 use hindsight_filter::order::{KeyValue, Order, Position};
 
-/// Appends the columns that [`result`] or [`RawRecord::read`] reads. The keys of the order
+/// Appends the columns that [`result`] or [`raw_record`] reads. The keys of the order
 /// follow, and where bodies are asked for, how many bytes come before, and [`BODY`].
 pub(super) fn fields(out: &mut Statement, dialect: Dialect, resource: Resource) {
     match resource {
@@ -84,7 +85,7 @@ pub(crate) fn listed_record(
     // What comes before the page's bodies stands between.
     let body = RECORD_KEYS + query.order.keys().len() + 1;
     Ok((
-        RawRecord::read(row, query.bodies.then_some(body))?,
+        raw_record(row, query.bodies.then_some(body))?,
         position(row, RECORD_KEYS, &query.order)?,
     ))
 }
@@ -132,127 +133,44 @@ pub(crate) fn result(row: &impl Cells) -> Result<RunResult, Error> {
     })
 }
 
-/// A record whose body is still packed.
-#[derive(Debug)]
-pub(crate) struct RawRecord {
-    record: Record,
-    stored: Option<Stored>,
-}
-
-impl RawRecord {
-    /// The record in a row; `body` says where its body is, if it was asked for.
-    pub(crate) fn read(row: &impl Cells, body: Option<usize>) -> Result<Self, Error> {
-        let parent = need(row.text(1)?, "parent")?;
-        let result = need(row.text(2)?, "result_id")?;
-        let id = need(row.text(3)?, "id")?;
-        let name = format!("{parent}/results/{result}/records/{id}");
-        let size = row.int(9)?.unwrap_or(0);
-        let stored = match body {
-            Some(at) => row.int(at)?.zip(row.bytes(at + 1)?).zip(Some(at)),
-            None => None,
-        };
-        if body.is_some() && size > 0 && stored.is_none() {
-            return Err(Error::Corrupt(format!("the body of `{name}` is gone")));
-        }
-        let stored = match stored {
-            None => None,
-            Some(((codec, bytes), at)) => Some(Stored {
-                codec,
-                bytes,
-                size,
-                sha256: need(row.bytes(10)?, "body_sha256")?,
-                piece: row.int(at + 2)?,
-            }),
-        };
-        let uid = need(text(row, 4)?, "uid")?;
-        let update_us = need(row.int(7)?, "update_us")?;
-        let record = Record {
-            name: name.parse().map_err(corrupt)?,
-            etag: etag::shown(need(text(row, 5)?, "etag")?, &uid, update_us),
-            uid,
-            create_time: time(need(row.int(6)?, "create_us")?)?,
-            update_time: time(update_us)?,
-            data: text(row, 8)?.map(|data_type| Payload {
-                data_type,
-                value: Bytes::new(),
-            }),
-        };
-        Ok(Self { record, stored })
+/// The record in a row; `body` says where its body is, if it was asked for.
+pub(crate) fn raw_record(row: &impl Cells, body: Option<usize>) -> Result<RawRecord, Error> {
+    let parent = need(row.text(1)?, "parent")?;
+    let result = need(row.text(2)?, "result_id")?;
+    let id = need(row.text(3)?, "id")?;
+    let name = format!("{parent}/results/{result}/records/{id}");
+    let size = row.int(9)?.unwrap_or(0);
+    let stored = match body {
+        Some(at) => row.int(at)?.zip(row.bytes(at + 1)?).zip(Some(at)),
+        None => None,
+    };
+    if body.is_some() && size > 0 && stored.is_none() {
+        return Err(Error::Corrupt(format!("the body of `{name}` is gone")));
     }
-
-    /// Its body, if the bytes of that lie outside the database.
-    pub(crate) fn outside(&mut self) -> Option<&mut Stored> {
-        self.stored.as_mut().filter(|stored| stored.is_outside())
-    }
-
-    /// The piece that its body refers to.
-    pub(crate) fn piece(&self) -> Option<i64> {
-        self.stored.as_ref()?.piece
-    }
-
-    /// How many bytes the record takes in a message, about; never fewer.
-    pub(crate) fn weight(&self) -> usize {
-        let body = self.stored.as_ref().map_or(0, |stored| stored.size);
-        self.record.weight() + usize::try_from(body).unwrap_or(0)
-    }
-
-    /// The record with its payload, which refers to one of `pieces` if to any.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] if the payload is not, to the byte, what was stored.
-    pub(crate) fn unpack(mut self, pieces: &Loaded) -> Result<Record, Error> {
-        let value = self.value(pieces, body::unpack)?;
-        if let Some(data) = &mut self.record.data {
-            data.value = value;
-        }
-        Ok(self.record)
-    }
-
-    /// The record with a payload whose digest was not compared.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] if the payload does not open.
-    pub(crate) fn look(&self, pieces: &Loaded) -> Result<Record, Error> {
-        let mut record = self.record.clone();
-        let value = self.value(pieces, body::unpack_unchecked)?;
-        if let Some(data) = &mut record.data {
-            data.value = value;
-        }
-        Ok(record)
-    }
-
-    /// Whether the payload of `record` is what was stored.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] if it is not, to the byte.
-    pub(crate) fn check(&self, record: &Record) -> Result<(), Error> {
-        match (&record.data, &self.stored) {
-            (Some(data), Some(stored)) => {
-                body::check(stored, &data.value).map_err(|e| self.damaged(e))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn value(
-        &self,
-        pieces: &Loaded,
-        unpack: impl Fn(&Stored, Option<&[u8]>) -> Result<Bytes, Error>,
-    ) -> Result<Bytes, Error> {
-        let Some(stored) = &self.stored else {
-            return Ok(Bytes::new());
-        };
-        let piece = stored.piece.and_then(|id| pieces.get(&id));
-        let content = piece.map(|piece| piece.content());
-        unpack(stored, content).map_err(|e| self.damaged(e))
-    }
-
-    fn damaged(&self, error: Error) -> Error {
-        match error {
-            Error::Corrupt(why) => Error::Corrupt(format!("`{}`: {why}", self.record.name)),
-            other => other,
-        }
-    }
+    let stored = match stored {
+        None => None,
+        Some(((codec, bytes), at)) => Some(Stored {
+            codec,
+            bytes,
+            size,
+            sha256: need(row.bytes(10)?, "body_sha256")?,
+            piece: row.int(at + 2)?,
+        }),
+    };
+    let uid = need(text(row, 4)?, "uid")?;
+    let update_us = need(row.int(7)?, "update_us")?;
+    let record = Record {
+        name: name.parse().map_err(corrupt)?,
+        etag: etag::shown(need(text(row, 5)?, "etag")?, &uid, update_us),
+        uid,
+        create_time: time(need(row.int(6)?, "create_us")?)?,
+        update_time: time(update_us)?,
+        data: text(row, 8)?.map(|data_type| Payload {
+            data_type,
+            value: Bytes::new(),
+        }),
+    };
+    Ok(RawRecord::new(record, stored))
 }
 
 /// A row of a page.
@@ -269,8 +187,7 @@ impl Weigh for Listed<RunResult> {
 
 impl Weigh for (RawRecord, Position) {
     fn bytes(&self) -> usize {
-        let size = self.0.stored.as_ref().map_or(0, |stored| stored.size);
-        usize::try_from(size).unwrap_or(0)
+        self.0.size()
     }
 }
 
@@ -280,7 +197,7 @@ pub(crate) fn alone(row: &impl Cells) -> Result<(RawRecord, Position), Error> {
         keys: Vec::new(),
         id: 0,
     };
-    Ok((RawRecord::read(row, Some(RECORD_KEYS))?, nowhere))
+    Ok((raw_record(row, Some(RECORD_KEYS))?, nowhere))
 }
 
 /// What is said when rows go on referring to pieces that are not there.

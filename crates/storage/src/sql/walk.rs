@@ -1,10 +1,12 @@
 //! Statements that go through whole tables by row, a page at a time.
 
 use super::{
+    cells::{Cells as _, Row},
     dialect::Dialect,
     read::{self, BODY},
     statement::Statement,
 };
+use crate::Error;
 use hindsight_filter::model::{RecordName, Resource, ResultName};
 
 /// A table.
@@ -283,4 +285,18 @@ pub(crate) fn outlines(after: i64, last: i64) -> Statement {
     within(&mut out, Table::Records, after, Some(last));
     out.push(") AS page LEFT JOIN results AS o ON o.row_id = result_row ORDER BY page.row_id");
     out
+}
+
+/// The row with which a page of `(row, size)` has had its bytes, if it has rows.
+pub(crate) fn cut(rows: &[Row], most: i64) -> Result<Option<i64>, Error> {
+    let mut bytes = 0_i64;
+    let mut last = None;
+    for row in rows {
+        last = row.int(0)?;
+        bytes = bytes.saturating_add(row.int(1)?.unwrap_or(0).max(0));
+        if bytes >= most {
+            break;
+        }
+    }
+    Ok(last)
 }

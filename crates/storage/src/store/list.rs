@@ -1,18 +1,19 @@
 //! Pages of lists: their rows, and what the bodies of these refer to.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use super::{SqlStore, find::Finder};
 use crate::{
-    Error, ListQuery, Listed, Sealed,
+    EncodedRecord, Error, ListQuery, Listed,
     driver::{Database, Purpose, Reader, Work},
+    known::is_asked,
     objects::bring_all,
-    promoted::{Known, is_asked},
+    record::RawRecord,
     row,
     sql::{
         cells::Row,
         list, promoted,
-        read::{self, RawRecord, Weigh},
+        read::{self, Weigh},
         statement::Statement,
         way,
     },
@@ -72,7 +73,7 @@ pub(super) async fn resolved(
 ) -> Result<ListQuery, Error> {
     let mut resolved = asked.clone();
     if is_asked(&asked.condition) {
-        let known = Known::read(&reader.rows(&promoted::known()).await?)?;
+        let known = promoted::read_known(&reader.rows(&promoted::known()).await?)?;
         resolved.condition = known.resolved(&asked.condition);
     }
     Ok(resolved)
@@ -92,7 +93,7 @@ pub(super) enum Wanted<'q> {
 pub(super) async fn records<D: Database>(
     store: &SqlStore<D>,
     wanted: Wanted<'_>,
-) -> Result<Vec<Listed<Sealed>>, Error> {
+) -> Result<Vec<Listed<EncodedRecord>>, Error> {
     let mut gone = read::without_piece();
     for _ in 0..READS {
         let rows = match wanted {
@@ -105,7 +106,7 @@ pub(super) async fn records<D: Database>(
                 page(&store.db, Resource::Records, query, &read).await?
             }
         };
-        match seal_all(store, rows).await? {
+        match with_bodies(store, rows).await? {
             Ok(records) => return Ok(records),
             Err(why) => gone = why,
         }
@@ -114,10 +115,10 @@ pub(super) async fn records<D: Database>(
 }
 
 /// The rows of a page with all that they refer to, or what is gone of it.
-async fn seal_all<D: Database>(
+async fn with_bodies<D: Database>(
     store: &SqlStore<D>,
     mut rows: Vec<(RawRecord, Position)>,
-) -> Result<Result<Vec<Listed<Sealed>>, Error>, Error> {
+) -> Result<Result<Vec<Listed<EncodedRecord>>, Error>, Error> {
     let raws = rows.iter_mut().map(|(raw, _)| raw);
     let outside: Vec<_> = raws
         .filter_map(|raw| raw.outside().is_some().then_some(raw))
@@ -136,19 +137,20 @@ async fn seal_all<D: Database>(
     if loaded.len() < count {
         return Ok(Err(read::without_piece()));
     }
-    let loaded = Arc::new(loaded);
-    let seal = |(raw, position)| Listed {
-        item: Sealed::new(raw, Arc::clone(&loaded)),
+    let encode = |(raw, position): (RawRecord, _)| Listed {
+        item: raw.encoded(&loaded),
         position,
     };
-    Ok(Ok(rows.into_iter().map(seal).collect()))
+    Ok(Ok(rows.into_iter().map(encode).collect()))
 }
 
 /// Opens the records of a page; of big pages on threads that may block.
-pub(super) async fn open_all(rows: Vec<Listed<Sealed>>) -> Result<Vec<Listed<Record>>, Error> {
-    let open = |row: Listed<Sealed>| {
+pub(super) async fn open_all(
+    rows: Vec<Listed<EncodedRecord>>,
+) -> Result<Vec<Listed<Record>>, Error> {
+    let open = |row: Listed<EncodedRecord>| {
         Ok(Listed {
-            item: row.item.open()?,
+            item: row.item.decode()?,
             position: row.position,
         })
     };

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{count, object};
+use super::count;
 use crate::{Error, driver::Database, sql::objects as sql, store::SqlStore};
 
 /// Removes the objects that no body has held for as long as objects are kept, counted from the
@@ -43,7 +43,7 @@ pub(crate) async fn sweep(
             .ask(&sql::doomed(after, most))
             .await?
             .iter()
-            .map(|row| object(row, 0))
+            .map(|row| sql::object(row, 0))
             .collect::<Result<_, _>>()?;
         let Some(last) = doomed.last().copied() else {
             break;
@@ -59,7 +59,7 @@ pub(crate) async fn sweep(
             break;
         }
     }
-    objects.depot().counts.note(&count(store).await?);
+    objects.depot().note(&count(store).await?);
     match refused {
         Some(error) => Err(error),
         None => Ok(removed),

@@ -1,9 +1,13 @@
-//! Writing: big bodies are uploaded before the rows that refer to them are written.
+//! Bodies that lie in an object store: whether they can be reached, and which are uploaded.
+
+mod sweep;
+
+pub(crate) use self::sweep::sweep;
 
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
-use super::{Reference, depot::OF_ONE};
+use crate::objects::{OF_ONE, Reference, Totals, without_depot};
 use crate::{
     Error,
     body::Packed,
@@ -50,4 +54,27 @@ pub(crate) async fn place(
         .buffer_unordered(OF_ONE)
         .try_collect()
         .await
+}
+
+/// Refuses a database whose objects cannot be reached: one that refers to some while no object
+/// store is configured, or to those of another one than is configured. A store that does not
+/// answer is no reason, because bodies in the database can be served meanwhile.
+pub(crate) async fn fits(store: &SqlStore<impl Database>) -> Result<(), Error> {
+    let held = store.ask(&sql::any_held()).await?;
+    let holds = !held.is_empty();
+    match store.objects() {
+        None if holds => Err(without_depot(&count(store).await?)),
+        None => Ok(()),
+        Some(objects) => objects.know(holds).await,
+    }
+}
+
+/// Above how many packed bytes a body lies outside, if any does.
+pub(crate) fn above(store: &SqlStore<impl Database>) -> Option<usize> {
+    store.objects().map(|objects| objects.above())
+}
+
+async fn count(store: &SqlStore<impl Database>) -> Result<Totals, Error> {
+    let rows = store.ask(&sql::totals()).await?;
+    sql::read_totals(&rows)
 }
