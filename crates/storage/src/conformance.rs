@@ -4,47 +4,48 @@
 //! fails if a case is written but not in the table.
 
 mod aggregates;
-pub(super) mod backends;
+pub(crate) mod backends;
 mod filtering;
-pub(super) mod fixtures;
+pub(crate) mod fixtures;
 mod histories;
 mod lifecycle;
 mod listing;
 mod model;
 mod payloads;
-pub(super) mod pieces;
+pub(crate) mod pieces;
 mod purge;
 mod races;
-pub(super) mod tests;
+pub(crate) mod tests;
 mod ways;
 mod writes;
 
 use std::{pin::Pin, sync::Arc};
 
 use self::backends::Database;
-use super::{
-    Maintenance, Store,
-    objects::{
+use crate::{
+    codec::objects::{
         Depot,
         testing::{give, given},
     },
-    resolve::{Opened, Options, Schema, open},
+    driver::options::{Options, Schema},
+    seam::{Maintenance, Store},
+    store::resolve::{Opened, open},
 };
 
 /// An open store and where it is.
 #[derive(Debug, Clone)]
-pub(super) struct World {
+pub(crate) struct World {
     /// The store under test.
-    pub(super) store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn Store>,
     /// The same database.
-    pub(super) maintenance: Arc<dyn Maintenance>,
+    pub(crate) maintenance: Arc<dyn Maintenance>,
     /// Where it is, to be opened again.
-    pub(super) url: String,
+    pub(crate) url: String,
 }
 
 impl World {
     /// Opens the database at `url`.
-    pub(super) async fn open(url: &str) -> Self {
+    pub(crate) async fn open(url: &str) -> Self {
         let options = Options {
             schema: Schema::Migrate,
             depot: given(url),
@@ -63,7 +64,7 @@ impl World {
 }
 
 /// Stores of several servers on one database.
-pub(super) struct Replicas(Vec<World>);
+pub(crate) struct Replicas(Vec<World>);
 
 impl Replicas {
     /// One store for each.

@@ -1,13 +1,18 @@
 //! What a database driver does: it reads and executes statements, writes changes, and looks after
 //! its schema. Everything else is the same for all of them, see [`SqlStore`](crate::store::SqlStore).
 
+pub(crate) mod migrations;
+pub(crate) mod options;
+pub(crate) mod postgres;
+pub(crate) mod sqlite;
+
 use std::fmt::Debug;
 
 use async_trait::async_trait;
 
-use super::{
-    Connections, Error,
-    row::Ready,
+use crate::{
+    codec::row::Ready,
+    seam::{Connections, Error},
     sql::{cells::Row, dialect::Dialect, statement::Statement},
 };
 
@@ -116,4 +121,15 @@ pub(crate) trait Database: Debug + Send + Sync + 'static {
 
     /// Finishes what is under way and lets go of files and connections.
     async fn close(&self);
+}
+
+impl Connections {
+    fn of<D: sqlx::Database>(pool: &sqlx::Pool<D>) -> Self {
+        let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);
+        Self {
+            busy: pool.size().saturating_sub(idle),
+            idle,
+            most: pool.options().get_max_connections(),
+        }
+    }
 }

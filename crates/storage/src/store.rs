@@ -5,26 +5,32 @@ mod dictionaries;
 mod explain;
 mod find;
 mod list;
+mod objects;
+pub(crate) mod promoted;
+mod purge;
+pub mod resolve;
 pub(crate) mod sum;
+mod sweep;
 
 use std::num::NonZeroU32;
 
-use self::list::Wanted;
+use self::{list::Wanted, promoted::Promotions};
+use crate::{
+    codec::{
+        objects::Objects,
+        pieces::{self, Pieces, REPACKS},
+        row::{self, Ready},
+    },
+    driver::{Database, Work},
+    seam::{
+        AggregateQuery, Batch, Change, Connections, EncodedRecord, Error, Filled, ListQuery,
+        Listed, Maintenance, Plan, Promotion, Purge, Purged, Store,
+    },
+    sql::{cells::Row, dialect::Dialect, read, statement::Statement},
+};
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{
-    AggregateQuery, Batch, Change, Connections, EncodedRecord, Error, Filled, ListQuery, Listed,
-    Maintenance, Plan, Promotion, Purge, Purged, Store,
-    driver::{Database, Work},
-    objects::Objects,
-    objects_of as objects,
-    pieces::{self, Pieces, REPACKS},
-    promoted::{self, Promotions},
-    purge,
-    row::{self, Ready},
-    sql::{cells::Row, dialect::Dialect, read, statement::Statement},
-};
 use hindsight_filter::measure::Group;
 use hindsight_filter::model::{Record, RecordName, Resource, ResultName, RunResult};
 use hindsight_filter::{
@@ -195,7 +201,7 @@ impl<D: Database> Maintenance for SqlStore<D> {
     }
 
     async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error> {
-        pieces::sweep(self, most).await
+        sweep::sweep(self, most).await
     }
 
     async fn purgeable(&self, what: &Purge) -> Result<Purged, Error> {

@@ -10,7 +10,7 @@ use super::{
     filtering::of_record,
     fixtures::{Dice, ODD_TEXTS, record, result, time},
 };
-use crate::{AggregateQuery, Change, GroupKey, Quantity, Summed};
+use crate::seam::{AggregateQuery, Change, GroupKey, Quantity, Summed};
 use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Value};
 use hindsight_filter::measure::{Calendar, EXACT, Group, Key, Samples, Unit};
 use hindsight_filter::model::Record;

@@ -3,12 +3,15 @@
 use std::{collections::BTreeMap, num::NonZeroU32};
 
 use super::fixtures::everything;
-pub(crate) use crate::testing::{Database, PostgresDatabase, SqliteFile};
 use crate::{
-    Error, ListQuery,
-    migrations::MIGRATIONS,
-    resolve::{Options, Schema, open},
+    driver::{
+        migrations::MIGRATIONS,
+        options::{Options, Schema},
+    },
+    seam::{Error, ListQuery},
+    store::resolve::open,
 };
+pub(crate) use crate::{testing::Database, testing::PostgresDatabase, testing::SqliteFile};
 use hindsight_filter::model::Resource;
 use hindsight_filter::{
     Order, Position,

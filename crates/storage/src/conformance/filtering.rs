@@ -9,7 +9,7 @@ use super::{
     World,
     fixtures::{Dice, ODD_TEXTS, everything, map, names, record, result, summary, time},
 };
-use crate::{Change, Error, ListQuery};
+use crate::seam::{Change, Error, ListQuery};
 use hindsight_filter::model::{Record, Resource, RunResult};
 use hindsight_filter::{
     columns::object_columns,

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::World;
-use crate::{Batch, Change, Error, ListQuery};
+use crate::seam::{Batch, Change, Error, ListQuery};
 use hindsight_filter::model::{
     Etag, Payload, Record, RecordName, Resource, ResultName, RunResult, Summary,
 };

@@ -13,7 +13,7 @@ use super::{
     backends::rows,
     fixtures::{Dice, everything, kind, later_record, record, record_name, result, result_name},
 };
-use crate::{Change, Store};
+use crate::seam::{Change, Store};
 use hindsight_filter::model::Etag;
 
 /// Races of all records together.

@@ -8,10 +8,7 @@ use super::{
     World,
     fixtures::{everything, kind, record, result},
 };
-use crate::{
-    Change,
-    resolve::{Options, open},
-};
+use crate::{driver::options::Options, seam::Change, store::resolve::open};
 
 pub(super) async fn what_was_acknowledged_is_there_after_reopening(world: World) {
     let World {

@@ -8,7 +8,7 @@ use super::{
     World,
     fixtures::{Dice, everything, names, record, result, summary, time},
 };
-use crate::{Change, ListQuery};
+use crate::seam::{Change, ListQuery};
 use hindsight_filter::model::{Resource, RunResult};
 use hindsight_filter::{
     Order,
@@ -237,7 +237,7 @@ pub(super) async fn bodies_come_only_when_asked(world: World) {
         without.iter().map(|row| &row.item).collect::<Vec<_>>(),
         [&none, &thin]
     );
-    let places = |rows: &[crate::Listed<_>]| {
+    let places = |rows: &[crate::seam::Listed<_>]| {
         rows.iter()
             .map(|row| row.position.clone())
             .collect::<Vec<_>>()

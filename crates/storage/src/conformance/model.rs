@@ -11,7 +11,7 @@ use super::{
         result_name,
     },
 };
-use crate::{Batch, Change};
+use crate::seam::{Batch, Change};
 use hindsight_filter::model::{Etag, Record, RunResult};
 
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -6,7 +6,7 @@ use super::{
     World,
     fixtures::{Dice, ODD_TEXTS, everything, later_record, map, record, result, summary},
 };
-use crate::{Batch, Change, Error};
+use crate::seam::{Batch, Change, Error};
 use hindsight_filter::condition::{Column, Condition, Is, Test, Value};
 use hindsight_filter::model::{Payload, Record};
 

@@ -9,7 +9,7 @@ use super::{
     backends::{crossing, pieces, referring},
     fixtures::{Dice, everything, later_record, record, result},
 };
-use crate::{Change, objects::testing::given};
+use crate::{codec::objects::testing::given, seam::Change};
 use hindsight_filter::model::Record;
 
 const MANY: NonZeroU32 = NonZeroU32::MAX;

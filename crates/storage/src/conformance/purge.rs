@@ -9,7 +9,10 @@ use super::{
     fixtures::{everything, record, result},
     pieces::given_runs,
 };
-use crate::{Change, Purge, objects::testing::given};
+use crate::{
+    codec::objects::testing::given,
+    seam::{Change, Purge},
+};
 
 /// Runs of two parents that are like one another, and a payload that no piece helps.
 async fn given_both(world: &World) {

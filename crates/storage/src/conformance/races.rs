@@ -6,7 +6,7 @@ use super::{
     World,
     fixtures::{Dice, everything, kind, later_record, record, record_name, result, result_name},
 };
-use crate::{Batch, Change};
+use crate::seam::{Batch, Change};
 
 pub(super) async fn of_many_writers_with_one_etag_one_wins(world: World) {
     world

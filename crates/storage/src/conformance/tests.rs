@@ -7,7 +7,7 @@ use super::{
     backends::{PostgresDatabase, SqliteFile},
     run_all, run_outside,
 };
-use crate::objects::{Depot, Settings};
+use crate::codec::objects::{Depot, Settings};
 pub(crate) use crate::testing::postgres_server;
 use object_store::memory::InMemory;
 

@@ -8,7 +8,7 @@ use super::{
     World,
     fixtures::{everything, names, record, result, time},
 };
-use crate::{Change, ListQuery};
+use crate::seam::{Change, ListQuery};
 use hindsight_filter::model::{Record, Resource};
 use hindsight_filter::{
     Order,

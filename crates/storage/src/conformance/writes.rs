@@ -11,7 +11,7 @@ use super::{
         result_name, summary, time,
     },
 };
-use crate::{Batch, Change, Error};
+use crate::seam::{Batch, Change, Error};
 use hindsight_filter::model::{Etag, Payload, Record, RunResult};
 
 fn full_result() -> RunResult {

@@ -13,7 +13,7 @@ use super::{
     statement::{Bind, Statement},
     way,
 };
-use crate::{AggregateQuery, Error, GroupKey, MAX_KEYS, Quantity};
+use crate::seam::{AggregateQuery, Error, GroupKey, MAX_KEYS, Quantity};
 use hindsight_filter::condition::{Column, Condition, ObjectField};
 use hindsight_filter::measure::{Amount, Calendar, DAY, Key, Samples, Sums, Tally};
 use hindsight_filter::model::Resource;

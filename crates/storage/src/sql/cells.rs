@@ -1,6 +1,6 @@
 //! Rows as every driver gives them, read by position.
 
-use crate::Error;
+use crate::seam::Error;
 
 /// A row of any driver.
 pub(crate) trait Cells {

@@ -8,12 +8,12 @@ use super::{
     columns::{self, Holds, Place},
     dialect::Dialect,
     statement::{Bind, Statement},
-    text,
 };
+use crate::codec::text;
 use hindsight_filter::condition::{Ability, Column, Condition, Is, Test, Value};
 use hindsight_filter::model::{RecordName, Resource};
 
-/// What [`Store::ability`](crate::Store::ability) answers for both databases.
+/// What [`Store::ability`](crate::seam::Store::ability) answers for both databases.
 pub(crate) fn ability(test: &Test) -> Ability {
     if let Column::Promoted(_) = test.column {
         return match (&test.is, test.negated) {

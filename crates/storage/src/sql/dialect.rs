@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::statement::{Bind, Statement};
-use crate::row::json;
+use crate::codec::row::json;
 
 /// Characters that an index of client text holds where index entries are limited.
 const CUT: usize = 128;

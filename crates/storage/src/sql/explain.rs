@@ -1,7 +1,7 @@
 //! Statements that ask a database how it would answer a list, and what it says.
 
 use super::{condition::Writer, dialect::Dialect, statement::Statement, way};
-use crate::ListQuery;
+use crate::seam::ListQuery;
 use hindsight_filter::condition::Condition;
 use hindsight_filter::model::Resource;
 

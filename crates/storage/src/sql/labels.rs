@@ -7,7 +7,7 @@ use super::{
     statement::{Bind, Statement},
     stretch::Stretch,
 };
-use crate::ListQuery;
+use crate::seam::ListQuery;
 use hindsight_filter::model::{ParentPattern, Resource};
 
 /// Rows with a label that are more to look up than it takes to read the names of all.

@@ -7,7 +7,7 @@ use super::{
     promoted,
     statement::{Bind, Statement},
 };
-use crate::ListQuery;
+use crate::seam::ListQuery;
 use hindsight_filter::condition::{Ability, Column, Condition, Is, ObjectField, Test, Value};
 use hindsight_filter::model::{ParentPattern, Resource};
 

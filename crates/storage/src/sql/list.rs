@@ -14,7 +14,7 @@ use super::{
     statement::{Bind, Statement},
     way::Way,
 };
-use crate::{Error, ListQuery};
+use crate::seam::{Error, ListQuery};
 use hindsight_filter::model::Resource;
 use hindsight_filter::{
     condition::{Column, Condition},

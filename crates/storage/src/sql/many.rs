@@ -11,7 +11,7 @@ use super::{
     statement::{Bind, Statement},
     write::{self, Set, TAKE_NEW_BODY},
 };
-use crate::{
+use crate::codec::{
     body::Packed,
     row::{Claim, RecordRow},
 };

@@ -10,8 +10,8 @@ use super::{
     statement::Statement,
 };
 use crate::{
-    Error,
-    objects::{Reference, Totals},
+    codec::objects::{Reference, Totals},
+    seam::Error,
 };
 
 fn id(object: Uuid) -> Option<Bytes> {
@@ -147,7 +147,7 @@ pub(crate) fn totals() -> Statement {
 /// The statement that gives the folder of the database's objects, if it has one.
 pub(crate) fn folder() -> Statement {
     let mut out = Statement::new("SELECT value FROM secrets WHERE name = ");
-    out.bind(crate::objects::FOLDER);
+    out.bind(crate::codec::objects::FOLDER);
     out
 }
 

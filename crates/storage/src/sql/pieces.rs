@@ -6,7 +6,7 @@ use super::{
     dialect::Dialect,
     statement::{Bind, Statement},
 };
-use crate::{
+use crate::codec::{
     body::Packed,
     pieces::{Key, NewPiece},
 };

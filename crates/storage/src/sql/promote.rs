@@ -6,8 +6,8 @@ use super::{
     dialect::Dialect,
     promoted::INTO,
     statement::{Bind, Statement},
-    text,
 };
+use crate::codec::text;
 
 /// No record is written while the set of fields changes, so that the generation which a write
 /// tests is that of its commit too. SQLite has one writer anyway.

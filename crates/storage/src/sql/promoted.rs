@@ -9,9 +9,11 @@ use super::{
     dialect::Dialect,
     read,
     statement::{Bind, Statement},
-    text,
 };
-use crate::{Error, Promotion, known::Known, row::Claim};
+use crate::{
+    codec::{known::Known, row::Claim, text},
+    seam::{Error, Promotion},
+};
 use hindsight_filter::{
     condition::{Is, Test, Value},
     promoted::Promoted,

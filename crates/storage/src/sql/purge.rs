@@ -1,7 +1,7 @@
 //! Statements about what is removed for good.
 
 use super::{condition::in_result, statement::Statement};
-use crate::purge::Purge;
+use crate::seam::Purge;
 use hindsight_filter::model::Parent;
 
 /// Appends which results.

@@ -11,13 +11,15 @@ use super::{
     dialect::Dialect,
     etag,
     statement::{Bind, Statement},
-    text,
 };
 use crate::{
-    Error, ListQuery, Listed,
-    body::Stored,
-    pieces::{Key, StoredPiece},
-    record::RawRecord,
+    codec::{
+        body::Stored,
+        pieces::{Key, StoredPiece},
+        record::RawRecord,
+        text,
+    },
+    seam::{Error, ListQuery, Listed},
 };
 use hindsight_filter::model::{
     Payload, Record, RecordName, Resource, ResultName, RunResult, Summary,

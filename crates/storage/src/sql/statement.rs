@@ -4,7 +4,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use super::text;
+use crate::codec::text;
 
 /// A value that is bound, never spliced.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,7 @@ use super::{
     read::{self, BODY},
     statement::Statement,
 };
-use crate::Error;
+use crate::seam::Error;
 use hindsight_filter::model::{RecordName, Resource, ResultName};
 
 /// A table.

@@ -13,7 +13,7 @@ use super::{
     statement::Statement,
     stretch::Stretch,
 };
-use crate::ListQuery;
+use crate::seam::ListQuery;
 use hindsight_filter::condition::{Column, Condition, Is};
 use hindsight_filter::model::{ParentPattern, Resource, ResultPattern};
 

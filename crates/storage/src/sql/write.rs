@@ -12,7 +12,7 @@ use super::{
     promoted::{self, AS_KEYS, INTO},
     statement::{Bind, Statement},
 };
-use crate::{
+use crate::codec::{
     body::Packed,
     row::{Claim, Ready, RecordRow, json},
 };

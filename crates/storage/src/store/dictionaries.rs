@@ -4,9 +4,9 @@ use async_trait::async_trait;
 
 use super::SqlStore;
 use crate::{
-    Error,
+    codec::pieces::{Key, NewPiece, Shelf, StoredPiece},
     driver::Database,
-    pieces::{Key, NewPiece, Shelf, StoredPiece},
+    seam::Error,
     sql::{pieces as sql, read},
 };
 

@@ -2,8 +2,8 @@
 
 use super::{find, list::resolved};
 use crate::{
-    Error, Estimate, ListQuery, Plan,
     driver::{Database, Reader, Work},
+    seam::{Error, Estimate, ListQuery, Plan},
     sql::{cells::Cells as _, dialect::Dialect, explain, list, statement::Statement, way},
 };
 use hindsight_filter::model::Resource;

@@ -1,8 +1,8 @@
 //! Finding the rows of a list.
 
 use crate::{
-    Error, ListQuery,
     driver::{Purpose, Reader},
+    seam::{Error, ListQuery},
     sql::{
         cells::{Cells as _, Row},
         dialect::Dialect,

@@ -4,12 +4,9 @@ use std::collections::BTreeSet;
 
 use super::{SqlStore, find::Finder};
 use crate::{
-    EncodedRecord, Error, ListQuery, Listed,
+    codec::{known::is_asked, objects::bring_all, record::RawRecord, row},
     driver::{Database, Purpose, Reader, Work},
-    known::is_asked,
-    objects::bring_all,
-    record::RawRecord,
-    row,
+    seam::{EncodedRecord, Error, ListQuery, Listed},
     sql::{
         cells::Row,
         list, promoted,

@@ -8,8 +8,8 @@ use std::sync::{
 
 use super::explain;
 use crate::{
-    AggregateQuery, Error,
     driver::{Database, Purpose, Reader, Work},
+    seam::{AggregateQuery, Error},
     sql::{
         aggregate::{self, Plan},
         cells::{Cells as _, Row},

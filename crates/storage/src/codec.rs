@@ -1,0 +1,10 @@
+//! How payloads are kept: compressed, by themselves or against a dictionary, in the database or in
+//! an object store; and what a row is made of before a transaction begins.
+
+pub(crate) mod body;
+pub(crate) mod known;
+pub mod objects;
+pub(crate) mod pieces;
+pub(crate) mod record;
+pub(crate) mod row;
+pub(crate) mod text;

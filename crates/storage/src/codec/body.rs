@@ -1,0 +1,262 @@
+//! Payload bytes as they are kept: compressed, by themselves or as what differs from a piece,
+//! and given back byte for byte.
+
+use std::cell::RefCell;
+
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+use zstd::{
+    bulk::{Compressor, Decompressor},
+    zstd_safe::{CCtx, DCtx, compress_bound, get_error_name, get_frame_content_size},
+};
+
+use super::{objects::OUTSIDE, pieces::Piece};
+use crate::seam::Error;
+
+/// How hard zstd tries. Higher levels win a few per cent on runs and cost several times more.
+const LEVEL: i32 = 3;
+
+/// Bodies above this many bytes have enough to repeat in themselves.
+pub(crate) const MOST_REFERRING: usize = 1 << 20;
+
+/// How the bytes of a body are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i64)]
+pub(crate) enum Codec {
+    /// As they are, because compressing made them no smaller.
+    Raw = 0,
+    /// One zstd frame.
+    Zstd = 1,
+    /// One zstd frame whose dictionary is the content of a piece.
+    Referring = 2,
+}
+
+/// A body ready to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Packed {
+    /// How many bytes it has.
+    pub(crate) size: i64,
+    /// Of the bytes as they were sent.
+    pub(crate) sha256: [u8; 32],
+    /// How `bytes` holds it.
+    pub(crate) codec: Codec,
+    /// The bytes to store.
+    pub(crate) bytes: Bytes,
+    /// The piece it refers to.
+    pub(crate) piece: Option<i64>,
+    /// The object that holds the bytes; `bytes` says where it is then.
+    pub(crate) object: Option<Uuid>,
+}
+
+/// How much a piece helped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Help {
+    /// As it should, or there was none.
+    Well,
+    /// The body took more than half of what it takes by itself.
+    Little,
+}
+
+thread_local! {
+    /// Contexts have some 200 KiB of tables, which are not made again for each body.
+    static COMPRESS: RefCell<CCtx<'static>> = RefCell::new(CCtx::create());
+    static DECOMPRESS: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
+}
+
+impl Packed {
+    /// A body that is not compressed yet.
+    pub(crate) fn loose(value: Bytes) -> Self {
+        Self {
+            size: i64::try_from(value.len()).expect("memory is smaller than an i64"),
+            sha256: Sha256::digest(&value).into(),
+            codec: Codec::Raw,
+            bytes: value,
+            piece: None,
+            object: None,
+        }
+    }
+
+    /// Compresses a loose body. Takes some 3 ms for each MiB: big ones belong off the async
+    /// threads.
+    pub(crate) fn compress(&mut self, piece: Option<&Piece>) -> Help {
+        let value = self.bytes.clone();
+        let differing = piece
+            .filter(|_| value.len() <= MOST_REFERRING)
+            .and_then(|piece| Some((piece.id(), against(&value, piece)?)));
+        let mut help = Help::Well;
+        if let Some((id, frame)) = differing {
+            if frame.len() * 6 <= value.len() {
+                self.take(Codec::Referring, frame, Some(id));
+                return help;
+            }
+            let plain = alone(&value).map_or(value.len(), |plain| plain.len());
+            if frame.len() * 2 > plain {
+                help = Help::Little;
+            }
+            if frame.len() < plain {
+                self.take(Codec::Referring, frame, Some(id));
+                return help;
+            }
+        }
+        // zstd has only memory to run out of; then the bytes are kept as they are.
+        if let Some(frame) = alone(&value).filter(|frame| frame.len() < value.len()) {
+            self.take(Codec::Zstd, frame, None);
+        }
+        help
+    }
+
+    /// The number of its codec in a row.
+    pub(crate) fn code(&self) -> i64 {
+        let outside = if self.object.is_some() { OUTSIDE } else { 0 };
+        self.codec as i64 + outside
+    }
+
+    /// Keeps, instead of the bytes, where they lie in an object store.
+    pub(crate) fn lie_in(&mut self, object: Uuid, reference: Bytes) {
+        self.object = Some(object);
+        self.bytes = reference;
+    }
+
+    fn take(&mut self, codec: Codec, frame: Vec<u8>, piece: Option<i64>) {
+        self.codec = codec;
+        self.bytes = frame.into();
+        self.piece = piece;
+    }
+}
+
+/// One frame that stands by itself.
+pub(crate) fn alone(value: &[u8]) -> Option<Vec<u8>> {
+    if value.len() > MOST_REFERRING {
+        // The tables for big windows are not kept.
+        return Compressor::new(LEVEL).ok()?.compress(value).ok();
+    }
+    let mut frame = Vec::with_capacity(compress_bound(value.len()));
+    COMPRESS
+        .with_borrow_mut(|context| context.compress(&mut frame, value, LEVEL))
+        .ok()?;
+    Some(shrunk(frame))
+}
+
+/// One frame that repeats what the piece has.
+fn against(value: &[u8], piece: &Piece) -> Option<Vec<u8>> {
+    let mut frame = Vec::with_capacity(compress_bound(value.len()));
+    COMPRESS
+        .with_borrow_mut(|context| {
+            context.compress_using_cdict(&mut frame, value, piece.dictionary())
+        })
+        .ok()?;
+    Some(shrunk(frame))
+}
+
+/// Without the room that the worst case would have taken.
+fn shrunk(mut frame: Vec<u8>) -> Vec<u8> {
+    frame.shrink_to_fit();
+    frame
+}
+
+/// A body as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stored {
+    /// How `bytes` holds it.
+    pub(crate) codec: i64,
+    /// The stored bytes.
+    pub(crate) bytes: Vec<u8>,
+    /// How many bytes the body has.
+    pub(crate) size: i64,
+    /// Its digest.
+    pub(crate) sha256: Vec<u8>,
+    /// The piece it refers to.
+    pub(crate) piece: Option<i64>,
+}
+
+impl Stored {
+    /// Whether `bytes` says where the bytes lie outside.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.codec >= OUTSIDE
+    }
+
+    /// Takes the bytes that lay outside.
+    pub(crate) fn arrive(&mut self, bytes: Vec<u8>) {
+        self.codec -= OUTSIDE;
+        self.bytes = bytes;
+    }
+}
+
+/// The body that was packed, or what is wrong with what was stored. `piece` is the content of
+/// the piece it refers to.
+///
+/// # Errors
+/// [`Error::Corrupt`] if it is not, to the byte, what was packed.
+pub(crate) fn unpack(stored: &Stored, piece: Option<&[u8]>) -> Result<Bytes, Error> {
+    let value = unpack_unchecked(stored, piece)?;
+    check(stored, &value)?;
+    Ok(value)
+}
+
+/// The body as [`unpack`] gives it, but for its digest, which takes a fifth of the time that
+/// looking at a body takes. Whoever gives it out, or draws more than a no from it, calls
+/// [`check`].
+///
+/// # Errors
+/// [`Error::Corrupt`] if it does not open, or has not as many bytes as were packed.
+pub(crate) fn unpack_unchecked(stored: &Stored, piece: Option<&[u8]>) -> Result<Bytes, Error> {
+    let corrupt = |why: String| Err(Error::Corrupt(why));
+    let size = stored.size;
+    let Ok(wanted) = usize::try_from(size) else {
+        return corrupt(format!("a body of {size} bytes"));
+    };
+    let codec = stored.codec;
+    let value: Bytes = if codec == Codec::Raw as i64 {
+        Bytes::copy_from_slice(&stored.bytes)
+    } else if codec == Codec::Zstd as i64 {
+        opened(&stored.bytes, wanted, &[])?
+    } else if codec == Codec::Referring as i64 {
+        let Some(piece) = piece else {
+            return corrupt("a body refers to no piece".to_owned());
+        };
+        opened(&stored.bytes, wanted, piece)?
+    } else {
+        return corrupt(format!("a body in the unknown codec {codec}"));
+    };
+    if value.len() != wanted {
+        let has = value.len();
+        return corrupt(format!("a body has {has} bytes where {size} were stored"));
+    }
+    Ok(value)
+}
+
+/// Whether a body is the one that was packed.
+///
+/// # Errors
+/// [`Error::Corrupt`] if it is not, to the byte.
+pub(crate) fn check(stored: &Stored, value: &[u8]) -> Result<(), Error> {
+    if Sha256::digest(value).as_slice() == stored.sha256 {
+        return Ok(());
+    }
+    let why = "a body is not the one that was stored: its SHA-256 differs";
+    Err(Error::Corrupt(why.to_owned()))
+}
+
+/// What a frame of `wanted` bytes holds.
+pub(crate) fn opened(frame: &[u8], wanted: usize, piece: &[u8]) -> Result<Bytes, Error> {
+    let corrupt = |why: &str| Error::Corrupt(format!("a compressed body does not open: {why}"));
+    // Looked at first, so that no damaged number decides how much memory is taken.
+    if get_frame_content_size(frame).ok().flatten() != u64::try_from(wanted).ok() {
+        return Err(corrupt("its size differs"));
+    }
+    if wanted > MOST_REFERRING {
+        return Decompressor::new()
+            .and_then(|mut zstd| zstd.decompress(frame, wanted))
+            .map(Bytes::from)
+            .map_err(|e| corrupt(&e.to_string()));
+    }
+    let mut value = Vec::with_capacity(wanted);
+    DECOMPRESS
+        .with_borrow_mut(|context| context.decompress_using_dict(&mut value, frame, piece))
+        .map_err(|code| corrupt(get_error_name(code)))?;
+    Ok(value.into())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! The bounded memory of pieces and keys. What was used longest ago is forgotten first.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{Key, Keys, Piece};
+use crate::codec::body::Help;
+
+/// Bytes of memory for pieces.
+const ROOM: usize = 32 << 20;
+
+/// How many keys are remembered.
+const KEYS: usize = 16_384;
+
+/// A piece may be replaced once it was used so often since it became current.
+const PATIENCE: u32 = 32;
+
+/// What is remembered of a key.
+#[derive(Debug, Default)]
+struct Entry {
+    used: u64,
+    /// The current piece; none if the database has none.
+    piece: Option<i64>,
+    /// How many bodies had the key.
+    met: u32,
+    /// How many referred to the piece.
+    referred: u32,
+    /// Whether the piece has come to help little.
+    is_outdated: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    clock: u64,
+    keys: HashMap<Key, Entry>,
+    pieces: HashMap<i64, (u64, Arc<Piece>)>,
+    weight: usize,
+}
+
+impl Cache {
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// The piece in a row, if it is in memory.
+    pub(super) fn piece(&mut self, id: i64) -> Option<Arc<Piece>> {
+        let now = self.tick();
+        let (used, piece) = self.pieces.get_mut(&id)?;
+        *used = now;
+        Some(Arc::clone(piece))
+    }
+
+    /// Bytes of memory for pieces.
+    #[cfg(test)]
+    pub(super) fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// Remembers a piece.
+    pub(super) fn insert(&mut self, piece: Arc<Piece>) {
+        let now = self.tick();
+        self.weight += piece.weight();
+        if let Some((_, before)) = self.pieces.insert(piece.id(), (now, piece)) {
+            self.weight -= before.weight();
+        }
+        if self.weight > ROOM {
+            self.thin_pieces();
+        }
+    }
+
+    /// Forgets the older pieces, a quarter at once, so that looking for them is rare.
+    fn thin_pieces(&mut self) {
+        let mut ages: Vec<(u64, i64)> = self
+            .pieces
+            .iter()
+            .map(|(id, (used, _))| (*used, *id))
+            .collect();
+        ages.sort_unstable();
+        for (_, id) in ages {
+            if self.weight <= ROOM / 4 * 3 || self.pieces.len() == 1 {
+                return;
+            }
+            if let Some((_, piece)) = self.pieces.remove(&id) {
+                self.weight -= piece.weight();
+            }
+        }
+    }
+
+    /// Whether it is known which piece is current.
+    pub(super) fn knows(&self, key: &Key) -> bool {
+        self.keys.contains_key(key)
+    }
+
+    /// Remembers what the database says.
+    pub(super) fn settle(&mut self, key: Key, piece: Option<i64>) {
+        let now = self.tick();
+        let entry = self.keys.entry(key).or_default();
+        entry.used = now;
+        if entry.piece != piece {
+            entry.piece = piece;
+            entry.referred = 0;
+        }
+        entry.is_outdated = false;
+        if self.keys.len() > KEYS {
+            let mut ages: Vec<u64> = self.keys.values().map(|entry| entry.used).collect();
+            ages.sort_unstable();
+            let oldest = ages[KEYS / 4];
+            self.keys.retain(|_, entry| entry.used > oldest);
+        }
+    }
+
+    /// Counts a body with this key, and says whether it was not the first: a key that is never
+    /// met again is worth no piece.
+    pub(super) fn meet(&mut self, key: &Key) -> bool {
+        let Some(entry) = self.keys.get_mut(key) else {
+            return false;
+        };
+        entry.met = entry.met.saturating_add(1);
+        entry.met > 1
+    }
+
+    pub(super) fn has_piece(&self, key: &Key) -> bool {
+        self.keys
+            .get(key)
+            .is_some_and(|entry| entry.piece.is_some())
+    }
+
+    pub(super) fn is_outdated(&self, key: &Key) -> bool {
+        self.keys.get(key).is_some_and(|entry| entry.is_outdated)
+    }
+
+    /// The row of the piece that is likely to help most.
+    pub(super) fn best(&mut self, keys: &Keys) -> Option<i64> {
+        let now = self.tick();
+        for key in keys.all() {
+            let Some(entry) = self.keys.get_mut(&key) else {
+                continue;
+            };
+            entry.used = now;
+            if entry.piece.is_some() {
+                return entry.piece;
+            }
+        }
+        None
+    }
+
+    /// Remembers how much the piece of a key of its own helped a body. Pieces of types are for
+    /// all kinds of bodies, so they are not replaced.
+    pub(super) fn learn(&mut self, keys: &Keys, help: Help) {
+        let entry = keys.own.and_then(|own| self.keys.get_mut(&own));
+        let Some(entry) = entry.filter(|entry| entry.piece.is_some()) else {
+            return;
+        };
+        entry.referred = entry.referred.saturating_add(1);
+        if help == Help::Little && entry.referred >= PATIENCE {
+            entry.is_outdated = true;
+        }
+    }
+}

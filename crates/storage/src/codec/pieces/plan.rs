@@ -1,0 +1,60 @@
+//! Which bodies of a batch become pieces.
+
+use std::collections::HashSet;
+
+use super::{Key, NewPiece, SIZES, cache::Cache};
+use crate::codec::row::RecordRow;
+
+/// What to store before a batch.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// The pieces.
+    pub(super) new: Vec<NewPiece>,
+}
+
+impl Plan {
+    /// The plan for loose bodies whose keys `cache` knows.
+    pub(super) fn of(rows: &[&RecordRow], cache: &mut Cache) -> Self {
+        let mut plan = Self::default();
+        let mut taken: HashSet<Key> = HashSet::new();
+        for row in rows {
+            let (Some(keys), Some(body)) = (&row.keys, &row.body) else {
+                continue;
+            };
+            let is_frequent = keys.own.is_some_and(|own| cache.meet(&own));
+            if !keys.is_settled || !SIZES.contains(&body.bytes.len()) {
+                continue;
+            }
+            let mut wanted = Vec::new();
+            let mut replaces = false;
+            if let Some(own) = keys.own.filter(|own| !taken.contains(own)) {
+                let renew = cache.is_outdated(&own);
+                if renew || is_frequent && !cache.has_piece(&own) {
+                    wanted.push(own);
+                    replaces = renew;
+                }
+            }
+            let first = !taken.contains(&keys.of_type) && !cache.has_piece(&keys.of_type);
+            // A body refers to the piece of its own key, if there is one; and what becomes a
+            // piece refers to it.
+            let is_elsewhere = keys
+                .own
+                .is_some_and(|own| cache.has_piece(&own) || taken.contains(&own));
+            if first && !is_elsewhere {
+                wanted.push(keys.of_type);
+            }
+            if wanted.is_empty() {
+                continue;
+            }
+            let parent = row.record.name.result().parent().as_str();
+            wanted.sort_unstable();
+            if let Some(new) =
+                NewPiece::of(parent.to_owned(), &body.bytes, wanted.clone(), replaces)
+            {
+                taken.extend(wanted);
+                plan.new.push(new);
+            }
+        }
+        plan
+    }
+}

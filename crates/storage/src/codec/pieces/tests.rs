@@ -1,0 +1,245 @@
+//! Which bodies become pieces, and what is asked of the database.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    codec::{
+        body::{Codec, Packed},
+        row::{Ready, ready},
+    },
+    seam::{Batch, Change},
+};
+use hindsight_filter::model::{Etag, Payload, Record};
+
+/// Pieces in memory, and how often somebody asked.
+#[derive(Debug, Default)]
+struct Table {
+    pieces: Mutex<Vec<StoredPiece>>,
+    keys: Mutex<HashMap<Key, i64>>,
+    questions: Mutex<Vec<&'static str>>,
+}
+
+impl Table {
+    fn asked(&self) -> Vec<&'static str> {
+        std::mem::take(&mut self.questions.lock().unwrap())
+    }
+
+    fn count(&self) -> usize {
+        self.pieces.lock().unwrap().len()
+    }
+}
+
+#[async_trait]
+impl Shelf for Table {
+    async fn current(&self, keys: &[Key]) -> Result<Vec<(Key, StoredPiece)>, Error> {
+        self.questions.lock().unwrap().push("current");
+        let pieces = self.pieces.lock().unwrap();
+        let current = self.keys.lock().unwrap();
+        let found = keys.iter().filter_map(|key| {
+            let id = current.get(key)?;
+            let piece = pieces.iter().find(|piece| piece.id == *id)?;
+            Some((*key, piece.clone()))
+        });
+        Ok(found.collect())
+    }
+
+    async fn pieces(&self, ids: &[i64]) -> Result<Vec<StoredPiece>, Error> {
+        self.questions.lock().unwrap().push("pieces");
+        let pieces = self.pieces.lock().unwrap();
+        Ok(pieces
+            .iter()
+            .filter(|piece| ids.contains(&piece.id))
+            .cloned()
+            .collect())
+    }
+
+    async fn put(&self, new: Vec<NewPiece>) -> Result<(), Error> {
+        self.questions.lock().unwrap().push("put");
+        let mut pieces = self.pieces.lock().unwrap();
+        for new in new {
+            let known = pieces.iter().find(|piece| piece.sha256 == new.sha256);
+            let id = match known {
+                Some(piece) => piece.id,
+                None => {
+                    let id = i64::try_from(pieces.len()).unwrap() + 1;
+                    pieces.push(StoredPiece {
+                        id,
+                        sha256: new.sha256.to_vec(),
+                        size: new.size,
+                        bytes: new.bytes.to_vec(),
+                    });
+                    id
+                }
+            };
+            let mut keys = self.keys.lock().unwrap();
+            for key in new.keys {
+                if new.replaces {
+                    keys.insert(key, id);
+                } else {
+                    keys.entry(key).or_insert(id);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Text that does not compress, the same for the same seed.
+fn text(seed: u64) -> String {
+    (0..64_u64)
+        .map(|at| {
+            let digest = Sha256::digest((seed * 1000 + at).to_le_bytes());
+            u64::from_le_bytes(digest[..8].try_into().unwrap())
+        })
+        .map(|number| format!("{number:016x}"))
+        .collect()
+}
+
+/// A task run, finished unless told otherwise.
+fn run(at: u64, pipeline: &str, task: &str, script: u64) -> Value {
+    json!({"kind": "TaskRun",
+        "metadata": {"name": format!("{pipeline}-{at}-{task}"),
+            "labels": {"tekton.dev/pipeline": pipeline, "tekton.dev/pipelineTask": task}},
+        "spec": {"script": text(script)},
+        "status": {"conditions": [{"type": "Succeeded", "status": "True"}],
+            "completionTime": "2026-01-01T00:00:00Z"}})
+}
+
+fn change(object: &Value) -> Change {
+    let time = jiff::Timestamp::UNIX_EPOCH;
+    Change::InsertRecord(Record {
+        name: "a/results/r/records/x".parse().unwrap(),
+        uid: "u".to_owned(),
+        etag: Etag::new("u", time),
+        create_time: time,
+        update_time: time,
+        data: Some(Payload {
+            data_type: "tekton.dev/v1.TaskRun".to_owned(),
+            value: object.to_string().into(),
+        }),
+    })
+}
+
+async fn pack(pieces: &Pieces, table: &Table, objects: &[Value]) -> Vec<Packed> {
+    let changes = objects.iter().map(change).collect();
+    let ready = ready(
+        &Batch { changes },
+        Some(pieces),
+        table,
+        &std::sync::Arc::default(),
+        None,
+    )
+    .await
+    .unwrap();
+    let body = |ready: &Ready| ready.record_row().unwrap().body.clone().unwrap();
+    ready.iter().map(body).collect()
+}
+
+#[tokio::test]
+async fn the_second_body_of_a_task_becomes_its_piece_and_later_ones_ask_nothing() {
+    let (pieces, table) = (Pieces::default(), Table::default());
+    let first = pack(&pieces, &table, &[run(1, "build", "compile", 1)]).await;
+    assert_eq!(first[0].codec, Codec::Referring);
+    assert_eq!((table.count(), table.asked().len()), (1, 3), "of its type");
+
+    let other = pack(&pieces, &table, &[run(1, "build", "test", 2)]).await;
+    assert_eq!(table.count(), 1, "a task seen once has no piece");
+    assert!(other[0].bytes.len() > 500);
+    let other = pack(&pieces, &table, &[run(2, "build", "test", 2)]).await;
+    assert_eq!(table.count(), 2);
+    assert!(other[0].bytes.len() < 40, "{}", other[0].bytes.len());
+
+    table.asked();
+    let later = pack(&pieces, &table, &[run(3, "build", "test", 2)]).await;
+    assert!(later[0].bytes.len() < 60, "{}", later[0].bytes.len());
+    assert_eq!(table.asked(), [""; 0]);
+}
+
+#[tokio::test]
+async fn another_replica_uses_the_pieces_that_are_there() {
+    let table = Table::default();
+    let runs: Vec<Value> = (0..5).map(|at| run(at, "build", "test", 2)).collect();
+    pack(&Pieces::default(), &table, &runs).await;
+    let count = table.count();
+    let again = pack(&Pieces::default(), &table, &runs).await;
+    assert_eq!(table.count(), count);
+    assert!(again.iter().all(|body| body.bytes.len() < 60));
+}
+
+#[tokio::test]
+async fn a_run_that_goes_on_becomes_no_piece() {
+    let (pieces, table) = (Pieces::default(), Table::default());
+    let mut going = run(1, "build", "compile", 1);
+    going["status"] = json!({});
+    pack(&pieces, &table, &[going.clone(), going]).await;
+    assert_eq!(table.count(), 0);
+}
+
+#[tokio::test]
+async fn a_piece_that_helps_little_is_replaced_after_some_patience() {
+    let (pieces, table) = (Pieces::default(), Table::default());
+    let old = run(1, "build", "compile", 1);
+    pack(&pieces, &table, &[old.clone(), old]).await;
+    let before = table.count();
+    let new: Vec<Value> = (0..40).map(|at| run(at, "build", "compile", 9)).collect();
+    for run in &new {
+        pack(&pieces, &table, std::slice::from_ref(run)).await;
+    }
+    assert_eq!(table.count(), before + 1);
+    let last = pack(&pieces, &table, &new[39..]).await;
+    assert!(last[0].bytes.len() < 60, "{}", last[0].bytes.len());
+}
+
+#[tokio::test]
+async fn what_is_no_object_refers_to_nothing() {
+    let (pieces, table) = (Pieces::default(), Table::default());
+    // The first bytes of a dictionary in a form of zstd's own.
+    let mut bytes = vec![0x37, 0xa4, 0x30, 0xec];
+    bytes.extend(text(1).into_bytes());
+    let mut change = change(&Value::Null);
+    if let Change::InsertRecord(record) = &mut change {
+        record.data.as_mut().unwrap().value = bytes.into();
+    }
+    let changes = vec![change.clone(), change];
+    ready(
+        &Batch { changes },
+        Some(&pieces),
+        &table,
+        &std::sync::Arc::default(),
+        None,
+    )
+    .await
+    .unwrap();
+    assert_eq!((table.count(), table.asked().len()), (0, 0));
+}
+
+#[tokio::test]
+async fn memory_is_bounded_and_what_was_forgotten_is_read_again() {
+    let (pieces, table) = (Pieces::default(), Table::default());
+    for at in 0..300_u64 {
+        let run = run(at, &format!("pipeline{at}"), "test", at);
+        pack(&pieces, &table, &[run.clone(), run]).await;
+    }
+    assert!(table.count() >= 300);
+    assert!(pieces.cache().weight() <= 32 << 20);
+    table.asked();
+    let first = run(0, "pipeline0", "test", 0);
+    let body = pack(&pieces, &table, &[first]).await;
+    assert_eq!(table.asked(), ["pieces"]);
+    assert!(body[0].bytes.len() < 60);
+}
+
+#[tokio::test]
+async fn a_damaged_piece_is_an_error() {
+    let table = Table::default();
+    let run = run(1, "build", "test", 2);
+    let body = pack(&Pieces::default(), &table, &[run]).await;
+    table.pieces.lock().unwrap()[0].sha256[0] ^= 1;
+    let ids = BTreeSet::from([body[0].piece.unwrap()]);
+    let error = Pieces::default().load(&table, ids).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "stored data is damaged: piece 1: its SHA-256 differs"
+    );
+}

@@ -1,0 +1,83 @@
+//! Values to and from PostgreSQL's driver.
+
+use sqlx::{
+    Postgres, Row,
+    postgres::{PgArguments, PgRow},
+    query::Query,
+};
+
+use super::errors::classify;
+use crate::{
+    seam::Error,
+    sql::{
+        cells::Cells,
+        statement::{Bind, Statement},
+    },
+};
+
+type PgQuery<'q> = Query<'q, Postgres, PgArguments>;
+
+/// The statement with its values bound. Lists are bound as arrays.
+pub(super) fn query(statement: &Statement) -> PgQuery<'_> {
+    let mut query = sqlx::query(statement.sql()).persistent(!statement.is_planned_anew());
+    for bind in statement.binds() {
+        query = match bind {
+            Bind::Text(text) => query.bind(text.as_deref()),
+            Bind::Int(number) => query.bind(*number),
+            Bind::Bytes(bytes) => query.bind(bytes.as_deref()),
+            Bind::Texts(texts) => query.bind(texts.as_slice()),
+            Bind::Ints(numbers) => query.bind(numbers.as_slice()),
+            Bind::Column(values) => column(query, values),
+        };
+    }
+    query
+}
+
+/// Binds one column of many rows.
+fn column<'q>(query: PgQuery<'q>, values: &'q [Bind]) -> PgQuery<'q> {
+    match values.first() {
+        Some(Bind::Int(_)) => {
+            let number = |value: &Bind| match value {
+                Bind::Int(number) => *number,
+                _ => None,
+            };
+            query.bind(values.iter().map(number).collect::<Vec<_>>())
+        }
+        Some(Bind::Bytes(_)) => {
+            let bytes = |value: &'q Bind| match value {
+                Bind::Bytes(bytes) => bytes.as_deref(),
+                _ => None,
+            };
+            query.bind(values.iter().map(bytes).collect::<Vec<_>>())
+        }
+        _ => {
+            let text = |value: &'q Bind| match value {
+                Bind::Text(text) => text.as_deref(),
+                _ => None,
+            };
+            query.bind(values.iter().map(text).collect::<Vec<_>>())
+        }
+    }
+}
+
+impl Cells for PgRow {
+    fn text(&self, at: usize) -> Result<Option<String>, Error> {
+        self.try_get(at).map_err(|e| classify("reading text", e))
+    }
+
+    fn int(&self, at: usize) -> Result<Option<i64>, Error> {
+        self.try_get(at)
+            .map_err(|e| classify("reading a number", e))
+    }
+
+    fn bytes(&self, at: usize) -> Result<Option<Vec<u8>>, Error> {
+        self.try_get(at).map_err(|e| classify("reading bytes", e))
+    }
+
+    fn ints(&self, at: usize) -> Result<Vec<i64>, Error> {
+        let numbers: Option<Vec<i64>> = self
+            .try_get(at)
+            .map_err(|e| classify("reading numbers", e))?;
+        Ok(numbers.unwrap_or_default())
+    }
+}

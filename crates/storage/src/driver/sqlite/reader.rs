@@ -1,0 +1,120 @@
+//! Statements that end when nobody waits for them any more.
+
+use std::{
+    ops::{Deref, DerefMut},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use futures::TryStreamExt as _;
+use sqlx::{Executor as _, Sqlite, pool::PoolConnection, sqlite::SqliteConnection};
+
+use super::{cells::query, errors::classify};
+use crate::{
+    driver::{Purpose, Reader, Work},
+    seam::Error,
+    sql::{cells::Row, statement::Statement},
+};
+
+/// After how many steps of its machine SQLite looks whether it should go on: well below a
+/// millisecond, and not felt.
+const STEPS: i32 = 10_000;
+
+/// A connection that is lent for reading. Dropped before it is released, its statement is
+/// interrupted, and the connection closed: what was cut off is not worth keeping.
+#[derive(Debug)]
+pub(super) struct Lent {
+    connection: Option<PoolConnection<Sqlite>>,
+    /// None where statements are too short to be interrupted.
+    stop: Option<Arc<AtomicBool>>,
+    what: &'static str,
+}
+
+impl Lent {
+    pub(super) async fn new(
+        mut connection: PoolConnection<Sqlite>,
+        work: Work,
+        what: &'static str,
+    ) -> Result<Self, Error> {
+        let stop = (work != Work::Lookup).then(|| Arc::new(AtomicBool::new(false)));
+        if let Some(stop) = &stop {
+            let told = Arc::clone(stop);
+            connection
+                .lock_handle()
+                .await
+                .map_err(|e| classify(what, e))?
+                .set_progress_handler(STEPS, move || !told.load(Ordering::Relaxed));
+        }
+        Ok(Self {
+            connection: Some(connection),
+            stop,
+            what,
+        })
+    }
+
+    /// Alive for as long as SQLite looks at it.
+    #[cfg(test)]
+    pub(super) fn watched(&self) -> std::sync::Weak<AtomicBool> {
+        self.stop.as_ref().map(Arc::downgrade).unwrap_or_default()
+    }
+}
+
+#[async_trait]
+impl Reader for Lent {
+    async fn each(
+        &mut self,
+        statement: &Statement,
+        take: &mut (dyn FnMut(Row) -> Result<(), Error> + Send),
+    ) -> Result<(), Error> {
+        let what = self.what;
+        let mut rows = query(statement).fetch(&mut **self);
+        while let Some(row) = rows.try_next().await.map_err(|e| classify(what, e))? {
+            take(Box::new(row))?;
+        }
+        Ok(())
+    }
+
+    async fn begin(&mut self, _: Purpose) -> Result<(), Error> {
+        let begun = self.execute("BEGIN").await;
+        begun.map(drop).map_err(|e| classify(self.what, e))
+    }
+
+    async fn end(&mut self) -> Result<(), Error> {
+        let ended = self.execute("ROLLBACK").await;
+        ended.map(drop).map_err(|e| classify(self.what, e))
+    }
+
+    async fn release(mut self: Box<Self>) {
+        self.connection.take();
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let (Some(connection), Some(stop)) = (self.connection.take(), &self.stop) {
+            stop.store(true, Ordering::Relaxed);
+            drop(connection.detach());
+        }
+    }
+}
+
+impl Deref for Lent {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        self.connection
+            .as_ref()
+            .expect("it is there until it is given back")
+    }
+}
+
+impl DerefMut for Lent {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        self.connection
+            .as_mut()
+            .expect("it is there until it is given back")
+    }
+}

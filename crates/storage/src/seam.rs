@@ -1,0 +1,81 @@
+//! The seam: what every durable store of results and records can do, whatever it is made of.
+//!
+//! A write is a value: a [`Batch`] of changes with preconditions, all of which happen or none.
+//! A store never sees a filter's text, only a [`Condition`](hindsight_filter::condition::Condition)
+//! on columns, and never makes up an error: what it cannot do is an [`Error`], never an empty
+//! answer.
+
+mod aggregate;
+mod change;
+mod encoded;
+mod error;
+mod explain;
+mod maintenance;
+mod query;
+mod traced;
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+
+pub use self::{
+    aggregate::{AggregateQuery, GroupKey, MAX_KEYS, Quantity, Summed},
+    change::{Batch, Change},
+    encoded::{EncodedBody, EncodedRecord},
+    error::Error,
+    explain::{Estimate, Plan},
+    maintenance::{Connections, Filled, MOST_PROMOTED, Maintenance, Promotion, Purge, Purged},
+    query::{ListQuery, Listed},
+    traced::Traced,
+};
+use hindsight_filter::condition::{Ability, Test};
+use hindsight_filter::measure::Group;
+use hindsight_filter::model::{Record, RecordName, Resource, ResultName, RunResult};
+
+/// Durable storage of results and records. A call that returned has happened; a write that
+/// returned survives the loss of power.
+#[async_trait]
+pub trait Store: Debug + Send + Sync + 'static {
+    /// Reads one result.
+    async fn result(&self, name: &ResultName) -> Result<Option<RunResult>, Error>;
+
+    /// Reads one record with its payload.
+    async fn record(&self, name: &RecordName) -> Result<Option<Record>, Error>;
+
+    /// Lists results. Every row that `condition` accepts comes once, in order; tests for which
+    /// [`Store::ability`] is not exact may let others through.
+    async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error>;
+
+    /// Lists records likewise.
+    async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error>;
+
+    /// Lists records likewise, their payloads still encoded.
+    async fn list_encoded(&self, query: &ListQuery) -> Result<Vec<Listed<EncodedRecord>>, Error>;
+
+    /// Adds up records in groups, all as of one moment, in the order of their keys.
+    async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error>;
+
+    /// Does all of `batch`, durably, or nothing.
+    async fn commit(&self, batch: &Batch) -> Result<(), Error>;
+
+    /// Does each of `changes` by itself, durably, and says what became of each, in order. One
+    /// that is refused leaves the others alone. They happen in no particular order, so no two
+    /// may be about the same row.
+    async fn commit_each(&self, changes: &[Change]) -> Vec<Result<(), Error>>;
+
+    /// How a list would be answered. Rows are counted to `most` at most, if the database has no
+    /// estimate.
+    async fn explain(
+        &self,
+        resource: Resource,
+        query: &ListQuery,
+        most: u64,
+    ) -> Result<Plan, Error>;
+
+    /// Looks up which payload fields are indexed, unless that was less than a second ago.
+    /// [`Store::ability`] answers by what was looked up last.
+    async fn refresh_indexes(&self) -> Result<(), Error>;
+
+    /// How well `test` is answered by lists.
+    fn ability(&self, test: &Test) -> Ability;
+}

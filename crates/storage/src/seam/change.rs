@@ -1,0 +1,55 @@
+//! Writes as values.
+
+use hindsight_filter::model::{Etag, Record, RecordName, ResultName, RunResult};
+
+/// One change, with what must be true for it to happen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// A new result; [`Error::Exists`] if the name is taken.
+    InsertResult(RunResult),
+    /// Everything but name, uid and create time of the result whose etag is `expect`.
+    ReplaceResult {
+        /// The etag it must have.
+        expect: Etag,
+        /// The new state.
+        value: RunResult,
+    },
+    /// The result and all its records.
+    DeleteResult {
+        /// Which.
+        name: ResultName,
+        /// The etag it must have, if any is wanted.
+        expect: Option<Etag>,
+    },
+    /// A new record; [`Error::Missing`] if its result is not there.
+    InsertRecord(Record),
+    /// Everything but name, uid and create time of the record whose etag is `expect`.
+    ReplaceRecord {
+        /// The etag it must have.
+        expect: Etag,
+        /// The new state.
+        value: Record,
+    },
+    /// One record.
+    DeleteRecord {
+        /// Which.
+        name: RecordName,
+        /// The etag it must have, if any is wanted.
+        expect: Option<Etag>,
+    },
+}
+
+/// Changes that happen together or not at all, in order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Batch {
+    /// The changes.
+    pub changes: Vec<Change>,
+}
+
+impl From<Change> for Batch {
+    fn from(change: Change) -> Self {
+        Self {
+            changes: vec![change],
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Why a store did not do what it was asked.
+
+use hindsight_filter::{measure::TooManyGroups, model::Etag};
+use hindsight_runtime::error::{ErrorKind, HasKind, report};
+
+/// Why a store did not do what it was asked. One variant for each thing a caller can do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The row to change, or the result to put a record into, is not there.
+    #[error("`{0}` does not exist")]
+    Missing(String),
+    /// The name is taken.
+    #[error("`{0}` exists already")]
+    Exists(String),
+    /// The row has another etag than expected.
+    #[error("the etag mismatches: `{name}` changed since `{expected}`; read it again and retry")]
+    Stale {
+        /// Which row.
+        name: String,
+        /// The etag that was expected.
+        expected: Etag,
+    },
+    /// The database does not answer, is full, or refuses writes for now; try later.
+    #[error("the database is not available: {what}")]
+    Unavailable {
+        /// What it was doing.
+        what: &'static str,
+        /// The driver's word.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The database worked on one statement for as long as it may.
+    #[error(
+        "the database took longer than db_statement_timeout for one statement: {what}; ask for \
+         less, or for what an index answers (`hindsight explain` tells)"
+    )]
+    TooSlow {
+        /// What it was doing.
+        what: &'static str,
+        /// The driver's word.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The object store, where big bodies lie, does not answer or refuses; try later.
+    #[error("the object store is not available: {what} `{object}`")]
+    Away {
+        /// What it was doing.
+        what: &'static str,
+        /// Of which object.
+        object: String,
+        /// The store's word.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// An object that holds a body is gone, or is another one.
+    #[error("{0}")]
+    Lost(String),
+    /// What is stored cannot be understood; nothing is repaired by guess.
+    #[error("stored data is damaged: {0}")]
+    Corrupt(String),
+    /// The database is not one of ours, or of another version.
+    #[error("{0}")]
+    Unfit(String),
+    /// An aggregate has more groups than can be kept.
+    #[error(transparent)]
+    Groups(#[from] TooManyGroups),
+    /// Anything else the database said.
+    #[error("the database refused: {what}")]
+    Database {
+        /// What it was doing.
+        what: &'static str,
+        /// The driver's word.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl Error {
+    /// The same error for another caller.
+    pub(crate) fn repeated(&self) -> Self {
+        match self {
+            Self::Corrupt(why) => Self::Corrupt(why.clone()),
+            Self::Lost(why) => Self::Lost(why.clone()),
+            Self::Away {
+                what,
+                object,
+                source,
+            } => Self::Away {
+                what,
+                object: object.clone(),
+                source: source.to_string().into(),
+            },
+            Self::Unavailable { what, source } => Self::Unavailable {
+                what,
+                source: source.to_string().into(),
+            },
+            Self::TooSlow { what, source } => Self::TooSlow {
+                what,
+                source: source.to_string().into(),
+            },
+            other => Self::Database {
+                what: "writing together with others",
+                source: report(other).into(),
+            },
+        }
+    }
+}
+
+impl HasKind for Error {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Missing(_) => ErrorKind::Missing,
+            Self::Exists(_) => ErrorKind::Exists,
+            Self::Stale { .. } => ErrorKind::StaleEtag,
+            Self::Unavailable { .. } | Self::Away { .. } => ErrorKind::Unavailable,
+            Self::TooSlow { .. } => ErrorKind::Timeout,
+            Self::Lost(_) => ErrorKind::Lost,
+            Self::Groups(_) => ErrorKind::Exhausted,
+            Self::Corrupt(_) | Self::Unfit(_) | Self::Database { .. } => ErrorKind::Internal,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What lists are asked for, and what they give.
+
+use std::num::NonZeroU32;
+
+use hindsight_filter::{Order, Position, condition::Condition, model::ResultPattern};
+
+/// A row and its place in the order that was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed<T> {
+    /// The row.
+    pub item: T,
+    /// Where it is; a list continues after it.
+    pub position: Position,
+}
+
+/// What a list is asked for.
+#[derive(Debug, Clone)]
+pub struct ListQuery {
+    /// Which parents and results. Lists of results use only the parent, and the id if given.
+    pub scope: ResultPattern,
+    /// Which rows.
+    pub condition: Condition,
+    /// In which order.
+    pub order: Order,
+    /// Continue after this row.
+    pub after: Option<Position>,
+    /// At most so many rows.
+    pub limit: NonZeroU32,
+    /// Records: fetch the payload bytes too. Without them `data` holds the type and no bytes.
+    pub bodies: bool,
+    /// Records with bodies: nothing after the row that brings the payload bytes to so many. The
+    /// first row comes whatever it holds, so a list that was cut short is never empty.
+    pub max_bytes: Option<usize>,
+}

@@ -1,0 +1,7 @@
+//! What operators do with whole databases: check, copy, back up, import.
+
+pub mod backup;
+pub mod copy;
+pub mod fsck;
+pub mod snapshot;
+pub mod tekton;

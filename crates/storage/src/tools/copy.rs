@@ -1,0 +1,287 @@
+//! Copying rows as they are, with names, uids, etags, times and bytes, from one database into
+//! another.
+//!
+//! What the target has already is compared first, so that a second copy changes nothing, and one
+//! that was cut off goes on where it stopped. A row of the target gives way only to a later
+//! version of the same row; anything else is left alone, and said. Memory is bounded by a page and the names of
+//! rows that are refused.
+
+mod held;
+mod ours;
+mod page;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+use std::{collections::HashSet, num::NonZeroU32, sync::Arc};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use self::{held::Held, ours::Ours};
+use super::{fsck::Finding, snapshot::Snapshot};
+use crate::{
+    codec::objects::{Depot, without_depot},
+    driver::options::{Options, Schema},
+    seam::{Error, Maintenance, Promotion, Store},
+    sql,
+    store::resolve::open,
+};
+use hindsight_filter::model::{Etag, Record, RecordName, RunResult};
+
+/// What happens while copying.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A stage of so many rows begins.
+    Stage {
+        /// What is copied or looked at.
+        what: &'static str,
+        /// How many rows there are.
+        total: u64,
+    },
+    /// So many more rows of the stage are done.
+    Seen(u64),
+    /// Something was copied otherwise than it was.
+    Note(Said),
+    /// A row was not copied.
+    Refused(Said),
+    /// The target is not as it should be after the copy.
+    Found(Finding),
+}
+
+/// What is said of a row.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Said {
+    /// The full name, as far as it has one.
+    pub of: String,
+    /// Why.
+    pub why: String,
+}
+
+/// How many rows became what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Count {
+    /// New in the target.
+    pub created: u64,
+    /// Brought up to date.
+    pub updated: u64,
+    /// The same already.
+    pub unchanged: u64,
+    /// Not copied.
+    pub refused: u64,
+}
+
+/// What a copy did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Outcome {
+    /// Results.
+    pub results: Count,
+    /// Records.
+    pub records: Count,
+    /// Bytes of payloads that were copied.
+    pub bytes: u64,
+    /// Rows of which it was verified afterwards that the target has them, by content.
+    pub verified: u64,
+}
+
+/// Somebody who is told what happens.
+pub type Tell<'a> = &'a mut (dyn FnMut(Event) + Send);
+
+/// Where big payloads of the two databases lie, if not in them.
+#[derive(Debug, Clone, Default)]
+pub struct Depots {
+    /// Those of the source.
+    pub from: Option<Arc<Depot>>,
+    /// Those of the target.
+    pub to: Option<Arc<Depot>>,
+}
+
+/// Whether the target is compared with the source once all is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verify {
+    /// Every row is, and every payload of the target is rebuilt and hashed.
+    Yes,
+    /// No.
+    No,
+}
+
+/// Copies the database at `from` into the one at `to`, which is made if it is not there.
+///
+/// # Errors
+/// If one of them cannot be opened, read or written; rows that cannot be copied are told.
+pub async fn copy(
+    from: &str,
+    to: &str,
+    depots: &Depots,
+    verify: Verify,
+    tell: Tell<'_>,
+) -> Result<Outcome, Error> {
+    let mut snapshot = Snapshot::open_with(from, depots.from.as_ref()).await?;
+    let totals = snapshot.object_totals().await?;
+    if totals.held > 0 && depots.from.is_none() {
+        return Err(without_depot(&totals));
+    }
+    let promoted = promoted(&mut snapshot).await?;
+    let mut source = Ours::new(snapshot);
+    let target = (to, depots.to.as_ref());
+    let outcome = into(&mut source, target, &promoted, verify, tell).await;
+    source.close().await;
+    outcome
+}
+
+/// Who a record is, without its payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Outline {
+    /// Its place in the page of the source.
+    pub(crate) place: i64,
+    pub(crate) name: RecordName,
+    /// Of its result.
+    pub(crate) result_uid: String,
+    pub(crate) uid: String,
+    pub(crate) etag: Etag,
+    pub(crate) create_time: Timestamp,
+    pub(crate) update_time: Timestamp,
+    pub(crate) data_type: Option<String>,
+    pub(crate) sha256: Option<Vec<u8>>,
+}
+
+/// A page of rows, those that cannot be taken included, and how many rows it has.
+#[derive(Debug)]
+pub(crate) struct Page<T> {
+    pub(crate) rows: Vec<T>,
+    pub(crate) count: u64,
+    pub(crate) refused: Vec<Said>,
+    pub(crate) notes: Vec<Said>,
+}
+
+impl<T> Default for Page<T> {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            count: 0,
+            refused: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// Where rows come from: one moment of a database, page by page.
+#[async_trait]
+pub(crate) trait Source: Send {
+    /// How many results and records there are.
+    async fn totals(&mut self) -> Result<(u64, u64), Error>;
+
+    /// Begins anew.
+    fn rewind(&mut self);
+
+    /// The next results; none at the end.
+    async fn results(&mut self) -> Result<Option<Page<RunResult>>, Error>;
+
+    /// The next records; none at the end.
+    async fn outlines(&mut self) -> Result<Option<Page<Outline>>, Error>;
+
+    /// Those at these places of the last page, with payloads; or why not.
+    async fn records(&mut self, places: &[i64]) -> Result<Vec<Result<Record, Said>>, Error>;
+}
+
+/// A copy under way.
+struct Copy<'a> {
+    store: &'a dyn Store,
+    held: Held,
+    outcome: Outcome,
+    /// Names of rows that were refused, which differ for a reason that was told.
+    refused: HashSet<String>,
+    tell: Tell<'a>,
+}
+
+/// Records that are indexed by one transaction.
+const BATCH: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
+
+/// What is promoted in a database of ours.
+async fn promoted(snapshot: &mut Snapshot) -> Result<Vec<Promotion>, Error> {
+    let rows = snapshot.rows(&sql::promoted::known()).await?;
+    Ok(sql::promoted::read_known(&rows)?.all().to_vec())
+}
+
+/// Promotes in the target what is promoted in the source, before rows come: they are indexed as
+/// they are written then. What the target promotes already stays as it is.
+async fn promote(target: &dyn Maintenance, fields: &[Promotion]) -> Result<(), Error> {
+    for field in fields {
+        let made = target.promote(&field.path, field.kind, field.added).await;
+        let made = match made {
+            Err(Error::Exists(_)) => continue,
+            made => made?,
+        };
+        while !target.fill(made.id, BATCH).await?.ready {}
+    }
+    Ok(())
+}
+
+/// Copies everything that `source` has, and promotes these fields.
+pub(crate) async fn into(
+    source: &mut dyn Source,
+    (to, depot): (&str, Option<&Arc<Depot>>),
+    promoted: &[Promotion],
+    verify: Verify,
+    tell: Tell<'_>,
+) -> Result<Outcome, Error> {
+    let options = Options {
+        schema: Schema::Migrate,
+        depot: depot.cloned(),
+        ..Options::default()
+    };
+    let target = open(to, &options).await?;
+    promote(&*target.maintenance, promoted).await?;
+    let mut copy = Copy {
+        store: &*target.store,
+        held: Held::new(Snapshot::open_with(to, depot).await?),
+        outcome: Outcome::default(),
+        refused: HashSet::new(),
+        tell,
+    };
+    let mut done = copy.all(source).await;
+    if done.is_ok() && verify == Verify::Yes {
+        done = copy.verify(source).await;
+    }
+    let outcome = copy.outcome;
+    copy.held.close().await;
+    target.maintenance.close().await;
+    done.map(|()| outcome)
+}
+
+impl Copy<'_> {
+    /// Copies results, then records.
+    async fn all(&mut self, source: &mut dyn Source) -> Result<(), Error> {
+        let (results, records) = source.totals().await?;
+        self.stage("results", results);
+        while let Some(page) = source.results().await? {
+            let count = page.count;
+            self.results(page).await?;
+            (self.tell)(Event::Seen(count));
+        }
+        self.stage("records", records);
+        while let Some(page) = source.outlines().await? {
+            let count = page.count;
+            self.records(source, page).await?;
+            (self.tell)(Event::Seen(count));
+        }
+        Ok(())
+    }
+
+    fn stage(&mut self, what: &'static str, total: u64) {
+        (self.tell)(Event::Stage { what, total });
+    }
+
+    /// Says what a page says of its rows; gives how many were refused.
+    fn say(&mut self, notes: Vec<Said>, refused: Vec<Said>) -> u64 {
+        let count = refused.len() as u64;
+        notes
+            .into_iter()
+            .for_each(|said| (self.tell)(Event::Note(said)));
+        for said in refused {
+            self.refused.insert(said.of.clone());
+            (self.tell)(Event::Refused(said));
+        }
+        count
+    }
+}

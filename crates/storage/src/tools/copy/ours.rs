@@ -1,0 +1,180 @@
+//! A database of ours as the source of a copy.
+
+use std::collections::{BTreeSet, HashMap};
+
+use async_trait::async_trait;
+
+use super::{Outline, Page, Said, Source};
+use crate::{
+    codec::objects::bring_all,
+    seam::Error,
+    sql::{
+        cells::{Cells as _, Row},
+        etag, read,
+        walk::{self, CODEC, PIECE, SIZE, Table},
+    },
+    tools::{
+        fsck::{Shelf, name_of},
+        snapshot::Snapshot,
+    },
+};
+use hindsight_filter::model::{Record, RunResult};
+
+/// Rows of a page, and bytes of payloads after which it ends.
+const MOST_ROWS: i64 = 256;
+const MOST_BYTES: i64 = 16 << 20;
+
+/// One moment of the database.
+pub(super) struct Ours {
+    snapshot: Snapshot,
+    shelf: Shelf,
+    results: i64,
+    /// The last record before the page, and in it.
+    records: (i64, i64),
+}
+
+impl Ours {
+    pub(super) fn new(snapshot: Snapshot) -> Self {
+        Self {
+            snapshot,
+            shelf: Shelf::default(),
+            results: i64::MIN,
+            records: (i64::MIN, i64::MIN),
+        }
+    }
+
+    pub(super) async fn close(self) {
+        self.snapshot.close().await;
+    }
+
+    async fn count(&mut self, table: Table) -> Result<u64, Error> {
+        let count = walk::count(self.snapshot.dialect, table);
+        Ok(u64::try_from(self.snapshot.number(&count).await?).unwrap_or(0))
+    }
+
+    async fn last(&mut self, table: Table, after: i64) -> Result<Option<i64>, Error> {
+        let sizes = walk::sizes(table, after, MOST_ROWS);
+        walk::cut(&self.snapshot.rows(&sizes).await?, MOST_BYTES)
+    }
+}
+
+#[async_trait]
+impl Source for Ours {
+    async fn totals(&mut self) -> Result<(u64, u64), Error> {
+        let results = self.count(Table::Results).await?;
+        Ok((results, self.count(Table::Records).await?))
+    }
+
+    fn rewind(&mut self) {
+        self.results = i64::MIN;
+        self.records = (i64::MIN, i64::MIN);
+    }
+
+    async fn results(&mut self) -> Result<Option<Page<RunResult>>, Error> {
+        let Some(last) = self.last(Table::Results, self.results).await? else {
+            return Ok(None);
+        };
+        let statement = walk::results(self.snapshot.dialect, self.results, last);
+        self.results = last;
+        let mut page = Page::default();
+        for row in self.snapshot.rows(&statement).await? {
+            page.count += 1;
+            match read::result(&row) {
+                Ok(result) => page.rows.push(result),
+                Err(error) => page.refused.push(damaged(name_of(&row, &[1, 2]), error)?),
+            }
+        }
+        Ok(Some(page))
+    }
+
+    async fn outlines(&mut self) -> Result<Option<Page<Outline>>, Error> {
+        let after = self.records.1;
+        let Some(last) = self.last(Table::Records, after).await? else {
+            return Ok(None);
+        };
+        self.records = (after, last);
+        let mut page = Page::default();
+        for row in self.snapshot.rows(&walk::outlines(after, last)).await? {
+            page.count += 1;
+            match outline(&row) {
+                Ok(outline) => page.rows.push(outline),
+                Err(error) => page
+                    .refused
+                    .push(damaged(name_of(&row, &[1, 2, 3]), error)?),
+            }
+        }
+        Ok(Some(page))
+    }
+
+    async fn records(&mut self, places: &[i64]) -> Result<Vec<Result<Record, Said>>, Error> {
+        let (after, last) = self.records;
+        let statement = walk::records(self.snapshot.dialect, after, last, true, &[]);
+        let wanted: BTreeSet<i64> = places.iter().copied().collect();
+        let mut rows: HashMap<i64, Row> = HashMap::new();
+        let mut referred = BTreeSet::new();
+        for row in self.snapshot.rows(&statement).await? {
+            let Some(id) = row.int(0)?.filter(|id| wanted.contains(id)) else {
+                continue;
+            };
+            referred.extend(row.int(PIECE)?);
+            rows.insert(id, row);
+        }
+        let pieces = self.shelf.load(&mut self.snapshot, &referred).await?;
+        let mut raws = Vec::with_capacity(places.len());
+        for place in places {
+            let row = rows.remove(place).ok_or_else(|| {
+                Error::Corrupt(format!("the record in row {place} is found only at times"))
+            })?;
+            // An empty payload has no row, and some records have none at all.
+            let has_body = row.int(SIZE)?.unwrap_or(0) != 0 || row.int(CODEC)?.is_some();
+            let raw = read::raw_record(&row, has_body.then_some(CODEC));
+            raws.push((name_of(&row, &[1, 2, 3]), raw));
+        }
+        let there = raws.iter_mut().filter_map(|(_, raw)| raw.as_mut().ok());
+        let brought = bring_all(self.snapshot.objects(), there).await;
+        let mut brought = brought.into_iter();
+        let mut records = Vec::with_capacity(places.len());
+        for (name, raw) in raws {
+            let brought = raw.and_then(|raw| match brought.next() {
+                Some(Err(error)) => Err(error),
+                _ => raw.unpack(&pieces),
+            });
+            records.push(match brought {
+                Ok(record) => Ok(record),
+                Err(error) => Err(damaged(name, error)?),
+            });
+        }
+        Ok(records)
+    }
+}
+
+/// What is said of a damaged row; any other error ends the copy.
+fn damaged(of: String, error: Error) -> Result<Said, Error> {
+    match error {
+        Error::Corrupt(why) | Error::Lost(why) => Ok(Said { of, why }),
+        other => Err(other),
+    }
+}
+
+fn outline(row: &Row) -> Result<Outline, Error> {
+    let corrupt = |what: &str| Error::Corrupt(format!("a row without a sound `{what}`"));
+    let text = |at: usize, what| read::text(row, at)?.ok_or_else(|| corrupt(what));
+    let time = |at: usize, what| {
+        let micros = row.int(at)?.ok_or_else(|| corrupt(what))?;
+        jiff::Timestamp::from_microsecond(micros).map_err(|_range| corrupt(what))
+    };
+    let name = name_of(row, &[1, 2, 3]);
+    let uid = text(5, "uid")?;
+    let update_time = time(8, "update_us")?;
+    Ok(Outline {
+        place: row.int(0)?.ok_or_else(|| corrupt("row_id"))?,
+        name: name.parse().map_err(|e| Error::Corrupt(format!("{e}")))?,
+        result_uid: text(4, "result")?,
+        etag: etag::shown(text(6, "etag")?, &uid, update_time.as_microsecond()),
+        uid,
+        create_time: time(7, "create_us")?,
+        update_time,
+        data_type: read::text(row, 9)?,
+        sha256: row.bytes(11)?,
+    })
+}

@@ -1,0 +1,419 @@
+//! Each kind of damage is done to a sound database, and found: that, and nothing else.
+
+use sqlx::{ConnectOptions, Connection, postgres::PgConnectOptions, sqlite::SqliteConnectOptions};
+
+use super::{Depth, Event, Finding, Kind, Seen, fsck};
+use crate::{
+    conformance::{
+        World,
+        backends::{Database, PostgresDatabase, SqliteFile},
+        fixtures::{Dice, record},
+        pieces::given_runs,
+        tests::postgres_server,
+    },
+    seam::Change,
+    sql::{cells::Cells as _, statement::Statement, walk::TABLES},
+    tools::snapshot::Snapshot,
+};
+
+/// What is found in the database at `url`.
+async fn look(url: &str, depth: Depth) -> (Vec<Finding>, Seen) {
+    let mut found = Vec::new();
+    let mut snapshot = Snapshot::open(url).await.unwrap();
+    let mut take = |event| {
+        if let Event::Found(finding) = event {
+            found.push(finding);
+        }
+    };
+    let seen = fsck(&mut snapshot, depth, &mut take).await.unwrap();
+    snapshot.close().await;
+    (found, seen)
+}
+
+/// Runs statements that no key and no trigger refuses.
+async fn tamper(url: &str, sqlite: &str, postgres: &str) {
+    let sql = |text: &str| sqlx::AssertSqlSafe(text.to_owned());
+    if let Some(path) = url.strip_prefix("sqlite:") {
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .foreign_keys(false);
+        let mut connection = options.connect().await.unwrap();
+        let done = sqlx::raw_sql(sql(sqlite)).execute(&mut connection).await;
+        done.unwrap();
+        connection.close().await.unwrap();
+    } else {
+        let options: PgConnectOptions = url.parse().unwrap();
+        let mut connection = options.connect().await.unwrap();
+        let free = format!("SET session_replication_role = replica; {postgres}");
+        let done = sqlx::raw_sql(sql(&free)).execute(&mut connection).await;
+        done.unwrap();
+        connection.close().await.unwrap();
+    }
+}
+
+/// Runs of one pipeline, a payload that is not JSON, none, and a result of another.
+async fn sound(url: &str) {
+    let world = World::open(url).await;
+    given_runs(&world, "a/results/r", "build", 5).await;
+    given_runs(&world, "a/results/other", "build", 1).await;
+    let mut raw = record("a/results/r/records/raw", 50, &serde_json::Value::Null);
+    raw.data.as_mut().unwrap().value = Dice::new(1).bytes(3000).into();
+    let mut plain = record("a/results/r/records/plain", 51, &serde_json::Value::Null);
+    plain.data = None;
+    let mut empty = record("a/results/r/records/empty", 52, &serde_json::Value::Null);
+    empty.data.as_mut().unwrap().value = bytes::Bytes::new();
+    world
+        .given([raw, plain, empty].map(Change::InsertRecord))
+        .await;
+    world.maintenance.close().await;
+}
+
+/// One way to damage a database, and what is then found.
+struct Damage {
+    sqlite: &'static str,
+    postgres: &'static str,
+    found: &'static [(Kind, &'static str)],
+    /// Whether it is seen without opening payloads.
+    quick: bool,
+}
+
+const fn both(sql: &'static str, found: &'static [(Kind, &'static str)], quick: bool) -> Damage {
+    Damage {
+        sqlite: sql,
+        postgres: sql,
+        found,
+        quick,
+    }
+}
+
+const RAW: &str = "a/results/r/records/raw";
+
+const DAMAGES: &[Damage] = &[
+    Damage {
+        sqlite: "UPDATE bodies SET bytes = zeroblob(length(bytes)) WHERE codec = 0",
+        postgres: "UPDATE bodies SET bytes = decode(repeat('00', length(bytes)), 'hex') \
+                   WHERE codec = 0",
+        found: &[(Kind::BodyDamaged, RAW)],
+        quick: false,
+    },
+    both(
+        "UPDATE bodies SET codec = 9 WHERE codec = 0",
+        &[(Kind::BodyDamaged, RAW)],
+        false,
+    ),
+    both(
+        "UPDATE records SET body_size = 2999 WHERE id = 'raw'",
+        &[(Kind::BodyDamaged, RAW)],
+        false,
+    ),
+    both(
+        "UPDATE records SET body_sha256 = (SELECT body_sha256 FROM records WHERE id = 'x1') \
+         WHERE id = 'raw'",
+        &[(Kind::BodyDamaged, RAW)],
+        false,
+    ),
+    both(
+        "UPDATE records SET body_sha256 = NULL WHERE id = 'raw'",
+        &[(Kind::RowDamaged, RAW)],
+        false,
+    ),
+    both(
+        "DELETE FROM bodies WHERE codec = 0",
+        &[(Kind::BodyMissing, RAW)],
+        true,
+    ),
+    both(
+        "INSERT INTO bodies (record_row, codec, bytes) SELECT plain.row_id, codec, bytes FROM \
+         records AS plain, bodies WHERE codec = 0 AND plain.id = 'plain'",
+        &[(Kind::BodyUnexpected, "a/results/r/records/plain")],
+        true,
+    ),
+    both(
+        "DELETE FROM records WHERE id = 'raw'",
+        &[(Kind::BodyOrphan, "body 7")],
+        true,
+    ),
+    both(
+        "DELETE FROM results WHERE id = 'other'",
+        &[(Kind::RecordOrphan, "a/results/other/records/x0")],
+        true,
+    ),
+    both(
+        "UPDATE records SET parent = 'b' WHERE id = 'raw'",
+        &[(Kind::RecordMisplaced, "b/results/r/records/raw")],
+        true,
+    ),
+    both(
+        "UPDATE records SET object_name = 'x' WHERE id = 'x3'",
+        &[(Kind::ColumnDiffers, "a/results/r/records/x3")],
+        false,
+    ),
+    both(
+        "UPDATE records SET labels = '{\"tekton.dev/pipeline\": \"x\"}' WHERE id = 'x3'",
+        &[(Kind::ColumnDiffers, "a/results/r/records/x3")],
+        false,
+    ),
+    both(
+        "UPDATE records SET run_outcome = NULL, run_ended_us = 1 WHERE id = 'x3'",
+        &[
+            (Kind::ColumnDiffers, "a/results/r/records/x3"),
+            (Kind::ColumnDiffers, "a/results/r/records/x3"),
+        ],
+        false,
+    ),
+    Damage {
+        sqlite: "UPDATE pieces SET bytes = zeroblob(length(bytes)) WHERE row_id = 2",
+        postgres: "UPDATE pieces SET bytes = decode(repeat('00', length(bytes)), 'hex') \
+                   WHERE row_id = 2",
+        found: &[
+            (Kind::PieceUnreadable, "a/results/other/records/x0"),
+            (Kind::PieceUnreadable, "a/results/r/records/x1"),
+            (Kind::PieceUnreadable, "a/results/r/records/x2"),
+            (Kind::PieceUnreadable, "a/results/r/records/x3"),
+            (Kind::PieceUnreadable, "a/results/r/records/x4"),
+            (Kind::PieceDamaged, "piece 2"),
+        ],
+        quick: false,
+    },
+    both(
+        "DELETE FROM pieces WHERE row_id = 2; DELETE FROM piece_keys WHERE piece = 2",
+        &[
+            (Kind::PieceMissing, "a/results/other/records/x0"),
+            (Kind::PieceMissing, "a/results/r/records/x1"),
+            (Kind::PieceMissing, "a/results/r/records/x2"),
+            (Kind::PieceMissing, "a/results/r/records/x3"),
+            (Kind::PieceMissing, "a/results/r/records/x4"),
+        ],
+        true,
+    ),
+    both(
+        "UPDATE results SET annotations = '[1]' WHERE id = 'r'",
+        &[(Kind::RowDamaged, "a/results/r")],
+        true,
+    ),
+    Damage {
+        sqlite: "UPDATE records SET create_us = 9223372036854775807 WHERE id = 'x3'; UPDATE \
+                 record_labels SET at_us = 9223372036854775807 WHERE record_row = (SELECT row_id \
+                 FROM records WHERE id = 'x3')",
+        postgres: "UPDATE records SET create_us = 9223372036854775807 WHERE id = 'x3'",
+        found: &[(Kind::RowDamaged, "a/results/r/records/x3")],
+        quick: true,
+    },
+    both(
+        "DELETE FROM promoted_state",
+        &[(Kind::RowDamaged, "promoted_state")],
+        true,
+    ),
+    Damage {
+        sqlite: "INSERT INTO secrets (name, value) VALUES ('page tokens', x'')",
+        postgres: "INSERT INTO secrets (name, value) VALUES ('page tokens', '')",
+        found: &[(Kind::RowDamaged, "secret page tokens")],
+        quick: true,
+    },
+    // The index goes on being sorted by the times of creation. The file is of no use afterwards.
+    Damage {
+        sqlite: "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = 'CREATE INDEX \
+                 records_by_create ON records (body_size)' WHERE name = 'records_by_create'",
+        postgres: "UPDATE pg_index SET indisready = false WHERE indexrelid = \
+                   'results_pkey'::regclass; INSERT INTO results (parent, id, uid, etag, \
+                   create_us, update_us, annotations) VALUES ('a', 'z', 'u', 'e', 1, 1, '{}'); \
+                   UPDATE pg_index SET indisready = true WHERE indexrelid = \
+                   'results_pkey'::regclass",
+        found: &[],
+        quick: true,
+    },
+];
+
+/// What only SQLite has tables of.
+const DAMAGES_OF_LABELS: &[Damage] = &[
+    both(
+        "DELETE FROM record_labels WHERE record_row = \
+         (SELECT row_id FROM records WHERE id = 'x3')",
+        &[(Kind::LabelDiffers, "a/results/r/records/x3")],
+        true,
+    ),
+    both(
+        "DELETE FROM labels; DELETE FROM record_labels WHERE record_row <> 4",
+        &[
+            (Kind::LabelDiffers, "a/results/other/records/x0"),
+            (Kind::LabelDiffers, "a/results/r/records/x0"),
+            (Kind::LabelDiffers, "a/results/r/records/x1"),
+            (Kind::LabelDiffers, "a/results/r/records/x2"),
+            (Kind::LabelDiffers, "a/results/r/records/x3"),
+            (Kind::LabelDiffers, "a/results/r/records/x4"),
+            (Kind::LabelDiffers, "record in row 4"),
+        ],
+        true,
+    ),
+    both(
+        "INSERT INTO record_labels (label, at_us, record_row) SELECT label, at_us + 1, record_row \
+         FROM record_labels WHERE record_row = 4",
+        &[(Kind::LabelDiffers, "record in row 4")],
+        true,
+    ),
+];
+
+/// Empties the tables and begins to number their rows anew.
+async fn empty(url: &str) {
+    let tables = "DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
+                  DELETE FROM piece_keys; DELETE FROM pieces; DELETE FROM sqlite_sequence; \
+                  DELETE FROM record_labels; DELETE FROM labels; DELETE FROM secrets; \
+                  DELETE FROM promoted_state; \
+                  INSERT INTO promoted_state (generation) VALUES (0)";
+    let truncate = "DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
+                    DELETE FROM piece_keys; DELETE FROM pieces; DELETE FROM secrets; \
+                    DELETE FROM promoted_state; \
+                    INSERT INTO promoted_state (generation) VALUES (0); \
+                    ALTER TABLE results ALTER row_id RESTART; \
+                    ALTER TABLE records ALTER row_id RESTART; \
+                    ALTER TABLE pieces ALTER row_id RESTART";
+    tamper(url, tables, truncate).await;
+}
+
+async fn finds_each_damage(url: &str, damages: impl Iterator<Item = &Damage>) {
+    World::open(url).await.maintenance.close().await;
+    let on_sqlite = url.starts_with("sqlite:");
+    for damage in damages {
+        empty(url).await;
+        sound(url).await;
+        let (found, seen) = look(url, Depth::Full).await;
+        assert_eq!(found, [], "before: {}", damage.sqlite);
+        let seen = (seen.results, seen.records, seen.verified_payloads);
+        assert_eq!(seen, (2, 9, 7));
+        tamper(url, damage.sqlite, damage.postgres).await;
+        for depth in [Depth::Full, Depth::Quick] {
+            let (found, _) = look(url, depth).await;
+            let mut found: Vec<(Kind, &str)> = found
+                .iter()
+                .map(|finding| (finding.kind, finding.of.as_str()))
+                .collect();
+            found.sort_unstable();
+            let mut wanted = damage.found.to_vec();
+            if wanted.is_empty() && on_sqlite {
+                // The engine says it for each row.
+                found.dedup();
+                wanted = vec![(Kind::TableDamaged, "records")];
+            } else if wanted.is_empty() {
+                wanted = vec![(Kind::CountDiffers, "results")];
+            }
+            wanted.sort_unstable();
+            if depth == Depth::Quick && !damage.quick {
+                wanted.clear();
+            }
+            assert_eq!(found, wanted, "{depth:?} after {}", damage.sqlite);
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_damage_is_found_and_nothing_else_on_sqlite() {
+    let file = SqliteFile::fresh().await;
+    finds_each_damage(&file.url(), DAMAGES_OF_LABELS.iter().chain(DAMAGES)).await;
+}
+
+#[tokio::test]
+async fn each_damage_is_found_and_nothing_else_on_postgres() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    finds_each_damage(&database.url(), DAMAGES.iter()).await;
+    database.remove().await;
+}
+
+/// Which tables a database has.
+async fn tables(url: &str) -> Vec<String> {
+    let mut snapshot = Snapshot::open(url).await.unwrap();
+    let catalog = match url.starts_with("sqlite:") {
+        true => "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+        false => {
+            "SELECT relname::text FROM pg_class WHERE relkind = 'r' \
+                  AND relnamespace = 'public'::regnamespace"
+        }
+    };
+    let rows = snapshot.rows(&Statement::new(catalog)).await.unwrap();
+    let names = rows.iter().map(|row| row.text(0).unwrap().unwrap());
+    let mut names: Vec<_> = names.filter(|name| name != "hindsight_schema").collect();
+    names.sort();
+    snapshot.close().await;
+    names
+}
+
+/// The table of versions is compared when the database is opened.
+#[tokio::test]
+async fn every_table_of_the_schema_is_looked_at() {
+    let mut listed = TABLES.map(|(name, _)| name.to_owned()).to_vec();
+    listed.sort();
+    let file = SqliteFile::fresh().await;
+    sound(&file.url()).await;
+    assert_eq!(tables(&file.url()).await, listed);
+    if let Some(server) = postgres_server() {
+        let database = PostgresDatabase::fresh(&server).await;
+        sound(&database.url()).await;
+        listed.retain(|name| !name.ends_with("labels"));
+        assert_eq!(tables(&database.url()).await, listed);
+        database.remove().await;
+    }
+}
+
+/// Looks again and again while runs come and go and pieces are swept.
+async fn stays_clean_beside_writers(url: &str) {
+    let world = World::open(url).await;
+    given_runs(&world, "a/results/first", "build", 3).await;
+    let writer = world.clone();
+    let writing = tokio::spawn(async move {
+        for round in 0..12 {
+            let name = format!("a/results/w{round}");
+            given_runs(&writer, &name, &format!("{:x<1$}", "p", round), 3).await;
+            let name = name.parse().unwrap();
+            writer
+                .given([Change::DeleteResult { name, expect: None }])
+                .await;
+            let most = std::num::NonZeroU32::MAX;
+            writer.maintenance.sweep(most).await.unwrap();
+        }
+    });
+    let mut looks = 0;
+    while !writing.is_finished() || looks < 2 {
+        let (found, seen) = look(url, Depth::Full).await;
+        assert_eq!(found, [], "look {looks}");
+        assert!(seen.records >= 3);
+        looks += 1;
+    }
+    writing.await.unwrap();
+    world.maintenance.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sound_database_is_clean_beside_writers() {
+    let database = SqliteFile::fresh().await;
+    stays_clean_beside_writers(&database.url()).await;
+    if let Some(server) = postgres_server() {
+        let database = PostgresDatabase::fresh(&server).await;
+        stays_clean_beside_writers(&database.url()).await;
+        database.remove().await;
+    }
+}
+
+#[tokio::test]
+async fn looking_changes_no_byte_of_a_file_even_where_nothing_can_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let url = format!("sqlite:{}", path.display());
+    sound(&url).await;
+    let before = std::fs::read(&path).unwrap();
+    let rights = |mode: u32| {
+        use std::os::unix::fs::PermissionsExt as _;
+        let rights = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(folder.path(), rights).unwrap();
+    };
+    for mode in [0o700, 0o500] {
+        rights(mode);
+        assert_eq!(look(&url, Depth::Full).await.0, []);
+        assert!(std::fs::read(&path).unwrap() == before);
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        let names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["x.db"], "nothing was left beside it");
+    }
+    rights(0o700);
+}
