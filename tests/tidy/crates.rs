@@ -35,16 +35,30 @@ pub(crate) const CRATES: &[Place] = &[
             "watcher/src/main.rs",
         ],
     ),
-    only("sqlx", &["crates/storage/src/"]),
-    only("zstd", &["crates/storage/src/"]),
+    only(
+        "sqlx",
+        &[
+            "crates/storage/src/driver*",
+            "crates/storage/src/tools/tekton*",
+            "crates/storage/src/testing.rs",
+            "crates/storage/src/conformance*",
+        ],
+    ),
+    only(
+        "zstd",
+        &[
+            "crates/storage/src/codec*",
+            "crates/storage/src/conformance*",
+        ],
+    ),
     only(
         "object_store",
         &[
-            "crates/storage/src/objects*",
+            "crates/storage/src/codec/objects*",
             "crates/storage/src/conformance/tests.rs",
         ],
     ),
-    only("url", &["crates/storage/src/objects*"]),
+    only("url", &["crates/storage/src/codec/objects*"]),
     only(
         "tonic",
         &[

@@ -11,6 +11,8 @@ mod codec;
 #[cfg(test)]
 mod conformance;
 mod driver;
+#[cfg(test)]
+mod memory;
 mod seam;
 mod sql;
 mod store;

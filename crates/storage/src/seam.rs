@@ -19,14 +19,11 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 
 pub use self::{
-    aggregate::{AggregateQuery, GroupKey, MAX_KEYS, Quantity, Summed},
-    change::{Batch, Change},
-    encoded::{EncodedBody, EncodedRecord},
-    error::Error,
-    explain::{Estimate, Plan},
-    maintenance::{Connections, Filled, MOST_PROMOTED, Maintenance, Promotion, Purge, Purged},
-    query::{ListQuery, Listed},
-    traced::Traced,
+    aggregate::AggregateQuery, aggregate::GroupKey, aggregate::MAX_KEYS, aggregate::Quantity,
+    aggregate::Summed, change::Batch, change::Change, encoded::EncodedBody, encoded::EncodedRecord,
+    error::Error, explain::Estimate, explain::Plan, maintenance::Connections, maintenance::Filled,
+    maintenance::MOST_PROMOTED, maintenance::Maintenance, maintenance::Promotion,
+    maintenance::Purge, maintenance::Purged, query::ListQuery, query::Listed, traced::Traced,
 };
 use hindsight_filter::condition::{Ability, Test};
 use hindsight_filter::measure::Group;

@@ -18,8 +18,9 @@ use self::{list::Wanted, promoted::Promotions};
 use crate::{
     codec::{
         objects::Objects,
-        pieces::{self, Pieces, REPACKS},
-        row::{self, Ready},
+        pieces::Pieces,
+        prepare::{self, REPACKS},
+        row::Ready,
     },
     driver::{Database, Work},
     seam::{
@@ -100,7 +101,7 @@ impl<D: Database> SqlStore<D> {
     async fn ready(&self, batch: &Batch, pieces: Option<&Pieces>) -> Result<Vec<Ready>, Error> {
         let known = promoted::known(self).await?;
         let above = objects::above(self);
-        let mut ready = row::ready(batch, pieces, self, &known, above).await?;
+        let mut ready = prepare::ready(batch, pieces, self, &known, above).await?;
         objects::place(self, &mut ready).await?;
         Ok(ready)
     }
@@ -145,7 +146,7 @@ impl<D: Database> Store for SqlStore<D> {
             let pieces = (left > 0).then_some(&self.pieces);
             let changes = self.ready(batch, pieces).await?;
             match self.db.write(changes).await {
-                Err(error) if pieces::is_outdated(&error) && left > 0 => {
+                Err(error) if prepare::is_outdated(&error) && left > 0 => {
                     left -= 1;
                     self.pieces.forget();
                     self.promotions.forget();
@@ -167,7 +168,7 @@ impl<D: Database> Store for SqlStore<D> {
         };
         let mut outcomes = self.db.write_each(ready).await;
         for (outcome, change) in outcomes.iter_mut().zip(batch.changes) {
-            if outcome.as_ref().is_err_and(pieces::is_outdated) {
+            if outcome.as_ref().is_err_and(prepare::is_outdated) {
                 self.pieces.forget();
                 self.promotions.forget();
                 *outcome = self.commit(&change.into()).await;

@@ -1,24 +1,18 @@
 //! Payload bytes as they are kept: compressed, by themselves or as what differs from a piece,
 //! and given back byte for byte.
 
-use std::cell::RefCell;
-
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
-use zstd::{
-    bulk::{Compressor, Decompressor},
-    zstd_safe::{CCtx, DCtx, compress_bound, get_error_name, get_frame_content_size},
-};
 
-use super::{objects::OUTSIDE, pieces::Piece};
+use super::{
+    dictionary::Piece,
+    frame::{MOST_REFERRING, against, alone, opened},
+};
 use crate::seam::Error;
 
-/// How hard zstd tries. Higher levels win a few per cent on runs and cost several times more.
-const LEVEL: i32 = 3;
-
-/// Bodies above this many bytes have enough to repeat in themselves.
-pub(crate) const MOST_REFERRING: usize = 1 << 20;
+/// What is added to the codec of a body whose bytes lie in an object. Triggers know the number.
+pub(crate) const OUTSIDE: i64 = 16;
 
 /// How the bytes of a body are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,12 +52,6 @@ pub(crate) enum Help {
     Little,
 }
 
-thread_local! {
-    /// Contexts have some 200 KiB of tables, which are not made again for each body.
-    static COMPRESS: RefCell<CCtx<'static>> = RefCell::new(CCtx::create());
-    static DECOMPRESS: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
-}
-
 impl Packed {
     /// A body that is not compressed yet.
     pub(crate) fn loose(value: Bytes) -> Self {
@@ -83,7 +71,7 @@ impl Packed {
         let value = self.bytes.clone();
         let differing = piece
             .filter(|_| value.len() <= MOST_REFERRING)
-            .and_then(|piece| Some((piece.id(), against(&value, piece)?)));
+            .and_then(|piece| Some((piece.id(), against(&value, piece.dictionary())?)));
         let mut help = Help::Well;
         if let Some((id, frame)) = differing {
             if frame.len() * 6 <= value.len() {
@@ -123,36 +111,6 @@ impl Packed {
         self.bytes = frame.into();
         self.piece = piece;
     }
-}
-
-/// One frame that stands by itself.
-pub(crate) fn alone(value: &[u8]) -> Option<Vec<u8>> {
-    if value.len() > MOST_REFERRING {
-        // The tables for big windows are not kept.
-        return Compressor::new(LEVEL).ok()?.compress(value).ok();
-    }
-    let mut frame = Vec::with_capacity(compress_bound(value.len()));
-    COMPRESS
-        .with_borrow_mut(|context| context.compress(&mut frame, value, LEVEL))
-        .ok()?;
-    Some(shrunk(frame))
-}
-
-/// One frame that repeats what the piece has.
-fn against(value: &[u8], piece: &Piece) -> Option<Vec<u8>> {
-    let mut frame = Vec::with_capacity(compress_bound(value.len()));
-    COMPRESS
-        .with_borrow_mut(|context| {
-            context.compress_using_cdict(&mut frame, value, piece.dictionary())
-        })
-        .ok()?;
-    Some(shrunk(frame))
-}
-
-/// Without the room that the worst case would have taken.
-fn shrunk(mut frame: Vec<u8>) -> Vec<u8> {
-    frame.shrink_to_fit();
-    frame
 }
 
 /// A body as it was read.
@@ -236,26 +194,6 @@ pub(crate) fn check(stored: &Stored, value: &[u8]) -> Result<(), Error> {
     }
     let why = "a body is not the one that was stored: its SHA-256 differs";
     Err(Error::Corrupt(why.to_owned()))
-}
-
-/// What a frame of `wanted` bytes holds.
-pub(crate) fn opened(frame: &[u8], wanted: usize, piece: &[u8]) -> Result<Bytes, Error> {
-    let corrupt = |why: &str| Error::Corrupt(format!("a compressed body does not open: {why}"));
-    // Looked at first, so that no damaged number decides how much memory is taken.
-    if get_frame_content_size(frame).ok().flatten() != u64::try_from(wanted).ok() {
-        return Err(corrupt("its size differs"));
-    }
-    if wanted > MOST_REFERRING {
-        return Decompressor::new()
-            .and_then(|mut zstd| zstd.decompress(frame, wanted))
-            .map(Bytes::from)
-            .map_err(|e| corrupt(&e.to_string()));
-    }
-    let mut value = Vec::with_capacity(wanted);
-    DECOMPRESS
-        .with_borrow_mut(|context| context.decompress_using_dict(&mut value, frame, piece))
-        .map_err(|code| corrupt(get_error_name(code)))?;
-    Ok(value.into())
 }
 
 #[cfg(test)]

@@ -1,12 +1,23 @@
 //! The promoted fields at some time, and what indexes hold of a record by them.
 
-use super::row::Claim;
 use crate::seam::Promotion;
 use hindsight_filter::model::Record;
 use hindsight_filter::{
     condition::{Column, Condition, Test},
     promoted::{Fields, Path, Promoted},
 };
+
+/// What indexes of promoted fields hold of a record, as far as its writer knows. The write happens
+/// only if that is all that there is to know.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// Of which set of fields.
+    pub(crate) generation: i64,
+    /// Whether there are any fields.
+    pub(crate) has_fields: bool,
+    /// Numbers of fields, and keys.
+    pub(crate) keys: Vec<(i64, String)>,
+}
 
 /// The promoted fields as they were at some time.
 #[derive(Debug, Clone, Default)]

@@ -25,7 +25,7 @@ use jiff::{SignedDuration, Timestamp};
 use object_store::path::Path;
 use uuid::Uuid;
 
-pub(crate) use self::{bring::bring_all, depot::OF_ONE, reference::OUTSIDE, reference::Reference};
+pub(crate) use self::{bring::bring_all, depot::OF_ONE, reference::Reference};
 pub use self::{counts::Counted, depot::Depot, depot::Settings};
 use crate::seam::Error;
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{
     body::{self, Stored},
-    pieces::{Loaded, Piece},
+    dictionary::{Loaded, Piece},
 };
 use crate::seam::{EncodedBody, EncodedRecord, Error};
 use hindsight_filter::model::Record;

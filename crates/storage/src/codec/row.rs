@@ -1,25 +1,18 @@
-//! A batch made ready for tables: all that can be computed before a transaction begins.
+//! Rows: changes with all that tables hold of them.
 
-use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use hindsight_run::{Kind, View};
 use serde_json::Value;
 
-use super::{
-    body::{Help, Packed},
-    known::Known,
-    pieces::{Keys, Loaded, Pieces, Shelf},
-};
-use crate::seam::{Batch, Change, Error};
+use super::{body::Packed, dictionary::Keys, known::Claim};
+use crate::seam::Error;
 use hindsight_filter::model::{Etag, Record, RecordName, ResultName, RunResult};
 use hindsight_filter::{
     columns::{ObjectColumns, columns_of},
     outline::outline,
 };
-
-/// Above so many bytes of payload, packing and unpacking leave the async threads.
-pub(crate) const BIG: usize = 64 << 10;
 
 /// A record with all that its row needs.
 #[derive(Debug, Clone)]
@@ -34,18 +27,6 @@ pub(crate) struct RecordRow {
     pub(crate) keys: Option<Keys>,
     /// What indexes of promoted fields hold of it.
     pub(crate) claim: Claim,
-}
-
-/// What indexes of promoted fields hold of a record, as far as its writer knows. The write happens
-/// only if that is all that there is to know.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Claim {
-    /// Of which set of fields.
-    pub(crate) generation: i64,
-    /// Whether there are any fields.
-    pub(crate) has_fields: bool,
-    /// Numbers of fields, and keys.
-    pub(crate) keys: Vec<(i64, String)>,
 }
 
 /// A [`Change`] made ready.
@@ -141,134 +122,6 @@ impl Ready {
             }
             _ => 1024,
         }
-    }
-}
-
-/// Makes a batch ready; big ones on threads that may block. Without `pieces` its bodies refer to
-/// nothing, nor do those that take more than `above` bytes, because they will lie outside.
-pub(crate) async fn ready(
-    batch: &Batch,
-    pieces: Option<&Pieces>,
-    shelf: &impl Shelf,
-    known: &Arc<Known>,
-    above: Option<usize>,
-) -> Result<Vec<Ready>, Error> {
-    let known = Arc::clone(known);
-    let make = move |change| make_ready(change, &known);
-    let mut changes = in_parts(batch.changes.clone(), payload_bytes, make).await?;
-    let rows: Vec<&RecordRow> = changes.iter().filter_map(Ready::record_row).collect();
-    if rows.iter().all(|row| row.body.is_none()) {
-        return Ok(changes);
-    }
-    let (chosen, loaded) = match pieces {
-        Some(pieces) => pieces.choose(shelf, &rows).await?,
-        None => (Vec::new(), Loaded::new()),
-    };
-    let loaded = Arc::new(loaded);
-    let mut chosen = chosen.into_iter();
-    let loose: Vec<(Ready, Option<i64>)> = changes
-        .drain(..)
-        .map(|change| match change.record_row() {
-            Some(_) => (change, chosen.next().flatten()),
-            None => (change, None),
-        })
-        .collect();
-    let compress = move |(change, piece)| compress(change, piece, &loaded, above);
-    let packed = in_parts(loose, |(change, _)| change.weight(), compress).await?;
-    for (change, help) in &packed {
-        if let Some(keys) = change.record_row().and_then(|row| row.keys.as_ref())
-            && let Some(pieces) = pieces
-        {
-            pieces.learn(keys, *help);
-        }
-    }
-    Ok(packed.into_iter().map(|(change, _)| change).collect())
-}
-
-fn compress(
-    mut change: Ready,
-    piece: Option<i64>,
-    loaded: &Loaded,
-    above: Option<usize>,
-) -> (Ready, Help) {
-    let mut help = Help::Well;
-    if let Ready::InsertRecord(row) | Ready::ReplaceRecord(_, row) = &mut change
-        && let Some(body) = &mut row.body
-    {
-        let piece = piece.and_then(|id| loaded.get(&id));
-        let loose = body.clone();
-        help = body.compress(piece.map(|piece| &**piece));
-        if body.piece.is_some() && above.is_some_and(|above| body.bytes.len() > above) {
-            *body = loose;
-            body.compress(None);
-        }
-    }
-    (change, help)
-}
-
-/// Does `work` on each item, in order; if there is much of it, on as many threads as there are
-/// cores.
-pub(crate) async fn in_parts<T, U>(
-    items: Vec<T>,
-    bytes: impl Fn(&T) -> usize,
-    work: impl Fn(T) -> U + Clone + Send + 'static,
-) -> Result<Vec<U>, Error>
-where
-    T: Send + 'static,
-    U: Send + 'static,
-{
-    if items.iter().map(bytes).sum::<usize>() <= BIG {
-        return Ok(items.into_iter().map(work).collect());
-    }
-    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let most = items.len().div_ceil(cores).max(1);
-    let mut parts = Vec::new();
-    let mut items = items.into_iter().peekable();
-    while items.peek().is_some() {
-        let part: Vec<T> = items.by_ref().take(most).collect();
-        let work = work.clone();
-        parts.push(tokio::task::spawn_blocking(move || {
-            part.into_iter().map(work).collect::<Vec<U>>()
-        }));
-    }
-    let mut done = Vec::new();
-    for part in parts {
-        done.extend(part.await.map_err(|e| Error::Database {
-            what: "packing or unpacking payloads",
-            source: e.into(),
-        })?);
-    }
-    Ok(done)
-}
-
-fn payload_bytes(change: &Change) -> usize {
-    match change {
-        Change::InsertRecord(record) | Change::ReplaceRecord { value: record, .. } => {
-            record.data.as_ref().map_or(0, |data| data.value.len())
-        }
-        _ => 0,
-    }
-}
-
-fn make_ready(change: Change, known: &Known) -> Ready {
-    match change {
-        Change::InsertResult(value) => Ready::InsertResult(value),
-        Change::ReplaceResult { expect, value } => Ready::ReplaceResult(expect, value),
-        Change::DeleteResult { name, expect } => Ready::DeleteResult(name, expect),
-        Change::InsertRecord(record) => Ready::InsertRecord(Box::new(claimed(record, known))),
-        Change::ReplaceRecord { expect, value } => {
-            Ready::ReplaceRecord(expect, Box::new(claimed(value, known)))
-        }
-        Change::DeleteRecord { name, expect } => Ready::DeleteRecord(name, expect),
-    }
-}
-
-/// The row of a record, with what is known to be promoted of it.
-fn claimed(record: Record, known: &Known) -> RecordRow {
-    let claim = known.claim(&record);
-    RecordRow {
-        claim,
-        ..row(record)
     }
 }
 

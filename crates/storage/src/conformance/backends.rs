@@ -1,6 +1,8 @@
 //! Databases to test on: a file in a temporary directory, a database on a PostgreSQL server.
 
-use std::{collections::BTreeMap, num::NonZeroU32};
+use std::{collections::BTreeMap, num::NonZeroU32, sync::Mutex};
+
+use async_trait::async_trait;
 
 use super::fixtures::everything;
 use crate::{
@@ -8,6 +10,7 @@ use crate::{
         migrations::MIGRATIONS,
         options::{Options, Schema},
     },
+    memory::Memory,
     seam::{Error, ListQuery},
     store::resolve::open,
 };
@@ -19,9 +22,38 @@ use hindsight_filter::{
     order::KeyValue,
 };
 use sqlx::{
-    AssertSqlSafe, ConnectOptions, Executor, Row, postgres::PgConnectOptions,
+    AssertSqlSafe, ConnectOptions, Executor, PgPool, Row, SqlitePool, postgres::PgConnectOptions,
     sqlite::SqliteConnectOptions,
 };
+
+/// Maps in memory that outlive the stores over them, as a database does.
+pub(crate) struct MemoryDatabase(String);
+
+static MEMORIES: Mutex<BTreeMap<String, Memory>> = Mutex::new(BTreeMap::new());
+
+impl MemoryDatabase {
+    pub(crate) fn fresh() -> Self {
+        Self(uuid::Uuid::new_v4().to_string())
+    }
+}
+
+/// A store over the maps of this name.
+pub(crate) fn memory(name: &str) -> Memory {
+    let mut memories = MEMORIES.lock().expect("no test dies in here");
+    memories.entry(name.to_owned()).or_default().opened()
+}
+
+#[async_trait]
+impl Database for MemoryDatabase {
+    fn url(&self) -> String {
+        format!("memory:{}", self.0)
+    }
+
+    async fn remove(self) {
+        let mut memories = MEMORIES.lock().expect("no test dies in here");
+        memories.remove(&self.0);
+    }
+}
 
 /// How many rows each table has, but for those that are there from the beginning.
 pub(crate) async fn rows(url: &str) -> BTreeMap<&'static str, i64> {
@@ -46,6 +78,29 @@ pub(crate) async fn crossing(url: &str) -> i64 {
     let ask = "SELECT count(*) FROM bodies AS b JOIN records AS r ON r.row_id = b.record_row \
                JOIN pieces AS p ON p.row_id = b.piece WHERE p.parent <> r.parent";
     number(url, ask.to_owned()).await
+}
+
+/// Executes statements of another program.
+pub(crate) async fn execute(url: &str, sqlite: &str, postgres: &str) {
+    let sql = |text: &str| AssertSqlSafe(text.to_owned());
+    if url.starts_with("sqlite:") {
+        let pool = SqlitePool::connect(url).await.expect("the file opens");
+        let done = sqlx::raw_sql(sql(sqlite)).execute(&pool).await;
+        done.expect("statements are executed");
+        pool.close().await;
+    } else {
+        let pool = PgPool::connect(url).await.expect("the database opens");
+        let done = sqlx::raw_sql(sql(postgres)).execute(&pool).await;
+        done.expect("statements are executed");
+        pool.close().await;
+    }
+}
+
+/// Executes statements that no key and, on PostgreSQL, no trigger refuses.
+pub(crate) async fn tamper(url: &str, sqlite: &str, postgres: &str) {
+    let sqlite = format!("PRAGMA foreign_keys = off; {sqlite}");
+    let postgres = format!("SET session_replication_role = replica; {postgres}");
+    execute(url, &sqlite, &postgres).await;
 }
 
 async fn number(url: &str, ask: String) -> i64 {

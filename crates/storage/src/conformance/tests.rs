@@ -5,11 +5,16 @@ use std::sync::Arc;
 use super::{
     CASES,
     backends::{PostgresDatabase, SqliteFile},
-    run_all, run_outside,
+    run_all, run_in_memory, run_outside,
 };
 use crate::codec::objects::{Depot, Settings};
 pub(crate) use crate::testing::postgres_server;
 use object_store::memory::InMemory;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn memory_does_what_every_store_must() {
+    run_in_memory().await;
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sqlite_does_what_every_store_must() {

@@ -11,6 +11,7 @@ mod cells;
 mod errors;
 mod migrate;
 mod open;
+mod place;
 #[cfg(test)]
 mod pools;
 mod reader;
@@ -25,7 +26,7 @@ use sqlx::{Connection, Executor, PgPool, pool::PoolConnection, postgres::PgConne
 use tokio::runtime::Handle;
 
 use self::{
-    batch::RETRIES, cells::query, errors::classify, open::Place, reader::Lent, young::Growth,
+    batch::RETRIES, cells::query, errors::classify, place::Place, reader::Lent, young::Growth,
 };
 use super::{Beside, Database, Reader, Work};
 use crate::{

@@ -6,6 +6,7 @@
 mod backup;
 mod cells;
 mod errors;
+mod file;
 mod migrate;
 mod open;
 mod reader;
@@ -17,7 +18,7 @@ mod writer;
 use async_trait::async_trait;
 use sqlx::SqlitePool;
 
-use self::{errors::classify, open::File, reader::Lent, writer::Writer};
+use self::{errors::classify, file::File, reader::Lent, writer::Writer};
 use super::{Beside, Database, Purpose, Reader, Work};
 use crate::{
     codec::row::Ready,

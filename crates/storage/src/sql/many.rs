@@ -11,10 +11,7 @@ use super::{
     statement::{Bind, Statement},
     write::{self, Set, TAKE_NEW_BODY},
 };
-use crate::codec::{
-    body::Packed,
-    row::{Claim, RecordRow},
-};
+use crate::codec::{body::Packed, known::Claim, row::RecordRow};
 use hindsight_filter::model::{Etag, RunResult};
 
 /// One column of all rows.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::codec::{
     body::Packed,
-    pieces::{Key, NewPiece},
+    dictionary::{Key, NewPiece},
 };
 
 fn bytes(bytes: &[u8]) -> Option<Bytes> {

@@ -11,7 +11,10 @@ use super::{
     statement::{Bind, Statement},
 };
 use crate::{
-    codec::{known::Known, row::Claim, text},
+    codec::{
+        known::{Claim, Known},
+        text,
+    },
     seam::{Error, Promotion},
 };
 use hindsight_filter::{

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     codec::{
         body::Stored,
-        pieces::{Key, StoredPiece},
+        dictionary::{Key, StoredPiece},
         record::RawRecord,
         text,
     },

@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use sqlx::AssertSqlSafe;
 
 use crate::codec::text;
 
@@ -123,9 +122,9 @@ impl Statement {
         self
     }
 
-    /// The text, for the driver. Safe because only `'static` text and placeholders went in.
-    pub(crate) fn sql(&self) -> AssertSqlSafe<String> {
-        AssertSqlSafe(self.text.clone())
+    /// The text, for a driver. It is safe because only `'static` text and placeholders went in.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     /// The values.

@@ -14,7 +14,8 @@ use super::{
 };
 use crate::codec::{
     body::Packed,
-    row::{Claim, Ready, RecordRow, json},
+    known::Claim,
+    row::{Ready, RecordRow, json},
 };
 use hindsight_filter::condition::ObjectField;
 use hindsight_filter::model::{Etag, RecordName, ResultName, RunResult};

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::SqlStore;
 use crate::{
-    codec::pieces::{Key, NewPiece, Shelf, StoredPiece},
+    codec::dictionary::{Key, NewPiece, Shelf, StoredPiece},
     driver::Database,
     seam::Error,
     sql::{pieces as sql, read},

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{SqlStore, find::Finder};
 use crate::{
-    codec::{known::is_asked, objects::bring_all, record::RawRecord, row},
+    codec::{known::is_asked, objects::bring_all, parallel::in_parts, record::RawRecord},
     driver::{Database, Purpose, Reader, Work},
     seam::{EncodedRecord, Error, ListQuery, Listed},
     sql::{
@@ -151,6 +151,6 @@ pub(super) async fn open_all(
             position: row.position,
         })
     };
-    let listed = row::in_parts(rows, |row| row.item.weight(), open).await?;
+    let listed = in_parts(rows, |row| row.item.weight(), open).await?;
     listed.into_iter().collect()
 }

@@ -12,7 +12,8 @@ use crate::{
     codec::{
         body::Packed,
         objects::{OF_ONE, Reference, Totals, without_depot},
-        row::{Ready, in_parts},
+        parallel::in_parts,
+        row::Ready,
     },
     driver::Database,
     seam::Error,

@@ -6,11 +6,14 @@ use std::{
 };
 
 use super::{SqlStore, objects};
-pub use crate::driver::options::{Options, Schema, Synchronous, Unreachable};
 use crate::{
     codec::objects::{FOLDER, Objects, new_folder},
     driver::{Database, options::Opening, postgres, sqlite},
     seam::{Error, Maintenance, Store},
+};
+pub use crate::{
+    driver::options::Options, driver::options::Schema, driver::options::Synchronous,
+    driver::options::Unreachable,
 };
 
 /// An open database.

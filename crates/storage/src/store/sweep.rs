@@ -14,8 +14,8 @@ use super::SqlStore;
 use crate::{
     codec::{
         body::{Packed, Stored, unpack},
-        pieces::{NewPiece, Piece, SIZES},
-        row::in_parts,
+        dictionary::{NewPiece, Piece, SIZES},
+        parallel::in_parts,
     },
     driver::Database,
     seam::Error,

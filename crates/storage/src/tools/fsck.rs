@@ -19,7 +19,7 @@ pub use self::{finding::Finding, finding::Kind, objects::Orphans, objects::orpha
 pub(crate) use self::{finding::name as name_of, shelf::Shelf};
 use super::snapshot::Snapshot;
 use crate::{
-    codec::pieces::StoredPiece,
+    codec::dictionary::StoredPiece,
     seam::Error,
     sql::{
         cells::{Cells as _, Row},

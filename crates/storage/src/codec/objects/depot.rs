@@ -13,7 +13,7 @@ use super::{
     counts::{Counted, Counts, add},
     errors::{damaged, failed, may_pass, missing, unfit},
 };
-use crate::codec::row::in_parts;
+use crate::codec::parallel::in_parts;
 
 /// How many objects are on their way at once, of all callers.
 const AT_ONCE: usize = 32;

@@ -7,9 +7,6 @@ use uuid::Uuid;
 
 use crate::seam::Error;
 
-/// What is added to the codec of a body whose bytes lie in an object. Triggers know the number.
-pub(crate) const OUTSIDE: i64 = 16;
-
 const LENGTH: usize = 16 + 8 + 32;
 
 /// Which object, how many bytes, and their digest.

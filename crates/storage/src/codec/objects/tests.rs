@@ -22,7 +22,7 @@ use super::{
 use crate::{
     conformance::{
         World,
-        backends::{Database, PostgresDatabase, SqliteFile},
+        backends::{Database, PostgresDatabase, SqliteFile, execute},
         fixtures::{Dice, everything, later_record, record, result, time},
         tests::postgres_server,
     },
@@ -277,7 +277,7 @@ async fn late(url: &str) {
                       AND (SELECT count(*) FROM objects) < 3; RETURN NULL; END $$; \
                       CREATE TRIGGER late AFTER INSERT ON objects FOR EACH ROW \
                       EXECUTE FUNCTION late()";
-    tamper(url, doom, doom_there).await;
+    execute(url, doom, doom_there).await;
     world.given([Change::InsertRecord(record.clone())]).await;
     assert_eq!(world.record(&record.name).await, Some(record.clone()));
     assert_eq!(
@@ -294,18 +294,6 @@ async fn late(url: &str) {
     assert_eq!(world.record(&record.name).await, Some(other));
     assert_eq!(finds(url, Depth::Full).await, []);
     world.maintenance.close().await;
-}
-
-async fn tamper(url: &str, sqlite: &'static str, postgres: &'static str) {
-    if url.starts_with("sqlite:") {
-        let pool = sqlx::SqlitePool::connect(url).await.unwrap();
-        sqlx::raw_sql(sqlite).execute(&pool).await.unwrap();
-        pool.close().await;
-    } else {
-        let pool = sqlx::PgPool::connect(url).await.unwrap();
-        sqlx::raw_sql(postgres).execute(&pool).await.unwrap();
-        pool.close().await;
-    }
 }
 
 async fn together(url: &str) {

@@ -2,8 +2,10 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{Key, Keys, Piece};
-use crate::codec::body::Help;
+use crate::codec::{
+    body::Help,
+    dictionary::{Key, Keys, Piece},
+};
 
 /// Bytes of memory for pieces.
 const ROOM: usize = 32 << 20;

@@ -2,8 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::{Key, NewPiece, SIZES, cache::Cache};
-use crate::codec::row::RecordRow;
+use super::cache::Cache;
+use crate::codec::{
+    dictionary::{Key, NewPiece, SIZES},
+    row::RecordRow,
+};
 
 /// What to store before a batch.
 #[derive(Debug, Default)]

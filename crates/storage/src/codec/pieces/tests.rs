@@ -1,12 +1,16 @@
 //! Which bodies become pieces, and what is asked of the database.
 
+use async_trait::async_trait;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::*;
 use crate::{
     codec::{
         body::{Codec, Packed},
-        row::{Ready, ready},
+        dictionary::NewPiece,
+        prepare::ready,
+        row::Ready,
     },
     seam::{Batch, Change},
 };

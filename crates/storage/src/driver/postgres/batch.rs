@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     codec::{
-        pieces,
+        prepare,
         row::{Ready, RecordRow},
     },
     seam::Error,
@@ -171,7 +171,7 @@ pub(super) async fn change(connection: &mut PgConnection, ready: &Ready) -> Resu
             for statement in write::prepared_from(ready) {
                 let there = query(&statement).fetch_optional(&mut *connection).await;
                 if there.map_err(failed)?.is_none() {
-                    return Err(Failure::Refused(pieces::outdated()));
+                    return Err(Failure::Refused(prepare::outdated()));
                 }
             }
             let statement = write::etag_of(ready);
@@ -190,7 +190,7 @@ pub(super) async fn change(connection: &mut PgConnection, ready: &Ready) -> Resu
         }
         // What a body refers to was deleted while that was on its way.
         Err(error) if errors::is_referring_to_nothing(&error) => {
-            Err(Failure::Refused(pieces::outdated()))
+            Err(Failure::Refused(prepare::outdated()))
         }
         // The result was deleted while its record was inserted.
         Err(error) if errors::is_orphan(&error) => Err(Failure::Refused(ready.refusal(None))),

@@ -1,7 +1,7 @@
 //! Values to and from PostgreSQL's driver.
 
 use sqlx::{
-    Postgres, Row,
+    AssertSqlSafe, Postgres, Row,
     postgres::{PgArguments, PgRow},
     query::Query,
 };
@@ -19,7 +19,8 @@ type PgQuery<'q> = Query<'q, Postgres, PgArguments>;
 
 /// The statement with its values bound. Lists are bound as arrays.
 pub(super) fn query(statement: &Statement) -> PgQuery<'_> {
-    let mut query = sqlx::query(statement.sql()).persistent(!statement.is_planned_anew());
+    let mut query = sqlx::query(AssertSqlSafe(statement.text().to_owned()))
+        .persistent(!statement.is_planned_anew());
     for bind in statement.binds() {
         query = match bind {
             Bind::Text(text) => query.bind(text.as_deref()),

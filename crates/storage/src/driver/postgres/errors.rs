@@ -1,6 +1,6 @@
 //! What PostgreSQL's codes mean to a caller. No other file here knows a code.
 
-use super::open::Place;
+use super::place::Place;
 use crate::seam::Error;
 
 fn is(error: &sqlx::Error, codes: &[&str]) -> bool {

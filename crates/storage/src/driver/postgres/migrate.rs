@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, Row, postgres::PgConnection};
 
 use super::{
     errors::{self, classify},
-    open::Place,
+    place::Place,
 };
 use crate::{
     driver::migrations::{Applied, Concurrent, Found, MIGRATIONS, Migration, Steps, needed_of},

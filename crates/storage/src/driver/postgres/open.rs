@@ -1,6 +1,6 @@
 //! Opening a database, or saying what is wrong with it.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use sqlx::{
     ConnectOptions, Connection, Executor, PgPool, Row,
@@ -11,6 +11,7 @@ use super::{
     Postgres,
     errors::{classify, refused},
     migrate,
+    place::{self, Place},
     reader::WATCHED,
     young::Growth,
 };
@@ -77,57 +78,6 @@ async fn weak(connection: &mut PgConnection, greeting: &str) -> Result<Vec<Strin
     Ok(weak)
 }
 
-/// Where the database is, without the password.
-#[derive(Debug, Clone)]
-pub(super) struct Place {
-    host: String,
-    port: u16,
-    database: String,
-    /// Who connects.
-    pub(super) user: String,
-}
-
-impl Place {
-    fn of(options: &PgConnectOptions) -> Self {
-        let user = options.get_username().to_owned();
-        Self {
-            host: options.get_socket().map_or_else(
-                || options.get_host().to_owned(),
-                |socket| socket.display().to_string(),
-            ),
-            port: options.get_port(),
-            database: options.get_database().unwrap_or(&user).to_owned(),
-            user,
-        }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the PostgreSQL database `{}` at {}:{}",
-            self.database, self.host, self.port
-        )
-    }
-}
-
-/// How to connect to the database at `url`, and its place.
-pub(super) fn options(url: &str) -> Result<(PgConnectOptions, Place), Error> {
-    let connect: PgConnectOptions = url.parse().map_err(|e: sqlx::Error| {
-        // The text holds a password, and the driver's word does not repeat it.
-        Error::Unfit(format!(
-            "the address of the PostgreSQL database is not one: {e}; want \
-             `postgres://USER:PASSWORD@HOST:PORT/DATABASE`"
-        ))
-    })?;
-    let connect = connect
-        .application_name("hindsight")
-        .disable_statement_logging();
-    let place = Place::of(&connect);
-    Ok((connect, place))
-}
-
 /// Opens the database at `url`.
 pub(crate) async fn open(url: &str, options: &Options) -> Result<(Postgres, Opening), Error> {
     open_within(url, options, ANSWER).await
@@ -139,7 +89,7 @@ pub(super) async fn open_within(
     options: &Options,
     answer: Duration,
 ) -> Result<(Postgres, Opening), Error> {
-    let (connect, place) = self::options(url)?;
+    let (connect, place) = place::options(url)?;
     let greeting = greeting(options.synchronous, &place)?;
     let (connection, found) = tokio::time::timeout(answer, look(&connect, &place))
         .await

@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use futures::TryStreamExt as _;
-use sqlx::{Executor as _, Postgres, pool::PoolConnection, postgres::PgConnection};
+use sqlx::{AssertSqlSafe, Executor as _, Postgres, pool::PoolConnection, postgres::PgConnection};
 
 use super::{cells::query, errors::classify};
 use crate::{
@@ -54,7 +54,7 @@ impl Lent {
     pub(super) async fn begin_at(&mut self, moment: &Statement) -> Result<(), Error> {
         self.begin(Purpose::List).await?;
         let what = self.what;
-        let set = self.execute(moment.sql()).await;
+        let set = self.execute(AssertSqlSafe(moment.text().to_owned())).await;
         set.map_err(|e| classify(what, e))?;
         self.run("SET LOCAL work_mem = '64MB'; SET LOCAL jit = off")
             .await

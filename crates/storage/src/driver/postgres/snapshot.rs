@@ -8,7 +8,8 @@ use super::{
     cells::query,
     errors::{classify, refused},
     migrate,
-    open::{ANSWER, options},
+    open::ANSWER,
+    place::options,
 };
 use crate::{
     driver::{Purpose, Reader, migrations::require_current},

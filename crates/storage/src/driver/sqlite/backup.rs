@@ -4,7 +4,7 @@ use std::{fs, io, os::unix::fs::OpenOptionsExt as _, path::Path, time::Duration}
 
 use sqlx::{Connection, Row};
 
-use super::{errors::classify, migrate, open::File, snapshot};
+use super::{errors::classify, file::File, migrate, snapshot};
 use crate::{driver::migrations::Found, seam::Error};
 
 /// How often it is looked how far the copy is.

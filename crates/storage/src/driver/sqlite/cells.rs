@@ -1,7 +1,7 @@
 //! Values to and from SQLite's driver.
 
 use sqlx::{
-    Row, Sqlite,
+    AssertSqlSafe, Row, Sqlite,
     query::Query,
     sqlite::{SqliteArguments, SqliteRow},
 };
@@ -18,7 +18,7 @@ use crate::{
 
 /// The statement with its values bound. Lists are bound as JSON.
 pub(super) fn query(statement: &Statement) -> Query<'_, Sqlite, SqliteArguments> {
-    let mut query = sqlx::query(statement.sql());
+    let mut query = sqlx::query(AssertSqlSafe(statement.text().to_owned()));
     for bind in statement.binds() {
         query = match bind {
             Bind::Text(text) => query.bind(text.as_deref()),

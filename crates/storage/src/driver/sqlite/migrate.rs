@@ -10,7 +10,7 @@ use sqlx::{
 
 use super::{
     errors::{classify, is_broken, is_busy},
-    open::{BUSY, File},
+    file::{BUSY, File},
 };
 use crate::{
     driver::migrations::{Applied, Found, needed},

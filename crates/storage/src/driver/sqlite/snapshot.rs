@@ -12,8 +12,8 @@ use sqlx::{
 use super::{
     cells::query,
     errors::{classify, is_broken},
+    file::File,
     migrate,
-    open::File,
 };
 use crate::{
     driver::{Purpose, Reader, migrations::require_current},

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use sqlx::{AssertSqlSafe, Executor, Row, sqlite::SqliteConnection};
 use tempfile::TempDir;
 
-use super::{cells::query, migrate, open::File, reader::Lent, writer};
+use super::{cells::query, file::File, migrate, reader::Lent, writer};
 use crate::{
     conformance::{
         World,

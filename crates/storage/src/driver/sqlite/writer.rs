@@ -11,11 +11,11 @@ use tokio::sync::{mpsc, oneshot};
 use super::{
     cells::query,
     errors::{classify, is_taken},
+    file::File,
     migrate,
-    open::File,
 };
 use crate::{
-    codec::{pieces, row::Ready},
+    codec::{prepare, row::Ready},
     seam::Error,
     sql::{dialect::Dialect, statement::Statement, write},
 };
@@ -386,7 +386,7 @@ fn is_refusal(error: &Error) -> bool {
     matches!(
         error,
         Error::Missing(_) | Error::Exists(_) | Error::Stale { .. }
-    ) || pieces::is_outdated(error)
+    ) || prepare::is_outdated(error)
 }
 
 /// One batch that has the transaction to itself, all or nothing.
@@ -449,7 +449,7 @@ async fn change(tx: &mut SqliteConnection, ready: &Ready) -> Result<(), Error> {
                     .map_err(|e| classify("reading what a change refers to", e))?
                     .is_none()
                 {
-                    return Err(pieces::outdated());
+                    return Err(prepare::outdated());
                 }
             }
             let statement = write::etag_of(ready);

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc};
 
 use super::look;
 use crate::{
-    codec::{objects::bring_all, record::RawRecord, row::in_parts},
+    codec::{objects::bring_all, parallel::in_parts, record::RawRecord},
     driver::Database,
     seam::{Error, Filled},
     sql::{

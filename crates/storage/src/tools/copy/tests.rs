@@ -4,7 +4,7 @@ use super::{Count, Depots, Event, Outcome, Verify, copy};
 use crate::{
     conformance::{
         World,
-        backends::{Database, PostgresDatabase, SqliteFile},
+        backends::{Database, PostgresDatabase, SqliteFile, execute},
         fixtures::{Dice, ODD_TEXTS, everything, later_record, map, record, result, summary},
         pieces::given_runs,
         tests::postgres_server,
@@ -193,9 +193,7 @@ async fn a_damaged_payload_is_refused_and_the_others_are_copied() {
     fill(&source).await;
     source.maintenance.close().await;
     let spoil = "UPDATE bodies SET bytes = zeroblob(length(bytes)) WHERE length(bytes) > 1000000";
-    let pool = sqlx::SqlitePool::connect(&from.url()).await.unwrap();
-    sqlx::query(spoil).execute(&pool).await.unwrap();
-    pool.close().await;
+    execute(&from.url(), spoil, "").await;
     let (outcome, said) = copied(&from.url(), &to.url()).await;
     assert_eq!((outcome.records.created, outcome.records.refused), (12, 1));
     let wanted = "refused a/b/c/results/odd/records/x2: ";
@@ -212,11 +210,9 @@ async fn a_difference_after_the_copy_is_found_beside_rows_that_were_refused() {
     other.uid = "somebody".to_owned();
     target.given([Change::InsertResult(other)]).await;
     // Somebody who spoils each record as it comes.
-    let pool = sqlx::SqlitePool::connect(&to.url()).await.unwrap();
     let spoil = "CREATE TRIGGER spoil AFTER INSERT ON records WHEN new.id = 'x1' BEGIN \
                  UPDATE records SET update_us = 7 WHERE id = 'x1'; END";
-    sqlx::query(spoil).execute(&pool).await.unwrap();
-    pool.close().await;
+    execute(&to.url(), spoil, "").await;
     let (outcome, said) = copied(&from.url(), &to.url()).await;
     let refused = "refused a/results/taken";
     assert!(

@@ -9,10 +9,11 @@ use super::{
 };
 use crate::{
     codec::{
+        dictionary::Loaded,
         objects::bring_all,
-        pieces::Loaded,
+        parallel::in_parts,
         record::RawRecord,
-        row::{RecordRow, in_parts, row},
+        row::{RecordRow, row},
     },
     seam::Error,
     sql::{

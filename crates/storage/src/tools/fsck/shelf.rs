@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    codec::pieces::{Loaded, Piece, StoredPiece},
+    codec::dictionary::{Loaded, Piece, StoredPiece},
     seam::Error,
     sql::{cells::Cells as _, read},
     tools::snapshot::Snapshot,

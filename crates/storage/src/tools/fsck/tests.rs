@@ -1,12 +1,10 @@
 //! Each kind of damage is done to a sound database, and found: that, and nothing else.
 
-use sqlx::{ConnectOptions, Connection, postgres::PgConnectOptions, sqlite::SqliteConnectOptions};
-
 use super::{Depth, Event, Finding, Kind, Seen, fsck};
 use crate::{
     conformance::{
         World,
-        backends::{Database, PostgresDatabase, SqliteFile},
+        backends::{Database, PostgresDatabase, SqliteFile, tamper},
         fixtures::{Dice, record},
         pieces::given_runs,
         tests::postgres_server,
@@ -28,27 +26,6 @@ async fn look(url: &str, depth: Depth) -> (Vec<Finding>, Seen) {
     let seen = fsck(&mut snapshot, depth, &mut take).await.unwrap();
     snapshot.close().await;
     (found, seen)
-}
-
-/// Runs statements that no key and no trigger refuses.
-async fn tamper(url: &str, sqlite: &str, postgres: &str) {
-    let sql = |text: &str| sqlx::AssertSqlSafe(text.to_owned());
-    if let Some(path) = url.strip_prefix("sqlite:") {
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .foreign_keys(false);
-        let mut connection = options.connect().await.unwrap();
-        let done = sqlx::raw_sql(sql(sqlite)).execute(&mut connection).await;
-        done.unwrap();
-        connection.close().await.unwrap();
-    } else {
-        let options: PgConnectOptions = url.parse().unwrap();
-        let mut connection = options.connect().await.unwrap();
-        let free = format!("SET session_replication_role = replica; {postgres}");
-        let done = sqlx::raw_sql(sql(&free)).execute(&mut connection).await;
-        done.unwrap();
-        connection.close().await.unwrap();
-    }
 }
 
 /// Runs of one pipeline, a payload that is not JSON, none, and a result of another.

@@ -79,14 +79,14 @@ async fn checks(url: &str) {
 
     // What the database knows of objects, spoilt.
     let loosen = "UPDATE objects SET record_row = NULL WHERE record_row = 1";
-    tamper(url, loosen, loosen).await;
+    execute(url, loosen, loosen).await;
     assert_eq!(
         finds(url, Depth::Full).await,
         [(Kind::ObjectUnheld, x.name.to_string())]
     );
     let idle = "INSERT INTO objects (object, size, record_row) VALUES (x'00000000000000000000000000000001', 1, 1)";
     let idle_there = "INSERT INTO objects (object, size, record_row) VALUES ('\\x00000000000000000000000000000001', 1, 1)";
-    tamper(url, idle, idle_there).await;
+    execute(url, idle, idle_there).await;
     assert_eq!(
         finds(url, Depth::Quick)
             .await

@@ -12,7 +12,7 @@ use crate::{
         backends::{Database, PostgresDatabase, refusal},
         tests::postgres_server,
     },
-    driver::{options::Schema, postgres::open},
+    driver::{options::Schema, postgres::place},
 };
 
 const BASELINE: Migration = Migration {
@@ -64,7 +64,7 @@ async fn apply_to(
     all: &'static [Migration],
     locks: Locks,
 ) -> Result<Vec<i64>, Error> {
-    let (_, place) = open::options(&database.url()).unwrap();
+    let (_, place) = place::options(&database.url()).unwrap();
     apply(&mut connect(database).await, &place, all, locks).await
 }
 

@@ -14,11 +14,11 @@ pub(crate) type Key = [u8; 32];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Keys {
     /// Of its pipeline and task, if it says what they are.
-    pub(super) own: Option<Key>,
+    pub(crate) own: Option<Key>,
     /// Of its type.
-    pub(super) of_type: Key,
+    pub(crate) of_type: Key,
     /// Whether it may become a piece: bodies that will change have little to refer to.
-    pub(super) is_settled: bool,
+    pub(crate) is_settled: bool,
 }
 
 impl Keys {
@@ -50,7 +50,7 @@ impl Keys {
         }
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = Key> + use<> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = Key> + use<> {
         self.own.into_iter().chain([self.of_type])
     }
 }

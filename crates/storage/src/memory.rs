@@ -1,0 +1,398 @@
+//! A store of maps in memory, in plain Rust: the model that others are compared with in tests, and
+//! proof that the seam asks for no SQL.
+
+mod list;
+
+use std::{
+    collections::BTreeMap,
+    num::NonZeroU32,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use jiff::Timestamp;
+
+use crate::seam::{
+    AggregateQuery, Batch, Change, Connections, EncodedBody, EncodedRecord, Error, Estimate,
+    Filled, ListQuery, Listed, Maintenance, Plan, Promotion, Purge, Purged, Store,
+};
+use hindsight_filter::columns::{ObjectColumns, object_columns, of_record};
+use hindsight_filter::condition::{Ability, Column, Test, Value};
+use hindsight_filter::measure::{Group, Tally};
+use hindsight_filter::model::{Etag, Record, RecordName, Resource, ResultName, RunResult};
+use hindsight_filter::promoted::{Kind, Path};
+
+/// A row and the number that no other row has.
+#[derive(Debug, Clone, PartialEq)]
+struct Numbered<T> {
+    id: i64,
+    row: T,
+}
+
+/// A record and its columns, which are read of its payload once.
+#[derive(Debug, Clone, PartialEq)]
+struct Row {
+    record: Record,
+    object: ObjectColumns,
+}
+
+impl Row {
+    fn of(record: Record) -> Self {
+        let object = record.data.as_ref().map(object_columns);
+        Self {
+            object: object.unwrap_or_default(),
+            record,
+        }
+    }
+
+    fn column(&self, column: &Column) -> Option<Value> {
+        of_record(&self.record, &self.object, column)
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Rows {
+    results: BTreeMap<ResultName, Numbered<RunResult>>,
+    records: BTreeMap<RecordName, Numbered<Row>>,
+    last: i64,
+    secrets: BTreeMap<String, Vec<u8>>,
+}
+
+/// A store of maps.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    rows: Arc<Mutex<Rows>>,
+    closed: AtomicBool,
+}
+
+impl Memory {
+    /// Another store over the same maps.
+    pub(crate) fn opened(&self) -> Self {
+        Self {
+            rows: Arc::clone(&self.rows),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    fn rows(&self) -> Result<MutexGuard<'_, Rows>, Error> {
+        match self.closed.load(Ordering::Relaxed) {
+            true => Err(Error::Unavailable {
+                what: "reading or writing",
+                source: "the store is closed".into(),
+            }),
+            false => Ok(self.rows.lock().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+}
+
+impl Rows {
+    fn next(&mut self) -> i64 {
+        self.last += 1;
+        self.last
+    }
+
+    fn change(&mut self, change: &Change) -> Result<(), Error> {
+        match change.clone() {
+            Change::InsertResult(row) => {
+                if self.results.contains_key(&row.name) {
+                    return Err(Error::Exists(row.name.to_string()));
+                }
+                let id = self.next();
+                self.results.insert(row.name.clone(), Numbered { id, row });
+            }
+            Change::ReplaceResult { expect, value } => {
+                let name = value.name.to_string();
+                let was = self.results.get_mut(&value.name).map(|was| &mut was.row);
+                let was = was.ok_or_else(|| Error::Missing(name.clone()))?;
+                expected(&name, &was.etag, Some(&expect))?;
+                *was = RunResult {
+                    uid: was.uid.clone(),
+                    create_time: was.create_time,
+                    ..value
+                };
+            }
+            Change::DeleteResult { name, expect } => {
+                let was = self.results.get(&name);
+                let was = was.ok_or_else(|| Error::Missing(name.to_string()))?;
+                expected(&name.to_string(), &was.row.etag, expect.as_ref())?;
+                self.results.remove(&name);
+                self.records.retain(|record, _| *record.result() != name);
+            }
+            Change::InsertRecord(row) => {
+                if !self.results.contains_key(row.name.result()) {
+                    return Err(Error::Missing(row.name.result().to_string()));
+                }
+                if self.records.contains_key(&row.name) {
+                    return Err(Error::Exists(row.name.to_string()));
+                }
+                let (id, name) = (self.next(), row.name.clone());
+                let row = Row::of(row);
+                self.records.insert(name, Numbered { id, row });
+            }
+            Change::ReplaceRecord { expect, value } => {
+                let name = value.name.to_string();
+                let row = self.records.get_mut(&value.name).map(|was| &mut was.row);
+                let row = row.ok_or_else(|| Error::Missing(name.clone()))?;
+                let was = &row.record;
+                expected(&name, &was.etag, Some(&expect))?;
+                *row = Row::of(Record {
+                    uid: was.uid.clone(),
+                    create_time: was.create_time,
+                    ..value
+                });
+            }
+            Change::DeleteRecord { name, expect } => {
+                let was = self.records.get(&name);
+                let was = was.ok_or_else(|| Error::Missing(name.to_string()))?;
+                let etag = &was.row.record.etag;
+                expected(&name.to_string(), etag, expect.as_ref())?;
+                self.records.remove(&name);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn expected(name: &str, found: &Etag, expect: Option<&Etag>) -> Result<(), Error> {
+    match expect.filter(|expect| *expect != found) {
+        None => Ok(()),
+        Some(expected) => Err(Error::Stale {
+            name: name.to_owned(),
+            expected: expected.clone(),
+        }),
+    }
+}
+
+/// A payload as it is.
+#[derive(Debug)]
+struct Plain(Bytes);
+
+impl EncodedBody for Plain {
+    fn size(&self) -> usize {
+        self.0.len()
+    }
+
+    fn decode(&self) -> Result<Bytes, Error> {
+        Ok(self.0.clone())
+    }
+
+    fn decode_unverified(&self) -> Result<Bytes, Error> {
+        self.decode()
+    }
+
+    fn verify(&self, value: &[u8]) -> Result<(), Error> {
+        match self.0 == value {
+            true => Ok(()),
+            false => Err(Error::Corrupt("it is another payload".to_owned())),
+        }
+    }
+}
+
+fn encoded(mut record: Record) -> EncodedRecord {
+    let data = record.data.as_mut();
+    let body = data.map(|data| std::mem::take(&mut data.value));
+    EncodedRecord::new(record, body.map(|body| Box::new(Plain(body)) as Box<_>))
+}
+
+#[async_trait]
+impl Store for Memory {
+    async fn result(&self, name: &ResultName) -> Result<Option<RunResult>, Error> {
+        Ok(self
+            .rows()?
+            .results
+            .get(name)
+            .map(|found| found.row.clone()))
+    }
+
+    async fn record(&self, name: &RecordName) -> Result<Option<Record>, Error> {
+        Ok(self
+            .rows()?
+            .records
+            .get(name)
+            .map(|found| found.row.record.clone()))
+    }
+
+    async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error> {
+        Ok(list::results(&*self.rows()?, query))
+    }
+
+    async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
+        Ok(list::records(&*self.rows()?, query))
+    }
+
+    async fn list_encoded(&self, query: &ListQuery) -> Result<Vec<Listed<EncodedRecord>>, Error> {
+        let listed = self.list_records(query).await?.into_iter();
+        Ok(listed
+            .map(|Listed { item, position }| Listed {
+                item: encoded(item),
+                position,
+            })
+            .collect())
+    }
+
+    async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
+        let mut tally = Tally::new(query.shape());
+        for found in self.rows()?.records.values() {
+            let column = |column: &Column| found.row.column(column);
+            if list::in_scope(&query.scope, found.row.record.name.result())
+                && query.condition.passes(&column)
+            {
+                let keys = query.keys.iter().map(|key| key.of(&column)).collect();
+                query.add(&mut tally, keys, &column)?;
+            }
+        }
+        Ok(tally.finish())
+    }
+
+    async fn commit(&self, batch: &Batch) -> Result<(), Error> {
+        let mut rows = self.rows()?;
+        if let [change] = &batch.changes[..] {
+            return rows.change(change);
+        }
+        let mut changed = rows.clone();
+        for change in &batch.changes {
+            changed.change(change)?;
+        }
+        *rows = changed;
+        Ok(())
+    }
+
+    async fn commit_each(&self, changes: &[Change]) -> Vec<Result<(), Error>> {
+        let one = |change| self.rows().and_then(|mut rows| rows.change(change));
+        changes.iter().map(one).collect()
+    }
+
+    async fn explain(
+        &self,
+        resource: Resource,
+        query: &ListQuery,
+        _most: u64,
+    ) -> Result<Plan, Error> {
+        let query = ListQuery {
+            after: None,
+            limit: NonZeroU32::MAX,
+            max_bytes: None,
+            ..query.clone()
+        };
+        let rows = match resource {
+            Resource::Results => self.list_results(&query).await?.len(),
+            Resource::Records => self.list_records(&query).await?.len(),
+        };
+        Ok(Plan {
+            steps: vec!["every row is looked at".to_owned()],
+            indexes: Vec::new(),
+            rows: Estimate::Exactly(rows as u64),
+            cost: None,
+        })
+    }
+
+    async fn refresh_indexes(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn ability(&self, test: &Test) -> Ability {
+        match test.column {
+            Column::Promoted(_) => Ability::None,
+            _ => Ability::Exact,
+        }
+    }
+}
+
+#[async_trait]
+impl Maintenance for Memory {
+    async fn migrate(&self) -> Result<Vec<i64>, Error> {
+        Ok(Vec::new())
+    }
+
+    async fn sweep(&self, _most: NonZeroU32) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    async fn purgeable(&self, what: &Purge) -> Result<Purged, Error> {
+        let rows = self.rows()?;
+        let of = |result: &ResultName| match what {
+            Purge::Parent(parent) => result.parent() == parent,
+            Purge::Result(name) => result == name,
+            Purge::Record(_) => false,
+        };
+        let is_record = |name: &&RecordName| match what {
+            Purge::Record(record) => *name == record,
+            _ => of(name.result()),
+        };
+        Ok(Purged {
+            results: rows.results.keys().filter(|name| of(name)).count() as u64,
+            records: rows.records.keys().filter(is_record).count() as u64,
+            ..Purged::default()
+        })
+    }
+
+    async fn purge(&self, what: &Purge, _now: Timestamp) -> Result<Purged, Error> {
+        let purged = self.purgeable(what).await?;
+        let mut rows = self.rows()?;
+        match what {
+            Purge::Parent(parent) => {
+                rows.results.retain(|name, _| name.parent() != parent);
+                let keeps = |name: &RecordName| name.result().parent() != parent;
+                rows.records.retain(|name, _| keeps(name));
+            }
+            Purge::Result(result) => {
+                rows.results.remove(result);
+                rows.records.retain(|name, _| name.result() != result);
+            }
+            Purge::Record(record) => drop(rows.records.remove(record)),
+        }
+        Ok(purged)
+    }
+
+    async fn sweep_objects(&self, _now: Timestamp, _batch: NonZeroU32) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    async fn promotions(&self) -> Result<Vec<Promotion>, Error> {
+        Ok(Vec::new())
+    }
+
+    async fn promote(&self, path: &Path, _: Kind, _: Timestamp) -> Result<Promotion, Error> {
+        Err(Error::Unfit(format!(
+            "`{path}`: memory has no indexes, every row is looked at"
+        )))
+    }
+
+    async fn demote(&self, path: &Path) -> Result<(), Error> {
+        Err(Error::Missing(path.to_string()))
+    }
+
+    async fn fill(&self, field: i64, _most: NonZeroU32) -> Result<Filled, Error> {
+        Err(Error::Missing(format!("promoted field {field}")))
+    }
+
+    async fn sweep_indexes(&self, _most: NonZeroU32) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error> {
+        let mut rows = self.rows()?;
+        let secret = rows.secrets.entry(name.to_owned());
+        Ok(secret.or_insert_with(|| candidate.to_vec()).clone())
+    }
+
+    async fn ping(&self) -> Result<(), Error> {
+        self.rows().map(drop)
+    }
+
+    fn connections(&self) -> Connections {
+        Connections {
+            busy: 0,
+            idle: 0,
+            most: 0,
+        }
+    }
+
+    async fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,114 @@
+//! Lists of maps: every row is looked at, those that pass are sorted, and a page is cut out.
+
+use std::cmp::Ordering;
+
+use super::{Numbered, Row, Rows};
+use crate::seam::{ListQuery, Listed};
+use hindsight_filter::columns::of_result;
+use hindsight_filter::condition::{Column, Value};
+use hindsight_filter::model::{ParentPattern, Record, ResultName, ResultPattern, RunResult};
+use hindsight_filter::order::{KEY_CHARS, KeyValue};
+use hindsight_filter::{Order, Position};
+
+/// Whether a result is of a scope.
+pub(super) fn in_scope(scope: &ResultPattern, name: &ResultName) -> bool {
+    let of_parent = match &scope.parent {
+        ParentPattern::Any => true,
+        ParentPattern::Exact(parent) => name.parent() == parent,
+    };
+    of_parent && scope.id.as_deref().is_none_or(|id| id == name.id())
+}
+
+pub(super) fn results(rows: &Rows, query: &ListQuery) -> Vec<Listed<RunResult>> {
+    let rows = rows.results.values();
+    let rows = rows.filter(|row| in_scope(&query.scope, &row.row.name));
+    let places = rows.filter_map(|row| {
+        let column = |column: &Column| of_result(&row.row, column);
+        Some((position(row.id, query, &column)?, row))
+    });
+    let page = page(places.collect(), query, |_| 0).into_iter();
+    page.map(|(position, row)| Listed {
+        item: row.row.clone(),
+        position,
+    })
+    .collect()
+}
+
+pub(super) fn records(rows: &Rows, query: &ListQuery) -> Vec<Listed<Record>> {
+    let rows = rows.records.values();
+    let rows = rows.filter(|row| in_scope(&query.scope, row.row.record.name.result()));
+    let places = rows.filter_map(|row| {
+        let column = |column: &Column| row.row.column(column);
+        Some((position(row.id, query, &column)?, row))
+    });
+    let size = |row: &&Numbered<Row>| {
+        let data = row.row.record.data.as_ref();
+        data.map_or(0, |data| data.value.len())
+    };
+    let page = page(places.collect(), query, size).into_iter();
+    page.map(|(position, row)| {
+        let mut item = row.row.record.clone();
+        if let Some(data) = item.data.as_mut().filter(|_| !query.bodies) {
+            data.value.clear();
+        }
+        Listed { item, position }
+    })
+    .collect()
+}
+
+/// The place of a row, if it passes.
+fn position(
+    id: i64,
+    query: &ListQuery,
+    column: &dyn Fn(&Column) -> Option<Value>,
+) -> Option<Position> {
+    let key = |column: Option<Value>| {
+        Some(match column? {
+            Value::Text(text) => KeyValue::Text(text.chars().take(KEY_CHARS).collect()),
+            Value::Int(number) => KeyValue::Int(number),
+            Value::Time(time) => KeyValue::Int(time.as_microsecond()),
+        })
+    };
+    let keys = query.order.keys().iter();
+    query.condition.passes(column).then(|| Position {
+        keys: keys.map(|one| key(column(&one.column))).collect(),
+        id,
+    })
+}
+
+fn page<T>(
+    mut rows: Vec<(Position, T)>,
+    query: &ListQuery,
+    size: impl Fn(&T) -> usize,
+) -> Vec<(Position, T)> {
+    rows.sort_by(|(a, _), (b, _)| compare(&query.order, a, b));
+    if let Some(after) = &query.after {
+        rows.retain(|(place, _)| compare(&query.order, place, after).is_gt());
+    }
+    rows.truncate(usize::try_from(query.limit.get()).unwrap_or(usize::MAX));
+    let Some(most) = query.max_bytes.filter(|_| query.bodies) else {
+        return rows;
+    };
+    let mut bytes = 0;
+    let enough = rows.iter().position(|(_, row)| {
+        bytes += size(row);
+        bytes >= most
+    });
+    rows.truncate(enough.map_or(rows.len(), |at| at + 1));
+    rows
+}
+
+/// Rows without a key come last in either direction; the number decides among equal ones.
+fn compare(order: &Order, a: &Position, b: &Position) -> Ordering {
+    let keys = order.keys().iter().zip(a.keys.iter().zip(&b.keys));
+    let by_key = keys.map(|(key, (a, b))| match (a, b) {
+        (Some(a), Some(b)) if key.descending => b.cmp(a),
+        (Some(a), Some(b)) => a.cmp(b),
+        (a, b) => b.is_some().cmp(&a.is_some()),
+    });
+    let by_id = match order.ties_descend() {
+        true => b.id.cmp(&a.id),
+        false => a.id.cmp(&b.id),
+    };
+    by_key.fold(Ordering::Equal, Ordering::then).then(by_id)
+}
