@@ -421,8 +421,8 @@ async fn stop_admin(mut page: JoinHandle<std::io::Result<()>>) -> Result<(), Err
 /// Opens the store, and says what an operator should know of it.
 async fn store(config: &Config, depot: Option<Arc<Depot>>) -> Result<Opened, storage::Error> {
     let options = Options {
-        max_connections: config.db_max_connections,
-        long_connections: config.db_long_connections,
+        max_connections: config.db_max_connections.as_nonzero_u32(),
+        long_connections: config.db_long_connections.as_nonzero_u32(),
         statement_timeout: config.db_statement_timeout.get(),
         wait: config.db_wait.get(),
         schema: Schema::Migrate,

@@ -31,7 +31,7 @@ use clap::{
 };
 
 use self::failure::Failure;
-use crate::config::{flags, flags_of};
+use crate::config::PROGRAM;
 
 /// Long-term history of what ran on Kubernetes.
 ///
@@ -200,6 +200,16 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) => failure.tell(),
     }
+}
+
+/// Adds `--config` and a flag for every key.
+fn flags(command: Command) -> Command {
+    PROGRAM.add_flags(command, |_| true)
+}
+
+/// Adds `--config` and the flags of these keys alone.
+fn flags_of(command: Command, names: &[&str]) -> Command {
+    PROGRAM.add_flags(command, |key| names.contains(&key.name))
 }
 
 /// What commands run on.

@@ -24,6 +24,6 @@ pub fn depot_at(config: &Config, url: &str) -> Result<Arc<Depot>, storage::Error
         url: url.to_owned(),
         above: config.objects_above.as_usize(),
         keep: config.objects_keep.get(),
-        options: config.cloud.expose().clone(),
+        options: config.cloud(),
     })
 }

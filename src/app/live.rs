@@ -1,23 +1,16 @@
-//! What of the configuration counts without a restart.
+//! What of the configuration counts without a restart: the keys that are marked as live. Files that
+//! other keys name are read again by themselves.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
     thread::available_parallelism,
 };
 
-use crate::config::{Amount, AuditLog, Config};
+use crate::config::{Amount, AuditLog, Config, Settings as _};
 use hindsight_access::audit::{Audit, Place};
 use hindsight_access::budget::{Budgets, Limits};
 use hindsight_runtime::clock::Clock;
 use hindsight_runtime::telemetry::{LogLevel, Registry};
-
-/// Keys that count at once. Files that other keys name are read again by themselves.
-const AT_ONCE: [&str; 4] = [
-    "log_level",
-    "caller_max_requests",
-    "caller_max_rate",
-    "caller_max_scan",
-];
 
 /// The changeable part of a server. Clones change the same server.
 #[derive(Debug, Clone)]
@@ -38,14 +31,13 @@ impl Live {
     pub fn apply(&self, config: &Config, log: &LogLevel) -> Vec<&'static str> {
         let mut current = self.config.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = current.differences(config);
-        let (now, later): (Vec<_>, Vec<_>) =
-            changed.into_iter().partition(|key| AT_ONCE.contains(key));
-        if now.contains(&"log_level") {
+        if changed.iter().any(|key| key.name == "log_level") {
             log.set(&config.log_level);
         }
         self.budgets.set(limits(config));
         *current = config.clone();
-        later
+        let later = changed.iter().filter(|key| !key.live);
+        later.map(|key| key.name).collect()
     }
 }
 
@@ -61,7 +53,7 @@ pub(super) fn audit(config: &Config, registry: &mut Registry) -> std::io::Result
 
 pub(super) fn budgets(config: &Config, clock: Arc<dyn Clock>, registry: &mut Registry) -> Budgets {
     let half = || available_parallelism().map_or(1, |cores| cores.get() / 2);
-    let slots = config.scan_slots.map(|slots| slots.get() as usize);
+    let slots = config.scan_slots.map(|slots| slots.as_usize());
     Budgets::new(
         limits(config),
         slots.unwrap_or_else(half),
@@ -73,8 +65,8 @@ pub(super) fn budgets(config: &Config, clock: Arc<dyn Clock>, registry: &mut Reg
 
 fn limits(config: &Config) -> Limits {
     Limits {
-        in_flight: config.caller_max_requests.get(),
-        per_second: config.caller_max_rate.map(Amount::get),
-        scan_per_minute: config.caller_max_scan.map(Amount::get),
+        in_flight: config.caller_max_requests.as_u32(),
+        per_second: config.caller_max_rate.map(Amount::as_u32),
+        scan_per_minute: config.caller_max_scan.map(Amount::as_u32),
     }
 }

@@ -57,7 +57,7 @@ impl Limits {
     pub(super) fn of(config: &Config) -> Self {
         let unless_zero = |span: Duration| (!span.is_zero()).then_some(span);
         Self {
-            connections: config.max_connections.get() as usize,
+            connections: config.max_connections.as_usize(),
             header_bytes: config.max_header_bytes.as_usize().max(LEAST_HEAD),
             patience: config.client_timeout.get(),
             keepalive: unless_zero(config.keepalive.get()),

@@ -11,10 +11,10 @@ use hindsight_watcher::{
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
-use super::{failure::Failure, serve};
+use super::{failure::Failure, flags, serve};
 use crate::{
     app::App,
-    config::{Auth, Config, Sources, flags},
+    config::{Auth, Config, PROGRAM, Sources},
 };
 use hindsight_runtime::error::report;
 
@@ -55,12 +55,12 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 
 /// Everything that is wrong with either is told at once.
 fn load(matches: &ArgMatches) -> Result<(Config, Launch), Failure> {
-    let config = Config::load(&Sources::gather(matches));
+    let config = Config::load(&Sources::gather(&PROGRAM, matches));
     let launch = Flags::Beside.read(matches);
     let problems = match (config, launch) {
         (Ok(_), Ok(launch)) if let Err(error) = check_kubeconfig(&launch) => report(error.as_ref()),
         (Ok(config), Ok(launch)) => {
-            let has_token = launch.token.is_some() || launch.token_file.is_some();
+            let has_token = launch.settings.token.is_some() || launch.settings.token_file.is_some();
             if config.auth == Auth::Off || has_token {
                 return Ok((config, launch));
             }
@@ -72,12 +72,12 @@ fn load(matches: &ArgMatches) -> Result<(Config, Launch), Failure> {
         }
         (config, launch) => {
             let of_server = config.err().map(|problems| problems.to_string());
-            let of_watcher = launch.err().unwrap_or_default();
+            let of_watcher = launch.err().map(|problems| problems.to_string());
             let all: Vec<_> = of_server.into_iter().chain(of_watcher).collect();
             all.join("\n")
         }
     };
-    let text = format!("the configuration cannot be used\n{problems}");
+    let text = format!("invalid configuration\n{problems}");
     Err(Failure::usage(text))
 }
 
@@ -106,10 +106,11 @@ async fn both(app: App, launch: Launch, shutdown: CancellationToken) -> Result<(
 }
 
 fn sink(launch: &Launch, channel: Channel) -> Result<GrpcSink, hindsight_watcher::sink::Error> {
-    match &launch.token_file {
+    match &launch.settings.token_file {
         Some(path) => GrpcSink::over_with_token_file(channel, path.clone()),
         None => {
-            let token = launch.token.as_ref().map(|token| token.0.as_str());
+            let token = launch.settings.token.as_ref();
+            let token = token.map(|token| token.expose());
             GrpcSink::over(channel, token)
         }
     }

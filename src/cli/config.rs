@@ -5,7 +5,7 @@ use std::{io::Write as _, process::ExitCode};
 use clap::ArgMatches;
 
 use super::{failure::Failure, serve};
-use crate::config::reference_markdown;
+use crate::config::{Settings as _, reference_markdown};
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let text = match matches.subcommand() {

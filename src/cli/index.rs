@@ -5,8 +5,8 @@ use std::{num::NonZeroU32, process::ExitCode, time::Instant};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, ValueEnum};
 use serde::Serialize;
 
-use super::{failure::Failure, output, progress, serve};
-use crate::{app, config::flags_of};
+use super::{failure::Failure, flags_of, output, progress, serve};
+use crate::app;
 use hindsight_filter::{
     Filter,
     promoted::{Kind, Path},

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::failure::Failure;
 use crate::{
     app::{App, Error, Live},
-    config::{Config, Endpoint, Sources},
+    config::{Config, Endpoint, PROGRAM, Sources},
 };
 use hindsight_runtime::clock::SystemClock;
 use hindsight_runtime::error::report;
@@ -34,8 +34,8 @@ pub(super) const EXAMPLES: &str = "Examples:
   hindsight config print --config /etc/hindsight.toml";
 
 pub(super) fn load(matches: &ArgMatches) -> Result<Config, Failure> {
-    Config::load(&Sources::gather(matches))
-        .map_err(|problems| Failure::usage(format!("the configuration cannot be used\n{problems}")))
+    Config::load(&Sources::gather(&PROGRAM, matches))
+        .map_err(|problems| Failure::usage(format!("invalid configuration\n{problems}")))
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -54,7 +54,7 @@ pub(super) fn start(
     go: impl AsyncFnOnce(App, CancellationToken) -> Result<(), Failure>,
 ) -> Result<ExitCode, Failure> {
     // What changes from here on is noticed, also while the server is not ready yet.
-    let seen = Sources::gather(matches);
+    let seen = Sources::gather(&PROGRAM, matches);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -109,7 +109,7 @@ pub(super) fn start(
 /// Where spans are sent, if they are.
 fn traces(config: &Config) -> Result<Option<Exporter>, traces::Error> {
     let endpoint = config.trace_endpoint.as_ref().map(Endpoint::as_str);
-    let share = config.trace_percent.share();
+    let share = config.trace_percent.get() as f64 / 100.0;
     endpoint
         .map(|endpoint| Exporter::new(endpoint, "hindsight", share))
         .transpose()
@@ -129,7 +129,7 @@ async fn follow(
             _ = hangup.recv() => true,
             () = tokio::time::sleep(INTERVAL) => false,
         };
-        let sources = Sources::gather(matches);
+        let sources = Sources::gather(&PROGRAM, matches);
         if sources == seen && !asked {
             continue;
         }
@@ -141,7 +141,7 @@ async fn follow(
                 tracing::info!("the configuration was read again");
             }
             Err(problems) => {
-                tracing::error!(%problems, "the configuration cannot be used; that of before stays");
+                tracing::error!(%problems, "invalid configuration; keeping the previous one");
             }
         }
         seen = sources;

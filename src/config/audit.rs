@@ -1,21 +1,23 @@
-//! Where writes and deletes are told.
+//! The log of writes and deletes.
 
 use std::path::PathBuf;
 
-use super::{problem::BadValue, value::Value};
+use hindsight_config::{BadValue, Value};
 
-/// Where writes and deletes are told.
+/// Where writes and deletes are logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuditLog {
-    /// Nowhere.
+    /// Writes and deletes are not logged.
     Off,
-    /// On standard output.
+    /// To standard output.
     Stdout,
     /// At the end of a file.
     File(PathBuf),
 }
 
 impl Value for AuditLog {
+    const WORD: &'static str = "PLACE";
+
     fn read(text: &str) -> Result<Self, BadValue> {
         Ok(match text {
             "off" => Self::Off,

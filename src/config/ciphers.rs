@@ -1,8 +1,8 @@
 //! Cipher suites of TLS, by name.
 
-use super::{problem::BadValue, value::Value};
+use hindsight_config::{BadValue, Kind, Value};
 
-/// The safe ones, in the order in which they are preferred unless somebody says otherwise.
+/// The safe ones, in the order of preference by default.
 const SAFE: [&str; 9] = [
     "TLS13_AES_256_GCM_SHA384",
     "TLS13_AES_128_GCM_SHA256",
@@ -27,16 +27,17 @@ impl CipherSuites {
 }
 
 impl Value for CipherSuites {
+    const WORD: &'static str = "NAMES";
+    const KIND: Kind = Kind::List;
+
     fn read(text: &str) -> Result<Self, BadValue> {
         let known = |name: &str| {
             let found = SAFE
                 .into_iter()
                 .find(|safe| safe.eq_ignore_ascii_case(name));
             found.ok_or_else(|| {
-                let all = SAFE.join(", ");
-                BadValue::new(format!(
-                    "`{name}` is no cipher suite that is safe; want some of {all}"
-                ))
+                let all = format!("some of {}", SAFE.join(", "));
+                BadValue::not_valid(name, "cipher suite that is safe", all)
             })
         };
         let names: Result<Vec<_>, _> = text.split(',').map(|name| known(name.trim())).collect();

@@ -2,12 +2,9 @@
 
 use std::{fmt, str::FromStr};
 
-use super::{
-    problem::BadValue,
-    secret::{MASK, Secret},
-};
+use hindsight_config::{BadValue, MASK, Secret, Value};
 
-const WANT: &str = "write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`";
+const WANT: &str = "`sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`";
 
 /// Where results and records are kept. `Debug` and `Display` hide the password.
 #[derive(Clone, PartialEq, Eq)]
@@ -47,17 +44,14 @@ impl FromStr for DbUrl {
                 return postgres(text, rest);
             }
         }
-        Err(BadValue::new(format!(
-            "`{}` is not a database; {WANT}",
-            masked(text)
-        )))
+        Err(BadValue::not_valid(&masked(text), "database", WANT))
     }
 }
 
 fn sqlite(text: &str, path: &str) -> Result<DbUrl, BadValue> {
     if path.is_empty() {
         return Err(BadValue::new(format!(
-            "`{text}` names no file; write `sqlite:hindsight.db`"
+            "`{text}` names no file; want `sqlite:hindsight.db`"
         )));
     }
     if path == ":memory:" {
@@ -68,7 +62,7 @@ fn sqlite(text: &str, path: &str) -> Result<DbUrl, BadValue> {
     }
     if path.contains(['?', '\0']) {
         return Err(BadValue::new(format!(
-            "`{text}` has options after its path, and there are none; write `sqlite:PATH` alone"
+            "`{text}` has options after its path, and there are none; want `sqlite:PATH` alone"
         )));
     }
     Ok(DbUrl::Sqlite {
@@ -84,7 +78,7 @@ fn postgres(text: &str, rest: &str) -> Result<DbUrl, BadValue> {
         || options.split('&').any(|option| option.starts_with("host="));
     if !names_host {
         return Err(BadValue::new(format!(
-            "`{}` names no host; {WANT}",
+            "`{}` names no host; want {WANT}",
             masked(text)
         )));
     }
@@ -114,6 +108,18 @@ fn masked(text: &str) -> String {
         from = start + MASK.len();
     }
     shown
+}
+
+impl Value for DbUrl {
+    const WORD: &'static str = "URL";
+
+    fn read(text: &str) -> Result<Self, BadValue> {
+        text.parse()
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
 }
 
 impl fmt::Display for DbUrl {

@@ -1,6 +1,6 @@
-//! Names by which a server is asked.
+//! Host names of the server.
 
-use super::{problem::BadValue, value::Value};
+use hindsight_config::{BadValue, Kind, Value};
 
 /// Names of hosts, in small letters and without ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,9 @@ impl Hosts {
 }
 
 impl Value for Hosts {
+    const WORD: &'static str = "HOSTS";
+    const KIND: Kind = Kind::List;
+
     fn read(text: &str) -> Result<Self, BadValue> {
         let names = text.split(',').map(str::trim).map(|name| {
             let plain = |byte: u8| {
@@ -22,10 +25,9 @@ impl Value for Hosts {
             };
             let is_address = name.starts_with('[') && name.ends_with(']');
             if name.is_empty() || !name.bytes().all(plain) || (name.contains(':') && !is_address) {
-                return Err(BadValue::new(format!(
-                    "`{name}` is not the name of a host; want such as `results.example`, in small \
-                     letters, without scheme and port"
-                )));
+                let want =
+                    "for example `results.example`, in small letters, without scheme and port";
+                return Err(BadValue::not_valid(name, "host name", want));
             }
             Ok(name.to_owned())
         });

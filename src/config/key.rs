@@ -1,28 +1,39 @@
-//! What is said of one thing that can be configured.
+//! The key of page tokens.
 
-/// One thing that can be configured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key {
-    /// Name in the file.
-    pub name: &'static str,
-    /// Name of the environment variable.
-    pub env: &'static str,
-    /// Name of the flag, without the dashes.
-    pub flag: &'static str,
-    /// What a value looks like, as in `ADDRESS`.
-    pub value: &'static str,
-    /// What it is for; one paragraph.
-    pub help: &'static str,
-    /// Text of the default; `None` when there is nothing unless it is set.
-    pub default: Option<&'static str>,
-    /// Whether the whole value must never be shown.
-    pub secret: bool,
+use hindsight_config::{BadValue, Kind, Secret, Value};
+
+/// Fewest characters of a key.
+const LEAST: usize = 32;
+
+/// A key of page tokens that is long enough.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageTokenKey(Secret);
+
+impl PageTokenKey {
+    /// The key itself. Do not log it.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        self.0.expose()
+    }
 }
 
-impl Key {
-    /// Whether the flag alone, without a value, means yes.
-    #[must_use]
-    pub fn is_switch(&self) -> bool {
-        self.value == "BOOL"
+impl Value for PageTokenKey {
+    const WORD: &'static str = "SECRET";
+    const KIND: Kind = Kind::Secret;
+
+    /// The text of a refusal never holds the key.
+    fn read(text: &str) -> Result<Self, BadValue> {
+        let length = text.chars().count();
+        if length < LEAST {
+            return Err(BadValue::new(format!(
+                "the key has {length} characters; want at least {LEAST}, as `openssl rand -hex 32` \
+                 makes them"
+            )));
+        }
+        Ok(Self(Secret::new(text)))
+    }
+
+    fn show(&self) -> String {
+        self.0.to_string()
     }
 }

@@ -1,12 +1,8 @@
-//! Where big payloads lie if not in the database, and how long they stay.
+//! The store of large payloads, and how long objects stay in it.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{fmt, time::Duration};
 
-use super::{problem::BadValue, units::Span, value::Value};
-
-/// What variables begin with that say how a bucket is reached. They are those of the clouds' own
-/// tools.
-pub(super) const CLOUDS: [&str; 3] = ["AWS_", "AZURE_", "GOOGLE_"];
+use hindsight_config::{BadValue, Span, Value};
 
 const SCHEMES: [&str; 8] = ["file", "s3", "s3a", "gs", "az", "azure", "abfs", "abfss"];
 
@@ -23,25 +19,27 @@ impl ObjectsUrl {
 }
 
 impl Value for ObjectsUrl {
+    const WORD: &'static str = "URL";
+
     fn read(text: &str) -> Result<Self, BadValue> {
-        const WANT: &str = "write `file:///DIRECTORY`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` \
+        const WANT: &str = "`file:///DIRECTORY`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` \
                             or `az://CONTAINER/PREFIX`";
         let (scheme, place) = text.split_once("://").unwrap_or_default();
         let user = place.split_once('@').map_or("", |(user, _)| user);
         if user.contains(':') || place.contains(['?', '#']) {
             // What is more may be secret, so it is not repeated.
             return Err(BadValue::new(format!(
-                "the URL holds more than a place; give credentials in the environment; {WANT}"
+                "the URL holds more than a place; give credentials in the environment; want {WANT}"
             )));
         }
         if !SCHEMES.contains(&scheme) || place.trim_matches('/').is_empty() {
             return Err(BadValue::new(format!(
-                "`{text}` names no object store; {WANT}"
+                "`{text}` names no object store; want {WANT}"
             )));
         }
         if scheme == "file" && !place.starts_with('/') {
             return Err(BadValue::new(format!(
-                "`{text}` is not an absolute path; write `file:///DIRECTORY`"
+                "`{text}` is not an absolute path; want `file:///DIRECTORY`"
             )));
         }
         Ok(Self(text.to_owned()))
@@ -54,19 +52,13 @@ impl Value for ObjectsUrl {
 
 /// How long an object stays that no row refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keep(Option<Span>);
+pub struct Keep(Option<Shortest>);
+
+/// Longer than any upload, and than any read of a whole database.
+type Shortest = Span<3_600_000>;
 
 impl Keep {
-    /// The shortest. It has to be longer than any upload, and than any read of a whole database.
-    const LEAST: Span = Span::seconds(3600);
-
-    /// So long.
-    #[must_use]
-    pub const fn of(span: Span) -> Self {
-        Self(Some(span))
-    }
-
-    /// So long; for ever if none.
+    /// The time; none if it is for ever.
     #[must_use]
     pub fn get(self) -> Option<Duration> {
         self.0.map(Span::get)
@@ -75,62 +67,26 @@ impl Keep {
 
 impl fmt::Display for Keep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            None => f.write_str("forever"),
-            Some(span) => fmt::Display::fmt(&span, f),
-        }
+        f.write_str(&self.show())
     }
 }
 
 impl Value for Keep {
+    const WORD: &'static str = "DURATION";
+
     fn read(text: &str) -> Result<Self, BadValue> {
         if text == "forever" {
             return Ok(Self(None));
         }
-        let span: Span = text.parse()?;
-        if span < Self::LEAST {
-            return Err(BadValue::new(format!(
-                "`{text}` is shorter than an upload may take; want at least `1h`, or `forever`"
-            )));
-        }
+        let span = Shortest::read(text);
+        let span = span.map_err(|bad| BadValue::new(format!("{bad}, or `forever`")))?;
         Ok(Self(Some(span)))
     }
 
     fn show(&self) -> String {
-        self.to_string()
+        self.0
+            .map_or_else(|| "forever".to_owned(), |span| span.show())
     }
-}
-
-/// How buckets are reached: names in lower case, and values, which are never shown.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct CloudOptions(BTreeMap<String, String>);
-
-impl CloudOptions {
-    /// Those of these variables that are about buckets.
-    pub(super) fn of(env: &BTreeMap<String, String>) -> Self {
-        let ours = env.iter().filter(|(name, _)| is_about_clouds(name));
-        Self(
-            ours.map(|(name, value)| (name.to_ascii_lowercase(), value.clone()))
-                .collect(),
-        )
-    }
-
-    /// The values. Do not log them.
-    #[must_use]
-    pub fn expose(&self) -> &BTreeMap<String, String> {
-        &self.0
-    }
-}
-
-impl fmt::Debug for CloudOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
-}
-
-/// Whether a variable is about buckets.
-pub(super) fn is_about_clouds(name: &str) -> bool {
-    CLOUDS.iter().any(|cloud| name.starts_with(cloud))
 }
 
 #[cfg(test)]
@@ -174,14 +130,5 @@ mod tests {
         for bad in ["", "59m", "never"] {
             assert!(Keep::read(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn of_the_variables_of_clouds_only_the_names_are_shown() {
-        let env = [("AWS_SECRET_ACCESS_KEY", "hidden"), ("HOME", "/root")];
-        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let options = CloudOptions::of(&env.into());
-        assert_eq!(format!("{options:?}"), "{\"aws_secret_access_key\"}");
-        assert_eq!(options.expose()["aws_secret_access_key"], "hidden");
     }
 }

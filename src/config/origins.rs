@@ -1,17 +1,20 @@
 //! Origins of pages, as browsers name them.
 
-use super::{problem::BadValue, value::Value};
+use hindsight_config::{BadValue, Kind, Value};
 
-/// Whose pages may ask from a browser.
+/// The origins whose pages may send requests from a browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origins {
-    /// Everybody's.
+    /// Every origin there is.
     Any,
-    /// Those of these, such as `https://console.example`.
+    /// Only these, such as `https://console.example`.
     These(Vec<String>),
 }
 
 impl Value for Origins {
+    const WORD: &'static str = "ORIGINS";
+    const KIND: Kind = Kind::List;
+
     fn read(text: &str) -> Result<Self, BadValue> {
         if text.trim() == "*" {
             return Ok(Self::Any);
@@ -36,10 +39,11 @@ fn origin(text: &str) -> Result<String, BadValue> {
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.:[]".contains(&byte);
     match host {
         Some(host) if !host.is_empty() && host.bytes().all(plain) => Ok(text.to_owned()),
-        _ => Err(BadValue::new(format!(
-            "`{text}` is not an origin; want `https://HOST` or `https://HOST:PORT` in small \
-             letters, without a path, or `*` alone"
-        ))),
+        _ => Err(BadValue::not_valid(
+            text,
+            "origin",
+            "`https://HOST` or `https://HOST:PORT` in small letters, without a path, or `*` alone",
+        )),
     }
 }
 

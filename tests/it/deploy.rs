@@ -13,7 +13,7 @@ use std::{
 };
 
 use hindsight::config::{Config, File, Sources};
-use hindsight_watcher::config::{Launch, load::load, sources::Sources as WatcherSources};
+use hindsight_watcher::config::Launch;
 use k8s_openapi::api::{
     apps::v1::{Deployment, StatefulSet},
     core::v1::{ConfigMap, Namespace, Service, ServiceAccount},
@@ -391,16 +391,14 @@ fn watcher_config(objects: &[Value]) -> Launch {
     let flags = arguments(container).into_iter().map(|argument| {
         let argument = argument.strip_prefix("--").unwrap();
         let (name, text) = argument.split_once('=').unwrap_or((argument, "true"));
-        let key = hindsight_watcher::config::keys::find(name).unwrap();
-        (key.name, text.to_owned())
+        (name.replace('-', "_"), text.to_owned())
     });
-    let sources = WatcherSources {
+    let sources = Sources {
         flags: flags.collect(),
         env: environment(container),
         file: None,
-        ..WatcherSources::default()
     };
-    load(&sources).unwrap_or_else(|problems| panic!("{problems:?}"))
+    Launch::load(&sources).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 #[test]
@@ -428,10 +426,14 @@ fn the_programs_take_what_they_are_told() {
             "http"
         };
         assert!(
-            watcher.server.starts_with(&format!("{scheme}://hindsight")),
+            watcher
+                .settings
+                .server
+                .as_str()
+                .starts_with(&format!("{scheme}://hindsight")),
             "{of}"
         );
-        assert!(watcher.server.ends_with(":8080"), "{of}");
+        assert!(watcher.settings.server.as_str().ends_with(":8080"), "{of}");
         assert!(watcher.config.lease.is_some(), "{of}: there are two");
         assert_eq!(watcher.config.policy.collect.is_some(), of == "complete");
 

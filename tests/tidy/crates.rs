@@ -98,10 +98,9 @@ pub(crate) const CRATES: &[Place] = &[
     only(
         "clap",
         &[
+            "crates/config/src/*",
             "src/cli*",
-            "src/config/",
             "watcher/src/cli*",
-            "watcher/src/config*",
             "watcher/src/main.rs",
             "tests/kubesim/src/main.rs",
         ],
@@ -171,11 +170,7 @@ pub(crate) const CRATES: &[Place] = &[
     only("indicatif", &["src/cli*"]),
     only(
         "toml",
-        &[
-            "crates/access/src/auth/rights.rs",
-            "src/config/",
-            "watcher/src/config*",
-        ],
+        &["crates/access/src/auth/rights.rs", "crates/config/src/*"],
     ),
 ];
 

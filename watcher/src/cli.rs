@@ -12,20 +12,24 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::{ArgMatches, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use hindsight_client as client;
+use hindsight_config::{Problems, Settings as _};
 use hindsight_runtime::traces::Exporter;
 
 pub use self::{
     flags::Flags,
     running::{check_kubeconfig, watch},
 };
-use crate::{config::Launch, sink::GrpcSink};
+use crate::{
+    config::{Launch, reference_markdown},
+    sink::GrpcSink,
+};
 use hindsight_runtime::error::report;
 use hindsight_runtime::telemetry;
 
@@ -39,7 +43,7 @@ const ABOUT: &str = "Streams finished runs off a Kubernetes cluster into Hindsig
 
 const MORE: &str = "Every flag can also be set in the environment, as HINDSIGHT_WATCHER_ and \
 its name in upper case with _ for -, and in the file that --config names, as `name = value` in \
-TOML. A flag beats the environment, and that beats the file.
+TOML, with _ for - in the name. A flag beats the environment, and that beats the file.
 
 The flags of Tekton Results' watcher (-api_addr, -completed_run_grace_period, -check_owner ...) \
 are understood as well.
@@ -79,12 +83,12 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     if let Some(("release", asked)) = matches.subcommand() {
         return release(asked);
     }
+    if let Some(("config", asked)) = matches.subcommand() {
+        return config(asked);
+    }
     let launch = match Flags::Alone.read(&matches) {
         Ok(launch) => launch,
-        Err(problems) => {
-            say(&problems);
-            return ExitCode::from(USAGE);
-        }
+        Err(problems) => return misused(&problems),
     };
     let traced = runtime().and_then(|runtime| {
         let traces = {
@@ -100,7 +104,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let (level, format) = (&launch.log_level, launch.log_format);
+    let (level, format) = (&launch.settings.log_level, launch.settings.log_format);
     if let Err(error) = telemetry::init(SILENCED, level, format, traces.as_ref()) {
         say(&[report(&error)]);
         return ExitCode::FAILURE;
@@ -123,10 +127,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
 fn release(matches: &ArgMatches) -> ExitCode {
     let asked = match release::read(matches) {
         Ok(asked) => asked,
-        Err(problems) => {
-            say(&problems);
-            return ExitCode::from(USAGE);
-        }
+        Err(problems) => return misused(&problems),
     };
     match runtime().and_then(|runtime| runtime.block_on(release::run(asked))) {
         Ok(true) => ExitCode::SUCCESS,
@@ -136,6 +137,27 @@ fn release(matches: &ArgMatches) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs `hindsight-watcher config`.
+fn config(matches: &ArgMatches) -> ExitCode {
+    let text = match matches.subcommand() {
+        Some(("print", asked)) => match Flags::Alone.read(asked) {
+            Ok(launch) => launch.settings.print(),
+            Err(problems) => return misused(&problems),
+        },
+        _ => reference_markdown(),
+    };
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_closed) => ExitCode::FAILURE,
+    }
+}
+
+fn misused(problems: &Problems) -> ExitCode {
+    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    say(&problems);
+    ExitCode::from(USAGE)
 }
 
 const NAME: &str = "hindsight-watcher";
@@ -149,11 +171,21 @@ fn say(problems: &[String]) {
 }
 
 fn command() -> Command {
+    let print = Command::new("print")
+        .about("Print the configuration in effect, and where each value comes from");
+    let docs = Command::new("docs").about("Print the reference of every key, as Markdown");
+    let config = Command::new("config")
+        .about("Look at the configuration")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(Flags::Alone.added_to(print))
+        .subcommand(docs);
     Flags::Alone
         .added_to(Command::new(NAME))
         .version(env!("CARGO_PKG_VERSION"))
         .about(ABOUT)
         .after_help(MORE)
+        .subcommand(config)
         .subcommand(ledger::command())
         .subcommand(release::command())
         .disable_help_subcommand(true)
@@ -163,15 +195,15 @@ async fn run(launch: Launch) -> anyhow::Result<()> {
     let sink = sink(&launch)?;
     let shutdown = CancellationToken::new();
     on_signal(shutdown.clone())?;
-    let server = launch.server.clone();
+    let server = launch.settings.server.as_str().to_owned();
     watch(launch, sink, &server, shutdown).await
 }
 
 /// Where spans are sent, if they are.
 fn traces(launch: &Launch) -> anyhow::Result<Option<Exporter>> {
-    let share = f64::from(launch.trace_percent) / 100.0;
-    let endpoint = launch.trace_endpoint.as_deref();
-    let exporter = endpoint.map(|endpoint| Exporter::new(endpoint, NAME, share));
+    let share = launch.settings.trace_percent.get() as f64 / 100.0;
+    let endpoint = launch.settings.trace_endpoint.as_ref();
+    let exporter = endpoint.map(|endpoint| Exporter::new(endpoint.as_str(), NAME, share));
     Ok(exporter.transpose()?)
 }
 
@@ -185,8 +217,12 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 
 /// The server at its address.
 fn sink(launch: &Launch) -> anyhow::Result<GrpcSink> {
-    let mut options = client::Options::new(launch.server.clone());
-    options.token = launch.token.as_ref().map(|token| token.0.clone());
+    let settings = &launch.settings;
+    let mut options = client::Options::new(settings.server.as_str());
+    options.token = settings
+        .token
+        .as_ref()
+        .map(|token| token.expose().to_owned());
     let read = |path: &Option<PathBuf>, flag| {
         let read = |path: &PathBuf| {
             let why = || format!("`{}` cannot be read; see --{flag}", path.display());
@@ -194,17 +230,14 @@ fn sink(launch: &Launch) -> anyhow::Result<GrpcSink> {
         };
         path.as_ref().map(read).transpose()
     };
-    options.authorities = read(&launch.server_ca, "server-ca")?;
-    options.identity = match (&launch.client_cert, &launch.client_key) {
-        (Some(_), None) => bail!("--client-cert needs --client-key"),
-        (None, Some(_)) => bail!("--client-key needs --client-cert"),
-        (certificate, key) => read(certificate, "client-cert")?.zip(read(key, "client-key")?),
-    };
-    let sink = match &launch.token_file {
+    options.authorities = read(&settings.server_ca, "server-ca")?;
+    let (cert, key) = (&settings.client_cert, &settings.client_key);
+    options.identity = read(cert, "client-cert")?.zip(read(key, "client-key")?);
+    let sink = match &settings.token_file {
         Some(path) => GrpcSink::with_token_file(options, path.clone())?,
         None => GrpcSink::new(client::Client::new(&options)?),
     };
-    Ok(if launch.plain_calls {
+    Ok(if settings.plain_calls {
         sink.with_plain_calls()
     } else {
         sink
@@ -228,7 +261,7 @@ fn on_signal(shutdown: CancellationToken) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::command;
-    use crate::config::keys::KEYS;
+    use crate::config::PROGRAM;
 
     #[test]
     fn the_flags_fit_together() {
@@ -238,10 +271,14 @@ mod tests {
     #[test]
     fn help_tells_of_every_flag_its_default_and_its_variable() {
         let help = command().render_long_help().to_string();
-        for key in KEYS {
-            assert!(help.contains(&format!("--{}", key.name)), "{}", key.name);
-            assert!(help.contains(&key.variable()), "{}", key.name);
+        for key in PROGRAM.keys {
+            assert!(
+                help.contains(&format!("--{}", PROGRAM.flag(key.name))),
+                "{}",
+                key.name
+            );
+            assert!(help.contains(&PROGRAM.variable(key.name)), "{}", key.name);
         }
-        assert!(help.contains("[default: 10m]"), "{help}");
+        assert!(help.contains(", default: 10m]"), "{help}");
     }
 }

@@ -1,11 +1,10 @@
-//! What a watcher is told, as types. Text becomes these in [`load`](mod@load); nothing here
-//! reads it.
+//! The configuration of a watcher: [`Settings`] are what the sources say, and [`Config`] is what a
+//! watcher does with them.
 
-pub mod keys;
-pub mod load;
-pub mod sources;
+mod load;
+mod settings;
 mod tables;
-pub(crate) mod texts;
+mod values;
 
 use std::{
     net::SocketAddr,
@@ -16,8 +15,10 @@ use std::{
 
 use hindsight_run::{DEFINITIONS, KINDS, Kind};
 
+pub use self::settings::Settings;
 use crate::{backoff::Backoff, policy::Policy};
-use hindsight_runtime::telemetry::{LogFilter, LogFormat};
+use hindsight_config::Settings as _;
+pub use hindsight_config::{File, Problems, Program, Sources};
 
 /// How a watcher works.
 #[derive(Debug, Clone)]
@@ -152,45 +153,45 @@ impl Default for Tuning {
     }
 }
 
-/// All that the program needs besides: whom to talk to, and how to log.
+/// All that the program needs: whom to talk to, how to log, and the watcher itself.
 #[derive(Debug, Clone)]
 pub struct Launch {
-    /// The address of the server.
-    pub server: String,
-    /// How the watcher says who it is.
-    pub token: Option<Token>,
-    /// A file that says it, and may say something new later.
-    pub token_file: Option<PathBuf>,
-    /// A file of authorities that may have signed the server's certificate.
-    pub server_ca: Option<PathBuf>,
-    /// The certificate that is shown to a server which wants one.
-    pub client_cert: Option<PathBuf>,
-    /// Its private key.
-    pub client_key: Option<PathBuf>,
-    /// Each run is stored by calls of its own, and never over a stream.
-    pub plain_calls: bool,
-    /// The cluster's name is the UID of its namespace `kube-system`.
-    pub cluster_from_uid: bool,
-    /// A kubeconfig; otherwise the usual places, or the cluster that this runs in.
-    pub kubeconfig: Option<PathBuf>,
-    /// What is logged, as a filter of `tracing`.
-    pub log_level: LogFilter,
-    /// How it is logged.
-    pub log_format: LogFormat,
-    /// The collector that spans are sent to.
-    pub trace_endpoint: Option<String>,
-    /// How many of a hundred traces are sent.
-    pub trace_percent: u8,
-    /// The watcher itself.
+    /// The values of all keys.
+    pub settings: Box<Settings>,
+    /// What the watcher does with them.
     pub config: Config,
 }
 
-/// A bearer token. It is not shown by `Debug`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Token(pub String);
-
-impl std::fmt::Debug for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("***")
+impl Launch {
+    /// Whether the cluster's name is to be the UID of its namespace `kube-system`.
+    #[must_use]
+    pub fn cluster_from_uid(&self) -> bool {
+        let name = self.settings.cluster_id.as_ref();
+        name.is_some_and(|name| name.id.is_none())
     }
+}
+
+/// The names of the keys in files, variables and flags.
+pub const PROGRAM: Program = Program {
+    keys: Settings::KEYS,
+    variables: "HINDSIGHT_WATCHER_",
+    flags: "",
+    heading: None,
+    tables: &["kind", "rule"],
+    foreign: &[],
+    passed: &[],
+};
+
+const REFERENCE: &str = "
+## Watcher
+
+The keys of `hindsight-watcher`. `HINDSIGHT_WATCHER_CONFIG` names the file as `--config` does. The
+file may also have tables `[[rule]]` and `[[kind]]` ([operate.md](operate.md#rules)). Beside the
+server, in `hindsight all-in-one`, flags begin with `--watcher-`.
+";
+
+/// The part of `docs/config.md` about the watcher, which is its end.
+#[must_use]
+pub fn reference_markdown() -> String {
+    format!("{REFERENCE}{}", PROGRAM.markdown())
 }

@@ -11,11 +11,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
+use hindsight_config::signed_duration;
 use hindsight_run::View;
 
 use crate::{
     cluster,
-    config::texts::duration,
     list_watch::{Event, Limits, ListWatch},
     object::Object,
     policy::{GRACE, KEEP_LAST, PAUSE, Tightening},
@@ -176,9 +176,9 @@ fn read(object: Object) -> Option<(String, Tightening)> {
     };
     let mut grace = None;
     if let Some(text) = view.annotation(GRACE) {
-        match duration(text) {
+        match signed_duration(text) {
             Ok(span) => grace = Some(span),
-            Err(why) => wrong(GRACE, &why),
+            Err(why) => wrong(GRACE, &why.to_string()),
         }
     }
     let mut keep_last = 0;

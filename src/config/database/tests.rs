@@ -60,12 +60,12 @@ fn anything_else_is_refused_with_what_is_wanted() {
     check(
         "h.db",
         Err(
-            "`h.db` is not a database; write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`",
+            "`h.db` is not a valid database; want `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`",
         ),
     );
     check(
         "sqlite:",
-        Err("`sqlite:` names no file; write `sqlite:hindsight.db`"),
+        Err("`sqlite:` names no file; want `sqlite:hindsight.db`"),
     );
     check(
         "sqlite::memory:",
@@ -76,13 +76,13 @@ fn anything_else_is_refused_with_what_is_wanted() {
     check(
         "sqlite:a.db?mode=ro",
         Err(
-            "`sqlite:a.db?mode=ro` has options after its path, and there are none; write `sqlite:PATH` alone",
+            "`sqlite:a.db?mode=ro` has options after its path, and there are none; want `sqlite:PATH` alone",
         ),
     );
     check(
         "postgres://me:pw@/h",
         Err(
-            "`postgres://me:***@/h` names no host; write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`",
+            "`postgres://me:***@/h` names no host; want `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`",
         ),
     );
 }

@@ -83,7 +83,7 @@ fn a_changed_file_counts_at_once_where_it_can_and_says_where_not() {
     assert!(line.contains("`scan_budget`"), "{line}");
     program.until("the configuration was read again");
     write("log_level = 'loud'\n");
-    let line = program.until("the configuration cannot be used");
+    let line = program.until("invalid configuration");
     assert!(line.contains("`loud` is not a level"), "{line}");
     write("log_level = 'info'\n");
     program.until("the configuration was read again");

@@ -1,26 +1,24 @@
 //! `hindsight-watcher release`: takes finalizers off, before the watcher is uninstalled.
 
 use std::{
-    collections::BTreeMap,
     io::{self, Write},
     path::PathBuf,
     sync::Arc,
 };
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-
+use hindsight_config::{Problems, Sources};
 use hindsight_run::Kind;
 
 use super::running;
 use crate::{
-    config::{keys, load::load, sources::Sources},
+    config::{Launch, PROGRAM},
     release::{Summary, Told, Wish, release},
 };
 use hindsight_runtime::clock::SystemClock;
-use hindsight_runtime::error::report;
 
 /// Keys of the configuration that count here as well.
-const KEYS: [&str; 3] = ["kubeconfig", "namespace", "writes-per-second"];
+const KEYS: [&str; 3] = ["kubeconfig", "namespace", "writes_per_second"];
 
 const MORE: &str =
     "Stop the watcher first: one that runs with --finalizers puts them on again. Runs \
@@ -33,11 +31,6 @@ Exit codes: 0 if no such finalizer is left, 1 if some are, 2 if it was told some
 
 /// The command, as clap sees it.
 pub(super) fn command() -> Command {
-    let config = Arg::new("config")
-        .long("config")
-        .value_name("PATH")
-        .value_parser(clap::value_parser!(PathBuf))
-        .help("The watcher's TOML file [env: HINDSIGHT_WATCHER_CONFIG]");
     let switch = |id, help| Arg::new(id).long(id).action(ArgAction::SetTrue).help(help);
     let tekton = switch(
         "tekton",
@@ -45,36 +38,20 @@ pub(super) fn command() -> Command {
          Results' watcher puts on as well; not while that one runs",
     );
     let dry_run = switch("dry-run", "Say what would come off, and take nothing off");
-    let known = KEYS.iter().filter_map(|name| keys::find(name));
-    let known = known.map(|key| {
-        let arg = Arg::new(key.name).long(key.name).help(match key.name {
-            "namespace" => "Only in this namespace; otherwise in all",
-            "writes-per-second" => "Write at most so many times a second [default: 50]",
-            _ => key.help,
-        });
-        arg.value_name(key.value.unwrap_or_default())
-    });
-    Command::new("release")
+    let command = Command::new("release")
         .about("Take the watcher's finalizers off all runs, before it is uninstalled")
         .after_help(MORE)
-        .args(known)
-        .arg(config)
         .arg(tekton)
-        .arg(dry_run)
+        .arg(dry_run);
+    PROGRAM.add_flags(command, |key| KEYS.contains(&key.name))
 }
 
 /// What was asked for, as the configuration understands it.
 ///
 /// # Errors
-/// Everything that is wrong, a text each.
-pub(super) fn read(matches: &ArgMatches) -> Result<Asked, Vec<String>> {
-    let given = |name: &&'static str| Some((*name, matches.get_one::<String>(name)?.clone()));
-    let flags: BTreeMap<&'static str, String> = KEYS.iter().filter_map(given).collect();
-    let file = matches.get_one::<PathBuf>("config");
-    let sources = Sources::gather(flags, file.map(PathBuf::as_path));
-    let sources = sources.map_err(|error| vec![report(&error)])?;
-    let launch = load(&sources)
-        .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+/// Everything that is wrong.
+pub(super) fn read(matches: &ArgMatches) -> Result<Asked, Problems> {
+    let launch = Launch::load(&Sources::gather(&PROGRAM, matches))?;
     let config = launch.config;
     let mut kinds = Kind::all();
     kinds.extend(config.kinds);
@@ -85,7 +62,7 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Asked, Vec<String>> {
         is_new
     });
     Ok(Asked {
-        kubeconfig: launch.kubeconfig,
+        kubeconfig: launch.settings.kubeconfig,
         kinds,
         wish: Wish {
             namespace: config.namespace,

@@ -27,15 +27,14 @@ pub async fn watch(
     server: &str,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
-    let Launch {
-        kubeconfig,
-        cluster_from_uid,
-        mut config,
-        ..
-    } = launch;
     choose_cryptography();
-    let client = cluster(kubeconfig).await?;
-    if cluster_from_uid {
+    let from_uid = launch.cluster_from_uid();
+    let Launch {
+        settings,
+        mut config,
+    } = launch;
+    let client = cluster(settings.kubeconfig).await?;
+    if from_uid {
         let backoff = config.tuning.cluster;
         config.policy.cluster = identify(client.clone(), backoff, &shutdown).await?;
         if config.policy.cluster.is_none() {
@@ -66,7 +65,11 @@ pub async fn watch(
 /// # Errors
 /// If it cannot.
 pub fn check_kubeconfig(launch: &Launch) -> anyhow::Result<()> {
-    launch.kubeconfig.as_deref().map_or(Ok(()), readable)
+    launch
+        .settings
+        .kubeconfig
+        .as_deref()
+        .map_or(Ok(()), readable)
 }
 
 /// The error of [`kube`] repeats the path and the cause.

@@ -3,7 +3,9 @@
 //! Go writes `-name value`, `-name=value` and `--name=value`, with `_` between words. What has
 //! no meaning here is accepted, and said why.
 
-use crate::config::texts::duration;
+use hindsight_config::{Key, Kind, signed_duration};
+
+use crate::config::PROGRAM;
 
 /// Authorities that the image of upstream trusts besides those of the system, if the file is there.
 const AUTHORITIES: &str = "/etc/tls/tls.crt";
@@ -123,6 +125,8 @@ fn apply(
 ) {
     let mut put = |name: &str, value: &str| translated.args.push(format!("--{name}={value}"));
     match rule {
+        // The default of upstream's flags, which is none here.
+        Rule::Value(ours) if value.is_empty() && !of_flag(ours).is_some_and(is_list) => {}
         Rule::Value(ours) => put(ours, &value),
         Rule::Truth(ours) => put(ours, &go_truth(&value)),
         Rule::Not(ours) => match go_truth(&value).as_str() {
@@ -132,7 +136,7 @@ fn apply(
         },
         Rule::Address => connection.address = Some(value),
         Rule::AuthMode => connection.mode = Some(value),
-        Rule::Grace if duration(&value).is_ok_and(|grace| grace.is_zero()) => {}
+        Rule::Grace if signed_duration(&value).is_ok_and(|grace| grace.is_zero()) => {}
         Rule::Deadline => {
             put("finalizers", "true");
             put("store-deadline", &value);
@@ -163,9 +167,19 @@ fn upstream(arg: &str) -> Option<(&str, Option<&str>, Rule)> {
         None => (rest, None),
     };
     let (name, rule) = RULES.iter().find(|(known, _)| *known == name)?;
-    // With two dashes these are flags of ours.
-    let is_ours = is_double && crate::config::keys::find(name).is_some();
+    // With two dashes these are flags of ours; without a value they can only be upstream's.
+    let is_ours = is_double && of_flag(name).is_some() && value != Some("");
     (!is_ours).then_some((*name, value, *rule))
+}
+
+/// The key of a flag of ours.
+fn of_flag(name: &str) -> Option<&'static Key> {
+    let mut keys = PROGRAM.keys.iter();
+    keys.find(|key| PROGRAM.flag(key.name) == name)
+}
+
+fn is_list(key: &Key) -> bool {
+    key.kind == Kind::List
 }
 
 /// Upstream has a limit for each of its three controllers. What is no number is left to the parser.

@@ -1,55 +1,21 @@
-//! The parts of the configuration that are more than a key and a value: `[[rule]]` in the file.
+//! The tables of the file: `[[rule]]` and `[[kind]]`.
 
+use hindsight_config::{BadValue, Value as _, one_of, signed_duration};
+use hindsight_run::Kind;
 use serde::Deserialize;
 
-use hindsight_run::Kind;
-
-use super::texts::{duration, kinds, labels};
+use super::values::Kinds;
 use crate::{
     declared::Declared,
     expression::Expression,
-    policy::{
-        Rule,
-        rules::{OUTCOMES, VARIABLES},
-    },
+    policy::{Rule, rules::OUTCOMES},
+    selector::Selector,
 };
 
-/// The keys of the file that are tables.
-pub(super) const NAMES: &[&str] = &["kind", "rule"];
-
-/// What they say.
-#[derive(Debug, Default)]
-pub(super) struct Tables {
-    /// `[[rule]]`, in order.
-    pub(super) rules: Vec<Rule>,
-    /// `[[kind]]`, and of which labels.
-    pub(super) kinds: Vec<(&'static Kind, Option<String>)>,
-}
-
-impl Tables {
-    /// Reads one of [`NAMES`]. Returns what is wrong, and in which table, counted from one.
-    pub(super) fn read(&mut self, name: &str, value: &toml::Value) -> Vec<(usize, String)> {
-        let Some(tables) = value.as_array() else {
-            return vec![(1, format!("want tables; write `[[{name}]]`"))];
-        };
-        let mut wrong = Vec::new();
-        for (n, table) in (1..).zip(tables) {
-            let read = match name {
-                "kind" => kind(table).map(|kind| self.kinds.push(kind)),
-                _ => rule(table).map(|rule| self.rules.push(rule)),
-            };
-            if let Err(why) = read {
-                wrong.push((n, why));
-            }
-        }
-        wrong
-    }
-}
-
-/// `[[rule]]`.
+/// The keys of `[[rule]]`.
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct RuleText {
+#[serde(deny_unknown_fields)]
+pub(super) struct RuleText {
     #[serde(default)]
     kinds: Vec<String>,
     #[serde(default)]
@@ -66,23 +32,17 @@ struct RuleText {
 /// Reads one rule.
 ///
 /// # Errors
-/// What is wrong with it.
-fn rule(table: &toml::Value) -> Result<Rule, String> {
-    let text: RuleText = table
-        .clone()
-        .try_into()
-        .map_err(|error: toml::de::Error| error.message().to_owned())?;
+/// The complaint about its first wrong key.
+pub(super) fn rule(text: RuleText) -> Result<Rule, String> {
+    let why = |bad: BadValue| bad.to_string();
     Ok(Rule {
-        kinds: match text.kinds.is_empty() {
-            true => Vec::new(),
-            false => kinds(&text.kinds.join(","))?,
-        },
+        kinds: Kinds::read(&text.kinds.join(",")).map_err(why)?.0,
         namespaces: text.namespaces,
         selector: text
             .label_selector
             .unwrap_or_default()
             .parse()
-            .map_err(|error| format!("label-selector: {error}"))?,
+            .map_err(|error| format!("label_selector: {error}"))?,
         outcomes: text
             .outcomes
             .iter()
@@ -91,18 +51,22 @@ fn rule(table: &toml::Value) -> Result<Rule, String> {
         never: text.collect == Some(false),
         grace: text
             .grace
-            .map(|grace| duration(&grace))
+            .map(|grace| signed_duration(&grace))
             .transpose()
-            .map_err(|why| format!("grace: {why}"))?,
+            .map_err(|bad| format!("grace: {bad}"))?,
         keep_last: text.keep_last,
-        when: text.collect_when.map(|text| when(&text)).transpose()?,
+        when: text
+            .collect_when
+            .map(|text| Expression::read(&text))
+            .transpose()
+            .map_err(|bad| format!("collect_when: {bad}"))?,
     })
 }
 
-/// `[[kind]]`.
+/// The keys of `[[kind]]`.
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct KindText {
+#[serde(deny_unknown_fields)]
+pub(super) struct KindText {
     group: String,
     version: String,
     kind: String,
@@ -119,11 +83,7 @@ struct KindText {
 ///
 /// # Errors
 /// What is wrong with it, or that it is known already.
-fn kind(table: &toml::Value) -> Result<(&'static Kind, Option<String>), String> {
-    let text: KindText = table
-        .clone()
-        .try_into()
-        .map_err(|error: toml::de::Error| error.message().to_owned())?;
+pub(super) fn kind(text: KindText) -> Result<(&'static Kind, Option<String>), String> {
     let read = |key: &str, text: &str| {
         Expression::parse(text, &[]).map_err(|error| format!("{key}: {error}"))
     };
@@ -134,28 +94,23 @@ fn kind(table: &toml::Value) -> Result<(&'static Kind, Option<String>), String> 
         outcome: optional("outcome", &text.outcome)?,
         started: optional("started", &text.started)?,
         ended: optional("ended", &text.ended)?,
-        group: optional("group-by", &text.group_by)?,
+        group: optional("group_by", &text.group_by)?,
     };
-    let labels = text.label_selector.as_deref().map(labels).transpose()?;
+    let labels = text
+        .label_selector
+        .as_deref()
+        .map(Selector::read)
+        .transpose();
+    let labels = labels.map_err(|bad| format!("label_selector: {bad}"))?;
     let kind = judge.declare(&text.group, &text.version, &text.kind, &text.plural)?;
-    Ok((kind, labels))
-}
-
-/// Reads the expression that must be true of a run that is collected.
-///
-/// # Errors
-/// If it is none, or names what is not known.
-pub(super) fn when(text: &str) -> Result<Expression, String> {
-    Expression::parse(text, VARIABLES).map_err(|error| format!("collect-when: {error}"))
+    Ok((kind, labels.map(|labels| labels.to_string())))
 }
 
 fn outcome(name: &str) -> Result<hindsight_run::Outcome, String> {
     let known = OUTCOMES.iter().find(|(known, _)| *known == name);
     known.map(|(_, outcome)| *outcome).ok_or_else(|| {
         let names: Vec<&str> = OUTCOMES.iter().map(|(name, _)| *name).collect();
-        format!(
-            "outcomes: `{name}` is none; want any of {}",
-            names.join(", ")
-        )
+        let names = one_of(&names);
+        format!("outcomes: `{name}` is not a valid outcome; want {names}")
     })
 }

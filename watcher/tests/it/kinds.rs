@@ -7,7 +7,9 @@ use hindsight_watcher::config::Config;
 use kubesim::{Crd, Fault};
 use serde_json::{Value, json};
 
-use crate::support::{NAMESPACE, World, child, collecting, quick, task_run, uid, within};
+use crate::support::{
+    NAMESPACE, World, child, collecting, from_file, quick, task_run, uid, within,
+};
 
 fn workflow(name: &str) -> serde_json::Value {
     json!({
@@ -288,19 +290,13 @@ async fn only_jobs_with_the_wanted_labels_are_watched() {
 
 #[tokio::test]
 async fn a_declared_kind_is_stored_judged_and_collected_by_its_expressions() {
-    let text = "collect = true\ngrace = '-1s'\nnamespace-overrides = false\n[[kind]]\n\
+    let text = "collect = true\ngrace = '-1s'\nnamespace_overrides = false\n[[kind]]\n\
         group = 'backup.example'\nversion = 'v1'\nkind = 'Snapshot'\nplural = 'snapshots'\n\
         done = \"object.status.state in ['Done', 'Broken']\"\n\
         outcome = \"object.status.state == 'Done' ? 'success' : 'failure'\"\n\
         started = 'object.status.begin'\nended = 'object.status.end'\n\
-        group-by = 'object.spec.series'\n";
-    let sources = hindsight_watcher::config::sources::Sources {
-        file: Some(("w.toml".into(), text.to_owned())),
-        ..Default::default()
-    };
-    let mut config = hindsight_watcher::config::load::load(&sources)
-        .unwrap()
-        .config;
+        group_by = 'object.spec.series'\n";
+    let mut config = from_file(text);
     config.tuning = quick().tuning;
     let crd = Crd::namespaced("backup.example", "v1", "Snapshot", "snapshots").without_status();
     let mut world = World::without_watcher(config);

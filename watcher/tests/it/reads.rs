@@ -12,7 +12,9 @@ use kubesim::{Crd, Fault};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{NAMESPACE, World, collecting, done, is_done, pipeline_run, quick, within};
+use crate::support::{
+    NAMESPACE, World, collecting, done, from_file, is_done, pipeline_run, quick, within,
+};
 
 /// For as long as the test takes.
 const FOR_GOOD: u32 = 1_000_000;
@@ -248,14 +250,9 @@ fn declared(group: &str, kind: &str, plural: &str) -> Config {
         "[[kind]]\ngroup = '{group}'\nversion = 'v1'\nkind = '{kind}'\nplural = '{plural}'\n\
          done = 'has(object.data)'\n"
     );
-    let sources = hindsight_watcher::config::sources::Sources {
-        file: Some(("w.toml".into(), text)),
-        ..Default::default()
-    };
-    let launch = hindsight_watcher::config::load::load(&sources).unwrap();
     Config {
         tuning: quick().tuning,
-        ..launch.config
+        ..from_file(&text)
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 use hindsight_watcher::{
     app::{App, Error},
     backoff::Backoff,
-    config::{Config, Tuning},
+    config::{Config, File, Launch, Sources, Tuning},
     policy::{Collect, Policy},
     progress::{Handle, Progress},
     spool,
@@ -64,6 +64,19 @@ pub(crate) fn quick() -> Config {
         },
         ..Config::default()
     }
+}
+
+/// What a watcher does with a file of configuration.
+pub(crate) fn from_file(text: &str) -> Config {
+    let file = File {
+        path: "w.toml".to_owned(),
+        text: Ok(text.to_owned()),
+    };
+    let sources = Sources {
+        file: Some(file),
+        ..Sources::default()
+    };
+    Launch::load(&sources).unwrap().config
 }
 
 /// The same, deleting what is stored at once.

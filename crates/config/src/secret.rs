@@ -3,14 +3,16 @@
 use std::fmt;
 
 /// What is printed instead of a secret.
-pub(super) const MASK: &str = "***";
+pub const MASK: &str = "***";
 
 /// A text whose `Debug` and `Display` are `***`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    pub(super) fn new(text: impl Into<String>) -> Self {
+    /// Hides a text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 

@@ -5,23 +5,23 @@ use std::fmt;
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody set it.
+    /// The table of keys.
     Default,
     /// The file of configuration.
     File {
-        /// As it was given.
+        /// The path, as it was given.
         path: String,
-        /// Counted from 1.
+        /// The line, counted from 1.
         line: usize,
     },
     /// An environment variable.
     Environment {
-        /// Its name.
+        /// Name of the variable.
         variable: String,
     },
     /// The command line.
     Flag {
-        /// Its name, without the dashes.
+        /// Name of the flag, without the dashes.
         flag: String,
     },
 }
@@ -45,8 +45,16 @@ pub struct BadValue {
 }
 
 impl BadValue {
-    pub(super) fn new(text: impl Into<String>) -> Self {
+    /// A complaint in words of its own.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into() }
+    }
+
+    /// The complaint that `text` is not a valid `what`, and what to give instead.
+    #[must_use]
+    pub fn not_valid(text: &str, what: &str, want: impl fmt::Display) -> Self {
+        Self::new(format!("`{text}` is not a valid {what}; want {want}"))
     }
 }
 
@@ -59,14 +67,18 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(super) fn at(place: impl fmt::Display, text: impl Into<String>) -> Self {
+    /// A problem at a place that is not a key.
+    #[must_use]
+    pub fn at(place: impl fmt::Display, text: impl Into<String>) -> Self {
         Self {
             place: place.to_string(),
             text: text.into(),
         }
     }
 
-    pub(super) fn of_key(key: &str, origin: &Origin, text: impl Into<String>) -> Self {
+    /// A problem of a value, at the place that the value came from.
+    #[must_use]
+    pub fn of_key(key: &str, origin: &Origin, text: impl Into<String>) -> Self {
         match origin {
             Origin::Default => Self::at(format_args!("{key} by default"), text),
             Origin::File { .. } => Self::at(format_args!("{key} in {origin}"), text),
@@ -82,9 +94,16 @@ pub struct Problems {
 }
 
 impl Problems {
-    pub(super) fn new(list: Vec<Problem>) -> Self {
-        debug_assert!(!list.is_empty(), "no problems are not an error");
-        Self { list }
+    /// The value, unless there is a problem.
+    ///
+    /// # Errors
+    /// The problems, if there are any.
+    pub fn unless<T>(list: Vec<Problem>, value: T) -> Result<T, Self> {
+        if list.is_empty() {
+            Ok(value)
+        } else {
+            Err(Self { list })
+        }
     }
 
     /// The problems, in the order of sources and keys.

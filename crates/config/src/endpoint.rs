@@ -1,8 +1,8 @@
 //! Addresses of services, which are printed and logged.
 
-use super::{problem::BadValue, value::Value};
+use crate::{BadValue, Value};
 
-/// An address without a user or password in it.
+/// An address of HTTP without a user or password in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint(String);
 
@@ -15,8 +15,10 @@ impl Endpoint {
 }
 
 impl Value for Endpoint {
+    const WORD: &'static str = "URL";
+
     fn read(text: &str) -> Result<Self, BadValue> {
-        let after = text.split_once("://").map_or(text, |(_, after)| after);
+        let (scheme, after) = text.split_once("://").unwrap_or(("", text));
         let authority = after.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.contains('@') {
             // The text is not repeated: it holds a password.
@@ -24,7 +26,11 @@ impl Value for Endpoint {
                 "has a user or a password in it, which would be printed and is not used; take it out",
             ));
         }
-        Ok(Self(String::read(text)?))
+        if !matches!(scheme, "http" | "https") || authority.is_empty() {
+            let want = "`http://HOST:PORT` or `https://HOST:PORT`";
+            return Err(BadValue::not_valid(text, "address of a service", want));
+        }
+        Ok(Self(text.to_owned()))
     }
 
     fn show(&self) -> String {
@@ -44,6 +50,9 @@ mod tests {
                 said.contains("take it out") && !said.contains("S3CRET"),
                 "{said}"
             );
+        }
+        for bad in ["h:4317", "grpc://h:4317", "http://", "https:///path"] {
+            assert!(Endpoint::read(bad).is_err(), "{bad}");
         }
         for good in [
             "http://h:4317",

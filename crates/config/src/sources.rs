@@ -5,21 +5,14 @@ use std::collections::BTreeMap;
 
 use clap::ArgMatches;
 
-use super::{keys::KEYS, objects::is_about_clouds};
+use crate::Program;
 
-/// What the variables of this program begin with.
-pub(super) const PREFIX: &str = "HINDSIGHT_";
-
-/// The variable that names the file.
-pub(super) const CONFIG_VARIABLE: &str = "HINDSIGHT_CONFIG";
-
-/// Everything that was said, before any of it is judged. Empty means defaults.
+/// The text of every source, before any of it is judged. Empty means defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sources {
     /// The file of configuration, if one was named.
     pub file: Option<File>,
-    /// Environment variables; those that do not begin with `HINDSIGHT_` are not looked at, but for
-    /// those that say how a bucket is reached.
+    /// Environment variables; those that do not begin as the program says are ignored.
     pub env: BTreeMap<String, String>,
     /// Texts of flags by the name of their key.
     pub flags: BTreeMap<String, String>,
@@ -28,20 +21,24 @@ pub struct Sources {
 /// A file of configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// As it was given.
+    /// The path, as it was given.
     pub path: String,
     /// Its text, or why it could not be read.
     pub text: Result<String, String>,
 }
 
 impl Sources {
-    /// Reads the environment of this process and the file named by `--config` or
-    /// `HINDSIGHT_CONFIG`, and takes the flags that [`super::flags`] made.
+    /// Reads the environment of this process and the file that `--config` or its variable names,
+    /// and takes the flags that [`Program::add_flags`] made.
     ///
-    /// Never fails: what could not be read is a value that [`super::Config::load`] reports
+    /// Never fails: what could not be read is a problem that [`Reader`](crate::Reader) reports
     /// together with everything else.
     #[must_use]
-    pub fn gather(matches: &ArgMatches) -> Self {
+    pub fn gather(program: &Program, matches: &ArgMatches) -> Self {
+        let ours = |name: &String| {
+            let mut starts = program.passed.iter().chain([&program.variables]);
+            starts.any(|start| name.starts_with(start))
+        };
         let env: BTreeMap<_, _> = std::env::vars_os()
             .map(|(name, value)| {
                 (
@@ -49,13 +46,19 @@ impl Sources {
                     value.to_string_lossy().into_owned(),
                 )
             })
-            .filter(|(name, _)| name.starts_with(PREFIX) || is_about_clouds(name))
+            .filter(|(name, _)| ours(name))
             .collect();
-        let flags = KEYS
+        // `None` also for a command that has no such flag.
+        let flag = |name| {
+            let text = matches.try_get_one::<String>(&program.flag(name));
+            text.ok().flatten().cloned()
+        };
+        let flags = program
+            .keys
             .iter()
-            .filter_map(|key| Some((key.name.to_owned(), text_of(matches, key.name)?)))
+            .filter_map(|key| Some((key.name.to_owned(), flag(key.name)?)))
             .collect();
-        let path = text_of(matches, "config").or_else(|| env.get(CONFIG_VARIABLE).cloned());
+        let path = flag("config").or_else(|| env.get(&program.variable("config")).cloned());
         Self {
             file: path.map(File::read),
             env,
@@ -69,9 +72,4 @@ impl File {
         let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
         Self { path, text }
     }
-}
-
-/// The text of an argument; `None` also for a command that has no such argument.
-fn text_of(matches: &ArgMatches, id: &str) -> Option<String> {
-    matches.try_get_one::<String>(id).ok().flatten().cloned()
 }

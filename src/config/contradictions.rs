@@ -1,0 +1,112 @@
+//! Values that are well-formed, and do not fit together.
+
+use hindsight_config::{Problem, Settings as _};
+
+use super::{AuditLog, Auth, Config, Origins, Synchronous};
+
+impl Config {
+    /// What would let in more than was meant, or keep silent about it.
+    fn open_doors(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let remote = !self.listen.ip().is_loopback() && !self.allow_unauthenticated_remote;
+        if remote && self.auth == Auth::Off && self.tls_client_ca.is_none() {
+            problems.push(self.problem(
+                "listen",
+                format!(
+                    "`{}` can be reached from other machines while auth is `off`, so anyone could \
+                     read and delete everything; listen on 127.0.0.1, choose another auth, or set \
+                     allow_unauthenticated_remote = true if something in front of this server \
+                     asks who they are",
+                    self.listen
+                ),
+            ));
+        }
+        if self.auth == Auth::Off
+            && !self.allow_unauthenticated_remote
+            && self.cors_origins == Some(Origins::Any)
+        {
+            problems.push(self.problem(
+                "cors_origins",
+                "`*` lets every web page that is open on this machine read and delete everything \
+                 while auth is `off`; name the origins, or choose another auth",
+            ));
+        }
+        if self.audit_denied_reads && self.audit_log == AuditLog::Off {
+            problems.push(self.problem("audit_denied_reads", "needs audit_log too"));
+        }
+        problems
+    }
+
+    /// What is wrong with values that are well-formed each by itself.
+    pub(super) fn contradictions(&self) -> Vec<Problem> {
+        let mut problems = self.open_doors();
+        if !self.db_synchronous.fits(&self.db) {
+            let text = format!(
+                "`{}` is not a valid level of durability of {}; want {}",
+                self.db_synchronous,
+                self.db,
+                Synchronous::of(&self.db)
+            );
+            problems.push(self.problem("db_synchronous", text));
+        }
+        // To go on would leave a server open that is meant to be closed.
+        for (key, method, given) in [
+            (
+                "auth_kubeconfig",
+                "kubernetes",
+                self.auth_kubeconfig.is_some(),
+            ),
+            (
+                "auth_tokens_file",
+                "tokens",
+                self.auth_tokens_file.is_some(),
+            ),
+            ("oidc_issuer", "oidc", self.oidc_issuer.is_some()),
+        ] {
+            if self.auth == Auth::Off && given {
+                let text = format!(
+                    "is not used while auth is `off`; set auth = \"{method}\", or leave it out"
+                );
+                problems.push(self.problem(key, text));
+            }
+        }
+        if self.auth == Auth::Tokens && self.auth_tokens_file.is_none() {
+            let text = "`tokens` needs users; name their file with auth_tokens_file";
+            problems.push(self.problem("auth", text));
+        }
+        for (key, there) in [
+            ("oidc_issuer", self.oidc_issuer.is_some()),
+            ("oidc_audience", self.oidc_audience.is_some()),
+            ("oidc_roles_file", self.oidc_roles_file.is_some()),
+        ] {
+            if self.auth == Auth::Oidc && !there {
+                problems.push(self.problem("auth", format!("`oidc` needs {key} too")));
+            }
+        }
+        // A half of TLS would be none.
+        for (key, given, needs, there) in [
+            ("tls_cert", &self.tls_cert, "tls_key", &self.tls_key),
+            ("tls_key", &self.tls_key, "tls_cert", &self.tls_cert),
+            (
+                "tls_client_ca",
+                &self.tls_client_ca,
+                "tls_cert",
+                &self.tls_cert,
+            ),
+        ] {
+            if given.is_some() && there.is_none() {
+                problems.push(self.problem(key, format!("needs {needs} too")));
+            }
+        }
+        if self.metrics_listen == Some(self.listen) && self.listen.port() != 0 {
+            problems.push(self.problem(
+                "metrics_listen",
+                format!(
+                    "`{}` is taken by listen; give it a port of its own",
+                    self.listen
+                ),
+            ));
+        }
+        problems
+    }
+}
