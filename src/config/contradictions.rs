@@ -21,15 +21,16 @@ impl Config {
                 ),
             ));
         }
-        if self.auth == Auth::Off
-            && !self.allow_unauthenticated_remote
-            && self.cors_origins == Some(Origins::Any)
-        {
-            problems.push(self.problem(
-                "cors_origins",
+        if self.auth == Auth::Off && self.cors_origins == Some(Origins::Any) {
+            let why = if self.allow_unauthenticated_remote {
+                "`*` has no effect with allow_unauthenticated_remote: while auth is `off`, requests \
+                 of pages of origins that are not named are refused"
+            } else {
                 "`*` lets every web page that is open on this machine read and delete everything \
-                 while auth is `off`; name the origins, or choose another auth",
-            ));
+                 while auth is `off`"
+            };
+            let text = format!("{why}; name the origins, or choose another auth");
+            problems.push(self.problem("cors_origins", text));
         }
         if self.audit_denied_reads && self.audit_log == AuditLog::Off {
             problems.push(self.problem("audit_denied_reads", "needs audit_log too"));

@@ -89,7 +89,14 @@ fn every_web_page_is_not_let_in_where_nobody_is_asked_who_they_are() {
            everything while auth is `off`; name the origins, or choose another auth",
         ],
     );
-    loads(&[any, ("allow_unauthenticated_remote", "true")]);
+    refuses(
+        &sources(None, &[], &[any, ("allow_unauthenticated_remote", "true")]),
+        &[
+            "--cors-origins: `*` has no effect with allow_unauthenticated_remote: while auth is \
+             `off`, requests of pages of origins that are not named are refused; name the origins, \
+             or choose another auth",
+        ],
+    );
     let list = ("cors_origins", "https://a.example,*");
     let refused = Config::load(&sources(None, &[], &[list])).unwrap_err();
     assert!(refused.to_string().ends_with("or `*` alone"), "{refused}");
