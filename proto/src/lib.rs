@@ -3,6 +3,7 @@
 //!
 //! Nothing here opens a file, reads the environment or knows a database or a cluster.
 
+pub mod metadata;
 pub mod names;
 pub mod time;
 
@@ -40,10 +41,6 @@ mod generated {
 
 /// Every message and service, encoded, with the `google.api.http` options kept.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
-
-/// The metadata key of a reply, over REST the header, for what its caller should be told beside it; it
-/// may be there several times.
-pub const WARNING: &str = "hindsight-warning";
 
 /// Largest message either side accepts unless told otherwise: 32 MiB.
 pub const MAX_MESSAGE_BYTES: usize = 32 << 20;

@@ -11,8 +11,9 @@ use tonic::Status;
 
 use super::serve::is_grpc;
 use crate::config::{Auth, Config, Origins};
+use hindsight_proto::metadata::REQUEST_ID;
 use hindsight_transcode as rest;
-use hindsight_transcode::{REQUEST_ID, request_id};
+use hindsight_transcode::request_id;
 
 /// The same router for requests that are well-formed and that `guard` takes, with answers that no
 /// browser takes for anything but what they say they are.

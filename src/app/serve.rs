@@ -28,7 +28,8 @@ use super::{
     tls::Tls,
 };
 use crate::config::{Config, Origins};
-use hindsight_transcode::{REQUEST_ID, request_id, traceparent};
+use hindsight_proto::metadata::{REQUEST_ID, WARNING};
+use hindsight_transcode::{request_id, traceparent};
 
 /// How many requests one HTTP/2 connection may have open: the least that RFC 9113 recommends.
 const STREAMS: u32 = 100;
@@ -137,7 +138,7 @@ pub(super) fn cors(origins: &Origins) -> CorsLayer {
         .allow_headers(AllowHeaders::mirror_request())
         .expose_headers([
             HeaderName::from_static(REQUEST_ID),
-            HeaderName::from_static(hindsight_proto::WARNING),
+            HeaderName::from_static(WARNING),
             header::RETRY_AFTER,
         ])
         .max_age(PREFLIGHT)

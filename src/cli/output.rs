@@ -6,7 +6,7 @@ use anstream::{AutoStream, ColorChoice};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use clap::ValueEnum;
 use comfy_table::{Table, presets};
-use hindsight_proto::{WARNING, v1alpha2 as pb};
+use hindsight_proto::{metadata::WARNING, v1alpha2 as pb};
 use hindsight_run::json;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;

@@ -6,6 +6,7 @@ use tonic::metadata::AsciiMetadataValue;
 use super::{failure::Failure, place::run_types};
 use hindsight_filter::Filter;
 use hindsight_filter::model::Resource;
+use hindsight_proto::metadata::{FIELD_SELECTOR, FILTER_LANGUAGE, LABEL_SELECTOR};
 
 /// Which rows.
 #[derive(Debug, Args)]
@@ -46,13 +47,9 @@ impl Selection {
     pub(super) fn request<T>(&self, message: T) -> Result<tonic::Request<T>, Failure> {
         let mut request = tonic::Request::new(message);
         let beside = [
-            ("hindsight-filter-language", "cel", "--filter"),
-            ("hindsight-label-selector", &self.selector, "--selector"),
-            (
-                "hindsight-field-selector",
-                &self.field_selector,
-                "--field-selector",
-            ),
+            (FILTER_LANGUAGE, "cel", "--filter"),
+            (LABEL_SELECTOR, &self.selector, "--selector"),
+            (FIELD_SELECTOR, &self.field_selector, "--field-selector"),
         ];
         for (key, text, flag) in beside {
             if text.trim().is_empty() {

@@ -1,16 +1,10 @@
 //! What a call may say beside its message to select rows, for clients whose messages have a
 //! filter and nothing else.
 
+use hindsight_proto::metadata::{FIELD_SELECTOR, FILTER_LANGUAGE, LABEL_SELECTOR};
 use tonic::metadata::MetadataMap;
 
 use crate::service::{Error, Selected};
-
-/// The language of the filter.
-const LANGUAGE: &str = "hindsight-filter-language";
-/// A label selector, beside the filter.
-const LABELS: &str = "hindsight-label-selector";
-/// A field selector, beside the filter.
-const FIELDS: &str = "hindsight-field-selector";
 
 /// What the metadata of a call selects rows by.
 #[derive(Debug)]
@@ -23,9 +17,9 @@ pub(super) struct Beside {
 impl Beside {
     pub(super) fn read(metadata: &MetadataMap) -> Result<Self, Error> {
         Ok(Self {
-            language: one(metadata, LANGUAGE)?,
-            labels: one(metadata, LABELS)?,
-            fields: one(metadata, FIELDS)?,
+            language: one(metadata, FILTER_LANGUAGE)?,
+            labels: one(metadata, LABEL_SELECTOR)?,
+            fields: one(metadata, FIELD_SELECTOR)?,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, sync::Arc};
 
-use hindsight_proto::WARNING;
+use hindsight_proto::metadata::{IMPERSONATE, REQUEST_ID, WARNING};
 use percent_encoding::percent_decode_str;
 use tokio_util::sync::CancellationToken;
 use tonic::{
@@ -172,11 +172,6 @@ pub(super) fn request_of(metadata: &MetadataMap) -> Option<Arc<str>> {
     Some(name.into())
 }
 
-/// The metadata that names a request.
-const REQUEST_ID: &str = "x-request-id";
-/// Headers whose names begin so say for whom the caller acts.
-const ACTING_FOR: &str = "impersonate-";
-
 /// What a caller showed in the metadata of a call.
 #[must_use]
 pub fn credentials(metadata: &HeaderMap) -> Credentials {
@@ -199,7 +194,7 @@ pub fn credentials(metadata: &HeaderMap) -> Credentials {
 fn acting_for(metadata: &HeaderMap) -> ActingFor {
     let mut acting = ActingFor::default();
     for (name, value) in metadata {
-        let Some(what) = name.as_str().strip_prefix(ACTING_FOR) else {
+        let Some(what) = name.as_str().strip_prefix(IMPERSONATE) else {
             continue;
         };
         let text = match std::str::from_utf8(value.as_bytes()) {

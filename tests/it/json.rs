@@ -1,6 +1,6 @@
 //! JSON that strangers send, through the whole server.
 
-use hindsight_proto::{WARNING, v1alpha2 as pb};
+use hindsight_proto::{metadata::WARNING, v1alpha2 as pb};
 
 use crate::support::{
     http::Http,

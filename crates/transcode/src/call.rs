@@ -7,7 +7,9 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version, uri::PathAndQuery},
 };
 use bytes::{BufMut as _, Bytes, BytesMut};
-use hindsight_proto::WARNING;
+use hindsight_proto::metadata::{
+    FIELD_SELECTOR, FILTER_LANGUAGE, IMPERSONATE, LABEL_SELECTOR, WARNING,
+};
 use http_body_util::BodyExt as _;
 use prost_reflect::prost::Message;
 use tower_service::Service as _;
@@ -24,21 +26,19 @@ const FORWARDED: [&str; 7] = [
     "grpc-timeout",
     "traceparent",
     "tracestate",
-    "hindsight-filter-language",
-    "hindsight-label-selector",
-    "hindsight-field-selector",
+    FILTER_LANGUAGE,
+    LABEL_SELECTOR,
+    FIELD_SELECTOR,
 ];
 /// The only metadata that the prefix makes. A proxy that strips or sets headers by their names does
 /// not know the prefix, so nothing that only proxies may say is here.
 const BY_PREFIX: [&str; 5] = [
     "authorization",
     "fields",
-    "hindsight-filter-language",
-    "hindsight-label-selector",
-    "hindsight-field-selector",
+    FILTER_LANGUAGE,
+    LABEL_SELECTOR,
+    FIELD_SELECTOR,
 ];
-/// Headers whose names begin so say for whom the caller acts.
-const ACTING_FOR: &str = "impersonate-";
 
 /// What a request carries beside its message.
 pub fn metadata(headers: &HeaderMap) -> HeaderMap {
@@ -47,7 +47,7 @@ pub fn metadata(headers: &HeaderMap) -> HeaderMap {
         let name = name.as_str();
         let name = match name.strip_prefix(METADATA) {
             Some(name) if BY_PREFIX.contains(&name) => name,
-            None if FORWARDED.contains(&name) || name.starts_with(ACTING_FOR) => name,
+            None if FORWARDED.contains(&name) || name.starts_with(IMPERSONATE) => name,
             _ => continue,
         };
         if let Ok(name) = HeaderName::from_bytes(name.as_bytes()) {
@@ -62,7 +62,7 @@ pub fn metadata(headers: &HeaderMap) -> HeaderMap {
 pub(super) fn refuse_hidden(headers: &HeaderMap) -> Result<(), Refusal> {
     let hidden = headers.keys().find_map(|name| {
         let meant = name.as_str().strip_prefix(METADATA)?;
-        meant.starts_with(ACTING_FOR).then_some((name, meant))
+        meant.starts_with(IMPERSONATE).then_some((name, meant))
     });
     match hidden {
         None => Ok(()),

@@ -25,7 +25,9 @@ use axum::{
     http::{HeaderMap, HeaderValue, Request, Response, request::Parts},
     routing::get,
 };
-use hindsight_proto::WARNING;
+use hindsight_proto::metadata::{
+    FIELD_SELECTOR, FILTER_LANGUAGE, LABEL_SELECTOR, REQUEST_ID, WARNING,
+};
 use hindsight_runtime::traces;
 use http_body_util::{BodyExt as _, Limited};
 use prost_reflect::{DescriptorPool, DynamicMessage, prost::Message as _};
@@ -38,25 +40,23 @@ use routes::{Lost, Route, Routes};
 
 pub use call::metadata as call_metadata;
 
-/// The header that names a request, in both directions.
-pub const REQUEST_ID: &str = "x-request-id";
 /// The query parameter, and the metadata, that ask for parts of a reply.
 const FIELDS: &str = "fields";
 /// What lists are selected by beside their filter: the metadata, the query parameters that stand
 /// for it, and what it is.
 const BESIDE: [(&str, [&str; 2], &str); 3] = [
     (
-        "hindsight-label-selector",
+        LABEL_SELECTOR,
         ["labelSelector", "label_selector"],
         "A Kubernetes label selector, beside the filter.",
     ),
     (
-        "hindsight-field-selector",
+        FIELD_SELECTOR,
         ["fieldSelector", "field_selector"],
         "A Kubernetes field selector, beside the filter.",
     ),
     (
-        "hindsight-filter-language",
+        FILTER_LANGUAGE,
         ["filterLanguage", "filter_language"],
         "What the filter is written in: `cel`, `labels` or `fields`.",
     ),
