@@ -85,7 +85,7 @@ fn all_problems_are_reported_at_once_each_with_its_place() {
             "--scan-budget: `0` is not a valid number; want a whole number from 1",
             "--page-token-key: the key has 18 characters; want at least 32, as `openssl rand -hex \
              32` makes them",
-            "--log-level: `loud` is not a level; want `error`, `warn`, `info`, `debug`, `trace` or \
+            "--log-level: `loud` is not a valid level; want `error`, `warn`, `info`, `debug`, `trace` or \
              `off`, or with a module `loud=debug`",
         ],
     );

@@ -84,7 +84,7 @@ fn a_changed_file_counts_at_once_where_it_can_and_says_where_not() {
     program.until("the configuration was read again");
     write("log_level = 'loud'\n");
     let line = program.until("invalid configuration");
-    assert!(line.contains("`loud` is not a level"), "{line}");
+    assert!(line.contains("`loud` is not a valid level"), "{line}");
     write("log_level = 'info'\n");
     program.until("the configuration was read again");
     program.signal("-HUP");

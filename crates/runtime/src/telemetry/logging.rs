@@ -25,7 +25,7 @@ pub struct LogFilter(String);
 pub enum BadFilter {
     /// A word by itself that is no level. It would silently name a module, at `trace`.
     #[error(
-        "`{word}` is not a level; want `error`, `warn`, `info`, `debug`, `trace` or `off`, or \
+        "`{word}` is not a valid level; want `error`, `warn`, `info`, `debug`, `trace` or `off`, or \
          with a module `{word}=debug`"
     )]
     Level {
@@ -36,7 +36,7 @@ pub enum BadFilter {
     #[error("the filter is empty; write `off` to log nothing")]
     Empty,
     /// Not readable.
-    #[error("`{filter}` is not a log filter; want e.g. `info,hindsight_storage=debug`")]
+    #[error("`{filter}` is not a valid log filter; want for example `info,hindsight_storage=debug`")]
     Syntax {
         /// The text.
         filter: String,
@@ -94,7 +94,7 @@ pub enum LogFormat {
 
 /// Why a text is not a [`LogFormat`].
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a log format; want `text` or `json`")]
+#[error("`{0}` is not a valid log format; want `text` or `json`")]
 pub struct BadFormat(String);
 
 impl FromStr for LogFormat {

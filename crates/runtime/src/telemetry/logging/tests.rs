@@ -87,11 +87,11 @@ fn what_is_not_a_filter_is_refused_with_what_is_wanted() {
     let levels = "want `error`, `warn`, `info`, `debug`, `trace` or `off`, or with a module";
     assert_eq!(
         refusal("verbose"),
-        format!("`verbose` is not a level; {levels} `verbose=debug`")
+        format!("`verbose` is not a valid level; {levels} `verbose=debug`")
     );
     assert_eq!(
         refusal("info, noise"),
-        format!("`noise` is not a level; {levels} `noise=debug`")
+        format!("`noise` is not a valid level; {levels} `noise=debug`")
     );
     assert_eq!(
         refusal(" "),
@@ -99,7 +99,7 @@ fn what_is_not_a_filter_is_refused_with_what_is_wanted() {
     );
     assert!(
         refusal("hindsight=loud").starts_with(
-            "`hindsight=loud` is not a log filter; want e.g. `info,hindsight_storage=debug`: "
+            "`hindsight=loud` is not a valid log filter; want for example `info,hindsight_storage=debug`: "
         ),
         "{}",
         refusal("hindsight=loud")
