@@ -297,6 +297,12 @@ mod tests {
             0,
         );
         check("-auth_mode token -token x", "--token=x", 0);
+        // Empty is upstream's default.
+        check(
+            "-label_selector= --namespace= -summary_labels=",
+            "--summary-labels=",
+            0,
+        );
     }
 
     #[test]

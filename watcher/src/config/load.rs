@@ -72,7 +72,7 @@ impl Settings {
     fn config(&self, declared: &[Declared], rules: Vec<Rule>) -> Config {
         let standard = Config::default();
         let selectors = self.selectors(declared);
-        let kinds = self.kinds.as_ref();
+        let kinds = self.kinds.as_ref().filter(|kinds| !kinds.0.is_empty());
         let mut kinds = kinds.map_or(standard.kinds, |kinds| kinds.0.clone());
         for kind in selectors
             .iter()

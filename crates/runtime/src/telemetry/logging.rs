@@ -36,7 +36,9 @@ pub enum BadFilter {
     #[error("the filter is empty; write `off` to log nothing")]
     Empty,
     /// Not readable.
-    #[error("`{filter}` is not a valid log filter; want for example `info,hindsight_storage=debug`")]
+    #[error(
+        "`{filter}` is not a valid log filter; want for example `info,hindsight_storage=debug`"
+    )]
     Syntax {
         /// The text.
         filter: String,

@@ -55,6 +55,7 @@ fn nothing_said_is_a_watcher_that_deletes_nothing() {
     assert!(launch.config.policy.annotate);
     let all = hindsight_run::KINDS.len() + hindsight_run::DEFINITIONS.len();
     assert_eq!(launch.config.kinds.len(), all);
+    assert_eq!(loads(&flags(&[("kinds", "")])).config.kinds.len(), all);
     assert_eq!(launch.config.policy.summary.labels, ["tekton.dev/pipeline"]);
 }
 
