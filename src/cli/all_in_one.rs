@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{ArgMatches, Command};
+use hindsight_run::Kinds;
 use hindsight_watcher::{
     cli::{Flags, SILENCED, check_kubeconfig, watch},
     config::Launch,
@@ -106,12 +107,13 @@ async fn both(app: App, launch: Launch, shutdown: CancellationToken) -> Result<(
 }
 
 fn sink(launch: &Launch, channel: Channel) -> Result<GrpcSink, hindsight_watcher::sink::Error> {
-    match &launch.settings.token_file {
-        Some(path) => GrpcSink::over_with_token_file(channel, path.clone()),
+    let sink = match &launch.settings.token_file {
+        Some(path) => GrpcSink::over_with_token_file(channel, path.clone())?,
         None => {
             let token = launch.settings.token.as_ref();
             let token = token.map(|token| token.expose());
-            GrpcSink::over(channel, token)
+            GrpcSink::over(channel, token)?
         }
-    }
+    };
+    Ok(sink.with_kinds(Kinds::with(&launch.config.kinds)))
 }

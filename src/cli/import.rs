@@ -14,7 +14,7 @@ use clap::Args;
 use futures::{StreamExt as _, stream};
 use hindsight_client::{Batched, Effect, Stored};
 use hindsight_proto::names::Parent;
-use hindsight_run::{SummaryPolicy, Upload, UploadError, upload};
+use hindsight_run::{SummaryPolicy, Upload, UploadError, View, upload};
 use tonic::Code;
 
 pub(super) use self::results_api::{ResultsApi, run as results_api};
@@ -205,7 +205,7 @@ impl Prepared {
         .join("/");
         Self {
             what,
-            upload: upload(&object.value, parent, &SummaryPolicy::default()),
+            upload: upload(&View::new(&object.value), parent, &SummaryPolicy::default()),
             bytes: object.bytes,
         }
     }

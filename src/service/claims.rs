@@ -2,7 +2,7 @@
 //! late sender wins neither.
 
 use hindsight_proto::v1alpha2::record_summary::Status;
-use hindsight_run::{Claim, Verdict, keys, verdict};
+use hindsight_run::{Claim, Precedence, keys, precedence};
 
 use super::{
     Error, Service,
@@ -88,18 +88,18 @@ impl Service {
 
 /// What the result should become, or `None` if it is that already.
 fn merged(current: &RunResult, upsert: &Upsert) -> Option<RunResult> {
-    let judged = {
+    let found = {
         let ours = upsert.summary.as_ref().map(|s| (s.record.to_string(), s));
         let theirs = current.summary.as_ref().map(|s| (s.record.to_string(), s));
-        verdict(
+        precedence(
             ours.as_ref().map(|(name, summary)| claim(name, summary)),
             theirs.as_ref().map(|(name, summary)| claim(name, summary)),
         )
     };
-    if judged == Verdict::Late {
+    if found == Precedence::Late {
         return None;
     }
-    let speaks = judged == Verdict::Speaks;
+    let speaks = found == Precedence::Speaks;
     let mut wanted = current.clone();
     for (key, value) in &upsert.annotations {
         if speaks || !wanted.annotations.contains_key(key) {

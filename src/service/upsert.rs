@@ -10,8 +10,8 @@ use std::{
 };
 
 use futures::{StreamExt as _, stream};
-use hindsight_run::is_earlier;
 use hindsight_run::json;
+use hindsight_run::{View, is_earlier};
 
 use super::{Error, Service, commit::lost, limits};
 use hindsight_access::auth::{self, Grant, Verb};
@@ -162,7 +162,7 @@ impl Upsert {
             return false;
         };
         match (parse(&self.data.value), parse(&stored.value)) {
-            (Some(new), Some(stored)) => is_earlier(&new, &stored),
+            (Some(new), Some(stored)) => is_earlier(&View::new(&new), &View::new(&stored)),
             _ => false,
         }
     }

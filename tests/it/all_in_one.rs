@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use hindsight_access::auth::token_hash;
 use hindsight_client::{Client, Options};
 use hindsight_proto::v1alpha2 as pb;
-use hindsight_run::Finish;
+use hindsight_run::View;
 use kubesim::{Crd, Listening, Mix, Plan, Player, Playing, Sim};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -146,7 +146,7 @@ async fn runs_go_from_the_cluster_to_the_api_with_no_socket_between() {
     assert!(
         finished
             .iter()
-            .all(|run| Finish::of(&records[&run.uid]).done)
+            .all(|run| View::new(&records[&run.uid]).finish().done)
     );
     let (code, said) = program.terminate().await;
     assert_eq!(code, Some(0), "{said:#?}");
@@ -191,7 +191,7 @@ async fn a_stop_in_the_middle_of_it_loses_nothing() {
     assert!(
         finished
             .iter()
-            .all(|run| Finish::of(&records[&run.uid]).done)
+            .all(|run| View::new(&records[&run.uid]).finish().done)
     );
 }
 

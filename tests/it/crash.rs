@@ -7,7 +7,7 @@ use std::{
 };
 
 use hindsight_proto::v1alpha2 as pb;
-use hindsight_run::Finish;
+use hindsight_run::View;
 use kubesim::{Plan, Player, Playing, Sim};
 use serde_json::Value;
 
@@ -101,7 +101,7 @@ fn check(playing: &Playing, records: &[pb::Record]) {
         assert!(record.name.ends_with(uid), "{} holds {uid}", record.name);
         assert!(seen.insert(uid.to_owned()), "{uid} is doubled");
         assert!(
-            Finish::of(&object).done,
+            View::new(&object).finish().done,
             "{} was stored in an unfinished state",
             record.name
         );

@@ -8,7 +8,7 @@ use hindsight_proto::{
     v1::{Effect as PbEffect, ResultState, UpsertRequest, upsert_outcome::Outcome},
     v1alpha2 as pb,
 };
-use hindsight_run::{SummaryPolicy, Upload, upload};
+use hindsight_run::{SummaryPolicy, Upload, View, upload};
 use hindsight_watcher::sink::{GrpcSink, Sink as _};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -25,7 +25,7 @@ use crate::{
 };
 
 fn described(object: &Value) -> Upload {
-    upload(object, None, &SummaryPolicy::default()).unwrap()
+    upload(&View::new(object), None, &SummaryPolicy::default()).unwrap()
 }
 
 async fn store(batched: &Batched, object: &Value) -> Result<Stored, Status> {

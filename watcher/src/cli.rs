@@ -20,6 +20,7 @@ use tracing::{info, warn};
 
 use hindsight_client as client;
 use hindsight_config::{Problems, Settings as _};
+use hindsight_run::Kinds;
 use hindsight_runtime::traces::Exporter;
 
 pub use self::{
@@ -237,6 +238,7 @@ fn sink(launch: &Launch) -> anyhow::Result<GrpcSink> {
         Some(path) => GrpcSink::with_token_file(options, path.clone())?,
         None => GrpcSink::new(client::Client::new(&options)?),
     };
+    let sink = sink.with_kinds(Kinds::with(&launch.config.kinds));
     Ok(if settings.plain_calls {
         sink.with_plain_calls()
     } else {

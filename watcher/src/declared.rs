@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use hindsight_run::{Completion, Judge, Kind, Outcome};
+use hindsight_run::{Completion, Kind, Outcome, StatusReader};
 
 use crate::{
     expression::{Expression, Facts},
@@ -62,7 +62,8 @@ impl Declared {
                  stored"
             ));
         }
-        if let Some(known) = Kind::named(group, kind) {
+        let mut known = Kind::all().into_iter();
+        if let Some(known) = known.find(|known| (known.group, known.kind) == (group, kind)) {
             return match known.completion {
                 // The same configuration was read before.
                 Completion::Declared(_) => Ok(known),
@@ -90,7 +91,7 @@ fn text(expression: Option<&Expression>, object: &Value) -> Option<String> {
     expression?.text(&facts(object)).ok().flatten()
 }
 
-impl Judge for Declared {
+impl StatusReader for Declared {
     fn finish(&self, object: &Value) -> (bool, Outcome) {
         let done = self.done.holds(&facts(object)).unwrap_or(false);
         let outcome = match (done, &self.outcome) {

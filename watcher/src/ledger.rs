@@ -101,7 +101,7 @@ impl Ledger {
             let key = self.key(kind, &namespace, name);
             self.names.insert(key, uid.clone());
             let remembered = Remembered {
-                standing: kind.is_standing(),
+                standing: kind.is_long_lived(),
                 ..Remembered::new(now)
             };
             let entry = Entry {

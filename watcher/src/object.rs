@@ -193,7 +193,7 @@ mod tests {
         assert_eq!((view.name(), view.uid()), (Some("d"), Some("u")));
         assert!(view.owners().any(|owner| owner.uid == "o"));
         assert!(!view.finish().done);
-        let refused = crate::plan::upload(&stub, &view, &crate::policy::Policy::default());
+        let refused = crate::plan::upload(&view, &crate::policy::Policy::default());
         assert!(refused.unwrap_err().to_string().contains("recursion limit"));
         assert!(values.next().unwrap().is_object());
     }

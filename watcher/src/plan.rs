@@ -133,47 +133,46 @@ const UNSELECTED_AGAIN: SignedDuration = SignedDuration::from_mins(1);
 
 /// Decides what to do about a run.
 ///
-/// `object` is its newest known state, also of a run that is gone; `None` if that is not
+/// `view` is of its newest known state, also of a run that is gone; `None` if that is not
 /// known. `now` is the time.
 pub fn plan(
-    object: Option<&Value>,
+    view: Option<&View<'_>>,
     remembered: &Remembered,
     policy: &Policy,
     now: Timestamp,
 ) -> Vec<Step> {
-    let Some(object) = object else {
+    let Some(view) = view else {
         return if remembered.gone {
             without_object(remembered)
         } else {
             Vec::new()
         };
     };
-    let view = View::new(object);
-    if !concerns_us(&view, policy) {
+    if !concerns_us(view, policy) {
         return vec![Step::Forget];
     }
-    let upload = match upload(object, &view, policy) {
+    let upload = match upload(view, policy) {
         Ok(upload) => upload,
-        Err(error) => return unnameable(&view, &error, remembered, policy, now),
+        Err(error) => return unnameable(view, &error, remembered, policy, now),
     };
     let is_final = view.finish().done;
-    let is_standing = Kind::of(object).is_some_and(Kind::is_standing);
-    let is_held = finalizer::deadline(&view, policy).is_some();
-    let events = events::record(&view, &upload, policy).filter(|_| !is_standing);
-    let new_events = events::missing(events.as_ref(), &view, &upload, remembered, policy);
+    let is_standing = view.known_kind().is_some_and(Kind::is_long_lived);
+    let is_held = finalizer::deadline(view, policy).is_some();
+    let events = events::record(view, &upload, policy).filter(|_| !is_standing);
+    let new_events = events::missing(events.as_ref(), view, &upload, remembered, policy);
     let is_stored = remembered.copy.as_ref().is_some_and(|copy| {
-        copy.is_at(&upload.grouping.record) && copy.digest == Digest::of(object)
+        copy.is_at(&upload.grouping.record) && copy.digest == Digest::of(view.object())
     });
     if remembered.gone {
         let is_closed = is_final || is_standing;
         return last_will(upload, is_stored, new_events, is_closed, remembered);
     }
-    if !is_selected(&view, policy) && !is_held {
+    if !is_selected(view, policy) && !is_held {
         let store = (is_final && !is_stored).then(|| Step::Store(Box::new(upload)));
-        return unselected(&view, store, now);
+        return unselected(view, store, now);
     }
-    if !is_stored && is_overdue(&view, policy, now) {
-        return finalizer::remove(&view, Urgency::Overdue)
+    if !is_stored && is_overdue(view, policy, now) {
+        return finalizer::remove(view, Urgency::Overdue)
             .into_iter()
             .collect();
     }
@@ -182,17 +181,17 @@ pub fn plan(
     if may_ask
         && !is_held
         && policy.collect.is_none()
-        && let Some(later) = annotations::are_of_this_state(&view, &upload, events.as_ref())
-            .then(|| verification(&view, remembered, policy))
+        && let Some(later) = annotations::are_of_this_state(view, &upload, events.as_ref())
+            .then(|| verification(view, remembered, policy))
             .filter(|later| now < *later)
     {
         return vec![Step::Trust(later)];
     }
     // One that is stored needs no finalizer, so a start costs no writes for those that are.
-    if may_ask && (!policy.annotate || annotations::are_there(&view, &upload, events.as_ref())) {
+    if may_ask && (!policy.annotate || annotations::are_there(view, &upload, events.as_ref())) {
         return vec![Step::Ask(Box::new(upload))];
     }
-    if let Some(add) = finalizer::add(&view, remembered, policy) {
+    if let Some(add) = finalizer::add(view, remembered, policy) {
         return vec![add];
     }
     if !is_final && !is_held && !policy.store_incomplete && !is_standing {
@@ -204,20 +203,20 @@ pub fn plan(
     }
     if is_held {
         // Events do not hold it up longer than was agreed.
-        let new_events = new_events.filter(|_| !is_overdue(&view, policy, now));
-        return held(&view, (!is_stored).then_some(upload), new_events);
+        let new_events = new_events.filter(|_| !is_overdue(view, policy, now));
+        return held(view, (!is_stored).then_some(upload), new_events);
     }
     let new_events = new_events.filter(|_| is_final);
     let may_annotate = policy.annotate && !remembered.annotated && !remembered.deleted;
     let marks = (is_final && may_annotate && !remembered.unmarked)
-        .then(|| annotations::missing(&view, &upload, events.as_ref()))
+        .then(|| annotations::missing(view, &upload, events.as_ref()))
         .flatten();
     let mut steps = Vec::new();
     if !is_stored {
         steps.push(Step::Store(Box::new(upload)));
     }
     steps.extend(new_events.map(Step::StoreEvents));
-    conclude(&view, steps, marks, remembered, policy, now)
+    conclude(view, steps, marks, remembered, policy, now)
 }
 
 /// What happens to a run that cannot be stored as it is.
@@ -339,12 +338,12 @@ pub enum Unstorable {
     Upload(#[from] UploadError),
 }
 
-/// What is sent for `object`.
+/// What is sent for an object.
 ///
 /// # Errors
 /// If the object could not be read, is no Kubernetes object, or cannot be named.
-pub fn upload(object: &Value, view: &View<'_>, policy: &Policy) -> Result<Upload, Unstorable> {
-    if let Some(why) = object.get(UNREADABLE) {
+pub fn upload(view: &View<'_>, policy: &Policy) -> Result<Upload, Unstorable> {
+    if let Some(why) = view.object().get(UNREADABLE) {
         return Err(Unstorable::Unreadable(
             why.as_str().unwrap_or_default().to_owned(),
         ));
@@ -354,12 +353,15 @@ pub fn upload(object: &Value, view: &View<'_>, policy: &Policy) -> Result<Upload
         .map(|namespace| policy.parent(namespace))
         .transpose()
         .map_err(UploadError::from)?;
-    Ok(run::upload(object, parent, &policy.summary)?)
+    Ok(run::upload(view, parent, &policy.summary)?)
 }
 
 /// Whether the run is Tekton's own, or of a controller that we were told to serve as well.
 pub fn is_ours(view: &View<'_>, policy: &Policy) -> bool {
-    if Kind::of(view.object()).is_none_or(|kind| kind.group != "tekton.dev") {
+    if view
+        .known_kind()
+        .is_none_or(|kind| kind.group != "tekton.dev")
+    {
         return true;
     }
     let managed_by = view
@@ -377,19 +379,18 @@ pub(crate) fn concerns_us(view: &View<'_>, policy: &Policy) -> bool {
 }
 
 /// Whether a stored run lacks the annotations that it should have.
-pub(crate) fn is_unmarked(object: &Value, remembered: &Remembered, policy: &Policy) -> bool {
-    let view = View::new(object);
+pub(crate) fn is_unmarked(view: &View<'_>, remembered: &Remembered, policy: &Policy) -> bool {
     let is_wanted = policy.annotate && !remembered.annotated && !remembered.unmarked;
-    let Some(upload) = upload(object, &view, policy).ok().filter(|_| is_wanted) else {
+    let Some(upload) = upload(view, policy).ok().filter(|_| is_wanted) else {
         return false;
     };
-    let events = events::record(&view, &upload, policy);
-    !annotations::are_there(&view, &upload, events.as_ref())
+    let events = events::record(view, &upload, policy);
+    !annotations::are_there(view, &upload, events.as_ref())
 }
 
 /// Whether the run has the labels that are watched.
 pub(crate) fn is_selected(view: &View<'_>, policy: &Policy) -> bool {
-    let kind = Kind::of(view.object());
+    let kind = view.known_kind();
     let mut selectors = policy.selectors.iter();
     selectors.all(|(of, labels)| Some(*of) != kind || labels.matches(view.labels()))
 }

@@ -8,11 +8,12 @@ use std::{
     },
 };
 
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use hindsight_run::Kind;
+use hindsight_run::{Kind, Kinds, View};
 
 use crate::{
     backoff::Backoff,
@@ -77,6 +78,8 @@ pub(crate) enum Role {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) config: Config,
+    /// The kinds of object that are known: those that are built in or watched.
+    pub(crate) kinds: Kinds,
     pub(crate) cluster: Cluster,
     pub(crate) sink: Arc<dyn Sink>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -163,12 +166,18 @@ impl Shared {
             changed: watch::Sender::new(()),
             ledger: Mutex::new(Ledger::new()),
             presence: Mutex::new(presence),
+            kinds: Kinds::with(&config.kinds),
             config,
             cluster,
             sink,
             clock,
             metrics,
         }
+    }
+
+    /// A view of an object in the cluster.
+    pub(crate) fn view<'a>(&'a self, object: &'a Value) -> View<'a> {
+        View::with_kinds(object, &self.kinds)
     }
 
     /// The ledger. Never held over an `await`.

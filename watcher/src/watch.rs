@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
-use hindsight_run::{Kind, View};
+use hindsight_run::Kind;
 
 use crate::{
     cluster::{self, Found},
@@ -247,7 +247,7 @@ impl Watch {
         };
         let shared = &self.shared;
         let bytes = bytes(&object);
-        let view = View::new(&object);
+        let view = shared.view(&object);
         let policy = &shared.config.policy;
         // What waits for us in the cluster need not be on disk.
         let may_vanish = gone || !plan::is_held(&view, policy, shared.clock.now());
@@ -279,7 +279,7 @@ impl Watch {
     /// Puts into the ledger what was seen. The run, if there may be work.
     fn note(&self, object: &Value, list: u32, gone: bool) -> Option<Uid> {
         let shared = &self.shared;
-        let view = View::new(object);
+        let view = shared.view(object);
         let mut ledger = shared.ledger();
         let is_known = || ledger.get(&Uid::from(view.uid()?));
         if !plan::concerns_us(&view, &shared.config.policy) && is_known().is_none() {
@@ -299,7 +299,7 @@ impl Watch {
         let policy = &shared.config.policy;
         let may_be_work = view.finish().done
             || policy.store_incomplete
-            || self.kind.is_standing()
+            || self.kind.is_long_lived()
             || plan::finalizer::may_be_work(&view, policy);
         (gone || (may_be_work && !is_settled)).then_some(uid)
     }

@@ -24,7 +24,7 @@ use hindsight_run::json;
 use crate::{
     cluster::{Address, ClusterError},
     ledger::{Ledger, Series, Uid},
-    plan::{self, Remembered, plan},
+    plan::{self, Remembered, Step, plan},
     policy::Collect,
     queue::{Done, Job, Work},
     shared::Shared,
@@ -213,12 +213,7 @@ impl<'s> Task<'s> {
             let Some(remembered) = self.remembered() else {
                 return Ok(None);
             };
-            let steps = plan(
-                self.object.as_ref(),
-                &remembered,
-                &self.shared.config.policy,
-                self.shared.clock.now(),
-            );
+            let steps = self.plan(&remembered);
             match self.carry_out(steps, &remembered).await? {
                 Next::Replan => {}
                 Next::Settled(again) => {
@@ -232,6 +227,12 @@ impl<'s> Task<'s> {
         Err(Halt::passing(
             "the object changes faster than it can be stored",
         ))
+    }
+
+    fn plan(&self, remembered: &Remembered) -> Vec<Step> {
+        let view = self.object.as_ref().map(|object| self.shared.view(object));
+        let (policy, now) = (&self.shared.config.policy, self.shared.clock.now());
+        plan(view.as_ref(), remembered, policy, now)
     }
 
     fn parse(&mut self) {
@@ -255,7 +256,7 @@ impl<'s> Task<'s> {
         let Some(object) = &self.object else {
             return Ok(false);
         };
-        let is_final = View::new(object).finish().done;
+        let is_final = self.shared.view(object).finish().done;
         let now = self.shared.clock.now();
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
             if spool::version(object) < entry.told {
@@ -274,13 +275,13 @@ impl<'s> Task<'s> {
         remembered.unprotected |= self.unprotected.is_some() || self.is_stored_first;
         if let (Some(entry), Some(object)) = (ledger.get_mut(&self.uid), &self.object) {
             let policy = &self.shared.config.policy;
-            entry.unselected = !plan::is_selected(&View::new(object), policy);
+            entry.unselected = !plan::is_selected(&self.shared.view(object), policy);
         }
         if let Some(collect) = &self.shared.config.policy.collect
             && !remembered.gone
             && let Some(object) = &self.object
         {
-            let view = View::new(object);
+            let view = self.shared.view(object);
             let pushed_out = self.compare(&mut ledger, &mut remembered, collect, &view);
             let others = remembered.others.get_or_insert_default();
             if others.waits_for.is_none() {
@@ -409,7 +410,7 @@ impl<'s> Task<'s> {
     fn leftover(&mut self, keep: bool) -> Work {
         let is_kept = self.gone && self.shared.is_kept(&self.uid);
         let object = self.bytes.take().filter(|_| keep && !is_kept);
-        let view = self.object.as_ref().map(View::new);
+        let view = self.object.as_ref().map(|object| self.shared.view(object));
         let policy = &self.shared.config.policy;
         Work {
             object,

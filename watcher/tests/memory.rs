@@ -33,9 +33,11 @@ fn a_stored_run_is_remembered_in_less_than_two_kibibytes() {
                 {"type": "Succeeded", "status": "True", "reason": "Succeeded"}]},
         });
         let kind = Kind::of(&run).unwrap();
-        let sent = upload(&run, None, &SummaryPolicy::default()).unwrap();
+        let sent = upload(&View::new(&run), None, &SummaryPolicy::default()).unwrap();
         let (uid, entry) = ledger.saw(kind, &View::new(&run), 1, now).unwrap();
-        entry.remembered.stored(&sent.grouping.record, &run);
+        entry
+            .remembered
+            .stored(&sent.grouping.record, &View::new(&run));
         entry.settled = Some(n.to_string().as_str().into());
         ledger.share(&uid);
     }

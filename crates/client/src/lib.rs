@@ -23,6 +23,7 @@ use hindsight_proto::{
     v1::{ingest_client::IngestClient, queries_client::QueriesClient},
     v1alpha2::results_client::ResultsClient,
 };
+use hindsight_run::Kinds;
 use hindsight_runtime::traces;
 
 /// How to reach a server.
@@ -118,6 +119,7 @@ pub struct Client {
     ingest: Ingest,
     queries: Queries,
     deadline: Duration,
+    kinds: Kinds,
 }
 
 impl Client {
@@ -204,7 +206,14 @@ impl Client {
             ingest,
             queries,
             deadline: DEADLINE,
+            kinds: Kinds::built_in(),
         })
+    }
+
+    /// The same client for runs of `kinds`, of which it tells earlier states from later ones.
+    #[must_use]
+    pub fn with_kinds(self, kinds: Kinds) -> Self {
+        Self { kinds, ..self }
     }
 
     /// The generated client of questions about many records.

@@ -20,7 +20,7 @@ use hindsight_proto::{
     },
 };
 use hindsight_run::json;
-use hindsight_run::{Claim, Upload, Verdict, is_earlier, keys, verdict};
+use hindsight_run::{Claim, Precedence, Upload, View, is_earlier, keys, precedence};
 
 /// How often a write that lost a race on its etag is tried again.
 const RACES: usize = 8;
@@ -177,7 +177,7 @@ impl Client {
                 continue;
             };
             let record = as_record(name, data_type, Bytes::copy_from_slice(value));
-            if current.data == record.data || is_late(value, current.data.as_ref()) {
+            if current.data == record.data || self.is_late(value, current.data.as_ref()) {
                 return Ok(Effect::Unchanged);
             }
             let request = UpdateRecordRequest {
@@ -206,6 +206,16 @@ impl Client {
         };
         self.rpc.clone().create_record(request).await.map(drop)
     }
+
+    /// Whether the server holds a later state of the run than `value`.
+    fn is_late(&self, value: &[u8], stored: Option<&Any>) -> bool {
+        let parse = |bytes: &[u8]| json::parse(bytes).ok();
+        let (Some(new), Some(stored)) = (parse(value), stored.and_then(|s| parse(&s.value))) else {
+            return false;
+        };
+        let view = |object| View::with_kinds(object, &self.kinds);
+        is_earlier(&view(&new), &view(&stored))
+    }
 }
 
 pub(super) fn as_record(name: &RecordName, data_type: &str, value: Bytes) -> Record {
@@ -217,13 +227,6 @@ pub(super) fn as_record(name: &RecordName, data_type: &str, value: Bytes) -> Rec
         }),
         ..Record::default()
     }
-}
-
-/// Whether the server holds a later state of the run than `value`.
-fn is_late(value: &[u8], stored: Option<&Any>) -> bool {
-    let parse = |bytes: &[u8]| json::parse(bytes).ok();
-    let stored = stored.and_then(|stored| parse(&stored.value));
-    matches!((parse(value), stored), (Some(new), Some(stored)) if is_earlier(&new, &stored))
 }
 
 /// Whether there is anything to say about the result; of a child of another run there is not.
@@ -252,16 +255,16 @@ fn lost(status: &Status) -> bool {
     )
 }
 
-/// What the result should become, or `None` if it is that already; see [`verdict`].
+/// What the result should become, or `None` if it is that already; see [`precedence`].
 fn merged(current: RunResult, upload: &Upload) -> Option<RunResult> {
-    let judged = verdict(
+    let found = precedence(
         upload.summary.as_ref().map(as_claim),
         current.summary.as_ref().map(as_claim),
     );
-    if judged == Verdict::Late {
+    if found == Precedence::Late {
         return None;
     }
-    let speaks = judged == Verdict::Speaks;
+    let speaks = found == Precedence::Speaks;
     let mut wanted = current.clone();
     for (key, value) in &upload.annotations {
         if speaks || !wanted.annotations.contains_key(key) {

@@ -1,6 +1,6 @@
-//! Which of the runs in a result speaks for it.
+//! Which of the runs in a result it is summed up by.
 
-/// What a run says of a result it is in, as far as it decides who is heard.
+/// What a run says of a result it is in, as far as it decides which run the result is summed up by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim<'a> {
     /// The name of the run's record.
@@ -13,7 +13,7 @@ pub struct Claim<'a> {
 
 /// What becomes of a claim on a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Precedence {
     /// It is of an earlier state of the same run: it changes nothing.
     Late,
     /// It speaks for the result: summary and annotations are taken over.
@@ -22,24 +22,24 @@ pub enum Verdict {
     Adds,
 }
 
-/// Judges `ours` beside what the result has from before.
+/// Compares `ours` with what the result has from before.
 ///
 /// A result that several runs are about (those of one trigger event) is summed up by the one
 /// that began first, whatever order they arrive in, so that its summary does not flip. A summary
 /// that tells an end is not replaced by an earlier state of the same run.
-pub fn verdict(ours: Option<Claim<'_>>, theirs: Option<Claim<'_>>) -> Verdict {
+pub fn precedence(ours: Option<Claim<'_>>, theirs: Option<Claim<'_>>) -> Precedence {
     match (ours, theirs) {
-        (None, _) => Verdict::Adds,
-        (Some(_), None) => Verdict::Speaks,
+        (None, _) => Precedence::Adds,
+        (Some(_), None) => Precedence::Speaks,
         (Some(ours), Some(theirs)) if ours.record == theirs.record => {
             if theirs.is_over && !ours.is_over {
-                Verdict::Late
+                Precedence::Late
             } else {
-                Verdict::Speaks
+                Precedence::Speaks
             }
         }
-        (Some(ours), Some(theirs)) if rank(&ours) < rank(&theirs) => Verdict::Speaks,
-        _ => Verdict::Adds,
+        (Some(ours), Some(theirs)) if rank(&ours) < rank(&theirs) => Precedence::Speaks,
+        _ => Precedence::Adds,
     }
 }
 
@@ -65,8 +65,8 @@ mod tests {
     }
 
     #[track_caller]
-    fn judged(ours: Option<Claim<'_>>, theirs: Option<Claim<'_>>, expected: Verdict) {
-        assert_eq!(verdict(ours, theirs), expected);
+    fn compared(ours: Option<Claim<'_>>, theirs: Option<Claim<'_>>, expected: Precedence) {
+        assert_eq!(precedence(ours, theirs), expected);
     }
 
     #[test]
@@ -76,34 +76,34 @@ mod tests {
             claim("a", 2, true),
             claim("c", 0, true),
         );
-        judged(Some(late), None, Verdict::Speaks);
-        judged(Some(early), Some(late), Verdict::Speaks);
-        judged(Some(late), Some(early), Verdict::Adds);
-        judged(Some(never), Some(late), Verdict::Adds);
-        judged(Some(late), Some(never), Verdict::Speaks);
-        judged(None, Some(late), Verdict::Adds);
-        judged(None, None, Verdict::Adds);
+        compared(Some(late), None, Precedence::Speaks);
+        compared(Some(early), Some(late), Precedence::Speaks);
+        compared(Some(late), Some(early), Precedence::Adds);
+        compared(Some(never), Some(late), Precedence::Adds);
+        compared(Some(late), Some(never), Precedence::Speaks);
+        compared(None, Some(late), Precedence::Adds);
+        compared(None, None, Precedence::Adds);
     }
 
     #[test]
     fn of_runs_that_began_together_the_first_name_speaks() {
-        judged(
+        compared(
             Some(claim("a", 1, true)),
             Some(claim("b", 1, true)),
-            Verdict::Speaks,
+            Precedence::Speaks,
         );
-        judged(
+        compared(
             Some(claim("b", 1, true)),
             Some(claim("a", 1, true)),
-            Verdict::Adds,
+            Precedence::Adds,
         );
     }
 
     #[test]
     fn an_end_is_not_replaced_by_an_earlier_state() {
         let (open, over) = (claim("a", 1, false), claim("a", 1, true));
-        judged(Some(open), Some(over), Verdict::Late);
-        judged(Some(over), Some(open), Verdict::Speaks);
-        judged(Some(over), Some(over), Verdict::Speaks);
+        compared(Some(open), Some(over), Precedence::Late);
+        compared(Some(over), Some(open), Precedence::Speaks);
+        compared(Some(over), Some(over), Precedence::Speaks);
     }
 }

@@ -1,7 +1,5 @@
 //! Which of two states of one run is the later one.
 
-use serde_json::Value;
-
 use super::View;
 
 /// Whether `new` is an earlier state of the run than `stored`, so that a late or repeated sender
@@ -11,8 +9,7 @@ use super::View;
 /// resourceVersions are compared only if both are numbers, and only between finished states: a
 /// cluster that was restored from a backup counts from an earlier number again, and its runs must
 /// still be able to finish.
-pub fn is_earlier(new: &Value, stored: &Value) -> bool {
-    let (new, stored) = (View::new(new), View::new(stored));
+pub fn is_earlier(new: &View<'_>, stored: &View<'_>) -> bool {
     if new.uid() != stored.uid() || !stored.finish().done {
         return false;
     }
@@ -20,14 +17,18 @@ pub fn is_earlier(new: &Value, stored: &Value) -> bool {
         return true;
     }
     let version = |view: &View<'_>| view.resource_version()?.parse::<u64>().ok();
-    matches!((version(&new), version(&stored)), (Some(new), Some(stored)) if new < stored)
+    matches!((version(new), version(stored)), (Some(new), Some(stored)) if new < stored)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+
+    fn is_earlier(new: &Value, stored: &Value) -> bool {
+        super::is_earlier(&View::new(new), &View::new(stored))
+    }
 
     fn state(uid: &str, status: &str, version: &str) -> Value {
         json!({"metadata": {"uid": uid, "resourceVersion": version},

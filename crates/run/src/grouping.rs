@@ -3,9 +3,7 @@
 //! Binding is by UID. Annotations that were copied from another run (a re-run made from its
 //! manifest carries them) never make one run write into another's record.
 
-use serde_json::Value;
-
-use super::{Completion, Kind, View, keys};
+use super::{Completion, View, keys};
 use hindsight_proto::names::{Parent, ParseNameError, RecordName, ResultName};
 
 /// Where a run is kept.
@@ -19,7 +17,7 @@ pub struct Grouping {
     pub notes: Vec<String>,
 }
 
-/// Finds the result and record of `object`. First hit wins:
+/// Finds the result and record of an object. First hit wins:
 ///
 /// 1. annotation `results.tekton.dev/result`, unless it was copied from another run or names
 ///    another tenant; the object's namespace stands for its tenant;
@@ -31,17 +29,16 @@ pub struct Grouping {
 ///
 /// # Errors
 /// If the object has no UID, or its namespace or UID cannot be part of a name.
-pub fn group(object: &Value, parent: Parent) -> Result<Grouping, ParseNameError> {
-    let view = View::new(object);
+pub fn group(view: &View<'_>, parent: Parent) -> Result<Grouping, ParseNameError> {
     let uid = view.uid().unwrap_or_default();
     let mut notes = Vec::new();
-    let result = match annotated(&view, &parent, &mut notes) {
+    let result = match annotated(view, &parent, &mut notes) {
         Some(result) => result,
         None => {
             let event = view.label(keys::EVENT_ID).filter(|id| !id.is_empty());
-            let owner = view.owners().find(|owner| leads(owner.kind, &view));
-            let declared = match Kind::of(object).map(|kind| kind.completion) {
-                Some(Completion::Declared(judge)) => judge.group(object),
+            let owner = view.owners().find(|owner| leads(owner.kind, view));
+            let declared = match view.known_kind().map(|kind| kind.completion) {
+                Some(Completion::Declared(reader)) => reader.group(view.object()),
                 _ => None,
             };
             let id = event.or(owner.map(|o| o.uid)).or(declared.as_deref());

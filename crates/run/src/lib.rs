@@ -6,19 +6,23 @@
 
 mod claim;
 mod fence;
+mod finish;
 pub mod grouping;
 pub mod json;
 pub mod keys;
 mod kind;
+mod kinds;
 mod outcome;
 mod summary;
 mod view;
 
-pub use claim::{Claim, Verdict, verdict};
+pub use claim::{Claim, Precedence, precedence};
 pub use fence::is_earlier;
+pub use finish::Finish;
 pub use grouping::{Grouping, group};
-pub use kind::{Completion, DEFINITIONS, JOB, Judge, KINDS, Kind};
-pub use outcome::{Finish, Outcome};
+pub use kind::{Completion, Kind, StatusReader};
+pub use kinds::{DEFINITIONS, JOB, KINDS, Kinds};
+pub use outcome::Outcome;
 pub use summary::{SummaryPolicy, Upload, UploadError, upload};
 pub use view::{Owner, View};
 

@@ -54,17 +54,16 @@ pub enum UploadError {
     Name(#[from] ParseNameError),
 }
 
-/// Decides all that is sent for `object`, but for its bytes. `parent` is its tenant; by
+/// Decides all that is sent for an object, but for its bytes. `parent` is its tenant; by
 /// default its namespace.
 ///
 /// # Errors
 /// If the object is not a Kubernetes object with a UID, or cannot be named.
 pub fn upload(
-    object: &Value,
+    view: &View<'_>,
     parent: Option<Parent>,
     policy: &SummaryPolicy,
 ) -> Result<Upload, UploadError> {
-    let view = View::new(object);
     let api_version = view
         .api_version()
         .ok_or(UploadError::NotAnObject("apiVersion"))?;
@@ -77,9 +76,9 @@ pub fn upload(
             .ok_or(UploadError::NotAnObject("metadata.namespace"))?
             .parse()?,
     };
-    let mut grouping = grouping::group(object, parent)?;
+    let mut grouping = grouping::group(view, parent)?;
     let data_type = format!("{api_version}.{kind}");
-    let mut annotations = wished(&view, keys::RESULT_ANNOTATIONS, &mut grouping.notes);
+    let mut annotations = wished(view, keys::RESULT_ANNOTATIONS, &mut grouping.notes);
     let summary = grouping.is_root.then(|| {
         copy(
             policy.labels.iter(),
@@ -100,7 +99,7 @@ pub fn upload(
             start_time: view.started().map(to_proto),
             end_time: view.ended().map(to_proto),
             status: view.finish().outcome as i32,
-            annotations: wished(&view, keys::SUMMARY_ANNOTATIONS, &mut grouping.notes),
+            annotations: wished(view, keys::SUMMARY_ANNOTATIONS, &mut grouping.notes),
         }
     });
     Ok(Upload {

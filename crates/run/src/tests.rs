@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Finish, Kind, Outcome, SummaryPolicy, group, upload};
+use super::{Kind, Outcome, SummaryPolicy, View, group, upload};
 
 fn task_run(extra: Value) -> Value {
     let mut run = json!({
@@ -26,7 +26,7 @@ fn merge(into: &mut Value, from: Value) {
 
 #[track_caller]
 fn stored_as(run: &Value, name: &str, notes: usize) {
-    let grouping = group(run, "ci".parse().unwrap()).unwrap();
+    let grouping = group(&View::new(run), "ci".parse().unwrap()).unwrap();
     assert_eq!(
         (grouping.record.to_string().as_str(), grouping.notes.len()),
         (name, notes)
@@ -50,7 +50,7 @@ fn a_run_owned_by_anything_but_a_pipeline_run_sums_itself_up() {
     let run = task_run(json!({"metadata": {"ownerReferences": [
         {"kind": "CustomRun", "name": "loop", "uid": "c-1"}]}}));
     stored_as(&run, "ci/results/u-1/records/u-1", 0);
-    let upload = upload(&run, None, &SummaryPolicy::default()).unwrap();
+    let upload = upload(&View::new(&run), None, &SummaryPolicy::default()).unwrap();
     assert_eq!(upload.annotations["object.metadata.name"], "build-1");
     assert_eq!(upload.summary.unwrap().record, "ci/results/u-1/records/u-1");
 }
@@ -101,7 +101,7 @@ fn a_wish_may_name_the_namespace_where_the_cluster_has_a_tenant() {
     let run = task_run(json!({"metadata": {"annotations":
         {"results.tekton.dev/result": "ci/results/nightly"}}}));
     let parent = "cluster/prod/namespace/ci".parse().unwrap();
-    let grouping = group(&run, parent).unwrap();
+    let grouping = group(&View::new(&run), parent).unwrap();
     assert_eq!(
         grouping.record.to_string(),
         "cluster/prod/namespace/ci/results/nightly/records/u-1"
@@ -112,7 +112,7 @@ fn a_wish_may_name_the_namespace_where_the_cluster_has_a_tenant() {
 #[test]
 fn an_object_without_uid_is_refused() {
     let error = upload(
-        &json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "a"}}),
+        &View::new(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "a"}})),
         None,
         &SummaryPolicy::default(),
     );
@@ -127,7 +127,7 @@ fn a_bad_json_annotation_costs_the_annotation_not_the_run() {
             "results.tekton.dev/resultAnnotations": "{not json",
             "results.tekton.dev/recordSummaryAnnotations": "{\"n\": 7, \"s\": \"x\"}"}},
         "status": {"startTime": "2026-01-01T00:00:00Z"}}));
-    let upload = upload(&run, None, &SummaryPolicy::default()).unwrap();
+    let upload = upload(&View::new(&run), None, &SummaryPolicy::default()).unwrap();
     assert_eq!(upload.grouping.notes.len(), 1);
     let annotations: Vec<_> = upload.annotations.into_iter().collect();
     assert_eq!(
@@ -146,7 +146,7 @@ fn a_bad_json_annotation_costs_the_annotation_not_the_run() {
 #[track_caller]
 fn ends(kind: (&str, &str), status: Value, done: bool, outcome: Outcome) {
     let object = json!({"apiVersion": kind.0, "kind": kind.1, "status": status});
-    let finish = Finish::of(&object);
+    let finish = View::new(&object).finish();
     assert_eq!((finish.done, finish.outcome), (done, outcome), "{object}");
 }
 
@@ -216,7 +216,7 @@ fn an_argo_workflow_is_judged_by_phase() {
     ends(argo, json!({"phase": "Error"}), true, Outcome::Failure);
     let stopped = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow",
         "spec": {"shutdown": "Stop"}, "status": {"phase": "Failed"}});
-    assert_eq!(Finish::of(&stopped).outcome, Outcome::Cancelled);
+    assert_eq!(View::new(&stopped).finish().outcome, Outcome::Cancelled);
 }
 
 #[test]

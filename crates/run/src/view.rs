@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{Completion, Finish, Kind, keys};
+use super::{Completion, Finish, Kind, Kinds, keys};
 use hindsight_proto::time;
 
 /// An owner reference, as far as it matters here.
@@ -20,16 +20,26 @@ pub struct Owner<'a> {
 /// A read-only view of one Kubernetes object. Every field is optional, because third parties
 /// may store anything under the type of a run; a field of the wrong JSON type is absent.
 #[derive(Debug, Clone, Copy)]
-pub struct View<'a>(&'a Value);
+pub struct View<'a> {
+    object: &'a Value,
+    kinds: &'a Kinds,
+}
+
+static BUILT_IN: Kinds = Kinds::built_in();
 
 impl<'a> View<'a> {
-    /// Looks at `object`.
+    /// A view of `object`, which may be of any built-in kind.
     pub fn new(object: &'a Value) -> Self {
-        Self(object)
+        Self::with_kinds(object, &BUILT_IN)
+    }
+
+    /// A view of `object`, which may be of any of `kinds`.
+    pub fn with_kinds(object: &'a Value, kinds: &'a Kinds) -> Self {
+        Self { object, kinds }
     }
 
     fn text(&self, pointer: &str) -> Option<&'a str> {
-        self.0.pointer(pointer).and_then(Value::as_str)
+        self.object.pointer(pointer).and_then(Value::as_str)
     }
 
     fn time(&self, pointer: &str) -> Option<Timestamp> {
@@ -37,12 +47,21 @@ impl<'a> View<'a> {
     }
 
     fn map(&self, pointer: &str) -> Option<&'a Map<String, Value>> {
-        self.0.pointer(pointer).and_then(Value::as_object)
+        self.object.pointer(pointer).and_then(Value::as_object)
     }
 
     /// The object itself.
     pub fn object(&self) -> &'a Value {
-        self.0
+        self.object
+    }
+
+    /// What is known about its kind, if anything is.
+    pub fn known_kind(&self) -> Option<&'static Kind> {
+        self.kinds.of(self.object)
+    }
+
+    fn completion(&self) -> Option<Completion> {
+        self.known_kind().map(|kind| kind.completion)
     }
 
     /// `apiVersion`.
@@ -108,7 +127,7 @@ impl<'a> View<'a> {
     /// `metadata.ownerReferences`, those that are whole.
     pub fn owners(&self) -> impl Iterator<Item = Owner<'a>> + use<'a> {
         let list = self
-            .0
+            .object
             .pointer("/metadata/ownerReferences")
             .and_then(Value::as_array);
         list.into_iter().flatten().filter_map(|owner| {
@@ -129,8 +148,8 @@ impl<'a> View<'a> {
     /// When it began: `status.startTime`, or Argo's `status.startedAt`; of what lasts until it is
     /// deleted, when it was made.
     pub fn started(&self) -> Option<Timestamp> {
-        match Kind::of(self.0).map(|kind| kind.completion) {
-            Some(Completion::Declared(judge)) => judge.started(self.0),
+        match self.completion() {
+            Some(Completion::Declared(reader)) => reader.started(self.object),
             Some(Completion::Deletion) => self.created(),
             _ => self
                 .time("/status/startTime")
@@ -142,8 +161,8 @@ impl<'a> View<'a> {
     /// `status.endTime`; for a failed Job, which has none, the time of the condition that ended
     /// it; of what lasts until it is deleted, when that was asked for.
     pub fn ended(&self) -> Option<Timestamp> {
-        match Kind::of(self.0).map(|kind| kind.completion) {
-            Some(Completion::Declared(judge)) => return judge.ended(self.0),
+        match self.completion() {
+            Some(Completion::Declared(reader)) => return reader.ended(self.object),
             Some(Completion::Deletion) => return self.deletion(),
             _ => {}
         }
@@ -151,7 +170,7 @@ impl<'a> View<'a> {
             .or_else(|| self.time("/status/finishedAt"))
             .or_else(|| self.time("/status/endTime"))
             .or_else(|| {
-                let conditions = self.0.pointer("/status/conditions")?.as_array()?;
+                let conditions = self.object.pointer("/status/conditions")?.as_array()?;
                 let ended = conditions.iter().find(|c| {
                     let text = |key| c.get(key).and_then(Value::as_str);
                     match text("type") {
@@ -167,9 +186,13 @@ impl<'a> View<'a> {
             })
     }
 
-    /// Whether and how it ended.
+    /// Whether and how it ended. Of an object of no known kind a `Succeeded` condition says so, if
+    /// it has one.
     pub fn finish(&self) -> Finish<'a> {
-        Finish::of(self.0)
+        Finish::of(
+            self.object,
+            self.completion().unwrap_or(Completion::Succeeded),
+        )
     }
 
     /// The pipeline (or workflow template) it is a run of.

@@ -8,7 +8,7 @@ use std::{
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use hindsight_config::{Problems, Sources};
-use hindsight_run::Kind;
+use hindsight_run::{Kind, Kinds};
 
 use super::running;
 use crate::{
@@ -53,17 +53,9 @@ pub(super) fn command() -> Command {
 pub(super) fn read(matches: &ArgMatches) -> Result<Asked, Problems> {
     let launch = Launch::load(&Sources::gather(&PROGRAM, matches))?;
     let config = launch.config;
-    let mut kinds = Kind::all();
-    kinds.extend(config.kinds);
-    let mut known: Vec<&'static Kind> = Vec::new();
-    kinds.retain(|kind| {
-        let is_new = !known.contains(kind);
-        known.push(kind);
-        is_new
-    });
     Ok(Asked {
         kubeconfig: launch.settings.kubeconfig,
-        kinds,
+        kinds: Kinds::with(&config.kinds).all().collect(),
         wish: Wish {
             namespace: config.namespace,
             tekton: matches.get_flag("tekton"),

@@ -34,7 +34,7 @@ fn store(ledger: &mut Ledger, uid: &Uid, object: &Value) {
         .get_mut(uid)
         .unwrap()
         .remembered
-        .stored(&name, object);
+        .stored(&name, &View::new(object));
 }
 
 fn counts(ledger: &Ledger) -> Vec<(&'static str, u64)> {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use hindsight_run::{Kind, View};
+use hindsight_run::View;
 
 use super::{Finalize, Remembered, Step, Urgency};
 use crate::policy::Policy;
@@ -22,7 +22,7 @@ const TEKTON: [(&str, &str); 3] = [
 const OTHERS: &str = "hindsight.dev/stored";
 
 fn name(view: &View<'_>) -> &'static str {
-    let kind = Kind::of(view.object()).filter(|kind| kind.group == "tekton.dev");
+    let kind = view.known_kind().filter(|kind| kind.group == "tekton.dev");
     TEKTON
         .iter()
         .find(|(named, _)| kind.is_some_and(|kind| kind.kind == *named))

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use hindsight_proto::names::{Parent, RecordName, ResultName};
 use hindsight_run::View;
@@ -150,14 +149,13 @@ impl Remembered {
         }
     }
 
-    /// The server holds `object` as `record`.
-    pub fn stored(&mut self, record: &RecordName, object: &Value) {
-        let view = View::new(object);
+    /// The server holds the object of `view` as `record`.
+    pub fn stored(&mut self, record: &RecordName, view: &View<'_>) {
         self.copy = Some(StoredCopy {
             parent: record.result().parent().as_str().into(),
             result: record.result().id().into(),
             id: record.id().into(),
-            digest: Digest::of(object),
+            digest: Digest::of(view.object()),
             version: view.resource_version().unwrap_or_default().into(),
             is_final: view.finish().done,
         });
@@ -167,7 +165,7 @@ impl Remembered {
     ///
     /// A copy of another run under our name is none of ours: the UID would tell, as it is
     /// part of what is compared.
-    pub fn answered(&mut self, record: &RecordName, copy: Option<&Value>) {
+    pub fn answered(&mut self, record: &RecordName, copy: Option<&View<'_>>) {
         self.asked = true;
         match copy {
             Some(copy) => self.stored(record, copy),

@@ -121,7 +121,7 @@ impl Collect {
 
 impl Rule {
     fn fits(&self, run: &View<'_>) -> bool {
-        let kind = Kind::of(run.object());
+        let kind = run.known_kind();
         let namespace = run.namespace().unwrap_or_default();
         (self.kinds.is_empty() || kind.is_some_and(|kind| self.kinds.contains(&kind)))
             && (self.namespaces.is_empty() || self.namespaces.iter().any(|p| is_like(namespace, p)))

@@ -16,7 +16,7 @@ use tracing::{Instrument as _, Span, info_span};
 use hindsight_client as client;
 use hindsight_client::{Batched, Client, Options};
 use hindsight_proto::names::RecordName;
-use hindsight_run::Upload;
+use hindsight_run::{Kinds, Upload};
 
 use super::{Severity, Sink, SinkError};
 
@@ -30,6 +30,7 @@ pub struct GrpcSink {
     ways: Mutex<Ways>,
     renewal: Option<Renewal>,
     plain_calls: bool,
+    kinds: Kinds,
 }
 
 /// To one server.
@@ -92,6 +93,7 @@ impl GrpcSink {
             ways: Mutex::new(client.into()),
             renewal: None,
             plain_calls: false,
+            kinds: Kinds::built_in(),
         }
     }
 
@@ -102,6 +104,15 @@ impl GrpcSink {
             plain_calls: true,
             ..self
         }
+    }
+
+    /// Stores runs of `kinds`, which may be more than those that are built in.
+    #[must_use]
+    pub fn with_kinds(mut self, kinds: Kinds) -> Self {
+        let ways = self.ways().plain.with_kinds(kinds.clone());
+        self.ways = Mutex::new(ways.into());
+        self.kinds = kinds;
+        self
     }
 
     /// Uses the token in a file, and another one once there is another one.
@@ -154,13 +165,14 @@ impl GrpcSink {
             ways: Mutex::new(first.into()),
             renewal: Some(renewal),
             plain_calls: false,
+            kinds: Kinds::built_in(),
         })
     }
 
     fn ways(&self) -> Ways {
         let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(newer) = self.renewal.as_ref().and_then(Renewal::newer) {
-            *ways = newer.into();
+            *ways = newer.with_kinds(self.kinds.clone()).into();
         }
         ways.clone()
     }

@@ -43,7 +43,7 @@ pub(super) fn wait(
             kind: named,
             name,
         } = child;
-        let Some(kind) = known_kind(api_version, named) else {
+        let Some(kind) = known_kind(shared, api_version, named) else {
             return Err(format!("{named} {name} is of a kind that is not stored"));
         };
         match shared.presence(kind) {
@@ -96,7 +96,7 @@ fn references<'a>(run: &View<'a>) -> Vec<Child<'a>> {
         .collect()
 }
 
-fn known_kind(api_version: &str, kind: &str) -> Option<&'static Kind> {
+fn known_kind(shared: &Shared, api_version: &str, kind: &str) -> Option<&'static Kind> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    Kind::named(group, kind)
+    shared.kinds.named(group, kind)
 }

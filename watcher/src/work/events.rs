@@ -34,7 +34,7 @@ impl Task<'_> {
                 .await?
                 .is_some();
         if !is_there {
-            let list = self.events(&at, &View::new(object)).await?;
+            let list = self.events(&at, &self.shared.view(object)).await?;
             let value = list.to_string().into_bytes();
             let upload = Upload {
                 grouping: Grouping {

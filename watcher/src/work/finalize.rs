@@ -48,7 +48,7 @@ impl Task<'_> {
     /// before.
     async fn hold_in_turn(&mut self, finalizer: &str) -> Result<Next, Halt> {
         let object = self.object.as_ref();
-        let is_final = object.is_some_and(|object| View::new(object).finish().done);
+        let is_final = object.is_some_and(|object| self.shared.view(object).finish().done);
         if is_final && self.shared.gate.is_up() {
             self.is_stored_first = true;
             return Ok(Next::Replan);
@@ -75,7 +75,7 @@ impl Task<'_> {
             Ok(object) => {
                 self.shared.accepted(&scope);
                 if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
-                    let is_final = View::new(&object).finish().done;
+                    let is_final = self.shared.view(&object).finish().done;
                     let now = self.shared.clock.now();
                     entry.remembered.saw(is_final, false, now);
                 }
@@ -113,7 +113,7 @@ impl Task<'_> {
             return false;
         };
         let policy = &self.shared.config.policy;
-        let Ok(upload) = plan::upload(&object, &View::new(&object), policy) else {
+        let Ok(upload) = plan::upload(&self.shared.view(&object), policy) else {
             return false;
         };
         let time = self.time_for_last_try(&View::new(&object));
@@ -226,11 +226,7 @@ impl Task<'_> {
             let Some(remembered) = self.remembered().filter(|known| !known.gone) else {
                 return Ok(());
             };
-            let policy = &self.shared.config.policy;
-            let now = self.shared.clock.now();
-            let step = plan::plan(self.object.as_ref(), &remembered, policy, now)
-                .into_iter()
-                .next();
+            let step = self.plan(&remembered).into_iter().next();
             let Some(Step::Finalize(change @ Finalize::Remove { .. })) = step else {
                 return Ok(());
             };

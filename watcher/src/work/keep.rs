@@ -6,8 +6,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
+use hindsight_run::Kind;
 use hindsight_run::json;
-use hindsight_run::{Kind, View};
 
 use super::{Halt, Task};
 use crate::{
@@ -76,7 +76,7 @@ impl Shared {
             return false;
         };
         let digest = Digest::of(&object);
-        let view = View::new(&object);
+        let view = self.view(&object);
         let is_held = plan::is_held(&view, &self.config.policy, self.clock.now());
         let is_final = view.finish().done;
         let can_vanish = is_final && !is_held;
@@ -120,8 +120,8 @@ impl Shared {
     pub(crate) fn replay(&self, states: Vec<Value>) {
         let count = states.len();
         for state in states {
-            let view = View::new(&state);
-            let (Some(kind), Some(uid)) = (Kind::of(&state), view.uid()) else {
+            let view = self.view(&state);
+            let (Some(kind), Some(uid)) = (view.known_kind(), view.uid()) else {
                 error!("a spooled object is of no kind that is known; it stays in the spool");
                 continue;
             };
@@ -177,7 +177,7 @@ impl Task<'_> {
             return Ok(());
         };
         let policy = &self.shared.config.policy;
-        if let Ok(upload) = plan::upload(&object, &View::new(&object), policy) {
+        if let Ok(upload) = plan::upload(&self.shared.view(&object), policy) {
             let held = self.inquire(&upload.grouping.record).await?;
             if held.is_some_and(|held| spool::version(&held) > spool::version(&object)) {
                 self.forget_spooled();
@@ -195,9 +195,9 @@ impl Task<'_> {
         let Some(object) = &self.object else {
             return Ok(());
         };
-        let view = View::new(object);
-        let is_closed = view.finish().done || Kind::of(object).is_some_and(Kind::is_standing);
-        let upload = plan::upload(object, &view, &self.shared.config.policy)
+        let view = self.shared.view(object);
+        let is_closed = view.finish().done || view.known_kind().is_some_and(Kind::is_long_lived);
+        let upload = plan::upload(&view, &self.shared.config.policy)
             .map_err(|error| Halt::passing(report(&error)))?;
         self.store(&upload).await?;
         if !is_closed {

@@ -14,7 +14,7 @@ use super::{Halt, Next, ROUNDS, Task};
 use crate::{
     cluster::{Address, ClusterError},
     content::Digest,
-    plan::{self, Finalize, Remembered, Step, plan},
+    plan::{self, Finalize, Remembered, Step},
     queue::Work,
     refusals::{Action, Scope},
     shared::Shared,
@@ -186,7 +186,7 @@ impl Task<'_> {
     fn pass_on(&self, object: &Value) {
         let work = Work {
             object: Some(bytes(object)),
-            is_final: View::new(object).finish().done,
+            is_final: self.shared.view(object).finish().done,
             ..Work::default()
         };
         self.shared.push(&self.uid, work);
@@ -204,11 +204,7 @@ impl Task<'_> {
             let (Some(remembered), Some(object)) = (self.remembered(), self.object.clone()) else {
                 return Ok(());
             };
-            let (policy, now) = (&self.shared.config.policy, self.shared.clock.now());
-            let first = plan(Some(&object), &remembered, policy, now)
-                .into_iter()
-                .next();
-            match first {
+            match self.plan(&remembered).into_iter().next() {
                 Some(Step::Finalize(remove @ Finalize::Remove { .. })) => {
                     if let Next::Settled(_) = self.release(&remove).await? {
                         return Ok(());
@@ -237,7 +233,7 @@ impl Task<'_> {
     pub(super) fn mark_instead(&self, remembered: &Remembered) {
         let policy = &self.shared.config.policy;
         let Some(object) = &self.object else { return };
-        if plan::is_unmarked(object, remembered, policy) {
+        if plan::is_unmarked(&self.shared.view(object), remembered, policy) {
             self.shared.marks.push(&self.uid);
         }
     }

@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use hindsight_run::View;
-
 use super::{Halt, Next, ROUNDS, Task};
 use crate::{
-    plan::{Finalize, Step, plan},
+    plan::{Finalize, Step},
     queue::{Done, Job, Work},
     shared::Shared,
     watch::bytes,
@@ -61,16 +59,12 @@ impl Task<'_> {
             let (Some(remembered), Some(object)) = (self.remembered(), &self.object) else {
                 return Ok(Rest::Nothing);
             };
-            let is_final = View::new(object).finish().done;
+            let is_final = self.shared.view(object).finish().done;
             // Storing it takes no longer than protecting it.
             if is_final && self.shared.gate.is_up() {
                 return Ok(Rest::Something);
             }
-            let (policy, now) = (&self.shared.config.policy, self.shared.clock.now());
-            let first = plan(Some(object), &remembered, policy, now)
-                .into_iter()
-                .next();
-            let finalizer = match first {
+            let finalizer = match self.plan(&remembered).into_iter().next() {
                 None => return Ok(Rest::Nothing),
                 Some(Step::Finalize(Finalize::Add(finalizer))) => finalizer,
                 Some(_) => return Ok(Rest::Something),
@@ -94,7 +88,7 @@ impl Task<'_> {
     /// What all others need, so that they need not read the run again.
     fn rest(&mut self) -> Work {
         let object = self.object.as_ref();
-        let is_final = object.is_some_and(|object| View::new(object).finish().done);
+        let is_final = object.is_some_and(|object| self.shared.view(object).finish().done);
         Work {
             is_final,
             object: self.bytes.take().or_else(|| object.map(bytes)),

@@ -97,7 +97,8 @@ impl Task<'_> {
         if let Some(entry) = ledger.get_mut(&self.uid) {
             let was_safe = entry.is_safe();
             // A copy of an earlier state counts for nothing but itself.
-            entry.remembered.answered(record, copy.as_ref());
+            let view = copy.as_ref().map(|copy| self.shared.view(copy));
+            entry.remembered.answered(record, view.as_ref());
             is_news = !was_safe && entry.is_safe();
             ledger.share(&self.uid);
         }
@@ -126,7 +127,7 @@ impl Task<'_> {
             self.ask(Action::Store, || shared.sink.store(upload, &value))
                 .await?;
         }
-        let view = View::new(object);
+        let view = shared.view(object);
         for note in &upload.grouping.notes {
             warn!(record.name = %upload.grouping.record, "{}: {note}", upload.grouping.record);
         }
@@ -136,7 +137,7 @@ impl Task<'_> {
                 return Ok(());
             };
             let was_safe = entry.is_safe();
-            entry.remembered.stored(&upload.grouping.record, object);
+            entry.remembered.stored(&upload.grouping.record, &view);
             entry.error = None;
             if entry.is_safe() && !was_safe {
                 shared.stored.fetch_add(1, Ordering::Relaxed);
@@ -179,7 +180,7 @@ impl Task<'_> {
                 return Ok(Next::Settled(Some(turn)));
             }
         }
-        let view = View::new(&object);
+        let view = self.shared.view(&object);
         if let Some(child) = self.hidden_child(&view).await? {
             info!(
                 "{} {}/{} waits for {child}",
@@ -363,7 +364,7 @@ impl Task<'_> {
             return Ok(());
         };
         let policy = &shared.config.policy;
-        let Ok(mut upload) = plan::upload(&object, &View::new(&object), policy) else {
+        let Ok(mut upload) = plan::upload(&shared.view(&object), policy) else {
             return Ok(());
         };
         if let Some(summary) = &mut upload.summary {

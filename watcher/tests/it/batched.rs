@@ -4,7 +4,7 @@ use std::error::Error as _;
 
 use futures::{StreamExt as _, stream};
 use hindsight_client::{Client, Effect, Options, Stored};
-use hindsight_run::{SummaryPolicy, upload};
+use hindsight_run::{SummaryPolicy, View, upload};
 use serde_json::json;
 use tonic::{Code, Status};
 
@@ -20,7 +20,7 @@ async fn a_server_without_streams_gets_plain_calls() {
             let run = json!({"apiVersion": "tekton.dev/v1", "kind": "TaskRun",
                 "metadata": {"name": "a", "namespace": "ci", "uid": format!("uid-{n}")}});
             (
-                upload(&run, None, &SummaryPolicy::default()).unwrap(),
+                upload(&View::new(&run), None, &SummaryPolicy::default()).unwrap(),
                 run.to_string(),
             )
         })
@@ -47,7 +47,7 @@ async fn a_server_that_is_not_there_is_unavailable_until_it_is() {
     let batched = Client::new(&options).unwrap().batched();
     let run = json!({"apiVersion": "tekton.dev/v1", "kind": "TaskRun",
         "metadata": {"name": "a", "namespace": "ci", "uid": "uid"}});
-    let described = upload(&run, None, &SummaryPolicy::default()).unwrap();
+    let described = upload(&View::new(&run), None, &SummaryPolicy::default()).unwrap();
     // A connection that breaks has several codes, but says why.
     let is_away = |status: &Status| status.code() == Code::Unavailable || status.source().is_some();
     let away = batched.store(&described, run.to_string()).await;

@@ -1,7 +1,7 @@
 //! How many calls it takes to store a run, and that no write is one too many.
 
 use hindsight_client::{Client, Effect, Options, Stored};
-use hindsight_run::{SummaryPolicy, Upload, upload};
+use hindsight_run::{SummaryPolicy, Upload, View, upload};
 use serde_json::{Value, json};
 
 use hindsight_watcher::{config::Config, policy::Policy};
@@ -17,7 +17,7 @@ fn client(server: &RpcServer) -> Client {
 fn finished(mut run: Value, uid: &str) -> (Value, Upload, Vec<u8>) {
     run["metadata"]["uid"] = json!(uid);
     run["status"] = done();
-    let sent = upload(&run, None, &SummaryPolicy::default()).unwrap();
+    let sent = upload(&View::new(&run), None, &SummaryPolicy::default()).unwrap();
     let bytes = serde_json::to_vec(&run).unwrap();
     (run, sent, bytes)
 }

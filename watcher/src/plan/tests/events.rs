@@ -3,10 +3,10 @@
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::rules::{check, collecting, now, remembered, run, running};
+use super::rules::{check, collecting, now, plan, remembered, run, running};
 use crate::{
     content::EVENT_LIST,
-    plan::{Remembered, Step, plan},
+    plan::{Remembered, Step},
     policy::Policy,
 };
 

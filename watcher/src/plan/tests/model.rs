@@ -233,7 +233,7 @@ impl World {
         uids.sort();
         for uid in uids {
             let (object, memory) = self.seen[&uid].clone();
-            for step in plan(Some(&object), &memory, &self.policy, self.now) {
+            for step in plan(Some(&View::new(&object)), &memory, &self.policy, self.now) {
                 if budget == 0 || !self.carry_out(&uid, &object, &step) {
                     return;
                 }
@@ -251,7 +251,11 @@ impl World {
                 }
                 let record = &upload.grouping.record;
                 let copy = self.server.get(&record.to_string());
-                self.seen.get_mut(uid).unwrap().1.answered(record, copy);
+                self.seen
+                    .get_mut(uid)
+                    .unwrap()
+                    .1
+                    .answered(record, copy.map(View::new).as_ref());
             }
             Step::Store(upload) => {
                 if self.server_away {
@@ -266,7 +270,11 @@ impl World {
                         "another run was overwritten"
                     );
                 }
-                self.seen.get_mut(uid).unwrap().1.stored(record, object);
+                self.seen
+                    .get_mut(uid)
+                    .unwrap()
+                    .1
+                    .stored(record, &View::new(object));
             }
             Step::StoreEvents(record) => {
                 if self.server_away {
@@ -315,7 +323,7 @@ impl World {
         }
         let proof = self.server.get(&record.to_string());
         if !proof.is_some_and(|proof| same_content(proof, object)) {
-            memory.answered(&record, proof);
+            memory.answered(&record, proof.map(View::new).as_ref());
             return false;
         }
         let live = self.live.as_ref().map(View::new);

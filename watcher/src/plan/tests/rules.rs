@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use hindsight_run::View;
 
 use crate::{
-    plan::{DELETED_UNFINISHED, Others, Remembered, Step, VANISHED, VANISHED_FINAL, plan, upload},
+    plan::{DELETED_UNFINISHED, Others, Remembered, Step, VANISHED, VANISHED_FINAL, upload},
     policy::{Collect, Policy},
 };
 
@@ -37,8 +37,8 @@ pub(super) fn remembered(copy: Option<&Value>) -> Remembered {
         ..Remembered::new(now())
     };
     if let Some(copy) = copy {
-        let upload = upload(copy, &View::new(copy), &Policy::default()).unwrap();
-        remembered.stored(&upload.grouping.record, copy);
+        let upload = upload(&View::new(copy), &Policy::default()).unwrap();
+        remembered.stored(&upload.grouping.record, &View::new(copy));
         remembered.annotated = true;
     }
     remembered
@@ -51,6 +51,15 @@ pub(super) fn collecting(change: impl FnOnce(&mut Collect)) -> Policy {
         collect: Some(collect),
         ..Policy::default()
     }
+}
+
+pub(super) fn plan(
+    object: Option<&Value>,
+    remembered: &Remembered,
+    policy: &Policy,
+    now: Timestamp,
+) -> Vec<Step> {
+    crate::plan::plan(object.map(View::new).as_ref(), remembered, policy, now)
 }
 
 #[track_caller]
@@ -71,7 +80,7 @@ fn the_echo_of_our_own_annotations_is_not_stored_again() {
     let [Step::Store(upload), Step::Annotate(annotations)] = &steps[..] else {
         panic!("{steps:?}");
     };
-    memory.stored(&upload.grouping.record, &before);
+    memory.stored(&upload.grouping.record, &View::new(&before));
     memory.annotated = true;
     let echo = run(|run| {
         run["metadata"]["resourceVersion"] = json!("2");
@@ -86,7 +95,7 @@ fn the_echo_of_our_own_annotations_is_not_stored_again() {
     };
     check(&echo, &memory, &Policy::default(), &["trust"]);
     check(&echo, &memory, &verified_at_once(), &["ask"]);
-    memory.answered(&upload.grouping.record, Some(&before));
+    memory.answered(&upload.grouping.record, Some(&View::new(&before)));
     check(&echo, &memory, &Policy::default(), &[]);
 }
 
@@ -319,7 +328,7 @@ fn a_run_deleted_unfinished_is_stored_and_closed() {
     let Step::Store(upload) = &steps[0] else {
         panic!("{steps:?}")
     };
-    memory.stored(&upload.grouping.record, &running());
+    memory.stored(&upload.grouping.record, &View::new(&running()));
     check(&running(), &memory, &Policy::default(), &["forget"]);
 }
 

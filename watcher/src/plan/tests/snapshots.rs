@@ -6,7 +6,7 @@ use std::{fmt::Write as _, fs, path::Path};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use hindsight_run::{Completion, Kind, View};
+use hindsight_run::{Kind, Kinds, View};
 
 use crate::{
     plan::{Others, Remembered, Step, plan, upload},
@@ -42,7 +42,7 @@ fn finalizing(deadline_minutes: i64) -> Policy {
 fn fresh(object: &Value) -> Remembered {
     Remembered {
         final_since: Some(now()),
-        standing: Kind::of(object).is_some_and(Kind::is_standing),
+        standing: Kind::of(object).is_some_and(Kind::is_long_lived),
         ..Remembered::new(now())
     }
 }
@@ -50,8 +50,8 @@ fn fresh(object: &Value) -> Remembered {
 /// Remembered after all that precedes collection.
 fn stored(object: &Value) -> Remembered {
     let mut remembered = fresh(object);
-    if let Ok(upload) = upload(object, &View::new(object), &Policy::default()) {
-        remembered.stored(&upload.grouping.record, object);
+    if let Ok(upload) = upload(&View::new(object), &Policy::default()) {
+        remembered.stored(&upload.grouping.record, &View::new(object));
         remembered.annotated = true;
     }
     remembered
@@ -67,7 +67,7 @@ fn describe(object: &Value) -> String {
         finish.done, finish.outcome
     )
     .unwrap();
-    if let Ok(upload) = upload(object, &view, &Policy::default()) {
+    if let Ok(upload) = upload(&view, &Policy::default()) {
         writeln!(text, "type: {}", upload.data_type).unwrap();
         writeln!(text, "root: {}", upload.grouping.is_root).unwrap();
         upload
@@ -78,7 +78,7 @@ fn describe(object: &Value) -> String {
     }
     for (situation, remembered, policy) in situations(object) {
         writeln!(text, "\n{situation}:").unwrap();
-        let steps = plan(Some(object), &remembered, &policy, now());
+        let steps = plan(Some(&view), &remembered, &policy, now());
         list(&mut text, &steps);
     }
     text
@@ -229,10 +229,7 @@ fn every_fixture_is_planned_as_its_snapshot_says() {
             assert_eq!(text, expected, "{} differs", snapshot.display());
         }
     }
-    for kind in Kind::all() {
-        if matches!(kind.completion, Completion::Declared(_)) {
-            continue;
-        }
+    for kind in Kinds::built_in().all() {
         let count = cases
             .iter()
             .find(|(known, _)| *known == kind)
