@@ -25,7 +25,10 @@ pub use owners::Owners;
 pub use recency::{Recency, Series};
 pub use uid::Uid;
 
-use crate::{content::is_partial, plan::Remembered};
+use crate::{
+    content::is_partial,
+    plan::{Annotations, Remembered, ServerCopy},
+};
 
 /// How many lost runs are kept by name; older ones are only counted.
 const LOST_KEPT: usize = 1000;
@@ -101,7 +104,7 @@ impl Ledger {
             let key = self.key(kind, &namespace, name);
             self.names.insert(key, uid.clone());
             let remembered = Remembered {
-                standing: kind.is_long_lived(),
+                long_lived: kind.is_long_lived(),
                 ..Remembered::new(now)
             };
             let entry = Entry {
@@ -118,7 +121,6 @@ impl Ledger {
                 turn: None,
                 overdue: false,
                 unselected: false,
-                foreign_events: false,
                 partial: false,
                 waits: false,
                 listed: list,
@@ -175,13 +177,16 @@ impl Ledger {
 
     /// Keeps where a run is stored in texts that are kept anyway.
     pub fn share(&mut self, uid: &Uid) {
-        let copy = |ledger: &mut Self| ledger.entries.get_mut(uid)?.remembered.copy.take();
-        if let Some(mut copy) = copy(self) {
+        let Some(entry) = self.entries.get_mut(uid) else {
+            return;
+        };
+        let mut server = std::mem::take(&mut entry.remembered.server);
+        if let ServerCopy::Stored(copy) = &mut server {
             let parent = self.text(copy.parent());
             copy.share(parent, |id| self.known(id).share());
-            if let Some(entry) = self.entries.get_mut(uid) {
-                entry.remembered.copy = Some(copy);
-            }
+        }
+        if let Some(entry) = self.entries.get_mut(uid) {
+            entry.remembered.server = server;
         }
     }
 
@@ -245,13 +250,10 @@ impl Ledger {
         let Some(entry) = self.remove(uid) else {
             return;
         };
-        let how = match (entry.remembered.deleted, entry.is_safe()) {
-            (true, true) => State::Collected.name(),
-            _ if entry.remembered.gone
-                && (entry.remembered.copy.is_some() || entry.remembered.trusted) =>
-            {
-                "left"
-            }
+        let (presence, server) = (entry.remembered.presence, &entry.remembered.server);
+        let how = match server {
+            _ if presence.is_delete_requested() && entry.is_safe() => State::Collected.name(),
+            ServerCopy::Trusted | ServerCopy::Stored(_) if presence.is_gone() => "left",
             _ => return,
         };
         self.count(how, entry.kind);
@@ -313,8 +315,9 @@ impl Ledger {
 
     /// How many stored runs the cluster takes no annotations on.
     pub fn unmarked(&self) -> usize {
-        let entries = self.entries.values();
-        entries.filter(|entry| entry.remembered.unmarked).count()
+        let all = self.entries.values();
+        all.filter(|entry| entry.remembered.annotations == Annotations::Refused)
+            .count()
     }
 
     /// The newest of the runs that were lost, at most `limit`.

@@ -20,6 +20,7 @@ mod collect;
 mod events;
 pub(crate) mod finalizer;
 mod remembered;
+mod stored;
 
 use std::{
     collections::BTreeMap,
@@ -35,7 +36,10 @@ use hindsight_run as run;
 use hindsight_run::{Kind, Upload, UploadError, View};
 
 pub(crate) use events::own as events_record;
-pub use remembered::{Others, Remembered, StoredCopy};
+pub use remembered::{
+    Annotations, EventRecord, FinalizerState, Finished, Others, Presence, Remembered,
+};
+pub use stored::{CopyEnd, ServerCopy, StoredCopy};
 
 use crate::{
     content::{Digest, UNREADABLE},
@@ -142,7 +146,7 @@ pub fn plan(
     now: Timestamp,
 ) -> Vec<Step> {
     let Some(view) = view else {
-        return if remembered.gone {
+        return if remembered.presence.is_gone() {
             without_object(remembered)
         } else {
             Vec::new()
@@ -160,10 +164,10 @@ pub fn plan(
     let is_held = finalizer::deadline(view, policy).is_some();
     let events = events::record(view, &upload, policy).filter(|_| !is_standing);
     let new_events = events::missing(events.as_ref(), view, &upload, remembered, policy);
-    let is_stored = remembered.copy.as_ref().is_some_and(|copy| {
+    let is_stored = remembered.copy().is_some_and(|copy| {
         copy.is_at(&upload.grouping.record) && copy.digest == Digest::of(view.object())
     });
-    if remembered.gone {
+    if remembered.presence.is_gone() {
         let is_closed = is_final || is_standing;
         return last_will(upload, is_stored, new_events, is_closed, remembered);
     }
@@ -207,8 +211,10 @@ pub fn plan(
         return held(view, (!is_stored).then_some(upload), new_events);
     }
     let new_events = new_events.filter(|_| is_final);
-    let may_annotate = policy.annotate && !remembered.annotated && !remembered.deleted;
-    let marks = (is_final && may_annotate && !remembered.unmarked)
+    let may_annotate = policy.annotate
+        && remembered.annotations == Annotations::Unwritten
+        && !remembered.presence.is_delete_requested();
+    let marks = (is_final && may_annotate)
         .then(|| annotations::missing(view, &upload, events.as_ref()))
         .flatten();
     let mut steps = Vec::new();
@@ -229,7 +235,7 @@ fn unnameable(
 ) -> Vec<Step> {
     let reason = report(error);
     let refuse = Step::Refuse { reason };
-    if remembered.gone {
+    if remembered.presence.is_gone() {
         return vec![refuse, Step::Lose { reason: UNNAMEABLE }, Step::Forget];
     }
     let overdue = is_overdue(view, policy, now);
@@ -380,7 +386,7 @@ pub(crate) fn concerns_us(view: &View<'_>, policy: &Policy) -> bool {
 
 /// Whether a stored run lacks the annotations that it should have.
 pub(crate) fn is_unmarked(view: &View<'_>, remembered: &Remembered, policy: &Policy) -> bool {
-    let is_wanted = policy.annotate && !remembered.annotated && !remembered.unmarked;
+    let is_wanted = policy.annotate && remembered.annotations == Annotations::Unwritten;
     let Some(upload) = upload(view, policy).ok().filter(|_| is_wanted) else {
         return false;
     };
@@ -408,7 +414,8 @@ fn last_will(
         steps.push(Step::Store(Box::new(upload)));
     }
     steps.extend(new_events.map(Step::StoreEvents));
-    if !is_closed && !remembered.closed {
+    let is_closed = is_closed || remembered.copy().is_some_and(|c| c.end == CopyEnd::Closed);
+    if !is_closed {
         steps.push(Step::Close {
             reason: DELETED_UNFINISHED,
         });
@@ -419,14 +426,16 @@ fn last_will(
 
 /// The run is gone and its last state is not known.
 fn without_object(remembered: &Remembered) -> Vec<Step> {
-    let step = match &remembered.copy {
-        Some(copy) if copy.is_final || remembered.closed || remembered.standing => None,
-        Some(_) => Some(Step::Close { reason: VANISHED }),
-        None if remembered.trusted => None,
-        None if remembered.final_since.is_some() => Some(Step::Lose {
-            reason: VANISHED_FINAL,
+    let step = match &remembered.server {
+        ServerCopy::Trusted => None,
+        ServerCopy::Stored(copy) if copy.end != CopyEnd::Open || remembered.long_lived => None,
+        ServerCopy::Stored(_) => Some(Step::Close { reason: VANISHED }),
+        ServerCopy::Unknown | ServerCopy::Absent => Some(Step::Lose {
+            reason: match remembered.finished {
+                Finished::No => VANISHED,
+                Finished::AtFirstSight(_) | Finished::Later(_) => VANISHED_FINAL,
+            },
         }),
-        None => Some(Step::Lose { reason: VANISHED }),
     };
     step.into_iter().chain([Step::Forget]).collect()
 }

@@ -45,7 +45,7 @@ const WARNINGS_A_SECOND: f64 = 0.2;
 
 /// Whether the cluster has a kind, and whether all of its objects were seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Presence {
+pub(crate) enum KindPresence {
     /// The cluster was not asked yet, or did not answer.
     Unknown,
     /// The cluster does not have it.
@@ -112,7 +112,7 @@ pub(crate) struct Shared {
     role: Mutex<Role>,
     /// Why nothing could be spooled the last time.
     spool_problem: Mutex<Option<String>>,
-    presence: Mutex<BTreeMap<(&'static str, &'static str), Presence>>,
+    presence: Mutex<BTreeMap<(&'static str, &'static str), KindPresence>>,
 }
 
 impl Shared {
@@ -124,7 +124,7 @@ impl Shared {
         metrics: Metrics,
         spool: Option<Arc<Spool>>,
     ) -> Self {
-        let unknown = |kind: &&'static Kind| ((kind.group, kind.plural), Presence::Unknown);
+        let unknown = |kind: &&'static Kind| ((kind.group, kind.plural), KindPresence::Unknown);
         let presence = config.kinds.iter().map(unknown).collect();
         let leader = String::new();
         let role = match config.lease {
@@ -206,7 +206,7 @@ impl Shared {
         self.changed.subscribe()
     }
 
-    pub(crate) fn presence(&self, kind: &Kind) -> Option<Presence> {
+    pub(crate) fn presence(&self, kind: &Kind) -> Option<KindPresence> {
         let presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
         presence.get(&(kind.group, kind.plural)).copied()
     }
@@ -214,7 +214,11 @@ impl Shared {
     /// Notes whether a kind is there; returns what was known before.
     ///
     /// Runs that waited for that are looked at again at once.
-    pub(crate) fn set_presence(&self, kind: &'static Kind, now: Presence) -> Option<Presence> {
+    pub(crate) fn set_presence(
+        &self,
+        kind: &'static Kind,
+        now: KindPresence,
+    ) -> Option<KindPresence> {
         let mut presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
         let before = presence.insert((kind.group, kind.plural), now);
         drop(presence);
@@ -249,24 +253,26 @@ impl Shared {
     /// Whether every object of some kind was seen.
     pub(crate) fn is_any_listed(&self) -> bool {
         !self
-            .kinds_that(|presence| presence == Presence::Listed)
+            .kinds_that(|presence| presence == KindPresence::Listed)
             .is_empty()
     }
 
     /// Kinds of which it is not known yet what there is.
     pub(crate) fn unlisted(&self) -> Vec<String> {
-        self.kinds_that(|presence| matches!(presence, Presence::Unknown | Presence::Listing))
+        self.kinds_that(|presence| {
+            matches!(presence, KindPresence::Unknown | KindPresence::Listing)
+        })
     }
 
     /// Kinds whose runs are not stored, because the cluster does not show them.
     pub(crate) fn hidden(&self) -> Vec<String> {
         self.kinds_that(|presence| {
-            use Presence::{Broken, ClusterScoped, Forbidden};
+            use KindPresence::{Broken, ClusterScoped, Forbidden};
             matches!(presence, Forbidden | Broken | ClusterScoped)
         })
     }
 
-    fn kinds_that(&self, holds: impl Fn(Presence) -> bool) -> Vec<String> {
+    fn kinds_that(&self, holds: impl Fn(KindPresence) -> bool) -> Vec<String> {
         let presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
         let kinds = presence.iter().filter(|(_, known)| holds(**known));
         kinds

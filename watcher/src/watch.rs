@@ -21,7 +21,7 @@ use crate::{
     object::Object,
     plan,
     queue::Work,
-    shared::{Presence, Shared},
+    shared::{KindPresence, Shared},
     spool,
     version::Version,
 };
@@ -65,7 +65,7 @@ impl Watch {
             match self.shared.cluster.find(self.kind).await {
                 Ok(Found::Namespaced) => self.watch().await,
                 Ok(Found::Absent) => {
-                    self.rest(Presence::Absent, |name| {
+                    self.rest(KindPresence::Absent, |name| {
                         info!("{name} is not installed; looking for it every {poll:?}");
                     });
                     self.vanished(u32::MAX);
@@ -73,7 +73,7 @@ impl Watch {
                 }
                 Ok(Found::OtherVersions(served)) => {
                     // Its objects are still there: nothing of what is known has vanished.
-                    self.rest(Presence::Broken, |name| {
+                    self.rest(KindPresence::Broken, |name| {
                         error!(
                             "{name} is not served, but {} is, which is not read: its runs are not \
                              stored, and runs that name one as their child are not collected; serve \
@@ -84,7 +84,7 @@ impl Watch {
                     tokio::time::sleep(poll).await;
                 }
                 Ok(Found::ClusterScoped) => {
-                    self.rest(Presence::ClusterScoped, |name| {
+                    self.rest(KindPresence::ClusterScoped, |name| {
                         error!(
                             "{name} is cluster-scoped and is not stored: only objects of namespaces \
                              are; take its [[kind]] out of the configuration"
@@ -102,8 +102,8 @@ impl Watch {
     async fn watch(&mut self) {
         let shared = Arc::clone(&self.shared);
         let known = shared.presence(self.kind);
-        if !matches!(known, Some(Presence::Forbidden | Presence::Broken)) {
-            shared.set_presence(self.kind, Presence::Listing);
+        if !matches!(known, Some(KindPresence::Forbidden | KindPresence::Broken)) {
+            shared.set_presence(self.kind, KindPresence::Listing);
             info!("watching {}", self.kind.data_type());
         }
         let selectors = shared.config.selectors.iter();
@@ -170,7 +170,7 @@ impl Watch {
             let since = *self.failing_since.get_or_insert_with(Instant::now);
             let is_new = matches!(
                 shared.presence(self.kind),
-                Some(Presence::Unknown | Presence::Listing)
+                Some(KindPresence::Unknown | KindPresence::Listing)
             );
             // If no kind can be read, it is the cluster that is broken.
             if is_new
@@ -178,7 +178,7 @@ impl Watch {
                 && failure.is_about_the_kind()
                 && since.elapsed() >= shared.config.tuning.ready_for
             {
-                shared.set_presence(self.kind, Presence::Broken);
+                shared.set_presence(self.kind, KindPresence::Broken);
                 error!(
                     kind = self.kind.kind,
                     "{name} still cannot be read: {failure}; its runs are not stored, and runs that \
@@ -193,7 +193,7 @@ impl Watch {
     /// There is no right to see the kind. That must not keep us from all others.
     async fn forbidden(&mut self, failure: &Failure) {
         let kind = self.kind;
-        self.rest(Presence::Forbidden, |name| {
+        self.rest(KindPresence::Forbidden, |name| {
             warn!(
                 kind = kind.kind,
                 "{name} may not be read: {failure}; its runs are not stored, and runs that name one \
@@ -206,7 +206,7 @@ impl Watch {
     }
 
     /// The kind is not watched; it is said once why not.
-    fn rest(&mut self, presence: Presence, say: impl FnOnce(&str)) {
+    fn rest(&mut self, presence: KindPresence, say: impl FnOnce(&str)) {
         (self.failures, self.failing_since) = (0, None);
         self.shared.health.rests(self.kind);
         if self.shared.set_presence(self.kind, presence) != Some(presence) {
@@ -233,8 +233,8 @@ impl Watch {
             Event::Apply(object) => self.saw(object, self.list, false).await,
             Event::Delete(object) => self.saw(object, self.list, true).await,
             Event::InitDone => self.vanished(self.list),
-            Event::Open if self.shared.presence(self.kind) != Some(Presence::Listed) => {
-                self.shared.set_presence(self.kind, Presence::Listed);
+            Event::Open if self.shared.presence(self.kind) != Some(KindPresence::Listed) => {
+                self.shared.set_presence(self.kind, KindPresence::Listed);
             }
             Event::Open | Event::Bookmark => {}
         }
@@ -286,7 +286,9 @@ impl Watch {
             return None;
         }
         let (uid, entry) = ledger.saw(self.kind, &view, list, shared.clock.now())?;
-        entry.remembered.gone |= gone;
+        if gone {
+            entry.remembered.presence.set_gone(true);
+        }
         entry.told = spool::version(object);
         let deadline = plan::finalizer::deadline(&view, &shared.config.policy).filter(|_| !gone);
         let version = view.resource_version().map(Version::from);
@@ -309,7 +311,7 @@ impl Watch {
         let missing = self.shared.ledger().unlisted(self.kind, list);
         for uid in missing {
             if let Some(entry) = self.shared.ledger().get_mut(&uid) {
-                entry.remembered.gone = true;
+                entry.remembered.presence.set_gone(true);
             }
             self.shared.push(
                 &uid,

@@ -272,13 +272,15 @@ impl<'s> Task<'s> {
     fn remembered(&self) -> Option<Remembered> {
         let mut ledger = self.shared.ledger();
         let mut remembered = ledger.get(&self.uid)?.remembered.clone();
-        remembered.unprotected |= self.unprotected.is_some() || self.is_stored_first;
+        if self.unprotected.is_some() || self.is_stored_first {
+            remembered.refuse_finalizer();
+        }
         if let (Some(entry), Some(object)) = (ledger.get_mut(&self.uid), &self.object) {
             let policy = &self.shared.config.policy;
             entry.unselected = !plan::is_selected(&self.shared.view(object), policy);
         }
         if let Some(collect) = &self.shared.config.policy.collect
-            && !remembered.gone
+            && !remembered.presence.is_gone()
             && let Some(object) = &self.object
         {
             let view = self.shared.view(object);
@@ -325,7 +327,7 @@ impl<'s> Task<'s> {
             pipeline: run.pipeline().unwrap_or_default().into(),
             rule: terms.rule,
         };
-        let ended = run.ended().or(remembered.final_since)?;
+        let ended = run.ended().or(remembered.finished.since())?;
         let (newer, pushed_out) = ledger
             .recency()
             .place(&self.uid, series, ended, terms.keep_last);
@@ -352,7 +354,7 @@ impl<'s> Task<'s> {
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
             entry.error = None;
             entry.settled = version.map(Into::into);
-            let is_gone = entry.remembered.gone;
+            let is_gone = entry.remembered.presence.is_gone();
             // Its newest state is stored. That of one that is gone is removed when it is forgotten.
             if let Some(spool) = &self.shared.spool
                 && !is_gone

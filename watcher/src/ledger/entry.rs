@@ -7,7 +7,11 @@ use jiff::Timestamp;
 use hindsight_run::Kind;
 
 use super::Owners;
-use crate::{content::Digest, plan::Remembered, version::Version};
+use crate::{
+    content::Digest,
+    plan::{Finished, Remembered, ServerCopy},
+    version::Version,
+};
 
 /// What is known about a run, in one word.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,8 +81,6 @@ pub struct Entry {
     pub overdue: bool,
     /// Its labels are no longer those that are watched.
     pub unselected: bool,
-    /// Its events are in a record of another watcher's.
-    pub foreign_events: bool,
     /// A part of it is not in its object, and would go with it.
     pub partial: bool,
     /// It could be collected, but for others that are not stored or not known yet.
@@ -90,22 +92,22 @@ pub struct Entry {
 impl Entry {
     /// How far the run is: seen, final, stored or collected.
     pub fn state(&self) -> State {
-        match &self.remembered.copy {
-            Some(copy) if copy.is_final || self.remembered.final_since.is_none() => State::Stored {
-                version: copy.version.clone(),
-                sha256: copy.digest,
-            },
-            None if self.remembered.trusted => State::Marked,
-            _ if self.remembered.final_since.is_some() => State::FinalSeen,
-            _ => State::Seen,
+        let finished = self.remembered.finished;
+        match &self.remembered.server {
+            ServerCopy::Stored(copy) if copy.is_final() || finished == Finished::No => {
+                State::Stored {
+                    version: copy.version.clone(),
+                    sha256: copy.digest,
+                }
+            }
+            ServerCopy::Trusted => State::Marked,
+            _ if finished == Finished::No => State::Seen,
+            _ => State::FinalSeen,
         }
     }
 
     /// Its final state is stored.
     pub fn is_safe(&self) -> bool {
-        self.remembered
-            .copy
-            .as_ref()
-            .is_some_and(|copy| copy.is_final)
+        self.remembered.is_safe()
     }
 }

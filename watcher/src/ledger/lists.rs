@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use crate::plan::Finished;
+
 use super::{Entry, Ledger, State, Uid, Unstored, unstored};
 
 impl Ledger {
@@ -22,7 +24,7 @@ impl Ledger {
 
     /// Finished runs that are not stored, the longest waiting first, at most `limit`.
     pub fn unstored_finals(&self, limit: usize) -> Vec<Unstored> {
-        let since = |entry: &Entry| entry.remembered.final_since.unwrap_or_default();
+        let since = |entry: &Entry| entry.remembered.finished.since().unwrap_or_default();
         let unstored_of = |(uid, entry): (&Uid, &Entry)| unstored(uid, entry, since(entry));
         let mut all: Vec<(&Uid, &Entry)> = self
             .entries
@@ -43,8 +45,8 @@ impl Ledger {
     pub fn gone_unstored(&self) -> Vec<Uid> {
         let is_open = |entry: &Entry| {
             let known = &entry.remembered;
-            let is_stored = known.copy.is_some() && known.final_since.is_none();
-            known.gone && !known.trusted && !entry.is_safe() && !is_stored
+            let is_stored = known.copy().is_some() && known.finished == Finished::No;
+            known.presence.is_gone() && !known.is_trusted() && !known.is_safe() && !is_stored
         };
         let open = self.entries.iter().filter(|(_, entry)| is_open(entry));
         open.map(|(uid, _)| uid.clone()).collect()

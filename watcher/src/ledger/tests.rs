@@ -58,8 +58,18 @@ fn a_run_goes_from_seen_to_collected() {
         ledger.get(&uid).unwrap().state(),
         State::Stored { version, .. } if version.to_string() == "7"
     ));
-    ledger.get_mut(&uid).unwrap().remembered.deleted = true;
-    ledger.get_mut(&uid).unwrap().remembered.gone = true;
+    ledger
+        .get_mut(&uid)
+        .unwrap()
+        .remembered
+        .presence
+        .request_delete();
+    ledger
+        .get_mut(&uid)
+        .unwrap()
+        .remembered
+        .presence
+        .set_gone(true);
     ledger.forget(&uid);
     assert_eq!(counts(&ledger), [("collected", 1)]);
     assert!(ledger.is_empty());

@@ -44,7 +44,7 @@ pub(super) fn verdict(
         || (collect.check_owner && view.is_owned());
     if !view.finish().done
         || is_owned
-        || remembered.deleted
+        || remembered.presence.is_delete_requested()
         || view.deletion().is_some()
         || view.annotation(HOLD) == Some("true")
         || !collect.selector.matches(view.labels())
@@ -56,7 +56,7 @@ pub(super) fn verdict(
     if terms.never || remembered.others().newer < terms.keep_last || !terms.hold(view) {
         return Verdict::Leave;
     }
-    let ended = view.ended().or(remembered.final_since).unwrap_or(now);
+    let ended = view.ended().or(remembered.finished.since()).unwrap_or(now);
     // An end beyond the calendar never comes.
     let Ok(due) = ended.checked_add(terms.grace) else {
         return Verdict::Leave;

@@ -3,7 +3,7 @@
 use hindsight_proto::names::RecordName;
 use hindsight_run::{Upload, View, keys};
 
-use super::Remembered;
+use super::{EventRecord, Remembered};
 use crate::{content::EVENT_LIST, policy::Policy};
 
 /// The record of the run's events, if they are wanted. Its name follows from the run's UID, unless
@@ -29,8 +29,8 @@ pub(super) fn missing(
     remembered: &Remembered,
     policy: &Policy,
 ) -> Option<RecordName> {
-    let is_stored =
-        remembered.events || (policy.collect.is_none() && marked(view, upload).is_some());
+    let is_stored = remembered.events != EventRecord::Unknown
+        || (policy.collect.is_none() && marked(view, upload).is_some());
     record.filter(|_| !is_stored).cloned()
 }
 

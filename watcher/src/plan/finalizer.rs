@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use hindsight_run::View;
 
-use super::{Finalize, Remembered, Step, Urgency};
+use super::{Finalize, FinalizerState, Remembered, Step, Urgency};
 use crate::policy::Policy;
 
 /// Tekton Results' watcher has one for each kind; either watcher takes off what the other put
@@ -82,8 +82,8 @@ pub(crate) fn is_missing(view: &View<'_>, policy: &Policy) -> bool {
 /// Puts the finalizer on, if that is of use: not on a run whose end was stored, even if something
 /// was written on it since, because that would take two writes for each time.
 pub(super) fn add(view: &View<'_>, remembered: &Remembered, policy: &Policy) -> Option<Step> {
-    let is_safe = remembered.copy.as_ref().is_some_and(|copy| copy.is_final);
-    let is_wanted = is_missing(view, policy) && !is_safe && !remembered.unprotected;
+    let may_add = remembered.finalizer == FinalizerState::Open && !remembered.is_safe();
+    let is_wanted = is_missing(view, policy) && may_add;
     is_wanted.then(|| Step::Finalize(Finalize::Add(name(view))))
 }
 
@@ -98,7 +98,7 @@ pub(super) fn release(
 ) -> Option<String> {
     let is_wanted = policy.finalizers
         && is_final
-        && !remembered.released
+        && remembered.finalizer != FinalizerState::Released
         && view.deletion().is_none()
         && are_ours_there(view);
     view.resource_version()

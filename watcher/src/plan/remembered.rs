@@ -1,60 +1,15 @@
 //! What is known about one run besides its object, and how each fact changes it.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 
-use hindsight_proto::names::{Parent, RecordName, ResultName};
+use hindsight_proto::names::RecordName;
 use hindsight_run::View;
 
-use crate::{content::Digest, policy::Tightening, version::Version};
+use super::stored::{CopyEnd, ServerCopy, StoredCopy};
+use crate::policy::Tightening;
 
-/// A copy that the server has confirmed to hold. There is one for each stored run, so it is small.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredCopy {
-    /// The three parts of the name of a record. The ledger has them anyway, mostly, and shares them.
-    parent: Arc<str>,
-    result: Arc<str>,
-    id: Arc<str>,
-    /// What.
-    pub digest: Digest,
-    /// The version of the object that it was made of.
-    pub version: Version,
-    /// It is of a finished run.
-    pub is_final: bool,
-}
-
-impl StoredCopy {
-    /// Where it is held.
-    pub fn record(&self) -> RecordName {
-        let parent = self.parent.parse::<Parent>();
-        let result = parent.and_then(|parent| ResultName::new(parent, &self.result));
-        let record = result.and_then(|result| result.record(&self.id));
-        record.expect("the parts of a name make a name")
-    }
-
-    /// The parent of the record.
-    pub fn parent(&self) -> &str {
-        &self.parent
-    }
-
-    /// Whether it is held as `record`.
-    pub fn is_at(&self, record: &RecordName) -> bool {
-        let result = record.result();
-        let parts = (&*self.parent, &*self.result, &*self.id);
-        parts == (result.parent().as_str(), result.id(), record.id())
-    }
-
-    /// Keeps its name in texts that are kept anyway.
-    pub fn share(&mut self, parent: Arc<str>, id: impl Fn(&str) -> Arc<str>) {
-        self.parent = parent;
-        self.result = id(&self.result);
-        self.id = id(&self.id);
-    }
-}
-
-/// What others have to do with a run, as far as its plan depends on that; found out anew for each
-/// plan.
+/// What is known about other runs, as far as the plan for a run depends on that; found out anew for
+/// each plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Others {
     /// A run that would go with it and is not stored yet.
@@ -65,8 +20,8 @@ pub struct Others {
     pub namespace: Tightening,
 }
 
-/// Nobody has anything to do with it.
-const NOBODY: &Others = &Others {
+/// No other run matters.
+const NONE: &Others = &Others {
     waits_for: None,
     newer: 0,
     namespace: Tightening {
@@ -76,40 +31,123 @@ const NOBODY: &Others = &Others {
     },
 };
 
+/// Whether a run is in the cluster, and whether this watcher asked for its deletion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// It is in the cluster.
+    Present,
+    /// It is in the cluster, and the API server has accepted our delete.
+    DeleteRequested,
+    /// It is no longer in the cluster.
+    Gone,
+    /// It is no longer in the cluster, after our delete.
+    Collected,
+}
+
+impl Presence {
+    /// Whether it is no longer in the cluster.
+    pub fn is_gone(self) -> bool {
+        matches!(self, Self::Gone | Self::Collected)
+    }
+
+    /// Whether this watcher asked for the deletion.
+    pub fn is_delete_requested(self) -> bool {
+        matches!(self, Self::DeleteRequested | Self::Collected)
+    }
+
+    /// The run left the cluster, or is there although that was said.
+    pub fn set_gone(&mut self, is_gone: bool) {
+        *self = match (is_gone, self.is_delete_requested()) {
+            (false, false) => Self::Present,
+            (false, true) => Self::DeleteRequested,
+            (true, false) => Self::Gone,
+            (true, true) => Self::Collected,
+        };
+    }
+
+    /// The API server has accepted our delete.
+    pub fn request_delete(&mut self) {
+        *self = match self.is_gone() {
+            true => Self::Collected,
+            false => Self::DeleteRequested,
+        };
+    }
+}
+
+/// Whether a run was seen finished, and since when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finished {
+    /// It was not.
+    No,
+    /// It was finished when it was seen first, so that an earlier watcher may have stored it.
+    AtFirstSight(Timestamp),
+    /// It was seen before it finished.
+    Later(Timestamp),
+}
+
+impl Finished {
+    /// When it was first seen finished.
+    pub fn since(self) -> Option<Timestamp> {
+        match self {
+            Self::No => None,
+            Self::AtFirstSight(since) | Self::Later(since) => Some(since),
+        }
+    }
+}
+
+/// What is known about the record of a run's events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventRecord {
+    /// The server is not known to hold it.
+    Unknown,
+    /// The server holds it under the name that this watcher gives.
+    Own,
+    /// The server holds it under a name that another watcher gave.
+    Foreign,
+}
+
+/// What became of our annotations on a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Annotations {
+    /// They were not written yet.
+    Unwritten,
+    /// They were written.
+    Written,
+    /// The cluster refuses them on this run, and would refuse them again.
+    Refused,
+}
+
+/// What became of our finalizer on a run. Whether it is on is read off the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FinalizerState {
+    /// It may be put on.
+    Open,
+    /// The cluster refuses to put it on.
+    Refused,
+    /// It was taken off, because the run is stored.
+    Released,
+}
+
 /// What is known about one run. It is lost at a restart; nothing wrong may follow from that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
     /// When it was seen first.
     pub first_seen: Timestamp,
-    /// When it was first seen finished.
-    pub final_since: Option<Timestamp>,
-    /// It was finished when it was seen first, so that an earlier watcher may have stored it.
-    pub born_final: bool,
-    /// Each of its states counts, and none is its end: it is of a kind that lasts.
-    pub standing: bool,
-    /// The server was asked what it holds.
-    pub asked: bool,
-    /// It said of itself that it is stored, which was not verified yet.
-    pub trusted: bool,
-    /// What the server is known to hold.
-    pub copy: Option<StoredCopy>,
-    /// The server is known to hold its events.
-    pub events: bool,
-    /// Our annotations were written.
-    pub annotated: bool,
-    /// The cluster refuses our annotations on it, and would refuse them again.
-    pub unmarked: bool,
-    /// Our finalizer was taken off, because it is stored.
-    pub released: bool,
-    /// Its deletion was asked for, by us.
-    pub deleted: bool,
-    /// It is no longer in the cluster.
-    pub gone: bool,
-    /// Its result says that it was not seen to finish.
-    pub closed: bool,
-    /// The cluster refuses to put our finalizer on it.
-    pub unprotected: bool,
-    /// Filled in for a plan by whoever knows the others; apart, because it is not remembered.
+    /// Whether it was seen finished.
+    pub finished: Finished,
+    /// Each of its states counts, and none is its end: see [`hindsight_run::Kind::is_long_lived`].
+    pub long_lived: bool,
+    /// Whether it is in the cluster.
+    pub presence: Presence,
+    /// What the server holds of it.
+    pub server: ServerCopy,
+    /// What the server holds of its events.
+    pub events: EventRecord,
+    /// Whether our annotations are on it.
+    pub annotations: Annotations,
+    /// Whether our finalizer may be put on it.
+    pub finalizer: FinalizerState,
+    /// Filled in for a plan from what is known about other runs; apart, because it is not remembered.
     pub others: Option<Box<Others>>,
 }
 
@@ -118,47 +156,53 @@ impl Remembered {
     pub fn new(now: Timestamp) -> Self {
         Self {
             first_seen: now,
-            final_since: None,
-            born_final: false,
-            standing: false,
-            asked: false,
-            trusted: false,
-            copy: None,
-            events: false,
-            annotated: false,
-            unmarked: false,
-            released: false,
-            deleted: false,
-            gone: false,
-            closed: false,
-            unprotected: false,
+            finished: Finished::No,
+            long_lived: false,
+            presence: Presence::Present,
+            server: ServerCopy::Unknown,
+            events: EventRecord::Unknown,
+            annotations: Annotations::Unwritten,
+            finalizer: FinalizerState::Open,
             others: None,
         }
     }
 
-    /// What others have to do with it.
+    /// The copy that the server has confirmed to hold.
+    pub fn copy(&self) -> Option<&StoredCopy> {
+        match &self.server {
+            ServerCopy::Stored(copy) => Some(copy),
+            _ => None,
+        }
+    }
+
+    /// Whether the server holds its final state.
+    pub fn is_safe(&self) -> bool {
+        self.copy().is_some_and(StoredCopy::is_final)
+    }
+
+    /// Whether it says of itself that it is stored, which was not verified yet.
+    pub fn is_trusted(&self) -> bool {
+        self.server == ServerCopy::Trusted
+    }
+
+    /// What is known about other runs.
     pub fn others(&self) -> &Others {
-        self.others.as_deref().unwrap_or(NOBODY)
+        self.others.as_deref().unwrap_or(NONE)
     }
 
     /// The run was seen; `is_first` if never before.
     pub fn saw(&mut self, is_final: bool, is_first: bool, now: Timestamp) {
-        if is_final && self.final_since.is_none() {
-            self.final_since = Some(now);
-            self.born_final = is_first;
+        if is_final && self.finished == Finished::No {
+            self.finished = match is_first {
+                true => Finished::AtFirstSight(now),
+                false => Finished::Later(now),
+            };
         }
     }
 
     /// The server holds the object of `view` as `record`.
     pub fn stored(&mut self, record: &RecordName, view: &View<'_>) {
-        self.copy = Some(StoredCopy {
-            parent: record.result().parent().as_str().into(),
-            result: record.result().id().into(),
-            id: record.id().into(),
-            digest: Digest::of(view.object()),
-            version: view.resource_version().unwrap_or_default().into(),
-            is_final: view.finish().done,
-        });
+        self.server = ServerCopy::Stored(StoredCopy::new(record, view));
     }
 
     /// The server was asked for `record` and gave `copy`.
@@ -166,15 +210,43 @@ impl Remembered {
     /// A copy of another run under our name is none of ours: the UID would tell, as it is
     /// part of what is compared.
     pub fn answered(&mut self, record: &RecordName, copy: Option<&View<'_>>) {
-        self.asked = true;
         match copy {
             Some(copy) => self.stored(record, copy),
-            None => self.copy = None,
+            None => self.server = ServerCopy::Absent,
+        }
+        // What is not stored any more may need protection again.
+        if self.finalizer == FinalizerState::Released && !self.is_safe() {
+            self.finalizer = FinalizerState::Open;
+        }
+    }
+
+    /// It says of itself that it is stored as it is.
+    pub fn trust(&mut self) {
+        if self.server == ServerCopy::Unknown {
+            self.server = ServerCopy::Trusted;
+        }
+    }
+
+    /// Its result says that it was not seen to finish.
+    pub fn close(&mut self) {
+        if let ServerCopy::Stored(copy) = &mut self.server
+            && copy.end == CopyEnd::Open
+        {
+            copy.end = CopyEnd::Closed;
+        }
+    }
+
+    /// The cluster refuses to put our finalizer on it.
+    pub fn refuse_finalizer(&mut self) {
+        if self.finalizer == FinalizerState::Open {
+            self.finalizer = FinalizerState::Refused;
         }
     }
 
     /// Whether an earlier watcher may have stored what we have not.
-    pub(super) fn may_be_stored_already(&self, is_standing: bool) -> bool {
-        (self.born_final || is_standing) && !self.asked && self.copy.is_none()
+    pub(super) fn may_be_stored_already(&self, is_long_lived: bool) -> bool {
+        let was_not_asked = matches!(self.server, ServerCopy::Unknown | ServerCopy::Trusted);
+        let may_be_stored = is_long_lived || matches!(self.finished, Finished::AtFirstSight(_));
+        was_not_asked && may_be_stored
     }
 }

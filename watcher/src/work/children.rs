@@ -5,7 +5,7 @@ use hindsight_run::{Kind, View};
 use crate::{
     cluster::Address,
     ledger::{Ledger, Uid},
-    shared::{Presence, Shared},
+    shared::{KindPresence, Shared},
 };
 
 /// The children of a run as far as they may keep it: those that its status names and the
@@ -48,8 +48,8 @@ pub(super) fn wait(
         };
         match shared.presence(kind) {
             None => return Err(format!("{named} {name} is of a kind that is not watched")),
-            Some(Presence::Absent) => continue,
-            Some(Presence::Forbidden | Presence::Broken | Presence::ClusterScoped) => {
+            Some(KindPresence::Absent) => continue,
+            Some(KindPresence::Forbidden | KindPresence::Broken | KindPresence::ClusterScoped) => {
                 return Err(format!(
                     "{named} {name} is of a kind that the cluster does not show"
                 ));

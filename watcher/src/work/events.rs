@@ -8,7 +8,7 @@ use tracing::debug;
 use super::{Halt, Task};
 use crate::{
     cluster::{Address, ClusterError},
-    plan,
+    plan::{self, EventRecord, Finished},
     refusals::Action,
 };
 
@@ -27,7 +27,7 @@ impl Task<'_> {
             .shared
             .ledger()
             .get(&self.uid)
-            .is_none_or(|entry| entry.remembered.born_final);
+            .is_none_or(|entry| matches!(entry.remembered.finished, Finished::AtFirstSight(_)));
         let is_there = may_be_there
             && self
                 .ask(Action::Read, || sink.stored(record))
@@ -51,9 +51,11 @@ impl Task<'_> {
             debug!(run.uid = %self.uid, record.name = %record, "stored its events");
         }
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
-            entry.remembered.events = true;
             let own = plan::events_record(record, self.uid.as_str());
-            entry.foreign_events = own.as_ref() != Some(record);
+            entry.remembered.events = match own.as_ref() == Some(record) {
+                true => EventRecord::Own,
+                false => EventRecord::Foreign,
+            };
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use hindsight_run::View;
 use super::{Halt, Next, Task};
 use crate::{
     cluster::ClusterError,
-    plan::{self, Finalize, Step, Urgency},
+    plan::{self, Annotations, Finalize, FinalizerState, Step, Urgency},
     refusals::Action,
 };
 
@@ -101,7 +101,7 @@ impl Task<'_> {
     /// No finalizer can be put on it.
     fn unprotectable(&self) {
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
-            entry.remembered.unprotected = true;
+            entry.remembered.refuse_finalizer();
         }
     }
 
@@ -210,8 +210,10 @@ impl Task<'_> {
     /// The API server has written what `release` asked for.
     fn released(&self, object: &Value, annotations: &BTreeMap<String, String>) {
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
-            entry.remembered.released = true;
-            entry.remembered.annotated |= !annotations.is_empty();
+            entry.remembered.finalizer = FinalizerState::Released;
+            if !annotations.is_empty() {
+                entry.remembered.annotations = Annotations::Written;
+            }
             // The watch will tell of our own change; it is known already.
             entry.settled = View::new(object).resource_version().map(Into::into);
         }
@@ -223,7 +225,8 @@ impl Task<'_> {
             if !self.fetch().await? {
                 return Ok(());
             }
-            let Some(remembered) = self.remembered().filter(|known| !known.gone) else {
+            let Some(remembered) = self.remembered().filter(|known| !known.presence.is_gone())
+            else {
                 return Ok(());
             };
             let step = self.plan(&remembered).into_iter().next();

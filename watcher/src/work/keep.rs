@@ -86,8 +86,8 @@ impl Shared {
                 return false;
             };
             let known = &entry.remembered;
-            let is_stored = known.copy.as_ref().is_some_and(|c| c.digest == digest);
-            let may_go = known.gone || (can_vanish && !shared.gate.is_open());
+            let is_stored = known.copy().is_some_and(|c| c.digest == digest);
+            let may_go = known.presence.is_gone() || (can_vanish && !shared.gate.is_open());
             may_go && !(is_stored && is_final)
         };
         if !is_needed(self) {
@@ -135,7 +135,7 @@ impl Shared {
             if is_elsewhere || !self.config.kinds.contains(&kind) {
                 let uid = Uid::from(uid);
                 if let Some(entry) = self.ledger().get_mut(&uid) {
-                    entry.remembered.gone = true;
+                    entry.remembered.presence.set_gone(true);
                 }
                 self.push(
                     &uid,

@@ -14,7 +14,7 @@ use super::{Halt, Next, ROUNDS, Task};
 use crate::{
     cluster::{Address, ClusterError},
     content::Digest,
-    plan::{self, Finalize, Remembered, Step},
+    plan::{self, Annotations, EventRecord, Finalize, Presence, Remembered, Step},
     queue::Work,
     refusals::{Action, Scope},
     shared::Shared,
@@ -117,12 +117,12 @@ impl Task<'_> {
         let ledger = self.shared.ledger();
         let entry = ledger.get(&self.uid)?;
         let known = &entry.remembered;
-        if known.annotated || known.unmarked || known.deleted || known.gone {
+        if known.annotations != Annotations::Unwritten || known.presence != Presence::Present {
             return None;
         }
-        let copy = known.copy.as_ref().filter(|copy| copy.is_final)?;
+        let copy = known.copy().filter(|copy| copy.is_final())?;
         let record = copy.record();
-        let has_events = known.events && !entry.foreign_events;
+        let has_events = known.events == EventRecord::Own;
         let events = has_events.then(|| plan::events_record(&record, self.uid.as_str()));
         let events = events.flatten();
         let is_owned = !entry.owners.is_empty();
@@ -157,7 +157,7 @@ impl Task<'_> {
         };
         let is_for_all = matches!(code, 401 | 403);
         if !is_for_all && let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
-            entry.remembered.unmarked = true;
+            entry.remembered.annotations = Annotations::Refused;
         }
         let error = error.to_string();
         self.refused(scope, is_for_all, &code.to_string(), &error);
@@ -171,8 +171,8 @@ impl Task<'_> {
         let Some(entry) = ledger.get_mut(&self.uid) else {
             return;
         };
-        entry.remembered.annotated = true;
-        let copy = entry.remembered.copy.as_ref();
+        entry.remembered.annotations = Annotations::Written;
+        let copy = entry.remembered.copy();
         if copy.is_some_and(|copy| copy.digest == digest) {
             // The watch will tell of our own change; it is known already.
             entry.settled = View::new(&object).resource_version().map(Into::into);

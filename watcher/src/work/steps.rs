@@ -57,7 +57,7 @@ impl Task<'_> {
                 Step::LookAgain(at) => again = Some(at),
                 Step::Trust(at) => {
                     if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
-                        entry.remembered.trusted = true;
+                        entry.remembered.trust();
                     }
                     again = Some(at);
                 }
@@ -119,7 +119,7 @@ impl Task<'_> {
         let is_known = shared
             .ledger()
             .get(&self.uid)
-            .is_some_and(|entry| entry.remembered.copy.is_some());
+            .is_some_and(|entry| entry.remembered.copy().is_some());
         if is_known {
             self.ask(Action::Store, || shared.sink.store_again(upload, &value))
                 .await?;
@@ -191,7 +191,7 @@ impl Task<'_> {
             }
             return Ok(Next::Settled(self.recheck()));
         }
-        let Some(record) = remembered.copy.as_ref().map(StoredCopy::record) else {
+        let Some(record) = remembered.copy().map(StoredCopy::record) else {
             return Ok(Next::Replan);
         };
         let proof = self.inquire(&record).await?;
@@ -320,7 +320,7 @@ impl Task<'_> {
         let going = ledger.descendants(&self.uid);
         for uid in going.iter().chain([&self.uid]) {
             if let Some(entry) = ledger.get_mut(uid) {
-                entry.remembered.deleted = true;
+                entry.remembered.presence.request_delete();
             }
         }
         let Some(entry) = ledger.get(&self.uid) else {
@@ -353,7 +353,7 @@ impl Task<'_> {
         let record = shared
             .ledger()
             .get(&self.uid)
-            .and_then(|entry| entry.remembered.copy.as_ref())
+            .and_then(|entry| entry.remembered.copy())
             .map(StoredCopy::record);
         let Some(record) = record else { return Ok(()) };
         let held = self.ask(Action::Read, || shared.sink.stored(&record));
@@ -378,7 +378,7 @@ impl Task<'_> {
                 .await?;
         }
         if let Some(entry) = shared.ledger().get_mut(&self.uid) {
-            entry.remembered.closed = true;
+            entry.remembered.close();
         }
         Ok(())
     }

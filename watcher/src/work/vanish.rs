@@ -6,7 +6,7 @@ use tracing::debug;
 use hindsight_run::View;
 
 use super::{Halt, Task};
-use crate::{cluster::ClusterError, plan, shared::Presence};
+use crate::{cluster::ClusterError, plan, shared::KindPresence};
 
 impl Task<'_> {
     /// Whether a run that is said to be gone is in the cluster all the same: nobody told its last
@@ -27,7 +27,7 @@ impl Task<'_> {
         }
         debug!(run.uid = %self.uid, "a run is there that was said to be gone");
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
-            entry.remembered.gone = false;
+            entry.remembered.presence.set_gone(false);
         }
         self.gone = false;
         self.bytes = None;
@@ -41,7 +41,7 @@ impl Task<'_> {
         let mut ledger = self.shared.ledger();
         let entry = ledger.get_mut(&self.uid).filter(|entry| entry.unselected);
         if let Some(entry) = entry {
-            entry.remembered.gone = true;
+            entry.remembered.presence.set_gone(true);
             self.gone = true;
         }
         self.gone
@@ -56,11 +56,16 @@ impl Task<'_> {
         };
         let is_watched = matches!(
             self.shared.presence(entry.kind),
-            Some(Presence::Forbidden | Presence::Broken | Presence::Listing | Presence::Listed)
+            Some(
+                KindPresence::Forbidden
+                    | KindPresence::Broken
+                    | KindPresence::Listing
+                    | KindPresence::Listed
+            )
         );
         let only = self.shared.config.namespace.as_deref();
         let is_in_reach = only.is_none_or(|only| *only == *entry.namespace);
-        let is_open = !entry.is_safe() && !entry.remembered.trusted;
+        let is_open = !entry.is_safe() && !entry.remembered.is_trusted();
         let may_be_there = match &self.object {
             None => is_open,
             // An event that says so is believed, unless it may be about labels.
@@ -68,7 +73,7 @@ impl Task<'_> {
                 let mut selectors = self.shared.config.policy.selectors.iter();
                 let is_held = plan::finalizer::are_ours_there(&View::new(object));
                 selectors.any(|(kind, _)| *kind == entry.kind)
-                    && !entry.remembered.deleted
+                    && !entry.remembered.presence.is_delete_requested()
                     && (is_open || is_held)
             }
         };

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::rules::{check, collecting, now, plan, remembered, run, running};
 use crate::{
     content::EVENT_LIST,
-    plan::{Remembered, Step},
+    plan::{EventRecord, Presence, Remembered, Step},
     policy::Policy,
 };
 
@@ -42,7 +42,7 @@ fn events_are_stored_once_and_before_the_run_goes() {
     check(&marked, &stored, &policy(false), &[]);
     check(&marked, &stored, &policy(true), &["store", "delete"]);
     let all = Remembered {
-        events: true,
+        events: EventRecord::Own,
         ..stored.clone()
     };
     check(&marked, &all, &policy(true), &["delete"]);
@@ -59,7 +59,7 @@ fn events_are_stored_once_and_before_the_run_goes() {
     );
     // Those of a run that is gone are told by the cluster for a while.
     let gone = Remembered {
-        gone: true,
+        presence: Presence::Gone,
         ..stored
     };
     check(&done, &gone, &policy(false), &["store", "forget"]);

@@ -99,7 +99,9 @@ fn ends_the_same((before, cuts, collect, hold): (Vec<Event>, Cuts, bool, bool)) 
             world.notice();
             world.work(*steps);
             if *restart && world.live.is_some() {
-                world.seen.retain(|_, (_, memory)| memory.gone);
+                world
+                    .seen
+                    .retain(|_, (_, memory)| memory.presence.is_gone());
             }
         }
         world.calm_down();

@@ -16,7 +16,7 @@ use hindsight_run::View;
 
 use crate::{
     content::same_content,
-    plan::{Finalize, Remembered, Step, Urgency, plan},
+    plan::{Annotations, EventRecord, Finalize, FinalizerState, Remembered, Step, Urgency, plan},
     policy::Policy,
 };
 
@@ -214,7 +214,7 @@ impl World {
             .and_then(|run| View::new(run).uid())
             .map(str::to_owned);
         for (uid, (_, memory)) in &mut self.seen {
-            memory.gone = Some(uid) != alive.as_ref();
+            memory.presence.set_gone(Some(uid) != alive.as_ref());
         }
         if let Some(run) = &self.live {
             let is_final = View::new(run).finish().done;
@@ -283,7 +283,7 @@ impl World {
                 let record = record.to_string();
                 assert!(record.ends_with(&format!("/{uid}-events")), "{record}");
                 self.events.insert(record);
-                self.seen.get_mut(uid).unwrap().1.events = true;
+                self.seen.get_mut(uid).unwrap().1.events = EventRecord::Own;
             }
             Step::Finalize(change) => return self.finalize(uid, object, change),
             Step::Annotate(annotations) => {
@@ -293,7 +293,7 @@ impl World {
                             run["metadata"]["annotations"][key] = json!(value);
                         }
                     });
-                    self.seen.get_mut(uid).unwrap().1.annotated = true;
+                    self.seen.get_mut(uid).unwrap().1.annotations = Annotations::Written;
                 }
             }
             Step::Delete {
@@ -303,12 +303,15 @@ impl World {
                 return self.delete(uid, object, of, resource_version);
             }
             Step::Forget => {
-                assert!(self.seen[uid].1.gone, "a run that is there was forgotten");
+                assert!(
+                    self.seen[uid].1.presence.is_gone(),
+                    "a run that is there was forgotten"
+                );
                 self.seen.remove(uid);
             }
-            Step::Close { .. } => self.seen.get_mut(uid).unwrap().1.closed = true,
+            Step::Close { .. } => self.seen.get_mut(uid).unwrap().1.close(),
             Step::LookAgain(_) => {}
-            Step::Trust(_) => self.seen.get_mut(uid).unwrap().1.trusted = true,
+            Step::Trust(_) => self.seen.get_mut(uid).unwrap().1.trust(),
             Step::Lose { .. } | Step::Refuse { .. } => panic!("{step}"),
         }
         true
@@ -317,7 +320,7 @@ impl World {
     fn delete(&mut self, uid: &str, object: &Value, of: &str, resource_version: &str) -> bool {
         assert_eq!(uid, of);
         let memory = &mut self.seen.get_mut(uid).unwrap().1;
-        let record = memory.copy.as_ref().expect("a copy was confirmed").record();
+        let record = memory.copy().expect("a copy was confirmed").record();
         if self.server_away {
             return false;
         }
@@ -338,7 +341,7 @@ impl World {
             );
             let copy = &self.server[&record.to_string()];
             assert!(same_content(copy, live), "deleted without an equal copy");
-            memory.deleted = true;
+            memory.presence.request_delete();
             self.ask_for_end();
         }
         is_meant
@@ -387,8 +390,12 @@ impl World {
                     }
                 });
                 let memory = &mut self.seen.get_mut(uid).unwrap().1;
-                memory.released |= !is_overdue;
-                memory.annotated |= !annotations.is_empty();
+                if !is_overdue {
+                    memory.finalizer = FinalizerState::Released;
+                }
+                if !annotations.is_empty() {
+                    memory.annotations = Annotations::Written;
+                }
                 self.end_if_free();
                 true
             }

@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use hindsight_run::View;
 
 use crate::{
-    plan::{DELETED_UNFINISHED, Others, Remembered, Step, VANISHED, VANISHED_FINAL, upload},
+    plan::{
+        Annotations, DELETED_UNFINISHED, Finished, Others, Presence, Remembered, ServerCopy, Step,
+        VANISHED, VANISHED_FINAL, upload,
+    },
     policy::{Collect, Policy},
 };
 
@@ -33,13 +36,13 @@ pub(super) fn running() -> Value {
 
 pub(super) fn remembered(copy: Option<&Value>) -> Remembered {
     let mut remembered = Remembered {
-        final_since: Some(now()),
+        finished: Finished::Later(now()),
         ..Remembered::new(now())
     };
     if let Some(copy) = copy {
         let upload = upload(&View::new(copy), &Policy::default()).unwrap();
         remembered.stored(&upload.grouping.record, &View::new(copy));
-        remembered.annotated = true;
+        remembered.annotations = Annotations::Written;
     }
     remembered
 }
@@ -81,7 +84,7 @@ fn the_echo_of_our_own_annotations_is_not_stored_again() {
         panic!("{steps:?}");
     };
     memory.stored(&upload.grouping.record, &View::new(&before));
-    memory.annotated = true;
+    memory.annotations = Annotations::Written;
     let echo = run(|run| {
         run["metadata"]["resourceVersion"] = json!("2");
         run["metadata"]["managedFields"] = json!([{"manager": "tekton-results-watcher"}]);
@@ -90,7 +93,7 @@ fn the_echo_of_our_own_annotations_is_not_stored_again() {
     check(&echo, &memory, &Policy::default(), &[]);
     // Nor after a restart, once the server was asked.
     let mut memory = Remembered {
-        born_final: true,
+        finished: Finished::AtFirstSight(now()),
         ..remembered(None)
     };
     check(&echo, &memory, &Policy::default(), &["trust"]);
@@ -119,7 +122,7 @@ fn marked() -> Value {
 #[test]
 fn only_a_run_that_is_exactly_as_it_was_stored_is_trusted_and_not_for_long() {
     let memory = Remembered {
-        born_final: true,
+        finished: Finished::AtFirstSight(now()),
         ..remembered(None)
     };
     let trusted = marked();
@@ -139,8 +142,8 @@ fn only_a_run_that_is_exactly_as_it_was_stored_is_trusted_and_not_for_long() {
     check(&copy, &memory, &Policy::default(), &["store", "annotate"]);
     // If it vanishes unseen, it was stored all the same.
     let gone = Remembered {
-        trusted: true,
-        gone: true,
+        server: ServerCopy::Trusted,
+        presence: Presence::Gone,
         ..memory
     };
     assert_eq!(plan(None, &gone, &Policy::default(), now()), [Step::Forget]);
@@ -206,7 +209,7 @@ fn a_negative_grace_is_none_and_nobody_looks_again_at_once_for_ever() {
     let negative = collecting(|c| c.grace = SignedDuration::from_mins(-1));
     check(&done, &remembered(Some(&done)), &negative, &["delete"]);
     let asked = Remembered {
-        deleted: true,
+        presence: Presence::DeleteRequested,
         ..remembered(Some(&done))
     };
     check(&done, &asked, &negative, &[]);
@@ -285,7 +288,7 @@ fn a_run_whose_newest_state_is_not_stored_is_stored_before_it_goes() {
 fn a_stored_unfinished_state_lets_nothing_go() {
     let running = running();
     let mut memory = remembered(Some(&running));
-    memory.final_since = None;
+    memory.finished = Finished::No;
     let policy = Policy {
         store_incomplete: true,
         ..collecting(|c| c.grace = SignedDuration::ZERO)
@@ -298,7 +301,7 @@ fn a_stored_unfinished_state_lets_nothing_go() {
 fn what_is_deleted_already_is_not_deleted_again() {
     let done = run(|_| ());
     let memory = Remembered {
-        deleted: true,
+        presence: Presence::DeleteRequested,
         ..remembered(Some(&done))
     };
     check(&done, &memory, &collecting(|_| ()), &[]);
@@ -307,7 +310,7 @@ fn what_is_deleted_already_is_not_deleted_again() {
 #[test]
 fn a_run_deleted_unfinished_is_stored_and_closed() {
     let mut memory = Remembered {
-        gone: true,
+        presence: Presence::Gone,
         ..Remembered::new(now())
     };
     let steps = plan(Some(&running()), &memory, &Policy::default(), now());
@@ -324,11 +327,11 @@ fn a_run_deleted_unfinished_is_stored_and_closed() {
         ),
         "{steps:?}"
     );
-    memory.closed = true;
     let Step::Store(upload) = &steps[0] else {
         panic!("{steps:?}")
     };
     memory.stored(&upload.grouping.record, &View::new(&running()));
+    memory.close();
     check(&running(), &memory, &Policy::default(), &["forget"]);
 }
 
@@ -338,7 +341,7 @@ fn a_run_that_vanished_unseen_is_closed_or_lost() {
         plan(
             None,
             &Remembered {
-                gone: true,
+                presence: Presence::Gone,
                 ..memory
             },
             &Policy::default(),
@@ -416,7 +419,7 @@ fn a_cluster_has_its_own_tenants() {
 fn a_run_that_is_due_is_deleted_and_not_annotated_before() {
     let run = run(|_| ());
     let mut memory = remembered(Some(&run));
-    memory.annotated = false;
+    memory.annotations = Annotations::Unwritten;
     check(&run, &memory, &collecting(|_| ()), &["delete"]);
     check(
         &run,
@@ -427,7 +430,7 @@ fn a_run_that_is_due_is_deleted_and_not_annotated_before() {
     let patient = collecting(|collect| collect.grace = SignedDuration::from_hours(10));
     check(&run, &memory, &patient, &["annotate", "look"]);
     // Of one that was deleted by us a finalizer of others is waited for.
-    memory.deleted = true;
+    memory.presence.request_delete();
     check(&run, &memory, &collecting(|_| ()), &[]);
 }
 
@@ -435,8 +438,8 @@ fn a_run_that_is_due_is_deleted_and_not_annotated_before() {
 fn a_run_on_which_no_annotations_are_taken_is_collected_all_the_same() {
     let run = run(|_| ());
     let mut memory = remembered(Some(&run));
-    memory.annotated = false;
-    memory.unmarked = true;
+    memory.annotations = Annotations::Unwritten;
+    memory.annotations = Annotations::Refused;
     check(&run, &memory, &Policy::default(), &[]);
     check(&run, &memory, &collecting(|_| ()), &["delete"]);
 }

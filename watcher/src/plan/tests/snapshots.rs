@@ -9,7 +9,7 @@ use serde_json::Value;
 use hindsight_run::{Kind, Kinds, View};
 
 use crate::{
-    plan::{Others, Remembered, Step, plan, upload},
+    plan::{Annotations, Finished, Others, Presence, Remembered, Step, plan, upload},
     policy::{Collect, Policy},
 };
 
@@ -41,8 +41,8 @@ fn finalizing(deadline_minutes: i64) -> Policy {
 
 fn fresh(object: &Value) -> Remembered {
     Remembered {
-        final_since: Some(now()),
-        standing: Kind::of(object).is_some_and(Kind::is_long_lived),
+        finished: Finished::Later(now()),
+        long_lived: Kind::of(object).is_some_and(Kind::is_long_lived),
         ..Remembered::new(now())
     }
 }
@@ -52,7 +52,7 @@ fn stored(object: &Value) -> Remembered {
     let mut remembered = fresh(object);
     if let Ok(upload) = upload(&View::new(object), &Policy::default()) {
         remembered.stored(&upload.grouping.record, &View::new(object));
-        remembered.annotated = true;
+        remembered.annotations = Annotations::Written;
     }
     remembered
 }
@@ -99,7 +99,7 @@ fn situations(object: &Value) -> Vec<(&'static str, Remembered, Policy)> {
         (
             "seen for the first time after a restart",
             Remembered {
-                born_final: true,
+                finished: Finished::AtFirstSight(now()),
                 ..fresh(object)
             },
             Policy::default(),
@@ -149,7 +149,7 @@ fn situations(object: &Value) -> Vec<(&'static str, Remembered, Policy)> {
         (
             "gone, nothing stored",
             Remembered {
-                gone: true,
+                presence: Presence::Gone,
                 ..fresh(object)
             },
             Policy::default(),
@@ -157,7 +157,7 @@ fn situations(object: &Value) -> Vec<(&'static str, Remembered, Policy)> {
         (
             "gone, stored",
             Remembered {
-                gone: true,
+                presence: Presence::Gone,
                 ..stored(object)
             },
             Policy::default(),
