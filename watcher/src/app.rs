@@ -237,7 +237,7 @@ async fn watch_and_work(shared: &Arc<Shared>, shutdown: &CancellationToken) -> R
         tasks.spawn(watch::follow(Arc::clone(shared), kind, stop.clone()));
     }
     for _ in 0..shared.config.threadiness.get() {
-        tasks.spawn(work::work(Arc::clone(shared), stop.clone()));
+        tasks.spawn(work::store(Arc::clone(shared), stop.clone()));
     }
     let collect = shared.config.policy.collect.as_ref();
     if collect.is_some_and(|collect| collect.namespaces) {
@@ -249,14 +249,14 @@ async fn watch_and_work(shared: &Arc<Shared>, shutdown: &CancellationToken) -> R
         }
     }
     for _ in 0..RELEASERS {
-        tasks.spawn(work::let_go(Arc::clone(shared), stop.clone()));
+        tasks.spawn(work::release_overdue(Arc::clone(shared), stop.clone()));
     }
     for _ in 0..MARKERS {
-        tasks.spawn(work::mark(Arc::clone(shared), stop.clone()));
+        tasks.spawn(work::annotate(Arc::clone(shared), stop.clone()));
     }
     tasks.spawn(work::retry_refused(Arc::clone(shared), stop.clone()));
     if shared.spool.is_some() {
-        tasks.spawn(work::keep_backlog(Arc::clone(shared), stop.clone()));
+        tasks.spawn(work::spool_backlog(Arc::clone(shared), stop.clone()));
     }
     let result = tokio::select! {
         // Once it is cancelled the tasks end as well, and that is no surprise.

@@ -264,7 +264,7 @@ impl Cluster {
     ///
     /// It is one forced server-side apply. Because the UID is part of it, it can neither hit
     /// another object of the same name nor make one.
-    pub(crate) async fn hold(
+    pub(crate) async fn add_finalizer(
         &self,
         at: &Address,
         uid: &str,
@@ -286,7 +286,7 @@ impl Cluster {
     /// Leaves only the finalizers `left` on the object and puts `annotations` on it, in one
     /// write, if it has this UID and version, and returns it. It does not matter who put the
     /// others on.
-    pub(crate) async fn release(
+    pub(crate) async fn remove_finalizers(
         &self,
         at: &Address,
         uid: &str,

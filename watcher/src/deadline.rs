@@ -7,9 +7,12 @@ use std::{
 };
 
 use jiff::Timestamp;
-use tokio::{sync::Notify, time::sleep_until};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep_until},
+};
 
-use crate::{ledger::Uid, shared::Shared};
+use crate::ledger::Uid;
 
 /// Runs that are held while somebody wants them deleted, by when they must be let go.
 #[derive(Debug, Default)]
@@ -29,12 +32,16 @@ impl Deadlines {
     }
 
     /// The next run whose time has come. Cancel safe.
-    pub(crate) async fn next(&self, shared: &Shared) -> Uid {
+    pub(crate) async fn next(
+        &self,
+        now: impl Fn() -> Timestamp,
+        until: impl Fn(Timestamp) -> Instant,
+    ) -> Uid {
         loop {
             let first = {
                 let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
                 match due.first() {
-                    Some((at, _)) if *at <= shared.clock.now() => {
+                    Some((at, _)) if *at <= now() => {
                         if let Some((_, uid)) = due.pop_first() {
                             return uid;
                         }
@@ -46,7 +53,7 @@ impl Deadlines {
             match first {
                 Some(at) => tokio::select! {
                     () = self.changed.notified() => {}
-                    () = sleep_until(shared.instant(at)) => {}
+                    () = sleep_until(until(at)) => {}
                 },
                 None => self.changed.notified().await,
             }

@@ -105,6 +105,11 @@ struct Meta {
     resource_version: Option<String>,
 }
 
+/// An object as it is sent: compact JSON, everything in the order in which it came.
+pub(crate) fn to_bytes(object: &Value) -> Vec<u8> {
+    serde_json::to_vec(object).expect("JSON can be written as JSON")
+}
+
 impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;

@@ -20,11 +20,11 @@ mod collect;
 mod events;
 pub(crate) mod finalizer;
 mod remembered;
+mod step;
 mod stored;
 
 use std::{
     collections::BTreeMap,
-    fmt,
     hash::{DefaultHasher, Hash, Hasher},
 };
 
@@ -39,6 +39,7 @@ pub(crate) use events::own as events_record;
 pub use remembered::{
     Annotations, EventRecord, FinalizerState, Finished, Others, Presence, Remembered,
 };
+pub use step::{Removal, Step, Urgency};
 pub use stored::{CopyEnd, ServerCopy, StoredCopy};
 
 use crate::{
@@ -46,82 +47,6 @@ use crate::{
     policy::{Policy, TEKTON},
 };
 use hindsight_runtime::error::report;
-
-/// One thing to do. All are idempotent.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Step {
-    /// Ask the server what it holds for this run, and remember that.
-    Ask(Box<Upload>),
-    /// Store the object as it is.
-    Store(Box<Upload>),
-    /// Store the Kubernetes events about the run as this record, unless it is there.
-    StoreEvents(RecordName),
-    /// Put these annotations on the object, when the pace of writes to the cluster allows it;
-    /// nothing that follows waits for that.
-    Annotate(BTreeMap<String, String>),
-    /// Put a finalizer on the object, or take ours off. It changes the object, so what follows is
-    /// planned on the changed one.
-    Finalize(Finalize),
-    /// Delete the object, if it still has this UID and version, after the server has proved
-    /// once more that it holds it.
-    Delete {
-        /// The object's UID.
-        uid: String,
-        /// The version that was decided about.
-        resource_version: String,
-    },
-    /// Plan again at this time, unless something happens before.
-    LookAgain(Timestamp),
-    /// It says of itself that it is stored as it is; ask the server whether that is so, at this
-    /// time.
-    Trust(Timestamp),
-    /// Say on the run's result that it was not seen to finish.
-    Close {
-        /// Why not.
-        reason: &'static str,
-    },
-    /// Nothing of the run could be stored.
-    Lose {
-        /// Why not.
-        reason: &'static str,
-    },
-    /// It cannot be stored as it is.
-    Refuse {
-        /// Why not.
-        reason: String,
-    },
-    /// Remember the run no longer.
-    Forget,
-}
-
-/// What happens to finalizers. They make a delete by others wait until the run is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finalize {
-    /// Put this one on, as a server-side apply that names the UID.
-    Add(&'static str),
-    /// Take ours off, whoever put them on, if the object still has this version.
-    Remove {
-        /// The version that was decided about.
-        resource_version: String,
-        /// The finalizers that stay, because they are not ours.
-        left: Vec<String>,
-        /// Annotations to put on the object in the same write.
-        annotations: BTreeMap<String, String>,
-        /// Who waits for it.
-        urgency: Urgency,
-    },
-}
-
-/// Who waits until a finalizer comes off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Urgency {
-    /// Nothing: the run is stored, and who deletes it later need not wait.
-    Idle,
-    /// A delete, or a run that is no longer watched.
-    Awaited,
-    /// A delete that has waited for as long as was agreed, though the run is not stored.
-    Overdue,
-}
 
 /// Why a run was closed that was deleted before it ended.
 pub const DELETED_UNFINISHED: &str = "deleted before it finished";
@@ -169,7 +94,7 @@ pub fn plan(
     });
     if remembered.presence.is_gone() {
         let is_closed = is_final || is_standing;
-        return last_will(upload, is_stored, new_events, is_closed, remembered);
+        return on_deleted(upload, is_stored, new_events, is_closed, remembered);
     }
     if !is_selected(view, policy) && !is_held {
         let store = (is_final && !is_stored).then(|| Step::Store(Box::new(upload)));
@@ -268,7 +193,7 @@ fn conclude(
     let is_due = verdict == collect::Verdict::Due;
     let annotate = annotate.filter(|_| !is_due);
     if let Some(resource_version) = finalizer::release(view, is_final, remembered, policy) {
-        steps.push(Step::Finalize(Finalize::Remove {
+        steps.push(Step::RemoveFinalizers(Removal {
             resource_version,
             left: finalizer::of_others(view),
             annotations: annotate.unwrap_or_default(),
@@ -385,7 +310,7 @@ pub(crate) fn concerns_us(view: &View<'_>, policy: &Policy) -> bool {
 }
 
 /// Whether a stored run lacks the annotations that it should have.
-pub(crate) fn is_unmarked(view: &View<'_>, remembered: &Remembered, policy: &Policy) -> bool {
+pub(crate) fn lacks_annotations(view: &View<'_>, remembered: &Remembered, policy: &Policy) -> bool {
     let is_wanted = policy.annotate && remembered.annotations == Annotations::Unwritten;
     let Some(upload) = upload(view, policy).ok().filter(|_| is_wanted) else {
         return false;
@@ -402,7 +327,7 @@ pub(crate) fn is_selected(view: &View<'_>, policy: &Policy) -> bool {
 }
 
 /// The run is gone and this was its last state.
-fn last_will(
+fn on_deleted(
     upload: Upload,
     is_stored: bool,
     new_events: Option<RecordName>,
@@ -438,59 +363,6 @@ fn without_object(remembered: &Remembered) -> Vec<Step> {
         }),
     };
     step.into_iter().chain([Step::Forget]).collect()
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ask(upload) => write!(f, "ask for {}", upload.grouping.record),
-            Self::Store(upload) => write!(f, "store {}", upload.grouping.record),
-            Self::StoreEvents(record) => write!(f, "store events as {record}"),
-            Self::Annotate(annotations) => {
-                f.write_str("annotate")?;
-                list(annotations, f)
-            }
-            Self::Finalize(Finalize::Add(finalizer)) => write!(f, "put finalizer {finalizer} on"),
-            Self::Finalize(Finalize::Remove {
-                resource_version,
-                left,
-                annotations,
-                urgency,
-            }) => {
-                let why = match urgency {
-                    Urgency::Overdue => ", overdue",
-                    Urgency::Idle | Urgency::Awaited => "",
-                };
-                let left = left.join(", ");
-                write!(
-                    f,
-                    "take finalizers off at version {resource_version}, leaving [{left}]{why}"
-                )?;
-                if !annotations.is_empty() {
-                    f.write_str(", annotate")?;
-                }
-                list(annotations, f)
-            }
-            Self::Delete {
-                uid,
-                resource_version,
-            } => {
-                write!(f, "delete uid {uid} at version {resource_version}")
-            }
-            Self::LookAgain(time) => write!(f, "look again at {time}"),
-            Self::Trust(time) => write!(f, "trust until {time}"),
-            Self::Close { reason } => write!(f, "close: {reason}"),
-            Self::Lose { reason } => write!(f, "lose: {reason}"),
-            Self::Refuse { reason } => write!(f, "refuse: {reason}"),
-            Self::Forget => f.write_str("forget"),
-        }
-    }
-}
-
-fn list(annotations: &BTreeMap<String, String>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    annotations
-        .iter()
-        .try_for_each(|(key, value)| write!(f, " {key}={value}"))
 }
 
 #[cfg(test)]

@@ -2,14 +2,15 @@
 //! news about a run that waits replaces older news, and the objects that are held meanwhile
 //! never take more memory than was agreed.
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+mod inner;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::{sync::Notify, time::Instant};
 
 use crate::ledger::Uid;
+
+use inner::{Inner, Slot};
 
 /// What is known about a run that waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,21 +21,9 @@ pub(crate) struct Work {
     pub(crate) gone: bool,
     /// It is finished, and goes before those that are not.
     pub(crate) is_final: bool,
-    /// Nothing keeps others from deleting it yet, and that should be.
-    pub(crate) is_bare: bool,
+    /// It has no finalizer of ours yet, and should have one.
+    pub(crate) needs_finalizer: bool,
 }
-
-/// Where runs wait for a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line {
-    /// Ends of runs, and runs that are gone.
-    First,
-    /// All others.
-    Second,
-}
-
-/// After so many runs of the first line, one of the second has its turn.
-const TURNS: usize = 16;
 
 /// So few are soon worked on.
 const FEW: usize = 64;
@@ -75,36 +64,8 @@ pub(crate) struct Queue {
     limit_readable: usize,
     inner: Mutex<Inner>,
     ready: Notify,
-    bare: Notify,
+    unprotected: Notify,
     freed: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Inner {
-    slots: HashMap<Uid, Slot>,
-    /// May name a run that is no longer ready, or is in the other line by now.
-    first: VecDeque<Uid>,
-    second: VecDeque<Uid>,
-    /// Those of either line that are bare; may name others as well.
-    bare: VecDeque<Uid>,
-    /// How many are ready, in either line.
-    ready: usize,
-    /// How many of the first line were taken since one of the second was.
-    turns: usize,
-    later: BTreeSet<(Instant, Uid)>,
-    held: usize,
-    running: usize,
-}
-
-#[derive(Debug, Default)]
-struct Slot {
-    work: Option<Work>,
-    is_running: bool,
-    line: Option<Line>,
-    /// It is among the bare ones.
-    is_among_bare: bool,
-    later: Option<Instant>,
-    failures: u32,
 }
 
 impl Queue {
@@ -116,7 +77,7 @@ impl Queue {
             limit_readable: limit_readable.min(limit),
             inner: Mutex::default(),
             ready: Notify::new(),
-            bare: Notify::new(),
+            unprotected: Notify::new(),
             freed: Notify::new(),
         }
     }
@@ -145,7 +106,7 @@ impl Queue {
         inner.make_ready(uid);
         drop(inner);
         self.ready.notify_one();
-        self.bare.notify_one();
+        self.unprotected.notify_one();
         full
     }
 
@@ -161,9 +122,9 @@ impl Queue {
         self.next(&self.ready, Inner::take).await
     }
 
-    /// The next run that is bare, in either line. Cancel safe.
-    pub(crate) async fn pop_bare(&self) -> Job {
-        self.next(&self.bare, Inner::take_bare).await
+    /// The next run that is unprotected, in either line. Cancel safe.
+    pub(crate) async fn pop_unprotected(&self) -> Job {
+        self.next(&self.unprotected, Inner::take_unprotected).await
     }
 
     async fn next(&self, news: &Notify, take: impl Fn(&mut Inner) -> Option<Job>) -> Job {
@@ -174,7 +135,7 @@ impl Queue {
                 if inner.wake(Instant::now()) {
                     // It may be for those who take others.
                     self.ready.notify_one();
-                    self.bare.notify_one();
+                    self.unprotected.notify_one();
                 }
                 if let Some(job) = take(&mut inner) {
                     if inner.ready > 0 {
@@ -252,7 +213,7 @@ impl Queue {
         inner.tidy(uid);
         drop(inner);
         self.ready.notify_one();
-        self.bare.notify_one();
+        self.unprotected.notify_one();
         self.freed.notify_waiters();
     }
 
@@ -317,179 +278,6 @@ impl Queue {
 impl Work {
     fn size(&self) -> usize {
         self.object.as_ref().map_or(0, Vec::len)
-    }
-}
-
-impl Inner {
-    /// Newer news replace older ones; but that a run is gone stays true, and its last state is
-    /// kept until a newer one is known.
-    fn put(&mut self, uid: &Uid, mut work: Work) {
-        let slot = self.slots.entry(uid.clone()).or_default();
-        if let Some(old) = slot.work.take() {
-            self.held -= old.size();
-            work.gone |= old.gone;
-            work.is_final |= old.is_final;
-            // What has no state tells nothing about that.
-            work.is_bare |= old.is_bare && work.object.is_none();
-            if work.object.is_none() && work.gone {
-                work.object = old.object;
-            }
-        }
-        self.held += work.size();
-        slot.work = Some(work);
-    }
-
-    /// Puts back what was known before the news, if there are any.
-    fn put_older(&mut self, uid: &Uid, work: Work) {
-        match self.slots.get_mut(uid).and_then(|slot| slot.work.take()) {
-            None => self.put(uid, work),
-            Some(newer) => {
-                self.held -= newer.size();
-                self.put(uid, work);
-                self.put(uid, newer);
-            }
-        }
-    }
-
-    fn make_ready(&mut self, uid: &Uid) {
-        let Some(slot) = self.slots.get_mut(uid) else {
-            return;
-        };
-        let is_first = slot.work.as_ref().is_some_and(|w| w.gone || w.is_final);
-        let line = if is_first { Line::First } else { Line::Second };
-        let is_there = slot.line == Some(Line::First) || slot.line == Some(line);
-        if slot.is_running {
-            return;
-        }
-        let is_bare = slot.work.as_ref().is_some_and(|w| w.is_bare && !w.gone);
-        if is_bare && !std::mem::replace(&mut slot.is_among_bare, true) {
-            self.bare.push_back(uid.clone());
-        }
-        if is_there {
-            return;
-        }
-        self.ready += usize::from(slot.line.is_none());
-        slot.line = Some(line);
-        if let Some(at) = slot.later.take() {
-            self.later.remove(&(at, uid.clone()));
-        }
-        match line {
-            Line::First => self.first.push_back(uid.clone()),
-            Line::Second => self.second.push_back(uid.clone()),
-        }
-    }
-
-    fn postpone(&mut self, uid: &Uid, at: Instant) {
-        let Some(slot) = self.slots.get_mut(uid) else {
-            return;
-        };
-        if let Some(old) = slot.later.replace(at) {
-            self.later.remove(&(old, uid.clone()));
-        }
-        self.later.insert((at, uid.clone()));
-    }
-
-    /// Makes ready what has waited long enough. Whether there was any.
-    fn wake(&mut self, now: Instant) -> bool {
-        let mut is_any = false;
-        while let Some((at, uid)) = self.later.first().cloned() {
-            if at > now {
-                break;
-            }
-            is_any = true;
-            self.later.pop_first();
-            if let Some(slot) = self.slots.get_mut(&uid) {
-                slot.later = None;
-            }
-            self.make_ready(&uid);
-        }
-        is_any
-    }
-
-    fn take(&mut self) -> Option<Job> {
-        loop {
-            let is_seconds_turn = self.turns >= TURNS && !self.second.is_empty();
-            let line = if self.first.is_empty() || is_seconds_turn {
-                Line::Second
-            } else {
-                Line::First
-            };
-            let uid = match line {
-                Line::First => self.first.pop_front()?,
-                Line::Second => self.second.pop_front()?,
-            };
-            if self.slots.get(&uid).and_then(|slot| slot.line) == Some(line) {
-                self.turns = match line {
-                    Line::First => self.turns + 1,
-                    Line::Second => 0,
-                };
-                return self.start(&uid);
-            }
-        }
-    }
-
-    fn take_bare(&mut self) -> Option<Job> {
-        loop {
-            let uid = self.bare.pop_front()?;
-            let Some(slot) = self.slots.get_mut(&uid) else {
-                continue;
-            };
-            slot.is_among_bare = false;
-            // Another one may have taken it, or it is not bare any more.
-            let is_bare = slot.work.as_ref().is_some_and(|w| w.is_bare && !w.gone);
-            if is_bare && slot.line.is_some() {
-                self.tidy_lines();
-                return self.start(&uid);
-            }
-        }
-    }
-
-    /// Takes out of the lines what is no longer there, once that is the larger part: nobody comes to
-    /// it while all workers wait for the server.
-    fn tidy_lines(&mut self) {
-        if self.first.len() + self.second.len() <= 2 * self.ready + 1024 {
-            return;
-        }
-        let mut seen = HashSet::new();
-        for (line, deque) in [
-            (Line::First, &mut self.first),
-            (Line::Second, &mut self.second),
-        ] {
-            let is_in = |uid: &Uid| self.slots.get(uid).and_then(|slot| slot.line) == Some(line);
-            deque.retain(|uid| is_in(uid) && seen.insert(uid.clone()));
-        }
-    }
-
-    /// Gives out a run that is ready.
-    fn start(&mut self, uid: &Uid) -> Option<Job> {
-        let slot = self.slots.get_mut(uid)?;
-        slot.line.take()?;
-        self.ready -= 1;
-        slot.is_running = true;
-        let work = slot.work.take().unwrap_or_default();
-        let failures = slot.failures;
-        self.held -= work.size();
-        self.running += 1;
-        Some(Job {
-            uid: uid.clone(),
-            work,
-            failures,
-        })
-    }
-
-    /// Keeps no slot of a run that nothing waits for.
-    fn tidy(&mut self, uid: &Uid) {
-        let is_idle = self.slots.get(uid).is_some_and(|slot| {
-            slot.work.is_none() && !slot.is_running && slot.line.is_none() && slot.later.is_none()
-        });
-        if is_idle {
-            self.slots.remove(uid);
-            // After many have waited.
-            let capacity = self.slots.capacity();
-            if capacity > 4096 && self.slots.len() < capacity / 8 {
-                self.slots.shrink_to(capacity / 4);
-            }
-        }
     }
 }
 

@@ -178,7 +178,7 @@ impl Release<'_> {
             let (uid, version) = (run.uid.as_str(), run.version.as_str());
             match self
                 .cluster
-                .release(at, uid, version, &left, &nothing)
+                .remove_finalizers(at, uid, version, &left, &nothing)
                 .await
             {
                 Ok(_) => break,

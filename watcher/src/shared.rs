@@ -300,7 +300,7 @@ impl Shared {
     pub(crate) fn push(&self, uid: &Uid, work: Work) {
         // What is on disk need not be in memory.
         let is_safe = || self.ledger().get(uid).is_some_and(Entry::is_safe);
-        if self.queue.push(uid, work).is_err() && !self.is_kept(uid) && !is_safe() {
+        if self.queue.push(uid, work).is_err() && !self.is_spooled(uid) && !is_safe() {
             self.lose(
                 uid,
                 "its last state could not be held, because too much waits already",
@@ -373,7 +373,7 @@ impl Shared {
     /// neither stored nor on disk. How many are lost.
     pub(crate) fn lose_rest(&self) -> usize {
         let mut lost = self.ledger().gone_unstored();
-        lost.retain(|uid| !self.is_kept(uid));
+        lost.retain(|uid| !self.is_spooled(uid));
         for (n, uid) in lost.iter().enumerate() {
             self.give_up(uid, "the watcher ended before it was stored", n < NAMED);
         }

@@ -18,11 +18,11 @@ use crate::{
     ledger::Uid,
     list_watch::{Event, Failure, Limits, ListWatch, Phase},
     metrics::OfKind,
-    object::Object,
+    object::{Object, to_bytes},
     plan,
     queue::Work,
     shared::{KindPresence, Shared},
-    spool,
+    spool::version,
     version::Version,
 };
 
@@ -246,7 +246,7 @@ impl Watch {
             return;
         };
         let shared = &self.shared;
-        let bytes = bytes(&object);
+        let bytes = to_bytes(&object);
         let view = shared.view(&object);
         let policy = &shared.config.policy;
         // What waits for us in the cluster need not be on disk.
@@ -256,20 +256,20 @@ impl Watch {
             object: Some(bytes),
             gone,
             is_final: view.finish().done,
-            is_bare: plan::finalizer::is_missing(&view, policy),
+            needs_finalizer: plan::finalizer::is_missing(&view, policy),
         };
         match copy {
             // Before anybody may look for it there.
             Some(copy) if gone => {
-                shared.keep(&uid, object, copy).await;
+                shared.spool_state(&uid, object, copy).await;
                 shared.push(&uid, work);
             }
             Some(copy) => {
                 shared.push(&uid, work);
                 // Looked at after the push: a server that went away before it is known to
-                // `keep_backlog`, which finds only what was pushed.
+                // `spool_backlog`, which finds only what was pushed.
                 if !shared.gate.is_open() {
-                    shared.keep(&uid, object, copy).await;
+                    shared.spool_state(&uid, object, copy).await;
                 }
             }
             None => shared.push(&uid, work),
@@ -289,7 +289,7 @@ impl Watch {
         if gone {
             entry.remembered.presence.set_gone(true);
         }
-        entry.told = spool::version(object);
+        entry.last_seen_version = version(object);
         let deadline = plan::finalizer::deadline(&view, &shared.config.policy).filter(|_| !gone);
         let version = view.resource_version().map(Version::from);
         let is_settled = entry.settled == version;
@@ -345,9 +345,4 @@ impl Watch {
             Err(_elapsed) => Duration::ZERO,
         };
     }
-}
-
-/// An object as it is sent: compact JSON, everything in the order in which it came.
-pub(crate) fn bytes(object: &Value) -> Vec<u8> {
-    serde_json::to_vec(object).expect("JSON can be written as JSON")
 }

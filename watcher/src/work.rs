@@ -1,22 +1,24 @@
-//! Carrying out plans: the workers. They decide nothing; whatever goes wrong, they plan again.
+//! Carrying out plans. A [`Task`] is one run while it is worked on: it is planned, the plan is
+//! executed as far as the [`Lane`] of its worker goes, and whatever changes or fails, it is planned
+//! again.
 
-mod ask;
+mod annotate;
 mod children;
+mod delete;
 mod events;
+mod execute;
 mod finalize;
-mod keep;
-mod mark;
-mod protect;
-mod steps;
-mod tell;
-mod vanish;
+mod gone;
+mod lane;
+mod report;
+mod server;
+mod spool;
+mod workers;
 
 use std::{sync::Arc, time::Duration};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::Value;
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use hindsight_run::View;
 use hindsight_run::json;
@@ -26,104 +28,33 @@ use crate::{
     ledger::{Ledger, Series, Uid},
     plan::{self, Remembered, Step, plan},
     policy::Collect,
-    queue::{Done, Job, Work},
+    queue::Work,
+    refusals::{Action, Scope},
     shared::Shared,
-    spool,
+    spool::version,
 };
 
-pub(crate) use keep::{keep_backlog, store_spooled};
-pub(crate) use mark::{mark, retry_refused};
-pub(crate) use protect::protect;
+use lane::Lane;
+pub(crate) use workers::{
+    annotate, protect, release_overdue, retry_refused, spool_backlog, store, store_spooled,
+};
 
 /// How often a run is planned anew in one go, before others get their turn.
 const ROUNDS: usize = 8;
 
-/// After how many failures in a row it is told of a run that the server does not take; with the
-/// waits between them that is about a minute.
-const PATIENCE: u32 = 8;
-
-/// How long a run waits whose turn after a refusal never comes.
-const REFUSED: Duration = Duration::from_hours(1);
-
-/// What a state is that is older than the watch has told.
+/// Why an object is not taken that is older than one that the watch has shown.
 const OUTDATED: &str = "the API server answers with an older state than it has told before";
-
-/// Works on runs until `stop`; then stores the last states of runs that are gone, which nobody
-/// else has, until there are none or the time is over.
-pub(crate) async fn work(shared: Arc<Shared>, stop: CancellationToken) {
-    loop {
-        let job = tokio::select! {
-            biased;
-            () = stop.cancelled() => break,
-            job = shared.queue.pop() => job,
-        };
-        one(&shared, job).await;
-    }
-    while !shared.abandon.is_cancelled()
-        && let Some(job) = shared.queue.pop_gone()
-    {
-        if !one(&shared, job).await {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    }
-}
-
-/// Lets overdue runs go until `stop`.
-pub(crate) async fn let_go(shared: Arc<Shared>, stop: CancellationToken) {
-    let mut failures = 0;
-    loop {
-        let uid = tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            uid = shared.deadlines.next(&shared) => uid,
-        };
-        let mut task = Task::new(&shared, uid.clone(), false, None);
-        if let Err(halt) = task.let_go().await {
-            failures += 1;
-            let wait = match halt {
-                Halt::Abandoned => return,
-                Halt::Refused { error } => {
-                    task.note(&error);
-                    shared.config.tuning.rare_retry
-                }
-                Halt::Later { error, .. } | Halt::Away { error } => {
-                    task.say(&error, failures, false);
-                    shared.config.tuning.retry.after(failures)
-                }
-            };
-            let wait = SignedDuration::try_from(wait).unwrap_or_default();
-            let again = shared.clock.now().checked_add(wait);
-            shared.deadlines.add(again.unwrap_or(Timestamp::MAX), &uid);
-        } else {
-            failures = 0;
-        }
-        shared.tick();
-    }
-}
-
-/// Works on one run. Whether that came to an end.
-async fn one(shared: &Shared, job: Job) -> bool {
-    let mut task = Task::new(shared, job.uid.clone(), job.work.gone, job.work.object);
-    let done = match task.run().await {
-        Ok(again) => {
-            task.settle();
-            again.map_or(Done::Finished, |at| Done::Until(shared.instant(at)))
-        }
-        Err(halt) => task.failed(halt, job.failures).await,
-    };
-    let is_done = !matches!(done, Done::Failed(..));
-    shared.queue.done(&job.uid, done);
-    shared.tick();
-    is_done
-}
 
 /// One run, while it is worked on.
 struct Task<'s> {
     shared: &'s Shared,
+    lane: Lane,
     uid: Uid,
     gone: bool,
     bytes: Option<Vec<u8>>,
     object: Option<Value>,
+    /// What was admitted for this round already; see [`Task::admit`].
+    admitted: Option<Action>,
     /// Why no finalizer could be put on it just now.
     unprotected: Option<String>,
     /// It is stored before anything else, as that can be done at once.
@@ -134,7 +65,7 @@ struct Task<'s> {
 
 /// Why work on a run ended before its end.
 #[derive(Debug)]
-enum Halt {
+enum Interrupted {
     /// The watcher stops.
     Abandoned,
     /// It has to be tried again.
@@ -143,25 +74,38 @@ enum Halt {
         is_rare: bool,
         /// The server does not take it.
         is_refused: bool,
-        /// How long the cluster wants to be left alone.
+        /// How long the cluster asks clients to wait.
         retry_after: Option<Duration>,
     },
     /// It is refused for this run and others, and tried again when it may work.
     Refused { error: String },
     /// The server does not answer.
-    Away { error: String },
+    Unavailable { error: String },
 }
 
-/// How carrying out a plan ended.
+/// How executing a plan ended.
 #[derive(Debug)]
 enum Next {
     /// Things are no longer as they were when it was made.
     Replan,
-    /// It was carried out; look again then.
-    Settled(Option<Timestamp>),
+    /// Work on the run ended.
+    End(End),
 }
 
-impl Halt {
+/// How work on a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// There is nothing to do before this time, if there is one.
+    Done(Option<Timestamp>),
+    /// What comes next is for workers of another lane.
+    HandOver,
+}
+
+impl Next {
+    const DONE: Self = Self::End(End::Done(None));
+}
+
+impl Interrupted {
     fn passing(error: impl ToString) -> Self {
         Self::Later {
             error: error.to_string(),
@@ -170,9 +114,29 @@ impl Halt {
             retry_after: None,
         }
     }
+
+    /// What went wrong, if anything did.
+    fn error(&self) -> Option<&str> {
+        match self {
+            Self::Abandoned => None,
+            Self::Later { error, .. } | Self::Refused { error } | Self::Unavailable { error } => {
+                Some(error)
+            }
+        }
+    }
+
+    /// Trying again helps only when something else changes.
+    fn rare(error: impl ToString) -> Self {
+        Self::Later {
+            error: error.to_string(),
+            is_rare: true,
+            is_refused: false,
+            retry_after: None,
+        }
+    }
 }
 
-impl From<ClusterError> for Halt {
+impl From<ClusterError> for Interrupted {
     fn from(error: ClusterError) -> Self {
         let is_rare = matches!(error, ClusterError::Refused { .. });
         Self::Later {
@@ -185,64 +149,86 @@ impl From<ClusterError> for Halt {
 }
 
 impl<'s> Task<'s> {
-    fn new(shared: &'s Shared, uid: Uid, gone: bool, bytes: Option<Vec<u8>>) -> Self {
+    fn new(shared: &'s Shared, lane: Lane, uid: Uid, work: Work) -> Self {
         Self {
             shared,
+            lane,
             uid,
-            gone,
-            bytes,
+            gone: work.gone,
+            bytes: work.object,
             object: None,
+            admitted: None,
             unprotected: None,
             is_stored_first: false,
             is_restored: false,
         }
     }
 
-    async fn run(&mut self) -> Result<Option<Timestamp>, Halt> {
-        self.parse();
-        if self.gone && !self.is_there_after_all().await? && self.object.is_none() {
-            self.recall().await?;
+    /// Plans and executes until there is nothing more to do in this lane.
+    async fn run(&mut self) -> Result<End, Interrupted> {
+        if let Some(bytes) = &self.bytes {
+            self.object = json::parse(bytes).ok();
+        }
+        // While another watcher leads, the cluster is not asked.
+        let is_gone =
+            self.gone && (self.lane == Lane::Spooled || !self.is_there_after_all().await?);
+        if is_gone && self.object.is_none() {
+            self.load_spooled().await?;
         }
         for _ in 0..ROUNDS {
-            if self.object.is_none() && !self.gone && !self.fetch().await? {
-                // Its end is told by the watch, which may know its last state.
-                if !self.left_unwatched() {
-                    return Ok(None);
-                }
+            if !self.prepare().await? {
+                return Ok(End::Done(None));
             }
             let Some(remembered) = self.remembered() else {
-                return Ok(None);
+                return Ok(End::Done(None));
             };
             let steps = self.plan(&remembered);
-            match self.carry_out(steps, &remembered).await? {
+            match self.execute(steps, &remembered).await? {
                 Next::Replan => {}
-                Next::Settled(again) => {
+                Next::End(end) => {
                     return match self.unprotected.take() {
-                        Some(error) if !self.gone => Err(Halt::passing(error)),
-                        _ => Ok(again),
+                        Some(error) if !self.gone => Err(Interrupted::passing(error)),
+                        _ => Ok(end),
                     };
                 }
             }
         }
-        Err(Halt::passing(
-            "the object changes faster than it can be stored",
-        ))
+        if self.lane == Lane::Annotate {
+            self.shared.marks.push(&self.uid);
+            return Ok(End::Done(None));
+        }
+        let verb = self.lane.verb();
+        Err(Interrupted::passing(format!(
+            "the object changes faster than it can be {verb}"
+        )))
+    }
+
+    /// Gets what a plan is made from. Whether there is anything to plan.
+    async fn prepare(&mut self) -> Result<bool, Interrupted> {
+        match self.lane {
+            Lane::Store => {
+                let is_known = self.gone || self.object.is_some() || self.fetch().await?;
+                // That a run ended is learned from the watch, which may know its last state.
+                Ok(is_known || self.left_unwatched())
+            }
+            Lane::Protect => Ok(self.object.is_some() || self.fetch().await?),
+            Lane::Release => self.fetch().await,
+            Lane::Annotate => self.prepare_write().await,
+            Lane::Spooled => Ok(self.object.is_some()),
+        }
     }
 
     fn plan(&self, remembered: &Remembered) -> Vec<Step> {
+        if self.lane == Lane::Annotate && !self.shared.config.policy.finalizers {
+            return self.plan_annotations(remembered);
+        }
         let view = self.object.as_ref().map(|object| self.shared.view(object));
         let (policy, now) = (&self.shared.config.policy, self.shared.clock.now());
         plan(view.as_ref(), remembered, policy, now)
     }
 
-    fn parse(&mut self) {
-        if let Some(bytes) = &self.bytes {
-            self.object = json::parse(bytes).ok();
-        }
-    }
-
     /// Reads the object anew; whether it is there.
-    async fn fetch(&mut self) -> Result<bool, Halt> {
+    async fn fetch(&mut self) -> Result<bool, Interrupted> {
         let Some(at) = self.address() else {
             return Ok(false);
         };
@@ -259,9 +245,9 @@ impl<'s> Task<'s> {
         let is_final = self.shared.view(object).finish().done;
         let now = self.shared.clock.now();
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
-            if spool::version(object) < entry.told {
+            if version(object) < entry.last_seen_version {
                 self.object = None;
-                return Err(Halt::passing(OUTDATED));
+                return Err(Interrupted::passing(OUTDATED));
             }
             entry.remembered.saw(is_final, false, now);
         }
@@ -274,6 +260,9 @@ impl<'s> Task<'s> {
         let mut remembered = ledger.get(&self.uid)?.remembered.clone();
         if self.unprotected.is_some() || self.is_stored_first {
             remembered.refuse_finalizer();
+        }
+        if self.lane == Lane::Spooled {
+            remembered.presence.set_gone(true);
         }
         if let (Some(entry), Some(object)) = (ledger.get_mut(&self.uid), &self.object) {
             let policy = &self.shared.config.policy;
@@ -345,88 +334,15 @@ impl<'s> Task<'s> {
         })
     }
 
-    /// All is done about the version that was looked at.
-    fn settle(&self) {
-        let version = self
-            .object
-            .as_ref()
-            .and_then(|o| View::new(o).resource_version());
-        if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
-            entry.error = None;
-            entry.settled = version.map(Into::into);
-            let is_gone = entry.remembered.presence.is_gone();
-            // Its newest state is stored. That of one that is gone is removed when it is forgotten.
-            if let Some(spool) = &self.shared.spool
-                && !is_gone
-                && !self.shared.queue.has_news(&self.uid)
-            {
-                spool.remove(&self.uid);
-            }
+    /// What is done to this run, for refusals.
+    fn scope(&self, action: Action) -> Scope {
+        let ledger = self.shared.ledger();
+        let entry = ledger.get(&self.uid);
+        let is_of_server = matches!(action, Action::Store | Action::Read);
+        Scope {
+            action,
+            kind: entry.filter(|_| !is_of_server).map_or("", |e| e.kind.kind),
+            namespace: entry.map_or_else(|| "".into(), |e| Arc::clone(&e.namespace)),
         }
-    }
-
-    /// What becomes of the run after an attempt that failed, the last of so many in a row.
-    async fn failed(&mut self, halt: Halt, failures: u32) -> Done {
-        let failures = failures.saturating_add(1);
-        let tuning = &self.shared.config.tuning;
-        let (wait, keep) = match halt {
-            Halt::Abandoned => (Duration::ZERO, true),
-            Halt::Away { error } => {
-                self.note(&error);
-                // Its state is kept: it may be gone from the cluster before the server is back.
-                (tuning.retry.after(failures), true)
-            }
-            // What waits is woken by whoever finds out that it is no longer refused.
-            Halt::Refused { error } => {
-                self.note(&error);
-                if self.gone {
-                    self.keep().await;
-                }
-                (REFUSED, self.gone)
-            }
-            Halt::Later {
-                error,
-                is_rare,
-                is_refused,
-                retry_after,
-            } => {
-                self.note(&error);
-                self.say(&error, failures, is_rare);
-                if is_rare || (is_refused && failures >= PATIENCE) {
-                    self.complain(&error).await;
-                }
-                if self.gone && is_refused {
-                    self.keep().await;
-                }
-                let wait = match is_rare {
-                    true => tuning.rare_retry,
-                    false => tuning.retry.after(failures),
-                };
-                (wait.max(retry_after.unwrap_or_default()), self.gone)
-            }
-        };
-        Done::Failed(Instant::now() + wait, self.leftover(keep))
-    }
-
-    /// What the next attempt needs. A state that is not kept is read again.
-    fn leftover(&mut self, keep: bool) -> Work {
-        let is_kept = self.gone && self.shared.is_kept(&self.uid);
-        let object = self.bytes.take().filter(|_| keep && !is_kept);
-        let view = self.object.as_ref().map(|object| self.shared.view(object));
-        let policy = &self.shared.config.policy;
-        Work {
-            object,
-            gone: self.gone,
-            is_final: view.as_ref().is_some_and(|view| view.finish().done),
-            is_bare: view.is_some_and(|view| plan::finalizer::is_missing(&view, policy)),
-        }
-    }
-}
-
-impl Shared {
-    /// When a time of day will be.
-    pub(crate) fn instant(&self, at: Timestamp) -> Instant {
-        let wait = at.duration_since(self.clock.now());
-        Instant::now() + Duration::try_from(wait).unwrap_or_default()
     }
 }

@@ -69,12 +69,12 @@ pub struct Entry {
     pub error: Option<Box<str>>,
     /// The version that was last dealt with to the end.
     pub settled: Option<Version>,
-    /// The version that the watch told last; what is older is outdated.
-    pub told: u64,
+    /// The version that the watch showed last; what is older is outdated.
+    pub last_seen_version: u64,
     /// It was said that it would be deleted, if that were not only tried.
     pub announced: bool,
-    /// The cluster was told that it cannot be stored.
-    pub complained: bool,
+    /// An event says that it cannot be stored.
+    pub has_event: bool,
     /// When its turn is to be deleted.
     pub turn: Option<Timestamp>,
     /// It was let go before it was stored, and counted for that.

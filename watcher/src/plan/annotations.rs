@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use hindsight_proto::names::RecordName;
 use hindsight_run::{Upload, View, keys};
 
+use super::{Annotations, EventRecord, Presence, Remembered, Step, events};
 use crate::{
     content::{Digest, EVENT_LIST},
     policy::STORED_DIGEST,
@@ -26,7 +27,7 @@ pub(super) fn missing(
 
 /// All that is written on a run that is stored as `record`, with `digest`. A merge patch leaves
 /// what else is there, such as what Tekton Results' watcher wrote about logs.
-pub(crate) fn written(
+fn written(
     record: &RecordName,
     digest: Digest,
     is_owned: bool,
@@ -35,6 +36,20 @@ pub(crate) fn written(
     let mut written = wanted(record, is_owned, events);
     written.insert(STORED_DIGEST.to_owned(), digest.to_string());
     written
+}
+
+/// What is to be written on a stored run, as far as that is known without its object.
+pub(crate) fn without_object(uid: &str, is_owned: bool, remembered: &Remembered) -> Option<Step> {
+    let is_unwritten = remembered.annotations == Annotations::Unwritten;
+    let is_wanted = is_unwritten && remembered.presence == Presence::Present;
+    let copy = remembered
+        .copy()
+        .filter(|copy| is_wanted && copy.is_final())?;
+    let record = copy.record();
+    let has_events = remembered.events == EventRecord::Own;
+    let events = has_events.then(|| events::own(&record, uid)).flatten();
+    let annotations = written(&record, copy.digest, is_owned, events.as_ref());
+    Some(Step::Annotate(annotations))
 }
 
 /// Whether the run says of itself that it is stored. It proves nothing: it may be wrong.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use hindsight_run::View;
 
-use super::{Finalize, FinalizerState, Remembered, Step, Urgency};
+use super::{FinalizerState, Remembered, Removal, Step, Urgency};
 use crate::policy::Policy;
 
 /// Tekton Results' watcher has one for each kind; either watcher takes off what the other put
@@ -84,7 +84,7 @@ pub(crate) fn is_missing(view: &View<'_>, policy: &Policy) -> bool {
 pub(super) fn add(view: &View<'_>, remembered: &Remembered, policy: &Policy) -> Option<Step> {
     let may_add = remembered.finalizer == FinalizerState::Open && !remembered.is_safe();
     let is_wanted = is_missing(view, policy) && may_add;
-    is_wanted.then(|| Step::Finalize(Finalize::Add(name(view))))
+    is_wanted.then(|| Step::AddFinalizer(name(view)))
 }
 
 /// The version at which finalizers come off a finished run that nobody deletes, once it is
@@ -108,7 +108,7 @@ pub(super) fn release(
 
 /// Takes our finalizers off, all that are there, and leaves those of others.
 pub(super) fn remove(view: &View<'_>, urgency: Urgency) -> Option<Step> {
-    Some(Step::Finalize(Finalize::Remove {
+    Some(Step::RemoveFinalizers(Removal {
         resource_version: view.resource_version()?.to_owned(),
         left: of_others(view),
         annotations: BTreeMap::new(),

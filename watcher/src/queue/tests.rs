@@ -169,22 +169,22 @@ async fn what_can_be_read_again_leaves_room_for_what_is_gone() {
 #[tokio::test]
 async fn bare_runs_are_taken_out_of_either_line_and_given_back() {
     let queue = Queue::new(1000, 1000);
-    let bare = |is_final| Work {
+    let unprotected = |is_final| Work {
         is_final,
-        is_bare: true,
+        needs_finalizer: true,
         ..state("x")
     };
-    queue.push(&uid("end"), bare(true)).unwrap();
+    queue.push(&uid("end"), unprotected(true)).unwrap();
     queue.push(&uid("other"), state("o")).unwrap();
-    queue.push(&uid("new"), bare(false)).unwrap();
-    queue.push(&uid("held"), bare(false)).unwrap();
+    queue.push(&uid("new"), unprotected(false)).unwrap();
+    queue.push(&uid("held"), unprotected(false)).unwrap();
     // It got one meanwhile.
     queue.push(&uid("held"), state("h")).unwrap();
-    let end = queue.pop_bare().await;
-    assert_eq!((end.uid.as_str(), end.work), ("end", bare(true)));
-    assert_eq!(queue.pop_bare().await.uid.as_str(), "new");
+    let end = queue.pop_unprotected().await;
+    assert_eq!((end.uid.as_str(), end.work), ("end", unprotected(true)));
+    assert_eq!(queue.pop_unprotected().await.uid.as_str(), "new");
     assert!(
-        timeout(Duration::from_millis(1), queue.pop_bare())
+        timeout(Duration::from_millis(1), queue.pop_unprotected())
             .await
             .is_err()
     );
@@ -203,23 +203,27 @@ async fn bare_runs_are_taken_out_of_either_line_and_given_back() {
 #[tokio::test]
 async fn lines_do_not_grow_while_only_bare_runs_are_taken() {
     let queue = Queue::new(1 << 20, 1 << 20);
-    let bare = Work {
-        is_bare: true,
+    let unprotected = Work {
+        needs_finalizer: true,
         ..Work::default()
     };
     queue.push(&uid("stays"), Work::default()).unwrap();
     for n in 0..10_000 {
         let uid = uid(&format!("new-{n}"));
-        queue.push(&uid, bare.clone()).unwrap();
-        assert_eq!(queue.pop_bare().await.uid, uid);
+        queue.push(&uid, unprotected.clone()).unwrap();
+        assert_eq!(queue.pop_unprotected().await.uid, uid);
         queue.done(&uid, Done::Finished);
     }
-    let (second, bare, slots) = {
+    let (second, unprotected, slots) = {
         let inner = queue.lock();
-        (inner.second.len(), inner.bare.len(), inner.slots.len())
+        (
+            inner.second.len(),
+            inner.unprotected.len(),
+            inner.slots.len(),
+        )
     };
     assert!(second < 1100, "{second}");
-    assert_eq!((bare, slots), (0, 1));
+    assert_eq!((unprotected, slots), (0, 1));
     assert_eq!(next(&queue).await.uid.as_str(), "stays");
 }
 

@@ -5,7 +5,7 @@ use hindsight_run::{Grouping, Upload, View};
 use serde_json::{Value, json};
 use tracing::debug;
 
-use super::{Halt, Task};
+use super::{Interrupted, Task};
 use crate::{
     cluster::{Address, ClusterError},
     plan::{self, EventRecord, Finished},
@@ -18,7 +18,7 @@ const EVENT_LIST: &str = "results.tekton.dev/v1.EventList";
 impl Task<'_> {
     /// Stores the events of the run and of its pods as they are now, unless that was done before:
     /// events are forgotten by the cluster, so that a later list may be a shorter one.
-    pub(super) async fn store_events(&self, record: &RecordName) -> Result<(), Halt> {
+    pub(super) async fn store_events(&self, record: &RecordName) -> Result<(), Interrupted> {
         let (Some(at), Some(object)) = (self.address(), &self.object) else {
             return Ok(());
         };
@@ -30,7 +30,7 @@ impl Task<'_> {
             .is_none_or(|entry| matches!(entry.remembered.finished, Finished::AtFirstSight(_)));
         let is_there = may_be_there
             && self
-                .ask(Action::Read, || sink.stored(record))
+                .call_server(Action::Read, || sink.stored(record))
                 .await?
                 .is_some();
         if !is_there {
@@ -46,7 +46,7 @@ impl Task<'_> {
                 annotations: std::collections::BTreeMap::new(),
                 summary: None,
             };
-            self.ask(Action::Store, || sink.store(&upload, &value))
+            self.call_server(Action::Store, || sink.store(&upload, &value))
                 .await?;
             debug!(run.uid = %self.uid, record.name = %record, "stored its events");
         }
@@ -60,7 +60,7 @@ impl Task<'_> {
         Ok(())
     }
 
-    async fn events(&self, at: &Address, run: &View<'_>) -> Result<Value, Halt> {
+    async fn events(&self, at: &Address, run: &View<'_>) -> Result<Value, Interrupted> {
         let cluster = &self.shared.cluster;
         let of_run = format!("involvedObject.uid={}", self.uid);
         let (mut items, version) = cluster
@@ -81,9 +81,9 @@ impl Task<'_> {
 }
 
 /// A list that was overtaken while it was read is read again.
-fn later(error: ClusterError) -> Halt {
+fn later(error: ClusterError) -> Interrupted {
     match error {
-        ClusterError::Moved => Halt::passing("the list of events changed while it was read"),
+        ClusterError::Moved => Interrupted::passing("the list of events changed while it was read"),
         error => error.into(),
     }
 }

@@ -8,70 +8,50 @@ use tracing::{debug, warn};
 
 use hindsight_run::View;
 
-use super::{Halt, Next, Task};
+use super::{End, Interrupted, Next, Task, lane::Lane};
 use crate::{
     cluster::ClusterError,
-    plan::{self, Annotations, Finalize, FinalizerState, Step, Urgency},
+    plan::{self, Annotations, FinalizerState, Removal, Urgency},
     refusals::Action,
 };
-
-/// How often an overdue run is looked at anew in one go, because it changes meanwhile.
-const LOOKS: usize = 8;
 
 /// How long an overdue run may take to be stored at the last moment.
 const LAST_TRY: Duration = Duration::from_secs(5);
 
 impl Task<'_> {
-    pub(super) async fn finalize(&mut self, change: Finalize) -> Result<Next, Halt> {
-        match change {
-            Finalize::Add(finalizer) => self.hold_in_turn(finalizer).await,
-            Finalize::Remove {
-                urgency: Urgency::Overdue,
-                ..
-            } if self.last_try().await => Ok(Next::Replan),
-            remove @ Finalize::Remove { urgency, .. } => {
-                let scope = self.scope(Action::Release);
-                self.admit(&scope)?;
-                if let Some(turn) = self.turn(&self.shared.writes) {
-                    return Ok(Next::Settled(Some(turn)));
-                }
-                if urgency == Urgency::Overdue {
-                    // Until now it waited for us in the cluster.
-                    self.keep().await;
-                }
-                self.release(&remove).await
-            }
-        }
-    }
-
-    /// Puts a finalizer on when it is its turn. What can be stored at once need not be protected
-    /// before.
-    async fn hold_in_turn(&mut self, finalizer: &str) -> Result<Next, Halt> {
+    /// Puts a finalizer on when it is its turn. Whatever comes of it, the run is stored. What can be
+    /// stored at once need not be protected before.
+    pub(super) async fn add_finalizer(&mut self, finalizer: &str) -> Result<Next, Interrupted> {
         let object = self.object.as_ref();
         let is_final = object.is_some_and(|object| self.shared.view(object).finish().done);
-        if is_final && self.shared.gate.is_up() {
-            self.is_stored_first = true;
-            return Ok(Next::Replan);
+        let is_protector = self.lane == Lane::Protect;
+        match is_final && self.shared.gate.is_up() {
+            true if is_protector => return Ok(Next::End(End::HandOver)),
+            true => {
+                self.is_stored_first = true;
+                return Ok(Next::Replan);
+            }
+            false if is_protector => self.shared.write_in_turn().await,
+            false => {
+                if let Some(turn) = self.turn(&self.shared.writes) {
+                    return Ok(Next::End(End::Done(Some(turn))));
+                }
+            }
         }
-        match self.turn(&self.shared.writes) {
-            Some(turn) => Ok(Next::Settled(Some(turn))),
-            None => self.hold(finalizer).await,
-        }
-    }
-
-    /// Puts a finalizer on. Whatever comes of it, the run is stored.
-    pub(super) async fn hold(&mut self, finalizer: &str) -> Result<Next, Halt> {
         let Some(at) = self.address() else {
-            return Ok(Next::Settled(None));
+            return Ok(Next::DONE);
         };
         let cluster = &self.shared.cluster;
         let scope = self.scope(Action::Protect);
         let now = self.shared.clock.now();
         if self.shared.refusals.admit(&scope, None, now).is_err() {
-            self.unprotectable();
+            self.refuse_finalizer();
             return Ok(Next::Replan);
         }
-        match cluster.hold(&at, self.uid.as_str(), finalizer).await {
+        match cluster
+            .add_finalizer(&at, self.uid.as_str(), finalizer)
+            .await
+        {
             Ok(object) => {
                 self.shared.accepted(&scope);
                 if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
@@ -82,27 +62,52 @@ impl Task<'_> {
                 self.bytes = None;
                 self.object = Some(object);
             }
-            // The watch tells what became of it.
-            Err(ClusterError::Moved) => return Ok(Next::Settled(None)),
+            // What became of it is learned from the watch.
+            Err(ClusterError::Moved) => return Ok(Next::DONE),
             Err(error @ ClusterError::Refused { code, .. }) => {
                 let (kind, namespace, name) = (at.kind.kind, &at.namespace, &at.name);
                 debug!("{kind} {namespace}/{name} gets no finalizer: {error}");
-                // With 422 somebody deletes it just now, and then none can be put on.
+                // With 422 it is being deleted, and then none can be put on.
                 if code != 422 {
                     self.refused(&scope, false, &code.to_string(), &error.to_string());
                 }
-                self.unprotectable();
+                self.refuse_finalizer();
             }
+            // It is stored all the same.
+            Err(_) if is_protector && is_final => return Ok(Next::End(End::HandOver)),
+            Err(error) if is_protector => return Err(Interrupted::passing(error)),
             Err(error) => self.unprotected = Some(error.to_string()),
         }
         Ok(Next::Replan)
     }
 
     /// No finalizer can be put on it.
-    fn unprotectable(&self) {
+    fn refuse_finalizer(&self) {
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
             entry.remembered.refuse_finalizer();
         }
+    }
+
+    /// Takes our finalizers off when it is its turn; of an overdue run, unless it can be stored at the
+    /// last moment.
+    pub(super) async fn remove_finalizers(
+        &mut self,
+        removal: &Removal,
+    ) -> Result<Next, Interrupted> {
+        let is_overdue = removal.urgency == Urgency::Overdue;
+        if is_overdue && self.last_try().await {
+            return Ok(Next::Replan);
+        }
+        let scope = self.scope(Action::Release);
+        self.admit(&scope)?;
+        if let Some(turn) = self.turn(&self.shared.writes) {
+            return Ok(Next::End(End::Done(Some(turn))));
+        }
+        if is_overdue {
+            // Until now it waited for us in the cluster.
+            self.spool().await;
+        }
+        self.release(removal).await
     }
 
     /// Whether a run that is overdue could be stored at the last moment. After a stop of the
@@ -122,11 +127,11 @@ impl Task<'_> {
         }
         match timeout(time, self.store(&upload)).await {
             Ok(Ok(())) => true,
-            Ok(Err(Halt::Later { error, .. } | Halt::Away { error } | Halt::Refused { error })) => {
-                self.note(&error);
+            Ok(Err(interrupted)) => {
+                self.note(&interrupted);
                 false
             }
-            Ok(Err(Halt::Abandoned)) | Err(_) => false,
+            Err(_elapsed) => false,
         }
     }
 
@@ -145,23 +150,20 @@ impl Task<'_> {
     }
 
     /// Takes our finalizers off the version that was decided about.
-    pub(super) async fn release(&mut self, change: &Finalize) -> Result<Next, Halt> {
-        let (
-            Some(at),
-            Finalize::Remove {
-                resource_version,
-                left,
-                annotations,
-                urgency,
-            },
-        ) = (self.address(), change)
-        else {
-            return Ok(Next::Settled(None));
+    async fn release(&mut self, removal: &Removal) -> Result<Next, Interrupted> {
+        let Some(at) = self.address() else {
+            return Ok(Next::DONE);
         };
+        let Removal {
+            resource_version,
+            left,
+            annotations,
+            urgency,
+        } = removal;
         let cluster = &self.shared.cluster;
         let uid = self.uid.as_str();
         match cluster
-            .release(&at, uid, resource_version, left, annotations)
+            .remove_finalizers(&at, uid, resource_version, left, annotations)
             .await
         {
             Ok(object) => {
@@ -184,12 +186,12 @@ impl Task<'_> {
                     );
                     self.released(&object, annotations);
                 }
-                // Where nothing else holds it, it is gone, and the watch tells its last state.
+                // Where nothing else holds it, it is gone, and the watch shows its last state.
                 let is_gone = left.is_empty() && View::new(&object).deletion().is_some();
                 self.bytes = None;
                 self.object = Some(object);
                 Ok(match is_gone {
-                    true => Next::Settled(None),
+                    true => Next::DONE,
                     false => Next::Replan,
                 })
             }
@@ -201,7 +203,7 @@ impl Task<'_> {
                 let scope = self.scope(Action::Release);
                 let error = ClusterError::Refused { code, message }.to_string();
                 self.refused(&scope, true, &code.to_string(), &error);
-                Err(Halt::Refused { error })
+                Err(Interrupted::Refused { error })
             }
             Err(error) => Err(error.into()),
         }
@@ -214,36 +216,8 @@ impl Task<'_> {
             if !annotations.is_empty() {
                 entry.remembered.annotations = Annotations::Written;
             }
-            // The watch will tell of our own change; it is known already.
+            // The watch will show our own change; it is known already.
             entry.settled = View::new(object).resource_version().map(Into::into);
         }
-    }
-
-    /// Lets a run go if it is overdue. Does not wait for a server that is away.
-    pub(super) async fn let_go(&mut self) -> Result<(), Halt> {
-        for _ in 0..LOOKS {
-            if !self.fetch().await? {
-                return Ok(());
-            }
-            let Some(remembered) = self.remembered().filter(|known| !known.presence.is_gone())
-            else {
-                return Ok(());
-            };
-            let step = self.plan(&remembered).into_iter().next();
-            let Some(Step::Finalize(change @ Finalize::Remove { .. })) = step else {
-                return Ok(());
-            };
-            match self.finalize(change).await? {
-                Next::Replan => {}
-                Next::Settled(None) => return Ok(()),
-                Next::Settled(Some(turn)) => {
-                    self.shared.deadlines.add(turn, &self.uid);
-                    return Ok(());
-                }
-            }
-        }
-        Err(Halt::passing(
-            "the object changes faster than it can be let go",
-        ))
     }
 }

@@ -16,7 +16,7 @@ use hindsight_run::View;
 
 use crate::{
     content::same_content,
-    plan::{Annotations, EventRecord, Finalize, FinalizerState, Remembered, Step, Urgency, plan},
+    plan::{Annotations, EventRecord, FinalizerState, Remembered, Removal, Step, Urgency, plan},
     policy::Policy,
 };
 
@@ -285,7 +285,11 @@ impl World {
                 self.events.insert(record);
                 self.seen.get_mut(uid).unwrap().1.events = EventRecord::Own;
             }
-            Step::Finalize(change) => return self.finalize(uid, object, change),
+            Step::AddFinalizer(finalizer) => {
+                self.add_finalizer(uid, finalizer);
+                return false;
+            }
+            Step::RemoveFinalizers(removal) => return self.remove_finalizers(uid, object, removal),
             Step::Annotate(annotations) => {
                 if self.live.as_ref().and_then(|run| View::new(run).uid()) == Some(uid) {
                     self.change(|run| {
@@ -347,59 +351,55 @@ impl World {
         is_meant
     }
 
-    /// Whether it could be done. What was planned after it is planned on the changed run.
-    fn finalize(&mut self, uid: &str, object: &Value, change: &Finalize) -> bool {
-        let live = self
-            .live
-            .as_ref()
-            .filter(|run| View::new(run).uid() == Some(uid));
-        let Some(live) = live else { return false };
-        let view = View::new(live);
-        match change {
-            Finalize::Add(finalizer) => {
-                assert!(self.policy.finalizers, "put on although nobody wants it");
-                if view.deletion().is_none() {
-                    self.change(|run| put(run, finalizer));
-                }
-                false
-            }
-            Finalize::Remove {
-                resource_version,
-                left,
-                annotations,
-                urgency,
-            } => {
-                if view.resource_version() != Some(resource_version) {
-                    return false;
-                }
-                let is_stored = self.server.values().any(|copy| same_content(copy, live));
-                assert!(view.deletion().is_some() || view.finish().done);
-                let is_overdue = *urgency == Urgency::Overdue;
-                if is_overdue {
-                    let asked = view.deletion().expect("somebody deletes it");
-                    let deadline = asked.checked_add(self.policy.store_deadline).unwrap();
-                    assert!(deadline <= self.now, "let go before its time");
-                } else {
-                    assert!(is_stored || self.server_forgot, "let go unstored");
-                }
-                assert_eq!(object, live, "another version was decided about");
-                self.change(|run| {
-                    *finalizers(run) = left.iter().map(|f| json!(f)).collect();
-                    for (key, value) in annotations {
-                        run["metadata"]["annotations"][key] = json!(value);
-                    }
-                });
-                let memory = &mut self.seen.get_mut(uid).unwrap().1;
-                if !is_overdue {
-                    memory.finalizer = FinalizerState::Released;
-                }
-                if !annotations.is_empty() {
-                    memory.annotations = Annotations::Written;
-                }
-                self.end_if_free();
-                true
-            }
+    fn live(&self, uid: &str) -> Option<&Value> {
+        let live = self.live.as_ref();
+        live.filter(|run| View::new(run).uid() == Some(uid))
+    }
+
+    /// What was planned after it is planned on the changed run.
+    fn add_finalizer(&mut self, uid: &str, finalizer: &str) {
+        let Some(live) = self.live(uid) else { return };
+        assert!(self.policy.finalizers, "put on although nobody wants it");
+        if View::new(live).deletion().is_none() {
+            self.change(|run| put(run, finalizer));
         }
+    }
+
+    /// Whether it could be done.
+    fn remove_finalizers(&mut self, uid: &str, object: &Value, removal: &Removal) -> bool {
+        let Some(live) = self.live(uid) else {
+            return false;
+        };
+        let view = View::new(live);
+        if view.resource_version() != Some(&removal.resource_version) {
+            return false;
+        }
+        let is_stored = self.server.values().any(|copy| same_content(copy, live));
+        assert!(view.deletion().is_some() || view.finish().done);
+        let is_overdue = removal.urgency == Urgency::Overdue;
+        if is_overdue {
+            let asked = view.deletion().expect("somebody deletes it");
+            let deadline = asked.checked_add(self.policy.store_deadline).unwrap();
+            assert!(deadline <= self.now, "let go before its time");
+        } else {
+            assert!(is_stored || self.server_forgot, "let go unstored");
+        }
+        assert_eq!(object, live, "another version was decided about");
+        self.change(|run| {
+            *finalizers(run) = removal.left.iter().map(|f| json!(f)).collect();
+            for (key, value) in &removal.annotations {
+                run["metadata"]["annotations"][key] = json!(value);
+            }
+        });
+        let memory = &mut self.seen.get_mut(uid).unwrap().1;
+        if !is_overdue {
+            memory.finalizer = FinalizerState::Released;
+        }
+        if !removal.annotations.is_empty() {
+            memory.annotations = Annotations::Written;
+        }
+        self.end_if_free();
+        true
     }
 
     /// Nothing more happens but the watcher's work. What a server forgot is noticed before a

@@ -1,36 +1,26 @@
 //! Calling the server for a run, and what becomes of its refusals and those of the cluster.
 
-use std::sync::Arc;
-
-use super::{Halt, Task};
+use super::{Interrupted, Task};
 use crate::{
     metrics::{OfCode, OfRefusal},
     refusals::{Action, Scope},
     sink::{Severity, SinkError},
 };
 
-/// How often a run is offered to a server that does not answer, before another one is. It may
-/// be this run that the server cannot stand.
-const OFFERS: u32 = 3;
+/// How often a call for one run is made to a server that does not answer, before another run has its
+/// turn. It may be this run that the server fails on.
+const MAX_ATTEMPTS: u32 = 3;
 
 impl Task<'_> {
-    /// What is done to this run, for refusals.
-    pub(super) fn scope(&self, action: Action) -> Scope {
-        let ledger = self.shared.ledger();
-        let entry = ledger.get(&self.uid);
-        let is_of_server = matches!(action, Action::Store | Action::Read);
-        Scope {
-            action,
-            kind: entry.filter(|_| !is_of_server).map_or("", |e| e.kind.kind),
-            namespace: entry.map_or_else(|| "".into(), |e| Arc::clone(&e.namespace)),
+    /// Whether it may be tried now, or waits because it was refused. One that may try may do so once,
+    /// so what was admitted before the plan was made is not asked again.
+    pub(super) fn admit(&self, scope: &Scope) -> Result<(), Interrupted> {
+        if self.admitted == Some(scope.action) {
+            return Ok(());
         }
-    }
-
-    /// Whether it may be tried now, or waits because it was refused.
-    pub(super) fn admit(&self, scope: &Scope) -> Result<(), Halt> {
         let now = self.shared.clock.now();
         let admitted = self.shared.refusals.admit(scope, Some(&self.uid), now);
-        admitted.map_err(|error| Halt::Refused { error })
+        admitted.map_err(|error| Interrupted::Refused { error })
     }
 
     /// It was refused; `waits` for another time. Whether that is news.
@@ -46,9 +36,9 @@ impl Task<'_> {
         shared.refusals.refused(scope, uid, code, message, now)
     }
 
-    /// Waits for `call`, and keeps the state that is worked on once the server is known to be away:
-    /// other calls may find out while this one waits for its turn or its answer.
-    async fn keeping<T>(&self, call: impl Future<Output = T>) -> T {
+    /// Waits for `call`, and spools the state that is worked on once the server is known to be
+    /// unavailable: other calls may find out while this one waits for its turn or its answer.
+    async fn spooling<T>(&self, call: impl Future<Output = T>) -> T {
         let mut state = self.shared.gate.state();
         tokio::pin!(call);
         tokio::select! {
@@ -56,17 +46,21 @@ impl Task<'_> {
             answer = &mut call => return answer,
             _ = state.wait_for(Option::is_some) => {}
         }
-        self.keep().await;
+        self.spool().await;
         call.await
     }
 
     /// Calls the server, for as long as it takes until it answers.
-    pub(super) async fn ask<T, F>(&self, action: Action, call: impl Fn() -> F) -> Result<T, Halt>
+    pub(super) async fn call_server<T, F>(
+        &self,
+        action: Action,
+        call: impl Fn() -> F,
+    ) -> Result<T, Interrupted>
     where
         F: Future<Output = Result<T, SinkError>>,
     {
         let abandon = &self.shared.abandon;
-        let mut offers = 0;
+        let mut attempts = 0;
         let scope = self.scope(action);
         self.admit(&scope)?;
         loop {
@@ -76,8 +70,8 @@ impl Task<'_> {
             };
             let (pass, answer) = tokio::select! {
                 biased;
-                () = abandon.cancelled() => return Err(Halt::Abandoned),
-                called = self.keeping(called) => called,
+                () = abandon.cancelled() => return Err(Interrupted::Abandoned),
+                called = self.spooling(called) => called,
             };
             let error = match answer {
                 Ok(value) => {
@@ -97,14 +91,14 @@ impl Task<'_> {
                 pass.answered();
                 let text = error.to_string();
                 if self.refused(&scope, true, error.code, &text) {
-                    self.complain(&text).await;
+                    self.write_event(&text).await;
                 }
-                return Err(Halt::Refused { error: text });
+                return Err(Interrupted::Refused { error: text });
             }
             if error.severity != Severity::Away {
                 pass.answered();
                 let is_rare = error.severity == Severity::Lasting;
-                return Err(Halt::Later {
+                return Err(Interrupted::Later {
                     error: error.to_string(),
                     is_rare,
                     is_refused: true,
@@ -112,12 +106,12 @@ impl Task<'_> {
                 });
             }
             pass.refused(&error);
-            self.keep().await;
+            self.spool().await;
             let error = error.to_string();
-            self.note(&error);
-            offers += 1;
-            if offers == OFFERS {
-                return Err(Halt::Away { error });
+            self.note_error(&error);
+            attempts += 1;
+            if attempts == MAX_ATTEMPTS {
+                return Err(Interrupted::Unavailable { error });
             }
         }
     }

@@ -1,18 +1,18 @@
-//! Runs that a list does not know any more. A list may be older than what was told before it, so one
-//! whose end is not stored is looked for before it is given up.
+//! Runs that a list does not have any more. A list may be older than what was watched before it, so
+//! one whose end is not stored is looked for before it is given up.
 
 use tracing::debug;
 
 use hindsight_run::View;
 
-use super::{Halt, Task};
+use super::{Interrupted, Task};
 use crate::{cluster::ClusterError, plan, shared::KindPresence};
 
 impl Task<'_> {
     /// Whether a run that is said to be gone is in the cluster all the same: nobody told its last
     /// state, or only its labels are no longer those that are watched. Then it is worked on as any
     /// other.
-    pub(super) async fn is_there_after_all(&mut self) -> Result<bool, Halt> {
+    pub(super) async fn is_there_after_all(&mut self) -> Result<bool, Interrupted> {
         if !self.may_be_there() {
             return Ok(false);
         }

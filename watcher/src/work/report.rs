@@ -1,25 +1,31 @@
-//! Telling why a run is not stored: in the ledger, in the log, and to those who look at it in the
-//! cluster.
+//! Reporting why a run is not stored: in the ledger, in the log, and as an event in the cluster.
 
 use std::sync::atomic::Ordering;
 
 use tracing::{debug, warn};
 
-use super::Task;
+use super::{Interrupted, Task};
 use crate::{cluster::ClusterError, shared::Shared};
 
 impl Task<'_> {
+    /// Puts into the ledger why work on the run was interrupted.
+    pub(super) fn note(&self, interrupted: &Interrupted) {
+        if let Some(error) = interrupted.error() {
+            self.note_error(error);
+        }
+    }
+
     /// Puts into the ledger why the run is not stored.
-    pub(super) fn note(&self, error: &str) {
+    pub(super) fn note_error(&self, error: &str) {
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
             entry.error = Some(error.into());
         }
     }
 
-    /// Tells those who look at the run in the cluster why it is not stored, once.
-    pub(super) async fn complain(&self, error: &str) {
+    /// Writes an event about the run that says why it is not stored, once.
+    pub(super) async fn write_event(&self, error: &str) {
         let is_first = match self.shared.ledger().get_mut(&self.uid) {
-            Some(entry) if !entry.is_safe() => !std::mem::replace(&mut entry.complained, true),
+            Some(entry) if !entry.is_safe() => !std::mem::replace(&mut entry.has_event, true),
             _ => false,
         };
         let Some(at) = self.address().filter(|_| is_first) else {
@@ -27,20 +33,20 @@ impl Task<'_> {
         };
         self.shared.refused(at.kind.kind, &at.namespace);
         let now = self.shared.clock.now();
-        // Others have told enough.
+        // Enough was written about others.
         if self.shared.events.take(now).is_err() {
             return;
         }
         let message = format!("the run cannot be stored: {error}");
         let cluster = &self.shared.cluster;
         match cluster.warn(&at, self.uid.as_str(), now, &message).await {
-            // An earlier watcher has told.
+            // An earlier watcher has written it.
             Ok(()) | Err(ClusterError::Moved) => {}
             Err(error) => debug!("no event could be written: {error}"),
         }
     }
 
-    pub(super) fn say(&self, error: &str, failures: u32, is_rare: bool) {
+    pub(super) fn warn_of_retry(&self, error: &str, failures: u32, is_rare: bool) {
         let Some(at) = self.address() else { return };
         let (kind, namespace, name) = (at.kind.kind, &at.namespace, &at.name);
         let uid = &self.uid;

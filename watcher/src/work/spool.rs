@@ -1,77 +1,20 @@
 //! Keeping states on disk that nobody else may have soon.
 
-use std::sync::Arc;
-
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
-use hindsight_run::Kind;
 use hindsight_run::json;
 
-use super::{Halt, Task};
+use super::{Interrupted, Task};
 use crate::{
-    content::Digest, gate::Closed, ledger::Uid, plan, queue::Work, shared::Shared, spool,
-    watch::bytes,
+    content::Digest, ledger::Uid, object::to_bytes, plan, queue::Work, shared::Shared, spool,
 };
 use hindsight_runtime::error::report;
-
-/// Whenever the server goes away, keeps what waits for it, until `stop`. What is seen later is
-/// kept when it is seen.
-pub(crate) async fn keep_backlog(shared: Arc<Shared>, stop: CancellationToken) {
-    let mut state = shared.gate.state();
-    let work = async {
-        loop {
-            if state.wait_for(Option::is_some).await.is_err() {
-                return;
-            }
-            let outage = shared.gate.outages();
-            for uid in shared.queue.uids() {
-                if let Some(bytes) = shared.queue.state(&uid)
-                    && let Ok(object) = json::parse(&bytes)
-                {
-                    shared.keep(&uid, object, bytes).await;
-                }
-            }
-            let is_over = |closed: &Closed| closed.is_none() || shared.gate.outages() != outage;
-            if state.wait_for(is_over).await.is_err() {
-                return;
-            }
-        }
-    };
-    tokio::select! {
-        () = stop.cancelled() => {}
-        () = work => {}
-    }
-}
-
-/// Stores what an earlier leader left in the spool, while another watcher leads: that needs no lease,
-/// and nobody else can. Returns when nothing is left.
-pub(crate) async fn store_spooled(shared: &Shared) {
-    let Some(spool) = &shared.spool else { return };
-    let mut failures = 0;
-    loop {
-        for uid in spool.uids() {
-            let mut task = Task::new(shared, uid, true, None);
-            if let Err(Halt::Later { error, .. } | Halt::Away { error }) =
-                task.store_spooled().await
-            {
-                task.note(&error);
-            }
-        }
-        shared.tick();
-        if spool.size().0 == 0 {
-            return;
-        }
-        failures += 1;
-        tokio::time::sleep(shared.config.tuning.retry.after(failures)).await;
-    }
-}
 
 impl Shared {
     /// Keeps the state of a run on disk, if there is a spool and the run may be gone before the
     /// server has it. Whether it is there now.
-    pub(crate) async fn keep(&self, uid: &Uid, object: Value, bytes: Vec<u8>) -> bool {
+    pub(crate) async fn spool_state(&self, uid: &Uid, object: Value, bytes: Vec<u8>) -> bool {
         let Some(spool) = self.spool.clone() else {
             return false;
         };
@@ -107,11 +50,11 @@ impl Shared {
         {
             spool.remove(uid);
         }
-        self.is_kept(uid)
+        self.is_spooled(uid)
     }
 
     /// Whether a state of the run is on disk.
-    pub(crate) fn is_kept(&self, uid: &Uid) -> bool {
+    pub(crate) fn is_spooled(&self, uid: &Uid) -> bool {
         self.spool.as_ref().is_some_and(|spool| spool.has(uid))
     }
 
@@ -154,17 +97,19 @@ impl Shared {
 
 impl Task<'_> {
     /// Keeps the state that is worked on, because the server is away.
-    pub(super) async fn keep(&self) {
+    pub(super) async fn spool(&self) {
         let Some(object) = &self.object else { return };
         if self.shared.spool.is_some() {
-            let bytes = self.bytes.clone().unwrap_or_else(|| bytes(object));
-            self.shared.keep(&self.uid, object.clone(), bytes).await;
+            let bytes = self.bytes.clone().unwrap_or_else(|| to_bytes(object));
+            self.shared
+                .spool_state(&self.uid, object.clone(), bytes)
+                .await;
         }
     }
 
     /// Reads the last state of a run that is gone from the disk, unless the server has a newer
     /// one: then an earlier watcher had stored it and had no time to clean up.
-    pub(super) async fn recall(&mut self) -> Result<(), Halt> {
+    pub(super) async fn load_spooled(&mut self) -> Result<(), Interrupted> {
         let Some(spool) = self.shared.spool.clone() else {
             return Ok(());
         };
@@ -178,9 +123,9 @@ impl Task<'_> {
         };
         let policy = &self.shared.config.policy;
         if let Ok(upload) = plan::upload(&self.shared.view(&object), policy) {
-            let held = self.inquire(&upload.grouping.record).await?;
+            let held = self.read_copy(&upload.grouping.record).await?;
             if held.is_some_and(|held| spool::version(&held) > spool::version(&object)) {
-                self.forget_spooled();
+                self.remove_spooled();
                 return Ok(());
             }
         }
@@ -189,25 +134,8 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Stores the last state of a run as it is on disk.
-    async fn store_spooled(&mut self) -> Result<(), Halt> {
-        self.recall().await?;
-        let Some(object) = &self.object else {
-            return Ok(());
-        };
-        let view = self.shared.view(object);
-        let is_closed = view.finish().done || view.known_kind().is_some_and(Kind::is_long_lived);
-        let upload = plan::upload(&view, &self.shared.config.policy)
-            .map_err(|error| Halt::passing(report(&error)))?;
-        self.store(&upload).await?;
-        if !is_closed {
-            self.close(plan::DELETED_UNFINISHED).await?;
-        }
-        self.forget_spooled();
-        Ok(())
-    }
-
-    fn forget_spooled(&self) {
+    /// Nothing is kept on disk of the run any more.
+    pub(super) fn remove_spooled(&self) {
         if let Some(spool) = &self.shared.spool {
             spool.remove(&self.uid);
         }

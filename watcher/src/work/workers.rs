@@ -1,0 +1,333 @@
+//! The loops of the workers: each takes runs from its queue, and says what becomes of them.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use hindsight_run::{View, json};
+
+use super::{End, Interrupted, Task, lane::Lane};
+use crate::{
+    gate::Closed,
+    object::to_bytes,
+    plan,
+    queue::{Done, Job, Work},
+    shared::Shared,
+};
+
+/// After how many failures in a row an event is written about a run that the server does not take;
+/// with the waits between them that is about a minute.
+const FAILURES_BEFORE_EVENT: u32 = 8;
+
+/// How long a run waits whose turn after a refusal never comes.
+const REFUSED: Duration = Duration::from_hours(1);
+
+/// Works on runs until `stop`; then stores the last states of runs that are gone, which are known
+/// here alone, until there are none or the time is over.
+pub(crate) async fn store(shared: Arc<Shared>, stop: CancellationToken) {
+    loop {
+        let job = tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            job = shared.queue.pop() => job,
+        };
+        one(&shared, Lane::Store, job).await;
+    }
+    while !shared.abandon.is_cancelled()
+        && let Some(job) = shared.queue.pop_gone()
+    {
+        if !one(&shared, Lane::Store, job).await {
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+/// Puts finalizers on, and does nothing else, until `stop`.
+pub(crate) async fn protect(shared: Arc<Shared>, stop: CancellationToken) {
+    loop {
+        let job = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            job = shared.queue.pop_unprotected() => job,
+        };
+        one(&shared, Lane::Protect, job).await;
+    }
+}
+
+/// Works on one run. Whether that came to an end.
+async fn one(shared: &Shared, lane: Lane, job: Job) -> bool {
+    let mut task = Task::new(shared, lane, job.uid.clone(), job.work);
+    let done = match task.run().await {
+        Ok(End::Done(again)) => {
+            task.settle();
+            again.map_or(Done::Finished, |at| Done::Until(shared.instant(at)))
+        }
+        Ok(End::HandOver) => Done::Rest(task.rest()),
+        Err(interrupted) => task.failed(interrupted, job.failures).await,
+    };
+    let is_done = !matches!(done, Done::Failed(..));
+    shared.queue.done(&job.uid, done);
+    shared.tick();
+    is_done
+}
+
+/// Takes finalizers off overdue runs until `stop`. Does not wait for a server that is unavailable.
+pub(crate) async fn release_overdue(shared: Arc<Shared>, stop: CancellationToken) {
+    let mut failures = 0;
+    loop {
+        let next = shared
+            .deadlines
+            .next(|| shared.clock.now(), |at| shared.instant(at));
+        let uid = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            uid = next => uid,
+        };
+        let mut task = Task::new(&shared, Lane::Release, uid.clone(), Work::default());
+        match task.run().await {
+            Ok(End::Done(Some(turn))) => {
+                shared.deadlines.add(turn, &uid);
+                failures = 0;
+            }
+            Ok(_) => failures = 0,
+            Err(interrupted) => {
+                failures += 1;
+                let wait = match interrupted {
+                    Interrupted::Abandoned => return,
+                    Interrupted::Refused { error } => {
+                        task.note_error(&error);
+                        shared.config.tuning.rare_retry
+                    }
+                    Interrupted::Later { error, .. } | Interrupted::Unavailable { error } => {
+                        task.warn_of_retry(&error, failures, false);
+                        shared.config.tuning.retry.after(failures)
+                    }
+                };
+                shared.deadlines.add(shared.after(wait), &uid);
+            }
+        }
+        shared.tick();
+    }
+}
+
+/// Writes on stored runs until `stop`.
+pub(crate) async fn annotate(shared: Arc<Shared>, stop: CancellationToken) {
+    let mut failures = 0;
+    let work = async {
+        loop {
+            let uid = shared.marks.pop().await;
+            let mut task = Task::new(&shared, Lane::Annotate, uid.clone(), Work::default());
+            match task.run().await {
+                Err(Interrupted::Later { retry_after, .. }) => {
+                    failures += 1;
+                    let wait = shared.config.tuning.retry.after(failures);
+                    let until = shared.after(wait.max(retry_after.unwrap_or_default()));
+                    shared.writes.pause(until);
+                    // It is read anew, and comes back if it is still as it was.
+                    shared.push(&uid, Work::default());
+                }
+                ended => {
+                    failures = 0;
+                    if let (Ok(End::HandOver), Some(object)) = (ended, &task.object) {
+                        task.hand_over(object);
+                    }
+                }
+            }
+            shared.tick();
+        }
+    };
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => {}
+        () = work => {}
+    }
+}
+
+/// Tries from time to time what was refused, until `stop`.
+pub(crate) async fn retry_refused(shared: Arc<Shared>, stop: CancellationToken) {
+    let work = async {
+        loop {
+            let now = || shared.clock.now();
+            let (action, uid) = shared.refusals.next(now, |at| shared.instant(at)).await;
+            // One that is gone has nothing to try any more, unless it was never stored.
+            let is_known = shared.ledger().get(&uid).is_some();
+            if is_known {
+                shared.retry(action, &uid);
+            }
+        }
+    };
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = work => {}
+    }
+}
+
+/// Spools what waits for the server whenever it becomes unavailable, until `stop`. What is seen later
+/// is spooled when it is seen.
+pub(crate) async fn spool_backlog(shared: Arc<Shared>, stop: CancellationToken) {
+    let mut state = shared.gate.state();
+    let work = async {
+        loop {
+            if state.wait_for(Option::is_some).await.is_err() {
+                return;
+            }
+            let outage = shared.gate.outages();
+            for uid in shared.queue.uids() {
+                if let Some(bytes) = shared.queue.state(&uid)
+                    && let Ok(object) = json::parse(&bytes)
+                {
+                    shared.spool_state(&uid, object, bytes).await;
+                }
+            }
+            let is_over = |closed: &Closed| closed.is_none() || shared.gate.outages() != outage;
+            if state.wait_for(is_over).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = work => {}
+    }
+}
+
+/// Stores what an earlier leader left in the spool, while another watcher leads: that needs no lease,
+/// and no other watcher can. Returns when nothing is left.
+pub(crate) async fn store_spooled(shared: &Shared) {
+    let Some(spool) = &shared.spool else { return };
+    let mut failures = 0;
+    loop {
+        for uid in spool.uids() {
+            let work = Work {
+                gone: true,
+                ..Work::default()
+            };
+            let mut task = Task::new(shared, Lane::Spooled, uid, work);
+            if let Err(interrupted) = task.run().await {
+                task.note(&interrupted);
+            }
+        }
+        shared.tick();
+        if spool.size().0 == 0 {
+            return;
+        }
+        failures += 1;
+        sleep(shared.config.tuning.retry.after(failures)).await;
+    }
+}
+
+impl Task<'_> {
+    /// All is done about the version that was looked at.
+    fn settle(&self) {
+        let version = self
+            .object
+            .as_ref()
+            .and_then(|o| View::new(o).resource_version());
+        if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
+            entry.error = None;
+            entry.settled = version.map(Into::into);
+            let is_gone = entry.remembered.presence.is_gone();
+            // Its newest state is stored. That of one that is gone is removed when it is forgotten.
+            if !is_gone && !self.shared.queue.has_news(&self.uid) {
+                self.remove_spooled();
+            }
+        }
+    }
+
+    /// What becomes of the run after an attempt that failed, the last of so many in a row.
+    async fn failed(&mut self, interrupted: Interrupted, failures: u32) -> Done {
+        let failures = failures.saturating_add(1);
+        let tuning = &self.shared.config.tuning;
+        let (wait, keep) = match interrupted {
+            Interrupted::Abandoned => (Duration::ZERO, true),
+            Interrupted::Unavailable { error } => {
+                self.note_error(&error);
+                // Its state is kept: it may be gone from the cluster before the server is back.
+                (tuning.retry.after(failures), true)
+            }
+            // What waits is woken by the one that finds out that it is no longer refused.
+            Interrupted::Refused { error } => {
+                self.note_error(&error);
+                if self.gone {
+                    self.spool().await;
+                }
+                (REFUSED, self.gone)
+            }
+            Interrupted::Later {
+                error,
+                is_rare,
+                is_refused,
+                retry_after,
+            } => {
+                self.note_error(&error);
+                self.warn_of_retry(&error, failures, is_rare);
+                if is_rare || (is_refused && failures >= FAILURES_BEFORE_EVENT) {
+                    self.write_event(&error).await;
+                }
+                if self.gone && is_refused {
+                    self.spool().await;
+                }
+                let wait = match is_rare {
+                    true => tuning.rare_retry,
+                    false => tuning.retry.after(failures),
+                };
+                (wait.max(retry_after.unwrap_or_default()), self.gone)
+            }
+        };
+        Done::Failed(Instant::now() + wait, self.leftover(keep))
+    }
+
+    /// What the next attempt needs. A state that is not kept is read again.
+    fn leftover(&mut self, keep: bool) -> Work {
+        let is_kept = self.gone && self.shared.is_spooled(&self.uid);
+        let object = self.bytes.take().filter(|_| keep && !is_kept);
+        let view = self.object.as_ref().map(|object| self.shared.view(object));
+        let policy = &self.shared.config.policy;
+        Work {
+            object,
+            gone: self.gone,
+            is_final: view.as_ref().is_some_and(|view| view.finish().done),
+            needs_finalizer: view.is_some_and(|view| plan::finalizer::is_missing(&view, policy)),
+        }
+    }
+
+    /// What workers of other lanes need, so that they need not read the run again.
+    fn rest(&mut self) -> Work {
+        let object = self.object.as_ref();
+        Work {
+            is_final: object.is_some_and(|object| self.shared.view(object).finish().done),
+            object: self.bytes.take().or_else(|| object.map(to_bytes)),
+            ..Work::default()
+        }
+    }
+}
+
+impl Shared {
+    /// When a time of day will be.
+    fn instant(&self, at: Timestamp) -> Instant {
+        let wait = at.duration_since(self.clock.now());
+        Instant::now() + Duration::try_from(wait).unwrap_or_default()
+    }
+
+    /// The time of day after `wait`.
+    fn after(&self, wait: Duration) -> Timestamp {
+        let wait = SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX);
+        let after = self.clock.now().saturating_add(wait);
+        after.unwrap_or(Timestamp::MAX)
+    }
+
+    /// Waits for the next turn to write.
+    pub(super) async fn write_in_turn(&self) {
+        let turn = self.writes.turn(self.clock.now());
+        sleep_until(self.instant(turn)).await;
+    }
+
+    /// Waits until there is a turn that nothing more urgent wants. Cancel safe.
+    pub(super) async fn may_write(&self) {
+        while let Err(at) = self.writes.take(self.clock.now()) {
+            sleep_until(self.instant(at)).await;
+        }
+    }
+}
