@@ -60,14 +60,18 @@ async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
     }
     metrics
         .queue_depth
-        .set(i64::try_from(shared.queue.depth()).unwrap_or(i64::MAX));
+        .set(i64::try_from(shared.queues.runs.depth()).unwrap_or(i64::MAX));
     metrics
         .marks_waiting
-        .set(i64::try_from(shared.marks.len()).unwrap_or(i64::MAX));
+        .set(i64::try_from(shared.queues.annotations.len()).unwrap_or(i64::MAX));
     metrics
         .held_bytes
-        .set(i64::try_from(shared.queue.held()).unwrap_or(i64::MAX));
-    let (runs, bytes) = shared.spool.as_ref().map_or((0, 0), |spool| spool.size());
+        .set(i64::try_from(shared.queues.runs.held()).unwrap_or(i64::MAX));
+    let (runs, bytes) = shared
+        .server
+        .spool
+        .as_ref()
+        .map_or((0, 0), |spool| spool.size());
     metrics
         .spool_runs
         .set(i64::try_from(runs).unwrap_or(i64::MAX));
@@ -76,13 +80,13 @@ async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
         .set(i64::try_from(bytes).unwrap_or(i64::MAX));
     metrics.forget_idle();
     metrics.last_event.clear();
-    for (kind, age) in shared.health.ages() {
+    for (kind, age) in shared.cluster.health.ages() {
         let gauge = metrics.last_event.get_or_create(&OfWatch { kind });
         gauge.set(age.as_secs_f64());
     }
     let is_leading = shared.role() == Role::Leader;
     metrics.leading.set(i64::from(is_leading));
-    metrics.server_up.set(i64::from(shared.gate.is_up()));
+    metrics.server_up.set(i64::from(shared.server.gate.is_up()));
     match render(&admin.registry) {
         Ok(text) => {
             const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -97,7 +101,7 @@ async fn alive(State(admin): State<Admin>) -> impl IntoResponse {
     let shared = &admin.handle.shared;
     // It waits as everybody would, if the ledger were never given back.
     drop(shared.ledger());
-    match shared.health.slowest() {
+    match shared.cluster.health.slowest() {
         Some((kind, time)) if time > STUCK => {
             let seconds = time.as_secs();
             let text = format!("the watch of {kind} has stood still for {seconds} s\n");
@@ -126,7 +130,7 @@ async fn ready(State(admin): State<Admin>) -> impl IntoResponse {
 
 /// What is not stored for lack of a right, which is no reason not to go on with the rest.
 fn hidden(shared: &Shared) -> String {
-    match shared.hidden().join(", ") {
+    match shared.cluster.kinds.hidden().join(", ") {
         none if none.is_empty() => "ok\n".to_owned(),
         kinds => format!("ok, but these kinds cannot be read: {kinds}; see the log\n"),
     }
@@ -134,19 +138,24 @@ fn hidden(shared: &Shared) -> String {
 
 /// Why runs that finish are not stored now, if that is not for a moment only.
 fn stuck(shared: &Shared) -> Option<String> {
-    let unlisted = shared.unlisted();
+    let unlisted = shared.cluster.kinds.unlisted();
     if !unlisted.is_empty() {
         return Some(format!("not yet listed: {}", unlisted.join(", ")));
     }
     let patience = shared.config.tuning.ready_for;
     let is_long = |time: &Duration| *time > patience;
-    if let Some((kind, time)) = shared.health.worst().filter(|(_, time)| is_long(time)) {
+    if let Some((kind, time)) = shared
+        .cluster
+        .health
+        .worst()
+        .filter(|(_, time)| is_long(time))
+    {
         let seconds = time.as_secs();
         return Some(format!(
             "the watch of {kind} has not worked for {seconds} s"
         ));
     }
-    let outage = shared.gate.outage().filter(is_long)?;
+    let outage = shared.server.gate.outage().filter(is_long)?;
     let seconds = outage.as_secs();
     Some(format!("the server has been away for {seconds} s"))
 }
@@ -246,8 +255,8 @@ fn text(value: &impl Display) -> String {
 
 async fn ledger(State(admin): State<Admin>) -> impl IntoResponse {
     let shared = &admin.handle.shared;
-    let server_away = shared.gate.state().borrow().clone();
-    let (refused, refused_scopes) = shared.refusals.all(NAMED);
+    let server_away = shared.server.gate.state().borrow().clone();
+    let (refused, refused_scopes) = shared.queues.refusals.all(NAMED);
     let (counts, unstored, lost, announced, not_annotated) = {
         let ledger = shared.ledger();
         let named = (ledger.unstored_finals(NAMED), ledger.lost(NAMED));

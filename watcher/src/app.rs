@@ -13,7 +13,6 @@ use crate::{
     config::{Config, LeaseConfig},
     lease::Lease,
     metrics::{Metrics, Registry},
-    namespaces,
     policy::{ClusterId, ClusterIdError},
     progress::Handle,
     shared::{Role, Shared},
@@ -198,7 +197,7 @@ async fn lead(
     config: &LeaseConfig,
     shutdown: &CancellationToken,
 ) -> Result<(), Error> {
-    let leases = shared.cluster.leases(config.namespace.as_deref());
+    let leases = shared.cluster.api.leases(config.namespace.as_deref());
     let mut lease = Lease::new(leases, config, shared.clock.as_ref());
     let standby = |leader: &str| {
         let leader = leader.to_owned();
@@ -241,7 +240,7 @@ async fn watch_and_work(shared: &Arc<Shared>, shutdown: &CancellationToken) -> R
     }
     let collect = shared.config.policy.collect.as_ref();
     if collect.is_some_and(|collect| collect.namespaces) {
-        tasks.spawn(namespaces::follow(Arc::clone(shared), stop.clone()));
+        tasks.spawn(watch::follow_namespaces(Arc::clone(shared), stop.clone()));
     }
     if shared.config.policy.finalizers {
         for _ in 0..PROTECTORS {
@@ -255,7 +254,7 @@ async fn watch_and_work(shared: &Arc<Shared>, shutdown: &CancellationToken) -> R
         tasks.spawn(work::annotate(Arc::clone(shared), stop.clone()));
     }
     tasks.spawn(work::retry_refused(Arc::clone(shared), stop.clone()));
-    if shared.spool.is_some() {
+    if shared.server.spool.is_some() {
         tasks.spawn(work::spool_backlog(Arc::clone(shared), stop.clone()));
     }
     let result = tokio::select! {

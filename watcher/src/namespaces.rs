@@ -3,31 +3,21 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use tracing::{error, info, warn};
+use tracing::warn;
 
 use hindsight_config::signed_duration;
 use hindsight_run::View;
 
 use crate::{
     cluster,
-    list_watch::{Event, Limits, ListWatch},
     object::Object,
     policy::{GRACE, KEEP_LAST, PAUSE, Tightening},
-    queue::Work,
-    shared::Shared,
 };
-
-/// After so long a watch of namespaces is begun anew: what a silent connection keeps back is then at
-/// most so old.
-const WATCH_LASTS: Duration = Duration::from_mins(1);
-/// So long what is known counts without news. Each begin of a watch is news.
-const COUNTS: Duration = Duration::from_mins(5);
 
 /// What is known of them.
 #[derive(Debug, Default)]
@@ -51,15 +41,30 @@ impl Namespaces {
     }
 
     /// All is known up to now, and counts for a while. Whether it did not before.
-    fn confirm(&self, lasts: Duration) -> bool {
+    pub(crate) fn confirm(&self, lasts: Duration) -> bool {
         let now = Instant::now();
         let before = self.lock().until.replace(now + lasts);
         before.is_none_or(|until| until <= now)
     }
 
     /// Nothing is known for certain. Whether it was before.
-    fn doubt(&self) -> bool {
+    pub(crate) fn doubt(&self) -> bool {
         self.lock().until.take().is_some()
+    }
+
+    /// Notes what a namespace asks for. Whether that is news.
+    pub(crate) fn set(&self, name: &str, asked: Tightening) -> bool {
+        let mut known = self.lock();
+        let before = match asked == Tightening::default() {
+            true => known.asking.remove(name),
+            false => known.asking.insert(name.to_owned(), asked),
+        };
+        before.unwrap_or_default() != asked
+    }
+
+    /// The namespaces that ask for something.
+    pub(crate) fn asking(&self) -> Vec<String> {
+        self.lock().asking.keys().cloned().collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
@@ -67,102 +72,8 @@ impl Namespaces {
     }
 }
 
-/// Follows what namespaces ask for until `stop`.
-pub(crate) async fn follow(shared: Arc<Shared>, stop: CancellationToken) {
-    tokio::select! {
-        () = stop.cancelled() => {}
-        () = run(&shared) => {}
-    }
-}
-
-async fn run(shared: &Shared) {
-    let tuning = &shared.config.tuning;
-    let only = shared.config.namespace.as_ref();
-    let only = only.map(|name| format!("metadata.name={name}"));
-    let limits = Limits::from(tuning).watch_lasts(WATCH_LASTS);
-    let objects = ListWatch::new(shared.cluster.namespaces(), limits);
-    let mut objects = objects.fields(only.as_deref());
-    let (mut failures, mut is_said) = (0, false);
-    let mut is_news = true;
-    let mut listed: HashMap<String, Tightening> = HashMap::new();
-    loop {
-        let event = match objects.next().await {
-            Ok(event) => event,
-            Err(failure) => {
-                failures += 1;
-                let was_known = shared.namespaces.doubt();
-                // One watch that ends badly is soon replaced.
-                if !is_said && (!was_known || failure.is_forbidden()) && !failure.is_expired() {
-                    (is_said, is_news) = (true, true);
-                    error!(
-                        "namespaces cannot be watched, so nothing is collected: {failure}; grant \
-                         list and watch of namespaces, or set --namespace-overrides=false"
-                    );
-                }
-                tokio::time::sleep(tuning.cluster.after(failures)).await;
-                continue;
-            }
-        };
-        match event {
-            Event::Init => listed.clear(),
-            Event::InitApply(object) => listed.extend(read(object)),
-            Event::InitDone => replace(shared, std::mem::take(&mut listed)),
-            Event::Open | Event::Bookmark => {}
-            Event::Apply(object) => {
-                if let Some((name, asked)) = read(object) {
-                    set(shared, &name, asked);
-                }
-            }
-            Event::Delete(object) => {
-                if let Some((name, _)) = read(object) {
-                    set(shared, &name, Tightening::default());
-                }
-            }
-        }
-        if objects.is_watching() {
-            failures = 0;
-            is_said = false;
-            if shared.namespaces.confirm(COUNTS) {
-                if std::mem::take(&mut is_news) {
-                    info!("namespaces are known");
-                }
-                shared.wake_waiting();
-            }
-        }
-    }
-}
-
-fn replace(shared: &Shared, listed: HashMap<String, Tightening>) {
-    let before: Vec<String> = shared.namespaces.lock().asking.keys().cloned().collect();
-    for name in before.iter().filter(|name| !listed.contains_key(*name)) {
-        set(shared, name, Tightening::default());
-    }
-    for (name, asked) in listed {
-        set(shared, &name, asked);
-    }
-}
-
-/// Notes what a namespace asks for; its runs are looked at again if that changed.
-fn set(shared: &Shared, name: &str, asked: Tightening) {
-    let before = {
-        let mut known = shared.namespaces.lock();
-        match asked == Tightening::default() {
-            true => known.asking.remove(name),
-            false => known.asking.insert(name.to_owned(), asked),
-        }
-    };
-    if before.unwrap_or_default() == asked {
-        return;
-    }
-    info!(namespace = name, "namespace {name} asks for {asked:?}");
-    let there = shared.ledger().in_namespace(name);
-    for uid in there {
-        shared.push(&uid, Work::default());
-    }
-}
-
 /// A namespace that asks for something that cannot be read keeps all of its runs.
-fn read(object: Object) -> Option<(String, Tightening)> {
+pub(crate) fn read(object: Object) -> Option<(String, Tightening)> {
     let object = object.into_value(&cluster::namespace());
     let view = View::new(&object);
     let name = view.name()?.to_owned();
@@ -199,6 +110,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    const COUNTS: Duration = Duration::from_mins(5);
 
     fn asked(annotations: Value) -> Tightening {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace",

@@ -41,22 +41,22 @@ impl Handle {
     pub fn progress(&self) -> Progress {
         let shared = &self.shared;
         Progress {
-            stored: shared.stored.load(Ordering::Relaxed),
-            collected: shared.collected.load(Ordering::Relaxed),
-            lost: shared.lost.load(Ordering::Relaxed),
+            stored: shared.counters.stored.load(Ordering::Relaxed),
+            collected: shared.counters.collected.load(Ordering::Relaxed),
+            lost: shared.counters.lost.load(Ordering::Relaxed),
             in_cluster: shared.ledger().len(),
-            waiting: shared.queue.depth(),
-            held: shared.queue.held(),
-            is_listed: shared.is_listed(),
+            waiting: shared.queues.runs.depth(),
+            held: shared.queues.runs.held(),
+            is_listed: shared.cluster.kinds.is_listed(),
             is_leading: shared.role() == Role::Leader,
-            is_server_up: shared.gate.is_open(),
+            is_server_up: shared.server.gate.is_open(),
         }
     }
 
     /// Waits until `holds`; it is asked again whenever something happened.
     pub async fn until(&self, mut holds: impl FnMut(&Self) -> bool) {
         let mut changes = self.shared.changes();
-        let mut server = self.shared.gate.state();
+        let mut server = self.shared.server.gate.state();
         loop {
             changes.mark_unchanged();
             server.mark_unchanged();

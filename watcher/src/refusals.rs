@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 use tracing::{info, warn};
 
-use crate::{backoff::Backoff, ledger::Uid, marks::Fifo};
+use crate::{backoff::Backoff, ledger::Uid, uid_queue::Fifo};
 
 /// What is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,11 +1,8 @@
 //! What the tasks of one watcher share: its configuration, its memory, and the ways out.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering},
 };
 
 use serde_json::Value;
@@ -17,20 +14,21 @@ use hindsight_run::{Kind, Kinds, View};
 
 use crate::{
     backoff::Backoff,
-    cluster::{self, Cluster},
+    cluster::Cluster,
     config::Config,
     deadline::Deadlines,
     gate::Gate,
     health::Health,
     ledger::{Entry, Ledger, Uid},
-    marks::Marks,
     metrics::{Metrics, OfRun},
     namespaces::Namespaces,
     pace::Pace,
+    presence::{KindPresence, KindPresences},
     queue::{Queue, Work},
     refusals::{Action, Refusals, Scope},
     sink::Sink,
     spool::Spool,
+    uid_queue::UidQueue,
 };
 use hindsight_runtime::clock::Clock;
 
@@ -42,25 +40,6 @@ const EVENTS_A_SECOND: f64 = 0.1;
 
 const WARNINGS_AT_ONCE: u32 = 25;
 const WARNINGS_A_SECOND: f64 = 0.2;
-
-/// Whether the cluster has a kind, and whether all of its objects were seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KindPresence {
-    /// The cluster was not asked yet, or did not answer.
-    Unknown,
-    /// The cluster does not have it.
-    Absent,
-    /// The cluster does not let us see it.
-    Forbidden,
-    /// The cluster has not been able to list it for long, although it answers.
-    Broken,
-    /// Its objects are in no namespace, and are not stored.
-    ClusterScoped,
-    /// Its first list is being read.
-    Listing,
-    /// All of its objects were seen, and a watch of them was open.
-    Listed,
-}
 
 /// Whether this watcher is the one that works.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,52 +59,84 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     /// The kinds of object that are known: those that are built in or watched.
     pub(crate) kinds: Kinds,
-    pub(crate) cluster: Cluster,
-    pub(crate) sink: Arc<dyn Sink>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) queue: Queue,
-    pub(crate) gate: Gate,
-    pub(crate) health: Health,
     pub(crate) metrics: Metrics,
-    pub(crate) deadlines: Deadlines,
-    pub(crate) namespaces: Namespaces,
-    /// How fast runs are deleted.
-    pub(crate) deletes: Pace,
-    /// How fast the cluster is written to otherwise.
-    pub(crate) writes: Pace,
-    /// How often the cluster is told of runs that cannot be stored.
-    pub(crate) events: Pace,
-    /// How often single runs are warned of in the log.
-    pub(crate) warnings: Pace,
-    /// How many warnings were left out.
-    pub(crate) unsaid: AtomicU64,
-    pub(crate) marks: Marks,
-    pub(crate) refusals: Refusals,
-    pub(crate) spool: Option<Arc<Spool>>,
+    pub(crate) cluster: ClusterSide,
+    pub(crate) server: ServerSide,
+    pub(crate) queues: Queues,
+    pub(crate) budgets: Budgets,
+    pub(crate) counters: Counters,
     /// Cancelled when the time for an orderly end is over.
     pub(crate) abandon: CancellationToken,
-    pub(crate) stored: AtomicU64,
-    pub(crate) collected: AtomicU64,
-    pub(crate) lost: AtomicU64,
     changed: watch::Sender<()>,
     ledger: Mutex<Ledger>,
     role: Mutex<Role>,
+}
+
+/// The cluster, and what is known about it besides its runs.
+#[derive(Debug)]
+pub(crate) struct ClusterSide {
+    pub(crate) api: Cluster,
+    pub(crate) kinds: KindPresences,
+    pub(crate) health: Health,
+    pub(crate) namespaces: Namespaces,
+}
+
+/// The server, and what is kept for it while it is unavailable.
+#[derive(Debug)]
+pub(crate) struct ServerSide {
+    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) gate: Gate,
+    pub(crate) spool: Option<Arc<Spool>>,
     /// Why nothing could be spooled the last time.
     spool_problem: Mutex<Option<String>>,
-    presence: Mutex<BTreeMap<(&'static str, &'static str), KindPresence>>,
+}
+
+/// Where runs wait.
+#[derive(Debug)]
+pub(crate) struct Queues {
+    /// For a worker.
+    pub(crate) runs: Queue,
+    /// For annotations, or for a finalizer that holds nothing up to come off.
+    pub(crate) annotations: UidQueue,
+    /// For the deadline of a delete by others.
+    pub(crate) deadlines: Deadlines,
+    /// For what is refused.
+    pub(crate) refusals: Refusals,
+}
+
+/// How fast things are done.
+#[derive(Debug)]
+pub(crate) struct Budgets {
+    /// Deletes of runs.
+    pub(crate) deletes: Pace,
+    /// Other writes to the cluster.
+    pub(crate) writes: Pace,
+    /// Events about runs that cannot be stored.
+    pub(crate) events: Pace,
+    /// Warnings about single runs in the log.
+    pub(crate) warnings: Pace,
+    /// How many warnings were left out.
+    pub(crate) suppressed_warnings: AtomicU64,
+}
+
+/// How many runs there were since the watcher began.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) stored: AtomicU64,
+    pub(crate) collected: AtomicU64,
+    pub(crate) lost: AtomicU64,
 }
 
 impl Shared {
     pub(crate) fn new(
         mut config: Config,
-        cluster: Cluster,
+        api: Cluster,
         sink: Arc<dyn Sink>,
         clock: Arc<dyn Clock>,
         metrics: Metrics,
         spool: Option<Arc<Spool>>,
     ) -> Self {
-        let unknown = |kind: &&'static Kind| ((kind.group, kind.plural), KindPresence::Unknown);
-        let presence = config.kinds.iter().map(unknown).collect();
         let leader = String::new();
         let role = match config.lease {
             None => Role::Leader,
@@ -141,37 +152,43 @@ impl Shared {
             false => config.tuning.hold_bytes / 4,
         };
         Self {
-            queue: Queue::new(config.tuning.hold_bytes, readable),
-            gate: Gate::new(config.tuning.server),
-            health: Health::default(),
-            abandon: CancellationToken::new(),
-            deadlines: Deadlines::default(),
-            namespaces: Namespaces::default(),
-            deletes: Pace::new(config.deletes_per_second, 1),
-            writes: Pace::new(config.writes_per_second, config.writes_burst.get()),
-            events: Pace::new(Some(EVENTS_A_SECOND), EVENTS_AT_ONCE),
-            warnings: Pace::new(Some(WARNINGS_A_SECOND), WARNINGS_AT_ONCE),
-            unsaid: AtomicU64::new(0),
-            marks: Marks::default(),
-            refusals: Refusals::new(Backoff {
-                first: config.tuning.retry.first,
-                most: config.tuning.rare_retry,
-            }),
-            spool,
-            role: Mutex::new(role),
-            spool_problem: Mutex::new(None),
-            stored: AtomicU64::new(0),
-            collected: AtomicU64::new(0),
-            lost: AtomicU64::new(0),
-            changed: watch::Sender::new(()),
-            ledger: Mutex::new(Ledger::new()),
-            presence: Mutex::new(presence),
             kinds: Kinds::with(&config.kinds),
-            config,
-            cluster,
-            sink,
             clock,
             metrics,
+            cluster: ClusterSide {
+                api,
+                kinds: KindPresences::new(&config.kinds),
+                health: Health::default(),
+                namespaces: Namespaces::default(),
+            },
+            server: ServerSide {
+                sink,
+                gate: Gate::new(config.tuning.server),
+                spool,
+                spool_problem: Mutex::new(None),
+            },
+            queues: Queues {
+                runs: Queue::new(config.tuning.hold_bytes, readable),
+                annotations: UidQueue::default(),
+                deadlines: Deadlines::default(),
+                refusals: Refusals::new(Backoff {
+                    first: config.tuning.retry.first,
+                    most: config.tuning.rare_retry,
+                }),
+            },
+            budgets: Budgets {
+                deletes: Pace::new(config.deletes_per_second, 1),
+                writes: Pace::new(config.writes_per_second, config.writes_burst.get()),
+                events: Pace::new(Some(EVENTS_A_SECOND), EVENTS_AT_ONCE),
+                warnings: Pace::new(Some(WARNINGS_A_SECOND), WARNINGS_AT_ONCE),
+                suppressed_warnings: AtomicU64::new(0),
+            },
+            counters: Counters::default(),
+            abandon: CancellationToken::new(),
+            changed: watch::Sender::new(()),
+            ledger: Mutex::new(Ledger::new()),
+            role: Mutex::new(role),
+            config,
         }
     }
 
@@ -206,11 +223,6 @@ impl Shared {
         self.changed.subscribe()
     }
 
-    pub(crate) fn presence(&self, kind: &Kind) -> Option<KindPresence> {
-        let presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
-        presence.get(&(kind.group, kind.plural)).copied()
-    }
-
     /// Notes whether a kind is there; returns what was known before.
     ///
     /// Runs that waited for that are looked at again at once.
@@ -219,10 +231,8 @@ impl Shared {
         kind: &'static Kind,
         now: KindPresence,
     ) -> Option<KindPresence> {
-        let mut presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = presence.insert((kind.group, kind.plural), now);
-        drop(presence);
-        if before != Some(now) && self.is_listed() {
+        let before = self.cluster.kinds.set(kind, now);
+        if before != Some(now) && self.cluster.kinds.is_listed() {
             self.wake_waiting();
         }
         self.tick();
@@ -232,57 +242,25 @@ impl Shared {
     /// Runs that wait for something about the whole cluster are looked at again.
     pub(crate) fn wake_waiting(&self) {
         let waiting = self.ledger().waiting();
-        for uid in waiting {
-            self.push(&uid, Work::default());
-        }
+        self.wake(waiting);
     }
 
     /// What a run's owners waited for may have happened: it is stored, or it is there no longer.
     pub(crate) fn wake_owners(&self, uid: &Uid) {
         let owners = self.ledger().waiting_owners(uid);
-        for owner in owners {
-            self.push(&owner, Work::default());
+        self.wake(owners);
+    }
+
+    /// Looks at runs again.
+    pub(crate) fn wake(&self, uids: Vec<Uid>) {
+        for uid in uids {
+            self.push(&uid, Work::default());
         }
-    }
-
-    /// Whether every object was seen of every kind that the cluster has and shows.
-    pub(crate) fn is_listed(&self) -> bool {
-        self.unlisted().is_empty()
-    }
-
-    /// Whether every object of some kind was seen.
-    pub(crate) fn is_any_listed(&self) -> bool {
-        !self
-            .kinds_that(|presence| presence == KindPresence::Listed)
-            .is_empty()
-    }
-
-    /// Kinds of which it is not known yet what there is.
-    pub(crate) fn unlisted(&self) -> Vec<String> {
-        self.kinds_that(|presence| {
-            matches!(presence, KindPresence::Unknown | KindPresence::Listing)
-        })
-    }
-
-    /// Kinds whose runs are not stored, because the cluster does not show them.
-    pub(crate) fn hidden(&self) -> Vec<String> {
-        self.kinds_that(|presence| {
-            use KindPresence::{Broken, ClusterScoped, Forbidden};
-            matches!(presence, Forbidden | Broken | ClusterScoped)
-        })
-    }
-
-    fn kinds_that(&self, holds: impl Fn(KindPresence) -> bool) -> Vec<String> {
-        let presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
-        let kinds = presence.iter().filter(|(_, known)| holds(**known));
-        kinds
-            .map(|((group, plural), _)| cluster::full_name(plural, group))
-            .collect()
     }
 
     /// What was refused is accepted: those that waited for that go on.
     pub(crate) fn accepted(&self, scope: &Scope) {
-        for uid in self.refusals.accepted(scope) {
+        for uid in self.queues.refusals.accepted(scope) {
             self.retry(scope.action, &uid);
         }
     }
@@ -290,8 +268,8 @@ impl Shared {
     /// Tries again what was refused.
     pub(crate) fn retry(&self, action: Action, uid: &Uid) {
         match action {
-            Action::Annotate => self.marks.push(uid),
-            Action::Release if self.config.policy.finalizers => self.marks.push(uid),
+            Action::Annotate => self.queues.annotations.push(uid),
+            Action::Release if self.config.policy.finalizers => self.queues.annotations.push(uid),
             _ => self.push(uid, Work::default()),
         }
     }
@@ -300,7 +278,7 @@ impl Shared {
     pub(crate) fn push(&self, uid: &Uid, work: Work) {
         // What is on disk need not be in memory.
         let is_safe = || self.ledger().get(uid).is_some_and(Entry::is_safe);
-        if self.queue.push(uid, work).is_err() && !self.is_spooled(uid) && !is_safe() {
+        if self.queues.runs.push(uid, work).is_err() && !self.server.is_spooled(uid) && !is_safe() {
             self.lose(
                 uid,
                 "its last state could not be held, because too much waits already",
@@ -308,30 +286,12 @@ impl Shared {
         }
     }
 
-    /// Notes whether the spool works; says so when that changes.
-    pub(crate) fn spool_works(&self, problem: Option<String>) {
-        let mut known = self
-            .spool_problem
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        match (&*known, &problem) {
-            (None, Some(problem)) => warn!("runs are kept in memory only: {problem}"),
-            (Some(_), None) => info!("runs are kept on disk again"),
-            _ => {}
-        }
-        *known = problem;
-    }
-
     /// A run that is gone needs nothing more.
     pub(crate) fn forget(&self, uid: &Uid) {
         let owners = self.ledger().waiting_owners(uid);
         self.ledger().forget(uid);
-        if let Some(spool) = &self.spool {
-            spool.remove(uid);
-        }
-        for owner in owners {
-            self.push(&owner, Work::default());
-        }
+        self.server.remove_spooled(uid);
+        self.wake(owners);
     }
 
     /// A run was let go before it could be stored. Returns why it could not.
@@ -373,7 +333,7 @@ impl Shared {
     /// neither stored nor on disk. How many are lost.
     pub(crate) fn lose_rest(&self) -> usize {
         let mut lost = self.ledger().gone_unstored();
-        lost.retain(|uid| !self.is_spooled(uid));
+        lost.retain(|uid| !self.server.is_spooled(uid));
         for (n, uid) in lost.iter().enumerate() {
             self.give_up(uid, "the watcher ended before it was stored", n < NAMED);
         }
@@ -400,16 +360,12 @@ impl Shared {
         let owners = ledger.waiting_owners(uid);
         ledger.lose(uid, reason, self.clock.now());
         drop(ledger);
-        for owner in owners {
-            self.push(&owner, Work::default());
-        }
-        if let Some(spool) = &self.spool {
-            spool.remove(uid);
-        }
+        self.wake(owners);
+        self.server.remove_spooled(uid);
         if !is_counted {
             self.not_stored(kind, &namespace);
         }
-        self.lost.fetch_add(1, Ordering::Relaxed);
+        self.counters.lost.fetch_add(1, Ordering::Relaxed);
         if is_named {
             warn!(
                 run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,
@@ -417,5 +373,33 @@ impl Shared {
             );
         }
         self.tick();
+    }
+}
+
+impl ServerSide {
+    /// Notes whether the spool works; says so when that changes.
+    pub(crate) fn spool_works(&self, problem: Option<String>) {
+        let mut known = self
+            .spool_problem
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match (&*known, &problem) {
+            (None, Some(problem)) => warn!("spool unavailable; runs are in memory only: {problem}"),
+            (Some(_), None) => info!("spool available again"),
+            _ => {}
+        }
+        *known = problem;
+    }
+
+    /// Nothing is kept on disk of a run any more.
+    pub(crate) fn remove_spooled(&self, uid: &Uid) {
+        if let Some(spool) = &self.spool {
+            spool.remove(uid);
+        }
+    }
+
+    /// Whether a state of a run is on disk.
+    pub(crate) fn is_spooled(&self, uid: &Uid) -> bool {
+        self.spool.as_ref().is_some_and(|spool| spool.has(uid))
     }
 }

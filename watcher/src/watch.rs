@@ -4,6 +4,8 @@
 //! A watch is read whatever the server does: an API server closes the watch of a client that does
 //! not read, and forgets what happened meanwhile.
 
+mod namespaces;
+
 use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
@@ -20,11 +22,14 @@ use crate::{
     metrics::OfKind,
     object::{Object, to_bytes},
     plan,
+    presence::KindPresence,
     queue::Work,
-    shared::{KindPresence, Shared},
+    shared::Shared,
     spool::version,
     version::Version,
 };
+
+pub(crate) use namespaces::follow as follow_namespaces;
 
 /// So often in a row a watch may be refused before it counts: an API server that starts refuses
 /// some requests before it knows all roles.
@@ -62,7 +67,7 @@ impl Watch {
     async fn run(&mut self) {
         let poll = self.shared.config.tuning.kind_poll;
         loop {
-            match self.shared.cluster.find(self.kind).await {
+            match self.shared.cluster.api.find(self.kind).await {
                 Ok(Found::Namespaced) => self.watch().await,
                 Ok(Found::Absent) => {
                     self.rest(KindPresence::Absent, |name| {
@@ -101,7 +106,7 @@ impl Watch {
     /// Reads until the cluster no longer has the kind, or no longer shows it.
     async fn watch(&mut self) {
         let shared = Arc::clone(&self.shared);
-        let known = shared.presence(self.kind);
+        let known = shared.cluster.kinds.get(self.kind);
         if !matches!(known, Some(KindPresence::Forbidden | KindPresence::Broken)) {
             shared.set_presence(self.kind, KindPresence::Listing);
             info!("watching {}", self.kind.data_type());
@@ -110,7 +115,8 @@ impl Watch {
         let mut selectors = selectors.filter(|(kind, _)| kind == &self.kind);
         let labels = selectors.next().map(|(_, labels)| labels.as_str());
         let limits = Limits::from(&shared.config.tuning);
-        let mut objects = ListWatch::new(shared.cluster.watched(self.kind), limits).labels(labels);
+        let mut objects =
+            ListWatch::new(shared.cluster.api.watched(self.kind), limits).labels(labels);
         loop {
             match objects.next().await {
                 Ok(event) => {
@@ -129,7 +135,7 @@ impl Watch {
                 Err(failure) => {
                     let is_gone = failure.is_missing()
                         && matches!(
-                            shared.cluster.find(self.kind).await,
+                            shared.cluster.api.find(self.kind).await,
                             Ok(Found::Absent | Found::OtherVersions(_))
                         );
                     if is_gone {
@@ -150,7 +156,7 @@ impl Watch {
             );
         }
         self.failures = 0;
-        self.shared.health.works(self.kind);
+        self.shared.cluster.health.works(self.kind);
     }
 
     /// Nothing could be read, but may be in a while.
@@ -160,7 +166,7 @@ impl Watch {
         if failure.is_expired() {
             debug!(kind = self.kind.kind, "{name} is listed anew: {failure}");
         } else {
-            shared.health.broke(self.kind);
+            shared.cluster.health.broke(self.kind);
             if self.failing_since.is_none() {
                 warn!(
                     kind = self.kind.kind,
@@ -169,12 +175,12 @@ impl Watch {
             }
             let since = *self.failing_since.get_or_insert_with(Instant::now);
             let is_new = matches!(
-                shared.presence(self.kind),
+                shared.cluster.kinds.get(self.kind),
                 Some(KindPresence::Unknown | KindPresence::Listing)
             );
             // If no kind can be read, it is the cluster that is broken.
             if is_new
-                && shared.is_any_listed()
+                && shared.cluster.kinds.is_any_listed()
                 && failure.is_about_the_kind()
                 && since.elapsed() >= shared.config.tuning.ready_for
             {
@@ -208,7 +214,7 @@ impl Watch {
     /// The kind is not watched; it is said once why not.
     fn rest(&mut self, presence: KindPresence, say: impl FnOnce(&str)) {
         (self.failures, self.failing_since) = (0, None);
-        self.shared.health.rests(self.kind);
+        self.shared.cluster.health.rests(self.kind);
         if self.shared.set_presence(self.kind, presence) != Some(presence) {
             say(&self.kind.data_type());
         }
@@ -233,7 +239,9 @@ impl Watch {
             Event::Apply(object) => self.saw(object, self.list, false).await,
             Event::Delete(object) => self.saw(object, self.list, true).await,
             Event::InitDone => self.vanished(self.list),
-            Event::Open if self.shared.presence(self.kind) != Some(KindPresence::Listed) => {
+            Event::Open
+                if self.shared.cluster.kinds.get(self.kind) != Some(KindPresence::Listed) =>
+            {
                 self.shared.set_presence(self.kind, KindPresence::Listed);
             }
             Event::Open | Event::Bookmark => {}
@@ -251,7 +259,7 @@ impl Watch {
         let policy = &shared.config.policy;
         // What waits for us in the cluster need not be on disk.
         let may_vanish = gone || !plan::is_held(&view, policy, shared.clock.now());
-        let copy = (shared.spool.is_some() && may_vanish).then(|| bytes.clone());
+        let copy = (shared.server.spool.is_some() && may_vanish).then(|| bytes.clone());
         let work = Work {
             object: Some(bytes),
             gone,
@@ -268,7 +276,7 @@ impl Watch {
                 shared.push(&uid, work);
                 // Looked at after the push: a server that went away before it is known to
                 // `spool_backlog`, which finds only what was pushed.
-                if !shared.gate.is_open() {
+                if !shared.server.gate.is_open() {
                     shared.spool_state(&uid, object, copy).await;
                 }
             }
@@ -296,7 +304,7 @@ impl Watch {
         drop(ledger);
         shared.tick();
         if let Some(deadline) = deadline {
-            shared.deadlines.add(deadline, &uid);
+            shared.queues.deadlines.add(deadline, &uid);
         }
         let policy = &shared.config.policy;
         let may_be_work = view.finish().done
@@ -332,10 +340,10 @@ impl Watch {
             return;
         }
         let began = Instant::now();
-        let mut state = shared.gate.state();
+        let mut state = shared.server.gate.state();
         let room = async {
             tokio::select! {
-                () = shared.queue.room() => {}
+                () = shared.queues.runs.room() => {}
                 _ = state.wait_for(Option::is_some) => {}
             }
         };

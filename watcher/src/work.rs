@@ -194,7 +194,7 @@ impl<'s> Task<'s> {
             }
         }
         if self.lane == Lane::Annotate {
-            self.shared.marks.push(&self.uid);
+            self.shared.queues.annotations.push(&self.uid);
             return Ok(End::Done(None));
         }
         let verb = self.lane.verb();
@@ -236,6 +236,7 @@ impl<'s> Task<'s> {
         self.object = self
             .shared
             .cluster
+            .api
             .get(&at)
             .await?
             .filter(|object| View::new(object).uid() == Some(self.uid.as_str()));
@@ -301,7 +302,7 @@ impl<'s> Task<'s> {
         let namespace = run.namespace().unwrap_or_default();
         let others = remembered.others.get_or_insert_default();
         if collect.namespaces {
-            match self.shared.namespaces.ask(namespace) {
+            match self.shared.cluster.namespaces.ask(namespace) {
                 Some(asked) => others.namespace = asked,
                 None => others.waits_for = Some("namespaces are not known yet".to_owned()),
             }

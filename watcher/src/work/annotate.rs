@@ -55,7 +55,7 @@ impl Task<'_> {
         let Some(at) = self.address() else {
             return Ok(Next::DONE);
         };
-        let cluster = &self.shared.cluster;
+        let cluster = &self.shared.cluster.api;
         match cluster.annotate(&at, self.uid.as_str(), annotations).await {
             Ok(object) => {
                 self.shared.accepted(&scope);
@@ -114,7 +114,7 @@ impl Task<'_> {
         let policy = &self.shared.config.policy;
         let Some(object) = &self.object else { return };
         if plan::lacks_annotations(&self.shared.view(object), remembered, policy) {
-            self.shared.marks.push(&self.uid);
+            self.shared.queues.annotations.push(&self.uid);
         }
     }
 }

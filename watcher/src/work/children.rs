@@ -5,7 +5,8 @@ use hindsight_run::{Kind, View};
 use crate::{
     cluster::Address,
     ledger::{Ledger, Uid},
-    shared::{KindPresence, Shared},
+    presence::KindPresence,
+    shared::Shared,
 };
 
 /// The children of a run as far as they may keep it: those that its status names and the
@@ -19,8 +20,8 @@ pub(super) fn wait(
     uid: &Uid,
     run: &View<'_>,
 ) -> Result<Vec<Address>, String> {
-    if !shared.is_listed() {
-        let kinds = shared.unlisted().join(", ");
+    if !shared.cluster.kinds.is_listed() {
+        let kinds = shared.cluster.kinds.unlisted().join(", ");
         return Err(format!("not yet listed: {kinds}"));
     }
     for child in ledger.descendants(uid) {
@@ -46,7 +47,7 @@ pub(super) fn wait(
         let Some(kind) = known_kind(shared, api_version, named) else {
             return Err(format!("{named} {name} is of a kind that is not stored"));
         };
-        match shared.presence(kind) {
+        match shared.cluster.kinds.get(kind) {
             None => return Err(format!("{named} {name} is of a kind that is not watched")),
             Some(KindPresence::Absent) => continue,
             Some(KindPresence::Forbidden | KindPresence::Broken | KindPresence::ClusterScoped) => {

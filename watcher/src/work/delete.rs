@@ -36,7 +36,7 @@ impl Task<'_> {
                 self.annotate_instead(remembered);
                 return Err(interrupted);
             }
-            if let Some(turn) = self.turn(&self.shared.deletes) {
+            if let Some(turn) = self.turn(&self.shared.budgets.deletes) {
                 return Ok(Next::End(End::Done(Some(turn))));
             }
         }
@@ -76,7 +76,13 @@ impl Task<'_> {
             self.annotate_instead(remembered);
             return Ok(Next::DONE);
         }
-        match self.shared.cluster.delete(&at, uid, resource_version).await {
+        match self
+            .shared
+            .cluster
+            .api
+            .delete(&at, uid, resource_version)
+            .await
+        {
             Ok(()) => {
                 self.shared.accepted(&scope);
                 self.deleted(&view);
@@ -112,7 +118,7 @@ impl Task<'_> {
             Err(reason) => return Ok(Some(reason)),
         };
         for at in unknown {
-            let child = self.shared.cluster.get(&at).await?;
+            let child = self.shared.cluster.api.get(&at).await?;
             // One that cannot be read may well be, and would go with the run.
             let is_ours = child.as_ref().is_some_and(|child| {
                 child.get(UNREADABLE).is_some()
@@ -186,6 +192,6 @@ impl Task<'_> {
             .ended()
             .map(|ended| shared.clock.now().duration_since(ended).as_secs_f64());
         shared.metrics.deleted(entry.kind.kind, &labels, seconds);
-        shared.collected.fetch_add(1, Ordering::Relaxed);
+        shared.counters.collected.fetch_add(1, Ordering::Relaxed);
     }
 }

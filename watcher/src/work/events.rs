@@ -22,7 +22,7 @@ impl Task<'_> {
         let (Some(at), Some(object)) = (self.address(), &self.object) else {
             return Ok(());
         };
-        let sink = &self.shared.sink;
+        let sink = &self.shared.server.sink;
         let may_be_there = self
             .shared
             .ledger()
@@ -61,7 +61,7 @@ impl Task<'_> {
     }
 
     async fn events(&self, at: &Address, run: &View<'_>) -> Result<Value, Interrupted> {
-        let cluster = &self.shared.cluster;
+        let cluster = &self.shared.cluster.api;
         let of_run = format!("involvedObject.uid={}", self.uid);
         let (mut items, version) = cluster
             .events(&at.namespace, &of_run)

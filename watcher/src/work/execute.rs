@@ -34,7 +34,7 @@ impl Task<'_> {
             match self.lane.duty(&step) {
                 Duty::Execute => {}
                 Duty::Queue => {
-                    self.shared.marks.push(&self.uid);
+                    self.shared.queues.annotations.push(&self.uid);
                     continue;
                 }
                 Duty::Skip => continue,
@@ -75,7 +75,7 @@ impl Task<'_> {
                 Step::Forget => {
                     match self.lane {
                         // Whether the run is in the cluster is for the leader to find out.
-                        Lane::Spooled => self.remove_spooled(),
+                        Lane::Spooled => self.shared.server.remove_spooled(&self.uid),
                         _ => self.shared.forget(&self.uid),
                     }
                     return Ok(Next::DONE);
@@ -90,7 +90,7 @@ impl Task<'_> {
         &self,
         record: &RecordName,
     ) -> Result<Option<Value>, Interrupted> {
-        let sink = &self.shared.sink;
+        let sink = &self.shared.server.sink;
         let held = self
             .call_server(Action::Read, || sink.stored(record))
             .await?;
@@ -108,7 +108,7 @@ impl Task<'_> {
         }
         drop(ledger);
         if is_news {
-            self.shared.stored.fetch_add(1, Ordering::Relaxed);
+            self.shared.counters.stored.fetch_add(1, Ordering::Relaxed);
             self.shared.wake_owners(&self.uid);
         }
         Ok(copy)
@@ -125,10 +125,12 @@ impl Task<'_> {
             .get(&self.uid)
             .is_some_and(|entry| entry.remembered.copy().is_some());
         if is_known {
-            self.call_server(Action::Store, || shared.sink.store_again(upload, &value))
-                .await?;
+            self.call_server(Action::Store, || {
+                shared.server.sink.store_again(upload, &value)
+            })
+            .await?;
         } else {
-            self.call_server(Action::Store, || shared.sink.store(upload, &value))
+            self.call_server(Action::Store, || shared.server.sink.store(upload, &value))
                 .await?;
         }
         let view = shared.view(object);
@@ -144,7 +146,7 @@ impl Task<'_> {
             entry.remembered.stored(&upload.grouping.record, &view);
             entry.error = None;
             if entry.is_safe() && !was_safe {
-                shared.stored.fetch_add(1, Ordering::Relaxed);
+                shared.counters.stored.fetch_add(1, Ordering::Relaxed);
                 let labels = OfRun {
                     kind: entry.kind.kind.to_lowercase(),
                     namespace: entry.namespace.to_string(),
@@ -190,7 +192,7 @@ impl Task<'_> {
             .and_then(|entry| entry.remembered.copy())
             .map(StoredCopy::record);
         let Some(record) = record else { return Ok(()) };
-        let held = self.call_server(Action::Read, || shared.sink.stored(&record));
+        let held = self.call_server(Action::Read, || shared.server.sink.stored(&record));
         let Some(held) = held.await? else {
             return Ok(());
         };
@@ -208,8 +210,10 @@ impl Task<'_> {
             summary
                 .annotations
                 .insert(CLOSED.to_owned(), reason.to_owned());
-            self.call_server(Action::Store, || shared.sink.store_again(&upload, &held))
-                .await?;
+            self.call_server(Action::Store, || {
+                shared.server.sink.store_again(&upload, &held)
+            })
+            .await?;
         }
         if let Some(entry) = shared.ledger().get_mut(&self.uid) {
             entry.remembered.close();

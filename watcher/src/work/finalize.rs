@@ -25,7 +25,7 @@ impl Task<'_> {
         let object = self.object.as_ref();
         let is_final = object.is_some_and(|object| self.shared.view(object).finish().done);
         let is_protector = self.lane == Lane::Protect;
-        match is_final && self.shared.gate.is_up() {
+        match is_final && self.shared.server.gate.is_up() {
             true if is_protector => return Ok(Next::End(End::HandOver)),
             true => {
                 self.is_stored_first = true;
@@ -33,7 +33,7 @@ impl Task<'_> {
             }
             false if is_protector => self.shared.write_in_turn().await,
             false => {
-                if let Some(turn) = self.turn(&self.shared.writes) {
+                if let Some(turn) = self.turn(&self.shared.budgets.writes) {
                     return Ok(Next::End(End::Done(Some(turn))));
                 }
             }
@@ -41,10 +41,16 @@ impl Task<'_> {
         let Some(at) = self.address() else {
             return Ok(Next::DONE);
         };
-        let cluster = &self.shared.cluster;
+        let cluster = &self.shared.cluster.api;
         let scope = self.scope(Action::Protect);
         let now = self.shared.clock.now();
-        if self.shared.refusals.admit(&scope, None, now).is_err() {
+        if self
+            .shared
+            .queues
+            .refusals
+            .admit(&scope, None, now)
+            .is_err()
+        {
             self.refuse_finalizer();
             return Ok(Next::Replan);
         }
@@ -100,7 +106,7 @@ impl Task<'_> {
         }
         let scope = self.scope(Action::Release);
         self.admit(&scope)?;
-        if let Some(turn) = self.turn(&self.shared.writes) {
+        if let Some(turn) = self.turn(&self.shared.budgets.writes) {
             return Ok(Next::End(End::Done(Some(turn))));
         }
         if is_overdue {
@@ -114,7 +120,11 @@ impl Task<'_> {
     /// watcher that took longer than the deadline, nobody has tried yet. However many are overdue,
     /// none of them waits for longer than one of them may.
     async fn last_try(&mut self) -> bool {
-        let Some(object) = self.object.clone().filter(|_| self.shared.gate.is_open()) else {
+        let Some(object) = self
+            .object
+            .clone()
+            .filter(|_| self.shared.server.gate.is_open())
+        else {
             return false;
         };
         let policy = &self.shared.config.policy;
@@ -160,7 +170,7 @@ impl Task<'_> {
             annotations,
             urgency,
         } = removal;
-        let cluster = &self.shared.cluster;
+        let cluster = &self.shared.cluster.api;
         let uid = self.uid.as_str();
         match cluster
             .remove_finalizers(&at, uid, resource_version, left, annotations)

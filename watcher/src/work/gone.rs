@@ -6,7 +6,7 @@ use tracing::debug;
 use hindsight_run::View;
 
 use super::{Interrupted, Task};
-use crate::{cluster::ClusterError, plan, shared::KindPresence};
+use crate::{cluster::ClusterError, plan, presence::KindPresence};
 
 impl Task<'_> {
     /// Whether a run that is said to be gone is in the cluster all the same: nobody told its last
@@ -19,7 +19,7 @@ impl Task<'_> {
         let Some(at) = self.address() else {
             return Ok(false);
         };
-        match self.shared.cluster.get(&at).await {
+        match self.shared.cluster.api.get(&at).await {
             Ok(Some(found)) if found["metadata"]["uid"] == self.uid.as_str() => {}
             // Who may not look cannot know better.
             Ok(_) | Err(ClusterError::Refused { .. } | ClusterError::Moved) => return Ok(false),
@@ -55,7 +55,7 @@ impl Task<'_> {
             return false;
         };
         let is_watched = matches!(
-            self.shared.presence(entry.kind),
+            self.shared.cluster.kinds.get(entry.kind),
             Some(
                 KindPresence::Forbidden
                     | KindPresence::Broken

@@ -34,11 +34,11 @@ impl Task<'_> {
         self.shared.refused(at.kind.kind, &at.namespace);
         let now = self.shared.clock.now();
         // Enough was written about others.
-        if self.shared.events.take(now).is_err() {
+        if self.shared.budgets.events.take(now).is_err() {
             return;
         }
         let message = format!("the run cannot be stored: {error}");
-        let cluster = &self.shared.cluster;
+        let cluster = &self.shared.cluster.api;
         match cluster.warn(&at, self.uid.as_str(), now, &message).await {
             // An earlier watcher has written it.
             Ok(()) | Err(ClusterError::Moved) => {}
@@ -70,11 +70,13 @@ impl Shared {
     /// Warns of a single run, unless many others were warned of just now: how many is then said with
     /// the next one.
     pub(super) fn warn(&self, warn: impl FnOnce(&dyn std::fmt::Display)) {
-        if self.warnings.take(self.clock.now()).is_err() {
-            self.unsaid.fetch_add(1, Ordering::Relaxed);
+        if self.budgets.warnings.take(self.clock.now()).is_err() {
+            self.budgets
+                .suppressed_warnings
+                .fetch_add(1, Ordering::Relaxed);
             return;
         }
-        match self.unsaid.swap(0, Ordering::Relaxed) {
+        match self.budgets.suppressed_warnings.swap(0, Ordering::Relaxed) {
             0 => warn(&""),
             more => warn(&format_args!(
                 " (and {more} more runs, whose warnings were left out)"

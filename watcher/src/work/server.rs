@@ -19,7 +19,11 @@ impl Task<'_> {
             return Ok(());
         }
         let now = self.shared.clock.now();
-        let admitted = self.shared.refusals.admit(scope, Some(&self.uid), now);
+        let admitted = self
+            .shared
+            .queues
+            .refusals
+            .admit(scope, Some(&self.uid), now);
         admitted.map_err(|error| Interrupted::Refused { error })
     }
 
@@ -33,13 +37,16 @@ impl Task<'_> {
         shared.metrics.refusals.get_or_create(&labels).inc();
         let uid = waits.then_some(&self.uid);
         let now = shared.clock.now();
-        shared.refusals.refused(scope, uid, code, message, now)
+        shared
+            .queues
+            .refusals
+            .refused(scope, uid, code, message, now)
     }
 
     /// Waits for `call`, and spools the state that is worked on once the server is known to be
     /// unavailable: other calls may find out while this one waits for its turn or its answer.
     async fn spooling<T>(&self, call: impl Future<Output = T>) -> T {
-        let mut state = self.shared.gate.state();
+        let mut state = self.shared.server.gate.state();
         tokio::pin!(call);
         tokio::select! {
             biased;
@@ -65,7 +72,7 @@ impl Task<'_> {
         self.admit(&scope)?;
         loop {
             let called = async {
-                let pass = self.shared.gate.enter().await;
+                let pass = self.shared.server.gate.enter().await;
                 (pass, call().await)
             };
             let (pass, answer) = tokio::select! {

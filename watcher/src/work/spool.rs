@@ -15,7 +15,7 @@ impl Shared {
     /// Keeps the state of a run on disk, if there is a spool and the run may be gone before the
     /// server has it. Whether it is there now.
     pub(crate) async fn spool_state(&self, uid: &Uid, object: Value, bytes: Vec<u8>) -> bool {
-        let Some(spool) = self.spool.clone() else {
+        let Some(spool) = self.server.spool.clone() else {
             return false;
         };
         let digest = Digest::of(&object);
@@ -30,7 +30,7 @@ impl Shared {
             };
             let known = &entry.remembered;
             let is_stored = known.copy().is_some_and(|c| c.digest == digest);
-            let may_go = known.presence.is_gone() || (can_vanish && !shared.gate.is_open());
+            let may_go = known.presence.is_gone() || (can_vanish && !shared.server.gate.is_open());
             may_go && !(is_stored && is_final)
         };
         if !is_needed(self) {
@@ -43,19 +43,12 @@ impl Shared {
             Ok(Err(error)) => Some(report(&error)),
             Err(error) => Some(report(&error)),
         };
-        self.spool_works(problem);
+        self.server.spool_works(problem);
         // It may have been stored meanwhile.
-        if !is_needed(self)
-            && let Some(spool) = &self.spool
-        {
-            spool.remove(uid);
+        if !is_needed(self) {
+            self.server.remove_spooled(uid);
         }
-        self.is_spooled(uid)
-    }
-
-    /// Whether a state of the run is on disk.
-    pub(crate) fn is_spooled(&self, uid: &Uid) -> bool {
-        self.spool.as_ref().is_some_and(|spool| spool.has(uid))
+        self.server.is_spooled(uid)
     }
 
     /// Takes up what an earlier watcher left behind. Whether these runs are still in the
@@ -99,7 +92,7 @@ impl Task<'_> {
     /// Keeps the state that is worked on, because the server is away.
     pub(super) async fn spool(&self) {
         let Some(object) = &self.object else { return };
-        if self.shared.spool.is_some() {
+        if self.shared.server.spool.is_some() {
             let bytes = self.bytes.clone().unwrap_or_else(|| to_bytes(object));
             self.shared
                 .spool_state(&self.uid, object.clone(), bytes)
@@ -110,7 +103,7 @@ impl Task<'_> {
     /// Reads the last state of a run that is gone from the disk, unless the server has a newer
     /// one: then an earlier watcher had stored it and had no time to clean up.
     pub(super) async fn load_spooled(&mut self) -> Result<(), Interrupted> {
-        let Some(spool) = self.shared.spool.clone() else {
+        let Some(spool) = self.shared.server.spool.clone() else {
             return Ok(());
         };
         let uid = self.uid.clone();
@@ -125,19 +118,12 @@ impl Task<'_> {
         if let Ok(upload) = plan::upload(&self.shared.view(&object), policy) {
             let held = self.read_copy(&upload.grouping.record).await?;
             if held.is_some_and(|held| spool::version(&held) > spool::version(&object)) {
-                self.remove_spooled();
+                self.shared.server.remove_spooled(&self.uid);
                 return Ok(());
             }
         }
         self.bytes = Some(bytes);
         self.object = Some(object);
         Ok(())
-    }
-
-    /// Nothing is kept on disk of the run any more.
-    pub(super) fn remove_spooled(&self) {
-        if let Some(spool) = &self.shared.spool {
-            spool.remove(&self.uid);
-        }
     }
 }

@@ -31,12 +31,12 @@ pub(crate) async fn store(shared: Arc<Shared>, stop: CancellationToken) {
         let job = tokio::select! {
             biased;
             () = stop.cancelled() => break,
-            job = shared.queue.pop() => job,
+            job = shared.queues.runs.pop() => job,
         };
         one(&shared, Lane::Store, job).await;
     }
     while !shared.abandon.is_cancelled()
-        && let Some(job) = shared.queue.pop_gone()
+        && let Some(job) = shared.queues.runs.pop_gone()
     {
         if !one(&shared, Lane::Store, job).await {
             sleep(Duration::from_millis(100)).await;
@@ -50,7 +50,7 @@ pub(crate) async fn protect(shared: Arc<Shared>, stop: CancellationToken) {
         let job = tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            job = shared.queue.pop_unprotected() => job,
+            job = shared.queues.runs.pop_unprotected() => job,
         };
         one(&shared, Lane::Protect, job).await;
     }
@@ -68,7 +68,7 @@ async fn one(shared: &Shared, lane: Lane, job: Job) -> bool {
         Err(interrupted) => task.failed(interrupted, job.failures).await,
     };
     let is_done = !matches!(done, Done::Failed(..));
-    shared.queue.done(&job.uid, done);
+    shared.queues.runs.done(&job.uid, done);
     shared.tick();
     is_done
 }
@@ -78,6 +78,7 @@ pub(crate) async fn release_overdue(shared: Arc<Shared>, stop: CancellationToken
     let mut failures = 0;
     loop {
         let next = shared
+            .queues
             .deadlines
             .next(|| shared.clock.now(), |at| shared.instant(at));
         let uid = tokio::select! {
@@ -88,7 +89,7 @@ pub(crate) async fn release_overdue(shared: Arc<Shared>, stop: CancellationToken
         let mut task = Task::new(&shared, Lane::Release, uid.clone(), Work::default());
         match task.run().await {
             Ok(End::Done(Some(turn))) => {
-                shared.deadlines.add(turn, &uid);
+                shared.queues.deadlines.add(turn, &uid);
                 failures = 0;
             }
             Ok(_) => failures = 0,
@@ -105,7 +106,7 @@ pub(crate) async fn release_overdue(shared: Arc<Shared>, stop: CancellationToken
                         shared.config.tuning.retry.after(failures)
                     }
                 };
-                shared.deadlines.add(shared.after(wait), &uid);
+                shared.queues.deadlines.add(shared.after(wait), &uid);
             }
         }
         shared.tick();
@@ -117,14 +118,14 @@ pub(crate) async fn annotate(shared: Arc<Shared>, stop: CancellationToken) {
     let mut failures = 0;
     let work = async {
         loop {
-            let uid = shared.marks.pop().await;
+            let uid = shared.queues.annotations.pop().await;
             let mut task = Task::new(&shared, Lane::Annotate, uid.clone(), Work::default());
             match task.run().await {
                 Err(Interrupted::Later { retry_after, .. }) => {
                     failures += 1;
                     let wait = shared.config.tuning.retry.after(failures);
                     let until = shared.after(wait.max(retry_after.unwrap_or_default()));
-                    shared.writes.pause(until);
+                    shared.budgets.writes.pause(until);
                     // It is read anew, and comes back if it is still as it was.
                     shared.push(&uid, Work::default());
                 }
@@ -150,7 +151,11 @@ pub(crate) async fn retry_refused(shared: Arc<Shared>, stop: CancellationToken) 
     let work = async {
         loop {
             let now = || shared.clock.now();
-            let (action, uid) = shared.refusals.next(now, |at| shared.instant(at)).await;
+            let (action, uid) = shared
+                .queues
+                .refusals
+                .next(now, |at| shared.instant(at))
+                .await;
             // One that is gone has nothing to try any more, unless it was never stored.
             let is_known = shared.ledger().get(&uid).is_some();
             if is_known {
@@ -167,21 +172,22 @@ pub(crate) async fn retry_refused(shared: Arc<Shared>, stop: CancellationToken) 
 /// Spools what waits for the server whenever it becomes unavailable, until `stop`. What is seen later
 /// is spooled when it is seen.
 pub(crate) async fn spool_backlog(shared: Arc<Shared>, stop: CancellationToken) {
-    let mut state = shared.gate.state();
+    let mut state = shared.server.gate.state();
     let work = async {
         loop {
             if state.wait_for(Option::is_some).await.is_err() {
                 return;
             }
-            let outage = shared.gate.outages();
-            for uid in shared.queue.uids() {
-                if let Some(bytes) = shared.queue.state(&uid)
+            let outage = shared.server.gate.outages();
+            for uid in shared.queues.runs.uids() {
+                if let Some(bytes) = shared.queues.runs.state(&uid)
                     && let Ok(object) = json::parse(&bytes)
                 {
                     shared.spool_state(&uid, object, bytes).await;
                 }
             }
-            let is_over = |closed: &Closed| closed.is_none() || shared.gate.outages() != outage;
+            let is_over =
+                |closed: &Closed| closed.is_none() || shared.server.gate.outages() != outage;
             if state.wait_for(is_over).await.is_err() {
                 return;
             }
@@ -196,7 +202,9 @@ pub(crate) async fn spool_backlog(shared: Arc<Shared>, stop: CancellationToken) 
 /// Stores what an earlier leader left in the spool, while another watcher leads: that needs no lease,
 /// and no other watcher can. Returns when nothing is left.
 pub(crate) async fn store_spooled(shared: &Shared) {
-    let Some(spool) = &shared.spool else { return };
+    let Some(spool) = &shared.server.spool else {
+        return;
+    };
     let mut failures = 0;
     loop {
         for uid in spool.uids() {
@@ -230,8 +238,8 @@ impl Task<'_> {
             entry.settled = version.map(Into::into);
             let is_gone = entry.remembered.presence.is_gone();
             // Its newest state is stored. That of one that is gone is removed when it is forgotten.
-            if !is_gone && !self.shared.queue.has_news(&self.uid) {
-                self.remove_spooled();
+            if !is_gone && !self.shared.queues.runs.has_news(&self.uid) {
+                self.shared.server.remove_spooled(&self.uid);
             }
         }
     }
@@ -281,7 +289,7 @@ impl Task<'_> {
 
     /// What the next attempt needs. A state that is not kept is read again.
     fn leftover(&mut self, keep: bool) -> Work {
-        let is_kept = self.gone && self.shared.is_spooled(&self.uid);
+        let is_kept = self.gone && self.shared.server.is_spooled(&self.uid);
         let object = self.bytes.take().filter(|_| keep && !is_kept);
         let view = self.object.as_ref().map(|object| self.shared.view(object));
         let policy = &self.shared.config.policy;
@@ -320,13 +328,13 @@ impl Shared {
 
     /// Waits for the next turn to write.
     pub(super) async fn write_in_turn(&self) {
-        let turn = self.writes.turn(self.clock.now());
+        let turn = self.budgets.writes.turn(self.clock.now());
         sleep_until(self.instant(turn)).await;
     }
 
     /// Waits until there is a turn that nothing more urgent wants. Cancel safe.
     pub(super) async fn may_write(&self) {
-        while let Err(at) = self.writes.take(self.clock.now()) {
+        while let Err(at) = self.budgets.writes.take(self.clock.now()) {
             sleep_until(self.instant(at)).await;
         }
     }

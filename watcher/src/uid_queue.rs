@@ -1,5 +1,5 @@
-//! Stored runs that wait to be annotated, or for a finalizer that holds nothing up to come off. Only
-//! their UIDs are kept: what is written follows from the ledger.
+//! Queues of UIDs. Stored runs wait in one for annotations, or for a finalizer that holds nothing up to
+//! come off: what is written follows from the ledger.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -44,14 +44,14 @@ impl IntoIterator for Fifo {
     }
 }
 
-/// Runs that wait to be annotated, by UID, first come first served.
+/// A queue that can be waited for.
 #[derive(Debug, Default)]
-pub(crate) struct Marks {
+pub(crate) struct UidQueue {
     waiting: Mutex<Fifo>,
     ready: Notify,
 }
 
-impl Marks {
+impl UidQueue {
     pub(crate) fn push(&self, uid: &Uid) {
         self.lock().push(uid.clone());
         self.ready.notify_one();
@@ -88,18 +88,18 @@ impl Marks {
 
 #[cfg(test)]
 mod tests {
-    use super::{Marks, Uid};
+    use super::{Uid, UidQueue};
 
     #[tokio::test]
     async fn each_run_waits_once_and_the_oldest_is_first() {
-        let marks = Marks::default();
+        let queue = UidQueue::default();
         for uid in ["a", "b", "a"] {
-            marks.push(&Uid::from(uid));
+            queue.push(&Uid::from(uid));
         }
-        assert_eq!(marks.len(), 2);
-        assert_eq!(marks.pop().await.as_str(), "a");
-        marks.push(&Uid::from("a"));
-        assert_eq!(marks.pop().await.as_str(), "b");
-        assert_eq!(marks.pop().await.as_str(), "a");
+        assert_eq!(queue.len(), 2);
+        assert_eq!(queue.pop().await.as_str(), "a");
+        queue.push(&Uid::from("a"));
+        assert_eq!(queue.pop().await.as_str(), "b");
+        assert_eq!(queue.pop().await.as_str(), "a");
     }
 }
