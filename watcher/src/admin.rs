@@ -62,7 +62,7 @@ async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
         .queue_depth
         .set(i64::try_from(shared.queues.runs.depth()).unwrap_or(i64::MAX));
     metrics
-        .marks_waiting
+        .annotations_waiting
         .set(i64::try_from(shared.queues.annotations.len()).unwrap_or(i64::MAX));
     metrics
         .held_bytes

@@ -49,7 +49,7 @@ pub enum Error {
     /// Nothing can be kept on disk.
     #[error("runs cannot be kept on disk")]
     Spool {
-        /// Why not.
+        /// What is wrong with the spool.
         #[source]
         source: spool::Error,
     },
@@ -73,7 +73,7 @@ pub enum Error {
     /// A part ended that should not have.
     #[error("a part of the watcher ended before it was asked to")]
     Task {
-        /// How.
+        /// How it ended, if it panicked.
         #[source]
         source: Option<tokio::task::JoinError>,
     },
@@ -185,7 +185,7 @@ impl App {
         if let Some(admin) = admin
             && timeout(LAST, admin).await.is_err()
         {
-            warn!("somebody is still reading metrics");
+            warn!("admin port still in use; closing it");
         }
         result
     }
@@ -277,7 +277,7 @@ async fn drain(shared: &Shared, tasks: &mut JoinSet<()>) {
         return;
     }
     warn!(
-        "not everything could be stored within {grace:?}; what is in the cluster, or in the spool, is \
+        "not everything was stored within {grace:?}; what is in the cluster, or in the spool, is \
          stored after the next start"
     );
     shared.abandon.cancel();
@@ -314,7 +314,7 @@ pub async fn identify(
             Err(error) => {
                 failures += 1;
                 if failures == 1 {
-                    warn!("the cluster cannot be asked who it is: {error}; trying until it can");
+                    warn!("cluster unavailable; retrying to read its identity: {error}");
                 }
             }
         }

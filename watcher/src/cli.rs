@@ -113,7 +113,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     translated.notes.iter().for_each(|note| warn!("{note}"));
     let ended = runtime.block_on(run(launch));
     if let Some(Err(error)) = traces.map(|traces| traces.finish()) {
-        warn!(%error, "the last spans were not sent");
+        warn!(%error, "last spans not sent");
     }
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -124,7 +124,6 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     }
 }
 
-/// Runs `hindsight-watcher release`.
 fn release(matches: &ArgMatches) -> ExitCode {
     let asked = match release::read(matches) {
         Ok(asked) => asked,
@@ -252,8 +251,8 @@ fn on_signal(shutdown: CancellationToken) -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be heard")?;
     tokio::spawn(async move {
         tokio::select! {
-            _ = terminate.recv() => info!("SIGTERM: finishing what is being stored"),
-            _ = interrupt.recv() => info!("SIGINT: finishing what is being stored"),
+            _ = terminate.recv() => info!("SIGTERM received; draining"),
+            _ = interrupt.recv() => info!("SIGINT received; draining"),
         }
         shutdown.cancel();
     });

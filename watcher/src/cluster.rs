@@ -50,7 +50,7 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
-/// Which object.
+/// Names one object in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) kind: &'static Kind,
@@ -99,7 +99,7 @@ pub(crate) enum ClusterError {
     /// There is no such object, or it is another one or another version by now.
     #[error("the object is not there any more as it was")]
     Moved,
-    /// It will not work until somebody changes something.
+    /// It will not work until something is changed.
     #[error("the cluster refuses ({code}): {message}")]
     Refused {
         /// The HTTP status.
@@ -108,11 +108,11 @@ pub(crate) enum ClusterError {
         message: String,
     },
     /// It may work in a while.
-    #[error("the cluster is away or busy: {message}")]
+    #[error("the cluster is unavailable or busy: {message}")]
     Passing {
         /// What it says.
         message: String,
-        /// How long it wants to be left alone.
+        /// How long it asks clients to wait.
         retry_after: Option<Duration>,
     },
 }
@@ -329,7 +329,7 @@ impl Cluster {
     }
 
     /// Tells those who look at the object that something is wrong with it.
-    pub(crate) async fn warn(
+    pub(crate) async fn write_event(
         &self,
         at: &Address,
         uid: &str,
@@ -430,7 +430,7 @@ pub(crate) fn namespace() -> ApiResource {
 }
 
 /// What follows from an error of the client.
-pub(crate) fn judge(error: &kube::Error) -> ClusterError {
+pub(crate) fn classify(error: &kube::Error) -> ClusterError {
     match error {
         kube::Error::Api(status) => match status.code {
             404 | 409 | 410 => ClusterError::Moved,
@@ -463,7 +463,7 @@ pub(crate) async fn call<T>(
     request: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, ClusterError> {
     match timeout(DEADLINE, request).await {
-        Ok(answer) => answer.map_err(|error| judge(&error)),
+        Ok(answer) => answer.map_err(|error| classify(&error)),
         Err(_elapsed) => Err(ClusterError::Passing {
             message: format!("no answer in {} s", DEADLINE.as_secs()),
             retry_after: None,

@@ -1,5 +1,5 @@
 //! Until when deletes of others wait for us. It has a task of its own, because everybody else
-//! may be waiting for a server that is away, and a namespace must not wait with them.
+//! may be waiting for an unavailable server, and a namespace must not wait with them.
 
 use std::{
     collections::BTreeSet,

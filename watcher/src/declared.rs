@@ -25,7 +25,7 @@ pub(crate) struct Declared {
     pub(crate) outcome: Option<Expression>,
     /// When it began, as RFC 3339 text.
     pub(crate) started: Option<Expression>,
-    /// When it ended.
+    /// When it ended, as RFC 3339 text.
     pub(crate) ended: Option<Expression>,
     /// The id of the result that it belongs to.
     pub(crate) group: Option<Expression>,

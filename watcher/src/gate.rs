@@ -1,8 +1,8 @@
-//! The way to the server, which closes while the server is away.
+//! The way to the server, which closes while the server is unavailable: a circuit breaker.
 //!
-//! While it is closed everybody waits in front of it, and one at a time is let through to see
-//! whether the server is back. So an outage costs one call in a while and not one for each
-//! run, and it is logged twice: when it begins and when it ends.
+//! While it is closed all calls wait, and one at a time is let through as a probe. So an outage costs
+//! one call in a while and not one for each run, and it is logged twice: when it begins and when it
+//! ends.
 
 use std::{
     sync::{
@@ -20,13 +20,12 @@ use tracing::{info, warn};
 
 use crate::{backoff::Backoff, sink::SinkError};
 
-/// The longest that a server may ask to be left alone; it may be mistaken.
+/// The longest wait that a server may ask for; it may be mistaken.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// Why nobody is let through, if so.
+/// Why no call is let through, if so.
 pub(crate) type Closed = Option<String>;
 
-/// The gate.
 #[derive(Debug)]
 pub(crate) struct Gate {
     backoff: Backoff,
@@ -47,7 +46,7 @@ struct Outage {
 
 /// The right to call the server once; tell it how that went.
 #[derive(Debug)]
-#[must_use = "a pass that is dropped is a call of which nobody knows how it went"]
+#[must_use = "a pass that is dropped is a call whose outcome is not known"]
 pub(crate) struct Pass<'g> {
     gate: &'g Gate,
     is_probe: bool,
@@ -66,12 +65,12 @@ impl Gate {
         }
     }
 
-    /// Whether the server is there, as far as it is known, and what it said last if not.
+    /// Whether the server is available, as far as it is known, and what it said last if not.
     pub(crate) fn state(&self) -> watch::Receiver<Closed> {
         self.closed.subscribe()
     }
 
-    /// How long the server has been away, if it is.
+    /// How long the server has been unavailable, if it is.
     pub(crate) fn outage(&self) -> Option<Duration> {
         self.lock().as_ref().map(|outage| outage.since.elapsed())
     }
@@ -81,7 +80,7 @@ impl Gate {
         self.outages.load(Ordering::Acquire)
     }
 
-    /// Whether the server is there, as far as it is known.
+    /// Whether the server is available, as far as it is known.
     pub(crate) fn is_open(&self) -> bool {
         self.closed.borrow().is_none()
     }
@@ -142,7 +141,7 @@ impl Pass<'_> {
         if let Some(over) = outage.take() {
             info!(
                 outage_seconds = over.since.elapsed().as_secs_f64(),
-                "the server is back; storing goes on"
+                "server available again; storing resumes"
             );
             self.gate.closed.send_replace(None);
             self.gate.changed.notify_waiters();
@@ -158,7 +157,7 @@ impl Pass<'_> {
             None => {
                 warn!(
                     error = %error,
-                    "the server is away; runs are kept in mind until it is back"
+                    "server unavailable; buffering until it recovers"
                 );
                 self.gate.outages.fetch_add(1, Ordering::Release);
                 *outage = Some(Outage {
@@ -182,7 +181,7 @@ impl Pass<'_> {
 
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
-        // Whoever gave up in the middle of a probe leaves it to the next one.
+        // A probe that is given up is left to the next call.
         if self.is_probe
             && let Some(outage) = &mut *self.gate.lock()
         {

@@ -42,7 +42,7 @@ pub(crate) struct Lease<'c> {
 /// What an attempt came to.
 #[derive(Debug, PartialEq, Eq)]
 enum Turn {
-    /// It is ours.
+    /// This watcher holds it.
     Ours,
     /// Somebody else has it.
     Theirs(String),
@@ -113,7 +113,7 @@ impl<'c> Lease<'c> {
                 let limit = self.config.renew_deadline;
                 return format!("it could not be renewed within {limit:?}: {error}");
             }
-            warn!("the lease could not be renewed: {error}");
+            warn!("lease not renewed: {error}");
             last = Some(error);
         }
     }
@@ -136,8 +136,8 @@ impl<'c> Lease<'c> {
         let outcome: Result<Result<(), ClusterError>, _> = timeout(LAST, give_back).await;
         match outcome {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => warn!("the lease was not given back: {error}"),
-            Err(_elapsed) => warn!("the lease was not given back in time"),
+            Ok(Err(error)) => warn!("lease not released: {error}"),
+            Err(_elapsed) => warn!("lease not released in time"),
         }
     }
 

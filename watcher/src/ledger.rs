@@ -63,7 +63,7 @@ pub struct Announced {
     pub name: String,
 }
 
-/// The ledger.
+/// All runs in the cluster, and those that were lost.
 #[derive(Debug, Default)]
 pub struct Ledger {
     /// Boxed, because a table is twice as large as what is in it, and more while it grows.
@@ -114,7 +114,7 @@ impl Ledger {
                 owners: Owners::None,
                 remembered,
                 error: None,
-                settled: None,
+                reconciled: None,
                 last_seen_version: 0,
                 announced: false,
                 has_event: false,

@@ -169,7 +169,7 @@ impl Limits {
     }
 }
 
-/// One kind's objects.
+/// Lists and watches the objects of one kind.
 pub(crate) struct ListWatch {
     api: Api<Object>,
     labels: Option<String>,
@@ -272,7 +272,6 @@ impl ListWatch {
         }
     }
 
-    /// Reads a page.
     async fn list(&mut self, token: Option<String>) -> Result<State, Failure> {
         let params = ListParams {
             label_selector: self.labels.clone(),
@@ -300,7 +299,6 @@ impl ListWatch {
         })
     }
 
-    /// Begins a watch.
     async fn watch(&mut self, version: String) -> Result<(), Failure> {
         let lasts = self.limits.watch_lasts;
         let params = WatchParams {

@@ -58,7 +58,7 @@ pub struct OfRefusal {
     pub kind: &'static str,
 }
 
-/// Of the ledger.
+/// Labels of a number of runs in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct OfState {
     /// The state.
@@ -67,7 +67,7 @@ pub struct OfState {
     pub kind: &'static str,
 }
 
-/// Of a kind.
+/// Labels of what is counted for each kind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct OfKind {
     /// The kind of object that was counted, as its API names it.
@@ -98,7 +98,7 @@ struct Deletes {
     duration: Histograms<OfDelete>,
 }
 
-/// Every handle.
+/// A handle for every metric.
 #[derive(Debug)]
 pub struct Metrics {
     /// From the end of a run until it is stored.
@@ -112,7 +112,7 @@ pub struct Metrics {
     /// What was refused, and would be for other runs as well.
     pub refusals: Family<OfRefusal, Counter>,
     /// Runs that wait to be annotated.
-    pub marks_waiting: Gauge,
+    pub annotations_waiting: Gauge,
     /// Stores that the server has confirmed.
     pub stores: Counter,
     /// Runs that were deleted because they are stored.
@@ -189,7 +189,7 @@ impl Metrics {
             refused: counters(),
             store_errors: Family::default(),
             refusals: Family::default(),
-            marks_waiting: Gauge::default(),
+            annotations_waiting: Gauge::default(),
             stores: Counter::default(),
             collected: Family::default(),
             ledger: Family::default(),
@@ -236,7 +236,7 @@ impl Metrics {
         registry.register(
             "hindsight_watcher_annotations_waiting",
             "stored runs that wait to be annotated",
-            self.marks_waiting.clone(),
+            self.annotations_waiting.clone(),
         );
         registry.register(
             "hindsight_watcher_stores",

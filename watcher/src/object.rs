@@ -39,7 +39,7 @@ impl Object {
             error!(
                 run.namespace = namespace,
                 run.name = name,
-                "{} {} in {} cannot be read, and is not stored: {error}",
+                "{} {} in {} cannot be read and is not stored: {error}",
                 resource.kind,
                 name.as_deref().unwrap_or_default(),
                 namespace.as_deref().unwrap_or_default(),

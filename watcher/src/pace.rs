@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 /// A token bucket, kept as the time at which it is full again (the generic cell rate algorithm).
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// Between two tokens.
+    /// The time between two tokens.
     apart: SignedDuration,
     /// What a full bucket is ahead of its rate.
     ahead: SignedDuration,

@@ -1,5 +1,5 @@
-//! What to do next about one run. The heart of the watcher: facts in, steps out; no I/O, no
-//! clock, not `async`.
+//! What to do next about one run. A pure function: facts in, steps out; no I/O, no clock, not
+//! `async`.
 //!
 //! Steps are carried out in order; the first that fails ends the list, and whatever happened
 //! the plan is made again. So each step may be repeated, and any suffix of them may be lost
@@ -50,7 +50,7 @@ use hindsight_runtime::error::report;
 
 /// Why a run was closed that was deleted before it ended.
 pub const DELETED_UNFINISHED: &str = "deleted before it finished";
-/// Why a run was closed or lost whose end nobody saw.
+/// Why a run was closed or lost whose end was not seen.
 pub const VANISHED: &str = "vanished while the watch was interrupted, last seen unfinished";
 /// Why a run was lost that no name could be made for.
 pub const UNNAMEABLE: &str = "left the cluster and could not be stored as it was";
@@ -85,15 +85,15 @@ pub fn plan(
         Err(error) => return unnameable(view, &error, remembered, policy, now),
     };
     let is_final = view.finish().done;
-    let is_standing = view.known_kind().is_some_and(Kind::is_long_lived);
+    let is_long_lived = view.known_kind().is_some_and(Kind::is_long_lived);
     let is_held = finalizer::deadline(view, policy).is_some();
-    let events = events::record(view, &upload, policy).filter(|_| !is_standing);
+    let events = events::record(view, &upload, policy).filter(|_| !is_long_lived);
     let new_events = events::missing(events.as_ref(), view, &upload, remembered, policy);
     let is_stored = remembered.copy().is_some_and(|copy| {
         copy.is_at(&upload.grouping.record) && copy.digest == Digest::of(view.object())
     });
     if remembered.presence.is_gone() {
-        let is_closed = is_final || is_standing;
+        let is_closed = is_final || is_long_lived;
         return on_deleted(upload, is_stored, new_events, is_closed, remembered);
     }
     if !is_selected(view, policy) && !is_held {
@@ -105,8 +105,8 @@ pub fn plan(
             .into_iter()
             .collect();
     }
-    let is_lasting = is_final || is_standing;
-    let may_ask = is_lasting && !is_stored && remembered.may_be_stored_already(is_standing);
+    let is_worth_keeping = is_final || is_long_lived;
+    let may_ask = is_worth_keeping && !is_stored && remembered.may_be_stored_already(is_long_lived);
     if may_ask
         && !is_held
         && policy.collect.is_none()
@@ -123,11 +123,11 @@ pub fn plan(
     if let Some(add) = finalizer::add(view, remembered, policy) {
         return vec![add];
     }
-    if !is_final && !is_held && !policy.store_incomplete && !is_standing {
+    if !is_final && !is_held && !policy.store_incomplete && !is_long_lived {
         return Vec::new();
     }
     // Of one that does not say that it is stored, storing is all that has to be asked.
-    if may_ask && is_standing {
+    if may_ask && is_long_lived {
         return vec![Step::Ask(Box::new(upload))];
     }
     if is_held {
@@ -139,7 +139,7 @@ pub fn plan(
     let may_annotate = policy.annotate
         && remembered.annotations == Annotations::Unwritten
         && !remembered.presence.is_delete_requested();
-    let marks = (is_final && may_annotate)
+    let annotate = (is_final && may_annotate)
         .then(|| annotations::missing(view, &upload, events.as_ref()))
         .flatten();
     let mut steps = Vec::new();
@@ -147,7 +147,7 @@ pub fn plan(
         steps.push(Step::Store(Box::new(upload)));
     }
     steps.extend(new_events.map(Step::StoreEvents));
-    conclude(view, steps, marks, remembered, policy, now)
+    conclude(view, steps, annotate, remembered, policy, now)
 }
 
 /// What happens to a run that cannot be stored as it is.
@@ -168,18 +168,19 @@ fn unnameable(
     remove.flatten().into_iter().chain([refuse]).collect()
 }
 
-/// What happens to a run whose delete waits for us. It leaves once it is let go, so that annotations
-/// would be read by nobody. One that is deleted before it ended is not waited for: nothing goes on
-/// with it any more.
+/// What happens to a run whose delete waits for us. It leaves once it is released, so that
+/// annotations would not be read. One that is deleted before it ended is not waited for: nothing goes
+/// on with it any more.
 fn held(view: &View<'_>, store: Option<Upload>, new_events: Option<RecordName>) -> Vec<Step> {
     let store = store.map(|upload| Step::Store(Box::new(upload)));
-    let tell = new_events.map(Step::StoreEvents);
+    let events = new_events.map(Step::StoreEvents);
     let remove = finalizer::remove(view, Urgency::Awaited);
-    store.into_iter().chain(tell).chain(remove).collect()
+    store.into_iter().chain(events).chain(remove).collect()
 }
 
-/// What happens to a run that nobody deletes, once `steps` have stored it: it is marked, let go and
-/// collected. One that is due is deleted without a mark, which would be a write for nothing.
+/// What happens to a run that is not being deleted, once `steps` have stored it: it is annotated,
+/// released and collected. One that is due is deleted without annotations, which would be a write for
+/// nothing.
 fn conclude(
     view: &View<'_>,
     mut steps: Vec<Step>,
@@ -189,8 +190,8 @@ fn conclude(
     now: Timestamp,
 ) -> Vec<Step> {
     let is_final = view.finish().done;
-    let verdict = collect::verdict(view, remembered, policy, now);
-    let is_due = verdict == collect::Verdict::Due;
+    let decision = collect::decide(view, remembered, policy, now);
+    let is_due = decision == collect::Decision::Delete;
     let annotate = annotate.filter(|_| !is_due);
     if let Some(resource_version) = finalizer::release(view, is_final, remembered, policy) {
         steps.push(Step::RemoveFinalizers(Removal {
@@ -206,10 +207,10 @@ fn conclude(
     } else {
         steps.extend(annotate.map(Step::Annotate));
     }
-    match verdict {
-        collect::Verdict::Leave => {}
-        collect::Verdict::Wait(until) => steps.push(Step::LookAgain(until)),
-        collect::Verdict::Due => {
+    match decision {
+        collect::Decision::Keep => {}
+        collect::Decision::Wait(until) => steps.push(Step::LookAgain(until)),
+        collect::Decision::Delete => {
             if let (Some(uid), Some(version)) = (view.uid(), view.resource_version()) {
                 steps.push(Step::Delete {
                     uid: uid.to_owned(),
@@ -221,8 +222,8 @@ fn conclude(
     steps
 }
 
-/// What happens to a run whose labels are no longer those that are watched: no event tells of it
-/// any more. It is let go, and looked at until its end is stored.
+/// What happens to a run whose labels are no longer those that are watched: no event comes for it
+/// any more. It is released, and looked at until its end is stored.
 fn unselected(view: &View<'_>, store: Option<Step>, now: Timestamp) -> Vec<Step> {
     if finalizer::are_ours_there(view) {
         let remove = finalizer::remove(view, Urgency::Awaited);
@@ -287,7 +288,7 @@ pub fn upload(view: &View<'_>, policy: &Policy) -> Result<Upload, Unstorable> {
     Ok(run::upload(view, parent, &policy.summary)?)
 }
 
-/// Whether the run is Tekton's own, or of a controller that we were told to serve as well.
+/// Whether the run is Tekton's own, or of a controller that the configuration names.
 pub fn is_ours(view: &View<'_>, policy: &Policy) -> bool {
     if view
         .known_kind()
@@ -304,7 +305,7 @@ pub fn is_ours(view: &View<'_>, policy: &Policy) -> bool {
 }
 
 /// Whether there may be something to do about the run: it is ours, or a delete waits for a finalizer
-/// that an earlier watcher, told to serve more, put on it.
+/// that an earlier watcher, configured to serve more, put on it.
 pub(crate) fn concerns_us(view: &View<'_>, policy: &Policy) -> bool {
     is_ours(view, policy) || finalizer::deadline(view, policy).is_some()
 }

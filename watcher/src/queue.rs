@@ -31,7 +31,6 @@ const FEW: usize = 64;
 /// A run to work on.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Job {
-    /// Which.
     pub(crate) uid: Uid,
     /// What is known about it.
     pub(crate) work: Work,
@@ -56,7 +55,6 @@ pub(crate) enum Done {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
-/// The queue.
 #[derive(Debug)]
 pub(crate) struct Queue {
     limit: usize,

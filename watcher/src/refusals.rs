@@ -14,7 +14,7 @@ use tracing::{info, warn};
 
 use crate::{backoff::Backoff, ledger::Uid, uid_queue::Fifo};
 
-/// What is refused.
+/// A call that the cluster or the server may refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Action {
     /// Storing on the server.
@@ -188,7 +188,7 @@ impl Refusals {
             let action = scope.action;
             warn!(
                 action = action.name(), kind = scope.kind, namespace = %scope.namespace,
-                "{message}; {}. It is tried again ever more rarely; /ledger shows where",
+                "{message}; {}. Retrying with backoff; /ledger lists where",
                 action.advice()
             );
         }
@@ -213,7 +213,7 @@ impl Refusals {
                 action = scope.action.name(),
                 kind = scope.kind,
                 waited,
-                "what was refused is accepted again"
+                "refused action accepted again"
             );
         }
         open.waiting.into_iter().collect()

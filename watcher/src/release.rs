@@ -28,7 +28,7 @@ pub(crate) struct Wish {
     pub(crate) namespace: Option<String>,
     /// Also finalizers that Tekton Results' watcher puts on as well.
     pub(crate) tekton: bool,
-    /// Take nothing off.
+    /// Report what would come off, and take nothing off.
     pub(crate) dry_run: bool,
     /// How many runs are written to a second.
     pub(crate) per_second: Option<f64>,
@@ -36,7 +36,7 @@ pub(crate) struct Wish {
 
 /// What became of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Told<'a> {
+pub(crate) enum Outcome<'a> {
     /// These finalizers are off, or would be.
     Released(&'a str, &'a [String]),
     /// It has only finalizers that were not asked for.
@@ -60,27 +60,27 @@ pub(crate) struct Summary {
     pub(crate) unseen: usize,
 }
 
-/// Takes finalizers off the runs of `kinds` in the cluster behind `client`, and tells `tell` of each.
+/// Takes finalizers off the runs of `kinds` in the cluster behind `client`, and calls `report` for each.
 pub(crate) async fn release(
     client: Client,
     kinds: &[&'static Kind],
     wish: &Wish,
     clock: Arc<dyn Clock>,
-    tell: &mut (dyn FnMut(Told<'_>) + Send),
+    report: &mut (dyn FnMut(Outcome<'_>) + Send),
 ) -> Summary {
     let mut work = Release {
         cluster: Cluster::new(client, wish.namespace.clone()),
         pace: Pace::new(wish.per_second, 1),
         wish,
         clock,
-        tell,
+        report,
         summary: Summary::default(),
     };
     for kind in kinds {
         if let Err(error) = work.kind(kind).await {
             let name = format!("{}.{}", kind.plural, kind.group);
             work.summary.unseen += 1;
-            (work.tell)(Told::Unseen(&name, &error.to_string()));
+            (work.report)(Outcome::Unseen(&name, &error.to_string()));
         }
     }
     work.summary
@@ -91,7 +91,7 @@ struct Release<'a> {
     pace: Pace,
     wish: &'a Wish,
     clock: Arc<dyn Clock>,
-    tell: &'a mut (dyn FnMut(Told<'_>) + Send),
+    report: &'a mut (dyn FnMut(Outcome<'_>) + Send),
     summary: Summary,
 }
 
@@ -134,18 +134,18 @@ impl Release<'_> {
         if taken.is_empty() {
             if run.finalizers.iter().any(|known| finalizer::is_ours(known)) {
                 self.summary.left += 1;
-                (self.tell)(Told::Left(&name));
+                (self.report)(Outcome::Left(&name));
             }
             return;
         }
         match self.take_off(&at, run).await {
             Ok(()) => {
                 self.summary.released += 1;
-                (self.tell)(Told::Released(&name, &taken));
+                (self.report)(Outcome::Released(&name, &taken));
             }
             Err(error) => {
                 self.summary.failed += 1;
-                (self.tell)(Told::Failed(&name, &error.to_string()));
+                (self.report)(Outcome::Failed(&name, &error.to_string()));
             }
         }
     }

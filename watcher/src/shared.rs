@@ -1,9 +1,8 @@
 //! What the tasks of one watcher share: its configuration, its memory, and the ways out.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU64, Ordering},
-};
+mod leaving;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64};
 
 use serde_json::Value;
 use tokio::sync::watch;
@@ -20,7 +19,7 @@ use crate::{
     gate::Gate,
     health::Health,
     ledger::{Entry, Ledger, Uid},
-    metrics::{Metrics, OfRun},
+    metrics::Metrics,
     namespaces::Namespaces,
     pace::Pace,
     presence::{KindPresence, KindPresences},
@@ -32,8 +31,6 @@ use crate::{
 };
 use hindsight_runtime::clock::Clock;
 
-/// How many runs that are lost together are named in the log.
-const NAMED: usize = 1000;
 /// Clients of Kubernetes grant each object 25 events, and one every five minutes; this is for all.
 const EVENTS_AT_ONCE: u32 = 25;
 const EVENTS_A_SECOND: f64 = 0.1;
@@ -44,9 +41,9 @@ const WARNINGS_A_SECOND: f64 = 0.2;
 /// Whether this watcher is the one that works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It is.
+    /// This watcher works.
     Leader,
-    /// Another one is.
+    /// Another watcher works, or none.
     Standby {
         /// Which, if that is known.
         leader: String,
@@ -211,11 +208,11 @@ impl Shared {
 
     pub(crate) fn set_role(&self, role: Role) {
         *self.role.lock().unwrap_or_else(PoisonError::into_inner) = role;
-        self.tick();
+        self.notify_progress();
     }
 
-    /// Tells whoever waits for progress that there was some.
-    pub(crate) fn tick(&self) {
+    /// Wakes those that wait for progress.
+    pub(crate) fn notify_progress(&self) {
         self.changed.send_replace(());
     }
 
@@ -235,7 +232,7 @@ impl Shared {
         if before != Some(now) && self.cluster.kinds.is_listed() {
             self.wake_waiting();
         }
-        self.tick();
+        self.notify_progress();
         before
     }
 
@@ -284,95 +281,6 @@ impl Shared {
                 "its last state could not be held, because too much waits already",
             );
         }
-    }
-
-    /// A run that is gone needs nothing more.
-    pub(crate) fn forget(&self, uid: &Uid) {
-        let owners = self.ledger().waiting_owners(uid);
-        self.ledger().forget(uid);
-        self.server.remove_spooled(uid);
-        self.wake(owners);
-    }
-
-    /// A run was let go before it could be stored. Returns why it could not.
-    ///
-    /// Its last state is known all the same, and is stored if the server comes back.
-    pub(crate) fn overdue(&self, uid: &Uid) -> String {
-        let mut ledger = self.ledger();
-        let Some(entry) = ledger.get_mut(uid) else {
-            return "it is not known any more".to_owned();
-        };
-        let is_counted = std::mem::replace(&mut entry.overdue, true);
-        let why = entry.error.as_deref().unwrap_or("not tried yet").to_owned();
-        let (kind, namespace) = (entry.kind.kind, Arc::clone(&entry.namespace));
-        drop(ledger);
-        if !is_counted {
-            self.not_stored(kind, &namespace);
-        }
-        why
-    }
-
-    fn not_stored(&self, kind: &str, namespace: &str) {
-        let labels = OfRun {
-            kind: kind.to_lowercase(),
-            namespace: namespace.to_owned(),
-        };
-        self.metrics.not_stored.get_or_create(&labels).inc();
-    }
-
-    /// A run cannot be stored as things are; counted once for each.
-    pub(crate) fn refused(&self, kind: &str, namespace: &str) {
-        let labels = OfRun {
-            kind: kind.to_lowercase(),
-            namespace: namespace.to_owned(),
-        };
-        self.metrics.refused.get_or_create(&labels).inc();
-    }
-
-    /// The watcher ends, and with it what only it knows: the last states of runs that are gone and
-    /// neither stored nor on disk. How many are lost.
-    pub(crate) fn lose_rest(&self) -> usize {
-        let mut lost = self.ledger().gone_unstored();
-        lost.retain(|uid| !self.server.is_spooled(uid));
-        for (n, uid) in lost.iter().enumerate() {
-            self.give_up(uid, "the watcher ended before it was stored", n < NAMED);
-        }
-        if lost.len() > NAMED {
-            warn!("{} more runs are lost with them", lost.len() - NAMED);
-        }
-        lost.len()
-    }
-
-    /// A run is lost: that is counted, listed and said.
-    pub(crate) fn lose(&self, uid: &Uid, reason: &'static str) {
-        self.give_up(uid, reason, true);
-    }
-
-    fn give_up(&self, uid: &Uid, reason: &'static str, is_named: bool) {
-        let mut ledger = self.ledger();
-        let Some(entry) = ledger.get(uid) else { return };
-        let (kind, namespace, name) = (
-            entry.kind.kind,
-            Arc::clone(&entry.namespace),
-            entry.name.clone(),
-        );
-        let is_counted = entry.overdue;
-        let owners = ledger.waiting_owners(uid);
-        ledger.lose(uid, reason, self.clock.now());
-        drop(ledger);
-        self.wake(owners);
-        self.server.remove_spooled(uid);
-        if !is_counted {
-            self.not_stored(kind, &namespace);
-        }
-        self.counters.lost.fetch_add(1, Ordering::Relaxed);
-        if is_named {
-            warn!(
-                run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,
-                "{kind} {namespace}/{name} is lost: {reason}"
-            );
-        }
-        self.tick();
     }
 }
 

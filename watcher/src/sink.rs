@@ -31,12 +31,12 @@ pub trait Sink: Debug + Send + Sync + 'static {
 /// What follows from a server's error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// Nobody can be served now. Everything waits until the server is back, and at least for as
-    /// long as it says.
-    Away,
+    /// The server serves no one now. Everything waits until it recovers, and at least for as long as
+    /// it says.
+    Unavailable,
     /// This call may work in a while.
     Passing,
-    /// This call will not work until somebody changes something.
+    /// This call will not work until something is changed.
     Lasting,
     /// The caller may not do that in this namespace, with no run.
     Denied,
@@ -50,8 +50,8 @@ pub struct SinkError {
     pub code: &'static str,
     /// What the server says about it.
     pub message: String,
-    /// What follows.
+    /// What follows for this call and others.
     pub severity: Severity,
-    /// How long nobody shall call again, if the server says so.
+    /// How long to wait before the next call, if the server says so.
     pub retry_after: Option<Duration>,
 }

@@ -1,4 +1,4 @@
-//! Last states of runs on disk, while the server is away: what is deleted from the cluster is
+//! Last states of runs on disk, while the server is unavailable: what is deleted from the cluster is
 //! then only known here, and must survive the end of the watcher.
 //!
 //! One file for each run, named by the SHA-256 of its bytes, so that a damaged one is noticed.
@@ -33,7 +33,7 @@ pub enum Error {
     /// The system does not let us.
     #[error("`{}` cannot be used to spool runs; --spool wants a directory that is writable", path.display())]
     Io {
-        /// Where.
+        /// The file or directory.
         path: PathBuf,
         /// What the system says.
         #[source]

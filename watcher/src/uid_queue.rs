@@ -76,7 +76,6 @@ impl UidQueue {
         }
     }
 
-    /// How many wait.
     pub(crate) fn len(&self) -> usize {
         self.lock().len()
     }

@@ -56,7 +56,7 @@ struct Watch {
     kind: &'static Kind,
     /// Number of the list that is read, or was read last.
     list: u32,
-    /// How often in a row nothing could be read.
+    /// How many reads in a row failed.
     failures: u32,
     failing_since: Option<Instant>,
     /// How long this list may still wait for the server.
@@ -70,15 +70,15 @@ impl Watch {
             match self.shared.cluster.api.find(self.kind).await {
                 Ok(Found::Namespaced) => self.watch().await,
                 Ok(Found::Absent) => {
-                    self.rest(KindPresence::Absent, |name| {
+                    self.not_watched(KindPresence::Absent, |name| {
                         info!("{name} is not installed; looking for it every {poll:?}");
                     });
-                    self.vanished(u32::MAX);
+                    self.on_missing(u32::MAX);
                     tokio::time::sleep(poll).await;
                 }
                 Ok(Found::OtherVersions(served)) => {
                     // Its objects are still there: nothing of what is known has vanished.
-                    self.rest(KindPresence::Broken, |name| {
+                    self.not_watched(KindPresence::Broken, |name| {
                         error!(
                             "{name} is not served, but {} is, which is not read: its runs are not \
                              stored, and runs that name one as their child are not collected; serve \
@@ -89,7 +89,7 @@ impl Watch {
                     tokio::time::sleep(poll).await;
                 }
                 Ok(Found::ClusterScoped) => {
-                    self.rest(KindPresence::ClusterScoped, |name| {
+                    self.not_watched(KindPresence::ClusterScoped, |name| {
                         error!(
                             "{name} is cluster-scoped and is not stored: only objects of namespaces \
                              are; take its [[kind]] out of the configuration"
@@ -122,9 +122,9 @@ impl Watch {
                 Ok(event) => {
                     // A list that begins says nothing about the cluster yet.
                     if !matches!(event, Event::Init) {
-                        self.works();
+                        self.recovered();
                     }
-                    self.take(event).await;
+                    self.on_event(event).await;
                 }
                 Err(failure) if failure.is_forbidden() => {
                     if failure.phase != Phase::Watch || self.failures + 1 >= REFUSALS {
@@ -147,7 +147,7 @@ impl Watch {
         }
     }
 
-    fn works(&mut self) {
+    fn recovered(&mut self) {
         if self.failing_since.take().is_some() {
             info!(
                 kind = self.kind.kind,
@@ -199,7 +199,7 @@ impl Watch {
     /// There is no right to see the kind. That must not keep us from all others.
     async fn forbidden(&mut self, failure: &Failure) {
         let kind = self.kind;
-        self.rest(KindPresence::Forbidden, |name| {
+        self.not_watched(KindPresence::Forbidden, |name| {
             warn!(
                 kind = kind.kind,
                 "{name} may not be read: {failure}; its runs are not stored, and runs that name one \
@@ -212,7 +212,7 @@ impl Watch {
     }
 
     /// The kind is not watched; it is said once why not.
-    fn rest(&mut self, presence: KindPresence, say: impl FnOnce(&str)) {
+    fn not_watched(&mut self, presence: KindPresence, say: impl FnOnce(&str)) {
         (self.failures, self.failing_since) = (0, None);
         self.shared.cluster.health.rests(self.kind);
         if self.shared.set_presence(self.kind, presence) != Some(presence) {
@@ -220,7 +220,7 @@ impl Watch {
         }
     }
 
-    async fn take(&mut self, event: Event) {
+    async fn on_event(&mut self, event: Event) {
         match event {
             Event::Init => {
                 self.list = self.list.wrapping_add(1) % u32::MAX;
@@ -233,12 +233,12 @@ impl Watch {
                     .inc();
             }
             Event::InitApply(object) => {
-                self.saw(object, self.list, false).await;
-                self.room().await;
+                self.on_object(object, self.list, false).await;
+                self.wait_for_room().await;
             }
-            Event::Apply(object) => self.saw(object, self.list, false).await,
-            Event::Delete(object) => self.saw(object, self.list, true).await,
-            Event::InitDone => self.vanished(self.list),
+            Event::Apply(object) => self.on_object(object, self.list, false).await,
+            Event::Delete(object) => self.on_object(object, self.list, true).await,
+            Event::InitDone => self.on_missing(self.list),
             Event::Open
                 if self.shared.cluster.kinds.get(self.kind) != Some(KindPresence::Listed) =>
             {
@@ -248,7 +248,7 @@ impl Watch {
         }
     }
 
-    async fn saw(&self, object: Object, list: u32, gone: bool) {
+    async fn on_object(&self, object: Object, list: u32, gone: bool) {
         let object = object.into_value(&cluster::resource(self.kind));
         let Some(uid) = self.note(&object, list, gone) else {
             return;
@@ -300,9 +300,9 @@ impl Watch {
         entry.last_seen_version = version(object);
         let deadline = plan::finalizer::deadline(&view, &shared.config.policy).filter(|_| !gone);
         let version = view.resource_version().map(Version::from);
-        let is_settled = entry.settled == version;
+        let is_reconciled = entry.reconciled == version;
         drop(ledger);
-        shared.tick();
+        shared.notify_progress();
         if let Some(deadline) = deadline {
             shared.queues.deadlines.add(deadline, &uid);
         }
@@ -311,11 +311,11 @@ impl Watch {
             || policy.store_incomplete
             || self.kind.is_long_lived()
             || plan::finalizer::may_be_work(&view, policy);
-        (gone || (may_be_work && !is_settled)).then_some(uid)
+        (gone || (may_be_work && !is_reconciled)).then_some(uid)
     }
 
     /// Every object of the kind that was not in the `list`-th list is gone.
-    fn vanished(&self, list: u32) {
+    fn on_missing(&self, list: u32) {
         let missing = self.shared.ledger().unlisted(self.kind, list);
         for uid in missing {
             if let Some(entry) = self.shared.ledger().get_mut(&uid) {
@@ -332,9 +332,9 @@ impl Watch {
     }
 
     /// Lets the server catch up with a list, so that what is listed need not be read again. Never for
-    /// longer than was agreed, because the watch begins after the list; nor while the server is away;
+    /// longer than was agreed, because the watch begins after the list; nor while it is unavailable;
     /// nor with finalizers, because runs that begin must be seen to be protected.
-    async fn room(&mut self) {
+    async fn wait_for_room(&mut self) {
         let shared = &self.shared;
         if shared.config.policy.finalizers || self.patience.is_zero() {
             return;

@@ -43,7 +43,7 @@ pub(crate) use workers::{
 const ROUNDS: usize = 8;
 
 /// Why an object is not taken that is older than one that the watch has shown.
-const OUTDATED: &str = "the API server answers with an older state than it has told before";
+const OUTDATED: &str = "the API server answers with an older state than the watch has shown";
 
 /// One run, while it is worked on.
 struct Task<'s> {
@@ -66,7 +66,7 @@ struct Task<'s> {
 /// Why work on a run ended before its end.
 #[derive(Debug)]
 enum Interrupted {
-    /// The watcher stops.
+    /// The watcher stops; what is left is stored after the next start.
     Abandoned,
     /// It has to be tried again.
     Later {

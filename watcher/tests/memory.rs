@@ -38,7 +38,7 @@ fn a_stored_run_is_remembered_in_less_than_two_kibibytes() {
         entry
             .remembered
             .stored(&sent.grouping.record, &View::new(&run));
-        entry.settled = Some(n.to_string().as_str().into());
+        entry.reconciled = Some(n.to_string().as_str().into());
         ledger.share(&uid);
     }
     let bytes = resident_kib().saturating_sub(before) * 1024 / RUNS;

@@ -13,7 +13,7 @@ use hindsight_run::{Kind, Kinds};
 use super::running;
 use crate::{
     config::{Launch, PROGRAM},
-    release::{Summary, Told, Wish, release},
+    release::{Outcome, Summary, Wish, release},
 };
 use hindsight_runtime::clock::SystemClock;
 
@@ -78,21 +78,21 @@ pub(super) struct Asked {
 /// If no cluster is named.
 pub(super) async fn run(asked: Asked) -> anyhow::Result<bool> {
     let client = running::cluster(asked.kubeconfig).await?;
-    let mut tell = |told: Told<'_>| print(&told, &mut io::stdout(), &mut io::stderr());
+    let mut print = |outcome: Outcome<'_>| print(&outcome, &mut io::stdout(), &mut io::stderr());
     let clock = Arc::new(SystemClock);
-    let summary = release(client, &asked.kinds, &asked.wish, clock, &mut tell).await;
+    let summary = release(client, &asked.kinds, &asked.wish, clock, &mut print).await;
     conclude(&summary, &asked.wish, &mut io::stderr());
     let is_kept = asked.wish.dry_run && summary.released > 0;
     Ok(!is_kept && (summary.left, summary.failed, summary.unseen) == (0, 0, 0))
 }
 
-/// There is nobody left to tell if that does not work, and finalizers come off all the same.
-fn print(told: &Told<'_>, out: &mut impl Write, notes: &mut impl Write) {
-    let written = match told {
-        Told::Released(run, finalizers) => writeln!(out, "{run} {}", finalizers.join(",")),
-        Told::Left(_) => Ok(()),
-        Told::Failed(run, why) => writeln!(notes, "error: {run} keeps its finalizer: {why}"),
-        Told::Unseen(kind, why) => {
+/// What cannot be printed is left out, and finalizers come off all the same.
+fn print(outcome: &Outcome<'_>, out: &mut impl Write, notes: &mut impl Write) {
+    let written = match outcome {
+        Outcome::Released(run, finalizers) => writeln!(out, "{run} {}", finalizers.join(",")),
+        Outcome::Left(_) => Ok(()),
+        Outcome::Failed(run, why) => writeln!(notes, "error: {run} keeps its finalizer: {why}"),
+        Outcome::Unseen(kind, why) => {
             writeln!(
                 notes,
                 "error: {kind} cannot be listed, so that finalizers may be left: {why}"

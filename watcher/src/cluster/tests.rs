@@ -6,7 +6,7 @@ use hindsight_run::Kind;
 use kubesim::{Crd, Fault, Sim};
 use serde_json::json;
 
-use super::{Address, Cluster, ClusterError, judge};
+use super::{Address, Cluster, ClusterError, classify};
 
 fn run() -> (Sim, Cluster, Address, String) {
     let sim = Sim::new();
@@ -65,7 +65,7 @@ fn an_object_that_took_the_name_is_told_from_one_that_cannot_be_written_so() {
             "details": {"causes": [{"reason": "FieldValueInvalid", "field": field}]},
         });
         let status = serde_json::from_value(status).unwrap();
-        let judged = judge(&kube::Error::Api(status));
+        let judged = classify(&kube::Error::Api(status));
         assert_eq!(
             matches!(judged, ClusterError::Moved),
             is_another,

@@ -21,7 +21,7 @@ fn away() -> SinkError {
     SinkError {
         code: "UNAVAILABLE",
         message: "gone".into(),
-        severity: Severity::Away,
+        severity: Severity::Unavailable,
         retry_after: None,
     }
 }

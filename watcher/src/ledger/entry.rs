@@ -28,12 +28,12 @@ pub enum State {
         sha256: Digest,
     },
     /// It says of itself that it is stored; the server was not asked yet.
-    Marked,
+    Trusted,
     /// It was stored and then deleted by us.
     Collected,
     /// It left the cluster before anything of it was stored.
     Lost {
-        /// How that came.
+        /// Why nothing was stored.
         reason: &'static str,
     },
 }
@@ -45,7 +45,7 @@ impl State {
             Self::Seen => "seen",
             Self::FinalSeen => "final_seen",
             Self::Stored { .. } => "stored",
-            Self::Marked => "marked",
+            Self::Trusted => "marked",
             Self::Collected => "collected",
             Self::Lost { .. } => "lost",
         }
@@ -65,19 +65,19 @@ pub struct Entry {
     pub owners: Owners,
     /// What plans are made from.
     pub remembered: Remembered,
-    /// Why the last attempt to do something about it came to nothing.
+    /// Why the last attempt to do something about it failed.
     pub error: Option<Box<str>>,
     /// The version that was last dealt with to the end.
-    pub settled: Option<Version>,
+    pub reconciled: Option<Version>,
     /// The version that the watch showed last; what is older is outdated.
     pub last_seen_version: u64,
-    /// It was said that it would be deleted, if that were not only tried.
+    /// A dry run has logged that it would be deleted.
     pub announced: bool,
     /// An event says that it cannot be stored.
     pub has_event: bool,
     /// When its turn is to be deleted.
     pub turn: Option<Timestamp>,
-    /// It was let go before it was stored, and counted for that.
+    /// Its finalizer came off before it was stored, which was counted.
     pub overdue: bool,
     /// Its labels are no longer those that are watched.
     pub unselected: bool,
@@ -100,7 +100,7 @@ impl Entry {
                     sha256: copy.digest,
                 }
             }
-            ServerCopy::Trusted => State::Marked,
+            ServerCopy::Trusted => State::Trusted,
             _ if finished == Finished::No => State::Seen,
             _ => State::FinalSeen,
         }

@@ -12,31 +12,31 @@ use crate::{
 
 /// What collection says about a run, provided that its state is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Decision {
     /// It stays, until something about it changes.
-    Leave,
-    /// It may go later.
+    Keep,
+    /// It may be deleted at this time.
     Wait(Timestamp),
-    /// It may go.
-    Due,
+    /// It may be deleted now.
+    Delete,
 }
 
-/// Judges a run whose newest state is stored, or will be before anything else happens.
+/// Decides about a run whose newest state is stored, or will be before anything else happens.
 ///
 /// A run that a PipelineRun owns never goes on its own but with its owner. A run that has
 /// children goes when all of them are stored, because they go with it. The grace counts from
 /// the end that the run states; of a run that states none, from when it was first seen
 /// finished, which a restart can only move later. One that is not wholly in its object never goes,
 /// because the rest goes with it. One of the last of its pipeline stays until
-/// there are newer ones, which is when whoever knows the others looks at it again.
-pub(super) fn verdict(
+/// there are newer ones, which is when it is looked at again.
+pub(super) fn decide(
     view: &View<'_>,
     remembered: &Remembered,
     policy: &Policy,
     now: Timestamp,
-) -> Verdict {
+) -> Decision {
     let Some(collect) = &policy.collect else {
-        return Verdict::Leave;
+        return Decision::Keep;
     };
     let is_owned = view
         .owners()
@@ -50,23 +50,23 @@ pub(super) fn verdict(
         || !collect.selector.matches(view.labels())
         || content::is_partial(view.object())
     {
-        return Verdict::Leave;
+        return Decision::Keep;
     }
     let terms = collect.terms(view, &remembered.others().namespace);
     if terms.never || remembered.others().newer < terms.keep_last || !terms.hold(view) {
-        return Verdict::Leave;
+        return Decision::Keep;
     }
     let ended = view.ended().or(remembered.finished.since()).unwrap_or(now);
     // An end beyond the calendar never comes.
     let Ok(due) = ended.checked_add(terms.grace) else {
-        return Verdict::Leave;
+        return Decision::Keep;
     };
     if now < due {
-        return Verdict::Wait(due);
+        return Decision::Wait(due);
     }
     match remembered.others().waits_for {
-        None => Verdict::Due,
-        // Who knows the others looks at it again when that is over.
-        Some(_) => Verdict::Leave,
+        None => Decision::Delete,
+        // It is looked at again when that is over.
+        Some(_) => Decision::Keep,
     }
 }

@@ -77,7 +77,7 @@ impl Presence {
 /// Whether a run was seen finished, and since when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finished {
-    /// It was not.
+    /// It was seen unfinished, or not at all.
     No,
     /// It was finished when it was seen first, so that an earlier watcher may have stored it.
     AtFirstSight(Timestamp),
@@ -111,7 +111,7 @@ pub enum EventRecord {
 pub enum Annotations {
     /// They were not written yet.
     Unwritten,
-    /// They were written.
+    /// They are on the run, or were.
     Written,
     /// The cluster refuses them on this run, and would refuse them again.
     Refused,

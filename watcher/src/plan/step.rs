@@ -39,17 +39,17 @@ pub enum Step {
     Trust(Timestamp),
     /// Say on the run's result that it was not seen to finish.
     Close {
-        /// Why not.
+        /// What was seen instead of its end.
         reason: &'static str,
     },
     /// Nothing of the run could be stored.
     Lose {
-        /// Why not.
+        /// Why nothing could be stored.
         reason: &'static str,
     },
     /// It cannot be stored as it is.
     Refuse {
-        /// Why not.
+        /// What is wrong with it.
         reason: String,
     },
     /// Remember the run no longer.

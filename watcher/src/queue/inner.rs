@@ -12,7 +12,7 @@ use crate::ledger::Uid;
 pub(super) enum Line {
     /// Ends of runs, and runs that are gone.
     First,
-    /// All others.
+    /// Runs that are not finished.
     Second,
 }
 

@@ -33,7 +33,7 @@ pub struct GrpcSink {
     kinds: Kinds,
 }
 
-/// To one server.
+/// The clients of one server.
 #[derive(Debug, Clone)]
 struct Ways {
     plain: Client,
@@ -80,7 +80,7 @@ pub enum Error {
     /// The server cannot be called like that.
     #[error("the server cannot be called")]
     Client {
-        /// Why.
+        /// What is wrong with the address or the token.
         #[source]
         source: client::Error,
     },
@@ -216,7 +216,7 @@ impl Sink for GrpcSink {
                 .instrument(span)
                 .await
         };
-        stored.map(|_| ()).map_err(|status| judge(&status))
+        stored.map(|_| ()).map_err(|status| classify(&status))
     }
 
     async fn store_again(&self, upload: &Upload, value: &[u8]) -> Result<(), SinkError> {
@@ -230,7 +230,7 @@ impl Sink for GrpcSink {
                 .instrument(span)
                 .await
         };
-        stored.map(|_| ()).map_err(|status| judge(&status))
+        stored.map(|_| ()).map_err(|status| classify(&status))
     }
 
     async fn stored(&self, record: &RecordName) -> Result<Option<Vec<u8>>, SinkError> {
@@ -240,7 +240,7 @@ impl Sink for GrpcSink {
             .record(record)
             .instrument(span("stored", record))
             .await
-            .map_err(|status| judge(&status))?;
+            .map_err(|status| classify(&status))?;
         Ok(record.map(|record| {
             record
                 .data
@@ -256,11 +256,11 @@ impl Sink for GrpcSink {
 /// with its cause, which a status that the server sent never has. A token that is not accepted
 /// is no property of one run, so everything waits for a better one; nor is a budget that is spent,
 /// of which the server says when there is some again.
-fn judge(status: &Status) -> SinkError {
+fn classify(status: &Status) -> SinkError {
     let (code, severity) = match status.code() {
         Code::Ok => ("OK", Severity::Passing),
-        Code::Unavailable => ("UNAVAILABLE", Severity::Away),
-        Code::Unauthenticated => ("UNAUTHENTICATED", Severity::Away),
+        Code::Unavailable => ("UNAVAILABLE", Severity::Unavailable),
+        Code::Unauthenticated => ("UNAUTHENTICATED", Severity::Unavailable),
         Code::Unknown => ("UNKNOWN", Severity::Passing),
         Code::Cancelled => ("CANCELLED", Severity::Passing),
         Code::DeadlineExceeded => ("DEADLINE_EXCEEDED", Severity::Passing),
@@ -279,8 +279,8 @@ fn judge(status: &Status) -> SinkError {
     let retry_after = retry_after(status);
     let is_broken = severity == Severity::Passing && std::error::Error::source(status).is_some();
     let severity = match status.code() {
-        _ if is_broken => Severity::Away,
-        Code::ResourceExhausted if retry_after.is_some() => Severity::Away,
+        _ if is_broken => Severity::Unavailable,
+        Code::ResourceExhausted if retry_after.is_some() => Severity::Unavailable,
         Code::ResourceExhausted if is_too_large(status.message()) => Severity::Lasting,
         _ => severity,
     };
@@ -319,22 +319,22 @@ mod tests {
     use tonic::{Code, Status};
     use tonic_types::{ErrorDetails, StatusExt as _};
 
-    use super::judge;
+    use super::classify;
     use crate::sink::Severity;
 
     #[test]
     fn a_broken_connection_is_told_from_an_error_of_the_server() {
         let sent = Status::unknown("duplicate key value");
-        assert_eq!(judge(&sent).severity, Severity::Passing);
+        assert_eq!(classify(&sent).severity, Severity::Passing);
         let mut broken = Status::unknown("h2 protocol error");
         broken.set_source(Arc::new(io::Error::from(io::ErrorKind::BrokenPipe)));
-        assert_eq!(judge(&broken).severity, Severity::Away);
+        assert_eq!(classify(&broken).severity, Severity::Unavailable);
         assert_eq!(
-            judge(&Status::unavailable("store")).severity,
-            Severity::Away
+            classify(&Status::unavailable("store")).severity,
+            Severity::Unavailable
         );
         assert_eq!(
-            judge(&Status::invalid_argument("name")).severity,
+            classify(&Status::invalid_argument("name")).severity,
             Severity::Lasting
         );
     }
@@ -345,14 +345,14 @@ mod tests {
             "Error, decoded message length too large: found 9 bytes, the limit is: 5 bytes",
             "gRPC message exceeds maximum size 4194304: 5000000",
         ] {
-            let error = judge(&Status::resource_exhausted(said));
+            let error = classify(&Status::resource_exhausted(said));
             assert_eq!(
                 (error.severity, error.retry_after),
                 (Severity::Lasting, None)
             );
         }
         let spent = Status::resource_exhausted("enough for now");
-        assert_eq!(judge(&spent).severity, Severity::Passing);
+        assert_eq!(classify(&spent).severity, Severity::Passing);
         let second = Some(Duration::from_secs(1));
         let details = ErrorDetails::with_retry_info(second);
         let told = Status::with_error_details(Code::ResourceExhausted, "not yet", details);
@@ -361,10 +361,10 @@ mod tests {
             .metadata_mut()
             .insert("retry-after", "1".parse().unwrap());
         for status in [told, by_proxy] {
-            let error = judge(&status);
+            let error = classify(&status);
             assert_eq!(
                 (error.severity, error.retry_after),
-                (Severity::Away, second)
+                (Severity::Unavailable, second)
             );
         }
     }

@@ -46,7 +46,7 @@ async fn run(shared: &Shared) {
                 if !is_said && (!was_known || failure.is_forbidden()) && !failure.is_expired() {
                     (is_said, is_news) = (true, true);
                     error!(
-                        "namespaces cannot be watched, so nothing is collected: {failure}; grant \
+                        "namespaces cannot be watched; nothing is collected: {failure}; grant \
                          list and watch of namespaces, or set --namespace-overrides=false"
                     );
                 }
@@ -75,7 +75,7 @@ async fn run(shared: &Shared) {
             is_said = false;
             if shared.cluster.namespaces.confirm(COUNTS) {
                 if std::mem::take(&mut is_news) {
-                    info!("namespaces are known");
+                    info!("namespaces listed");
                 }
                 shared.wake_waiting();
             }

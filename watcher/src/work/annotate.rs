@@ -92,7 +92,7 @@ impl Task<'_> {
         entry.remembered.annotations = Annotations::Written;
         if entry.remembered.copy().is_some_and(|c| c.digest == digest) {
             // The watch will show our own change; it is known already.
-            entry.settled = View::new(object).resource_version().map(Into::into);
+            entry.reconciled = View::new(object).resource_version().map(Into::into);
         } else {
             drop(ledger);
             self.hand_over(object);

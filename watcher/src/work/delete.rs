@@ -41,7 +41,7 @@ impl Task<'_> {
             }
         }
         let view = self.shared.view(&object);
-        if let Some(child) = self.hidden_child(&view).await? {
+        if let Some(child) = self.unseen_child(&view).await? {
             info!(
                 "{} {}/{} waits for {child}",
                 at.kind.kind, at.namespace, at.name
@@ -108,7 +108,7 @@ impl Task<'_> {
 
     /// A child that the run names, that the ledger does not know, and that is there all the
     /// same.
-    async fn hidden_child(&self, view: &View<'_>) -> Result<Option<String>, Interrupted> {
+    async fn unseen_child(&self, view: &View<'_>) -> Result<Option<String>, Interrupted> {
         let unknown = {
             let ledger = self.shared.ledger();
             children::wait(self.shared, &ledger, &self.uid, view)
@@ -158,7 +158,7 @@ impl Task<'_> {
             }
         }
         drop(ledger);
-        self.shared.tick();
+        self.shared.notify_progress();
     }
 
     /// The API server has taken our delete.

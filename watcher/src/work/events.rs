@@ -1,4 +1,4 @@
-//! Storing what Kubernetes tells about a run besides its object.
+//! Storing the Kubernetes events about a run.
 
 use hindsight_proto::names::RecordName;
 use hindsight_run::{Grouping, Upload, View};
@@ -48,7 +48,7 @@ impl Task<'_> {
             };
             self.call_server(Action::Store, || sink.store(&upload, &value))
                 .await?;
-            debug!(run.uid = %self.uid, record.name = %record, "stored its events");
+            debug!(run.uid = %self.uid, record.name = %record, "events stored");
         }
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
             let own = plan::events_record(record, self.uid.as_str());

@@ -161,7 +161,7 @@ impl Task<'_> {
         }
         debug!(run.uid = %self.uid, record.name = %upload.grouping.record, "stored");
         shared.metrics.stores.inc();
-        shared.tick();
+        shared.notify_progress();
         shared.wake_owners(&self.uid);
         Ok(())
     }

@@ -185,14 +185,14 @@ impl Task<'_> {
                         warn!(
                             run.kind = kind, run.namespace = %namespace, run.name = %name,
                             run.uid = %self.uid,
-                            "{kind} {namespace}/{name} could not be stored within the deadline \
-                             after its delete was asked for, and is let go: {reason}{more}"
+                            "{kind} {namespace}/{name} was not stored within the deadline \
+                             after its delete was requested and is released: {reason}{more}"
                         );
                     });
                 } else {
                     debug!(
                         run.uid = %self.uid,
-                        "{kind} {namespace}/{name} is stored and may go"
+                        "{kind} {namespace}/{name} is stored; finalizer removed"
                     );
                     self.released(&object, annotations);
                 }
@@ -227,7 +227,7 @@ impl Task<'_> {
                 entry.remembered.annotations = Annotations::Written;
             }
             // The watch will show our own change; it is known already.
-            entry.settled = View::new(object).resource_version().map(Into::into);
+            entry.reconciled = View::new(object).resource_version().map(Into::into);
         }
     }
 }

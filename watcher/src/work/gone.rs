@@ -21,11 +21,11 @@ impl Task<'_> {
         };
         match self.shared.cluster.api.get(&at).await {
             Ok(Some(found)) if found["metadata"]["uid"] == self.uid.as_str() => {}
-            // Who may not look cannot know better.
+            // Without the right to look, the list is all that is known.
             Ok(_) | Err(ClusterError::Refused { .. } | ClusterError::Moved) => return Ok(false),
             Err(error) => return Err(error.into()),
         }
-        debug!(run.uid = %self.uid, "a run is there that was said to be gone");
+        debug!(run.uid = %self.uid, "run is in the cluster, though a list or event said otherwise");
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
             entry.remembered.presence.set_gone(false);
         }

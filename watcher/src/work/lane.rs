@@ -22,7 +22,7 @@ pub(super) enum Lane {
 /// What a worker does with a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Duty {
-    /// Execute it.
+    /// Execute it in this lane.
     Execute,
     /// Put the run on the queue of `Lane::Annotate`, and go on.
     Queue,

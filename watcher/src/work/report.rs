@@ -39,10 +39,13 @@ impl Task<'_> {
         }
         let message = format!("the run cannot be stored: {error}");
         let cluster = &self.shared.cluster.api;
-        match cluster.warn(&at, self.uid.as_str(), now, &message).await {
+        match cluster
+            .write_event(&at, self.uid.as_str(), now, &message)
+            .await
+        {
             // An earlier watcher has written it.
             Ok(()) | Err(ClusterError::Moved) => {}
-            Err(error) => debug!("no event could be written: {error}"),
+            Err(error) => debug!("event not written: {error}"),
         }
     }
 
@@ -54,13 +57,13 @@ impl Task<'_> {
             self.shared.warn(|more| {
                 warn!(
                     run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,
-                    "{kind} {namespace}/{name} has to be tried again: {error}{more}"
+                    "{kind} {namespace}/{name} failed, retrying: {error}{more}"
                 );
             });
         } else {
             debug!(
                 run.kind = kind, run.namespace = %namespace, run.name = %name, run.uid = %uid,
-                failures, "{kind} {namespace}/{name} has to be tried again: {error}"
+                failures, "{kind} {namespace}/{name} failed, retrying: {error}"
             );
         }
     }
@@ -78,9 +81,7 @@ impl Shared {
         }
         match self.budgets.suppressed_warnings.swap(0, Ordering::Relaxed) {
             0 => warn(&""),
-            more => warn(&format_args!(
-                " (and {more} more runs, whose warnings were left out)"
-            )),
+            more => warn(&format_args!(" (and {more} more warnings suppressed)")),
         }
     }
 }

@@ -102,7 +102,7 @@ impl Task<'_> {
                 }
                 return Err(Interrupted::Refused { error: text });
             }
-            if error.severity != Severity::Away {
+            if error.severity != Severity::Unavailable {
                 pass.answered();
                 let is_rare = error.severity == Severity::Lasting;
                 return Err(Interrupted::Later {

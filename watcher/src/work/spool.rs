@@ -1,4 +1,4 @@
-//! Keeping states on disk that nobody else may have soon.
+//! Keeping states on disk that may soon be nowhere else.
 
 use serde_json::Value;
 use tracing::{error, warn};
@@ -58,7 +58,7 @@ impl Shared {
         for state in states {
             let view = self.view(&state);
             let (Some(kind), Some(uid)) = (view.known_kind(), view.uid()) else {
-                error!("a spooled object is of no kind that is known; it stays in the spool");
+                error!("spooled object of an unknown kind; it stays in the spool");
                 continue;
             };
             self.ledger().saw(kind, &view, 0, self.clock.now());
@@ -67,7 +67,7 @@ impl Shared {
                 .namespace
                 .as_deref()
                 .is_some_and(|namespace| view.namespace() != Some(namespace));
-            // Nobody will tell what became of it.
+            // No watch will show what became of it.
             if is_elsewhere || !self.config.kinds.contains(&kind) {
                 let uid = Uid::from(uid);
                 if let Some(entry) = self.ledger().get_mut(&uid) {
@@ -83,13 +83,13 @@ impl Shared {
             }
         }
         if count > 0 {
-            warn!("{count} runs were left behind in the spool; they are stored now");
+            warn!("{count} runs found in the spool; storing them");
         }
     }
 }
 
 impl Task<'_> {
-    /// Keeps the state that is worked on, because the server is away.
+    /// Keeps the state that is worked on, because the server is unavailable.
     pub(super) async fn spool(&self) {
         let Some(object) = &self.object else { return };
         if self.shared.server.spool.is_some() {

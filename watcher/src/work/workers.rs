@@ -61,7 +61,7 @@ async fn one(shared: &Shared, lane: Lane, job: Job) -> bool {
     let mut task = Task::new(shared, lane, job.uid.clone(), job.work);
     let done = match task.run().await {
         Ok(End::Done(again)) => {
-            task.settle();
+            task.reconciled();
             again.map_or(Done::Finished, |at| Done::Until(shared.instant(at)))
         }
         Ok(End::HandOver) => Done::Rest(task.rest()),
@@ -69,7 +69,7 @@ async fn one(shared: &Shared, lane: Lane, job: Job) -> bool {
     };
     let is_done = !matches!(done, Done::Failed(..));
     shared.queues.runs.done(&job.uid, done);
-    shared.tick();
+    shared.notify_progress();
     is_done
 }
 
@@ -109,7 +109,7 @@ pub(crate) async fn release_overdue(shared: Arc<Shared>, stop: CancellationToken
                 shared.queues.deadlines.add(shared.after(wait), &uid);
             }
         }
-        shared.tick();
+        shared.notify_progress();
     }
 }
 
@@ -136,7 +136,7 @@ pub(crate) async fn annotate(shared: Arc<Shared>, stop: CancellationToken) {
                     }
                 }
             }
-            shared.tick();
+            shared.notify_progress();
         }
     };
     tokio::select! {
@@ -217,7 +217,7 @@ pub(crate) async fn store_spooled(shared: &Shared) {
                 task.note(&interrupted);
             }
         }
-        shared.tick();
+        shared.notify_progress();
         if spool.size().0 == 0 {
             return;
         }
@@ -228,14 +228,14 @@ pub(crate) async fn store_spooled(shared: &Shared) {
 
 impl Task<'_> {
     /// All is done about the version that was looked at.
-    fn settle(&self) {
+    fn reconciled(&self) {
         let version = self
             .object
             .as_ref()
             .and_then(|o| View::new(o).resource_version());
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
             entry.error = None;
-            entry.settled = version.map(Into::into);
+            entry.reconciled = version.map(Into::into);
             let is_gone = entry.remembered.presence.is_gone();
             // Its newest state is stored. That of one that is gone is removed when it is forgotten.
             if !is_gone && !self.shared.queues.runs.has_news(&self.uid) {

@@ -143,7 +143,11 @@ impl MemorySink {
         };
         let is_poison = !name.is_empty() && state.poison == name;
         let answer = if state.is_away || is_poison {
-            Err(error("UNAVAILABLE", "nobody is there", Severity::Away))
+            Err(error(
+                "UNAVAILABLE",
+                "nobody is there",
+                Severity::Unavailable,
+            ))
         } else if state.refused.iter().any(|refused| refused == name) {
             Err(error(
                 "INVALID_ARGUMENT",
