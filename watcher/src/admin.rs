@@ -1,6 +1,6 @@
 //! What the watcher tells about itself: metrics, probes and the ledger, on a port of their own.
 
-use std::{fmt::Display, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -9,6 +9,7 @@ use axum::{
     response::IntoResponse,
     routing::get,
 };
+use jiff::Timestamp;
 use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -58,23 +59,22 @@ async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
         let gauge = metrics.ledger.get_or_create(&OfState { state, kind });
         gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
-    metrics
-        .queue_depth
-        .set(i64::try_from(shared.queues.runs.depth()).unwrap_or(i64::MAX));
-    metrics
-        .annotations_waiting
-        .set(i64::try_from(shared.queues.annotations.len()).unwrap_or(i64::MAX));
-    metrics
-        .held_bytes
-        .set(i64::try_from(shared.queues.runs.held()).unwrap_or(i64::MAX));
     let (runs, bytes) = shared
         .server
         .spool
         .as_ref()
         .map_or((0, 0), |spool| spool.size());
-    metrics
-        .spool_runs
-        .set(i64::try_from(runs).unwrap_or(i64::MAX));
+    for (gauge, value) in [
+        (&metrics.queue_depth, shared.queues.runs.depth()),
+        (
+            &metrics.annotations_waiting,
+            shared.queues.annotations.len(),
+        ),
+        (&metrics.held_bytes, shared.queues.runs.held()),
+        (&metrics.spool_runs, runs),
+    ] {
+        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+    }
     metrics
         .spool_bytes
         .set(i64::try_from(bytes).unwrap_or(i64::MAX));
@@ -165,8 +165,8 @@ struct Report {
     /// Why the server cannot be reached, if so.
     server_away: Option<String>,
     counts: Vec<Count>,
-    unstored: Vec<Run>,
-    lost: Vec<Run>,
+    unstored: Vec<Unstored>,
+    lost: Vec<Unstored>,
     /// What is denied, to the runs of a kind in a namespace.
     refused: Vec<Refusal>,
     /// In how many namespaces and for how many kinds.
@@ -174,7 +174,7 @@ struct Report {
     /// Stored runs on which the cluster takes no annotations.
     not_annotated: usize,
     /// What a dry run would have deleted.
-    would_collect: Vec<Named>,
+    would_collect: Vec<Announced>,
 }
 
 #[derive(Debug, Serialize)]
@@ -185,21 +185,11 @@ struct Count {
 }
 
 #[derive(Debug, Serialize)]
-struct Run {
-    uid: String,
-    kind: &'static str,
-    namespace: String,
-    name: String,
-    since: String,
-    reason: String,
-}
-
-#[derive(Debug, Serialize)]
 struct Refusal {
     action: &'static str,
     kind: &'static str,
     namespace: String,
-    since: String,
+    since: Timestamp,
     waiting: usize,
     reason: String,
 }
@@ -210,78 +200,32 @@ impl From<Refused> for Refusal {
             action: refused.scope.action.name(),
             kind: refused.scope.kind,
             namespace: refused.scope.namespace.to_string(),
-            since: text(&refused.since),
+            since: refused.since,
             waiting: refused.waiting,
             reason: refused.message,
         }
     }
 }
 
-#[derive(Debug, Serialize)]
-struct Named {
-    uid: String,
-    kind: &'static str,
-    namespace: String,
-    name: String,
-}
-
-impl From<Announced> for Named {
-    fn from(run: Announced) -> Self {
-        Self {
-            uid: text(&run.uid),
-            kind: run.kind,
-            namespace: run.namespace,
-            name: run.name,
-        }
-    }
-}
-
-impl From<Unstored> for Run {
-    fn from(run: Unstored) -> Self {
-        Self {
-            uid: text(&run.uid),
-            kind: run.kind,
-            namespace: run.namespace,
-            name: run.name,
-            since: text(&run.since),
-            reason: run.reason,
-        }
-    }
-}
-
-fn text(value: &impl Display) -> String {
-    value.to_string()
-}
-
 async fn ledger(State(admin): State<Admin>) -> impl IntoResponse {
     let shared = &admin.handle.shared;
     let server_away = shared.server.gate.state().borrow().clone();
     let (refused, refused_scopes) = shared.queues.refusals.all(NAMED);
-    let (counts, unstored, lost, announced, not_annotated) = {
-        let ledger = shared.ledger();
-        let named = (ledger.unstored_finals(NAMED), ledger.lost(NAMED));
-        let counts = ledger.counts();
-        (
-            counts,
-            named.0,
-            named.1,
-            ledger.announced(),
-            ledger.unmarked(),
-        )
-    };
+    let ledger = shared.ledger();
+    let counts = ledger.counts().into_iter();
     let report = Report {
         server_away,
         counts: counts
-            .into_iter()
             .map(|((state, kind), runs)| Count { kind, state, runs })
             .collect(),
-        unstored: unstored.into_iter().map(Run::from).collect(),
-        lost: lost.into_iter().map(Run::from).collect(),
+        unstored: ledger.unstored_finals(NAMED),
+        lost: ledger.lost(NAMED),
         refused: refused.into_iter().map(Refusal::from).collect(),
         refused_scopes,
-        not_annotated,
-        would_collect: announced.into_iter().map(Named::from).collect(),
+        not_annotated: ledger.unmarked(),
+        would_collect: ledger.announced(),
     };
+    drop(ledger);
     let text = serde_json::to_string_pretty(&report).expect("the report has only text keys");
     ([(header::CONTENT_TYPE, "application/json")], text)
 }

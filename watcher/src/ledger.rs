@@ -17,6 +17,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use serde::Serialize;
 
 use hindsight_run::{Kind, View};
 
@@ -34,7 +35,7 @@ use crate::{
 const LOST_KEPT: usize = 1000;
 
 /// A run that was not, or not wholly, stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unstored {
     /// Its UID.
     pub uid: Uid,
@@ -51,7 +52,7 @@ pub struct Unstored {
 }
 
 /// A run that would be deleted.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Announced {
     /// Its UID.
     pub uid: Uid,
@@ -213,20 +214,20 @@ impl Ledger {
         is_it.then_some((uid, entry))
     }
 
+    /// The runs of which this holds.
+    fn that(&self, holds: impl Fn(&Entry) -> bool) -> Vec<Uid> {
+        let found = self.entries.iter().filter(|(_, entry)| holds(entry));
+        found.map(|(uid, _)| uid.clone()).collect()
+    }
+
     /// Runs that wait for others before they may be collected.
     pub fn waiting(&self) -> Vec<Uid> {
-        let waiting = self.entries.iter().filter(|(_, entry)| entry.waits);
-        waiting.map(|(uid, _)| uid.clone()).collect()
+        self.that(|entry| entry.waits)
     }
 
     /// The runs of `kind` that were not in its `list`-th list.
     pub fn unlisted(&self, kind: &Kind, list: u32) -> Vec<Uid> {
-        let missing = |e: &Entry| e.kind == kind && e.listed != list;
-        self.entries
-            .iter()
-            .filter(|(_, e)| missing(e))
-            .map(|(uid, _)| uid.clone())
-            .collect()
+        self.that(|entry| entry.kind == kind && entry.listed != list)
     }
 
     /// The runs that would go with `uid`: those it owns, those they own, and so on.
@@ -332,11 +333,7 @@ impl Ledger {
 
     /// The runs in a namespace.
     pub fn in_namespace(&self, namespace: &str) -> Vec<Uid> {
-        let there = self
-            .entries
-            .iter()
-            .filter(|(_, entry)| &*entry.namespace == namespace);
-        there.map(|(uid, _)| uid.clone()).collect()
+        self.that(|entry| &*entry.namespace == namespace)
     }
 
     fn remove(&mut self, uid: &Uid) -> Option<Entry> {

@@ -274,6 +274,14 @@ impl Queue {
 }
 
 impl Work {
+    /// Nothing but that the run is no longer in the cluster.
+    pub(crate) fn gone() -> Self {
+        Self {
+            gone: true,
+            ..Self::default()
+        }
+    }
+
     fn size(&self) -> usize {
         self.object.as_ref().map_or(0, Vec::len)
     }

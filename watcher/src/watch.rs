@@ -45,10 +45,7 @@ pub(crate) async fn follow(shared: Arc<Shared>, kind: &'static Kind, stop: Cance
         failing_since: None,
         patience: Duration::ZERO,
     };
-    tokio::select! {
-        () = stop.cancelled() => {}
-        () = watch.run() => {}
-    }
+    stop.run_until_cancelled(watch.run()).await;
 }
 
 struct Watch {
@@ -321,13 +318,7 @@ impl Watch {
             if let Some(entry) = self.shared.ledger().get_mut(&uid) {
                 entry.remembered.presence.set_gone(true);
             }
-            self.shared.push(
-                &uid,
-                Work {
-                    gone: true,
-                    ..Work::default()
-                },
-            );
+            self.shared.push(&uid, Work::gone());
         }
     }
 

@@ -43,12 +43,10 @@ impl Ledger {
 
     /// Runs that are gone from the cluster before their last state was stored.
     pub fn gone_unstored(&self) -> Vec<Uid> {
-        let is_open = |entry: &Entry| {
+        self.that(|entry| {
             let known = &entry.remembered;
             let is_stored = known.copy().is_some() && known.finished == Finished::No;
             known.presence.is_gone() && !known.is_trusted() && !known.is_safe() && !is_stored
-        };
-        let open = self.entries.iter().filter(|(_, entry)| is_open(entry));
-        open.map(|(uid, _)| uid.clone()).collect()
+        })
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
+use serde::{Serialize, Serializer};
+
 /// The UID of an object: the one thing about it that is never used twice.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uid(Arc<str>);
@@ -27,6 +29,12 @@ impl From<&str> for Uid {
 impl Borrow<str> for Uid {
     fn borrow(&self) -> &str {
         &self.0
+    }
+}
+
+impl Serialize for Uid {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 

@@ -20,10 +20,7 @@ const COUNTS: Duration = Duration::from_mins(5);
 
 /// Follows what namespaces ask for until `stop`.
 pub(crate) async fn follow(shared: Arc<Shared>, stop: CancellationToken) {
-    tokio::select! {
-        () = stop.cancelled() => {}
-        () = run(&shared) => {}
-    }
+    stop.run_until_cancelled(run(&shared)).await;
 }
 
 async fn run(shared: &Shared) {

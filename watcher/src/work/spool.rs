@@ -73,13 +73,7 @@ impl Shared {
                 if let Some(entry) = self.ledger().get_mut(&uid) {
                     entry.remembered.presence.set_gone(true);
                 }
-                self.push(
-                    &uid,
-                    Work {
-                        gone: true,
-                        ..Work::default()
-                    },
-                );
+                self.push(&uid, Work::gone());
             }
         }
         if count > 0 {

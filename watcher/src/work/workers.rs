@@ -163,10 +163,7 @@ pub(crate) async fn retry_refused(shared: Arc<Shared>, stop: CancellationToken) 
             }
         }
     };
-    tokio::select! {
-        () = stop.cancelled() => {}
-        () = work => {}
-    }
+    stop.run_until_cancelled(work).await;
 }
 
 /// Spools what waits for the server whenever it becomes unavailable, until `stop`. What is seen later
@@ -193,10 +190,7 @@ pub(crate) async fn spool_backlog(shared: Arc<Shared>, stop: CancellationToken) 
             }
         }
     };
-    tokio::select! {
-        () = stop.cancelled() => {}
-        () = work => {}
-    }
+    stop.run_until_cancelled(work).await;
 }
 
 /// Stores what an earlier leader left in the spool, while another watcher leads: that needs no lease,
@@ -208,10 +202,7 @@ pub(crate) async fn store_spooled(shared: &Shared) {
     let mut failures = 0;
     loop {
         for uid in spool.uids() {
-            let work = Work {
-                gone: true,
-                ..Work::default()
-            };
+            let work = Work::gone();
             let mut task = Task::new(shared, Lane::Spooled, uid, work);
             if let Err(interrupted) = task.run().await {
                 task.note(&interrupted);
