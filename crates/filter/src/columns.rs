@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use hindsight_proto::time;
-use hindsight_run::json;
 use hindsight_run::{Kind, View, keys};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -187,11 +186,6 @@ pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Op
 
 fn moment(us: i64) -> Option<ColumnValue> {
     Timestamp::from_microsecond(us).ok().map(ColumnValue::Time)
-}
-
-/// The JSON of a payload, if it is JSON (nested 127 deep at most).
-pub(super) fn parse_body(bytes: &[u8]) -> Option<Value> {
-    json::parse(bytes).ok()
 }
 
 /// The value at a pointer whose numbers are indexes of arrays: unlike RFC 6901, a number does

@@ -6,16 +6,11 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::{error::Problem, eval::Miss, value::Value};
-
-/// Most steps that one row may take.
-pub const MAX_STEPS: u32 = 100_000;
-/// Most steps that the texts of one request may take before a row is read.
-pub const MAX_COMPILE_STEPS: u32 = 250_000;
-/// Most bytes of constants that a request may keep; an element of a list counts as 64.
-pub const MAX_CONSTANT_BYTES: usize = 4 << 20;
-/// Most states of the regular expressions of a request, compiled.
-pub const MAX_PATTERN_STATES: usize = 10_000;
+use super::{
+    error::{Miss, Problem},
+    limits::{MAX_COMPILE_STEPS, MAX_CONSTANT_BYTES, MAX_PATTERN_STATES, MAX_STEPS},
+    value::Value,
+};
 
 /// Steps of texts that are read where they arrive, beside calls that wait for nothing.
 const SMALL_STEPS: u32 = 2_000;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::parse::{MAX_CHARS, MAX_DEPTH, MAX_NODES};
+use super::limits::{MAX_CHARS, MAX_DEPTH, MAX_NODES, MAX_STEPS};
 
 /// Why a text is not a filter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -128,14 +128,20 @@ impl Problem {
     }
 }
 
+/// Why a part of a filter has no value on a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Miss {
+    Unknown,
+    Budget,
+}
+
 /// Why a row could not be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EvalError {
     /// One row took too much work.
     #[error(
-        "filter took more than {} steps on one row; test fewer elements, or name the field \
-         instead of searching for it",
-        super::cost::MAX_STEPS
+        "filter took more than {MAX_STEPS} steps on one row; test fewer elements, or name the field \
+         instead of searching for it"
     )]
     Budget,
     /// Nobody waits for the answer any more.

@@ -13,14 +13,13 @@ pub(super) mod time;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use hindsight_run::Kind;
+use hindsight_run::{Kind, json};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    columns::parse_body,
     cost::Meter,
-    error::EvalError,
+    error::{EvalError, Miss},
     expr::{Expr, ExprKind, Field},
     prune::prune,
     reads::Reads,
@@ -80,7 +79,7 @@ impl Body {
         let parse = || {
             let bytes = self.bytes.as_deref()?;
             let cut = self.reads.as_ref().and_then(|reads| prune(bytes, reads));
-            cut.or_else(|| parse_body(bytes))
+            cut.or_else(|| json::parse(bytes).ok())
         };
         self.json.get_or_init(parse).as_ref()
     }
@@ -89,13 +88,6 @@ impl Body {
     pub fn is_unreadable(&self) -> bool {
         matches!(self.json.get(), Some(None))
     }
-}
-
-/// Why there is no value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Miss {
-    Unknown,
-    Budget,
 }
 
 pub(super) type Answer<T> = Result<T, Miss>;

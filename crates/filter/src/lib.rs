@@ -20,6 +20,7 @@ mod explain;
 mod expr;
 mod fields;
 mod language;
+mod limits;
 mod lower;
 pub mod measure;
 pub mod model;
@@ -37,12 +38,15 @@ mod term;
 mod types;
 mod value;
 
-pub use cost::{CostBudget, MAX_COMPILE_STEPS, MAX_CONSTANT_BYTES, MAX_PATTERN_STATES, MAX_STEPS};
+pub use cost::CostBudget;
 pub use error::{EvalError, FilterError, Place};
 pub use eval::{Body, Row};
 pub use language::{Language, Selection, UnknownLanguage};
+pub use limits::{
+    MAX_CHARS, MAX_COMPILE_STEPS, MAX_CONSTANT_BYTES, MAX_DEPTH, MAX_NODES, MAX_PATTERN_STATES,
+    MAX_STEPS,
+};
 pub use order::{Order, OrderError, Position, parse_order};
-pub use parse::{MAX_CHARS, MAX_DEPTH, MAX_NODES};
 pub use split::Split;
 pub use term::Term;
 

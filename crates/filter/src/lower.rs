@@ -9,8 +9,8 @@ mod member;
 
 use super::{
     cost::CostBudget,
-    error::Problem,
-    eval::{self, Miss},
+    error::{Miss, Problem},
+    eval,
     expr::{Comparison, Expr, ExprKind, Field, Function},
     fields,
     split::column,

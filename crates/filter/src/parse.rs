@@ -13,15 +13,9 @@ use cel::{
 use super::{
     cost::CostBudget,
     error::{FilterError, Place},
+    limits::{MAX_CHARS, MAX_DEPTH, MAX_NODES},
     syntax::{Kind, Literal, Node, Operator},
 };
-
-/// Longest text that is read, in characters.
-pub const MAX_CHARS: usize = 100_000;
-/// How deep the parts of a filter may be nested. Chains of operators nest, `&&` and `||` do not.
-pub const MAX_DEPTH: usize = 96;
-/// How many parts a filter may have.
-pub const MAX_NODES: usize = 20_000;
 
 /// Parses `text`, which is not blank, at the expense of `budget`. Macros stay calls.
 pub(super) fn parse(text: &str, budget: &mut CostBudget) -> Result<Node, FilterError> {

@@ -16,7 +16,7 @@ use regex_automata::{
     nfa::thompson::{self, NFA, WhichCaptures, pikevm::PikeVM},
 };
 
-use super::{cost::Meter, eval::Miss};
+use super::{cost::Meter, error::Miss};
 
 /// What reading a character of a pattern costs. The dearest, classes without regard to case, have
 /// hundreds of ranges.

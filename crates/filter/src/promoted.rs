@@ -9,11 +9,12 @@ mod path;
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use hindsight_proto::time;
+use hindsight_run::json;
 use jiff::Timestamp;
 use serde_json::Value as Json;
 
 pub use self::path::{Path, PathError, Step};
-use super::{columns::parse_body, prune::prune, reads::Reads, value::Value};
+use super::{prune::prune, reads::Reads, value::Value};
 
 /// How many characters of a text an index holds.
 pub const KEY_CHARS: usize = 128;
@@ -125,7 +126,7 @@ impl Fields {
         if self.fields.is_empty() {
             return Vec::new();
         }
-        let cut = prune(payload, &self.reads).or_else(|| parse_body(payload));
+        let cut = prune(payload, &self.reads).or_else(|| json::parse(payload).ok());
         let Some(body) = cut else { return Vec::new() };
         let mut keys = BTreeSet::new();
         for (number, path, kind) in &self.fields {

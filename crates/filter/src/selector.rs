@@ -8,10 +8,10 @@ mod labels;
 
 pub(super) use self::{fields::fields, labels::labels};
 use super::{
-    MAX_CHARS,
     cost::CostBudget,
     error::{FilterError, Place, Problem},
     expr::Expr,
+    limits::MAX_CHARS,
     lower,
     syntax::{Kind, Literal, Node, Operator},
 };

@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::{Answer, FEW, Judge, Miss, time};
+use super::{Answer, FEW, Judge, time};
 use crate::{
+    error::Miss,
     expr::{Comparison, Expr, ExprKind},
     types::Type,
     value::Value,

@@ -2,8 +2,9 @@
 
 use jiff::SignedDuration;
 
-use super::{Answer, Judge, MAX_MADE, Miss, time};
+use super::{Answer, Judge, MAX_MADE, time};
 use crate::{
+    error::Miss,
     expr::{Expr, Function, TimePart},
     pattern,
     syntax::Operator,

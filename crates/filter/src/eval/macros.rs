@@ -1,7 +1,8 @@
 //! `exists`, `all`, `exists_one`, `filter` and `map`.
 
-use super::{Answer, Judge, Miss};
+use super::{Answer, Judge};
 use crate::{
+    error::Miss,
     expr::{Macro, MacroKind},
     value::Value,
 };

@@ -5,8 +5,8 @@
 
 use serde_json::Value as Json;
 
-use super::{Answer, Judge, Miss};
-use crate::value::Value;
+use super::{Answer, Judge};
+use crate::{error::Miss, value::Value};
 
 impl Judge<'_> {
     pub(super) fn searched(&mut self, of: &Value<'_>, needle: &str) -> Answer<bool> {

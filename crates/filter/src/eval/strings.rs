@@ -1,7 +1,8 @@
 //! Functions that make text of text. Positions count characters.
 
-use super::{Answer, Judge, MAX_MADE, Miss};
+use super::{Answer, Judge, MAX_MADE};
 use crate::{
+    error::Miss,
     expr::Function,
     value::{Shared, Value},
 };

@@ -6,8 +6,10 @@
 
 use std::{iter::Peekable, str::CharIndices};
 
-use super::MAX_DEPTH;
-use crate::error::{FilterError, Place};
+use crate::{
+    error::{FilterError, Place},
+    limits::MAX_DEPTH,
+};
 
 /// Refuses texts that would make the parser recurse too deep, and those with a text that does
 /// not end. Otherwise gives the number of its tokens.

@@ -2,11 +2,12 @@
 
 use super::{add, binary, call, literal, lowered, name, not, select, text};
 use crate::{
-    MAX_DEPTH,
     cost::CostBudget,
     error::{FilterError, Problem},
     expr::Expr,
-    fields as catalogue, lower,
+    fields as catalogue,
+    limits::MAX_DEPTH,
+    lower,
     model::Resource,
     split::column,
     syntax::{Kind, Literal, Node, Operator},
