@@ -20,6 +20,7 @@ mod metrics;
 mod patience;
 mod reload;
 mod serve;
+mod signs;
 mod sweep;
 mod throttle;
 mod tls;

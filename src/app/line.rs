@@ -5,10 +5,7 @@
 //! once more. Then the peer is let read what was sent before the socket is gone.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -31,7 +28,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{gate::Source, lent, metrics::Open, patience::Patient, throttle::Standing, tls::Tls};
+use super::{
+    gate::Source, lent, metrics::Open, patience::Patient, signs::Signs, throttle::Standing,
+    tls::Tls,
+};
 
 /// How long a connection of HTTP/1.1 that is given up is silent before it is closed.
 const LAST_CALL: Duration = Duration::from_millis(300);
@@ -119,7 +119,7 @@ impl Line {
                 }
                 () = silence.as_mut(), if patient => {
                     patient = false;
-                    if signs.asked.load(Ordering::Relaxed) {
+                    if signs.was_asked() {
                         continue;
                     }
                     (wanted, called) = (false, false);
@@ -127,7 +127,7 @@ impl Line {
             }
             if wanted {
                 wanted = false;
-                signs.unwanted.store(true, Ordering::Relaxed);
+                signs.give_up();
                 called = !signs.is_two();
             }
             if called {
@@ -147,41 +147,6 @@ async fn after(age: Option<Duration>) {
     };
     let by_chance = u32::from(uuid::Uuid::new_v4().as_bytes()[0]) + 1;
     sleep(age - age / 10 * by_chance / 256).await;
-}
-
-/// What is known of a connection while it lasts.
-#[derive(Debug, Default)]
-pub(super) struct Signs {
-    /// Something came on it.
-    heard: AtomicBool,
-    /// Something was asked on it.
-    asked: AtomicBool,
-    /// Something came that is not a whole request yet.
-    begun: AtomicBool,
-    /// It speaks HTTP/2.
-    two: AtomicBool,
-    /// It is given up.
-    unwanted: AtomicBool,
-}
-
-impl Signs {
-    /// These bytes came.
-    pub(super) fn heard(&self, bytes: &[u8]) {
-        let first = !self.heard.swap(true, Ordering::Relaxed);
-        if first && bytes.starts_with(b"PRI") {
-            self.two.store(true, Ordering::Relaxed);
-        }
-        self.begun.store(true, Ordering::Relaxed);
-    }
-
-    fn is_two(&self) -> bool {
-        self.two.load(Ordering::Relaxed)
-    }
-
-    /// Whether a request of HTTP/1.1 has begun to come.
-    fn expects_a_request(&self) -> bool {
-        !self.is_two() && self.begun.load(Ordering::Relaxed)
-    }
 }
 
 /// The router, which notices that it was asked, and says when it is not to be asked again.
@@ -212,9 +177,7 @@ where
         }
         let signs = Arc::clone(&self.signs);
         let is_two = request.version() == Version::HTTP_2;
-        signs.two.store(is_two, Ordering::Relaxed);
-        signs.asked.store(true, Ordering::Relaxed);
-        signs.begun.store(false, Ordering::Relaxed);
+        signs.asked(is_two);
         let taken = self.standing.request();
         let answer = self.standing.metered(self.router.call(request));
         answer
@@ -222,9 +185,9 @@ where
                 if let Ok(answer) = &answer {
                     taken.answered(answer.status(), answer.headers(), answer.extensions());
                 }
-                signs.begun.store(false, Ordering::Relaxed);
+                signs.answered();
                 answer.map(|mut answer| {
-                    if !is_two && signs.unwanted.load(Ordering::Relaxed) {
+                    if !is_two && signs.is_unwanted() {
                         let close = HeaderValue::from_static("close");
                         answer.headers_mut().insert(header::CONNECTION, close);
                     }

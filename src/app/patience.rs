@@ -13,7 +13,7 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-use super::line::Signs;
+use super::signs::Signs;
 
 /// A connection that breaks when its peer takes nothing of what is written for `patience`.
 #[derive(Debug)]
