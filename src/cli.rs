@@ -198,7 +198,7 @@ pub fn main() -> ExitCode {
     };
     match outcome {
         Ok(code) => code,
-        Err(failure) => failure.tell(),
+        Err(failure) => output::tell(&failure),
     }
 }
 

@@ -1,10 +1,9 @@
 //! How a command ends badly: what is said, and which exit code scripts see.
 
-use std::{error::Error as _, process::ExitCode};
+use std::error::Error as _;
 
 use tonic::{Code, Status};
 
-use super::output;
 use hindsight_runtime::error::report;
 use hindsight_storage as storage;
 
@@ -116,14 +115,6 @@ impl Failure {
     /// The exit code.
     pub(super) fn code(&self) -> u8 {
         self.code
-    }
-
-    /// Prints what went wrong and gives the exit code.
-    pub(super) fn tell(&self) -> ExitCode {
-        if !self.text.is_empty() {
-            output::note(&format!("hindsight: {}", self.text));
-        }
-        ExitCode::from(self.code)
     }
 }
 

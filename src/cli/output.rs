@@ -1,6 +1,6 @@
 //! What commands print: tables for people, JSON and YAML for programs.
 
-use std::{borrow::Cow, io::Write as _};
+use std::{borrow::Cow, io::Write as _, process::ExitCode};
 
 use anstream::{AutoStream, ColorChoice};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -291,6 +291,15 @@ pub(super) fn say(text: &str) -> Result<(), Failure> {
 pub(super) fn note(text: &str) {
     // A note that nobody can read is no failure.
     drop(writeln!(std::io::stderr().lock(), "{}", plain(text, true)));
+}
+
+/// Says why a command failed, unless nobody listens, and gives the exit code.
+pub(super) fn tell(failure: &Failure) -> ExitCode {
+    let text = failure.to_string();
+    if !text.is_empty() {
+        note(&format!("hindsight: {text}"));
+    }
+    ExitCode::from(failure.code())
 }
 
 /// `text` without characters that steer a terminal: anybody who may create a run could put them
