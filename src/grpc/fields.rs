@@ -5,6 +5,7 @@
 //! be read and saves no reading.
 
 mod mask;
+mod message;
 mod payload;
 
 use std::{
@@ -141,7 +142,7 @@ fn cut(framed: &Bytes, reply: MessageDescriptor, mask: &Mask) -> Result<Bytes, S
     let broken = |error| Status::internal(format!("a reply cannot be masked: {error}"));
     let mut message =
         DynamicMessage::decode(reply, framed.slice(FRAME..)).map_err(|e| broken(e.to_string()))?;
-    mask.apply(&mut message);
+    message::cut(&mut message, mask);
     let length = message.encoded_len();
     let mut frame = BytesMut::with_capacity(FRAME + length);
     frame.put_u8(0);

@@ -2,10 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use prost_reflect::{DynamicMessage, Kind, MapKey, ReflectMessage as _, Value};
-
-use super::payload;
-
 /// Most paths in one mask.
 const MAX_PATHS: usize = 256;
 /// Most names in one path.
@@ -61,60 +57,9 @@ impl Mask {
         self.below.iter().map(|(name, mask)| (name.as_str(), mask))
     }
 
-    /// Takes away from `message` what is not wanted.
-    pub(super) fn apply(&self, message: &mut DynamicMessage) {
-        if self.is_whole() {
-            return;
-        }
-        // The fields of a Struct are keys of one map, and are named as such.
-        if message.descriptor().full_name() == "google.protobuf.Struct" {
-            for (_, value) in message.fields_mut() {
-                self.narrow(value);
-            }
-            return;
-        }
-        let unwanted: Vec<_> = message
-            .fields()
-            .map(|(field, _)| field)
-            .filter(|field| !self.below.contains_key(field.name()))
-            .collect();
-        for field in unwanted {
-            message.clear_field(&field);
-        }
-        for (field, value) in message.fields_mut() {
-            let Some(mask) = self.below.get(field.name()).filter(|mask| !mask.is_whole()) else {
-                continue;
-            };
-            match (value, field.kind()) {
-                (Value::Bytes(bytes), Kind::Bytes) => {
-                    if let Some(part) = payload::part(bytes, mask) {
-                        *bytes = part.into();
-                    }
-                }
-                (value, _) => mask.narrow(value),
-            }
-        }
-    }
-
-    fn narrow(&self, value: &mut Value) {
-        match value {
-            Value::Message(message) => self.apply(message),
-            Value::List(items) => items.iter_mut().for_each(|item| self.narrow(item)),
-            Value::Map(entries) => {
-                entries.retain(|key, value| {
-                    let MapKey::String(key) = key else {
-                        return true;
-                    };
-                    let wanted = self.below.get(key);
-                    if let Some(mask) = wanted.filter(|mask| !mask.is_whole()) {
-                        mask.narrow(value);
-                    }
-                    wanted.is_some()
-                });
-            }
-            // A path below a plain value asks for the value.
-            _ => {}
-        }
+    /// What is wanted of the part of this name; nothing if it is not.
+    pub(super) fn of(&self, name: &str) -> Option<&Self> {
+        self.below.get(name)
     }
 }
 

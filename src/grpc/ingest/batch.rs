@@ -10,12 +10,13 @@ use hindsight_proto::v1::{
 use hindsight_runtime::traces;
 use tracing::Instrument as _;
 
-use super::{Door, stream::Taken};
+use super::Door;
 use crate::{
     grpc::{convert, status::status},
     service::{Effect, Error, Outcome, Upsert, UpsertGrants},
 };
 use hindsight_access::auth::{self, Credentials, Verb};
+use hindsight_access::budget::{Held, Payer};
 use hindsight_filter::model::{Parent, ParentPattern, RecordName, Resource};
 use hindsight_runtime::error::HasKind as _;
 use hindsight_runtime::telemetry::Ongoing;
@@ -24,6 +25,26 @@ use hindsight_runtime::telemetry::Ongoing;
 pub(super) const METHOD: &str = "Upsert";
 /// Most letters of a refusal: there may be many.
 const LONGEST: usize = 1000;
+
+/// A request that was taken.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) request: UpsertRequest,
+    /// Counts it until it is answered.
+    pub(super) ongoing: Ongoing,
+    /// What it takes and at whose expense, until it is durable.
+    pub(super) cost: (Held, Payer),
+    pub(super) bytes: usize,
+}
+
+impl Taken {
+    pub(super) fn name(&self) -> &str {
+        self.request
+            .record
+            .as_ref()
+            .map_or("", |record| &record.name)
+    }
+}
 
 /// Stores a batch and says what became of each request.
 pub(super) async fn store(

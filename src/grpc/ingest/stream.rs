@@ -13,11 +13,13 @@ use hindsight_proto::{
 use tokio::{sync::mpsc, task::JoinSet};
 use tonic::{Status, Streaming};
 
-use super::{Door, batch};
+use super::{
+    Door,
+    batch::{self, Taken},
+};
 use crate::grpc::transport::of_stream;
 use hindsight_access::auth::Credentials;
-use hindsight_access::budget::{Arrival, Held, Payer};
-use hindsight_runtime::telemetry::Ongoing;
+use hindsight_access::budget::Arrival;
 
 /// Most requests that are stored together.
 const MOST: usize = 500;
@@ -31,26 +33,6 @@ const WAITING: usize = 1000;
 const OVERHEAD: usize = 1 << 10;
 /// How long answers wait for a caller that does not read them.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A request that was taken.
-#[derive(Debug)]
-pub(super) struct Taken {
-    pub(super) request: UpsertRequest,
-    /// Counts it until it is answered.
-    pub(super) ongoing: Ongoing,
-    /// What it takes and at whose expense, until it is durable.
-    pub(super) cost: (Held, Payer),
-    bytes: usize,
-}
-
-impl Taken {
-    fn name(&self) -> &str {
-        self.request
-            .record
-            .as_ref()
-            .map_or("", |record| &record.name)
-    }
-}
 
 /// Serves one stream until it ends.
 pub(super) async fn run(
