@@ -6,6 +6,7 @@
 mod advice;
 mod aggregate;
 mod explain;
+mod item;
 mod judge;
 mod list;
 mod scan;

@@ -4,10 +4,7 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Engine, Error,
-    list::{MOST_ROWS, TURN, behind},
-};
+use super::{Engine, Error, judge::TURN, list::behind, scan::MOST_ROWS};
 use hindsight_filter::measure::{Group, Key, Tally};
 use hindsight_filter::model::{Record, ResultPattern};
 use hindsight_filter::{

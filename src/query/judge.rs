@@ -1,19 +1,22 @@
 //! Which of the rows of a chunk match.
 
-use std::{num::NonZeroUsize, sync::Arc, time::Instant};
+use std::{
+    num::NonZeroUsize,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Error,
-    list::{Item, TURN},
-};
+use super::{Error, item::Item};
 use hindsight_access::budget::{Payer, Turn};
 use hindsight_filter::Filter;
 use hindsight_runtime::background;
 use hindsight_storage as storage;
 use hindsight_storage::Listed;
 
+/// How long rows are judged before it is the turn of the next caller.
+pub(super) const TURN: Duration = Duration::from_millis(50);
 /// Rows that are not worth a second thread.
 const FEW_ROWS: usize = 64;
 

@@ -1,33 +1,20 @@
 //! One page of a list.
 
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::{num::NonZeroU32, sync::Arc};
 
-use bytes::Bytes;
-use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::{Error, Tokens, scan::Scan, token::Binding};
-use hindsight_access::budget::{Held, Payer, Spent};
+use super::{Error, Tokens, item::Item, scan::Scan, token::Binding};
+use hindsight_access::budget::{Payer, Spent};
 use hindsight_filter::model::{Record, Resource, ResultPattern, RunResult};
-use hindsight_filter::{Filter, Order, Position, Row};
+use hindsight_filter::{Filter, Order, Position};
 use hindsight_runtime::background;
 use hindsight_storage as storage;
-use hindsight_storage::{EncodedRecord, ListQuery, Listed, Store};
-
-/// Rows fetched at once while a page is filled; it grows while rows turn out to be small. Payloads
-/// are fetched with their rows, so a chunk ends with the row that brings it to so many bytes.
-pub(super) const FIRST_CHUNK: u32 = 256;
-pub(super) const MOST_ROWS: u32 = 1_000;
-const CHUNK_BYTES: usize = 4 << 20;
-/// The same of payloads that stay packed until they are judged, each by itself: fewer chunks
-/// mean less waiting of those who judge for those who read.
-const SEALED_BYTES: usize = 16 << 20;
+use hindsight_storage::{Listed, Store};
 
 /// A page of more rows is long work, as is one whose rows are judged here.
 const LARGE_PAGE: u32 = 200;
 
-/// How long rows are judged before it is the turn of the next caller.
-pub(super) const TURN: Duration = Duration::from_millis(50);
 /// Longest filter that is divided where its request arrives, in bytes.
 pub(super) const SHORT: usize = 1_000;
 
@@ -72,118 +59,6 @@ pub struct Page<T> {
     pub next: String,
     /// What is probably wrong with a filter that nothing matches.
     pub advice: Vec<String>,
-}
-
-/// What lists need to know of a row.
-pub(super) trait Item: Send + Sized + 'static {
-    /// The row as long as it is not known whether it is wanted.
-    type Encoded: Send + 'static;
-
-    fn fetch(
-        store: &dyn Store,
-        query: &ListQuery,
-    ) -> impl Future<Output = Result<Vec<Listed<Self>>, Error>> + Send;
-    fn fetch_encoded(
-        store: &dyn Store,
-        query: &ListQuery,
-    ) -> impl Future<Output = Result<Vec<Listed<Self::Encoded>>, Error>> + Send;
-    fn weight(&self) -> usize;
-    /// Makes it small enough for a message.
-    fn leave_out_payload(&mut self, limit: usize);
-    fn encoded_weight(encoded: &Self::Encoded) -> usize;
-    /// The row, if it matches.
-    fn matching(
-        encoded: Self::Encoded,
-        filter: &Filter,
-        stop: &CancellationToken,
-    ) -> Result<Option<Self>, Error>;
-}
-
-impl Item for RunResult {
-    type Encoded = Self;
-
-    async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error> {
-        Ok(store.list_results(query).await?)
-    }
-
-    async fn fetch_encoded(
-        store: &dyn Store,
-        query: &ListQuery,
-    ) -> Result<Vec<Listed<Self>>, Error> {
-        Self::fetch(store, query).await
-    }
-
-    fn weight(&self) -> usize {
-        Self::weight(self)
-    }
-
-    /// It has none.
-    fn leave_out_payload(&mut self, _limit: usize) {}
-
-    fn encoded_weight(encoded: &Self) -> usize {
-        encoded.weight()
-    }
-
-    fn matching(
-        result: Self,
-        filter: &Filter,
-        stop: &CancellationToken,
-    ) -> Result<Option<Self>, Error> {
-        let matches = filter.matches_until(&Row::Result(&result), stop)?;
-        Ok(matches.then_some(result))
-    }
-}
-
-impl Item for Record {
-    type Encoded = EncodedRecord;
-
-    async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error> {
-        Ok(store.list_records(query).await?)
-    }
-
-    async fn fetch_encoded(
-        store: &dyn Store,
-        query: &ListQuery,
-    ) -> Result<Vec<Listed<EncodedRecord>>, Error> {
-        Ok(store.list_encoded(query).await?)
-    }
-
-    fn weight(&self) -> usize {
-        Self::weight(self)
-    }
-
-    fn leave_out_payload(&mut self, limit: usize) {
-        let bytes = self.weight();
-        let name = &self.name;
-        tracing::warn!(%name, bytes, limit, "a list leaves out a payload above max_message_bytes");
-        if let Some(data) = &mut self.data {
-            data.value = Bytes::new();
-        }
-    }
-
-    fn encoded_weight(encoded: &EncodedRecord) -> usize {
-        encoded.weight()
-    }
-
-    /// A payload that is damaged may look like another, so none is given out, and none is taken
-    /// for no JSON, before its digest was compared. Comparing all would take as long as the rest.
-    fn matching(
-        encoded: EncodedRecord,
-        filter: &Filter,
-        stop: &CancellationToken,
-    ) -> Result<Option<Self>, Error> {
-        let record = encoded.decode_unverified()?;
-        let body = filter.body(&record);
-        let row = Row::Record {
-            record: &record,
-            body: &body,
-        };
-        let matches = filter.matches_until(&row, stop)?;
-        if matches || body.is_unreadable() {
-            encoded.verify(&record)?;
-        }
-        Ok(matches.then_some(record))
-    }
 }
 
 impl Engine {
@@ -375,35 +250,7 @@ impl Engine {
         order: Order,
         after: Option<Position>,
     ) -> Scan<'a, T> {
-        let split = filter.split(&|test| self.store.ability(test));
-        let chunk_bytes = if split.residual {
-            SEALED_BYTES
-        } else {
-            CHUNK_BYTES
-        };
-        Scan {
-            store: &*self.store,
-            payer: &self.payer,
-            filter: split.residual.then(|| filter.clone()),
-            query: ListQuery {
-                scope,
-                condition: split.condition,
-                order,
-                after: after.clone(),
-                limit: NonZeroU32::MIN,
-                bodies: true,
-                max_bytes: Some(chunk_bytes),
-            },
-            after,
-            scanned: 0,
-            chunk_bytes,
-            row_bytes: chunk_bytes / FIRST_CHUNK as usize,
-            ended: false,
-            ahead: None,
-            takes_turns: split.residual,
-            held: Held::default(),
-            keeps: false,
-        }
+        Scan::new(&*self.store, &self.payer, filter, scope, order, after)
     }
 }
 

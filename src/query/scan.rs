@@ -2,41 +2,89 @@
 
 use std::{num::NonZeroU32, sync::Arc};
 
-use super::{
-    Error,
-    judge::judged,
-    list::{FIRST_CHUNK, Item, MOST_ROWS},
-};
+use super::{Error, item::Item, judge::judged};
 use hindsight_access::budget::{Held, Payer, Spent};
-use hindsight_filter::{Filter, Position};
+use hindsight_filter::model::ResultPattern;
+use hindsight_filter::{Filter, Order, Position};
 use hindsight_storage::{ListQuery, Listed, Store};
+
+/// Rows fetched at once while a page is filled; it grows while rows turn out to be small. Payloads
+/// are fetched with their rows, so a chunk ends with the row that brings it to so many bytes.
+const FIRST_CHUNK: u32 = 256;
+pub(super) const MOST_ROWS: u32 = 1_000;
+const CHUNK_BYTES: usize = 4 << 20;
+/// The same of payloads that stay packed until they are judged, each by itself: fewer chunks
+/// mean less waiting of those who judge for those who read.
+const SEALED_BYTES: usize = 16 << 20;
 
 /// A walk over the rows of a list, in chunks. Where rows are judged, the next chunk is read
 /// meanwhile.
 pub(super) struct Scan<'a, T: Item> {
-    pub(super) store: &'a dyn Store,
-    pub(super) payer: &'a Payer,
+    store: &'a dyn Store,
+    payer: &'a Payer,
     /// What is left to evaluate on each row.
-    pub(super) filter: Option<Filter>,
+    filter: Option<Filter>,
     /// Continues after the last row read.
-    pub(super) query: ListQuery,
+    query: ListQuery,
     /// The last row given out or judged.
     pub(super) after: Option<Position>,
     pub(super) scanned: u64,
     /// How many bytes of payloads end a chunk.
-    pub(super) chunk_bytes: usize,
+    chunk_bytes: usize,
     /// What a row turned out to weigh.
-    pub(super) row_bytes: usize,
+    row_bytes: usize,
     /// Whether all rows were read.
-    pub(super) ended: bool,
+    ended: bool,
     /// Rows that were read and not judged.
-    pub(super) ahead: Option<(Vec<Listed<T::Encoded>>, Held)>,
+    ahead: Option<(Vec<Listed<T::Encoded>>, Held)>,
     /// Whether a chunk waits for its turn among the long calls.
     pub(super) takes_turns: bool,
     /// Memory of the rows that were given out last.
-    pub(super) held: Held,
+    held: Held,
     /// Whether memory of rows given out before is kept.
-    pub(super) keeps: bool,
+    keeps: bool,
+}
+
+impl<'a, T: Item> Scan<'a, T> {
+    /// A walk over the rows of `store` that match, at the expense of `payer`.
+    pub(super) fn new(
+        store: &'a dyn Store,
+        payer: &'a Payer,
+        filter: &Filter,
+        scope: ResultPattern,
+        order: Order,
+        after: Option<Position>,
+    ) -> Self {
+        let split = filter.split(&|test| store.ability(test));
+        let chunk_bytes = if split.residual {
+            SEALED_BYTES
+        } else {
+            CHUNK_BYTES
+        };
+        Self {
+            store,
+            payer,
+            filter: split.residual.then(|| filter.clone()),
+            query: ListQuery {
+                scope,
+                condition: split.condition,
+                order,
+                after: after.clone(),
+                limit: NonZeroU32::MIN,
+                bodies: true,
+                max_bytes: Some(chunk_bytes),
+            },
+            after,
+            scanned: 0,
+            chunk_bytes,
+            row_bytes: chunk_bytes / FIRST_CHUNK as usize,
+            ended: false,
+            ahead: None,
+            takes_turns: split.residual,
+            held: Held::default(),
+            keeps: false,
+        }
+    }
 }
 
 impl<T: Item> Scan<'_, T> {
