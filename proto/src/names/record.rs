@@ -38,6 +38,16 @@ impl RecordName {
     }
 }
 
+impl ResultName {
+    /// Names a record of this result.
+    ///
+    /// # Errors
+    /// If `id` is not a legal id.
+    pub fn record(&self, id: &str) -> Result<RecordName, ParseNameError> {
+        RecordName::new(self.clone(), id)
+    }
+}
+
 impl FromStr for RecordName {
     type Err = ParseNameError;
 

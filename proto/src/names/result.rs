@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use super::{Parent, ParseNameError, RecordName, segment};
+use super::{Parent, ParseNameError, segment};
 
 pub(super) const WHAT: &str = "result name";
 pub(super) const WANT: &str = "<parent>/results/<result>";
@@ -35,14 +35,6 @@ impl ResultName {
     /// The last part of the name.
     pub fn id(&self) -> &str {
         &self.id
-    }
-
-    /// Names a record of this result.
-    ///
-    /// # Errors
-    /// If `id` is not a legal id.
-    pub fn record(&self, id: &str) -> Result<RecordName, ParseNameError> {
-        RecordName::new(self.clone(), id)
     }
 }
 
