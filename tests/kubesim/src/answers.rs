@@ -1,20 +1,18 @@
 //! The answers of the server as HTTP.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, io};
 
 use bytes::Bytes;
 use http::{Response, StatusCode, header};
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use serde_json::{Value, json};
 
-use crate::{
-    kinds::Kind,
-    list::Form,
-    objects::Stored,
-    refusal::Refusal,
-    requests::Served,
-    service::{Answer, SimBody},
-};
+use crate::{kinds::Kind, objects::Stored, refusal::Refusal};
+
+/// The body of an answer; a watch's goes on for as long as the watch.
+pub type SimBody = UnsyncBoxBody<Bytes, io::Error>;
+
+pub(crate) type Answer = Response<SimBody>;
 
 pub(crate) fn success(kind: &Kind, gone: &Stored) -> Value {
     json!({
@@ -24,12 +22,6 @@ pub(crate) fn success(kind: &Kind, gone: &Stored) -> Value {
         "status": "Success",
         "details": {"name": gone.key.name, "group": kind.group, "kind": kind.plural, "uid": gone.uid},
     })
-}
-
-pub(crate) fn show(status: StatusCode, served: &Served, object: &Stored, form: Form) -> Answer {
-    let mut out = Vec::new();
-    form.write(object, &form.types(&served.kind, &served.version), &mut out);
-    json_bytes(status, out)
 }
 
 pub(crate) fn refused(refusal: &Refusal) -> Answer {

@@ -2,34 +2,17 @@
 //! the namespace controller empties namespaces. They work at once, or one step at a time when a test
 //! wants to see what is in between.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
+    chores::{Chore, FOREGROUND, ORPHAN},
     deletion::DeleteOptions,
-    objects::{Key, KindId, Stored, World},
+    objects::{Key, KindId, Stored},
+    world::World,
 };
-
-/// The finalizer that holds an owner until its dependents are gone.
-pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-
-/// The finalizer that holds an owner until its dependents have forgotten it.
-pub(crate) const ORPHAN: &str = "orphan";
-
-/// Something that a controller has to do.
-#[derive(Debug, Clone)]
-pub(crate) enum Chore {
-    /// Look after the dependents and the namespace of what went.
-    Follow(Arc<Stored>),
-    /// Delete the dependents of an owner that waits for them.
-    Foreground(KindId, Key),
-    /// Let the dependents of an owner forget it.
-    Orphan(KindId, Key),
-    /// Delete what a namespace contains.
-    Namespace(String),
-}
 
 impl World {
     /// From now on controllers wait for steps, or no longer do.

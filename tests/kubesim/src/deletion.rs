@@ -8,13 +8,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
+    chores::{Chore, FOREGROUND, ORPHAN},
     clock::seconds,
-    controllers::{Chore, FOREGROUND, ORPHAN},
     lifecycle::types,
-    objects::{Key, KindId, Stored, World},
+    objects::{Key, KindId, Stored},
     patch::read_object,
     refusal::{About, Refusal},
     route::Query,
+    world::World,
 };
 
 /// What a DELETE request may ask for.

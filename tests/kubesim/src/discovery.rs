@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     kinds::{Kind, api_version},
-    objects::World,
+    world::World,
 };
 
 /// Whether a client asks for the aggregated document before anything else it takes.

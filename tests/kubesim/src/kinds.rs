@@ -1,7 +1,10 @@
 //! The kinds a simulated server serves: those built in and those installed while it runs.
 //! Only what the server itself must know about a kind is here; what a kind means is not.
 
-use crate::{rbac, refusal::About};
+use crate::refusal::About;
+
+/// The API group of roles and bindings, whose objects are built in and decide about access.
+pub(crate) const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// A custom resource to install.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -234,7 +237,7 @@ pub(crate) fn built_in() -> Vec<Kind> {
     let short = |name: &str| vec![name.to_owned()];
     let role = |kind: &str, plural: &str, namespaced: bool| Kind {
         namespaced,
-        ..Kind::built_in(rbac::GROUP, kind, plural)
+        ..Kind::built_in(RBAC, kind, plural)
     };
     let review = |group: &str, kind: &str, plural: &str| Kind {
         namespaced: false,

@@ -3,9 +3,11 @@
 //! [`Sim`] is a cluster: [`Sim::client`] reaches it in process, [`Sim::listen`] on a socket.
 //! It keeps state and enforces the server's rules; it knows nothing of the programs tested on it.
 
+mod access;
 mod answers;
 mod apply;
 mod calls;
+mod chores;
 mod clock;
 pub mod contract;
 mod controllers;
@@ -33,12 +35,15 @@ mod route;
 mod rules;
 mod select;
 mod service;
+mod shared;
 mod sim;
 mod snapshot;
 mod steps;
 mod tls;
 mod watch;
+mod world;
 
+pub use answers::SimBody;
 pub use calls::{Call, Calls};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use faults::{Fault, Faults};
@@ -48,5 +53,6 @@ pub use load::LoadError;
 pub use play::{Finished, Mix, Outcome, Plan, Player, Playing, Progress};
 pub use policy::Policy;
 pub use refusal::Refusal;
-pub use service::{SimBody, SimService};
-pub use sim::{KUBE_SYSTEM_UID, Settings, Sim};
+pub use service::SimService;
+pub use shared::{KUBE_SYSTEM_UID, Settings};
+pub use sim::Sim;

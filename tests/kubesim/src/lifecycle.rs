@@ -14,24 +14,16 @@ use crate::{
     fields::{Operation, Ownership, Writer},
     kinds::{Kind, api_version},
     limits::check_texts,
-    objects::{Key, KindId, Stored, Types, World},
+    objects::{Key, KindId, Stored, Types},
     patch::Patch,
     refusal::Refusal,
     rules::{
-        check_deletion, check_finalizer_names, check_finalizers, check_identity, check_types,
+        Part, check_deletion, check_finalizer_names, check_finalizers, check_identity, check_types,
         complete_namespace, desired, drop_server_fields, keep_what_is_not_written, metadata_of,
         name_of, place, restrict, tidy,
     },
+    world::World,
 };
-
-/// The part of an object a write is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// Everything but the status, where the kind has a status subresource.
-    Main,
-    /// The status subresource.
-    Status,
-}
 
 /// The circumstances of a write.
 #[derive(Debug, Clone)]

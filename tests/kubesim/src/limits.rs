@@ -2,11 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{
-    kinds::Kind,
-    objects::{Stored, World},
-    refusal::Refusal,
-};
+use crate::{kinds::Kind, objects::Stored, refusal::Refusal, world::World};
 
 /// The longest body of a request.
 const BODY: usize = 3 * 1024 * 1024;

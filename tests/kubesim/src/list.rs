@@ -9,10 +9,11 @@ use serde_json::json;
 use crate::{
     kinds::Kind,
     lifecycle::types,
-    objects::{Key, KindId, Stored, Types, World},
+    objects::{Key, KindId, Stored, Types},
     refusal::Refusal,
     route::Query,
     select::Selector,
+    world::World,
 };
 
 /// How a client wants objects shown.

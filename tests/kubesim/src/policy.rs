@@ -1,5 +1,5 @@
 //! Which token is whose, what users are allowed beside the roles of the cluster, and whether requests
-//! are checked at all.
+//! are checked at all. What is made of it for one request is in `access`.
 
 use std::{
     collections::BTreeMap,
@@ -9,9 +9,8 @@ use std::{
 use http::{HeaderMap, header};
 
 use crate::{
-    rbac::{Attributes, MASTERS, User},
+    rbac::{Attributes, User},
     refusal::Refusal,
-    sim::Shared,
 };
 
 /// The audience of the server itself.
@@ -192,81 +191,15 @@ impl Rules {
     pub(crate) fn known(&self, token: &str) -> Option<&Token> {
         self.tokens.get(token)
     }
-}
 
-impl Shared {
-    /// Whether `user` may do what is asked, and by which rule.
-    ///
-    /// # Errors
-    /// When not, with what is wrong with the roles, or nothing.
-    pub(crate) fn authorize(&self, user: &User, asked: &Attributes) -> Result<String, String> {
-        let rules = self.policy.rules();
-        if rules.grants.iter().any(|grant| grant.allows(user, asked)) {
-            return Ok("allowed by the simulated policy".into());
-        }
-        drop(rules);
-        self.world().authorize(user, asked)
+    /// Whether requests are checked at all.
+    pub(crate) fn enforced(&self) -> bool {
+        self.enforced
     }
 
-    /// Whose request it is; of somebody else, where its headers say so and its sender may.
-    ///
-    /// # Errors
-    /// 401 for a token that is nobody's, 403 for a sender who may not speak for others.
-    pub(crate) fn sender(
-        &self,
-        known: Option<&User>,
-        headers: &HeaderMap,
-    ) -> Result<User, Refusal> {
-        let sender = match known {
-            Some(user) => user.clone(),
-            None => self.policy.authenticate(headers)?,
-        };
-        let all = |name: &str| {
-            let values = headers.get_all(name).into_iter();
-            values
-                .filter_map(|value| value.to_str().ok())
-                .collect::<Vec<_>>()
-        };
-        let (users, groups) = (all("impersonate-user"), all("impersonate-group"));
-        let Some(name) = users.first() else {
-            return Ok(sender);
-        };
-        let account = name.strip_prefix("system:serviceaccount:");
-        let (resource, namespace, short) = match account.and_then(|account| account.split_once(':'))
-        {
-            Some((namespace, short)) => ("serviceaccounts", namespace, short),
-            None => ("users", "", *name),
-        };
-        let wanted = groups.iter().map(|group| ("groups", "", *group));
-        for (resource, namespace, name) in wanted.chain([(resource, namespace, short)]) {
-            let asked = Attributes {
-                verb: "impersonate".into(),
-                resource: resource.into(),
-                namespace: namespace.into(),
-                name: name.into(),
-                ..Attributes::default()
-            };
-            self.check(&sender, &asked)?;
-        }
-        if *name == "system:anonymous" {
-            return Ok(User::anonymous());
-        }
-        Ok(User::named(name, &groups))
-    }
-
-    /// Checks a request, where requests are checked.
-    ///
-    /// # Errors
-    /// 403 when it is not allowed.
-    pub(crate) fn check(&self, user: &User, asked: &Attributes) -> Result<(), Refusal> {
-        let free = user.groups.iter().any(|group| group == MASTERS);
-        if free || !self.policy.rules().enforced {
-            return Ok(());
-        }
-        match self.authorize(user, asked) {
-            Ok(_) => Ok(()),
-            Err(reason) => Err(asked.refuse(user, &reason)),
-        }
+    /// Whether `user` was allowed here to do what is asked.
+    pub(crate) fn allows(&self, user: &User, asked: &Attributes) -> bool {
+        self.grants.iter().any(|grant| grant.allows(user, asked))
     }
 }
 

@@ -1,15 +1,15 @@
 //! Authorization as RBAC decides it: the roles and bindings of the cluster, asked about one request.
-//! Who asks is found out in `policy`.
+//! Who asks is found out in `access`.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    objects::{Key, Stored, World},
+    kinds::RBAC,
+    objects::{Key, Stored},
     refusal::{About, Refusal},
+    world::World,
 };
-
-pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// The group that may do everything, whatever the roles say.
 pub(crate) const MASTERS: &str = "system:masters";
@@ -200,7 +200,7 @@ impl World {
                 let RoleRef { kind: of, name } = &binding.role_ref;
                 let Some(role) = self.role(of, namespace, name) else {
                     let of = of.to_lowercase();
-                    missing.push(format!("{of}.{GROUP} \"{name}\" not found"));
+                    missing.push(format!("{of}.{RBAC} \"{name}\" not found"));
                     continue;
                 };
                 if role.rules.iter().any(|rule| rule.allows(asked)) {
@@ -227,14 +227,12 @@ impl World {
             "Role" => ("roles", namespace),
             _ => ("clusterroles", ""),
         };
-        let id = self.find(GROUP, plural)?;
+        let id = self.find(RBAC, plural)?;
         Some(self.get(id, &Key::new(namespace, name))?.read())
     }
 
     fn rbac(&self, plural: &str, namespace: &str) -> impl Iterator<Item = &Stored> {
-        let shelf = self
-            .find(GROUP, plural)
-            .and_then(|id| self.shelves.get(&id));
+        let shelf = self.find(RBAC, plural).and_then(|id| self.shelves.get(&id));
         let from = Key::new(namespace, "");
         shelf
             .into_iter()
@@ -295,14 +293,14 @@ pub(crate) fn defaults() -> Vec<Value> {
     let objects = roles.into_iter().flat_map(|(name, rules, groups)| {
         let subjects: Vec<Value> = groups
             .iter()
-            .map(|name| json!({"kind": "Group", "apiGroup": GROUP, "name": name}))
+            .map(|name| json!({"kind": "Group", "apiGroup": RBAC, "name": name}))
             .collect();
-        let version = format!("{GROUP}/v1");
+        let version = format!("{RBAC}/v1");
         [
             json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}),
             json!({
                 "apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": name},
-                "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": name},
+                "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
                 "subjects": subjects,
             }),
         ]

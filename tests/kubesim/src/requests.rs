@@ -9,22 +9,21 @@ use hyper::body::Frame;
 
 use crate::{
     answers::{
-        answer_with, json, json_bytes, page_not_found, refused, response, show, success, text,
+        Answer, answer_with, json, json_bytes, page_not_found, refused, response, success, text,
     },
     calls::Call,
     deletion::{DeleteOptions, Deleted},
     discovery,
     kinds::Kind,
-    lifecycle::{Part, Write},
+    lifecycle::Write,
     list::{Form, Listing},
-    objects::{Key, KindId},
+    objects::{Key, KindId, Stored},
     patch::{Patch, read_body},
     rbac::User,
     refusal::Refusal,
     route::{Query, Route, Target, not_allowed},
-    rules::check_manager,
-    service::Answer,
-    sim::Shared,
+    rules::{Part, check_manager},
+    shared::Shared,
     watch::{Watch, Watching},
 };
 
@@ -275,4 +274,10 @@ impl Asked<'_> {
             .and_then(|value| value.to_str().ok())
             .unwrap_or_default()
     }
+}
+
+fn show(status: StatusCode, served: &Served, object: &Stored, form: Form) -> Answer {
+    let mut out = Vec::new();
+    form.write(object, &form.types(&served.kind, &served.version), &mut out);
+    json_bytes(status, out)
 }

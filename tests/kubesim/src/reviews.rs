@@ -6,7 +6,7 @@ use crate::{
     policy::AUDIENCE,
     rbac::{Attributes, User},
     refusal::Refusal,
-    sim::Shared,
+    shared::Shared,
 };
 
 impl Shared {

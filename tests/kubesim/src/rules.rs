@@ -5,13 +5,20 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::{
-    kinds::{Kind, api_version},
-    lifecycle::Part,
+    kinds::{Kind, RBAC, api_version},
     objects::Stored,
-    rbac,
     refusal::{About, Refusal},
     select::is_qualified_name,
 };
+
+/// The part of an object a write is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Everything but the status, where the kind has a status subresource.
+    Main,
+    /// The status subresource.
+    Status,
+}
 
 /// The metadata of an object, made when missing.
 ///
@@ -225,7 +232,7 @@ pub(crate) fn name_of(kind: &Kind, metadata: &mut Map<String, Value>) -> Result<
         let why = "Required value: name or generateName is required";
         return Err(Refusal::invalid(about, "metadata.name", why));
     }
-    if kind.group == rbac::GROUP {
+    if kind.group == RBAC {
         // Names of roles only have to fit into a path: `system:discovery`.
         if matches!(name.as_str(), "." | "..") || name.contains(['/', '%']) {
             let why =

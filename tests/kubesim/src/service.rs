@@ -10,24 +10,19 @@ use std::{
 
 use bytes::Bytes;
 use futures::stream;
-use http::{Request, Response, request::Parts};
-use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
+use http::{Request, request::Parts};
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 
 use crate::{
-    answers::refused,
+    answers::{Answer, SimBody, refused},
     faults::{Ending, Fate},
     limits::check_body,
     rbac::User,
     requests::Asked,
     route::{Query, Route, verb},
-    sim::Shared,
+    shared::Shared,
 };
-
-/// The body of an answer; a watch's goes on for as long as the watch.
-pub type SimBody = UnsyncBoxBody<Bytes, io::Error>;
-
-pub(crate) type Answer = Response<SimBody>;
 
 /// The simulated API server as a service; an error stands for a broken connection.
 #[derive(Debug, Clone)]

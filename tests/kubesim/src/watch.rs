@@ -24,11 +24,12 @@ use crate::{
     history::Event,
     kinds::Kind,
     list::Form,
-    objects::{KindId, Stored, Types, World},
+    objects::{KindId, Stored, Types},
     refusal::Refusal,
     route::Query,
     select::Selector,
-    sim::Shared,
+    shared::Shared,
+    world::World,
 };
 
 /// How many changes are read or sent at once.
