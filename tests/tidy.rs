@@ -10,8 +10,12 @@ mod arrows;
 mod crates;
 #[path = "tidy/json.rs"]
 mod json;
+#[path = "tidy/modules.rs"]
+mod modules;
 #[path = "tidy/monitoring.rs"]
 mod monitoring;
+#[path = "tidy/paths.rs"]
+mod paths;
 #[path = "tidy/source.rs"]
 mod source;
 #[path = "tidy/structure.rs"]
@@ -182,6 +186,11 @@ fn rooms_enter_only_the_rooms_they_may() {
         "//! A.\nuse crate::grpc::Page;\n",
         &[],
     );
+}
+
+#[test]
+fn siblings_do_not_name_each_other_in_a_circle() {
+    clean(&modules::circular(&tree(), modules::CIRCLES));
 }
 
 #[test]
