@@ -8,6 +8,8 @@
 mod arrows;
 #[path = "tidy/crates.rs"]
 mod crates;
+#[path = "tidy/deny.rs"]
+mod deny;
 #[path = "tidy/json.rs"]
 mod json;
 #[path = "tidy/modules.rs"]
@@ -190,7 +192,7 @@ fn rooms_enter_only_the_rooms_they_may() {
 
 #[test]
 fn siblings_do_not_name_each_other_in_a_circle() {
-    clean(&modules::circular(&tree(), modules::CIRCLES));
+    clean(&modules::circular(&tree()));
 }
 
 #[test]

@@ -65,6 +65,17 @@ async fn what_the_database_is_asked_and_what_is_left_is_told() {
         } else {
             assert!(whole.cost > 0.0, "{whole:?}");
         }
+        let two = of("data.metadata.labels['app'] == 'shop' && data.spec.pipelineRef.name == 'p'");
+        let two = two.await.unwrap();
+        assert!(two.plan[0].starts_with("access path: "), "{two:?}");
+        if two.certainty() == Certainty::Counted {
+            let paths = "access path: scan of the next 2000 rows in order, then index of the label \
+                         app=shop (0 rows)";
+            assert_eq!(two.plan[0], paths);
+            let rejected =
+                "rejected: index records_by_pipeline (0 rows), rows of the parent ci (6 rows)";
+            assert_eq!(two.plan[1], rejected);
+        }
         let part = of("data_type == TASK_RUN && data.spec.retries > 0")
             .await
             .unwrap();

@@ -11,25 +11,6 @@ use crate::{
     source::Source,
 };
 
-/// Circles that are still there, by the folder of the siblings. One that is gone must go from here.
-pub(crate) const CIRCLES: &[(&str, &[&str])] = &[
-    ("crates/run/src", &["kind", "outcome"]),
-    (
-        "crates/storage/src/codec",
-        &["body", "known", "objects", "pieces", "record", "row"],
-    ),
-    ("crates/storage/src/codec/objects", &["client", "depot"]),
-    (
-        "crates/storage/src/driver/postgres",
-        &["cells", "errors", "migrate", "open", "reader", "young"],
-    ),
-    (
-        "crates/storage/src/driver/sqlite",
-        &["migrate", "open", "writer"],
-    ),
-    ("watcher/src", &["deadline", "namespaces", "shared"]),
-];
-
 /// How many names for one thing are followed, each to the next.
 const RENAMED: usize = 8;
 
@@ -62,30 +43,15 @@ struct Circle {
     edges: Vec<String>,
 }
 
-/// Complains about every circle that is not `allowed`, and about those allowed that are none.
-pub(crate) fn circular(files: &[Source], allowed: &[(&str, &[&str])]) -> Vec<String> {
-    let circles: Vec<_> = crates(files).iter().flat_map(circles).collect();
-    let is = |circle: &Circle, (folder, members): &(&str, &[&str])| {
-        circle.folder == *folder && circle.members == *members
+/// Complains about every circle.
+pub(crate) fn circular(files: &[Source]) -> Vec<String> {
+    let circles = crates(files).iter().flat_map(circles).collect::<Vec<_>>();
+    let complaint = |circle: Circle| {
+        let (folder, members) = (circle.folder, circle.members.join(", "));
+        let edges = circle.edges.join("\n    ");
+        format!("{folder}: {members} name each other in a circle:\n    {edges}")
     };
-    let found = circles
-        .iter()
-        .filter(|circle| !allowed.iter().any(|known| is(circle, known)))
-        .map(|circle| {
-            let (folder, members) = (&circle.folder, circle.members.join(", "));
-            let edges = circle.edges.join("\n    ");
-            format!("{folder}: {members} name each other in a circle:\n    {edges}")
-        });
-    let gone = allowed
-        .iter()
-        .filter(|known| !circles.iter().any(|circle| is(circle, known)))
-        .map(|(folder, members)| {
-            let members = members.join(", ");
-            format!(
-                "{folder}: {members} are no circle; take them off the list in tests/tidy/modules.rs"
-            )
-        });
-    found.chain(gone).collect()
+    circles.into_iter().map(complaint).collect()
 }
 
 /// The crates whose roots are among the files, without modules that exist for tests only.
@@ -362,22 +328,9 @@ fn a_circle_is_allowed_only_as_long_as_it_is_there() {
         file("x/src/b.rs", "use crate::a;"),
     ];
     assert_eq!(
-        circular(&files, &[]),
+        circular(&files),
         ["x/src: a, b name each other in a circle:\n    \
           a -> b at x/src/a.rs:1: `crate::b`\n    b -> a at x/src/b.rs:1: `crate::a`"]
-    );
-    assert_eq!(circular(&files, &[("x/src", &["a", "b"])]), [""; 0]);
-    let gone = "are no circle; take them off the list in tests/tidy/modules.rs";
-    assert_eq!(
-        circular(
-            &files,
-            &[
-                ("x/src", &["a", "b"]),
-                ("x/src", &["a", "c"]),
-                ("src/a", &["b", "c"])
-            ]
-        ),
-        [format!("x/src: a, c {gone}"), format!("src/a: b, c {gone}")]
     );
 }
 

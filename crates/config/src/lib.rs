@@ -9,6 +9,7 @@
 mod choice;
 mod endpoint;
 mod flags;
+mod given;
 mod key;
 mod print;
 mod problem;
@@ -25,9 +26,10 @@ mod tests;
 pub use self::{
     choice::one_of,
     endpoint::Endpoint,
+    given::Given,
     key::{Key, Kind, Program},
     problem::{BadValue, Origin, Problem, Problems},
-    reader::{Given, Reader},
+    reader::Reader,
     secret::{MASK, Secret},
     settings::Settings,
     sources::{File, Sources},

@@ -8,28 +8,7 @@ use toml::{
     de::{DeTable, DeValue, ValueDeserializer},
 };
 
-use crate::{File, Key, Kind, Origin, Problem, Problems, Program, Secret, Settings, Slot, Sources};
-
-/// Where values came from, and the variables that are passed on.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Given {
-    origins: BTreeMap<&'static str, Origin>,
-    passed: BTreeMap<String, Secret>,
-}
-
-impl Given {
-    /// Where the value of `key` came from.
-    #[must_use]
-    pub fn origin(&self, key: &str) -> &Origin {
-        self.origins.get(key).unwrap_or(&Origin::Default)
-    }
-
-    /// The variables that begin as [`Program::passed`] says.
-    #[must_use]
-    pub fn passed(&self) -> &BTreeMap<String, Secret> {
-        &self.passed
-    }
-}
+use crate::{File, Given, Key, Kind, Origin, Problem, Problems, Program, Secret, Slot, Sources};
 
 struct Said {
     origin: Origin,
@@ -123,7 +102,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// All problems at once.
-    pub fn finish<S: Settings>(
+    pub fn finish<S>(
         mut self,
         settings: S,
         check: impl FnOnce(&S) -> Vec<Problem>,

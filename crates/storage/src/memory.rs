@@ -78,7 +78,9 @@ impl Memory {
         }
     }
 
-    fn rows(&self) -> Result<MutexGuard<'_, Rows>, Error> {
+    /// The maps, after others had their turn, as they have while a database is asked.
+    async fn rows(&self) -> Result<MutexGuard<'_, Rows>, Error> {
+        tokio::task::yield_now().await;
         match self.closed.load(Ordering::Relaxed) {
             true => Err(Error::Unavailable {
                 what: "reading or writing",
@@ -202,7 +204,8 @@ fn encoded(mut record: Record) -> EncodedRecord {
 impl Store for Memory {
     async fn result(&self, name: &ResultName) -> Result<Option<RunResult>, Error> {
         Ok(self
-            .rows()?
+            .rows()
+            .await?
             .results
             .get(name)
             .map(|found| found.row.clone()))
@@ -210,18 +213,19 @@ impl Store for Memory {
 
     async fn record(&self, name: &RecordName) -> Result<Option<Record>, Error> {
         Ok(self
-            .rows()?
+            .rows()
+            .await?
             .records
             .get(name)
             .map(|found| found.row.record.clone()))
     }
 
     async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error> {
-        Ok(list::results(&*self.rows()?, query))
+        Ok(list::results(&*self.rows().await?, query))
     }
 
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
-        Ok(list::records(&*self.rows()?, query))
+        Ok(list::records(&*self.rows().await?, query))
     }
 
     async fn list_encoded(&self, query: &ListQuery) -> Result<Vec<Listed<EncodedRecord>>, Error> {
@@ -236,7 +240,7 @@ impl Store for Memory {
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
         let mut tally = Tally::new(query.shape());
-        for found in self.rows()?.records.values() {
+        for found in self.rows().await?.records.values() {
             let column = |column: &Column| found.row.column(column);
             if list::in_scope(&query.scope, found.row.record.name.result())
                 && query.condition.passes(&column)
@@ -249,7 +253,7 @@ impl Store for Memory {
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {
-        let mut rows = self.rows()?;
+        let mut rows = self.rows().await?;
         if let [change] = &batch.changes[..] {
             return rows.change(change);
         }
@@ -262,8 +266,10 @@ impl Store for Memory {
     }
 
     async fn commit_each(&self, changes: &[Change]) -> Vec<Result<(), Error>> {
-        let one = |change| self.rows().and_then(|mut rows| rows.change(change));
-        changes.iter().map(one).collect()
+        match self.rows().await {
+            Ok(mut rows) => changes.iter().map(|change| rows.change(change)).collect(),
+            Err(error) => changes.iter().map(|_| Err(error.repeated())).collect(),
+        }
     }
 
     async fn explain(
@@ -313,7 +319,7 @@ impl Maintenance for Memory {
     }
 
     async fn purgeable(&self, what: &Purge) -> Result<Purged, Error> {
-        let rows = self.rows()?;
+        let rows = self.rows().await?;
         let of = |result: &ResultName| match what {
             Purge::Parent(parent) => result.parent() == parent,
             Purge::Result(name) => result == name,
@@ -332,7 +338,7 @@ impl Maintenance for Memory {
 
     async fn purge(&self, what: &Purge, _now: Timestamp) -> Result<Purged, Error> {
         let purged = self.purgeable(what).await?;
-        let mut rows = self.rows()?;
+        let mut rows = self.rows().await?;
         match what {
             Purge::Parent(parent) => {
                 rows.results.retain(|name, _| name.parent() != parent);
@@ -375,13 +381,13 @@ impl Maintenance for Memory {
     }
 
     async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error> {
-        let mut rows = self.rows()?;
+        let mut rows = self.rows().await?;
         let secret = rows.secrets.entry(name.to_owned());
         Ok(secret.or_insert_with(|| candidate.to_vec()).clone())
     }
 
     async fn ping(&self) -> Result<(), Error> {
-        self.rows().map(drop)
+        self.rows().await.map(drop)
     }
 
     fn connections(&self) -> Connections {

@@ -3,15 +3,17 @@
 //! Pure: nothing here connects or runs anything. Every value is a bind; every column comes from
 //! a constant; [`statement::Statement`] is the only thing whose text reaches a driver.
 
+pub(crate) mod access_path;
 pub(crate) mod aggregate;
+pub(crate) mod candidate;
 pub(crate) mod cells;
 pub(crate) mod columns;
 pub(crate) mod condition;
+pub(crate) mod cost;
 pub(crate) mod dialect;
 pub(crate) mod etag;
 pub(crate) mod explain;
 pub(crate) mod labels;
-pub(crate) mod lead;
 pub(crate) mod list;
 pub(crate) mod many;
 pub(crate) mod objects;
@@ -21,7 +23,6 @@ pub(crate) mod promoted;
 pub(crate) mod purge;
 pub(crate) mod read;
 pub(crate) mod statement;
-pub(crate) mod stretch;
+pub(crate) mod time_window;
 pub(crate) mod walk;
-pub(crate) mod way;
 pub(crate) mod write;

@@ -6,6 +6,7 @@ mod explain;
 mod find;
 mod list;
 mod objects;
+mod planner;
 pub(crate) mod promoted;
 mod purge;
 pub mod resolve;

@@ -26,7 +26,7 @@ use object_store::path::Path;
 use uuid::Uuid;
 
 pub(crate) use self::{bring::bring_all, depot::OF_ONE, reference::Reference};
-pub use self::{counts::Counted, depot::Depot, depot::Settings};
+pub use self::{client::Settings, counts::Counted, depot::Depot};
 use crate::seam::Error;
 
 /// Under which name a database keeps what its folder is called.

@@ -89,12 +89,13 @@ fn page<T>(
     let Some(most) = query.max_bytes.filter(|_| query.bodies) else {
         return rows;
     };
-    let mut bytes = 0;
-    let enough = rows.iter().position(|(_, row)| {
-        bytes += size(row);
-        bytes >= most
+    let mut before = 0;
+    let end = rows.iter().position(|(_, row)| {
+        let is_beyond = before >= most.max(1);
+        before += size(row);
+        is_beyond
     });
-    rows.truncate(enough.map_or(rows.len(), |at| at + 1));
+    rows.truncate(end.unwrap_or(rows.len()));
     rows
 }
 

@@ -5,13 +5,13 @@
 //! cell of the grid is put into its piece afterwards.
 
 use super::{
+    access_path,
     cells::Cells,
     columns::{self, Holds, Place},
     condition::{Writer, is_selective, value},
     dialect::Dialect,
     read,
     statement::{Bind, Statement},
-    way,
 };
 use crate::seam::{AggregateQuery, Error, GroupKey, MAX_KEYS, Quantity};
 use hindsight_filter::condition::{Column, Condition, ObjectField};
@@ -161,7 +161,7 @@ fn place(column: &Column) -> Place<'_> {
 
 /// Appends which rows.
 fn rows(out: &mut Statement, dialect: Dialect, query: &AggregateQuery, elsewhere: bool) {
-    way::scope(out, dialect, Resource::Records, &query.scope, elsewhere);
+    access_path::scope(out, dialect, Resource::Records, &query.scope, elsewhere);
     if query.condition != Condition::All {
         out.push(" AND ");
         test(out, dialect, &query.condition);

@@ -1,6 +1,6 @@
 //! Statements that ask a database how it would answer a list, and what it says.
 
-use super::{condition::Writer, dialect::Dialect, statement::Statement, way};
+use super::{access_path, condition::Writer, dialect::Dialect, statement::Statement};
 use crate::seam::ListQuery;
 use hindsight_filter::condition::Condition;
 use hindsight_filter::model::Resource;
@@ -21,7 +21,7 @@ pub(crate) fn rows(
         Resource::Results => "1 AS one FROM results WHERE 1 = 1",
         Resource::Records => "1 AS one FROM records WHERE 1 = 1",
     });
-    way::scope(&mut out, dialect, resource, &query.scope, false);
+    access_path::scope(&mut out, dialect, resource, &query.scope, false);
     if query.condition != Condition::All {
         out.push(" AND ");
         Writer::new(dialect, resource, &mut out).condition(&query.condition);

@@ -2,16 +2,14 @@
 //! and in which week and on which day it was stored.
 
 use super::{
+    candidate::{self, IndexCandidate, candidates},
+    cost,
     dialect::Dialect,
-    lead::{self, Lead, leads},
     statement::{Bind, Statement},
-    stretch::Stretch,
+    time_window::TimeWindow,
 };
 use crate::seam::ListQuery;
 use hindsight_filter::model::{ParentPattern, Resource};
-
-/// Rows with a label that are more to look up than it takes to read the names of all.
-const MANY: i64 = 20_000;
 
 /// Weeks and days as the index has them, all in one list: no week has the number of a day before
 /// the year 2180, and if one has, more rows are looked at.
@@ -22,8 +20,9 @@ pub(super) const STORED_AT: &str = "create_us + 0";
 
 /// Whether a label is asked for that leads to rows.
 pub(crate) fn has_label(query: &ListQuery) -> bool {
-    let leads = leads(Resource::Records, query);
-    leads.iter().any(|lead| matches!(lead, Lead::Label(..)))
+    let all = candidates(Resource::Records, query);
+    all.iter()
+        .any(|candidate| matches!(candidate, IndexCandidate::Label(..)))
 }
 
 /// Appends that records are of the list's parent, as the index is asked.
@@ -36,11 +35,11 @@ pub(super) fn of_parent(out: &mut Statement, query: &ListQuery) {
 }
 
 /// Appends that records were stored in a stretch of time, as the index is asked.
-pub(super) fn stored_in(out: &mut Statement, stretch: Stretch) {
+pub(super) fn stored_in(out: &mut Statement, window: TimeWindow) {
     out.push(" AND ").push(STORED_AT);
-    out.push(" BETWEEN ").bind(stretch.first);
-    out.push(" AND ").bind(stretch.last);
-    if let Some(keys) = stretch.keys() {
+    out.push(" BETWEEN ").bind(window.first);
+    out.push(" AND ").bind(window.last);
+    if let Some(keys) = window.keys() {
         out.push(STORED).bind(Bind::Ints(keys));
     }
 }
@@ -58,30 +57,32 @@ pub(crate) fn span(query: &ListQuery) -> Statement {
             out.push(" WHERE parent = ").bind(parent.as_str());
         }
         out.push(")");
-        lead::ends(&mut out, &query.condition, is_last);
+        candidate::ends(&mut out, &query.condition, is_last);
         out.push(")");
     }
     out.planned_anew()
 }
 
 /// The statement that counts rows with the labels of a list that also searches names everywhere,
-/// up to [`MANY`].
+/// as far as that matters.
 pub(crate) fn count_searched(query: &ListQuery) -> Option<Statement> {
-    if query.scope.parent != ParentPattern::Any || !lead::is_search(query) {
+    if query.scope.parent != ParentPattern::Any || !candidate::is_search(query) {
         return None;
     }
     let mut out = Statement::new("SELECT count(*) FROM (SELECT 1 FROM records WHERE 1 = 1");
-    for lead in leads(Resource::Records, query) {
-        if let Lead::Label(key, value) = lead {
+    for candidate in candidates(Resource::Records, query) {
+        if let IndexCandidate::Label(key, value) = candidate {
             out.push(" AND ");
             Dialect::Postgres.labelled(&mut out, key, value);
         }
     }
-    out.push(" LIMIT ").bind(MANY).push(") AS labelled");
+    out.push(" LIMIT ")
+        .bind(cost::model(Dialect::Postgres).looked_up)
+        .push(") AS labelled");
     Some(out.planned_anew())
 }
 
 /// Whether so many rows are more to look up than all names are to read.
 pub(crate) fn is_many(counted: i64) -> bool {
-    counted >= MANY
+    counted >= cost::model(Dialect::Postgres).looked_up
 }

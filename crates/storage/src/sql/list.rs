@@ -7,12 +7,12 @@
 mod found;
 
 use super::{
+    access_path::AccessPath,
+    candidate::IndexCandidate,
     columns::{Holds, Place, always, holds, may_be_long, place},
     condition::{Writer, value},
     dialect::Dialect,
-    lead::Lead,
     statement::{Bind, Statement},
-    way::Way,
 };
 use crate::seam::{Error, ListQuery};
 use hindsight_filter::model::Resource;
@@ -106,7 +106,7 @@ pub(crate) fn list(
     resource: Resource,
     query: &ListQuery,
     part: Part,
-    way: Way<'_>,
+    path: AccessPath<'_>,
     limit: i64,
 ) -> Result<Statement, Error> {
     let with_bodies = resource == Resource::Records && query.bodies;
@@ -115,7 +115,7 @@ pub(crate) fn list(
         resource,
         query,
         part,
-        way,
+        path,
         out: Statement::new("SELECT "),
     };
     // Bodies are joined to the page, not to all rows that are sorted to find it.
@@ -151,22 +151,22 @@ pub(crate) fn list(
 }
 
 /// The statement that gives a row if there are others of the part than the near ones.
-pub(crate) fn beyond_near(
+pub(crate) fn beyond_prefix(
     dialect: Dialect,
     resource: Resource,
     query: &ListQuery,
     part: Part,
-    way: Way<'_>,
+    path: AccessPath<'_>,
 ) -> Statement {
     let list = List {
         dialect,
         resource,
         query,
         part,
-        way,
+        path,
         out: Statement::new("SELECT "),
     };
-    list.beyond_near()
+    list.beyond_prefix()
 }
 
 /// A list of one part that is being written.
@@ -175,7 +175,7 @@ struct List<'q> {
     resource: Resource,
     query: &'q ListQuery,
     part: Part,
-    way: Way<'q>,
+    path: AccessPath<'q>,
     out: Statement,
 }
 
@@ -200,7 +200,8 @@ impl<'q> List<'q> {
         if self.query.condition != Condition::All {
             self.out.push(" AND ");
             let mut writer = Writer::new(self.dialect, self.resource, &mut self.out);
-            if let Way::By(Lead::Index(..)) | Way::Sorted = self.way {
+            if let AccessPath::Index(IndexCandidate::Column(..)) | AccessPath::FullSort = self.path
+            {
                 writer = writer.beside_labels();
             }
             writer.condition(&self.query.condition);
@@ -250,7 +251,10 @@ impl<'q> List<'q> {
                 self.out.push(ALIASES[at.unwrap_or(0)]);
             } else {
                 self.key(&key.key.column, key.place);
-                let sorted = matches!(self.way, Way::Sorted | Way::Labels(None));
+                let sorted = matches!(
+                    self.path,
+                    AccessPath::FullSort | AccessPath::LabelIndex(None)
+                );
                 if number == 0 && sorted && holds(&key.key.column) != Holds::Text {
                     // No index has this order, so that none is walked for it.
                     self.out.push(" + 0");

@@ -1,10 +1,17 @@
 //! What a database says of how it would answer a list.
 
-use super::{find, list::resolved};
+use super::{list::resolved, planner::choose};
 use crate::{
     driver::{Database, Reader, Work},
     seam::{Error, Estimate, ListQuery, Plan},
-    sql::{cells::Cells as _, dialect::Dialect, explain, list, statement::Statement, way},
+    sql::{
+        access_path::{self, AccessPath},
+        candidate::IndexCandidate,
+        cells::Cells as _,
+        dialect::Dialect,
+        explain, list,
+        statement::Statement,
+    },
 };
 use hindsight_filter::model::Resource;
 
@@ -17,17 +24,21 @@ pub(super) async fn plan<D: Database>(
 ) -> Result<Plan, Error> {
     let mut reader = db.reader(Work::Scan, "asking for a plan").await?;
     let query = resolved(&mut *reader, query).await?;
-    let (mut steps, mut cost) = (Vec::new(), None);
+    let (mut paths, mut steps, mut cost) = (Vec::new(), Vec::new(), None);
     for part in list::parts(resource, &query) {
         let limit = query.limit.get().into();
-        let far = find::choose(&mut *reader, D::DIALECT, resource, &query).await?;
-        let near = way::near(D::DIALECT, resource, &query);
-        for way in near.into_iter().chain(far.before).chain([far.way]) {
-            let statement = list::list(D::DIALECT, resource, &query, part, way, limit)?;
+        let choice = choose(&mut *reader, D::DIALECT, resource, &query).await?;
+        let prefix = access_path::prefix_scan(D::DIALECT, resource, &query);
+        let tried = prefix.into_iter().chain(choice.first).chain([choice.path]);
+        for path in tried.clone() {
+            let statement = list::list(D::DIALECT, resource, &query, part, path, limit)?;
             let lines = lines(&mut *reader, D::DIALECT, &statement).await?;
-            // What is near costs little; the way to what is far is said last.
+            // A prefix scan costs little; the path to all rows comes last.
             cost = lines.iter().find_map(|line| explain::estimates(line));
             steps.extend(lines);
+        }
+        if paths.is_empty() {
+            paths = described(tried, &choice.considered);
         }
     }
     let indexes = steps.iter().filter_map(|line| explain::index_of(line));
@@ -36,12 +47,38 @@ pub(super) async fn plan<D: Database>(
     indexes.dedup();
     let rows = rows(&mut *reader, D::DIALECT, resource, &query, most).await?;
     reader.release().await;
+    paths.extend(steps);
     Ok(Plan {
-        steps,
+        steps: paths,
         indexes,
         rows,
         cost: cost.map(|(cost, _)| cost),
     })
+}
+
+/// The paths that are tried, in order, and those that were considered and rejected.
+fn described<'q>(
+    tried: impl Iterator<Item = AccessPath<'q>> + Clone,
+    considered: &[(IndexCandidate<'q>, i64)],
+) -> Vec<String> {
+    let rows = |path| {
+        let of = considered
+            .iter()
+            .find(|(one, _)| AccessPath::Index(*one) == path);
+        of.map_or(String::new(), |(_, rows)| format!(" ({rows} rows)"))
+    };
+    let chosen = tried.clone().map(|path| format!("{path}{}", rows(path)));
+    let chosen: Vec<String> = chosen.collect();
+    let rejected = considered.iter().map(|(one, _)| AccessPath::Index(*one));
+    let rejected = rejected.filter(|path| !tried.clone().any(|tried| tried == *path));
+    let rejected: Vec<_> = rejected
+        .map(|path| format!("{path}{}", rows(path)))
+        .collect();
+    let mut lines = vec![format!("access path: {}", chosen.join(", then "))];
+    if !rejected.is_empty() {
+        lines.push(format!("rejected: {}", rejected.join(", ")));
+    }
+    lines
 }
 
 async fn rows(

@@ -8,11 +8,11 @@ use crate::{
     driver::{Database, Purpose, Reader, Work},
     seam::{EncodedRecord, Error, ListQuery, Listed},
     sql::{
+        access_path,
         cells::Row,
         list, promoted,
         read::{self, Weigh},
         statement::Statement,
-        way,
     },
 };
 use hindsight_filter::Position;
@@ -29,7 +29,7 @@ pub(super) async fn page<D: Database, T: Send + Weigh>(
     query: &ListQuery,
     read: &(dyn Fn(&Row) -> Result<T, Error> + Sync),
 ) -> Result<Vec<T>, Error> {
-    let work = match way::may_take_long(resource, query) {
+    let work = match access_path::may_take_long(resource, query) {
         true => Work::Scan,
         false => Work::Page,
     };

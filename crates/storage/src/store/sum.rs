@@ -13,17 +13,12 @@ use crate::{
     sql::{
         aggregate::{self, Plan},
         cells::{Cells as _, Row},
+        cost,
         dialect::Dialect,
         statement::Statement,
     },
 };
 use hindsight_filter::measure::{Group, Tally};
-
-/// On SQLite, statements that are worth a second connection.
-const MANY_PLANS: usize = 8;
-
-/// On PostgreSQL, blocks of a table that are worth one: half a megabyte.
-const MANY_BLOCKS: i64 = 64;
 
 const BLOCKS: &str = "SELECT pg_relation_size('records') / current_setting('block_size')::bigint";
 
@@ -85,7 +80,9 @@ async fn divided<'q>(
     plans: &[Plan<'q>],
 ) -> Result<Option<Vec<Plan<'q>>>, Error> {
     match (dialect, plans) {
-        (Dialect::Sqlite, plans) => Ok((plans.len() >= MANY_PLANS).then(|| plans.to_vec())),
+        (Dialect::Sqlite, plans) => {
+            Ok((plans.len() >= cost::model(dialect).shared_statements).then(|| plans.to_vec()))
+        }
         (Dialect::Postgres, [plan]) => parts(reader, plan).await,
         (Dialect::Postgres, _) => Ok(None),
     }
@@ -103,7 +100,9 @@ pub(crate) async fn parts<'q>(
     }
     let row = reader.row(&Statement::new(BLOCKS)).await?;
     let blocks = row.map(|row| row.int(0)).transpose()?.flatten();
-    let Some(blocks) = blocks.filter(|blocks| *blocks >= MANY_BLOCKS) else {
+    let Some(blocks) =
+        blocks.filter(|blocks| *blocks >= cost::model(Dialect::Postgres).shared_blocks)
+    else {
         return Ok(None);
     };
     let lines = explain::lines(reader, Dialect::Postgres, &plan.statement()).await?;

@@ -1,6 +1,6 @@
 //! From the URL of an object store, and how the environment says it is reached, to its client.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use object_store::{
     ClientConfigKey, Error as StoreError, ObjectStore, ObjectStoreScheme, RetryConfig,
@@ -10,7 +10,32 @@ use object_store::{
 use tokio::runtime::Handle;
 use url::Url;
 
-use super::{Error, Settings, errors::unfit};
+use super::{Error, errors::unfit};
+
+/// What goes where, and how long it stays.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// `file:///DIRECTORY`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `az://CONTAINER/PREFIX`.
+    pub url: String,
+    /// Bodies that take more than so many bytes, as they are stored, lie outside the database.
+    pub above: usize,
+    /// How long an object stays after the last row let go of it; for ever if none.
+    pub keep: Option<Duration>,
+    /// Credentials and such, by the names that [`object_store`] knows. Keys are in lower case.
+    pub options: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let options: Vec<_> = self.options.keys().collect();
+        f.debug_struct("Settings")
+            .field("url", &self.url)
+            .field("above", &self.above)
+            .field("keep", &self.keep)
+            .field("options", &options)
+            .finish()
+    }
+}
 
 /// How long one request to a bucket may take, unless the environment says otherwise.
 const REQUEST: &str = "60 seconds";

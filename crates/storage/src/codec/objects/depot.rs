@@ -1,6 +1,6 @@
 //! The object store as it is configured, and what is asked of it.
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -9,7 +9,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use uuid::Uuid;
 
 use super::{
-    Error, MARK, Objects, Reference, Totals, client,
+    Error, MARK, Objects, Reference, Totals,
+    client::{self, Settings},
     counts::{Counted, Counts, add},
     errors::{damaged, failed, may_pass, missing, unfit},
 };
@@ -20,31 +21,6 @@ const AT_ONCE: usize = 32;
 
 /// How many of them for one caller.
 pub(crate) const OF_ONE: usize = 8;
-
-/// What goes where, and how long it stays.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// `file:///DIRECTORY`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `az://CONTAINER/PREFIX`.
-    pub url: String,
-    /// Bodies that take more than so many bytes, as they are stored, lie outside the database.
-    pub above: usize,
-    /// How long an object stays after the last row let go of it; for ever if none.
-    pub keep: Option<Duration>,
-    /// Credentials and such, by the names that [`object_store`] knows. Keys are in lower case.
-    pub options: BTreeMap<String, String>,
-}
-
-impl fmt::Debug for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let options: Vec<_> = self.options.keys().collect();
-        f.debug_struct("Settings")
-            .field("url", &self.url)
-            .field("above", &self.above)
-            .field("keep", &self.keep)
-            .field("options", &options)
-            .finish()
-    }
-}
 
 /// What became of objects that were to be removed.
 #[derive(Debug, Default)]

@@ -28,7 +28,7 @@ use crate::{
         options::{Options, Schema, Synchronous},
     },
     seam::{AggregateQuery, Change, Error, GroupKey, Quantity, Summed},
-    sql::{aggregate, dialect::Dialect, list, way::Way},
+    sql::{access_path::AccessPath, aggregate, dialect::Dialect, list},
     store::{resolve::open, sum::parts},
 };
 use hindsight_filter::condition::{Column, Condition, ObjectField};
@@ -244,8 +244,15 @@ async fn first_pages_cost_the_page() {
     sqlx::raw_sql(MANY).execute(&mut connection).await.unwrap();
     for (name, resource, wanted) in lists_that_cost_the_page() {
         for part in list::parts(resource, &wanted) {
-            let statement =
-                list::list(Dialect::Postgres, resource, &wanted, part, Way::Any, 50).unwrap();
+            let statement = list::list(
+                Dialect::Postgres,
+                resource,
+                &wanted,
+                part,
+                AccessPath::DatabaseChoice,
+                50,
+            )
+            .unwrap();
             let explain = statement.prefixed("EXPLAIN ");
             let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
@@ -349,7 +356,7 @@ async fn few_rows_are_found_by_their_own_index() {
             Resource::Records,
             &wanted,
             part,
-            Way::Any,
+            AccessPath::DatabaseChoice,
             50,
         )
         .unwrap();

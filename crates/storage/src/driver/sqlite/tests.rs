@@ -17,7 +17,7 @@ use crate::{
         options::{Options, Schema, Synchronous},
     },
     seam::Change,
-    sql::{dialect::Dialect, list, way::Way},
+    sql::{access_path::AccessPath, dialect::Dialect, list},
 };
 use hindsight_filter::model::Resource;
 
@@ -213,8 +213,15 @@ async fn first_pages_cost_the_page() {
     let mut connection = connect(&path).await;
     for (name, resource, wanted) in lists_that_cost_the_page() {
         for part in list::parts(resource, &wanted) {
-            let statement =
-                list::list(Dialect::Sqlite, resource, &wanted, part, Way::Any, 50).unwrap();
+            let statement = list::list(
+                Dialect::Sqlite,
+                resource,
+                &wanted,
+                part,
+                AccessPath::DatabaseChoice,
+                50,
+            )
+            .unwrap();
             let explain = statement.prefixed("EXPLAIN QUERY PLAN ");
             let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get(3)).collect();
@@ -239,7 +246,7 @@ async fn few_rows_are_found_by_their_own_index() {
             Resource::Records,
             &wanted,
             part,
-            Way::Any,
+            AccessPath::DatabaseChoice,
             50,
         )
         .unwrap();

@@ -2,13 +2,12 @@
 
 use super::{List, keys};
 use crate::sql::{
+    access_path::{AccessPath, scope, walk},
+    candidate::{self, IndexCandidate},
     condition::{Writer, is_selective},
     dialect::Dialect,
-    labels,
-    lead::{self, Lead},
-    promoted,
+    labels, promoted,
     statement::Statement,
-    way::{Way, scope, walk},
 };
 use hindsight_filter::condition::{Is, Test};
 use hindsight_filter::model::{ParentPattern, Resource};
@@ -16,11 +15,11 @@ use hindsight_filter::model::{ParentPattern, Resource};
 impl<'q> List<'q> {
     /// Whether another column says more than the parent does.
     fn elsewhere(&self) -> bool {
-        match self.way {
-            Way::Near(_) | Way::Sorted | Way::Labels(_) => false,
-            Way::Any => is_selective(&self.query.condition),
-            Way::By(Lead::Parent(_) | Lead::ParentType(..)) => false,
-            Way::By(_) => true,
+        match self.path {
+            AccessPath::PrefixScan(_) | AccessPath::FullSort | AccessPath::LabelIndex(_) => false,
+            AccessPath::DatabaseChoice => is_selective(&self.query.condition),
+            AccessPath::Index(IndexCandidate::Parent(_) | IndexCandidate::ParentType(..)) => false,
+            AccessPath::Index(_) => true,
         }
     }
 
@@ -29,26 +28,28 @@ impl<'q> List<'q> {
     fn from(&mut self) {
         self.out.push(" FROM ");
         if self.by_label().is_some() {
-            self.out.push("record_labels AS led CROSS JOIN ");
+            self.out.push("record_labels AS driving CROSS JOIN ");
         } else if let Some(parent) = self.by_parent() {
             self.out
                 .push("(SELECT create_us AS at_us, row_id AS record_row FROM records ");
             self.out
                 .push("INDEXED BY records_by_parent_create WHERE parent = ");
-            self.out.bind(parent).push(") AS led CROSS JOIN ");
+            self.out.bind(parent).push(") AS driving CROSS JOIN ");
         } else if self.by_one_key() {
-            self.out.push("promoted_values AS led CROSS JOIN ");
+            self.out.push("promoted_values AS driving CROSS JOIN ");
         }
-        self.out.push(lead::table(self.resource));
+        self.out.push(candidate::table(self.resource));
         if self.dialect == Dialect::Postgres {
             return;
         }
         let key = self.query.order.keys().first();
-        let index = match self.way {
-            Way::Any | Way::Sorted | Way::Labels(_) => return,
-            Way::Near(_) => key.and_then(|key| walk(self.resource, self.query, &key.column)),
-            Way::By(_) if self.is_led() => None,
-            Way::By(lead) => lead.index(self.resource),
+        let index = match self.path {
+            AccessPath::DatabaseChoice | AccessPath::FullSort | AccessPath::LabelIndex(_) => return,
+            AccessPath::PrefixScan(_) => {
+                key.and_then(|key| walk(self.resource, self.query, &key.column))
+            }
+            AccessPath::Index(_) if self.has_driving_index() => None,
+            AccessPath::Index(candidate) => candidate.index(self.resource),
         };
         match index {
             Some(index) => self.out.push(" INDEXED BY ").push(index),
@@ -58,31 +59,35 @@ impl<'q> List<'q> {
 
     /// Appends which rows the lead has, where it is no index of the table.
     fn led(&mut self) {
-        let Way::By(lead) = self.way else { return };
-        if let Lead::Promoted { field, test, .. } = lead {
-            return self.by_field(field, test, lead);
+        let AccessPath::Index(candidate) = self.path else {
+            return;
+        };
+        if let IndexCandidate::Promoted { field, test, .. } = candidate {
+            return self.by_field(field, test, candidate);
         }
         if self.dialect == Dialect::Postgres {
             return;
         }
-        match lead {
-            Lead::Index(..) => {
-                self.out.push(lead.left_out());
+        match candidate {
+            IndexCandidate::Column(..) => {
+                self.out.push(candidate.partial_index_predicate());
             }
-            Lead::Parent(_) if self.is_led() => {
-                self.out.push(" AND row_id = led.record_row");
-                lead::other_labels(&mut self.out, &self.query.condition, None);
+            IndexCandidate::Parent(_) if self.has_driving_index() => {
+                self.out.push(" AND row_id = driving.record_row");
+                candidate::other_labels(&mut self.out, &self.query.condition, None);
             }
-            Lead::Parent(_) | Lead::ParentType(..) | Lead::Promoted { .. } => {}
-            Lead::Label(key, value) => {
+            IndexCandidate::Parent(_)
+            | IndexCandidate::ParentType(..)
+            | IndexCandidate::Promoted { .. } => {}
+            IndexCandidate::Label(key, value) => {
                 self.out
-                    .push(" AND row_id = led.record_row AND led.label = ");
+                    .push(" AND row_id = driving.record_row AND driving.label = ");
                 self.dialect.label(&mut self.out, key, value);
                 // In this order: rows of a label lie closer together than those of a parent.
-                lead::other_labels(&mut self.out, &self.query.condition, Some((key, value)));
+                candidate::other_labels(&mut self.out, &self.query.condition, Some((key, value)));
                 self.of_parent();
             }
-            Lead::Names(test) => {
+            IndexCandidate::Names(test) => {
                 self.out.push(" AND row_id IN (SELECT row_id FROM records ");
                 self.out.push("INDEXED BY records_by_object_name WHERE ");
                 Writer::new(self.dialect, self.resource, &mut self.out).test(test);
@@ -99,17 +104,19 @@ impl<'q> List<'q> {
                 .push(" AND (SELECT 1 FROM records AS own INDEXED BY ")
                 .push("records_by_parent_create WHERE own.parent = ")
                 .bind(parent.as_str())
-                .push(" AND own.create_us = led.at_us AND own.row_id = led.record_row) = 1");
+                .push(
+                    " AND own.create_us = driving.at_us AND own.row_id = driving.record_row) = 1",
+                );
         }
     }
 
     /// Appends which rows a promoted field leads to.
-    fn by_field(&mut self, field: i64, test: &Test, lead: Lead<'_>) {
-        if let (true, Is::Equal(_)) = (lead.is_one_key(), &test.is) {
+    fn by_field(&mut self, field: i64, test: &Test, candidate: IndexCandidate<'_>) {
+        if let (true, Is::Equal(_)) = (candidate.is_one_key(), &test.is) {
             self.out
-                .push(" AND row_id = led.record_row AND led.field = ");
+                .push(" AND row_id = driving.record_row AND driving.field = ");
             self.out.bind(field).push(" AND ");
-            promoted::key_test(&mut self.out, self.dialect, "led.value", test);
+            promoted::key_test(&mut self.out, self.dialect, "driving.value", test);
             return;
         }
         self.out.push(" AND row_id IN ");
@@ -119,16 +126,16 @@ impl<'q> List<'q> {
     /// Appends when rows were stored.
     fn times(&mut self) {
         let column = self.stored_at();
-        lead::times(&mut self.out, self.resource, &self.query.condition, column);
+        candidate::times(&mut self.out, self.resource, &self.query.condition, column);
     }
 
     /// When a row was stored.
     pub(super) fn stored_at(&self) -> &'static str {
-        match self.way {
-            _ if self.is_led() => "led.at_us",
+        match self.path {
+            _ if self.has_driving_index() => "driving.at_us",
             // No index has this: gathering all rows of the time would take longer than looking
             // at those with the label, whose index knows the time as well.
-            Way::Labels(Some(_)) => labels::STORED_AT,
+            AccessPath::LabelIndex(Some(_)) => labels::STORED_AT,
             _ => "create_us",
         }
     }
@@ -136,8 +143,10 @@ impl<'q> List<'q> {
     /// The label whose records are gone through in the order of time, which is known of them
     /// before they are read. SQLite alone.
     pub(super) fn by_label(&self) -> Option<(&'q str, &'q str)> {
-        match (self.dialect, self.way) {
-            (Dialect::Sqlite, Way::By(Lead::Label(key, value))) => Some((key, value)),
+        match (self.dialect, self.path) {
+            (Dialect::Sqlite, AccessPath::Index(IndexCandidate::Label(key, value))) => {
+                Some((key, value))
+            }
             _ => None,
         }
     }
@@ -145,28 +154,30 @@ impl<'q> List<'q> {
     /// The parent whose records are gone through likewise, if labels are asked for, whose table
     /// knows the same of them.
     fn by_parent(&self) -> Option<&'q str> {
-        match (self.dialect, self.resource, self.way) {
-            (Dialect::Sqlite, Resource::Records, Way::By(Lead::Parent(parent))) => {
-                labels::has_label(self.query).then_some(parent)
-            }
+        match (self.dialect, self.resource, self.path) {
+            (
+                Dialect::Sqlite,
+                Resource::Records,
+                AccessPath::Index(IndexCandidate::Parent(parent)),
+            ) => labels::has_label(self.query).then_some(parent),
             _ => None,
         }
     }
 
     /// Whether the rows of one key of a promoted field are gone through likewise.
     fn by_one_key(&self) -> bool {
-        matches!(self.way, Way::By(lead) if lead.is_one_key())
+        matches!(self.path, AccessPath::Index(candidate) if candidate.is_one_key())
     }
 
     /// Whether rows are gone through in an order that is known before they are read.
-    pub(super) fn is_led(&self) -> bool {
+    pub(super) fn has_driving_index(&self) -> bool {
         self.by_label().is_some() || self.by_parent().is_some() || self.by_one_key()
     }
 
     /// What decides among rows that are equal in every key.
     pub(super) fn tie(&self) -> &'static str {
-        if self.is_led() {
-            "led.record_row"
+        if self.has_driving_index() {
+            "driving.record_row"
         } else {
             "row_id"
         }
@@ -174,30 +185,30 @@ impl<'q> List<'q> {
 
     /// Appends the rows that a list chooses from, up to its condition.
     pub(super) fn found(&mut self) {
-        if let (Dialect::Postgres, Way::Near(rows)) = (self.dialect, self.way) {
+        if let (Dialect::Postgres, AccessPath::PrefixScan(rows)) = (self.dialect, self.path) {
             // A list within a list, which no index of the condition leads past.
             self.out.push(" FROM (SELECT *");
             self.scoped();
             self.order(false);
             self.out.push(" LIMIT ").bind(rows).push(") AS ");
-            self.out.push(lead::table(self.resource));
+            self.out.push(candidate::table(self.resource));
             self.out.push(" WHERE 1 = 1");
             return;
         }
         self.scoped();
         self.led();
         self.labelled();
-        self.near();
+        self.prefix_bound();
     }
 
     /// Appends what the index of labels knows beside them.
     fn labelled(&mut self) {
-        let Way::Labels(stored) = self.way else {
+        let AccessPath::LabelIndex(stored) = self.path else {
             return;
         };
         labels::of_parent(&mut self.out, self.query);
-        if let Some(stretch) = stored {
-            labels::stored_in(&mut self.out, stretch);
+        if let Some(window) = stored {
+            labels::stored_in(&mut self.out, window);
         }
     }
 
@@ -223,11 +234,13 @@ impl<'q> List<'q> {
 
     /// Appends where the near rows end, on SQLite, which goes through an index up to there
     /// without making a list of it.
-    fn near(&mut self) {
+    fn prefix_bound(&mut self) {
         let Some(key) = keys(self.resource, self.query).next() else {
             return;
         };
-        let Way::Near(rows) = self.way else { return };
+        let AccessPath::PrefixScan(rows) = self.path else {
+            return;
+        };
         let column = &key.key.column;
         let descending = key.key.descending;
         self.out.push(" AND ");
@@ -236,7 +249,9 @@ impl<'q> List<'q> {
             .push(if descending { " >= " } else { " <= " })
             .push("coalesce((SELECT ");
         self.key(column, key.place);
-        self.out.push(" FROM ").push(lead::table(self.resource));
+        self.out
+            .push(" FROM ")
+            .push(candidate::table(self.resource));
         self.out.push(" WHERE 1 = 1");
         self.bounds();
         self.order(false);
@@ -249,8 +264,8 @@ impl<'q> List<'q> {
     }
 
     /// The whole statement that gives a row if there are others than the near ones.
-    pub(super) fn beyond_near(mut self) -> Statement {
-        let Way::Near(rows) = self.way else {
+    pub(super) fn beyond_prefix(mut self) -> Statement {
+        let AccessPath::PrefixScan(rows) = self.path else {
             return self.out;
         };
         self.out.push("1");

@@ -16,12 +16,12 @@ const MOST_KEYS: i64 = 600;
 
 /// A time, in microseconds, from its first to its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct TimeWindow {
     pub(crate) first: i64,
     pub(crate) last: i64,
 }
 
-impl Stretch {
+impl TimeWindow {
     /// The parts of it, each twice as long as the one before, from its end if `descending`.
     pub(crate) fn parts(self, descending: bool) -> impl Iterator<Item = Self> {
         let mut rest = Some(self).filter(|rest| rest.first <= rest.last);
@@ -76,7 +76,7 @@ mod tests {
     proptest! {
         #[test]
         fn parts_are_the_whole_in_order(a in time(), b in time(), descending: bool) {
-            let whole = Stretch { first: a.min(b), last: a.max(b) };
+            let whole = TimeWindow { first: a.min(b), last: a.max(b) };
             let mut parts: Vec<_> = whole.parts(descending).collect();
             prop_assert!(parts.len() < 30, "{} parts", parts.len());
             if descending {
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn keys_are_whole_weeks_and_the_days_around_them() {
         let of_days = |first: i64, last: i64| {
-            Stretch {
+            TimeWindow {
                 first: first * DAY,
                 last: last * DAY + 5,
             }
@@ -116,7 +116,7 @@ mod tests {
             at in 0.0..1.0,
         ) {
             let last = first + length;
-            let keys = Stretch { first, last }.keys().unwrap();
+            let keys = TimeWindow { first, last }.keys().unwrap();
             let knows = |time: i64| {
                 keys.contains(&(time / DAY)) || keys.contains(&(time / (DAYS * DAY)))
             };
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn no_time_has_no_parts() {
-        let nothing = Stretch { first: 1, last: 0 };
+        let nothing = TimeWindow { first: 1, last: 0 };
         assert_eq!(nothing.parts(true).count(), 0);
     }
 }

@@ -1,8 +1,11 @@
-//! What leads a list to its rows, where the order of time does not: which index, and which times
+//! Candidates among indexes for the rows of a list, where the order of time does not lead to them, and which times
 //! the rows can have been stored at.
+
+use std::fmt;
 
 use super::{
     condition::{Writer, ability},
+    cost,
     dialect::Dialect,
     promoted,
     statement::{Bind, Statement},
@@ -11,22 +14,11 @@ use crate::seam::ListQuery;
 use hindsight_filter::condition::{Ability, Column, Condition, Is, ObjectField, Test, Value};
 use hindsight_filter::model::{ParentPattern, Resource};
 
-/// How far matches are counted to see which index has fewest.
-const MOST_COUNTED: i64 = 20_000;
-
-/// So few rows of a promoted field are the way, whatever else is asked.
-const FEW_KEYS: i64 = 1_000;
-/// The same of other columns, where PostgreSQL reads the rows to count them.
-const FEW_ROWS: i64 = 250;
-
-/// More matches than this are many to gather and sort.
-const FEW: i64 = 4_000;
-
 /// A test that an index answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lead<'q> {
+pub(crate) enum IndexCandidate<'q> {
     /// By an index of a column, named as in SQLite.
-    Index(&'static str, &'q Test),
+    Column(&'static str, &'q Test),
     /// By the records of a label.
     Label(&'q str, &'q str),
     /// By a parent's rows.
@@ -44,24 +36,37 @@ pub(crate) enum Lead<'q> {
     },
 }
 
-impl Lead<'_> {
-    /// What SQLite has to be told to use an index that leaves rows out; the test implies it.
-    pub(super) fn left_out(&self) -> &'static str {
+impl fmt::Display for IndexCandidate<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Index("records_by_reason", _) => {
+            Self::Column(index, _) => write!(f, "index {index}"),
+            Self::Label(key, value) => write!(f, "index of the label {key}={value}"),
+            Self::Parent(parent) => write!(f, "rows of the parent {parent}"),
+            Self::ParentType(parent, _) => write!(f, "index of types of the parent {parent}"),
+            Self::Names(_) => f.write_str("scan of the index of names"),
+            Self::Promoted { test, .. } => write!(f, "index of {}", test.column),
+        }
+    }
+}
+
+impl IndexCandidate<'_> {
+    /// What SQLite has to be told to use an index that leaves rows out; the test implies it.
+    pub(super) fn partial_index_predicate(&self) -> &'static str {
+        match self {
+            Self::Column("records_by_reason", _) => {
                 " AND object_reason <> 'Succeeded' AND object_reason <> 'Completed'"
             }
-            Self::Index("records_by_status", _) => " AND object_condition_status <> 'True'",
+            Self::Column("records_by_status", _) => " AND object_condition_status <> 'True'",
             _ => "",
         }
     }
 
     /// Up to how many rows are counted.
     fn most_counted(&self, dialect: Dialect) -> i64 {
-        match (dialect, self) {
-            (Dialect::Sqlite, _) => MOST_COUNTED,
-            (Dialect::Postgres, Self::Promoted { .. }) => FEW_KEYS,
-            (Dialect::Postgres, _) => FEW_ROWS,
+        let model = cost::model(dialect);
+        match self {
+            Self::Promoted { .. } => model.counted_entries,
+            _ => model.counted_rows,
         }
     }
 
@@ -76,13 +81,13 @@ impl Lead<'_> {
             Self::Label(..) => true,
             _ => self.is_in_order(),
         };
-        !in_order && rows > FEW
+        !in_order && rows > cost::model(Dialect::Sqlite).sorted
     }
 
     /// Whether an index has the rows in the order of time on both databases.
     pub(crate) fn is_in_order(&self) -> bool {
         match self {
-            Self::Index(index, _) => !matches!(
+            Self::Column(index, _) => !matches!(
                 *index,
                 "records_by_took" | "records_by_object_name" | "records_by_object_uid"
             ),
@@ -100,19 +105,13 @@ impl Lead<'_> {
     /// The index of the resource's own table that has the rows, named as in SQLite.
     pub(super) fn index(&self, resource: Resource) -> Option<&'static str> {
         match (self, resource) {
-            (Self::Index(index, _), _) => Some(index),
+            (Self::Column(index, _), _) => Some(index),
             (Self::Parent(_), Resource::Results) => Some("results_by_parent_create"),
             (Self::Parent(_), Resource::Records) => Some("records_by_parent_create"),
             (Self::ParentType(..), _) => Some("records_by_parent_type"),
             (Self::Label(..) | Self::Names(_) | Self::Promoted { .. }, _) => None,
         }
     }
-}
-
-/// The lead with the fewest rows, of those that were counted by [`count`].
-pub(crate) fn best<'q>(leads: &[Lead<'q>], counted: &[i64]) -> Option<(Lead<'q>, i64)> {
-    let counted = leads.iter().copied().zip(counted.iter().copied());
-    counted.min_by_key(|(_, rows)| *rows)
 }
 
 /// The tests that every row must pass.
@@ -126,21 +125,23 @@ pub(super) fn conjuncts(condition: &Condition) -> Vec<&Test> {
 
 /// What may lead to the rows of a query; the best is to be found out by [`count`]. Nothing if no
 /// index of what is asked for helps.
-pub(crate) fn leads(resource: Resource, query: &ListQuery) -> Vec<Lead<'_>> {
+pub(crate) fn candidates(resource: Resource, query: &ListQuery) -> Vec<IndexCandidate<'_>> {
     let tests = conjuncts(&query.condition);
     let parent = match &query.scope.parent {
         ParentPattern::Exact(parent) => Some(parent.as_str()),
         ParentPattern::Any => None,
     };
-    let strong = tests.iter().filter_map(|test| lead(resource, parent, test));
-    let mut leads: Vec<_> = strong.collect();
-    if leads.is_empty() && resource == Resource::Records {
-        leads.extend(searched(tests));
+    let strong = tests
+        .iter()
+        .filter_map(|test| candidate_of(resource, parent, test));
+    let mut candidates: Vec<_> = strong.collect();
+    if candidates.is_empty() && resource == Resource::Records {
+        candidates.extend(searched(tests));
     }
-    if !leads.is_empty() {
-        leads.extend(parent.map(Lead::Parent));
+    if !candidates.is_empty() {
+        candidates.extend(parent.map(IndexCandidate::Parent));
     }
-    leads
+    candidates
 }
 
 /// Whether names of records are searched.
@@ -149,7 +150,7 @@ pub(super) fn is_search(query: &ListQuery) -> bool {
 }
 
 /// A search in names, of which the index is read from end to end.
-fn searched(tests: Vec<&Test>) -> Option<Lead<'_>> {
+fn searched(tests: Vec<&Test>) -> Option<IndexCandidate<'_>> {
     let searched = tests.into_iter().find(|test| {
         ability(test) != Ability::None
             && test.column == Column::Object(ObjectField::Name)
@@ -158,23 +159,27 @@ fn searched(tests: Vec<&Test>) -> Option<Lead<'_>> {
                 Is::Contains(_) | Is::StartsWith(_) | Is::EndsWith(_)
             )
     });
-    searched.map(Lead::Names)
+    searched.map(IndexCandidate::Names)
 }
 
-fn lead<'q>(resource: Resource, parent: Option<&'q str>, test: &'q Test) -> Option<Lead<'q>> {
+fn candidate_of<'q>(
+    resource: Resource,
+    parent: Option<&'q str>,
+    test: &'q Test,
+) -> Option<IndexCandidate<'q>> {
     use ObjectField::{ConditionStatus, Name, PipelineRef, Reason, Uid};
     if test.negated || ability(test) == Ability::None {
         return None;
     }
     if let Column::Promoted(of) = &test.column {
-        return Some(Lead::Promoted {
+        return Some(IndexCandidate::Promoted {
             field: of.field?,
             test,
         });
     }
     let index = match (resource, &test.column, &test.is) {
         (Resource::Records, Column::Label(key), Is::Equal(Value::Text(value))) => {
-            return Some(Lead::Label(key, value));
+            return Some(IndexCandidate::Label(key, value));
         }
         (Resource::Records, Column::Object(field), Is::Equal(_)) => match field {
             Reason if !is_one_of(test, &["Succeeded", "Completed"]) => "records_by_reason",
@@ -185,7 +190,7 @@ fn lead<'q>(resource: Resource, parent: Option<&'q str>, test: &'q Test) -> Opti
             _ => return None,
         },
         (Resource::Records, Column::DataType, Is::Equal(_)) => match parent {
-            Some(parent) => return Some(Lead::ParentType(parent, test)),
+            Some(parent) => return Some(IndexCandidate::ParentType(parent, test)),
             None => "records_by_type",
         },
         // The constants that keep durations in range say nothing.
@@ -201,7 +206,7 @@ fn lead<'q>(resource: Resource, parent: Option<&'q str>, test: &'q Test) -> Opti
         (Resource::Results, Column::SummaryStatus, Is::Equal(_)) => "results_by_status",
         _ => return None,
     };
-    Some(Lead::Index(index, test))
+    Some(IndexCandidate::Column(index, test))
 }
 
 /// Whether a test asks for one of these texts, of which there are too many for an index.
@@ -210,54 +215,66 @@ fn is_one_of(test: &Test, texts: &[&str]) -> bool {
 }
 
 /// The statement that counts the rows of each, up to some thousands.
-pub(crate) fn count(dialect: Dialect, resource: Resource, leads: &[Lead<'_>]) -> Statement {
+pub(crate) fn count(
+    dialect: Dialect,
+    resource: Resource,
+    candidates: &[IndexCandidate<'_>],
+) -> Statement {
     let mut out = Statement::new("SELECT ");
-    for (at, lead) in leads.iter().enumerate() {
+    for (at, candidate) in candidates.iter().enumerate() {
         out.push(if at == 0 { "" } else { ", " });
-        let most = lead.most_counted(dialect);
-        if matches!(lead, Lead::Names(_)) {
+        let most = candidate.most_counted(dialect);
+        if matches!(candidate, IndexCandidate::Names(_)) {
             // Counting takes as long as reading does.
             out.bind(most);
             continue;
         }
         out.push("(SELECT count(*) FROM (SELECT 1 FROM ");
-        counted(&mut out, dialect, resource, lead);
+        counted(&mut out, dialect, resource, candidate);
         out.push(" LIMIT ").bind(most).push(") AS matches)");
     }
     out.planned_anew()
 }
 
 /// Appends the rows of a lead, in an index that has them all.
-fn counted(out: &mut Statement, dialect: Dialect, resource: Resource, lead: &Lead<'_>) {
-    if let Lead::Label(key, value) = lead {
+fn counted(
+    out: &mut Statement,
+    dialect: Dialect,
+    resource: Resource,
+    candidate: &IndexCandidate<'_>,
+) {
+    if let IndexCandidate::Label(key, value) = candidate {
         out.push("record_labels WHERE label = ");
         return dialect.label(out, key, value);
     }
-    if let Lead::Promoted { field, test, .. } = lead {
+    if let IndexCandidate::Promoted { field, test, .. } = candidate {
         out.push("promoted_values");
         return promoted::of_field(out, dialect, *field, test);
     }
     out.push(table(resource));
-    if let (Dialect::Sqlite, Some(index)) = (dialect, lead.index(resource)) {
+    if let (Dialect::Sqlite, Some(index)) = (dialect, candidate.index(resource)) {
         out.push(" INDEXED BY ").push(index);
     }
     out.push(" WHERE ");
-    if let Lead::Parent(parent) | Lead::ParentType(parent, _) = lead {
+    if let IndexCandidate::Parent(parent) | IndexCandidate::ParentType(parent, _) = candidate {
         out.push("parent = ").bind(*parent);
     }
-    if let Lead::ParentType(..) = lead {
+    if let IndexCandidate::ParentType(..) = candidate {
         out.push(" AND ");
     }
-    if let Lead::Index(_, test) | Lead::ParentType(_, test) | Lead::Names(test) = lead {
+    if let IndexCandidate::Column(_, test)
+    | IndexCandidate::ParentType(_, test)
+    | IndexCandidate::Names(test) = candidate
+    {
         Writer::new(dialect, resource, out).test(test);
     }
-    match (dialect, lead) {
+    match (dialect, candidate) {
         (Dialect::Sqlite, _) => {
-            out.push(lead.left_out());
+            out.push(candidate.partial_index_predicate());
         }
         // Or it would look for them among all rows.
-        (Dialect::Postgres, Lead::Index(_, test))
-            if lead.is_in_order() && matches!(test.is, Is::Equal(_)) && !test.negated =>
+        (Dialect::Postgres, IndexCandidate::Column(_, test))
+            if candidate.is_in_order() && matches!(test.is, Is::Equal(_)) && !test.negated =>
         {
             out.push(" ORDER BY create_us DESC, row_id DESC");
         }
@@ -269,11 +286,11 @@ fn counted(out: &mut Statement, dialect: Dialect, resource: Resource, lead: &Lea
 /// besides the one that leads, so that those that lack one are passed over before they are read. Of an EXISTS SQLite would make a join, and
 /// read the row first.
 pub(super) fn other_labels(out: &mut Statement, condition: &Condition, led: Option<(&str, &str)>) {
-    let leads = conjuncts(condition)
+    let candidates = conjuncts(condition)
         .into_iter()
-        .filter_map(|test| lead(Resource::Records, None, test));
-    for other in leads {
-        let Lead::Label(key, value) = other else {
+        .filter_map(|test| candidate_of(Resource::Records, None, test));
+    for other in candidates {
+        let IndexCandidate::Label(key, value) = other else {
             continue;
         };
         if Some((key, value)) == led {
@@ -281,7 +298,7 @@ pub(super) fn other_labels(out: &mut Statement, condition: &Condition, led: Opti
         }
         out.push(" AND (SELECT 1 FROM record_labels AS other WHERE other.label = ");
         Dialect::Sqlite.label(out, key, value);
-        out.push(" AND other.at_us = led.at_us AND other.record_row = led.record_row) = 1");
+        out.push(" AND other.at_us = driving.at_us AND other.record_row = driving.record_row) = 1");
     }
 }
 

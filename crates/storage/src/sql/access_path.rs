@@ -1,47 +1,50 @@
-//! How a list goes about finding its rows.
+//! Access paths: how a list finds its rows.
 //!
 //! The order of time leads to common rows at once and to rare ones after all others; an index of
-//! what is asked for leads to rare rows at once, but common ones are many to sort. Nobody knows
-//! beforehand which is which, so a list looks among the next few thousand rows in order first,
-//! and only where these are not enough goes by an index, or through everything.
+//! what is asked for leads to rare rows at once, but common ones are many to sort. Which is which is
+//! not known beforehand, so a list looks among the next few thousand rows in order first, and only
+//! where these are not enough goes by an index, or through everything.
+
+use std::fmt;
 
 use super::{
+    candidate::{self, IndexCandidate, conjuncts, has_times},
     condition::is_selective,
+    cost,
     dialect::Dialect,
     labels::has_label,
-    lead::{Lead, conjuncts, has_times, leads},
     statement::Statement,
-    stretch::Stretch,
+    time_window::TimeWindow,
 };
 use crate::seam::ListQuery;
 use hindsight_filter::condition::{Column, Condition, Is};
 use hindsight_filter::model::{ParentPattern, Resource, ResultPattern};
 
-/// A way.
+/// An access path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way<'q> {
-    /// As the database sees fit.
-    Any,
+pub(crate) enum AccessPath<'q> {
+    /// Whatever the planner of the database chooses.
+    DatabaseChoice,
     /// In order among so many next rows of the scope alone, whether they match or not.
-    Near(i64),
+    PrefixScan(i64),
     /// Among the rows of an index, which are sorted if need be.
-    By(Lead<'q>),
+    Index(IndexCandidate<'q>),
     /// Among all rows, of which those that match are sorted.
-    Sorted,
+    FullSort,
     /// By all labels that are asked for at once, with the parent and the time of storing, where
     /// that is known. PostgreSQL alone; the rows are sorted.
-    Labels(Option<Stretch>),
+    LabelIndex(Option<TimeWindow>),
 }
 
-/// How many rows are near: a match in forty fills the first page from them. PostgreSQL, which is
-/// not asked to count what leads to rows, looks farther at once, but where labels lead to them.
-/// Its results are wide, and few questions can be asked of them.
-fn near_rows(dialect: Dialect, resource: Resource, query: &ListQuery) -> i64 {
-    match (dialect, resource) {
-        (Dialect::Postgres, Resource::Records) if has_label(query) => 1_000,
-        (Dialect::Postgres, Resource::Records) => 10_000,
-        (Dialect::Postgres, Resource::Results) => 4_000,
-        (Dialect::Sqlite, _) => 2_000,
+impl fmt::Display for AccessPath<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DatabaseChoice => f.write_str("the choice of the database"),
+            Self::PrefixScan(rows) => write!(f, "scan of the next {rows} rows in order"),
+            Self::Index(candidate) => candidate.fmt(f),
+            Self::FullSort => f.write_str("scan and sort of all rows"),
+            Self::LabelIndex(_) => f.write_str("index of labels"),
+        }
     }
 }
 
@@ -53,22 +56,26 @@ pub(crate) fn by_time(query: &ListQuery) -> Option<bool> {
     }
 }
 
-/// How many rows are worth looking at before very many are gathered.
-const FARTHER: i64 = 20_000;
-
-/// The way to near rows, if it is worth looking among them first.
-pub(crate) fn near(
+/// The prefix scan that is worth trying first, if any is.
+pub(crate) fn prefix_scan(
     dialect: Dialect,
     resource: Resource,
     query: &ListQuery,
-) -> Option<Way<'static>> {
-    let near = begins_near(resource, query) && !asks_one_key(query);
-    near.then(|| Way::Near(near_rows(dialect, resource, query)))
+) -> Option<AccessPath<'static>> {
+    let is_worth = may_scan_prefix(resource, query) && !asks_one_key(query);
+    is_worth.then(|| {
+        AccessPath::PrefixScan(cost::model(dialect).prefix_rows(resource, has_label(query)))
+    })
 }
 
-/// The way to rows that are not so near, where what leads to all of them is long.
-pub(crate) fn farther(resource: Resource, query: &ListQuery) -> Option<Way<'static>> {
-    begins_near(resource, query).then_some(Way::Near(FARTHER))
+/// A longer prefix scan, where an index has very many rows.
+pub(crate) fn long_prefix_scan(
+    resource: Resource,
+    query: &ListQuery,
+) -> Option<AccessPath<'static>> {
+    may_scan_prefix(resource, query).then_some(AccessPath::PrefixScan(
+        cost::model(Dialect::Sqlite).long_prefix_rows,
+    ))
 }
 
 /// Whether one key of a promoted field is asked for: its rows are at hand in order, however many
@@ -81,7 +88,7 @@ fn asks_one_key(query: &ListQuery) -> bool {
     })
 }
 
-fn begins_near(resource: Resource, query: &ListQuery) -> bool {
+fn may_scan_prefix(resource: Resource, query: &ListQuery) -> bool {
     let tests = conjuncts(&query.condition);
     let only_times = matches!(query.condition, Condition::And(_) | Condition::Test(_))
         && !tests.is_empty()
@@ -127,20 +134,24 @@ pub(super) fn walk(resource: Resource, query: &ListQuery, column: &Column) -> Op
 
 /// The indexes that may lead to all rows; the best is to be found out. None where the database
 /// knows best.
-pub(crate) fn indexes(resource: Resource, query: &ListQuery) -> Vec<Lead<'_>> {
+pub(crate) fn candidates(resource: Resource, query: &ListQuery) -> Vec<IndexCandidate<'_>> {
     if query.scope.id.is_some() || is_selective(&query.condition) {
         return Vec::new();
     }
-    leads(resource, query)
+    candidate::candidates(resource, query)
 }
 
-/// The way to all rows where no index leads to them in order.
-pub(crate) fn unled(dialect: Dialect, resource: Resource, query: &ListQuery) -> Way<'static> {
+/// The path where no index has the rows in order.
+pub(crate) fn without_index(
+    dialect: Dialect,
+    resource: Resource,
+    query: &ListQuery,
+) -> AccessPath<'static> {
     // PostgreSQL does not know bounds that it has to find out first, and would read everything.
     let in_order = dialect == Dialect::Postgres && has_times(resource, &query.condition);
-    match begins_near(resource, query) && !in_order {
-        true => Way::Sorted,
-        false => Way::Any,
+    match may_scan_prefix(resource, query) && !in_order {
+        true => AccessPath::FullSort,
+        false => AccessPath::DatabaseChoice,
     }
 }
 
