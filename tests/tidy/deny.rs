@@ -1,12 +1,15 @@
 //! What may be linked, by `deny.toml`, which `cargo deny` reads too: licenses, banned crates and
 //! sources of every package for the targets that it names.
 
-use std::{collections::BTreeMap, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::Command,
+};
 
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Rules {
+struct Rules {
     graph: Graph,
     licenses: Licenses,
     bans: Bans,
@@ -36,67 +39,73 @@ struct Ban {
     deny_multiple_versions: bool,
 }
 
-#[derive(Debug, Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Package {
+/// A package that is built, as `cargo tree` names it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Package {
     name: String,
     version: String,
-    license: Option<String>,
-    /// None of a package of this repository.
-    source: Option<String>,
-    dependencies: Vec<Dependency>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct Dependency {
-    name: String,
-    req: String,
+    license: String,
+    /// Nothing of a package of the registry, else a folder or another source.
     source: Option<String>,
 }
 
-const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+impl Package {
+    fn read(line: &str) -> Option<Self> {
+        let (package, license) = line.split_once('|')?;
+        let mut words = package.split(' ');
+        Some(Self {
+            name: words.next()?.to_owned(),
+            version: words.next()?.to_owned(),
+            source: words
+                .find(|word| *word != "(proc-macro)")
+                .map(str::to_owned),
+            license: license.trim_end_matches(" (*)").to_owned(),
+        })
+    }
 
-pub(crate) fn rules() -> Rules {
+    fn is_ours(&self) -> bool {
+        self.source
+            .as_deref()
+            .is_some_and(|source| source.starts_with("(/"))
+    }
+}
+
+fn rules() -> Rules {
     let text = include_str!("../../deny.toml");
     toml::from_str(text).expect("deny.toml has the tables that are checked")
 }
 
-/// Every package that is built for one of the targets.
-pub(crate) fn packages(rules: &Rules) -> Vec<Package> {
+/// Every package that is built for one of the targets, with the features that are on.
+fn packages(rules: &Rules) -> BTreeSet<Package> {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["metadata", "--format-version", "1", "--locked", "--offline"]);
+    cargo.args(["tree", "--workspace", "--locked", "--offline"]);
+    cargo.args(["--prefix", "none", "--format", "{p}|{l}"]);
     for target in &rules.graph.targets {
-        cargo.args(["--filter-platform", target]);
+        cargo.args(["--target", target]);
     }
     let told = cargo.output().expect("cargo runs");
     let error = String::from_utf8_lossy(&told.stderr);
     assert!(told.status.success(), "{error}");
-    let metadata: Metadata = serde_json::from_slice(&told.stdout).expect("it is JSON");
-    metadata.packages
+    let text = String::from_utf8(told.stdout).expect("names are UTF-8");
+    text.lines().filter_map(Package::read).collect()
 }
 
-pub(crate) fn denied(rules: &Rules, packages: &[Package]) -> Vec<String> {
+fn denied<'p>(rules: &Rules, packages: impl IntoIterator<Item = &'p Package>) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for package in packages {
-        let Package { name, version, .. } = package;
+    for package in packages.into_iter().filter(|package| !package.is_ours()) {
+        let Package {
+            name,
+            version,
+            license,
+            source,
+        } = package;
         versions.entry(name).or_default().push(version);
-        let Some(source) = &package.source else {
-            let any = package.dependencies.iter();
-            let any = any.filter(|one| one.req == "*" && one.source.is_some());
-            complaints.extend(any.map(|one| format!("{name}: any version of `{}`", one.name)));
-            continue;
-        };
-        if source != REGISTRY {
+        if let Some(source) = source {
             complaints.push(format!("{name} {version}: comes from {source}"));
         }
-        let license = package.license.as_deref().unwrap_or("no license");
         if !allows(&rules.licenses.allow, license) {
-            complaints.push(format!("{name} {version}: {license} is not allowed"));
+            complaints.push(format!("{name} {version}: `{license}` is not allowed"));
         }
     }
     for ban in &rules.bans.deny {
@@ -108,6 +117,33 @@ pub(crate) fn denied(rules: &Rules, packages: &[Package]) -> Vec<String> {
         }
     }
     complaints
+}
+
+/// The dependencies of any version in a manifest.
+fn wildcards(manifest: &str) -> Vec<String> {
+    let manifest: toml::Table = manifest.parse().expect("it is TOML");
+    let mut found = Vec::new();
+    let mut tables = vec![&manifest];
+    while let Some(table) = tables.pop() {
+        for (key, value) in table {
+            let toml::Value::Table(inner) = value else {
+                continue;
+            };
+            if !key.ends_with("dependencies") {
+                tables.push(inner);
+                continue;
+            }
+            let version = |value: &toml::Value| match value {
+                toml::Value::Table(of) => {
+                    of.get("version").and_then(|one| one.as_str()) == Some("*")
+                }
+                value => value.as_str() == Some("*"),
+            };
+            let any = inner.iter().filter(|(_, value)| version(value));
+            found.extend(any.map(|(name, _)| format!("{name}: any version")));
+        }
+    }
+    found
 }
 
 /// Whether an SPDX expression can be met by these licenses: one of what OR joins, all of what AND
@@ -159,29 +195,32 @@ fn one(allowed: &[String], words: &[&str], at: &mut usize) -> bool {
 fn every_package_may_be_linked() {
     let rules = rules();
     let packages = packages(&rules);
-    let denied_of = |packages: &[Package]| denied(&rules, packages);
-    assert_eq!(denied_of(&packages), Vec::<String>::new());
+    assert_eq!(denied(&rules, &packages), Vec::<String>::new());
 
     let tonic = packages.iter().find(|one| one.name == "tonic");
     let tonic = tonic.expect("gRPC is linked");
-    let other = |change: &dyn Fn(&mut Package)| {
+    let is_denied = |change: &dyn Fn(&mut Package)| {
         let mut other = tonic.clone();
         change(&mut other);
-        denied_of(&[other])
+        !denied(&rules, [&other]).is_empty()
     };
-    assert_eq!(denied_of(std::slice::from_ref(tonic)), Vec::<String>::new());
-    assert!(!denied_of(&[tonic.clone(), tonic.clone()]).is_empty());
-    assert!(!other(&|one| one.name = "openssl-sys".to_owned()).is_empty());
-    assert!(!other(&|one| one.license = None).is_empty());
-    assert!(!other(&|one| one.license = Some("MIT AND GPL-3.0".to_owned())).is_empty());
-    assert!(!other(&|one| one.source = Some("git+https://a/b".to_owned())).is_empty());
-    assert!(
-        !other(&|one| {
-            one.source = None;
-            one.dependencies[0].req = "*".to_owned();
-        })
-        .is_empty()
-    );
+    assert!(!is_denied(&|_| {}));
+    assert!(!denied(&rules, [tonic, tonic]).is_empty());
+    assert!(is_denied(&|one| one.name = "openssl-sys".to_owned()));
+    assert!(is_denied(&|one| one.license.clear()));
+    assert!(is_denied(&|one| one.license = "MIT AND GPL-3.0".to_owned()));
+    assert!(is_denied(
+        &|one| one.source = Some("(https://a/b#1)".to_owned())
+    ));
     let nested = "(Apache-2.0 WITH LLVM-exception OR GPL-3.0) AND (MIT/Zlib) AND ISC";
     assert!(allows(&rules.licenses.allow, nested));
+}
+
+#[test]
+fn every_dependency_names_its_version() {
+    let root = include_str!("../../Cargo.toml");
+    assert_eq!(wildcards(root), Vec::<String>::new());
+    let any =
+        "[dependencies]\na = '*'\n[target.x.dev-dependencies]\nb = { version = '*' }\nc = '1'";
+    assert_eq!(wildcards(any), ["a: any version", "b: any version"]);
 }
