@@ -58,7 +58,7 @@ use hindsight_runtime::telemetry::{Registry, RequestMetrics};
 use hindsight_storage as storage;
 use hindsight_storage::{
     Maintenance, Store, Traced,
-    objects::Depot,
+    objects::ObjectBackend,
     resolve::{Opened, Options, Schema, Synchronous, Unreachable, open},
 };
 use hindsight_transcode as rest;
@@ -103,7 +103,7 @@ pub enum Error {
     #[error("the file of users cannot be used")]
     Users(#[source] auth::FileError),
     /// Changes cannot be told.
-    #[error("the audit log cannot be written")]
+    #[error("cannot write the audit log")]
     Audit(#[source] std::io::Error),
     /// Tokens of an issuer cannot be judged.
     #[error("auth `oidc` cannot be used")]
@@ -171,7 +171,8 @@ impl App {
             source,
         };
         let depot = depot(config).map_err(unusable)?;
-        // What may be misspelt is read before the schema is changed, which older servers would refuse.
+        // What may be misspelt is read before the schema is changed, which older servers would
+        // refuse.
         let mut registry = Registry::new();
         let tls = secured(config, Arc::clone(&clock), &mut registry)?;
         let (authorizer, reload) =
@@ -324,7 +325,7 @@ impl App {
         };
         tokio::select! {
             () = serving => {}
-            () = grace => tracing::warn!("the grace is over; requests in flight were cut off"),
+            () = grace => tracing::warn!("grace period over; aborting requests in flight"),
         }
         watch.abort();
         sweep.abort();
@@ -334,7 +335,7 @@ impl App {
             .await
             .is_err()
         {
-            tracing::warn!("a query still runs; the store was not closed in order");
+            tracing::warn!("a query is still running; store not closed cleanly");
         }
         drained.cancel();
         if let Some(admin) = admin {
@@ -420,7 +421,10 @@ async fn stop_admin(mut page: JoinHandle<std::io::Result<()>>) -> Result<(), Err
 }
 
 /// Opens the store, and says what an operator should know of it.
-async fn store(config: &Config, depot: Option<Arc<Depot>>) -> Result<Opened, storage::Error> {
+async fn store(
+    config: &Config,
+    depot: Option<Arc<ObjectBackend>>,
+) -> Result<Opened, storage::Error> {
     let options = Options {
         max_connections: config.db_max_connections.as_nonzero_u32(),
         long_connections: config.db_long_connections.as_nonzero_u32(),
@@ -439,7 +443,7 @@ async fn store(config: &Config, depot: Option<Arc<Depot>>) -> Result<Opened, sto
         opened.store = Arc::new(Traced::new(opened.store));
     }
     if !opened.applied.is_empty() {
-        tracing::info!(db = %config.db, versions = ?opened.applied, "the schema was brought up to date");
+        tracing::info!(db = %config.db, versions = ?opened.applied, "schema migrated");
     }
     for weak in &opened.weak {
         tracing::warn!(db = %config.db, "acknowledged writes may be lost: {weak}");

@@ -33,8 +33,8 @@ use source::{Source, tree};
 /// Most lines a file may have.
 const LONGEST: usize = 500;
 
-/// The rooms of the server, and which others each may enter. `*` is every room. What is below them is
-/// a crate each, whose manifest says what it may enter.
+/// The rooms of the server, and which others each may enter. `*` is every room. What is below them
+/// is a crate each, whose manifest says what it may enter.
 const ROOMS: &[(&str, &[&str])] = &[
     ("cli", &["app", "config", "import"]),
     ("app", &["*"]),
@@ -62,7 +62,7 @@ const READS_JSON: &[(&str, &str)] = &[
     ),
     ("src/cli/output.rs", "raw payloads"),
     ("crates/filter/src/outline.rs", "a reader of its own"),
-    ("crates/filter/src/promoted/path.rs", "one text"),
+    ("crates/filter/src/indexed/path.rs", "one text"),
     ("crates/filter/src/prune.rs", "one text"),
     ("src/grpc/fields/payload.rs", "raw parts"),
     ("src/import.rs", "raw objects"),

@@ -97,7 +97,7 @@ CREATE INDEX records_by_creation ON records (object_creation_us, row_id)
 -- content as their dictionary. Content never changes; bytes is one zstd frame by itself. Where
 -- `owned` is 0, no record is known to have this payload (any more), and a sweep finds out: it
 -- notes the record that has it, or packs again what refers to it and deletes it.
-CREATE TABLE pieces (
+CREATE TABLE dictionaries (
     row_id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     parent TEXT COLLATE "C" NOT NULL,
     sha256 BYTEA NOT NULL,
@@ -106,39 +106,39 @@ CREATE TABLE pieces (
     bytes  BYTEA NOT NULL
 );
 
-CREATE UNIQUE INDEX pieces_by_content ON pieces (parent, sha256);
-CREATE INDEX pieces_unowned ON pieces (row_id) WHERE owned = 0;
+CREATE UNIQUE INDEX dictionaries_by_content ON dictionaries (parent, sha256);
+CREATE INDEX dictionaries_unowned ON dictionaries (row_id) WHERE owned = 0;
 
 -- They are compressed already.
-ALTER TABLE pieces ALTER COLUMN bytes SET STORAGE EXTERNAL;
+ALTER TABLE dictionaries ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
--- Which piece new bodies refer to. A key is the digest of what they have in common.
-CREATE TABLE piece_keys (
+-- Which dictionary new bodies refer to. A key is the digest of what they have in common.
+CREATE TABLE dictionary_keys (
     key   BYTEA PRIMARY KEY,
-    piece BIGINT NOT NULL REFERENCES pieces (row_id) ON DELETE CASCADE
+    dictionary BIGINT NOT NULL REFERENCES dictionaries (row_id) ON DELETE CASCADE
 );
 
-CREATE INDEX piece_keys_by_piece ON piece_keys (piece);
+CREATE INDEX dictionary_keys_by_dictionary ON dictionary_keys (dictionary);
 
 -- The payloads, apart so that lists without them do not read past them. codec 0: as they are;
--- 1: one zstd frame; 2: one zstd frame with the content of `piece` as its dictionary; 16 and
+-- 1: one zstd frame; 2: one zstd frame with the content of `dictionary` as its dictionary; 16 and
 -- more: the same in an object, of which bytes is the reference. An empty payload has no row.
 CREATE TABLE bodies (
     record_row BIGINT PRIMARY KEY WITH (fillfactor = 100)
                REFERENCES records (row_id) ON DELETE CASCADE,
     codec      BIGINT NOT NULL,
     bytes      BYTEA NOT NULL,
-    piece      BIGINT REFERENCES pieces (row_id) ON DELETE RESTRICT
+    dictionary      BIGINT REFERENCES dictionaries (row_id) ON DELETE RESTRICT
 );
 
 ALTER TABLE bodies ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
-CREATE INDEX bodies_by_piece ON bodies (piece);
+CREATE INDEX bodies_by_dictionary ON bodies (dictionary);
 
--- A payload that goes or changes may be the one that a piece was made of.
+-- A payload that goes or changes may be the one that a dictionary was made of.
 CREATE FUNCTION records_disown() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE pieces SET owned = 0
+    UPDATE dictionaries SET owned = 0
         WHERE parent = OLD.parent AND sha256 = OLD.body_sha256 AND owned = 1;
     RETURN NULL;
 END
@@ -198,7 +198,7 @@ CREATE STATISTICS records_statuses ON (left(object_condition_status, 128)) FROM 
 
 -- Every row up to done_row was looked at; ready, once that is until_row, the last that was there
 -- before the field.
-CREATE TABLE promoted (
+CREATE TABLE indexed_paths (
     row_id    BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     path      TEXT COLLATE "C" NOT NULL,
     kind      TEXT COLLATE "C" NOT NULL,
@@ -208,21 +208,21 @@ CREATE TABLE promoted (
     until_row BIGINT NOT NULL
 );
 
-CREATE UNIQUE INDEX promoted_by_path ON promoted (path);
+CREATE UNIQUE INDEX indexed_paths_by_path ON indexed_paths (path);
 
 -- Fields that were removed and of which something is left.
-CREATE TABLE promoted_gone (
+CREATE TABLE dropped_indexes (
     field BIGINT PRIMARY KEY
 );
 
 -- It goes up with every change of the table above.
-CREATE TABLE promoted_state (
+CREATE TABLE index_generation (
     generation BIGINT NOT NULL
 );
 
-INSERT INTO promoted_state (generation) VALUES (0);
+INSERT INTO index_generation (generation) VALUES (0);
 
-CREATE TABLE promoted_values (
+CREATE TABLE index_entries (
     field      BIGINT NOT NULL,
     value      TEXT COLLATE "C" NOT NULL,
     at_us      BIGINT NOT NULL,
@@ -230,7 +230,7 @@ CREATE TABLE promoted_values (
     PRIMARY KEY (field, value, at_us, record_row)
 );
 
-CREATE INDEX promoted_values_by_record ON promoted_values (record_row, field, value);
+CREATE INDEX index_entries_by_record ON index_entries (record_row, field, value);
 
 -- Bodies that lie in an object store; see docs/adr/0023.
 
@@ -240,16 +240,16 @@ CREATE TABLE objects (
     object     BYTEA PRIMARY KEY,
     size       BIGINT NOT NULL,
     record_row BIGINT,
-    loose_us   BIGINT,
-    doomed_us  BIGINT
+    unreferenced_us   BIGINT,
+    condemned_us  BIGINT
 );
 
-CREATE INDEX objects_loose ON objects (loose_us) WHERE record_row IS NULL;
+CREATE INDEX objects_unreferenced ON objects (unreferenced_us) WHERE record_row IS NULL;
 
 CREATE FUNCTION bodies_hold() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE objects SET record_row = NEW.record_row, loose_us = NULL
-        WHERE object = substr(NEW.bytes, 1, 16) AND record_row IS NULL AND doomed_us IS NULL;
+    UPDATE objects SET record_row = NEW.record_row, unreferenced_us = NULL
+        WHERE object = substr(NEW.bytes, 1, 16) AND record_row IS NULL AND condemned_us IS NULL;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'the object of a body is gone' USING ERRCODE = 'HS001';
     END IF;

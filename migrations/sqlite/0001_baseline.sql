@@ -94,8 +94,8 @@ CREATE INDEX records_by_creation ON records
 -- content as their dictionary. Content never changes; bytes is one zstd frame by itself. Where
 -- `owned` is 0, no record is known to have this payload (any more), and a sweep finds out: it
 -- notes the record that has it, or packs again what refers to it and deletes it.
--- AUTOINCREMENT, because another process may remember the row of a piece that is gone.
-CREATE TABLE pieces (
+-- AUTOINCREMENT, because another process may remember the row of a dictionary that is gone.
+CREATE TABLE dictionaries (
     row_id INTEGER PRIMARY KEY AUTOINCREMENT,
     parent TEXT NOT NULL,
     sha256 BLOB NOT NULL,
@@ -104,38 +104,38 @@ CREATE TABLE pieces (
     bytes  BLOB NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX pieces_by_content ON pieces (parent, sha256);
-CREATE INDEX pieces_unowned ON pieces (row_id) WHERE owned = 0;
+CREATE UNIQUE INDEX dictionaries_by_content ON dictionaries (parent, sha256);
+CREATE INDEX dictionaries_unowned ON dictionaries (row_id) WHERE owned = 0;
 
--- Which piece new bodies refer to. A key is the digest of what they have in common.
-CREATE TABLE piece_keys (
+-- Which dictionary new bodies refer to. A key is the digest of what they have in common.
+CREATE TABLE dictionary_keys (
     key   BLOB PRIMARY KEY,
-    piece INTEGER NOT NULL REFERENCES pieces (row_id) ON DELETE CASCADE
+    dictionary INTEGER NOT NULL REFERENCES dictionaries (row_id) ON DELETE CASCADE
 ) STRICT;
 
-CREATE INDEX piece_keys_by_piece ON piece_keys (piece);
+CREATE INDEX dictionary_keys_by_dictionary ON dictionary_keys (dictionary);
 
 -- The payloads, apart so that lists without them do not read past them. codec 0: as they are;
--- 1: one zstd frame; 2: one zstd frame with the content of `piece` as its dictionary; 16 and
+-- 1: one zstd frame; 2: one zstd frame with the content of `dictionary` as its dictionary; 16 and
 -- more: the same in an object, of which bytes is the reference. An empty payload has no row.
 CREATE TABLE bodies (
     record_row INTEGER PRIMARY KEY REFERENCES records (row_id) ON DELETE CASCADE,
     codec      INTEGER NOT NULL,
     bytes      BLOB NOT NULL,
-    piece      INTEGER REFERENCES pieces (row_id) ON DELETE RESTRICT
+    dictionary      INTEGER REFERENCES dictionaries (row_id) ON DELETE RESTRICT
 ) STRICT;
 
-CREATE INDEX bodies_by_piece ON bodies (piece);
+CREATE INDEX bodies_by_dictionary ON bodies (dictionary);
 
--- A payload that goes or changes may be the one that a piece was made of.
+-- A payload that goes or changes may be the one that a dictionary was made of.
 CREATE TRIGGER records_disowned AFTER DELETE ON records WHEN OLD.body_sha256 IS NOT NULL BEGIN
-    UPDATE pieces SET owned = 0
+    UPDATE dictionaries SET owned = 0
         WHERE parent = OLD.parent AND sha256 = OLD.body_sha256 AND owned = 1;
 END;
 
 CREATE TRIGGER records_disowned_other AFTER UPDATE OF body_sha256 ON records
 WHEN OLD.body_sha256 IS NOT NEW.body_sha256 BEGIN
-    UPDATE pieces SET owned = 0
+    UPDATE dictionaries SET owned = 0
         WHERE parent = OLD.parent AND sha256 = OLD.body_sha256 AND owned = 1;
 END;
 
@@ -207,7 +207,7 @@ END;
 
 -- Every row up to done_row was looked at; ready, once that is until_row, the last that was there
 -- before the field.
-CREATE TABLE promoted (
+CREATE TABLE indexed_paths (
     row_id    INTEGER PRIMARY KEY AUTOINCREMENT,
     path      TEXT NOT NULL,
     kind      TEXT NOT NULL,
@@ -217,21 +217,21 @@ CREATE TABLE promoted (
     until_row INTEGER NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX promoted_by_path ON promoted (path);
+CREATE UNIQUE INDEX indexed_paths_by_path ON indexed_paths (path);
 
 -- Fields that were removed and of which something is left.
-CREATE TABLE promoted_gone (
+CREATE TABLE dropped_indexes (
     field INTEGER PRIMARY KEY
 ) STRICT;
 
 -- It goes up with every change of the table above.
-CREATE TABLE promoted_state (
+CREATE TABLE index_generation (
     generation INTEGER NOT NULL
 ) STRICT;
 
-INSERT INTO promoted_state (generation) VALUES (0);
+INSERT INTO index_generation (generation) VALUES (0);
 
-CREATE TABLE promoted_values (
+CREATE TABLE index_entries (
     field      INTEGER NOT NULL,
     value      TEXT NOT NULL,
     at_us      INTEGER NOT NULL,
@@ -239,7 +239,7 @@ CREATE TABLE promoted_values (
     PRIMARY KEY (field, value, at_us, record_row)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX promoted_values_by_record ON promoted_values (record_row, field, value);
+CREATE INDEX index_entries_by_record ON index_entries (record_row, field, value);
 
 -- Bodies that lie in an object store; see docs/adr/0023.
 
@@ -249,22 +249,22 @@ CREATE TABLE objects (
     object     BLOB PRIMARY KEY,
     size       INTEGER NOT NULL,
     record_row INTEGER,
-    loose_us   INTEGER,
-    doomed_us  INTEGER
+    unreferenced_us   INTEGER,
+    condemned_us  INTEGER
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX objects_loose ON objects (loose_us) WHERE record_row IS NULL;
+CREATE INDEX objects_unreferenced ON objects (unreferenced_us) WHERE record_row IS NULL;
 
 CREATE TRIGGER bodies_hold AFTER INSERT ON bodies WHEN NEW.codec >= 16 BEGIN
-    UPDATE objects SET record_row = NEW.record_row, loose_us = NULL
-        WHERE object = substr(NEW.bytes, 1, 16) AND record_row IS NULL AND doomed_us IS NULL;
+    UPDATE objects SET record_row = NEW.record_row, unreferenced_us = NULL
+        WHERE object = substr(NEW.bytes, 1, 16) AND record_row IS NULL AND condemned_us IS NULL;
     SELECT RAISE(ABORT, 'the object of a body is gone') WHERE changes() = 0;
 END;
 
 CREATE TRIGGER bodies_hold_other AFTER UPDATE OF codec, bytes ON bodies WHEN NEW.codec >= 16
     AND (OLD.codec < 16 OR substr(NEW.bytes, 1, 16) <> substr(OLD.bytes, 1, 16)) BEGIN
-    UPDATE objects SET record_row = NEW.record_row, loose_us = NULL
-        WHERE object = substr(NEW.bytes, 1, 16) AND record_row IS NULL AND doomed_us IS NULL;
+    UPDATE objects SET record_row = NEW.record_row, unreferenced_us = NULL
+        WHERE object = substr(NEW.bytes, 1, 16) AND record_row IS NULL AND condemned_us IS NULL;
     SELECT RAISE(ABORT, 'the object of a body is gone') WHERE changes() = 0;
 END;
 

@@ -37,7 +37,6 @@ const STEP: usize = 1 << 20;
 pub(super) struct Terms {
     /// Whose memory it takes; nobody's, where only little may come.
     pub(super) arrival: Option<Arrival>,
-    /// The largest message.
     pub(super) limit: usize,
     /// How long nothing may come.
     pub(super) patience: Duration,

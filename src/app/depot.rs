@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::config::Config;
 use hindsight_storage as storage;
-use hindsight_storage::objects::{Depot, Settings};
+use hindsight_storage::objects::{ObjectBackend, Settings};
 
 /// The object store for big payloads, if one is configured.
 ///
 /// # Errors
-/// [`storage::Error::Unfit`] if it cannot be used.
-pub fn depot(config: &Config) -> Result<Option<Arc<Depot>>, storage::Error> {
+/// [`storage::Error::Incompatible`] if it cannot be used.
+pub fn depot(config: &Config) -> Result<Option<Arc<ObjectBackend>>, storage::Error> {
     let url = config.objects_url.as_ref().map(|url| url.as_str());
     url.map(|url| depot_at(config, url)).transpose()
 }
@@ -18,9 +18,9 @@ pub fn depot(config: &Config) -> Result<Option<Arc<Depot>>, storage::Error> {
 /// The same at another place.
 ///
 /// # Errors
-/// [`storage::Error::Unfit`] if it cannot be used.
-pub fn depot_at(config: &Config, url: &str) -> Result<Arc<Depot>, storage::Error> {
-    Depot::open(&Settings {
+/// [`storage::Error::Incompatible`] if it cannot be used.
+pub fn depot_at(config: &Config, url: &str) -> Result<Arc<ObjectBackend>, storage::Error> {
+    ObjectBackend::open(&Settings {
         url: url.to_owned(),
         above: config.objects_above.as_usize(),
         keep: config.objects_keep.get(),

@@ -48,8 +48,8 @@ impl Health {
             };
             if last.as_ref() != Some(&problem) {
                 match &problem {
-                    None => tracing::info!("the store answers"),
-                    Some(error) => tracing::error!(error, "the store does not answer"),
+                    None => tracing::info!("store available again"),
+                    Some(error) => tracing::error!(error, "store unavailable"),
                 }
                 self.report(problem.is_none()).await;
                 last = Some(problem);

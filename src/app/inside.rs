@@ -26,7 +26,6 @@ const ON_THE_WAY: usize = 256 << 10;
 /// How long one call may take.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// The door.
 #[derive(Debug)]
 pub(super) struct Inside {
     outer: UnboundedSender<DuplexStream>,

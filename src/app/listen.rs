@@ -23,13 +23,12 @@ pub(super) async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpL
 pub(super) struct Listener(pub(super) TcpListener);
 
 impl Listener {
-    /// The next.
     pub(super) async fn next(&self) -> TcpStream {
         loop {
             match self.0.accept().await {
                 Ok((stream, _)) => return prompt(stream),
                 Err(error) => {
-                    tracing::warn!(%error, "a connection was not accepted");
+                    tracing::warn!(%error, "connection not accepted");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             }
@@ -50,7 +49,7 @@ impl Listener {
                 .and_then(|()| TcpStream::from_std(stream));
             match stream {
                 Ok(stream) => taken.push(prompt(stream)),
-                Err(error) => tracing::warn!(%error, "a connection was not accepted"),
+                Err(error) => tracing::warn!(%error, "connection not accepted"),
             }
         }
         taken

@@ -14,9 +14,8 @@ use prometheus_client::{
 
 use super::tls::Tls;
 use hindsight_runtime::telemetry::Registry;
-use hindsight_storage::{Maintenance, objects::Depot};
+use hindsight_storage::{Maintenance, objects::ObjectBackend};
 
-/// `db_connections` and `db_connections_most`.
 #[derive(Debug)]
 pub(super) struct Database(pub(super) Arc<dyn Maintenance>);
 
@@ -63,7 +62,7 @@ impl Collector for Certificate {
 /// What is counted of objects that hold payloads outside the database: `objects_total` and
 /// `objects_failed_total` by what was done, `object_bytes_total`, and what there is.
 #[derive(Debug)]
-pub(super) struct Objects(pub(super) Arc<Depot>);
+pub(super) struct Objects(pub(super) Arc<ObjectBackend>);
 
 impl Collector for Objects {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {

@@ -203,7 +203,7 @@ impl Port {
 
 async fn slot(slots: &Arc<Semaphore>) -> OwnedSemaphorePermit {
     if slots.available_permits() == 0 {
-        tracing::warn!("max_connections are open; more are taken when one of them closes");
+        tracing::warn!("max_connections reached; accepting again when one closes");
     }
     let slot = Arc::clone(slots).acquire_owned().await;
     slot.expect("nobody closes the slots")

@@ -18,7 +18,6 @@ pub(super) struct Signs {
 }
 
 impl Signs {
-    /// These bytes came.
     pub(super) fn heard(&self, bytes: &[u8]) {
         let first = !self.heard.swap(true, Ordering::Relaxed);
         if first && bytes.starts_with(b"PRI") {

@@ -228,7 +228,7 @@ impl Reload for Tls {
                 tracing::info!(
                     tls.cert = %self.wanted.cert.display(),
                     until = %new.until,
-                    "the certificate was read again"
+                    "certificate reloaded"
                 );
                 let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
                 *current = Arc::new(new);
@@ -236,10 +236,7 @@ impl Reload for Tls {
             // While files are replaced one by one they may not fit for a moment.
             Err(error) => {
                 let error = report(&error);
-                tracing::error!(
-                    error,
-                    "the certificate cannot be used; the one of before stays"
-                );
+                tracing::error!(error, "invalid certificate; keeping the previous one");
             }
         }
     }

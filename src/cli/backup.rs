@@ -60,7 +60,7 @@ pub(super) fn run_backup(matches: &ArgMatches) -> Result<ExitCode, Failure> {
              for as long",
             config.objects_keep
         ),
-        None => "they stay there for ever (objects_keep)".to_owned(),
+        None => "they are never removed (objects_keep)".to_owned(),
     };
     watch.conclude(made, &what, &kept)
 }

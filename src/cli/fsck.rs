@@ -174,14 +174,14 @@ impl Report {
                 records,
                 verified_payloads,
                 verified_bytes,
-                pieces,
+                dictionaries,
                 objects,
                 object_bytes,
             } = self.checked;
             writeln!(
                 std::io::stdout().lock(),
                 "{}: {} in {:.1} s: {results} results, {records} records, {verified_payloads} \
-                 payloads of {verified_bytes} bytes verified, {pieces} pieces",
+                 payloads of {verified_bytes} bytes verified, {dictionaries} dictionaries",
                 self.database,
                 self.verdict(),
                 self.seconds,

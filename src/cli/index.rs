@@ -9,11 +9,11 @@ use super::{failure::Failure, flags_of, output, progress, serve};
 use crate::app;
 use hindsight_filter::{
     Filter,
-    promoted::{Kind, Path},
+    indexed::{Kind, Path},
 };
 use hindsight_runtime::clock::{Clock as _, SystemClock};
 use hindsight_storage::{
-    Error, Maintenance, Promotion,
+    Error, IndexedPath, Maintenance,
     resolve::{Options, Schema, open},
 };
 
@@ -38,10 +38,10 @@ Then ask as before, and see what is used:
 
 /// Index a part of every payload, from now on and of what is stored already
 ///
-/// PATH leads from `data`, the payload, by members (`.spec`, `["odd-key"]`), places (`[0]`) and, once,
-/// by a text that a member has: `[name=="env"]` are the elements whose name is env. Filters on it
-/// use the index when they say the same: `data.spec.params.exists(p, p.name == "env" && p.value ==
-/// "prod")`, `data.spec.params.filter(p, p.name == "env")[0].value == "prod"`.
+/// PATH leads from `data`, the payload, by members (`.spec`, `["odd-key"]`), places (`[0]`) and,
+/// once, by a text that a member has: `[name=="env"]` are the elements whose name is env. Filters
+/// on it use the index when they say the same: `data.spec.params.exists(p, p.name == "env" &&
+/// p.value == "prod")`, `data.spec.params.filter(p, p.name == "env")[0].value == "prod"`.
 ///
 /// Servers go on reading and writing meanwhile, and use the index once all is indexed. Should this
 /// be interrupted, however hard, the same command goes on where it stopped. The first 128
@@ -124,21 +124,21 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(promotion: &Promotion) -> Self {
+    fn of(index: &IndexedPath) -> Self {
         Self {
-            path: promotion.path.to_string(),
-            r#type: promotion.kind.name(),
-            state: match promotion.ready {
+            path: index.path.to_string(),
+            r#type: index.kind.name(),
+            state: match index.ready {
                 true => "ready".to_owned(),
-                false => format!("building, {}%", percent(promotion)),
+                false => format!("building, {}%", percent(index)),
             },
-            added: promotion.added.to_string(),
+            added: index.added.to_string(),
         }
     }
 }
 
-fn percent(promotion: &Promotion) -> i64 {
-    promotion.done_row.saturating_mul(100) / promotion.until_row.max(1)
+fn percent(index: &IndexedPath) -> i64 {
+    index.done_row.saturating_mul(100) / index.until_row.max(1)
 }
 
 /// The command and what it consists of.
@@ -215,9 +215,9 @@ fn on(
 
 async fn add(base: &dyn Maintenance, path: &Path, kind: Kind) -> Result<(), Failure> {
     let failed = |error: Error| Failure::store(&error);
-    let there = base.promotions().await.map_err(failed)?;
+    let there = base.indexes().await.map_err(failed)?;
     let there = there.into_iter().find(|one| one.path == *path);
-    let promotion = match there {
+    let index = match there {
         Some(one) if one.kind != kind => {
             return Err(Failure::other(format!(
                 "`{path}` is indexed as {}; remove that first with `hindsight index remove`",
@@ -233,15 +233,15 @@ async fn add(base: &dyn Maintenance, path: &Path, kind: Kind) -> Result<(), Fail
         }
         None => {
             let now = SystemClock.now();
-            base.promote(path, kind, now).await.map_err(failed)?
+            base.create_index(path, kind, now).await.map_err(failed)?
         }
     };
     let began = Instant::now();
-    let rows = promotion.until_row.saturating_sub(promotion.done_row);
+    let rows = index.until_row.saturating_sub(index.done_row);
     let bar = progress::bar("indexed", u64::try_from(rows).unwrap_or(0));
     let mut records = 0;
     loop {
-        let filled = base.fill(promotion.id, BATCH).await;
+        let filled = base.build_index(index.id, BATCH).await;
         let filled = filled.map_err(|error| {
             bar.finish_and_clear();
             failed(error)
@@ -260,7 +260,7 @@ async fn add(base: &dyn Maintenance, path: &Path, kind: Kind) -> Result<(), Fail
 }
 
 async fn list(base: &dyn Maintenance, form: Form) -> Result<(), Failure> {
-    let all = base.promotions().await.map_err(|e| Failure::store(&e))?;
+    let all = base.indexes().await.map_err(|e| Failure::store(&e))?;
     let shown: Vec<Shown> = all.iter().map(Shown::of).collect();
     match form {
         Form::Json => output::document(output::Format::Json, &shown),
@@ -279,7 +279,7 @@ async fn list(base: &dyn Maintenance, form: Form) -> Result<(), Failure> {
 }
 
 async fn remove(base: &dyn Maintenance, path: &Path) -> Result<(), Failure> {
-    match base.demote(path).await {
+    match base.drop_index(path).await {
         Ok(()) => {}
         Err(Error::Missing(_)) => {
             return Err(Failure::missing(format!(

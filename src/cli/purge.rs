@@ -179,7 +179,7 @@ fn beyond(db: &DbUrl) -> &'static str {
         DbUrl::Postgres { .. } => {
             "backups, replicas and archives of the write-ahead log keep what they have; space that \
              VACUUM freed inside pages is overwritten as it is used again, or at once by `VACUUM \
-             FULL bodies, pieces`, which locks them"
+             FULL bodies, dictionaries`, which locks them"
         }
     }
 }

@@ -90,7 +90,7 @@ pub(super) fn start(
         tokio::select! {
             ended = go(app, shutdown) => ended?,
             () = hurry.cancelled() => {
-                tracing::warn!("told to stop twice; requests in flight are cut off");
+                tracing::warn!("second signal to stop; aborting requests in flight");
                 return Ok(ExitCode::FAILURE);
             }
             () = follow(matches, seen, hangup, live, log) => {}
@@ -99,7 +99,7 @@ pub(super) fn start(
         Ok(ExitCode::SUCCESS)
     });
     if let Some(Err(error)) = traces.map(|traces| traces.finish()) {
-        tracing::warn!(%error, "the last spans were not sent");
+        tracing::warn!(%error, "last spans not sent");
     }
     // A query that still runs must not keep the process.
     runtime.shutdown_background();
@@ -136,9 +136,9 @@ async fn follow(
         match Config::load(&sources) {
             Ok(config) => {
                 for key in live.apply(&config, &log) {
-                    tracing::warn!(key, "`{key}` was changed and counts after a restart");
+                    tracing::warn!(key, "`{key}` changed; takes effect after a restart");
                 }
-                tracing::info!("the configuration was read again");
+                tracing::info!("configuration reloaded");
             }
             Err(problems) => {
                 tracing::error!(%problems, "invalid configuration; keeping the previous one");

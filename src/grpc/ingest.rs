@@ -32,7 +32,7 @@ impl Ingest for Door {
     ) -> Result<Response<Self::UpsertStream>, Status> {
         let (metadata, _, requests) = request.into_parts();
         let arrival = Arrival::current()
-            .ok_or_else(|| Status::internal("nobody asked who sends this stream"))?;
+            .ok_or_else(|| Status::internal("the stream was not authenticated"))?;
         let streaming = arrival.streams();
         let streaming = streaming.map_err(|spent| status(batch::METHOD, &spent))?;
         let (answers, answered) = mpsc::channel(ANSWERS);

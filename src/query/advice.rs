@@ -30,7 +30,7 @@ impl Engine {
     ) -> Result<Vec<String>, Error> {
         // An index of a part of payloads gives only values of the type that is asked for.
         let ability = |test: &Test| match test.column {
-            Column::Promoted(_) => Ability::None,
+            Column::Indexed(_) => Ability::None,
             _ => self.store().ability(test),
         };
         let split = filter.split(&ability);

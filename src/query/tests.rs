@@ -3,6 +3,6 @@
 mod clients;
 mod damage;
 mod differential;
+mod indexed;
 mod literals;
-mod promoted;
 mod rows;

@@ -85,7 +85,6 @@ async fn emptied(sim: &Sim) {
     assert!(empty.is_ok(), "{} runs are left", left(sim));
 }
 
-/// A finished TaskRun.
 const RUN: &str = include_str!("../../watcher/testdata/kinds/taskrun/succeeded.yaml");
 
 fn of_run(field: &str) -> &'static str {

@@ -29,7 +29,6 @@ use crate::support::{
 };
 use blows::{Dice, Stage};
 
-/// How much happens.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     runs: usize,

@@ -45,7 +45,7 @@ enum Says {
     /// The database is asked this, and this is left over.
     Split(String, String),
     /// The index that narrows it, or `none`.
-    Promoted(String),
+    Indexed(String),
 }
 
 fn resource(name: &str) -> Resource {
@@ -122,7 +122,7 @@ fn block(after: &[&str], line: usize, kind: &str, above: &str) -> Claim {
 }
 
 /// The rows of the table that follows; `about` is `truth of records ROW`, `split of records`,
-/// `promoted of records`,
+/// `indexed of records`,
 /// `order of records`, or `labels of records` and `fields of records` for selectors.
 fn table(after: &[&str], line: usize, about: &str) -> Vec<Claim> {
     let words: Vec<_> = about.split(' ').collect();
@@ -152,7 +152,7 @@ fn table(after: &[&str], line: usize, about: &str) -> Vec<Claim> {
                     let rows = code(&cells[2]);
                     Says::Ordered(rows.split(' ').map(str::to_owned).collect())
                 }
-                ["promoted", "of", _] => Says::Promoted(cells[2].clone()),
+                ["indexed", "of", _] => Says::Indexed(cells[2].clone()),
                 ["split", "of", _] => Says::Split(code(&cells[2]), cells[3].clone()),
                 _ => panic!("line {line}: `{about}` is not understood"),
             };
@@ -279,7 +279,7 @@ async fn every_filter_in_the_document_finds_what_it_says() {
         let mut wrong = Vec::new();
         for claim in claims
             .iter()
-            .filter(|claim| !matches!(claim.says, Says::Split(..) | Says::Promoted(_)))
+            .filter(|claim| !matches!(claim.says, Says::Split(..) | Says::Indexed(_)))
         {
             let said = said(&server, claim).await;
             if said != claim.says {
@@ -338,13 +338,13 @@ async fn the_document_tells_which_filters_an_index_narrows() {
     let opened = open(&database.url(), &options).await.unwrap();
     let mut seen = 0;
     for claim in claims(FILTERS) {
-        let Says::Promoted(index) = &claim.says else {
+        let Says::Indexed(index) = &claim.says else {
             continue;
         };
         seen += 1;
         let filter = Filter::compile(&claim.filter, claim.on).unwrap();
         let told = || filter.explain(&|test| opened.store.ability(test));
-        assert!(!told().contains("(promoted)"), "{}", claim.filter);
+        assert!(!told().contains("(indexed)"), "{}", claim.filter);
         let wanted = index != "none";
         let index = if wanted {
             index
@@ -359,13 +359,18 @@ async fn the_document_tells_which_filters_an_index_narrows() {
         };
         let kind = kind.parse().unwrap();
         let base = &opened.maintenance;
-        let made = base.promote(&path, kind, jiff::Timestamp::UNIX_EPOCH);
+        let made = base.create_index(&path, kind, jiff::Timestamp::UNIX_EPOCH);
         let made = made.await.unwrap();
-        while !base.fill(made.id, NonZeroU32::MIN).await.unwrap().ready {}
-        assert_eq!(told().contains("(promoted)"), wanted, "{}", claim.filter);
-        base.demote(&path).await.unwrap();
+        while !base
+            .build_index(made.id, NonZeroU32::MIN)
+            .await
+            .unwrap()
+            .ready
+        {}
+        assert_eq!(told().contains("(indexed)"), wanted, "{}", claim.filter);
+        base.drop_index(&path).await.unwrap();
     }
-    assert!(seen >= 8, "{seen} of promoted fields");
+    assert!(seen >= 8, "{seen} of indexed paths");
     opened.maintenance.close().await;
 }
 

@@ -60,7 +60,7 @@ async fn found(server: &TestServer) -> Vec<u32> {
 async fn once_used(server: &TestServer, records: u32) -> (String, Vec<String>) {
     loop {
         let told = told(server).await;
-        if told.0.contains("(promoted)") {
+        if told.0.contains("(indexed)") {
             assert_eq!(found(server).await, fifths(records));
             return told;
         }
@@ -84,8 +84,8 @@ async fn a_part_of_payloads_is_indexed_used_shown_and_removed() {
         assert!(said.out.contains(done), "{said:?}");
 
         let (asked, used) = once_used(&server, 30).await;
-        assert_eq!(asked, format!("{PATH} (promoted) = \"prod\""));
-        let by_index = |step: &String| step.contains("promoted_values") || step.contains(" led ");
+        assert_eq!(asked, format!("{PATH} (indexed) = \"prod\""));
+        let by_index = |step: &String| step.contains("index_entries") || step.contains(" led ");
         assert!(used.iter().any(by_index), "{used:?}");
         given(&server, 30..60).await;
         assert_eq!(found(&server).await, fifths(60));

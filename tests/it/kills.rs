@@ -20,7 +20,7 @@ use hindsight_client::{Client, Options, Rpc};
 use hindsight_proto::v1alpha2 as pb;
 use hindsight_storage::{
     fsck::{Depth, Event, Orphans, fsck, orphans},
-    objects::{Depot, Settings},
+    objects::{ObjectBackend, Settings},
     snapshot::Snapshot,
 };
 use jiff::Timestamp;
@@ -42,7 +42,6 @@ fn rounds() -> usize {
     variable("HINDSIGHT_TEST_KILLS").map_or(6, |rounds| rounds.parse().unwrap())
 }
 
-/// A server process.
 struct Server {
     child: Child,
     url: String,
@@ -145,7 +144,6 @@ fn any(value: &Bytes) -> pb::Any {
     }
 }
 
-/// What writers share.
 #[derive(Default)]
 struct Shared {
     acknowledged: AtomicUsize,
@@ -298,7 +296,7 @@ fn compare(models: &mut [Model], mut stored: BTreeMap<String, pb::Record>, round
 
 async fn is_clean(db: &str, objects: &str, round: usize) {
     let mut found = Vec::new();
-    let depot = Depot::open(&Settings {
+    let depot = ObjectBackend::open(&Settings {
         url: objects.to_owned(),
         above: 0,
         keep: Some(Duration::ZERO),

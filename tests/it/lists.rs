@@ -32,7 +32,6 @@ async fn page(
     Ok((ids.collect(), reply.next_page_token))
 }
 
-/// Walks all pages.
 async fn walk(server: &TestServer, filter: &str, order_by: &str, size: i32) -> Vec<String> {
     let (mut all, mut token) = (Vec::new(), String::new());
     loop {

@@ -6,13 +6,10 @@ use crate::source::Source;
 /// Something that a file says, in order.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// `mod name;`
     File(String),
-    /// `mod name {`
     Opens(String),
     /// The end of what was opened last.
     Closes,
-    /// A path.
     Names(Named),
 }
 
@@ -177,7 +174,6 @@ impl<'f> Reader<'f> {
             .any(|known| condition.starts_with(known))
     }
 
-    /// Passes an attribute.
     fn pass_brackets(&mut self) {
         while !["]", ""].contains(&self.ahead(0)) {
             self.at += 1;

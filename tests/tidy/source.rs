@@ -5,7 +5,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// One file.
 pub(crate) struct Source {
     /// Relative to the root, with `/`.
     pub(crate) path: String,

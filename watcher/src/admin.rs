@@ -34,7 +34,6 @@ pub(crate) struct Admin {
     pub(crate) registry: Arc<Registry>,
 }
 
-/// Answers until `stop`.
 pub(crate) async fn serve(
     admin: Admin,
     listener: TcpListener,
@@ -157,7 +156,7 @@ fn stuck(shared: &Shared) -> Option<String> {
     }
     let outage = shared.server.gate.outage().filter(is_long)?;
     let seconds = outage.as_secs();
-    Some(format!("the server has been away for {seconds} s"))
+    Some(format!("server unavailable for {seconds} s"))
 }
 
 #[derive(Debug, Serialize)]

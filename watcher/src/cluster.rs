@@ -102,7 +102,6 @@ pub(crate) enum ClusterError {
     /// It will not work until something is changed.
     #[error("the cluster refuses ({code}): {message}")]
     Refused {
-        /// The HTTP status.
         code: u16,
         /// What the API server says.
         message: String,
@@ -110,7 +109,6 @@ pub(crate) enum ClusterError {
     /// It may work in a while.
     #[error("the cluster is unavailable or busy: {message}")]
     Passing {
-        /// What it says.
         message: String,
         /// How long it asks clients to wait.
         retry_after: Option<Duration>,
@@ -214,7 +212,6 @@ impl Cluster {
         }
     }
 
-    /// All namespaces.
     pub(crate) fn namespaces(&self) -> Api<Object> {
         Api::all_with(self.client.clone(), &namespace())
     }

@@ -134,7 +134,6 @@ impl Gate {
 }
 
 impl Pass<'_> {
-    /// The server answered.
     pub(crate) fn answered(self) {
         self.gate.answered.store(true, Ordering::Relaxed);
         let mut outage = self.gate.lock();

@@ -103,7 +103,7 @@ impl<'c> Lease<'c> {
                     continue;
                 }
                 Ok(Ok(Turn::Theirs(holder))) if holder.is_empty() => {
-                    return "it was taken away".to_owned();
+                    return "it was taken by another watcher".to_owned();
                 }
                 Ok(Ok(Turn::Theirs(holder))) => return format!("`{holder}` has it"),
                 Ok(Err(error)) => error.to_string(),
@@ -226,7 +226,7 @@ fn won(written: Result<Object, ClusterError>) -> Result<Turn, ClusterError> {
     match written {
         Ok(_) => Ok(Turn::Ours),
         Err(ClusterError::Moved) => Err(ClusterError::Passing {
-            message: "somebody else wrote it at the same time, or there is no such namespace"
+            message: "another client wrote it at the same time, or the namespace does not exist"
                 .to_owned(),
             retry_after: None,
         }),

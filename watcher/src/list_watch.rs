@@ -31,7 +31,6 @@ const MARGIN: Duration = Duration::from_secs(5);
 /// What there is, and what happens to it.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A list begins.
     Init,
     /// The object is in the list.
     InitApply(Object),

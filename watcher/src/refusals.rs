@@ -21,13 +21,11 @@ pub(crate) enum Action {
     Store,
     /// Reading from the server.
     Read,
-    /// Annotating a run.
     Annotate,
     /// Putting a finalizer on.
     Protect,
     /// Taking a finalizer off.
     Release,
-    /// Deleting a run.
     Delete,
 }
 

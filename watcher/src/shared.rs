@@ -41,7 +41,6 @@ const WARNINGS_A_SECOND: f64 = 0.2;
 /// Whether this watcher is the one that works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// This watcher works.
     Leader,
     /// Another watcher works, or none.
     Standby {
@@ -89,10 +88,8 @@ pub(crate) struct ServerSide {
     spool_problem: Mutex<Option<String>>,
 }
 
-/// Where runs wait.
 #[derive(Debug)]
 pub(crate) struct Queues {
-    /// For a worker.
     pub(crate) runs: Queue,
     /// For annotations, or for a finalizer that holds nothing up to come off.
     pub(crate) annotations: UidQueue,
@@ -105,7 +102,6 @@ pub(crate) struct Queues {
 /// How fast things are done.
 #[derive(Debug)]
 pub(crate) struct Budgets {
-    /// Deletes of runs.
     pub(crate) deletes: Pace,
     /// Other writes to the cluster.
     pub(crate) writes: Pace,

@@ -248,7 +248,7 @@ impl Writer {
             Err(error) => {
                 self.metrics.lost(count);
                 let text = String::from_utf8_lossy(&text);
-                tracing::error!(%error, lines = %text.trim_end(), "the audit log cannot be written");
+                tracing::error!(%error, lines = %text.trim_end(), "cannot write the audit log");
             }
         }
     }

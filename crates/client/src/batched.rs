@@ -156,7 +156,6 @@ impl Batched {
         }
     }
 
-    /// By plain calls.
     async fn alone(
         &self,
         upload: &Upload,

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use super::{
     expr::{Expr, ExprKind, Macro},
     fields,
-    promoted::{Path, Step},
+    indexed::{Path, Step},
     value::Value,
 };
 

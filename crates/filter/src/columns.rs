@@ -141,7 +141,7 @@ pub fn of_result(result: &RunResult, column: &Column) -> Option<ColumnValue> {
         | Column::Object(_)
         | Column::Label(_)
         | Column::ObjectDuration
-        | Column::Promoted(_) => None,
+        | Column::Indexed(_) => None,
     }
 }
 
@@ -180,7 +180,7 @@ pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Op
         | Column::Annotation(_)
         | Column::SummaryAnnotation(_)
         // Of these there may be several.
-        | Column::Promoted(_) => None,
+        | Column::Indexed(_) => None,
     }
 }
 

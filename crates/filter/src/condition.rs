@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use jiff::Timestamp;
 
-use super::promoted::Promoted;
+use super::indexed::Indexed;
 
 /// A column that every engine keeps for each row, taken from the resource or from the JSON of
 /// the record's payload. A field of the wrong JSON type leaves the column empty.
@@ -66,7 +66,7 @@ pub enum Column {
     ObjectDuration,
     /// A part of the payload that operators may have had indexed; a store that has not answers
     /// no test of it. Records.
-    Promoted(Promoted),
+    Indexed(Indexed),
 }
 
 /// A field of a record's JSON payload that is kept as a column.

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 
 use super::{
     condition::{Column, Condition, Is, Test, Value},
-    promoted,
+    indexed,
     split::Split,
 };
 
@@ -70,7 +70,7 @@ impl Asked<'_> {
             (Column::ObjectDuration, Value::Int(us)) => {
                 write!(f, "{:#}", SignedDuration::from_micros(*us))
             }
-            (Column::Promoted(of), Value::Text(key)) => f.write_str(&promoted::shown(of.kind, key)),
+            (Column::Indexed(of), Value::Text(key)) => f.write_str(&indexed::shown(of.kind, key)),
             (_, value) => write!(f, "{value}"),
         }
     }
@@ -139,7 +139,7 @@ impl fmt::Display for Column {
             Self::Annotation(key) => return write!(f, "annotations[{key:?}]"),
             Self::SummaryAnnotation(key) => return write!(f, "summary.annotations[{key:?}]"),
             Self::Label(key) => return write!(f, "data.metadata.labels[{key:?}]"),
-            Self::Promoted(of) => return write!(f, "{} (promoted)", of.path),
+            Self::Indexed(of) => return write!(f, "{} (indexed)", of.path),
             Self::Object(field) => {
                 f.write_str("data")?;
                 for part in field.pointer().split('/').skip(1) {

@@ -20,11 +20,8 @@ pub(super) enum ExprKind {
     Local(usize),
     /// `of.key`, or `of["key"]`.
     Member(Box<Expr>, String),
-    /// `of[index]`.
     Index(Box<Expr>, Box<Expr>),
-    /// `has(of.key)`.
     Has(Box<Expr>, String),
-    /// `has(summary.field)`.
     HasField(Field),
     Not(Box<Expr>),
     Negate(Box<Expr>),
@@ -32,7 +29,6 @@ pub(super) enum ExprKind {
     Or(Box<[Expr; 2]>),
     If(Box<[Expr; 3]>),
     Compare(Comparison, Box<[Expr; 2]>),
-    /// `needle in haystack`.
     In(Box<[Expr; 2]>),
     Arithmetic(Operator, Box<[Expr; 2]>),
     Call(Function, Vec<Expr>),
@@ -125,15 +121,10 @@ pub(super) enum Function {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TimePart {
     FullYear,
-    /// From 0.
     Month,
-    /// From 1.
     Date,
-    /// From 0.
     DayOfMonth,
-    /// From 0, Sunday.
     DayOfWeek,
-    /// From 0.
     DayOfYear,
     Hours,
     Minutes,

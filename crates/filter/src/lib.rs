@@ -19,6 +19,7 @@ mod eval;
 mod explain;
 mod expr;
 mod fields;
+pub mod indexed;
 mod language;
 mod limits;
 mod lower;
@@ -28,7 +29,6 @@ pub mod order;
 pub mod outline;
 mod parse;
 mod pattern;
-pub mod promoted;
 mod prune;
 mod reads;
 mod selector;
@@ -98,8 +98,8 @@ impl Filter {
         Ok(split::column::whole(&expr).map(|found| found.column))
     }
 
-    /// Whether stores keep a column of a part of payloads, promoted or not.
-    pub fn has_column(path: &promoted::Path) -> bool {
+    /// Whether stores keep a column of a part of payloads, indexed or not.
+    pub fn has_column(path: &indexed::Path) -> bool {
         let column = Self::column(&path.to_string(), Resource::Records);
         !path.has_where() && matches!(column, Ok(Some(_)))
     }

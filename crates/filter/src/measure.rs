@@ -26,7 +26,7 @@ pub enum Key {
     Decimal(String),
     /// A text.
     Text(String),
-    /// A time, or the start of a piece of the calendar, in microseconds since 1970.
+    /// A time, or the start of a bucket of the calendar, in microseconds since 1970.
     Time(i64),
 }
 

@@ -34,7 +34,6 @@ enum Place {
     Whole,
     /// Only what is no tree is kept.
     Plain,
-    /// Nothing is kept.
     Nothing,
 }
 

@@ -13,7 +13,6 @@ use super::{
 /// What is read of a value of a payload. Of what is not named here only the type is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Reads {
-    /// All of it.
     pub(super) whole: bool,
     /// Members of an object.
     pub(super) members: BTreeMap<String, Reads>,

@@ -9,8 +9,8 @@
 //! little; the whole filter is then evaluated on each returned row.
 
 pub(super) mod column;
+mod indexed;
 mod leaf;
-mod promoted;
 mod pushed;
 
 use std::cell::{Cell, RefCell};
@@ -56,7 +56,7 @@ struct Splitter<'a> {
     ability: &'a dyn Fn(&Test) -> Ability,
     visits: Cell<usize>,
     /// What the variables of the macros around stand for, outermost first.
-    scopes: RefCell<Vec<promoted::Scope>>,
+    scopes: RefCell<Vec<indexed::Scope>>,
 }
 
 impl Splitter<'_> {

@@ -13,9 +13,7 @@ pub(super) enum Kind {
     Literal(Literal),
     /// A name; a leading dot is dropped.
     Name(String),
-    /// `of.field`.
     Select(Box<Node>, String),
-    /// `of[index]`.
     Index(Box<Node>, Box<Node>),
     /// `name(args)` or `of.name(args)`. Macros are calls too.
     Call {

@@ -14,14 +14,11 @@ pub(super) enum Value<'a> {
     Double(f64),
     Text(Shared<'a, str>),
     Bytes(Shared<'a, [u8]>),
-    /// Cut to microseconds.
     Time(Timestamp),
     Duration(SignedDuration),
     Type(TypeName),
     List(Arc<[Value<'a>]>),
-    /// A map literal.
     Map(Arc<[(Value<'a>, Value<'a>)]>),
-    /// Annotations.
     Texts(&'a BTreeMap<String, String>),
     /// An array of the payload.
     Array(&'a [Json]),

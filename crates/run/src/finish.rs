@@ -41,7 +41,6 @@ impl<'a> Finish<'a> {
         }
     }
 
-    /// Nothing is said.
     const OPEN: Finish<'static> = Finish {
         done: false,
         outcome: Outcome::Unknown,

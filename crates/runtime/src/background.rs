@@ -85,7 +85,7 @@ fn start() -> io::Result<Runtime> {
         .enable_all()
         .build();
     if let Err(error) = &threads {
-        tracing::error!(%error, "threads for long calls cannot be started");
+        tracing::error!(%error, "cannot start low-priority threads");
     }
     threads
 }

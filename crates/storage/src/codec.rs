@@ -2,12 +2,12 @@
 //! an object store; and what a row is made of before a transaction begins.
 
 pub(crate) mod body;
+pub(crate) mod dictionaries;
 pub(crate) mod dictionary;
 pub(crate) mod frame;
 pub(crate) mod known;
 pub mod objects;
 pub(crate) mod parallel;
-pub(crate) mod pieces;
 pub(crate) mod prepare;
 pub(crate) mod record;
 pub(crate) mod row;

@@ -5,6 +5,7 @@
 
 mod aggregates;
 pub(crate) mod backends;
+pub(crate) mod dictionaries;
 mod filtering;
 pub(crate) mod fixtures;
 mod histories;
@@ -12,7 +13,6 @@ mod lifecycle;
 mod listing;
 mod model;
 mod payloads;
-pub(crate) mod pieces;
 mod purge;
 mod races;
 pub(crate) mod tests;
@@ -24,7 +24,7 @@ use std::{pin::Pin, sync::Arc};
 use self::backends::{Database, MemoryDatabase, memory};
 use crate::{
     codec::objects::{
-        Depot,
+        ObjectBackend,
         testing::{give, given},
     },
     driver::options::{Options, Schema},
@@ -38,7 +38,6 @@ use crate::{
 pub(crate) struct World {
     /// The store under test.
     pub(crate) store: Arc<dyn Store>,
-    /// The same database.
     pub(crate) maintenance: Arc<dyn Maintenance>,
     /// Where it is, to be opened again.
     pub(crate) url: String,
@@ -144,14 +143,14 @@ const CASES: &[Case] = cases![
     payloads::payloads_need_not_be_json,
     payloads::a_payload_can_come_and_go,
     payloads::text_of_any_kind_is_only_text,
-    pieces::like_bodies_come_back_byte_for_byte,
-    pieces::pieces_go_when_nothing_refers_to_them,
-    pieces::a_body_whose_piece_was_swept_is_stored_all_the_same,
-    pieces::sweeping_beside_writers_harms_none,
-    pieces::pieces_never_cross_a_parent,
-    pieces::a_deleted_payload_is_in_no_piece_after_a_sweep,
-    pieces::a_replaced_payload_is_in_no_piece_after_a_sweep,
-    pieces::a_refused_payload_is_in_no_piece_after_a_sweep,
+    dictionaries::like_bodies_come_back_byte_for_byte,
+    dictionaries::dictionaries_go_when_nothing_refers_to_them,
+    dictionaries::a_body_whose_dictionary_was_swept_is_stored_all_the_same,
+    dictionaries::sweeping_beside_writers_harms_none,
+    dictionaries::dictionaries_never_cross_a_parent,
+    dictionaries::a_deleted_payload_is_in_no_dictionary_after_a_sweep,
+    dictionaries::a_replaced_payload_is_in_no_dictionary_after_a_sweep,
+    dictionaries::a_refused_payload_is_in_no_dictionary_after_a_sweep,
     purge::a_parent_is_purged_and_nothing_of_it_is_left,
     purge::a_record_and_a_result_are_purged_and_others_stay,
     writes::a_name_is_taken_once,
@@ -179,7 +178,7 @@ const CASES: &[Case] = cases![
     filtering::a_condition_of_thousands_is_answered,
     filtering::names_are_compared_as_wholes,
     aggregates::sums_agree_with_plain_ones,
-    aggregates::pieces_of_the_calendar_are_those_of_the_zone,
+    aggregates::buckets_of_the_calendar_are_those_of_the_zone,
     aggregates::what_has_no_rows_has_no_groups,
     aggregates::percentiles_of_many_are_the_same_sketch,
     aggregates::sums_are_of_one_moment,
@@ -215,7 +214,7 @@ async fn run_in_memory() {
         "migrating_again_changes_nothing",
     ];
     let is_about_rows = |case: &&Case| {
-        !["pieces", "ways"].contains(&case.room) && !ABOUT_TABLES.contains(&case.name)
+        !["dictionaries", "ways"].contains(&case.room) && !ABOUT_TABLES.contains(&case.name)
     };
     run(CASES.iter().filter(is_about_rows), async || {
         MemoryDatabase::fresh()
@@ -224,11 +223,14 @@ async fn run_in_memory() {
 }
 
 /// Runs the cases that are about bodies, with as many bodies outside the database as can be.
-async fn run_outside<D: Database>(fresh: impl AsyncFn() -> D, depot: impl Fn() -> Arc<Depot>) {
+async fn run_outside<D: Database>(
+    fresh: impl AsyncFn() -> D,
+    depot: impl Fn() -> Arc<ObjectBackend>,
+) {
     const ROOMS: [&str; 7] = [
         "writes",
         "payloads",
-        "pieces",
+        "dictionaries",
         "purge",
         "lifecycle",
         "races",

@@ -1,5 +1,6 @@
 //! What a database driver does: it reads and executes statements, writes changes, and looks after
-//! its schema. Everything else is the same for all of them, see [`SqlStore`](crate::store::SqlStore).
+//! its schema. Everything else is the same for all of them, see
+//! [`SqlStore`](crate::store::SqlStore).
 
 pub(crate) mod migrations;
 pub(crate) mod options;
@@ -11,9 +12,9 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 
 use crate::{
-    codec::row::Ready,
+    codec::row::PreparedChange,
     seam::{Connections, Error},
-    sql::{cells::Row, dialect::Dialect, statement::Statement},
+    sql::{dialect::Dialect, row::Row, statement::Statement},
 };
 
 /// How much a read may cost.
@@ -30,7 +31,6 @@ pub(crate) enum Work {
 /// What a transaction reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Pages of rows.
     List,
     /// Groups of very many rows.
     Aggregate,
@@ -50,7 +50,6 @@ pub(crate) trait Reader: Send {
     /// Begins a transaction, in which all statements see the same moment.
     async fn begin(&mut self, purpose: Purpose) -> Result<(), Error>;
 
-    /// Ends the transaction.
     async fn end(&mut self) -> Result<(), Error>;
 
     /// Gives the connection back to be used again.
@@ -75,7 +74,6 @@ pub(crate) trait Reader: Send {
 
 /// What came of asking for a second connection.
 pub(crate) struct Beside {
-    /// The connection.
     pub(crate) reader: Option<Box<dyn Reader>>,
     /// Whether the transaction of the first one was begun anew for it.
     pub(crate) is_later: bool,
@@ -95,10 +93,10 @@ pub(crate) trait Database: Debug + Send + Sync + 'static {
     async fn reader_beside(&self, first: &mut dyn Reader) -> Result<Beside, Error>;
 
     /// Does all of a batch, durably, or nothing.
-    async fn write(&self, batch: Vec<Ready>) -> Result<(), Error>;
+    async fn write(&self, batch: Vec<PreparedChange>) -> Result<(), Error>;
 
     /// Does each change by itself, durably, and says what became of each, in order.
-    async fn write_each(&self, changes: Vec<Ready>) -> Vec<Result<(), Error>>;
+    async fn write_each(&self, changes: Vec<PreparedChange>) -> Vec<Result<(), Error>>;
 
     /// Does all of these statements, or none, and says how many rows they changed.
     async fn execute(&self, statements: Vec<Statement>) -> Result<u64, Error>;

@@ -18,13 +18,13 @@ use jiff::Timestamp;
 
 use crate::seam::{
     AggregateQuery, Batch, Change, Connections, EncodedBody, EncodedRecord, Error, Estimate,
-    Filled, ListQuery, Listed, Maintenance, Plan, Promotion, Purge, Purged, Store,
+    Filled, IndexedPath, ListQuery, Listed, Maintenance, Plan, Purge, Purged, Store,
 };
 use hindsight_filter::columns::{ObjectColumns, object_columns, of_record};
 use hindsight_filter::condition::{Ability, Column, Test, Value};
+use hindsight_filter::indexed::{Kind, Path};
 use hindsight_filter::measure::{Group, Tally};
 use hindsight_filter::model::{Etag, Record, RecordName, Resource, ResultName, RunResult};
-use hindsight_filter::promoted::{Kind, Path};
 
 /// A row and the number that no other row has.
 #[derive(Debug, Clone, PartialEq)]
@@ -302,7 +302,7 @@ impl Store for Memory {
 
     fn ability(&self, test: &Test) -> Ability {
         match test.column {
-            Column::Promoted(_) => Ability::None,
+            Column::Indexed(_) => Ability::None,
             _ => Ability::Exact,
         }
     }
@@ -358,22 +358,22 @@ impl Maintenance for Memory {
         Ok(0)
     }
 
-    async fn promotions(&self) -> Result<Vec<Promotion>, Error> {
+    async fn indexes(&self) -> Result<Vec<IndexedPath>, Error> {
         Ok(Vec::new())
     }
 
-    async fn promote(&self, path: &Path, _: Kind, _: Timestamp) -> Result<Promotion, Error> {
-        Err(Error::Unfit(format!(
+    async fn create_index(&self, path: &Path, _: Kind, _: Timestamp) -> Result<IndexedPath, Error> {
+        Err(Error::Incompatible(format!(
             "`{path}`: memory has no indexes, every row is looked at"
         )))
     }
 
-    async fn demote(&self, path: &Path) -> Result<(), Error> {
+    async fn drop_index(&self, path: &Path) -> Result<(), Error> {
         Err(Error::Missing(path.to_string()))
     }
 
-    async fn fill(&self, field: i64, _most: NonZeroU32) -> Result<Filled, Error> {
-        Err(Error::Missing(format!("promoted field {field}")))
+    async fn build_index(&self, field: i64, _most: NonZeroU32) -> Result<Filled, Error> {
+        Err(Error::Missing(format!("indexed path {field}")))
     }
 
     async fn sweep_indexes(&self, _most: NonZeroU32) -> Result<u64, Error> {

@@ -4,10 +4,10 @@
 mod dictionaries;
 mod explain;
 mod find;
+pub(crate) mod indexed;
 mod list;
 mod objects;
 mod planner;
-pub(crate) mod promoted;
 mod purge;
 pub mod resolve;
 pub(crate) mod sum;
@@ -15,20 +15,20 @@ mod sweep;
 
 use std::num::NonZeroU32;
 
-use self::{list::Wanted, promoted::Promotions};
+use self::{indexed::IndexCache, list::Wanted};
 use crate::{
     codec::{
+        dictionaries::DictionaryCache,
         objects::Objects,
-        pieces::Pieces,
         prepare::{self, REPACKS},
-        row::Ready,
+        row::PreparedChange,
     },
     driver::{Database, Work},
     seam::{
-        AggregateQuery, Batch, Change, Connections, EncodedRecord, Error, Filled, ListQuery,
-        Listed, Maintenance, Plan, Promotion, Purge, Purged, Store,
+        AggregateQuery, Batch, Change, Connections, EncodedRecord, Error, Filled, IndexedPath,
+        ListQuery, Listed, Maintenance, Plan, Purge, Purged, Store,
     },
-    sql::{cells::Row, dialect::Dialect, read, statement::Statement},
+    sql::{dialect::Dialect, read, row::Row, statement::Statement},
 };
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -37,16 +37,15 @@ use hindsight_filter::measure::Group;
 use hindsight_filter::model::{Record, RecordName, Resource, ResultName, RunResult};
 use hindsight_filter::{
     condition::{Ability, Test},
-    promoted::{Kind, Path},
+    indexed::{Kind, Path},
 };
 
 /// A store over a database.
 #[derive(Debug)]
 pub(crate) struct SqlStore<D> {
-    /// The driver.
     pub(crate) db: D,
-    pieces: Pieces,
-    promotions: Promotions,
+    dictionaries: DictionaryCache,
+    indexes: IndexCache,
     objects: Option<Objects>,
 }
 
@@ -55,8 +54,8 @@ impl<D: Database> SqlStore<D> {
     pub(crate) fn new(db: D, objects: Option<Objects>) -> Self {
         Self {
             db,
-            pieces: Pieces::default(),
-            promotions: Promotions::default(),
+            dictionaries: DictionaryCache::default(),
+            indexes: IndexCache::default(),
             objects,
         }
     }
@@ -66,14 +65,14 @@ impl<D: Database> SqlStore<D> {
         D::DIALECT
     }
 
-    /// The pieces that are in memory.
-    pub(crate) fn packed(&self) -> &Pieces {
-        &self.pieces
+    /// The dictionaries that are in memory.
+    pub(crate) fn packed(&self) -> &DictionaryCache {
+        &self.dictionaries
     }
 
-    /// What is known of promoted fields.
-    pub(crate) fn noticed(&self) -> &Promotions {
-        &self.promotions
+    /// What is known of indexed paths.
+    pub(crate) fn noticed(&self) -> &IndexCache {
+        &self.indexes
     }
 
     /// Where big bodies lie, if an object store is configured.
@@ -98,11 +97,15 @@ impl<D: Database> SqlStore<D> {
         self.db.execute(statements).await
     }
 
-    /// Prepares changes and uploads their big bodies. Without `pieces` they refer to none.
-    async fn ready(&self, batch: &Batch, pieces: Option<&Pieces>) -> Result<Vec<Ready>, Error> {
-        let known = promoted::known(self).await?;
+    /// Prepares changes and uploads their big bodies. Without `dictionaries` they refer to none.
+    async fn ready(
+        &self,
+        batch: &Batch,
+        dictionaries: Option<&DictionaryCache>,
+    ) -> Result<Vec<PreparedChange>, Error> {
+        let known = indexed::known(self).await?;
         let above = objects::above(self);
-        let mut ready = prepare::ready(batch, pieces, self, &known, above).await?;
+        let mut ready = prepare::ready(batch, dictionaries, self, &known, above).await?;
         objects::place(self, &mut ready).await?;
         Ok(ready)
     }
@@ -144,13 +147,13 @@ impl<D: Database> Store for SqlStore<D> {
         let mut left = REPACKS;
         loop {
             // In the end without references, which nobody can delete.
-            let pieces = (left > 0).then_some(&self.pieces);
-            let changes = self.ready(batch, pieces).await?;
+            let dictionaries = (left > 0).then_some(&self.dictionaries);
+            let changes = self.ready(batch, dictionaries).await?;
             match self.db.write(changes).await {
                 Err(error) if prepare::is_outdated(&error) && left > 0 => {
                     left -= 1;
-                    self.pieces.forget();
-                    self.promotions.forget();
+                    self.dictionaries.forget();
+                    self.indexes.forget();
                 }
                 outcome => return outcome,
             }
@@ -158,20 +161,20 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     /// Changes are prepared together, which costs most of the time, on all cores; the few whose
-    /// piece was deleted meanwhile are done again.
+    /// dictionary was deleted meanwhile are done again.
     async fn commit_each(&self, changes: &[Change]) -> Vec<Result<(), Error>> {
         let batch = Batch {
             changes: changes.to_vec(),
         };
-        let ready = match self.ready(&batch, Some(&self.pieces)).await {
+        let ready = match self.ready(&batch, Some(&self.dictionaries)).await {
             Ok(ready) => ready,
             Err(error) => return changes.iter().map(|_| Err(error.repeated())).collect(),
         };
         let mut outcomes = self.db.write_each(ready).await;
         for (outcome, change) in outcomes.iter_mut().zip(batch.changes) {
             if outcome.as_ref().is_err_and(prepare::is_outdated) {
-                self.pieces.forget();
-                self.promotions.forget();
+                self.dictionaries.forget();
+                self.indexes.forget();
                 *outcome = self.commit(&change.into()).await;
             }
         }
@@ -188,11 +191,11 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn refresh_indexes(&self) -> Result<(), Error> {
-        promoted::known(self).await.map(drop)
+        indexed::known(self).await.map(drop)
     }
 
     fn ability(&self, test: &Test) -> Ability {
-        self.promotions.ability(test)
+        self.indexes.ability(test)
     }
 }
 
@@ -220,24 +223,29 @@ impl<D: Database> Maintenance for SqlStore<D> {
         objects::sweep(self, now, batch).await
     }
 
-    async fn promotions(&self) -> Result<Vec<Promotion>, Error> {
-        Ok(promoted::look(self).await?.all().to_vec())
+    async fn indexes(&self) -> Result<Vec<IndexedPath>, Error> {
+        Ok(indexed::look(self).await?.all().to_vec())
     }
 
-    async fn promote(&self, path: &Path, kind: Kind, now: Timestamp) -> Result<Promotion, Error> {
-        promoted::promote(self, path, kind, now).await
+    async fn create_index(
+        &self,
+        path: &Path,
+        kind: Kind,
+        now: Timestamp,
+    ) -> Result<IndexedPath, Error> {
+        indexed::create_index(self, path, kind, now).await
     }
 
-    async fn demote(&self, path: &Path) -> Result<(), Error> {
-        promoted::demote(self, path).await
+    async fn drop_index(&self, path: &Path) -> Result<(), Error> {
+        indexed::drop_index(self, path).await
     }
 
-    async fn fill(&self, field: i64, most: NonZeroU32) -> Result<Filled, Error> {
-        promoted::fill(self, field, most).await
+    async fn build_index(&self, field: i64, most: NonZeroU32) -> Result<Filled, Error> {
+        indexed::build_index(self, field, most).await
     }
 
     async fn sweep_indexes(&self, most: NonZeroU32) -> Result<u64, Error> {
-        promoted::sweep(self, most).await
+        indexed::sweep(self, most).await
     }
 
     async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error> {

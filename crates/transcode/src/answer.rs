@@ -26,7 +26,6 @@ const TOO_LARGE: [&str; 3] = [
 /// Why a request gets no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// HTTP status.
     pub(super) http: u16,
     /// Number of the gRPC code.
     pub(super) code: i32,

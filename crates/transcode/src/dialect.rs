@@ -21,7 +21,6 @@ pub(super) struct Dialect {
 pub(super) enum Names {
     /// `page_size`, as in the .proto file.
     Snake,
-    /// `pageSize`.
     Camel,
 }
 
@@ -30,7 +29,6 @@ pub(super) enum Names {
 pub(super) enum Enums {
     /// By name; a value without a name is its number.
     Name,
-    /// By number.
     Number,
 }
 
@@ -48,11 +46,9 @@ pub(super) enum Unknown {
 pub(super) enum First {
     /// One or more segments, so that parents such as `cluster/east/namespace/ci` can be named.
     Segments,
-    /// One segment.
     Segment,
 }
 
-/// Tekton Results.
 pub(super) const TEKTON: Dialect = Dialect {
     prefix: "/apis/results.tekton.dev/",
     names: Names::Snake,
@@ -61,7 +57,6 @@ pub(super) const TEKTON: Dialect = Dialect {
     first: First::Segments,
 };
 
-/// Hindsight's own.
 const HINDSIGHT: Dialect = Dialect {
     prefix: "/apis/hindsight.dev/",
     names: Names::Camel,

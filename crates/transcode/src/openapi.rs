@@ -19,10 +19,8 @@ const SEGMENTS: &str = "A parent, such as `ci`, or one of several segments, such
                         is every parent.";
 /// Numbers of requests that have bounds.
 const BOUNDED: [&str; 2] = ["page_size", "limit"];
-/// Their upper bound.
 const MOST: u32 = 10_000;
 
-/// Describes every route.
 pub(super) fn describe(routes: &Routes) -> Value {
     let mut schemas = Schemas::default();
     let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();

@@ -14,7 +14,6 @@ pub(super) struct Template {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Segment {
     Literal(String),
-    /// `*`.
     Any,
 }
 

@@ -60,7 +60,7 @@ pub(super) async fn run(
     if let Ok(Err(end)) = taking.await
         && answers.send(Err(end)).await.is_err()
     {
-        tracing::debug!("nobody waited for the end of a stream");
+        tracing::debug!("the client left before the end of the stream");
     }
 }
 

@@ -13,8 +13,9 @@ use proptest::{
 use super::rows::{Ask, Opened, Rows};
 use hindsight_filter::model::Resource;
 use hindsight_filter::{
-    Filter, parse_order,
-    promoted::Kind,
+    Filter,
+    indexed::Kind,
+    parse_order,
     samples::{record_filter, record_order, record_row, result_filter, result_order, result_row},
 };
 use hindsight_storage::testing::{Database, PostgresDatabase, SqliteFile, postgres_server};
@@ -26,8 +27,8 @@ const FILTERS: u32 = 1_300;
 /// Rows that are drawn for a set; those with the same name are one.
 const DRAWN: usize = 48;
 
-/// What is promoted before there are rows, and after, in those databases where something is.
-const PROMOTED: [&[(&str, Kind)]; 2] = [
+/// What is indexed before there are rows, and after, in those databases where something is.
+const INDEXED: [&[(&str, Kind)]; 2] = [
     &[
         ("data.spec.params[name==\"env\"].value", Kind::Text),
         ("data.spec.n", Kind::Number),
@@ -150,11 +151,11 @@ fn compare_on_one_set(urls: &[(&'static str, String)]) {
     let mut databases = Vec::new();
     for (name, url) in urls {
         let opened = runtime.block_on(Opened::at(name, url));
-        let promotes = name.ends_with("promoted");
-        let [before, after] = if promotes { PROMOTED } else { [&[][..]; 2] };
-        runtime.block_on(opened.promote(before));
+        let indexes = name.ends_with("indexed");
+        let [before, after] = if indexes { INDEXED } else { [&[][..]; 2] };
+        runtime.block_on(opened.create_index(before));
         runtime.block_on(rows.fill(&*opened.store));
-        runtime.block_on(opened.promote(after));
+        runtime.block_on(opened.create_index(after));
         databases.push(opened);
     }
     let all = |resource, questions: BoxedStrategy<Question>| {
@@ -191,13 +192,13 @@ fn every_database_answers_as_plain_evaluation_does() {
         let files = [(); 2].map(|()| runtime.block_on(SqliteFile::fresh()));
         let mut urls = vec![
             ("SQLite", files[0].url()),
-            ("SQLite, promoted", files[1].url()),
+            ("SQLite, indexed", files[1].url()),
         ];
         let fresh = |name| {
             let server = server.as_ref()?;
             Some((name, runtime.block_on(PostgresDatabase::fresh(server))))
         };
-        let made = ["PostgreSQL", "PostgreSQL, promoted"].map(fresh);
+        let made = ["PostgreSQL", "PostgreSQL, indexed"].map(fresh);
         urls.extend(
             made.iter()
                 .flatten()

@@ -10,7 +10,7 @@ use hindsight_filter::{
     Body, Filter, Order, Row,
     columns::{ObjectColumns, object_columns, of_record, of_result},
     condition::{Column, Value},
-    promoted::Kind,
+    indexed::Kind,
 };
 use hindsight_storage::{
     Batch, Change, Maintenance, Store,
@@ -41,20 +41,25 @@ impl Opened {
         }
     }
 
-    /// Promotes fields, one after the other, and has their indexes filled.
-    pub(super) async fn promote(&self, fields: &[(&str, Kind)]) {
-        self.promote_in(fields, NonZeroU32::new(7).unwrap()).await;
+    /// Indexes fields, one after the other, and has their indexes filled.
+    pub(super) async fn create_index(&self, fields: &[(&str, Kind)]) {
+        self.create_indexes_in(fields, NonZeroU32::new(7).unwrap())
+            .await;
     }
 
     /// Likewise, so many rows at once.
-    pub(super) async fn promote_in(&self, fields: &[(&str, Kind)], rows: NonZeroU32) {
+    pub(super) async fn create_indexes_in(&self, fields: &[(&str, Kind)], rows: NonZeroU32) {
         for (path, kind) in fields {
             let path = path.parse().unwrap();
             let now = jiff::Timestamp::UNIX_EPOCH;
-            let promoted = self.maintenance.promote(&path, *kind, now).await.unwrap();
+            let indexed = self
+                .maintenance
+                .create_index(&path, *kind, now)
+                .await
+                .unwrap();
             while !self
                 .maintenance
-                .fill(promoted.id, rows)
+                .build_index(indexed.id, rows)
                 .await
                 .unwrap()
                 .ready

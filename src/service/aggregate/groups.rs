@@ -109,7 +109,7 @@ fn one(text: &str, zone: &TimeZone, budget: &mut CostBudget) -> Result<GroupBy, 
             zone: zone.clone(),
         };
         let time = time.unwrap_or(Column::CreateTime);
-        return Ok(group(Grouping::Stored(GroupKey::Piece(time, calendar))));
+        return Ok(group(Grouping::Stored(GroupKey::Bucket(time, calendar))));
     }
     if let Some((_, found)) = WORDS.iter().find(|(name, _)| *name == text) {
         return Ok(column(found.clone()));

@@ -74,7 +74,7 @@ pub(super) fn question(
         None => Vec::new(),
         Some(GroupBy::Time(unit, at)) => {
             let calendar = Calendar::utc(unit);
-            vec![Grouping::Stored(GroupKey::Piece(moment(at), calendar))]
+            vec![Grouping::Stored(GroupKey::Bucket(moment(at), calendar))]
         }
         Some(GroupBy::Namespace) => vec![namespace()],
         Some(GroupBy::Pipeline) => {

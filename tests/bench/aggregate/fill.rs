@@ -85,7 +85,6 @@ fn columns(records: i64, json: &str) -> (String, String) {
 const RESULT: &str = "INSERT INTO results (parent, id, uid, etag, create_us, update_us, annotations) \
      SELECT 'ns-' || (i - 1), '0b9f3a52-7c1e-4c60-9d75-0123456789ab', 'u' || i, 'e', 0, 0, '{}' FROM";
 
-/// What fills SQLite.
 pub(crate) fn sqlite(records: i64) -> Vec<AssertSqlSafe<String>> {
     let numbers = |most: i64| {
         format!(

@@ -112,7 +112,7 @@ async fn opened(url: &str) -> Arc<dyn Store> {
 
 fn piece(unit: Unit, zone: &str) -> GroupKey {
     let zone = TimeZone::get(zone).unwrap();
-    GroupKey::Piece(CREATED, Calendar { unit, zone })
+    GroupKey::Bucket(CREATED, Calendar { unit, zone })
 }
 
 fn test(column: Column, value: Value) -> Condition {

@@ -5,7 +5,6 @@ use std::{fmt::Write as _, io::Write as _, path::Path};
 use hindsight_proto::v1alpha2 as pb;
 use serde_json::json;
 
-/// One run.
 #[derive(Debug, Clone)]
 pub struct Run {
     result: String,

@@ -65,7 +65,6 @@ impl Database {
     }
 }
 
-/// A running server.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
@@ -122,7 +121,6 @@ impl Server {
         self.client().rpc()
     }
 
-    /// Resident memory.
     pub fn rss_kib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
         let line = status

@@ -43,7 +43,6 @@ const MOST_MIB: u64 = 300;
 /// The one caller who floods.
 const CALLER: &str = "max";
 
-/// What is sent.
 const KINDS: [&str; 4] = ["stalled", "bombs", "windows", "resets"];
 
 /// Floods `address` until the input ends; then says how many requests were sent, and how many

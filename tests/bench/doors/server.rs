@@ -57,7 +57,6 @@ impl Database {
     }
 }
 
-/// A running server.
 #[derive(Debug)]
 pub struct Server {
     child: Child,

@@ -5,7 +5,6 @@ use crate::{
     data::Database,
 };
 
-/// One list.
 #[derive(Debug)]
 pub struct Case {
     pub name: String,

@@ -73,7 +73,7 @@ impl Database {
         };
         match open(&self.url, &options).await {
             Ok(opened) => opened,
-            Err(Error::Unfit(why)) => {
+            Err(Error::Incompatible(why)) => {
                 println!("  made anew, because {why}");
                 self.clear().await;
                 open(&self.url, &options).await.unwrap()

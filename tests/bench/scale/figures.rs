@@ -4,7 +4,6 @@ use std::{io::Write as _, path::Path, time::Duration};
 
 use serde_json::{Value, json};
 
-/// Times of calls.
 #[derive(Debug, Default)]
 pub struct Times(Vec<Duration>);
 
@@ -25,7 +24,6 @@ impl Times {
     }
 }
 
-/// Everything measured.
 #[derive(Debug)]
 pub struct Figures {
     file: std::fs::File,

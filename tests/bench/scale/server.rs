@@ -10,7 +10,6 @@ use hindsight_client::{Client, Options, Rpc};
 
 use crate::data::Database;
 
-/// A running server.
 #[derive(Debug)]
 pub struct Server {
     child: Child,

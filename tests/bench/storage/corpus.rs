@@ -189,7 +189,6 @@ impl Run {
             "pipelinesascode.tekton.dev/sha": self.revision, "chains.tekton.dev/signed": "true"})
     }
 
-    /// Some 10 KB.
     fn task(&self, dice: &mut Dice, task: usize) -> (String, Value) {
         let spec = task_spec(self.pipeline, task, 14);
         let begun = task * 35 + dice.below(9);
@@ -232,7 +231,6 @@ impl Run {
         (uid, object)
     }
 
-    /// Some 28 KB.
     fn pipeline(&self, dice: &mut Dice) -> Value {
         let at = |seconds| time(self.number, seconds);
         let tasks: Vec<Value> = (0..TASKS)

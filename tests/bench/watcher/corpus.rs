@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 pub const GROUP: usize = 4;
 const NAMESPACES: usize = 10;
 
-/// One object.
 #[derive(Debug, Clone)]
 struct Run {
     plural: &'static str,
@@ -36,7 +35,6 @@ pub fn objects(groups: &[Group]) -> u64 {
     (groups.len() * GROUP) as u64
 }
 
-/// Where they are.
 pub fn namespaces() -> impl Iterator<Item = String> {
     (0..NAMESPACES).map(namespace)
 }

@@ -15,7 +15,6 @@ use crate::server::Server;
 /// Ticks of the clock in a second, by which the system counts the time of processes.
 const TICKS: f64 = 100.0;
 
-/// A running watcher.
 #[derive(Debug)]
 pub struct Watcher {
     child: Child,
@@ -93,7 +92,6 @@ impl Watcher {
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
-    /// Resident memory.
     pub fn rss_kib(&self) -> u64 {
         self.memory("VmRSS:")
     }

@@ -92,7 +92,6 @@ impl Issuer {
         json!({"iss": self.url, "aud": "hindsight", "sub": user, "groups": groups, "exp": soon})
     }
 
-    /// A good token.
     pub fn token(&self, user: &str, groups: &[&str]) -> String {
         self.sign("k1", &self.claims(user, groups))
     }
@@ -263,7 +262,7 @@ async fn a_server_needs_all_that_it_takes_to_judge_tokens() {
     let path = path.display().to_string();
     for (issuer, says) in [
         ("http://id.example", "begins with `https://`"),
-        ("https://id.example", "role 1 is nobody's"),
+        ("https://id.example", "role 1 is bound to no group or user"),
     ] {
         let more = [
             ("auth", "oidc"),

@@ -44,7 +44,6 @@ struct Pair {
     key: String,
 }
 
-/// Whoever certifies.
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {

@@ -19,7 +19,6 @@ use crate::support::{
     process::watcher,
 };
 
-/// Group, resource, verb.
 pub(super) type Right = (String, String, String);
 
 /// A finished run of every kind, and one of each kind that lasts.

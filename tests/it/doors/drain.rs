@@ -51,7 +51,6 @@ use crate::support::{
 const PLAIN: usize = 8;
 /// Connections of HTTP/2, and how many writers share each.
 const SHARED: (usize, usize) = (3, 6);
-/// Streams of upserts.
 const STREAMS: usize = 2;
 /// How many writes are acknowledged before the signal.
 const BEFORE: usize = 400;
@@ -78,7 +77,6 @@ fn record(name: &str) -> pb::Record {
     }
 }
 
-/// What writers share.
 #[derive(Default)]
 struct Load {
     acknowledged: AtomicUsize,

@@ -81,14 +81,14 @@ fn a_changed_file_counts_at_once_where_it_can_and_says_where_not() {
     write("log_level = 'info,hindsight=debug'\nscan_budget = 7\n");
     let line = program.until("counts after a restart");
     assert!(line.contains("`scan_budget`"), "{line}");
-    program.until("the configuration was read again");
+    program.until("configuration reloaded");
     write("log_level = 'loud'\n");
     let line = program.until("invalid configuration");
     assert!(line.contains("`loud` is not a valid level"), "{line}");
     write("log_level = 'info'\n");
-    program.until("the configuration was read again");
+    program.until("configuration reloaded");
     program.signal("-HUP");
-    program.until("the configuration was read again");
+    program.until("configuration reloaded");
     program.signal("-TERM");
     program.until("stopped");
 }

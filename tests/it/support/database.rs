@@ -7,15 +7,11 @@ use sqlx::{Connection as _, Executor as _, PgConnection};
 #[derive(Debug)]
 pub enum Database {
     /// A file in a folder that goes away with it.
-    Sqlite {
-        /// The folder.
-        folder: tempfile::TempDir,
-    },
+    Sqlite { folder: tempfile::TempDir },
     /// A database on a shared server, dropped by [`Database::remove`].
     Postgres {
         /// URL of the server's own database.
         server: String,
-        /// Its name.
         name: String,
     },
 }

@@ -89,7 +89,6 @@ impl Sent {
         bytes.len() - left.len()
     }
 
-    /// Ends the request.
     pub fn end(&mut self) {
         drop(self.body.send_data(Bytes::new(), true));
     }
@@ -99,7 +98,6 @@ impl Sent {
     }
 }
 
-/// A framed message.
 pub fn framed(flag: u8, message: &[u8]) -> Bytes {
     let length = u32::try_from(message.len()).unwrap().to_be_bytes();
     [&[flag][..], &length, message].concat().into()

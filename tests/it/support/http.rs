@@ -17,7 +17,6 @@ pub enum Http {
     Two(conn::http2::SendRequest<Full<Bytes>>),
 }
 
-/// A whole answer.
 #[derive(Debug)]
 pub struct Reply {
     pub status: u16,
@@ -54,7 +53,6 @@ async fn connect(url: &str) -> TokioIo<TcpStream> {
 }
 
 impl Http {
-    /// Speaks HTTP/1.1.
     pub async fn one(url: &str) -> Self {
         let (sender, connection) = conn::http1::handshake(connect(url).await).await.unwrap();
         tokio::spawn(connection);

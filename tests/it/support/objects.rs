@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 pub const TASK_RUN: &str = "tekton.dev/v1.TaskRun";
 pub const PIPELINE_RUN: &str = "tekton.dev/v1.PipelineRun";
 
-/// A finished TaskRun.
 pub fn task_run(name: &str, reason: &str) -> Value {
     let status = if reason == "Succeeded" {
         "True"

@@ -6,7 +6,6 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-/// The `hindsight` binary.
 pub fn hindsight() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hindsight"));
     command.env_clear().stdin(Stdio::null());

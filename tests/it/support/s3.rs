@@ -17,7 +17,6 @@ use tokio::{net::TcpListener, task::JoinHandle};
 
 type Objects = Arc<Mutex<BTreeMap<String, Bytes>>>;
 
-/// A running bucket.
 #[derive(Debug)]
 pub struct Bucket {
     pub endpoint: String,
@@ -75,7 +74,6 @@ impl Bucket {
         self.objects.lock().unwrap().remove(name).unwrap()
     }
 
-    /// Puts one there.
     pub fn put(&self, name: &str, bytes: Bytes) {
         self.objects.lock().unwrap().insert(name.to_owned(), bytes);
     }

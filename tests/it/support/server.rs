@@ -15,7 +15,6 @@ use tonic::{Code, Status};
 
 use super::{Database, each_database};
 
-/// A running server.
 #[derive(Debug)]
 pub struct TestServer {
     pub url: String,

@@ -51,7 +51,6 @@ enum Propagation {
 pub(crate) enum Deleted {
     /// The object is no more.
     Gone(Arc<Stored>),
-    /// Finalizers hold it.
     Held(Arc<Stored>),
 }
 

@@ -35,7 +35,6 @@ pub(crate) fn core_versions() -> Value {
 }
 
 impl World {
-    /// `APIGroupList`.
     pub(crate) fn groups(&self) -> Value {
         let groups: Vec<Value> = self
             .group_names()

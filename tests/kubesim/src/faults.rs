@@ -245,7 +245,6 @@ impl Fault {
 /// What running watches and players must notice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Signals {
-    /// Refuse every request.
     pub(crate) down: bool,
     /// Counts orders to drop watches.
     pub(crate) drops: u64,

@@ -191,7 +191,6 @@ fn is_empty(value: &Value) -> bool {
 pub(crate) enum Operation {
     /// Server-side apply: what is no longer applied goes.
     Apply,
-    /// Any other write.
     Update,
 }
 
@@ -226,7 +225,6 @@ pub(crate) struct Share {
 pub(crate) struct Ownership(pub(crate) Vec<Share>);
 
 impl Ownership {
-    /// Reads `metadata.managedFields`.
     pub(crate) fn of(object: &Value) -> Self {
         let entries = object["metadata"]["managedFields"].as_array();
         Self(entries.into_iter().flatten().map(read_share).collect())

@@ -19,9 +19,7 @@ use crate::{
 /// How a client wants objects shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// The whole object.
     Full,
-    /// `PartialObjectMetadata`.
     Metadata,
 }
 
@@ -72,7 +70,6 @@ impl Form {
 /// A request to list.
 #[derive(Debug, Clone)]
 pub(crate) struct Listing {
-    /// `None` across namespaces.
     pub(crate) namespace: Option<String>,
     pub(crate) selector: Selector,
     limit: usize,

@@ -154,7 +154,7 @@ async fn accept(
                 Ok((stream, _)) => {
                     tasks.spawn(shake(stream, service.clone(), tls.clone(), stop.clone()));
                 }
-                Err(error) => tracing::warn!(%error, "a connection was not accepted"),
+                Err(error) => tracing::warn!(%error, "connection not accepted"),
             },
         }
     }

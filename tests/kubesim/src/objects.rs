@@ -148,7 +148,6 @@ impl Stored {
         out.extend_from_slice(&self.rest[1..]);
     }
 
-    /// Appends `PartialObjectMetadata`.
     pub(crate) fn write_metadata(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(br#"{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata""#);
         out.extend_from_slice(&self.rest[..self.metadata_end]);

@@ -12,14 +12,14 @@ use crate::{
 /// A patch that was read, not yet applied.
 #[derive(Debug, Clone)]
 pub(crate) enum Patch {
-    /// RFC 6902.
     Json(json_patch::Patch),
-    /// RFC 7396.
     Merge(Value),
     /// As merge, but lists that Kubernetes merges by key are merged by key.
     Strategic(Value),
-    /// Server-side apply.
-    Apply { config: Value, force: bool },
+    Apply {
+        config: Value,
+        force: bool,
+    },
 }
 
 impl Patch {

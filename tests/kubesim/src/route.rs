@@ -15,17 +15,16 @@ mod tests;
 pub(crate) enum Route {
     /// `/healthz`, `/livez`, `/readyz`.
     Health,
-    /// `/version`.
     Version,
-    /// `/api`.
     CoreVersions,
-    /// `/apis`.
     Groups,
     /// `/apis/{group}`.
     Group(String),
     /// `/api/v1` or `/apis/{group}/{version}`.
-    Resources { group: String, version: String },
-    /// Anything about objects.
+    Resources {
+        group: String,
+        version: String,
+    },
     Objects(Target),
     /// What no API server has.
     Nowhere,
@@ -45,7 +44,6 @@ pub(crate) struct Target {
 }
 
 impl Route {
-    /// Reads a path.
     pub(crate) fn parse(path: &str) -> Self {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         match parts.as_slice() {

@@ -16,7 +16,6 @@ use crate::{
 pub(crate) enum Part {
     /// Everything but the status, where the kind has a status subresource.
     Main,
-    /// The status subresource.
     Status,
 }
 

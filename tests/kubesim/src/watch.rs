@@ -156,7 +156,6 @@ impl Watching {
     }
 }
 
-/// An open watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
     shared: Arc<Shared>,

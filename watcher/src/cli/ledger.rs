@@ -95,7 +95,7 @@ pub async fn run(matches: &ArgMatches) -> anyhow::Result<bool> {
 
 fn print(ledger: &Ledger, to: &mut impl Write) -> io::Result<()> {
     if let Some(why) = &ledger.server_away {
-        writeln!(to, "the server is away: {why}")?;
+        writeln!(to, "server unavailable: {why}")?;
     }
     for Count { kind, state, runs } in &ledger.counts {
         writeln!(to, "{runs:>8} {state:<10} {kind}")?;

@@ -121,7 +121,7 @@ async fn a_watcher_that_gets_nowhere_is_not_ready_and_says_why() {
     says(200, "ok").await;
     world.sink.away(true);
     world.finished("build");
-    says(503, "the server has been away for").await;
+    says(503, "server unavailable for").await;
     world.sink.away(false);
     says(200, "ok").await;
     shutdown.cancel();

@@ -43,7 +43,6 @@ impl Replica {
         within(self.task).await.unwrap().unwrap();
     }
 
-    /// As SIGKILL would.
     async fn kill(self) {
         self.task.abort();
         assert!(self.task.await.unwrap_err().is_cancelled());

@@ -274,7 +274,7 @@ fn network(source: Option<IpAddr>) -> String {
 
 /// Too many wait already.
 #[derive(Debug, thiserror::Error)]
-#[error("{UNKNOWN_WAITING} tokens that nobody knows came from one machine and wait to be reviewed")]
+#[error("{UNKNOWN_WAITING} unknown tokens from one machine wait to be reviewed")]
 struct Crowded;
 
 impl std::fmt::Debug for Reviewer {

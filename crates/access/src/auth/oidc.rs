@@ -202,14 +202,11 @@ impl Oidc {
         match read.and_then(|text| parse(&self.options.roles, &text)) {
             Ok(roles) => {
                 *self.roles.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(roles);
-                tracing::info!(path = %self.options.roles.display(), "the roles were read again");
+                tracing::info!(path = %self.options.roles.display(), "roles reloaded");
             }
             Err(error) => {
                 let error = report(&error);
-                tracing::error!(
-                    error,
-                    "the file of roles cannot be used; those of before stay"
-                );
+                tracing::error!(error, "invalid roles file; keeping the previous roles");
             }
         }
     }

@@ -89,14 +89,11 @@ impl Tokens {
                 let users = table.users();
                 let mut current = self.table.write().unwrap_or_else(PoisonError::into_inner);
                 *current = Arc::new(table);
-                tracing::info!(path = %self.path.display(), users, "the users were read again");
+                tracing::info!(path = %self.path.display(), users, "users reloaded");
             }
             Err(error) => {
                 let error = report(&error);
-                tracing::error!(
-                    error,
-                    "the file of users cannot be used; those of before stay"
-                );
+                tracing::error!(error, "invalid users file; keeping the previous users");
             }
         }
     }

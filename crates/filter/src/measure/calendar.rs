@@ -1,12 +1,12 @@
-//! Cutting time into pieces of the calendar, where people live.
+//! Cutting time into buckets of the calendar, where people live.
 //!
-//! A piece begins at one instant and ends where the next begins; no instant is in two of them.
+//! A bucket begins at one instant and ends where the next begins; no instant is in two of them.
 //! Days begin when their date does, which is not always midnight, and weeks on Monday. Where
-//! clocks are set back, the hour that comes twice is two pieces.
+//! clocks are set back, the hour that comes twice is two buckets.
 
 use jiff::{SignedDuration, Timestamp, ToSpan as _, Unit as JiffUnit, civil::Date, tz::TimeZone};
 
-/// How long the pieces are.
+/// How long the buckets are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// From one full minute of the clock to the next.
@@ -48,7 +48,7 @@ impl Unit {
     }
 }
 
-/// Pieces of one length in one time zone.
+/// Buckets of one length in one time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calendar {
     /// How long they are.
@@ -58,7 +58,7 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// Pieces in UTC.
+    /// Buckets in UTC.
     #[must_use]
     pub fn utc(unit: Unit) -> Self {
         Self {
@@ -67,10 +67,10 @@ impl Calendar {
         }
     }
 
-    /// Where the piece with the instant `at` begins and ends; both in microseconds since 1970.
-    /// At the ends of what a calendar can say, pieces end with it.
+    /// Where the bucket with the instant `at` begins and ends; both in microseconds since 1970.
+    /// At the ends of what a calendar can say, buckets end with it.
     #[must_use]
-    pub fn piece(&self, at: i64) -> (i64, i64) {
+    pub fn bucket(&self, at: i64) -> (i64, i64) {
         let time = clamped(at);
         let (start, end) = match self.unit {
             Unit::Minute => self.clock(time, JiffUnit::Minute),
@@ -83,14 +83,14 @@ impl Calendar {
         )
     }
 
-    /// Where pieces begin, from the one with `first` to the one with `last`; nothing if there
+    /// Where buckets begin, from the one with `first` to the one with `last`; nothing if there
     /// are more than `most`.
     #[must_use]
     pub fn starts(&self, first: i64, last: i64, most: usize) -> Option<Vec<i64>> {
         let mut starts = Vec::new();
         let mut at = first;
         loop {
-            let (start, end) = self.piece(at);
+            let (start, end) = self.bucket(at);
             starts.push(start);
             if end > last || end <= at {
                 return Some(starts);
@@ -102,7 +102,7 @@ impl Calendar {
         }
     }
 
-    /// The longest time, in microseconds, of which pieces that begin at `starts` are multiples,
+    /// The longest time, in microseconds, of which buckets that begin at `starts` are multiples,
     /// counted from 1970.
     #[must_use]
     pub fn grid(starts: &[i64]) -> Option<i64> {
@@ -125,7 +125,7 @@ impl Calendar {
         }
         let start = time.checked_sub(since).ok();
         let end = start.and_then(|start| start.checked_add(length).ok());
-        // A clock that is set, at full hours or not, begins a new piece.
+        // A clock that is set, at full hours or not, begins a new bucket.
         let set = self.zone.preceding(just_after(time)).next();
         let next = self.zone.following(time).next();
         let set = set.map(|transition| transition.timestamp());

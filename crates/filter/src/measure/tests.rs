@@ -13,47 +13,47 @@ fn said(us: i64) -> String {
 }
 
 #[track_caller]
-fn piece(zone: &str, unit: Unit, time: &str, start: &str, end: &str) {
+fn bucket(zone: &str, unit: Unit, time: &str, start: &str, end: &str) {
     let calendar = Calendar {
         unit,
         zone: TimeZone::get(zone).unwrap(),
     };
-    let (from, to) = calendar.piece(at(time));
+    let (from, to) = calendar.bucket(at(time));
     assert_eq!((said(from), said(to)), (start.to_owned(), end.to_owned()));
 }
 
 #[test]
 fn a_day_is_as_long_as_its_date() {
     let z = "Europe/Berlin";
-    piece(
+    bucket(
         z,
         Unit::Day,
         "2026-03-29T10:00:00Z",
         "2026-03-28T23:00:00Z",
         "2026-03-29T22:00:00Z",
     );
-    piece(
+    bucket(
         z,
         Unit::Day,
         "2026-10-25T10:00:00Z",
         "2026-10-24T22:00:00Z",
         "2026-10-25T23:00:00Z",
     );
-    piece(
+    bucket(
         z,
         Unit::Week,
         "2026-03-29T10:00:00Z",
         "2026-03-22T23:00:00Z",
         "2026-03-29T22:00:00Z",
     );
-    piece(
+    bucket(
         z,
         Unit::Month,
         "2026-03-29T10:00:00Z",
         "2026-02-28T23:00:00Z",
         "2026-03-31T22:00:00Z",
     );
-    piece(
+    bucket(
         z,
         Unit::Year,
         "2026-03-29T10:00:00Z",
@@ -61,7 +61,7 @@ fn a_day_is_as_long_as_its_date() {
         "2026-12-31T23:00:00Z",
     );
     // Midnight was left out on this day.
-    piece(
+    bucket(
         "America/Sao_Paulo",
         Unit::Day,
         "2018-11-04T12:00:00Z",
@@ -69,7 +69,7 @@ fn a_day_is_as_long_as_its_date() {
         "2018-11-05T02:00:00Z",
     );
     // This zone skipped a whole day.
-    piece(
+    bucket(
         "Pacific/Apia",
         Unit::Day,
         "2011-12-30T09:59:59Z",
@@ -79,37 +79,37 @@ fn a_day_is_as_long_as_its_date() {
 }
 
 #[test]
-fn an_hour_that_comes_twice_is_two_pieces() {
+fn an_hour_that_comes_twice_is_two_buckets() {
     let z = "Europe/Berlin";
-    piece(
+    bucket(
         z,
         Unit::Hour,
         "2026-10-25T00:30:00Z",
         "2026-10-25T00:00:00Z",
         "2026-10-25T01:00:00Z",
     );
-    piece(
+    bucket(
         z,
         Unit::Hour,
         "2026-10-25T01:30:00Z",
         "2026-10-25T01:00:00Z",
         "2026-10-25T02:00:00Z",
     );
-    piece(
+    bucket(
         "Asia/Kolkata",
         Unit::Hour,
         "2026-01-01T00:40:00Z",
         "2026-01-01T00:30:00Z",
         "2026-01-01T01:30:00Z",
     );
-    piece(
+    bucket(
         "Australia/Lord_Howe",
         Unit::Hour,
         "2026-04-04T15:10:00Z",
         "2026-04-04T15:00:00Z",
         "2026-04-04T15:30:00Z",
     );
-    piece(
+    bucket(
         z,
         Unit::Minute,
         "1969-12-31T23:59:59.5Z",
@@ -119,7 +119,7 @@ fn an_hour_that_comes_twice_is_two_pieces() {
 }
 
 #[test]
-fn pieces_follow_one_another_without_gaps() {
+fn buckets_follow_one_another_without_gaps() {
     for zone in [
         "UTC",
         "Europe/Berlin",
@@ -136,13 +136,13 @@ fn pieces_follow_one_another_without_gaps() {
                 "2011-12-29T00:00:00Z",
                 "2026-03-28T12:34:56.789Z",
             ] {
-                let (mut start, mut end) = calendar.piece(at(from));
+                let (mut start, mut end) = calendar.bucket(at(from));
                 for _ in 0..100 {
                     assert!(start < end, "{calendar:?} from {}", said(start));
-                    assert_eq!(calendar.piece(start), (start, end), "{calendar:?}");
-                    assert_eq!(calendar.piece(end - 1), (start, end), "{calendar:?}");
-                    (start, end) = (end, calendar.piece(end).1);
-                    assert_eq!(calendar.piece(start).0, start, "{calendar:?}");
+                    assert_eq!(calendar.bucket(start), (start, end), "{calendar:?}");
+                    assert_eq!(calendar.bucket(end - 1), (start, end), "{calendar:?}");
+                    (start, end) = (end, calendar.bucket(end).1);
+                    assert_eq!(calendar.bucket(start).0, start, "{calendar:?}");
                 }
             }
         }
@@ -165,8 +165,8 @@ fn starts_are_listed_or_too_many() {
     };
     let starts = berlin.starts(first, last, 10).unwrap();
     assert_eq!(Calendar::grid(&starts), Some(3_600_000_000));
-    // The ends of time are pieces too.
-    assert_eq!(days.piece(i64::MIN).0, days.piece(i64::MIN + 1).0);
+    // The ends of time are buckets too.
+    assert_eq!(days.bucket(i64::MIN).0, days.bucket(i64::MIN + 1).0);
     assert!(days.starts(i64::MIN, i64::MIN + 1, 3).is_some());
 }
 

@@ -247,7 +247,7 @@ fn element_test() -> impl Strategy<Value = String> {
         })
 }
 
-/// Parts of payloads that may be promoted.
+/// Parts of payloads that may be indexed.
 fn part_test() -> impl Strategy<Value = String> {
     let part = select(vec![
         "data.flag",

@@ -23,7 +23,6 @@ pub(crate) enum Kind {
     Text,
     Time,
     Int,
-    /// In whole microseconds.
     Duration,
 }
 

@@ -72,7 +72,6 @@ impl Splitter<'_> {
         self.test(column, Is::Present, wanted)
     }
 
-    /// `has(summary.field)`.
     fn has_field(&self, field: Field, wanted: bool) -> Pushed {
         // Every summary has a status.
         let column = column::of_field(field).map_or(Column::SummaryStatus, |found| found.column);

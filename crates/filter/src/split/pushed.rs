@@ -138,9 +138,9 @@ fn merged(kept: Vec<Condition>, ability: &dyn Fn(&Test) -> Ability) -> Vec<Condi
             negated: false,
         };
         // Of an index that answers either too much, it answers both too much.
-        let is_promoted = matches!(test.column, Column::Promoted(_));
+        let is_indexed = matches!(test.column, Column::Indexed(_));
         let able = ability(&test);
-        if able == Ability::Exact || (is_promoted && able == Ability::Superset) {
+        if able == Ability::Exact || (is_indexed && able == Ability::Superset) {
             joined.push((places, test));
         }
     }

@@ -8,8 +8,8 @@ use crate::{
     Body, Filter, Row,
     columns::{object_columns, of_record, of_result},
     condition::{Ability, Column, Condition, Is, Test, Value},
+    indexed::Indexed,
     model::Resource,
-    promoted::Promoted,
     samples::{record_filter, record_row, result_filter, result_row},
 };
 
@@ -227,8 +227,8 @@ fn an_engine_is_asked_only_what_it_can_answer() {
 fn with_an_index(filter: &str, engine: &str) {
     let compiled = Filter::compile(filter, Resource::Records).unwrap_or_else(|e| panic!("{e}"));
     let told = compiled.explain(&|test| match &test.column {
-        Column::Promoted(of) if of.path.to_string().contains("[value==") => Ability::None,
-        Column::Promoted(_) => Ability::Superset,
+        Column::Indexed(of) if of.path.to_string().contains("[value==") => Ability::None,
+        Column::Indexed(_) => Ability::Superset,
         _ => Ability::Exact,
     });
     assert_eq!(told, format!("engine: {engine}\n{EVERYTHING}"), "{filter}");
@@ -238,9 +238,9 @@ fn with_an_index(filter: &str, engine: &str) {
 fn an_engine_with_an_index_of_a_part_of_the_payload_is_asked_for_it() {
     with_an_index(
         "data.spec.serviceAccountName == 'bot'",
-        "data.spec.serviceAccountName (promoted) = \"bot\"",
+        "data.spec.serviceAccountName (indexed) = \"bot\"",
     );
-    let env = "data.spec.params[name==\"env\"].value (promoted)";
+    let env = "data.spec.params[name==\"env\"].value (indexed)";
     with_an_index(
         "data.spec.params.exists(p, p.name == 'env' && p.value == 'prod')",
         &format!("{env} = \"prod\""),
@@ -271,13 +271,13 @@ fn an_engine_with_an_index_of_a_part_of_the_payload_is_asked_for_it() {
     );
     with_an_index(
         "data.spec.n > 5 && data.spec.n <= 7.5",
-        "data.spec.n (promoted) >= 5 and \
-         data.spec.n (promoted) <= 7.5",
+        "data.spec.n (indexed) >= 5 and \
+         data.spec.n (indexed) <= 7.5",
     );
-    with_an_index("data.spec.flag", "data.spec.flag (promoted) = true");
+    with_an_index("data.spec.flag", "data.spec.flag (indexed) = true");
     with_an_index(
         "data.spec.at < timestamp('2026-01-01T00:00:00Z')",
-        "data.spec.at (promoted) <= 2026-01-01T00:00:00Z",
+        "data.spec.at (indexed) <= 2026-01-01T00:00:00Z",
     );
 }
 
@@ -330,7 +330,7 @@ fn returns(
     column: &dyn Fn(&Column) -> Option<Value>,
     body: Option<&serde_json::Value>,
 ) -> bool {
-    let keys = |of: &Promoted| {
+    let keys = |of: &Indexed| {
         let values = body.map_or_else(Vec::new, |body| of.path.values(body));
         let keys = values.into_iter().filter_map(|value| of.kind.key(value));
         keys.map(Value::Text).collect::<Vec<_>>()
@@ -339,7 +339,7 @@ fn returns(
         Condition::And(parts) => parts.iter().all(|part| returns(part, column, body)),
         Condition::Or(parts) => parts.iter().any(|part| returns(part, column, body)),
         Condition::Test(test) => match &test.column {
-            Column::Promoted(of) => match test.is {
+            Column::Indexed(of) => match test.is {
                 Is::Present => keys(of).is_empty(),
                 _ => keys(of).iter().any(|key| test.passes(Some(key))),
             },
@@ -353,7 +353,7 @@ fn returns(
 /// of payloads, and one of two kinds of tests is answered by that.
 fn ability(seed: u64, test: &Test) -> Ability {
     let mut hasher = DefaultHasher::new();
-    if matches!(test.column, Column::Promoted(_)) {
+    if matches!(test.column, Column::Indexed(_)) {
         return match seed % 4 {
             0 => Ability::None,
             _ => Ability::Superset,

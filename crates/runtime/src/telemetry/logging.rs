@@ -166,7 +166,7 @@ impl LogLevel {
     /// From now on these events are written.
     pub fn set(&self, filter: &LogFilter) {
         if let Err(error) = self.handle.reload(after(self.silenced, filter)) {
-            tracing::error!(%error, "the log level stays as it was");
+            tracing::error!(%error, "invalid log level; keeping the previous one");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Payload bytes as they are kept: compressed, by themselves or as what differs from a piece,
+//! Payload bytes as they are kept: compressed, by themselves or as what differs from a dictionary,
 //! and given back byte for byte.
 
 use bytes::Bytes;
@@ -6,13 +6,13 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::{
-    dictionary::Piece,
+    dictionary::Dictionary,
     frame::{MOST_REFERRING, against, alone, opened},
 };
 use crate::seam::Error;
 
 /// What is added to the codec of a body whose bytes lie in an object. Triggers know the number.
-pub(crate) const OUTSIDE: i64 = 16;
+pub(crate) const EXTERNAL: i64 = 16;
 
 /// How the bytes of a body are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,9 +20,8 @@ pub(crate) const OUTSIDE: i64 = 16;
 pub(crate) enum Codec {
     /// As they are, because compressing made them no smaller.
     Raw = 0,
-    /// One zstd frame.
     Zstd = 1,
-    /// One zstd frame whose dictionary is the content of a piece.
+    /// One zstd frame that needs a dictionary.
     Referring = 2,
 }
 
@@ -37,13 +36,13 @@ pub(crate) struct Packed {
     pub(crate) codec: Codec,
     /// The bytes to store.
     pub(crate) bytes: Bytes,
-    /// The piece it refers to.
-    pub(crate) piece: Option<i64>,
+    /// The dictionary it refers to.
+    pub(crate) dictionary: Option<i64>,
     /// The object that holds the bytes; `bytes` says where it is then.
     pub(crate) object: Option<Uuid>,
 }
 
-/// How much a piece helped.
+/// How much a dictionary helped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Help {
     /// As it should, or there was none.
@@ -60,18 +59,20 @@ impl Packed {
             sha256: Sha256::digest(&value).into(),
             codec: Codec::Raw,
             bytes: value,
-            piece: None,
+            dictionary: None,
             object: None,
         }
     }
 
     /// Compresses a loose body. Takes some 3 ms for each MiB: big ones belong off the async
     /// threads.
-    pub(crate) fn compress(&mut self, piece: Option<&Piece>) -> Help {
+    pub(crate) fn compress(&mut self, dictionary: Option<&Dictionary>) -> Help {
         let value = self.bytes.clone();
-        let differing = piece
+        let differing = dictionary
             .filter(|_| value.len() <= MOST_REFERRING)
-            .and_then(|piece| Some((piece.id(), against(&value, piece.dictionary())?)));
+            .and_then(|dictionary| {
+                Some((dictionary.id(), against(&value, dictionary.dictionary())?))
+            });
         let mut help = Help::Well;
         if let Some((id, frame)) = differing {
             if frame.len() * 6 <= value.len() {
@@ -96,20 +97,20 @@ impl Packed {
 
     /// The number of its codec in a row.
     pub(crate) fn code(&self) -> i64 {
-        let outside = if self.object.is_some() { OUTSIDE } else { 0 };
+        let outside = if self.object.is_some() { EXTERNAL } else { 0 };
         self.codec as i64 + outside
     }
 
     /// Keeps, instead of the bytes, where they lie in an object store.
-    pub(crate) fn lie_in(&mut self, object: Uuid, reference: Bytes) {
+    pub(crate) fn externalize(&mut self, object: Uuid, reference: Bytes) {
         self.object = Some(object);
         self.bytes = reference;
     }
 
-    fn take(&mut self, codec: Codec, frame: Vec<u8>, piece: Option<i64>) {
+    fn take(&mut self, codec: Codec, frame: Vec<u8>, dictionary: Option<i64>) {
         self.codec = codec;
         self.bytes = frame.into();
-        self.piece = piece;
+        self.dictionary = dictionary;
     }
 }
 
@@ -118,36 +119,34 @@ impl Packed {
 pub(crate) struct Stored {
     /// How `bytes` holds it.
     pub(crate) codec: i64,
-    /// The stored bytes.
     pub(crate) bytes: Vec<u8>,
     /// How many bytes the body has.
     pub(crate) size: i64,
-    /// Its digest.
     pub(crate) sha256: Vec<u8>,
-    /// The piece it refers to.
-    pub(crate) piece: Option<i64>,
+    /// The dictionary it refers to.
+    pub(crate) dictionary: Option<i64>,
 }
 
 impl Stored {
     /// Whether `bytes` says where the bytes lie outside.
-    pub(crate) fn is_outside(&self) -> bool {
-        self.codec >= OUTSIDE
+    pub(crate) fn is_external(&self) -> bool {
+        self.codec >= EXTERNAL
     }
 
     /// Takes the bytes that lay outside.
-    pub(crate) fn arrive(&mut self, bytes: Vec<u8>) {
-        self.codec -= OUTSIDE;
+    pub(crate) fn internalize(&mut self, bytes: Vec<u8>) {
+        self.codec -= EXTERNAL;
         self.bytes = bytes;
     }
 }
 
-/// The body that was packed, or what is wrong with what was stored. `piece` is the content of
-/// the piece it refers to.
+/// The body that was packed, or what is wrong with what was stored. `dictionary` is the content of
+/// the dictionary it refers to.
 ///
 /// # Errors
 /// [`Error::Corrupt`] if it is not, to the byte, what was packed.
-pub(crate) fn unpack(stored: &Stored, piece: Option<&[u8]>) -> Result<Bytes, Error> {
-    let value = unpack_unchecked(stored, piece)?;
+pub(crate) fn unpack(stored: &Stored, dictionary: Option<&[u8]>) -> Result<Bytes, Error> {
+    let value = unpack_unchecked(stored, dictionary)?;
     check(stored, &value)?;
     Ok(value)
 }
@@ -158,7 +157,7 @@ pub(crate) fn unpack(stored: &Stored, piece: Option<&[u8]>) -> Result<Bytes, Err
 ///
 /// # Errors
 /// [`Error::Corrupt`] if it does not open, or has not as many bytes as were packed.
-pub(crate) fn unpack_unchecked(stored: &Stored, piece: Option<&[u8]>) -> Result<Bytes, Error> {
+pub(crate) fn unpack_unchecked(stored: &Stored, dictionary: Option<&[u8]>) -> Result<Bytes, Error> {
     let corrupt = |why: String| Err(Error::Corrupt(why));
     let size = stored.size;
     let Ok(wanted) = usize::try_from(size) else {
@@ -170,10 +169,10 @@ pub(crate) fn unpack_unchecked(stored: &Stored, piece: Option<&[u8]>) -> Result<
     } else if codec == Codec::Zstd as i64 {
         opened(&stored.bytes, wanted, &[])?
     } else if codec == Codec::Referring as i64 {
-        let Some(piece) = piece else {
-            return corrupt("a body refers to no piece".to_owned());
+        let Some(dictionary) = dictionary else {
+            return corrupt("a body refers to no dictionary".to_owned());
         };
-        opened(&stored.bytes, wanted, piece)?
+        opened(&stored.bytes, wanted, dictionary)?
     } else {
         return corrupt(format!("a body in the unknown codec {codec}"));
     };

@@ -1,7 +1,7 @@
-//! Pieces: bodies stored whole, once, which later bodies of the same parent refer to.
+//! Dictionaries: bodies stored whole, once, which later bodies of the same parent refer to.
 //!
-//! Runs of one task of one pipeline differ in ids, times and digests alone; compressed with one
-//! of them as dictionary, the others take a tenth. A piece goes with the record whose payload it
+//! Runs of one task of one pipeline differ in ids, times and digests alone; compressed with one of
+//! them as dictionary, the others take a tenth. A dictionary goes with the record whose payload it
 //! is.
 
 mod key;
@@ -21,27 +21,27 @@ pub(crate) use self::{key::Key, key::Keys};
 use super::frame::{alone, opened};
 use crate::seam::Error;
 
-/// A piece of fewer bytes saves nothing; one of more would fill the memory of readers.
+/// A dictionary of fewer bytes saves nothing; one of more would fill the memory of readers.
 pub(crate) const SIZES: std::ops::RangeInclusive<usize> = 256..=(256 << 10);
 
-/// How hard zstd tries against a piece: 5 bytes in 50 less than at 3, for 12 µs a body more.
+/// How hard zstd tries against a dictionary: 5 bytes in 50 less than at 3, for 12 µs a body more.
 const LEVEL: i32 = 6;
 
-/// A piece in memory.
-pub(crate) struct Piece {
+/// A dictionary in memory.
+pub(crate) struct Dictionary {
     id: i64,
     content: Bytes,
     dictionary: OnceLock<CDict<'static>>,
 }
 
-impl fmt::Debug for Piece {
+impl fmt::Debug for Dictionary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Piece {} of {} bytes", self.id, self.content.len())
+        write!(f, "Dictionary {} of {} bytes", self.id, self.content.len())
     }
 }
 
-impl Piece {
-    /// The piece in row `id`.
+impl Dictionary {
+    /// The dictionary in row `id`.
     pub(crate) fn new(id: i64, content: Bytes) -> Self {
         Self {
             id,
@@ -55,7 +55,6 @@ impl Piece {
         self.id
     }
 
-    /// Its bytes.
     pub(crate) fn content(&self) -> &[u8] {
         &self.content
     }
@@ -72,12 +71,10 @@ impl Piece {
     }
 }
 
-/// A piece as it is stored.
+/// A dictionary as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredPiece {
-    /// Its row.
+pub(crate) struct StoredDictionary {
     pub(crate) id: i64,
-    /// Of its content.
     pub(crate) sha256: Vec<u8>,
     /// How many bytes its content has.
     pub(crate) size: i64,
@@ -85,33 +82,32 @@ pub(crate) struct StoredPiece {
     pub(crate) bytes: Vec<u8>,
 }
 
-impl StoredPiece {
-    /// The piece, opened.
+impl StoredDictionary {
+    /// The dictionary, opened.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if it is not what was stored.
-    pub(crate) fn open(self) -> Result<Piece, Error> {
+    pub(crate) fn open(self) -> Result<Dictionary, Error> {
         let id = self.id;
-        let corrupt = |why: String| Error::Corrupt(format!("piece {id}: {why}"));
+        let corrupt = |why: String| Error::Corrupt(format!("dictionary {id}: {why}"));
         let size = usize::try_from(self.size).map_err(|e| corrupt(e.to_string()))?;
         let content = opened(&self.bytes, size, &[]).map_err(|e| corrupt(e.to_string()))?;
         if Sha256::digest(&content).as_slice() != self.sha256 {
             return Err(corrupt("its SHA-256 differs".to_owned()));
         }
-        Ok(Piece::new(id, content))
+        Ok(Dictionary::new(id, content))
     }
 }
 
-/// A piece to be stored.
+/// A dictionary to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NewPiece {
+pub(crate) struct NewDictionary {
     /// Whose bodies may refer to it.
     pub(crate) parent: String,
-    /// What it becomes the current piece of, in ascending order.
+    /// What it becomes the current dictionary of, in ascending order.
     pub(crate) keys: Vec<Key>,
-    /// Whether it takes the place of a current piece.
+    /// Whether it takes the place of a current dictionary.
     pub(crate) replaces: bool,
-    /// Of its content.
     pub(crate) sha256: [u8; 32],
     /// How many bytes its content has.
     pub(crate) size: i64,
@@ -119,8 +115,8 @@ pub(crate) struct NewPiece {
     pub(crate) bytes: Bytes,
 }
 
-impl NewPiece {
-    /// A piece with this content, unless it cannot be compressed.
+impl NewDictionary {
+    /// A dictionary with this content, unless it cannot be compressed.
     pub(crate) fn of(parent: String, value: &[u8], keys: Vec<Key>, replaces: bool) -> Option<Self> {
         Some(Self {
             parent,
@@ -133,18 +129,17 @@ impl NewPiece {
     }
 }
 
-/// Where pieces are stored.
+/// Where dictionaries are stored.
 #[async_trait]
-pub(crate) trait Shelf: Sync {
-    /// The current pieces of these keys, where there are any.
-    async fn current(&self, keys: &[Key]) -> Result<Vec<(Key, StoredPiece)>, Error>;
+pub(crate) trait DictionaryStore: Sync {
+    /// The current dictionaries of these keys, where there are any.
+    async fn current(&self, keys: &[Key]) -> Result<Vec<(Key, StoredDictionary)>, Error>;
 
-    /// The pieces in these rows, those that are there.
-    async fn pieces(&self, ids: &[i64]) -> Result<Vec<StoredPiece>, Error>;
+    /// The dictionaries in these rows, those that are there.
+    async fn dictionaries(&self, ids: &[i64]) -> Result<Vec<StoredDictionary>, Error>;
 
-    /// Stores pieces, durably, unless their content is there already, and makes them current.
-    async fn put(&self, new: Vec<NewPiece>) -> Result<(), Error>;
+    /// Stores dictionaries, durably, unless their content is there already, and makes them current.
+    async fn put(&self, new: Vec<NewDictionary>) -> Result<(), Error>;
 }
 
-/// Pieces by row.
-pub(crate) type Loaded = HashMap<i64, Arc<Piece>>;
+pub(crate) type Loaded = HashMap<i64, Arc<Dictionary>>;

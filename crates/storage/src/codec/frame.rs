@@ -35,7 +35,7 @@ pub(crate) fn alone(value: &[u8]) -> Option<Vec<u8>> {
     Some(shrunk(frame))
 }
 
-/// One frame that repeats what the piece has.
+/// One frame that repeats what the dictionary has.
 pub(crate) fn against(value: &[u8], dictionary: &CDict<'static>) -> Option<Vec<u8>> {
     let mut frame = Vec::with_capacity(compress_bound(value.len()));
     COMPRESS
@@ -51,7 +51,7 @@ fn shrunk(mut frame: Vec<u8>) -> Vec<u8> {
 }
 
 /// What a frame of `wanted` bytes holds.
-pub(crate) fn opened(frame: &[u8], wanted: usize, piece: &[u8]) -> Result<Bytes, Error> {
+pub(crate) fn opened(frame: &[u8], wanted: usize, dictionary: &[u8]) -> Result<Bytes, Error> {
     let corrupt = |why: &str| Error::Corrupt(format!("a compressed body does not open: {why}"));
     // Looked at first, so that no damaged number decides how much memory is taken.
     if get_frame_content_size(frame).ok().flatten() != u64::try_from(wanted).ok() {
@@ -65,7 +65,7 @@ pub(crate) fn opened(frame: &[u8], wanted: usize, piece: &[u8]) -> Result<Bytes,
     }
     let mut value = Vec::with_capacity(wanted);
     DECOMPRESS
-        .with_borrow_mut(|context| context.decompress_using_dict(&mut value, frame, piece))
+        .with_borrow_mut(|context| context.decompress_using_dict(&mut value, frame, dictionary))
         .map_err(|code| corrupt(get_error_name(code)))?;
     Ok(value.into())
 }

@@ -4,15 +4,15 @@
 //! never used, before the row that refers to it is committed, and it is noted in the database
 //! before it is uploaded. The commit of the row *holds* the object, by a trigger, in the same
 //! transaction; deleting or replacing the row lets go of it likewise. Objects that nobody has held
-//! for long enough are *doomed* in one transaction, from which on no row can come to hold them,
+//! for long enough are *condemned* in one transaction, from which on no row can come to hold them,
 //! and removed only after it. So whatever dies at whatever moment, no row loses its object, and
 //! every object that no row holds is known, and goes.
 
-mod bring;
 mod client;
 mod counts;
 mod depot;
 mod errors;
+mod fetch;
 mod reference;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -25,8 +25,8 @@ use jiff::{SignedDuration, Timestamp};
 use object_store::path::Path;
 use uuid::Uuid;
 
-pub(crate) use self::{bring::bring_all, depot::OF_ONE, reference::Reference};
-pub use self::{client::Settings, counts::Counted, depot::Depot};
+pub use self::{client::Settings, counts::Counted, depot::ObjectBackend};
+pub(crate) use self::{depot::OF_ONE, fetch::fetch_external, reference::Reference};
 use crate::seam::Error;
 
 /// Under which name a database keeps what its folder is called.
@@ -38,7 +38,7 @@ const MARK: &str = "database";
 /// The objects of one database.
 #[derive(Debug, Clone)]
 pub(crate) struct Objects {
-    depot: Arc<Depot>,
+    depot: Arc<ObjectBackend>,
     folder: Path,
 }
 
@@ -52,7 +52,7 @@ impl Objects {
     ///
     /// # Errors
     /// [`Error::Corrupt`] if it is no number of a folder.
-    pub(crate) fn new(depot: &Arc<Depot>, folder: &[u8]) -> Result<Self, Error> {
+    pub(crate) fn new(depot: &Arc<ObjectBackend>, folder: &[u8]) -> Result<Self, Error> {
         let folder = Uuid::from_slice(folder)
             .map_err(|e| Error::Corrupt(format!("the secret `{FOLDER}` is no UUID: {e}")))?;
         Ok(Self {
@@ -81,7 +81,7 @@ impl Objects {
 
 /// What is said where objects are needed and nobody said where they are.
 pub(crate) fn without_depot(totals: &Totals) -> Error {
-    Error::Unfit(format!(
+    Error::Incompatible(format!(
         "the database keeps {} bodies ({} bytes) in an object store, and no object store is \
          configured; set objects_url (or --objects-url, HINDSIGHT_OBJECTS_URL) to where they are",
         totals.held, totals.bytes

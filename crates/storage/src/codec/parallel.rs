@@ -9,7 +9,7 @@ pub(crate) const BIG: usize = 64 << 10;
 
 /// Does `work` on each item, in order; if there is much of it, on as many threads as there are
 /// cores.
-pub(crate) async fn in_parts<T, U>(
+pub(crate) async fn par_map_blocking<T, U>(
     items: Vec<T>,
     bytes: impl Fn(&T) -> usize,
     work: impl Fn(T) -> U + Clone + Send + 'static,

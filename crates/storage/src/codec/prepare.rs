@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use super::{
     body::Help,
-    dictionary::{Loaded, Shelf},
-    known::Known,
-    parallel::in_parts,
-    pieces::Pieces,
-    row::{Ready, RecordRow, row},
+    dictionaries::DictionaryCache,
+    dictionary::{DictionaryStore, Loaded},
+    known::IndexedPaths,
+    parallel::par_map_blocking,
+    row::{PreparedChange, RecordRow, row},
 };
 use crate::seam::{Batch, Change, Error};
 use hindsight_filter::model::Record;
 
-/// What a change refers to was deleted, or other fields were promoted, while it was on its way.
+/// What a change refers to was deleted, or other paths were indexed, while it was on its way.
 #[derive(Debug, thiserror::Error)]
 #[error("what it was prepared from has changed meanwhile")]
 struct Outdated;
@@ -34,61 +34,64 @@ pub(crate) fn is_outdated(error: &Error) -> bool {
 /// How often a batch is prepared again.
 pub(crate) const REPACKS: usize = 4;
 
-/// Makes a batch ready; big ones on threads that may block. Without `pieces` its bodies refer to
-/// nothing, nor do those that take more than `above` bytes, because they will lie outside.
+/// Makes a batch ready; big ones on threads that may block. Without `dictionaries` its bodies refer
+/// to nothing, nor do those that take more than `above` bytes, because they will lie outside.
 pub(crate) async fn ready(
     batch: &Batch,
-    pieces: Option<&Pieces>,
-    shelf: &impl Shelf,
-    known: &Arc<Known>,
+    dictionaries: Option<&DictionaryCache>,
+    store: &impl DictionaryStore,
+    known: &Arc<IndexedPaths>,
     above: Option<usize>,
-) -> Result<Vec<Ready>, Error> {
+) -> Result<Vec<PreparedChange>, Error> {
     let known = Arc::clone(known);
     let make = move |change| make_ready(change, &known);
-    let mut changes = in_parts(batch.changes.clone(), payload_bytes, make).await?;
-    let rows: Vec<&RecordRow> = changes.iter().filter_map(Ready::record_row).collect();
+    let mut changes = par_map_blocking(batch.changes.clone(), payload_bytes, make).await?;
+    let rows: Vec<&RecordRow> = changes
+        .iter()
+        .filter_map(PreparedChange::record_row)
+        .collect();
     if rows.iter().all(|row| row.body.is_none()) {
         return Ok(changes);
     }
-    let (chosen, loaded) = match pieces {
-        Some(pieces) => pieces.choose(shelf, &rows).await?,
+    let (chosen, loaded) = match dictionaries {
+        Some(dictionaries) => dictionaries.choose(store, &rows).await?,
         None => (Vec::new(), Loaded::new()),
     };
     let loaded = Arc::new(loaded);
     let mut chosen = chosen.into_iter();
-    let loose: Vec<(Ready, Option<i64>)> = changes
+    let loose: Vec<(PreparedChange, Option<i64>)> = changes
         .drain(..)
         .map(|change| match change.record_row() {
             Some(_) => (change, chosen.next().flatten()),
             None => (change, None),
         })
         .collect();
-    let compress = move |(change, piece)| compress(change, piece, &loaded, above);
-    let packed = in_parts(loose, |(change, _)| change.weight(), compress).await?;
+    let compress = move |(change, dictionary)| compress(change, dictionary, &loaded, above);
+    let packed = par_map_blocking(loose, |(change, _)| change.weight(), compress).await?;
     for (change, help) in &packed {
         if let Some(keys) = change.record_row().and_then(|row| row.keys.as_ref())
-            && let Some(pieces) = pieces
+            && let Some(dictionaries) = dictionaries
         {
-            pieces.learn(keys, *help);
+            dictionaries.learn(keys, *help);
         }
     }
     Ok(packed.into_iter().map(|(change, _)| change).collect())
 }
 
 fn compress(
-    mut change: Ready,
-    piece: Option<i64>,
+    mut change: PreparedChange,
+    dictionary: Option<i64>,
     loaded: &Loaded,
     above: Option<usize>,
-) -> (Ready, Help) {
+) -> (PreparedChange, Help) {
     let mut help = Help::Well;
-    if let Ready::InsertRecord(row) | Ready::ReplaceRecord(_, row) = &mut change
+    if let PreparedChange::InsertRecord(row) | PreparedChange::ReplaceRecord(_, row) = &mut change
         && let Some(body) = &mut row.body
     {
-        let piece = piece.and_then(|id| loaded.get(&id));
+        let dictionary = dictionary.and_then(|id| loaded.get(&id));
         let loose = body.clone();
-        help = body.compress(piece.map(|piece| &**piece));
-        if body.piece.is_some() && above.is_some_and(|above| body.bytes.len() > above) {
+        help = body.compress(dictionary.map(|dictionary| &**dictionary));
+        if body.dictionary.is_some() && above.is_some_and(|above| body.bytes.len() > above) {
             *body = loose;
             body.compress(None);
         }
@@ -105,24 +108,26 @@ fn payload_bytes(change: &Change) -> usize {
     }
 }
 
-fn make_ready(change: Change, known: &Known) -> Ready {
+fn make_ready(change: Change, known: &IndexedPaths) -> PreparedChange {
     match change {
-        Change::InsertResult(value) => Ready::InsertResult(value),
-        Change::ReplaceResult { expect, value } => Ready::ReplaceResult(expect, value),
-        Change::DeleteResult { name, expect } => Ready::DeleteResult(name, expect),
-        Change::InsertRecord(record) => Ready::InsertRecord(Box::new(claimed(record, known))),
-        Change::ReplaceRecord { expect, value } => {
-            Ready::ReplaceRecord(expect, Box::new(claimed(value, known)))
+        Change::InsertResult(value) => PreparedChange::InsertResult(value),
+        Change::ReplaceResult { expect, value } => PreparedChange::ReplaceResult(expect, value),
+        Change::DeleteResult { name, expect } => PreparedChange::DeleteResult(name, expect),
+        Change::InsertRecord(record) => {
+            PreparedChange::InsertRecord(Box::new(claimed(record, known)))
         }
-        Change::DeleteRecord { name, expect } => Ready::DeleteRecord(name, expect),
+        Change::ReplaceRecord { expect, value } => {
+            PreparedChange::ReplaceRecord(expect, Box::new(claimed(value, known)))
+        }
+        Change::DeleteRecord { name, expect } => PreparedChange::DeleteRecord(name, expect),
     }
 }
 
-/// The row of a record, with what is known to be promoted of it.
-fn claimed(record: Record, known: &Known) -> RecordRow {
-    let claim = known.claim(&record);
+/// The row of a record, with what is known to be indexed of it.
+fn claimed(record: Record, known: &IndexedPaths) -> RecordRow {
+    let entries = known.entries(&record);
     RecordRow {
-        claim,
+        entries,
         ..row(record)
     }
 }

@@ -6,19 +6,19 @@ use bytes::Bytes;
 
 use super::{
     body::{self, Stored},
-    dictionary::{Loaded, Piece},
+    dictionary::{Dictionary, Loaded},
 };
 use crate::seam::{EncodedBody, EncodedRecord, Error};
 use hindsight_filter::model::Record;
 
 /// A record whose body is still packed.
 #[derive(Debug)]
-pub(crate) struct RawRecord {
+pub(crate) struct StoredRecord {
     record: Record,
     stored: Option<Stored>,
 }
 
-impl RawRecord {
+impl StoredRecord {
     /// A record without its payload, and the body that has that.
     pub(crate) fn new(record: Record, stored: Option<Stored>) -> Self {
         Self { record, stored }
@@ -26,12 +26,12 @@ impl RawRecord {
 
     /// Its body, if the bytes of that lie outside the database.
     pub(crate) fn outside(&mut self) -> Option<&mut Stored> {
-        self.stored.as_mut().filter(|stored| stored.is_outside())
+        self.stored.as_mut().filter(|stored| stored.is_external())
     }
 
-    /// The piece that its body refers to.
-    pub(crate) fn piece(&self) -> Option<i64> {
-        self.stored.as_ref()?.piece
+    /// The dictionary that its body refers to.
+    pub(crate) fn dictionary(&self) -> Option<i64> {
+        self.stored.as_ref()?.dictionary
     }
 
     /// How many bytes its body has.
@@ -40,12 +40,15 @@ impl RawRecord {
         usize::try_from(size).unwrap_or(0)
     }
 
-    /// The record as a store gives it out, its body referring to one of `pieces` if to any.
-    pub(crate) fn encoded(self, pieces: &Loaded) -> EncodedRecord {
+    /// The record as a store gives it out, its body referring to one of `dictionaries` if to any.
+    pub(crate) fn encoded(self, dictionaries: &Loaded) -> EncodedRecord {
         let Self { record, stored } = self;
         let body = stored.map(|stored| {
-            let piece = stored.piece.and_then(|id| pieces.get(&id)).cloned();
-            Box::new(Body { stored, piece }) as Box<dyn EncodedBody>
+            let dictionary = stored
+                .dictionary
+                .and_then(|id| dictionaries.get(&id))
+                .cloned();
+            Box::new(Body { stored, dictionary }) as Box<dyn EncodedBody>
         });
         EncodedRecord::new(record, body)
     }
@@ -54,16 +57,16 @@ impl RawRecord {
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the payload is not, to the byte, what was stored.
-    pub(crate) fn unpack(self, pieces: &Loaded) -> Result<Record, Error> {
-        self.encoded(pieces).decode()
+    pub(crate) fn unpack(self, dictionaries: &Loaded) -> Result<Record, Error> {
+        self.encoded(dictionaries).decode()
     }
 }
 
-/// A body and the piece that it refers to, if that is there.
+/// A body and the dictionary that it refers to, if that is there.
 #[derive(Debug)]
 struct Body {
     stored: Stored,
-    piece: Option<Arc<Piece>>,
+    dictionary: Option<Arc<Dictionary>>,
 }
 
 impl EncodedBody for Body {
@@ -74,14 +77,18 @@ impl EncodedBody for Body {
     fn decode(&self) -> Result<Bytes, Error> {
         body::unpack(
             &self.stored,
-            self.piece.as_ref().map(|piece| piece.content()),
+            self.dictionary
+                .as_ref()
+                .map(|dictionary| dictionary.content()),
         )
     }
 
     fn decode_unverified(&self) -> Result<Bytes, Error> {
         body::unpack_unchecked(
             &self.stored,
-            self.piece.as_ref().map(|piece| piece.content()),
+            self.dictionary
+                .as_ref()
+                .map(|dictionary| dictionary.content()),
         )
     }
 

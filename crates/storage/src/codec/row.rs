@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hindsight_run::{Kind, View};
 use serde_json::Value;
 
-use super::{body::Packed, dictionary::Keys, known::Claim};
+use super::{body::Packed, dictionary::Keys, known::IndexEntries};
 use crate::seam::Error;
 use hindsight_filter::model::{Etag, Record, RecordName, ResultName, RunResult};
 use hindsight_filter::{
@@ -25,28 +25,22 @@ pub(crate) struct RecordRow {
     pub(crate) columns: ObjectColumns,
     /// Which other bodies its body is like, if it is JSON.
     pub(crate) keys: Option<Keys>,
-    /// What indexes of promoted fields hold of it.
-    pub(crate) claim: Claim,
+    /// What indexes of paths hold of it.
+    pub(crate) entries: IndexEntries,
 }
 
 /// A [`Change`] made ready.
 #[derive(Debug, Clone)]
-pub(crate) enum Ready {
-    /// [`Change::InsertResult`].
+pub(crate) enum PreparedChange {
     InsertResult(RunResult),
-    /// [`Change::ReplaceResult`].
     ReplaceResult(Etag, RunResult),
-    /// [`Change::DeleteResult`].
     DeleteResult(ResultName, Option<Etag>),
-    /// [`Change::InsertRecord`].
     InsertRecord(Box<RecordRow>),
-    /// [`Change::ReplaceRecord`].
     ReplaceRecord(Etag, Box<RecordRow>),
-    /// [`Change::DeleteRecord`].
     DeleteRecord(RecordName, Option<Etag>),
 }
 
-impl Ready {
+impl PreparedChange {
     /// The name of what is changed.
     pub(crate) fn name(&self) -> String {
         match self {
@@ -133,7 +127,7 @@ pub(crate) fn row(mut record: Record) -> RecordRow {
             body: None,
             columns: ObjectColumns::default(),
             keys: None,
-            claim: Claim::default(),
+            entries: IndexEntries::default(),
         };
     };
     let value = std::mem::replace(&mut data.value, Bytes::new());
@@ -148,7 +142,7 @@ pub(crate) fn row(mut record: Record) -> RecordRow {
         body: Some(Packed::loose(value)),
         columns: columns.unwrap_or_default(),
         keys,
-        claim: Claim::default(),
+        entries: IndexEntries::default(),
     }
 }
 

@@ -133,7 +133,7 @@ fn random(dice: &mut Dice) -> AggregateQuery {
         if dice.once_in(2) {
             let unit = *dice.pick(&Unit::ALL);
             let zone = zone.clone();
-            GroupKey::Piece(dice.pick(&times).clone(), Calendar { unit, zone })
+            GroupKey::Bucket(dice.pick(&times).clone(), Calendar { unit, zone })
         } else {
             GroupKey::Column(dice.pick(&columns).clone())
         }
@@ -234,7 +234,7 @@ pub(super) async fn sums_agree_with_plain_ones(world: World) {
     }
 }
 
-pub(super) async fn pieces_of_the_calendar_are_those_of_the_zone(world: World) {
+pub(super) async fn buckets_of_the_calendar_are_those_of_the_zone(world: World) {
     let records = given(&world, 200).await;
     for zone in ["Europe/Berlin", "Pacific/Apia", "Asia/Kolkata"] {
         let zone = TimeZone::get(zone).unwrap();
@@ -245,7 +245,7 @@ pub(super) async fn pieces_of_the_calendar_are_those_of_the_zone(world: World) {
                 zone: zone.clone(),
             };
             let mut query = everything();
-            query.keys = vec![GroupKey::Piece(column.clone(), day)];
+            query.keys = vec![GroupKey::Bucket(column.clone(), day)];
             let date = |us: i64| {
                 let time = Timestamp::from_microsecond(us).unwrap();
                 time.to_zoned(zone.clone()).date().to_string()
@@ -282,8 +282,8 @@ pub(super) async fn what_has_no_rows_has_no_groups(world: World) {
     assert_eq!(world.store.aggregate(&query).await.unwrap(), []);
     let days = Calendar::utc(Unit::Day);
     query.keys = vec![
-        GroupKey::Piece(Column::CreateTime, days.clone()),
-        GroupKey::Piece(STARTED, days),
+        GroupKey::Bucket(Column::CreateTime, days.clone()),
+        GroupKey::Bucket(STARTED, days),
     ];
     assert_eq!(world.store.aggregate(&query).await.unwrap(), []);
 }
@@ -319,9 +319,9 @@ pub(super) async fn percentiles_of_many_are_the_same_sketch(world: World) {
 }
 
 pub(super) async fn sums_are_of_one_moment(world: World) {
-    const PIECES: i64 = 24;
+    const BUCKETS: i64 = 24;
     let mut query = everything();
-    query.keys = vec![GroupKey::Piece(
+    query.keys = vec![GroupKey::Bucket(
         Column::CreateTime,
         Calendar::utc(Unit::Hour),
     )];
@@ -329,11 +329,11 @@ pub(super) async fn sums_are_of_one_moment(world: World) {
         of: Quantity::Value(Column::UpdateTime),
         sampled: true,
     }];
-    let changes = (0..PIECES).map(|hour| result(&format!("p/results/{hour}"), 0));
+    let changes = (0..BUCKETS).map(|hour| result(&format!("p/results/{hour}"), 0));
     world.given(changes.map(Change::InsertResult)).await;
     // One record more in every hour with each write.
     let all = |number: usize| {
-        (0..PIECES).map(move |hour| {
+        (0..BUCKETS).map(move |hour| {
             let name = format!("p/results/{hour}/records/{number}");
             Change::InsertRecord(record(&name, hour * 3_600_000_000, &json!({})))
         })

@@ -57,7 +57,13 @@ impl Database for MemoryDatabase {
 
 /// How many rows each table has, but for those that are there from the beginning.
 pub(crate) async fn rows(url: &str) -> BTreeMap<&'static str, i64> {
-    const TABLES: [&str; 5] = ["results", "records", "bodies", "pieces", "piece_keys"];
+    const TABLES: [&str; 5] = [
+        "results",
+        "records",
+        "bodies",
+        "dictionaries",
+        "dictionary_keys",
+    ];
     let mut rows = BTreeMap::new();
     for table in TABLES {
         rows.insert(
@@ -68,15 +74,15 @@ pub(crate) async fn rows(url: &str) -> BTreeMap<&'static str, i64> {
     rows
 }
 
-/// How many bodies refer to a piece.
+/// How many bodies refer to a dictionary.
 pub(crate) async fn referring(url: &str) -> i64 {
-    number(url, "SELECT count(piece) FROM bodies".to_owned()).await
+    number(url, "SELECT count(dictionary) FROM bodies".to_owned()).await
 }
 
-/// How many bodies refer to a piece of another parent.
+/// How many bodies refer to a dictionary of another parent.
 pub(crate) async fn crossing(url: &str) -> i64 {
     let ask = "SELECT count(*) FROM bodies AS b JOIN records AS r ON r.row_id = b.record_row \
-               JOIN pieces AS p ON p.row_id = b.piece WHERE p.parent <> r.parent";
+               JOIN dictionaries AS p ON p.row_id = b.dictionary WHERE p.parent <> r.parent";
     number(url, ask.to_owned()).await
 }
 
@@ -117,12 +123,12 @@ async fn number(url: &str, ask: String) -> i64 {
     }
 }
 
-/// The parent and the content of each piece.
-pub(crate) async fn pieces(url: &str) -> Vec<(String, Vec<u8>)> {
-    const ASK: &str = "SELECT parent, bytes FROM pieces ORDER BY row_id";
+/// The parent and the content of each dictionary.
+pub(crate) async fn dictionaries(url: &str) -> Vec<(String, Vec<u8>)> {
+    const ASK: &str = "SELECT parent, bytes FROM dictionaries ORDER BY row_id";
     let opened = |(parent, frame): (String, Vec<u8>)| {
         let content = zstd::stream::decode_all(frame.as_slice());
-        (parent, content.expect("a piece is a frame by itself"))
+        (parent, content.expect("a dictionary is a frame by itself"))
     };
     let rows: Vec<(String, Vec<u8>)> = if url.starts_with("sqlite:") {
         let options: SqliteConnectOptions = url.parse().expect("it is the URL of a file");
@@ -133,7 +139,7 @@ pub(crate) async fn pieces(url: &str) -> Vec<(String, Vec<u8>)> {
         let mut connection = options.connect().await.expect("the database opens");
         sqlx::query_as(ASK).fetch_all(&mut connection).await
     }
-    .expect("pieces are read");
+    .expect("dictionaries are read");
     rows.into_iter().map(opened).collect()
 }
 
@@ -155,7 +161,11 @@ pub(crate) async fn is_migrated_once(url: &str) {
             .await
             .expect("the opener ends")
             .expect("the database opens");
-        opened.maintenance.ping().await.expect("the store answers");
+        opened
+            .maintenance
+            .ping()
+            .await
+            .expect("store available again");
         applied.extend(opened.applied);
         opened.maintenance.close().await;
     }
@@ -176,7 +186,7 @@ pub(crate) async fn refusal(url: &str, schema: Schema) -> String {
     )
     .await
     {
-        Err(Error::Unfit(why)) => why,
+        Err(Error::Incompatible(why)) => why,
         other => panic!("{other:?}"),
     }
 }

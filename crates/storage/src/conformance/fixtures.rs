@@ -192,7 +192,6 @@ impl World {
             .expect("the changes are committed");
     }
 
-    /// Commits one change.
     pub(crate) async fn try_to(&self, change: Change) -> Result<(), Error> {
         self.store.commit(&change.into()).await
     }
@@ -233,7 +232,6 @@ impl Dice {
         usize::try_from((z ^ (z >> 31)) % end as u64).expect("it is below a usize")
     }
 
-    /// One of them.
     pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len())]
     }
@@ -261,9 +259,9 @@ pub(crate) fn kind(outcome: &Result<(), Error>) -> &'static str {
         Err(Error::Unavailable { .. }) => "unavailable",
         Err(Error::TooSlow { .. }) => "too slow",
         Err(Error::Corrupt(_)) => "corrupt",
-        Err(Error::Away { .. }) => "away",
-        Err(Error::Lost(_)) => "lost",
-        Err(Error::Unfit(_)) => "unfit",
+        Err(Error::ObjectStoreUnavailable { .. }) => "away",
+        Err(Error::MissingObject(_)) => "lost",
+        Err(Error::Incompatible(_)) => "unfit",
         Err(Error::Groups(_)) => "groups",
         Err(Error::Database { .. }) => "database",
     }

@@ -5,16 +5,16 @@ use serde_json::json;
 
 use super::{
     World,
-    backends::{pieces, rows},
+    backends::{dictionaries, rows},
+    dictionaries::given_runs,
     fixtures::{everything, record, result},
-    pieces::given_runs,
 };
 use crate::{
     codec::objects::testing::given,
     seam::{Change, Purge},
 };
 
-/// Runs of two parents that are like one another, and a payload that no piece helps.
+/// Runs of two parents that are like one another, and a payload that no dictionary helps.
 async fn given_both(world: &World) {
     for parent in ["a", "b"] {
         for name in ["one", "two"] {
@@ -46,8 +46,8 @@ pub(super) async fn a_parent_is_purged_and_nothing_of_it_is_left(world: World) {
     let purged = world.maintenance.purge(&what, Timestamp::UNIX_EPOCH).await;
     assert_eq!(purged.unwrap(), there);
     assert_eq!((left(&world, "a").await, left(&world, "b").await), (0, 8));
-    let pieces = pieces(&world.url).await;
-    assert!(pieces.iter().all(|(parent, _)| parent == "b"));
+    let dictionaries = dictionaries(&world.url).await;
+    assert!(dictionaries.iter().all(|(parent, _)| parent == "b"));
     let again = world.maintenance.purge(&what, Timestamp::UNIX_EPOCH).await;
     assert_eq!(again.unwrap().records, 0);
 }

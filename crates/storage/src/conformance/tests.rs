@@ -7,7 +7,7 @@ use super::{
     backends::{PostgresDatabase, SqliteFile},
     run_all, run_in_memory, run_outside,
 };
-use crate::codec::objects::{Depot, Settings};
+use crate::codec::objects::{ObjectBackend, Settings};
 pub(crate) use crate::testing::postgres_server;
 use object_store::memory::InMemory;
 
@@ -38,7 +38,7 @@ async fn sqlite_does_so_with_bodies_in_a_directory() {
         keep: None,
         options: std::collections::BTreeMap::new(),
     };
-    let depot = || Depot::open(&settings).unwrap();
+    let depot = || ObjectBackend::open(&settings).unwrap();
     run_outside(SqliteFile::fresh, depot).await;
 }
 
@@ -47,7 +47,7 @@ async fn postgres_does_so_with_bodies_in_memory() {
     let Some(server) = postgres_server() else {
         return;
     };
-    let depot = || Depot::over(Arc::new(InMemory::new()), 40, None);
+    let depot = || ObjectBackend::over(Arc::new(InMemory::new()), 40, None);
     run_outside(async || PostgresDatabase::fresh(&server).await, depot).await;
 }
 
@@ -61,7 +61,7 @@ fn every_case_is_in_the_table() {
         include_str!("listing.rs"),
         include_str!("model.rs"),
         include_str!("payloads.rs"),
-        include_str!("pieces.rs"),
+        include_str!("dictionaries.rs"),
         include_str!("purge.rs"),
         include_str!("races.rs"),
         include_str!("ways.rs"),

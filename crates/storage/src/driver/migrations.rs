@@ -19,7 +19,6 @@ pub(crate) struct Migration {
     pub(crate) postgres: &'static str,
 }
 
-/// Every migration.
 pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
     version: 1,
     title: "baseline",
@@ -49,7 +48,6 @@ pub(crate) struct Concurrent {
 }
 
 impl Migration {
-    /// Its SQL.
     pub(crate) fn sql(&self, dialect: Dialect) -> &'static str {
         match dialect {
             Dialect::Sqlite => self.sqlite,
@@ -99,7 +97,6 @@ fn without_comments(mut sql: &str) -> &str {
 /// A migration that a database says was applied to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Applied {
-    /// Its number.
     pub(crate) version: i64,
     /// The digest of its SQL.
     pub(crate) sha256: Vec<u8>,
@@ -108,7 +105,6 @@ pub(crate) struct Applied {
 /// What a look at a database found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// No tables.
     Empty,
     /// Tables, but not the one that names this program; one of them is given.
     Foreign(String),
@@ -119,7 +115,7 @@ pub(crate) enum Found {
 /// The migrations that a database needs.
 ///
 /// # Errors
-/// [`Error::Unfit`] if it is not ours, newer than this program, or was migrated otherwise.
+/// [`Error::Incompatible`] if it is not ours, newer than this program, or was migrated otherwise.
 pub(crate) fn needed(
     found: &Found,
     dialect: Dialect,
@@ -141,7 +137,7 @@ pub(crate) fn needed_of(
     let applied = match found {
         Found::Empty => return Ok(all),
         Found::Foreign(table) => {
-            return Err(Error::Unfit(format!(
+            return Err(Error::Incompatible(format!(
                 "{place} belongs to another program: it has the table `{table}` and no \
                  `hindsight_schema`; give an empty database or one that hindsight made"
             )));
@@ -150,14 +146,14 @@ pub(crate) fn needed_of(
     };
     let baseline = all.first().map(|first| first.sha256(dialect));
     if applied.first().map(|first| &first.sha256) != baseline.as_ref() {
-        return Err(Error::Unfit(format!(
+        return Err(Error::Incompatible(format!(
             "{place} has the schema of another development version of hindsight; use the \
              version that made it, or give an empty database"
         )));
     }
     let newest = all.last().map_or(0, |m| m.version);
     if let Some(last) = applied.last().filter(|last| last.version > newest) {
-        return Err(Error::Unfit(format!(
+        return Err(Error::Incompatible(format!(
             "{place} has schema version {} and this program knows versions up to {newest}; \
              use a newer hindsight",
             last.version
@@ -165,7 +161,7 @@ pub(crate) fn needed_of(
     }
     for (was, is) in applied.iter().zip(all) {
         if was.version != is.version || was.sha256 != is.sha256(dialect) {
-            return Err(Error::Unfit(format!(
+            return Err(Error::Incompatible(format!(
                 "{place} was migrated otherwise: its migration {} is not number {} (`{}`) of \
                  this program; restore a backup, or use the program that made it",
                 was.version, is.version, is.title
@@ -178,7 +174,7 @@ pub(crate) fn needed_of(
 /// Refuses a database that needs migrations.
 ///
 /// # Errors
-/// [`Error::Unfit`] naming the remedy.
+/// [`Error::Incompatible`] naming the remedy.
 pub(crate) fn require_current(found: &Found, dialect: Dialect, place: &str) -> Result<(), Error> {
     match needed(found, dialect, place)? {
         [] => Ok(()),
@@ -187,7 +183,7 @@ pub(crate) fn require_current(found: &Found, dialect: Dialect, place: &str) -> R
                 Found::Ours(applied) => applied.last().map_or(0, |a| a.version),
                 _ => 0,
             };
-            Err(Error::Unfit(format!(
+            Err(Error::Incompatible(format!(
                 "{place} has schema version {has} and this program needs {}; run \
                  `hindsight migrate`",
                 last.version

@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
-use crate::codec::objects::Depot;
+use crate::codec::objects::ObjectBackend;
 
 /// How to open a store.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub struct Options {
     /// What a write waits for before it is answered.
     pub synchronous: Synchronous,
     /// Where big bodies lie, if not in the database.
-    pub depot: Option<Arc<Depot>>,
+    pub depot: Option<Arc<ObjectBackend>>,
     /// What to do if that is somewhere else.
     pub objects: Unreachable,
 }

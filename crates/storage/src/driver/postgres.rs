@@ -6,8 +6,9 @@
 //! nevertheless, it is done again. Records that are inserted one after the other are one
 //! statement, and so are changes of one kind that are wanted each by itself.
 
+mod analyze;
 mod batch;
-mod cells;
+mod bind;
 mod errors;
 mod migrate;
 mod open;
@@ -19,20 +20,20 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 mod together;
-mod young;
 
 use async_trait::async_trait;
 use sqlx::{Connection, Executor, PgPool, pool::PoolConnection, postgres::PgConnection};
 use tokio::runtime::Handle;
 
 use self::{
-    batch::RETRIES, cells::query, errors::classify, place::Place, reader::Lent, young::Growth,
+    analyze::AnalyzeTrigger, batch::RETRIES, bind::query, errors::classify, place::Place,
+    reader::PooledReader,
 };
 use super::{Beside, Database, Reader, Work};
 use crate::{
-    codec::row::Ready,
+    codec::row::PreparedChange,
     seam::{Connections, Error},
-    sql::{cells::Cells as _, dialect::Dialect, read, statement::Statement},
+    sql::{dialect::Dialect, read, row::SqlRow as _, statement::Statement},
 };
 use hindsight_runtime::background;
 
@@ -45,7 +46,6 @@ const ALONE: &str = "SET LOCAL max_parallel_workers_per_gather = 0";
 /// What another transaction needs to see the same.
 const MOMENT: &str = "SELECT pg_export_snapshot()";
 
-/// The driver.
 #[derive(Debug)]
 pub(crate) struct Postgres {
     place: Place,
@@ -55,7 +55,7 @@ pub(crate) struct Postgres {
     long: PgPool,
     /// Where connections live: one that a long call opens serves short ones later.
     home: Handle,
-    growth: Growth,
+    growth: AnalyzeTrigger,
 }
 
 impl Postgres {
@@ -85,7 +85,10 @@ impl Database for Postgres {
     async fn reader(&self, work: Work, what: &'static str) -> Result<Box<dyn Reader>, Error> {
         let is_long = work == Work::Scan || work == Work::Page && background::is_here();
         let pool = if is_long { &self.long } else { &self.pool };
-        Ok(Box::new(Lent::new(self.connection_of(pool).await?, what)))
+        Ok(Box::new(PooledReader::new(
+            self.connection_of(pool).await?,
+            what,
+        )))
     }
 
     async fn reader_beside(&self, first: &mut dyn Reader) -> Result<Beside, Error> {
@@ -99,7 +102,7 @@ impl Database for Postgres {
         first.rows(&Statement::new(ALONE)).await?;
         let moment = first.row(&Statement::new(MOMENT)).await?;
         let moment = moment.map(|row| row.text(0)).transpose()?.flatten();
-        let mut second = Lent::new(connection, "adding up");
+        let mut second = PooledReader::new(connection, "adding up");
         second.begin_at(&same(&moment.unwrap_or_default())?).await?;
         second.rows(&Statement::new(ALONE)).await?;
         Ok(Beside {
@@ -108,13 +111,13 @@ impl Database for Postgres {
         })
     }
 
-    async fn write(&self, batch: Vec<Ready>) -> Result<(), Error> {
+    async fn write(&self, batch: Vec<PreparedChange>) -> Result<(), Error> {
         self.commit(&batch).await?;
         self.grew(batch.len()).await;
         Ok(())
     }
 
-    async fn write_each(&self, changes: Vec<Ready>) -> Vec<Result<(), Error>> {
+    async fn write_each(&self, changes: Vec<PreparedChange>) -> Vec<Result<(), Error>> {
         let outcomes = self.each(&changes).await;
         let written = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
         self.grew(written).await;
@@ -157,7 +160,7 @@ impl Database for Postgres {
     }
 
     async fn vacuum(&self) -> Result<Option<String>, Error> {
-        const VACUUM: &str = "VACUUM results, records, bodies, pieces";
+        const VACUUM: &str = "VACUUM results, records, bodies, dictionaries";
         let failed = |error| classify("vacuuming", error);
         let mut connection = self.connection().await?.detach();
         for statement in ["SET statement_timeout = 0", VACUUM] {

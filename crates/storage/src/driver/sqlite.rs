@@ -4,7 +4,7 @@
 //! writer. Other processes may read and write the same file; the writer waits for them.
 
 mod backup;
-mod cells;
+mod bind;
 mod errors;
 mod file;
 mod migrate;
@@ -18,12 +18,12 @@ mod writer;
 use async_trait::async_trait;
 use sqlx::SqlitePool;
 
-use self::{errors::classify, file::File, reader::Lent, writer::Writer};
+use self::{errors::classify, file::File, reader::PooledReader, writer::Writer};
 use super::{Beside, Database, Purpose, Reader, Work};
 use crate::{
-    codec::row::Ready,
+    codec::row::PreparedChange,
     seam::{Connections, Error},
-    sql::{cells::Cells as _, dialect::Dialect, statement::Statement},
+    sql::{dialect::Dialect, row::SqlRow as _, statement::Statement},
 };
 use hindsight_runtime::background;
 
@@ -37,7 +37,6 @@ const TRIES: usize = 3;
 /// A transaction sees the moment of its first look at a table.
 const LOOK: &str = "SELECT 1 FROM hindsight_schema LIMIT 1";
 
-/// The driver.
 #[derive(Debug)]
 pub(crate) struct Sqlite {
     file: File,
@@ -64,7 +63,7 @@ impl Database for Sqlite {
     async fn reader(&self, work: Work, what: &'static str) -> Result<Box<dyn Reader>, Error> {
         let connection = self.pool().acquire().await;
         let connection = connection.map_err(|e| classify("opening the file", e))?;
-        Ok(Box::new(Lent::new(connection, work, what).await?))
+        Ok(Box::new(PooledReader::new(connection, work, what).await?))
     }
 
     async fn reader_beside(&self, first: &mut dyn Reader) -> Result<Beside, Error> {
@@ -75,7 +74,7 @@ impl Database for Sqlite {
                 is_later: false,
             });
         };
-        let mut second = Lent::new(connection, Work::Scan, "adding up").await?;
+        let mut second = PooledReader::new(connection, Work::Scan, "adding up").await?;
         for _ in 0..TRIES {
             first.end().await?;
             let before = version(&mut second).await?;
@@ -98,11 +97,11 @@ impl Database for Sqlite {
         })
     }
 
-    async fn write(&self, batch: Vec<Ready>) -> Result<(), Error> {
+    async fn write(&self, batch: Vec<PreparedChange>) -> Result<(), Error> {
         self.writer.commit(batch).await
     }
 
-    async fn write_each(&self, changes: Vec<Ready>) -> Vec<Result<(), Error>> {
+    async fn write_each(&self, changes: Vec<PreparedChange>) -> Vec<Result<(), Error>> {
         let commits = changes.into_iter().map(|one| self.writer.commit(vec![one]));
         futures::future::join_all(commits).await
     }
@@ -140,7 +139,7 @@ impl Database for Sqlite {
 
 /// A number that is another one once another connection has written; in a transaction it is that
 /// of the moment which the transaction sees, from now on.
-async fn version(reader: &mut Lent) -> Result<Option<i64>, Error> {
+async fn version(reader: &mut PooledReader) -> Result<Option<i64>, Error> {
     reader.rows(&Statement::new(LOOK)).await?;
     let version = reader.row(&Statement::new("PRAGMA data_version")).await?;
     version

@@ -27,8 +27,8 @@ pub struct AggregateQuery {
 pub enum GroupKey {
     /// The value of a column.
     Column(Column),
-    /// The piece of the calendar that a column of times falls into.
-    Piece(Column, Calendar),
+    /// The bucket of the calendar that a column of times falls into.
+    Bucket(Column, Calendar),
 }
 
 /// A number of each record that is added up.
@@ -95,8 +95,8 @@ impl GroupKey {
                 Some(Value::Int(number)) => Key::Int(number),
                 Some(Value::Time(time)) => Key::Time(time.as_microsecond()),
             },
-            Self::Piece(name, calendar) => match column(name) {
-                Some(Value::Time(time)) => Key::Time(calendar.piece(time.as_microsecond()).0),
+            Self::Bucket(name, calendar) => match column(name) {
+                Some(Value::Time(time)) => Key::Time(calendar.bucket(time.as_microsecond()).0),
                 _ => Key::Missing,
             },
         }

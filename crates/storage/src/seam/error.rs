@@ -43,7 +43,7 @@ pub enum Error {
     },
     /// The object store, where big bodies lie, does not answer or refuses; try later.
     #[error("the object store is not available: {what} `{object}`")]
-    Away {
+    ObjectStoreUnavailable {
         /// What it was doing.
         what: &'static str,
         /// Of which object.
@@ -54,13 +54,13 @@ pub enum Error {
     },
     /// An object that holds a body is gone, or is another one.
     #[error("{0}")]
-    Lost(String),
+    MissingObject(String),
     /// What is stored cannot be understood; nothing is repaired by guess.
     #[error("stored data is damaged: {0}")]
     Corrupt(String),
     /// The database is not one of ours, or of another version.
     #[error("{0}")]
-    Unfit(String),
+    Incompatible(String),
     /// An aggregate has more groups than can be kept.
     #[error(transparent)]
     Groups(#[from] TooManyGroups),
@@ -80,12 +80,12 @@ impl Error {
     pub(crate) fn repeated(&self) -> Self {
         match self {
             Self::Corrupt(why) => Self::Corrupt(why.clone()),
-            Self::Lost(why) => Self::Lost(why.clone()),
-            Self::Away {
+            Self::MissingObject(why) => Self::MissingObject(why.clone()),
+            Self::ObjectStoreUnavailable {
                 what,
                 object,
                 source,
-            } => Self::Away {
+            } => Self::ObjectStoreUnavailable {
                 what,
                 object: object.clone(),
                 source: source.to_string().into(),
@@ -112,11 +112,13 @@ impl HasKind for Error {
             Self::Missing(_) => ErrorKind::Missing,
             Self::Exists(_) => ErrorKind::Exists,
             Self::Stale { .. } => ErrorKind::StaleEtag,
-            Self::Unavailable { .. } | Self::Away { .. } => ErrorKind::Unavailable,
+            Self::Unavailable { .. } | Self::ObjectStoreUnavailable { .. } => {
+                ErrorKind::Unavailable
+            }
             Self::TooSlow { .. } => ErrorKind::Timeout,
-            Self::Lost(_) => ErrorKind::Lost,
+            Self::MissingObject(_) => ErrorKind::Lost,
             Self::Groups(_) => ErrorKind::Exhausted,
-            Self::Corrupt(_) | Self::Unfit(_) | Self::Database { .. } => ErrorKind::Internal,
+            Self::Corrupt(_) | Self::Incompatible(_) | Self::Database { .. } => ErrorKind::Internal,
         }
     }
 }

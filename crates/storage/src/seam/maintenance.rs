@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use super::Error;
+use hindsight_filter::indexed::{Kind, Path};
 use hindsight_filter::model::{Parent, RecordName, ResultName};
-use hindsight_filter::promoted::{Kind, Path};
 
 /// What an operator does to a store; request handlers have no business here.
 #[async_trait]
@@ -15,16 +15,16 @@ pub trait Maintenance: Debug + Send + Sync + 'static {
     /// Brings the schema up to date; returns the versions applied. Several may call at once.
     async fn migrate(&self) -> Result<Vec<i64>, Error>;
 
-    /// Removes pieces of bodies whose payload no record has any more, until `most` or more are
-    /// gone, and says how many; bodies that refer to them are packed again. Deleting and replacing
-    /// records leaves such pieces behind.
+    /// Removes dictionaries of bodies whose payload no record has any more, until `most` or more
+    /// are gone, and says how many; bodies that refer to them are packed again. Deleting and
+    /// replacing records leaves such dictionaries behind.
     async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error>;
 
     /// How much [`Maintenance::purge`] would remove.
     async fn purgeable(&self, what: &Purge) -> Result<Purged, Error>;
 
-    /// Deletes records and removes their payloads from everything that is kept: pieces, objects,
-    /// free pages. It takes as long as rewriting the database does.
+    /// Deletes records and removes their payloads from everything that is kept: dictionaries,
+    /// objects, free pages. It takes as long as rewriting the database does.
     async fn purge(&self, what: &Purge, now: Timestamp) -> Result<Purged, Error>;
 
     /// Removes the objects that no body has referred to for long enough before `now`, and says how
@@ -32,23 +32,28 @@ pub trait Maintenance: Debug + Send + Sync + 'static {
     /// configured.
     async fn sweep_objects(&self, now: Timestamp, batch: NonZeroU32) -> Result<u64, Error>;
 
-    /// The fields that are promoted, in the order in which they were added.
-    async fn promotions(&self) -> Result<Vec<Promotion>, Error>;
+    /// The fields that are indexed, in the order in which they were added.
+    async fn indexes(&self) -> Result<Vec<IndexedPath>, Error>;
 
-    /// Promotes a field: from now on its values are indexed as records are written. It is
-    /// [`Error::Exists`] if it is promoted already, and [`Error::Unfit`] if too many are.
-    async fn promote(&self, path: &Path, kind: Kind, now: Timestamp) -> Result<Promotion, Error>;
+    /// Creates an index: from now on its values are indexed as records are written. It is
+    /// [`Error::Exists`] if it is indexed already, and [`Error::Incompatible`] if too many are.
+    async fn create_index(
+        &self,
+        path: &Path,
+        kind: Kind,
+        now: Timestamp,
+    ) -> Result<IndexedPath, Error>;
 
-    /// Promotes a field no more; [`Error::Missing`] if it was not. What is left of its index is
+    /// Drops an index; [`Error::Missing`] if it was not. What is left of its index is
     /// cleared by [`Maintenance::sweep_indexes`].
-    async fn demote(&self, path: &Path) -> Result<(), Error>;
+    async fn drop_index(&self, path: &Path) -> Result<(), Error>;
 
-    /// Indexes at most `most` of the records that were there before a field was promoted. It goes
+    /// Indexes at most `most` of the records that were there before a field was indexed. It goes
     /// on where it, or another process, stopped; once all are done, filters use the index. A record
-    /// whose payload cannot be read stops it, with [`Error::Corrupt`] or [`Error::Lost`].
-    async fn fill(&self, field: i64, most: NonZeroU32) -> Result<Filled, Error>;
+    /// whose payload cannot be read stops it, with [`Error::Corrupt`] or [`Error::MissingObject`].
+    async fn build_index(&self, field: i64, most: NonZeroU32) -> Result<Filled, Error>;
 
-    /// Clears what is left of fields that are promoted no more, at most so many entries in one
+    /// Clears what is left of indexes that were dropped, at most so many entries in one
     /// transaction. Says how many there were.
     async fn sweep_indexes(&self, most: NonZeroU32) -> Result<u64, Error>;
 
@@ -65,12 +70,12 @@ pub trait Maintenance: Debug + Send + Sync + 'static {
     async fn close(&self);
 }
 
-/// Most fields that may be promoted.
-pub const MOST_PROMOTED: u32 = 16;
+/// Most paths that may be indexed.
+pub const MAX_INDEXES: u32 = 16;
 
-/// A promoted field.
+/// An indexed path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Promotion {
+pub struct IndexedPath {
     /// Its number, which no other field gets.
     pub id: i64,
     /// Which part of payloads.

@@ -1,9 +1,9 @@
 //! Access paths: how a list finds its rows.
 //!
 //! The order of time leads to common rows at once and to rare ones after all others; an index of
-//! what is asked for leads to rare rows at once, but common ones are many to sort. Which is which is
-//! not known beforehand, so a list looks among the next few thousand rows in order first, and only
-//! where these are not enough goes by an index, or through everything.
+//! what is asked for leads to rare rows at once, but common ones are many to sort. Which is which
+//! is not known beforehand, so a list looks among the next few thousand rows in order first, and
+//! only where these are not enough goes by an index, or through everything.
 
 use std::fmt;
 
@@ -20,7 +20,6 @@ use crate::seam::ListQuery;
 use hindsight_filter::condition::{Column, Condition, Is};
 use hindsight_filter::model::{ParentPattern, Resource, ResultPattern};
 
-/// An access path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AccessPath<'q> {
     /// Whatever the planner of the database chooses.
@@ -78,11 +77,11 @@ pub(crate) fn long_prefix_scan(
     ))
 }
 
-/// Whether one key of a promoted field is asked for: its rows are at hand in order, however many
+/// Whether one key of an indexed path is asked for: its rows are at hand in order, however many
 /// there are.
 fn asks_one_key(query: &ListQuery) -> bool {
     conjuncts(&query.condition).iter().any(|test| {
-        matches!(test.column, Column::Promoted(_))
+        matches!(test.column, Column::Indexed(_))
             && matches!(test.is, Is::Equal(_))
             && !test.negated
     })

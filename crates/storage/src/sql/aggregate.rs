@@ -1,16 +1,16 @@
 //! Adding up records in groups.
 //!
 //! Calendars are cut here, not by the databases, whose time zones may be others: a statement is
-//! given where pieces begin, or groups by a grid of which every piece is a multiple, and each
-//! cell of the grid is put into its piece afterwards.
+//! given where buckets begin, or groups by a grid of which every bucket is a multiple, and each
+//! cell of the grid is put into its bucket afterwards.
 
 use super::{
     access_path,
-    cells::Cells,
     columns::{self, Holds, Place},
     condition::{Writer, is_selective, value},
     dialect::Dialect,
     read,
+    row::SqlRow,
     statement::{Bind, Statement},
 };
 use crate::seam::{AggregateQuery, Error, GroupKey, MAX_KEYS, Quantity};
@@ -18,25 +18,25 @@ use hindsight_filter::condition::{Column, Condition, ObjectField};
 use hindsight_filter::measure::{Amount, Calendar, DAY, Key, Samples, Sums, Tally};
 use hindsight_filter::model::Resource;
 
-/// Most pieces that are named one by one.
-const MOST_PIECES: usize = 10_000;
-/// The finest grid, one second, on which every time zone has its pieces.
+/// Most buckets that are named one by one.
+const MOST_BUCKETS: usize = 10_000;
+/// The finest grid, one second, on which every time zone has its buckets.
 const SECOND: i64 = 1_000_000;
 /// Values that are kept come in parts of at most so many rows.
 const SLICE: i64 = 1 << 16;
 /// Parts into which two connections divide a plan, so that neither has to wait long for the other.
 const PARTS: u8 = 8;
 
-/// How a statement tells the pieces of a calendar apart.
+/// How a statement tells the buckets of a calendar apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Cut {
-    /// It is no piece of a calendar.
+    /// It is no bucket of a calendar.
     No,
-    /// By the places where pieces begin.
+    /// By the places where buckets begin.
     At(Vec<i64>),
     /// By cells of this length.
     Grid(i64),
-    /// All its rows are in this piece, or have no time.
+    /// All its rows are in this bucket, or have no time.
     One(Option<(i64, i64)>),
 }
 
@@ -69,7 +69,7 @@ fn timed(query: &AggregateQuery) -> impl Iterator<Item = (usize, &Column, &Calen
         .iter()
         .enumerate()
         .filter_map(|(at, key)| match key {
-            GroupKey::Piece(column, calendar) => Some((at, column, calendar)),
+            GroupKey::Bucket(column, calendar) => Some((at, column, calendar)),
             GroupKey::Column(_) => None,
         })
 }
@@ -98,7 +98,7 @@ pub(crate) fn bounds(dialect: Dialect, query: &AggregateQuery) -> Option<Stateme
 pub(crate) fn plans<'q>(
     dialect: Dialect,
     query: &'q AggregateQuery,
-    bounds: Option<&impl Cells>,
+    bounds: Option<&impl SqlRow>,
 ) -> Result<Vec<Plan<'q>>, Error> {
     let mut plan = Plan {
         dialect,
@@ -112,7 +112,7 @@ pub(crate) fn plans<'q>(
         let bounds = bounds.ok_or_else(|| read::corrupt("no first and last time"))?;
         let range = bounds.int(number * 2)?.zip(bounds.int(number * 2 + 1)?);
         let starts = range.map_or(Some(Vec::new()), |(first, last)| {
-            calendar.starts(first, last, MOST_PIECES)
+            calendar.starts(first, last, MOST_BUCKETS)
         });
         let index = walkable(dialect, query, column);
         plan.cuts[at] = match (starts, dialect) {
@@ -129,19 +129,19 @@ pub(crate) fn plans<'q>(
     let Some((at, starts)) = walked else {
         return Ok(vec![plan]);
     };
-    let (_, GroupKey::Piece(_, calendar)) = (at, &query.keys[at]) else {
+    let (_, GroupKey::Bucket(_, calendar)) = (at, &query.keys[at]) else {
         return Ok(vec![plan]);
     };
-    let one = |piece| {
+    let one = |bucket| {
         let mut cuts = plan.cuts.clone();
-        cuts[at] = Cut::One(piece);
+        cuts[at] = Cut::One(bucket);
         Plan { cuts, ..plan }
     };
-    let pieces = starts.iter().map(|start| Some(calendar.piece(*start)));
-    Ok(pieces.chain([None]).map(one).collect())
+    let buckets = starts.iter().map(|start| Some(calendar.bucket(*start)));
+    Ok(buckets.chain([None]).map(one).collect())
 }
 
-/// The index in whose order SQLite can walk the times of `column`, one piece after the other,
+/// The index in whose order SQLite can walk the times of `column`, one bucket after the other,
 /// unless few rows are found by another one.
 fn walkable(dialect: Dialect, query: &AggregateQuery, column: &Column) -> Option<&'static str> {
     if dialect != Dialect::Sqlite || is_selective(&query.condition) || query.scope.id.is_some() {
@@ -159,7 +159,6 @@ fn place(column: &Column) -> Place<'_> {
     columns::place(Resource::Records, column)
 }
 
-/// Appends which rows.
 fn rows(out: &mut Statement, dialect: Dialect, query: &AggregateQuery, elsewhere: bool) {
     access_path::scope(out, dialect, Resource::Records, &query.scope, elsewhere);
     if query.condition != Condition::All {
@@ -241,7 +240,7 @@ impl Plan<'_> {
         out.push(" WHERE 1 = 1");
         let elsewhere = self.index.is_some() || is_selective(&self.query.condition);
         rows(&mut out, self.dialect, self.query, elsewhere);
-        self.one_piece(&mut out);
+        self.one_bucket(&mut out);
         self.rows_of_part(&mut out);
         // By place, so that an expression that binds a value is one and the same.
         const PLACES: [&str; MAX_KEYS + 1] =
@@ -255,7 +254,7 @@ impl Plan<'_> {
     }
 
     fn key(&self, out: &mut Statement, at: usize) {
-        let (GroupKey::Column(column) | GroupKey::Piece(column, _)) = &self.query.keys[at];
+        let (GroupKey::Column(column) | GroupKey::Bucket(column, _)) = &self.query.keys[at];
         match &self.cuts[at] {
             Cut::No => value(out, self.dialect, place(column)),
             Cut::At(starts) => {
@@ -328,13 +327,13 @@ impl Plan<'_> {
         }
     }
 
-    /// Appends that rows are in the piece that is walked.
-    fn one_piece(&self, out: &mut Statement) {
+    /// Appends that rows are in the bucket that is walked.
+    fn one_bucket(&self, out: &mut Statement) {
         for (key, cut) in self.query.keys.iter().zip(&self.cuts) {
-            let (GroupKey::Piece(column, _), Cut::One(piece)) = (key, cut) else {
+            let (GroupKey::Bucket(column, _), Cut::One(bucket)) = (key, cut) else {
                 continue;
             };
-            self.within(out, column, *piece);
+            self.within(out, column, *bucket);
         }
     }
 
@@ -351,7 +350,7 @@ impl Plan<'_> {
                 }
             }
             Part::Times(at, times) => {
-                if let GroupKey::Piece(column, _) = &self.query.keys[at] {
+                if let GroupKey::Bucket(column, _) = &self.query.keys[at] {
                     self.within(out, column, times);
                 }
             }
@@ -378,7 +377,7 @@ impl Plan<'_> {
     ///
     /// # Errors
     /// If it cannot be read, or there are too many groups.
-    pub(crate) fn add(&self, row: &impl Cells, tally: &mut Tally) -> Result<(), Error> {
+    pub(crate) fn add(&self, row: &impl SqlRow, tally: &mut Tally) -> Result<(), Error> {
         let mut at = self.query.keys.len();
         let mut keys = Vec::with_capacity(at);
         for number in 0..at {
@@ -426,17 +425,17 @@ impl Plan<'_> {
         Ok(tally.merge(keys, sums)?)
     }
 
-    fn read_key(&self, row: &impl Cells, at: usize) -> Result<Key, Error> {
+    fn read_key(&self, row: &impl SqlRow, at: usize) -> Result<Key, Error> {
         Ok(match (&self.query.keys[at], &self.cuts[at]) {
             (GroupKey::Column(column), _) => match columns::holds(column) {
                 Holds::Text => read::text(row, at)?.map_or(Key::Missing, Key::Text),
                 Holds::Int => row.int(at)?.map_or(Key::Missing, Key::Int),
                 Holds::Time => row.int(at)?.map_or(Key::Missing, Key::Time),
             },
-            (GroupKey::Piece(..), Cut::One(piece)) => {
-                piece.map_or(Key::Missing, |(start, _)| Key::Time(start))
+            (GroupKey::Bucket(..), Cut::One(bucket)) => {
+                bucket.map_or(Key::Missing, |(start, _)| Key::Time(start))
             }
-            (GroupKey::Piece(..), Cut::At(starts)) => match row.int(at)? {
+            (GroupKey::Bucket(..), Cut::At(starts)) => match row.int(at)? {
                 None => Key::Missing,
                 Some(number) => {
                     let start = usize::try_from(number - 1).ok();
@@ -444,14 +443,14 @@ impl Plan<'_> {
                     Key::Time(*start.ok_or_else(|| read::corrupt("a time before the first"))?)
                 }
             },
-            (GroupKey::Piece(_, calendar), _) => row
+            (GroupKey::Bucket(_, calendar), _) => row
                 .int(at)?
-                .map_or(Key::Missing, |cell| Key::Time(calendar.piece(cell).0)),
+                .map_or(Key::Missing, |cell| Key::Time(calendar.bucket(cell).0)),
         })
     }
 }
 
-fn count(row: &impl Cells, at: usize) -> Result<u64, Error> {
+fn count(row: &impl SqlRow, at: usize) -> Result<u64, Error> {
     u64::try_from(row.int(at)?.unwrap_or(0)).map_err(read::corrupt)
 }
 

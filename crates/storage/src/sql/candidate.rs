@@ -1,5 +1,5 @@
-//! Candidates among indexes for the rows of a list, where the order of time does not lead to them, and which times
-//! the rows can have been stored at.
+//! Candidates among indexes for the rows of a list, where the order of time does not lead to them,
+//! and which times the rows can have been stored at.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use super::{
     condition::{Writer, ability},
     cost,
     dialect::Dialect,
-    promoted,
+    indexed,
     statement::{Bind, Statement},
 };
 use crate::seam::ListQuery;
@@ -27,9 +27,8 @@ pub(crate) enum IndexCandidate<'q> {
     ParentType(&'q str, &'q Test),
     /// By reading an index from end to end, which is less than all rows.
     Names(&'q Test),
-    /// By what is held of a promoted field.
-    Promoted {
-        /// Its number.
+    /// By what is held of an indexed path.
+    Indexed {
         field: i64,
         /// What is asked of it.
         test: &'q Test,
@@ -44,7 +43,7 @@ impl fmt::Display for IndexCandidate<'_> {
             Self::Parent(parent) => write!(f, "rows of the parent {parent}"),
             Self::ParentType(parent, _) => write!(f, "index of types of the parent {parent}"),
             Self::Names(_) => f.write_str("scan of the index of names"),
-            Self::Promoted { test, .. } => write!(f, "index of {}", test.column),
+            Self::Indexed { test, .. } => write!(f, "index of {}", test.column),
         }
     }
 }
@@ -65,7 +64,7 @@ impl IndexCandidate<'_> {
     fn most_counted(&self, dialect: Dialect) -> i64 {
         let model = cost::model(dialect);
         match self {
-            Self::Promoted { .. } => model.counted_entries,
+            Self::Indexed { .. } => model.counted_entries,
             _ => model.counted_rows,
         }
     }
@@ -92,14 +91,14 @@ impl IndexCandidate<'_> {
                 "records_by_took" | "records_by_object_name" | "records_by_object_uid"
             ),
             Self::Parent(_) | Self::ParentType(..) => true,
-            Self::Promoted { .. } => self.is_one_key(),
+            Self::Indexed { .. } => self.is_one_key(),
             Self::Label(..) | Self::Names(_) => false,
         }
     }
 
-    /// Whether it is by the rows that have one key of a promoted field, which are in order.
+    /// Whether it is by the rows that have one key of an indexed path, which are in order.
     pub(super) fn is_one_key(&self) -> bool {
-        matches!(self, Self::Promoted { test, .. } if matches!(test.is, Is::Equal(_)))
+        matches!(self, Self::Indexed { test, .. } if matches!(test.is, Is::Equal(_)))
     }
 
     /// The index of the resource's own table that has the rows, named as in SQLite.
@@ -109,7 +108,7 @@ impl IndexCandidate<'_> {
             (Self::Parent(_), Resource::Results) => Some("results_by_parent_create"),
             (Self::Parent(_), Resource::Records) => Some("records_by_parent_create"),
             (Self::ParentType(..), _) => Some("records_by_parent_type"),
-            (Self::Label(..) | Self::Names(_) | Self::Promoted { .. }, _) => None,
+            (Self::Label(..) | Self::Names(_) | Self::Indexed { .. }, _) => None,
         }
     }
 }
@@ -171,8 +170,8 @@ fn candidate_of<'q>(
     if test.negated || ability(test) == Ability::None {
         return None;
     }
-    if let Column::Promoted(of) = &test.column {
-        return Some(IndexCandidate::Promoted {
+    if let Column::Indexed(of) = &test.column {
+        return Some(IndexCandidate::Indexed {
             field: of.field?,
             test,
         });
@@ -247,9 +246,9 @@ fn counted(
         out.push("record_labels WHERE label = ");
         return dialect.label(out, key, value);
     }
-    if let IndexCandidate::Promoted { field, test, .. } = candidate {
-        out.push("promoted_values");
-        return promoted::of_field(out, dialect, *field, test);
+    if let IndexCandidate::Indexed { field, test, .. } = candidate {
+        out.push("index_entries");
+        return indexed::of_field(out, dialect, *field, test);
     }
     out.push(table(resource));
     if let (Dialect::Sqlite, Some(index)) = (dialect, candidate.index(resource)) {
@@ -283,8 +282,8 @@ fn counted(
 }
 
 /// Appends, to a list that is led by what knows the time of rows, which labels they must have
-/// besides the one that leads, so that those that lack one are passed over before they are read. Of an EXISTS SQLite would make a join, and
-/// read the row first.
+/// besides the one that leads, so that those that lack one are passed over before they are read. Of
+/// an EXISTS SQLite would make a join, and read the row first.
 pub(super) fn other_labels(out: &mut Statement, condition: &Condition, led: Option<(&str, &str)>) {
     let candidates = conjuncts(condition)
         .into_iter()

@@ -6,9 +6,7 @@ use hindsight_filter::model::Resource;
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Holds {
-    /// Text.
     Text,
-    /// A number.
     Int,
     /// A time in microseconds.
     Time,
@@ -27,11 +25,9 @@ pub(crate) enum Place<'a> {
     RecordName,
     /// It is the time between two columns.
     SummaryDuration,
-    /// Likewise.
     ObjectDuration,
 }
 
-/// What `column` holds.
 pub(crate) fn holds(column: &Column) -> Holds {
     match column {
         Column::CreateTime

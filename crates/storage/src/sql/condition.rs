@@ -15,7 +15,7 @@ use hindsight_filter::model::{RecordName, Resource};
 
 /// What [`Store::ability`](crate::seam::Store::ability) answers for both databases.
 pub(crate) fn ability(test: &Test) -> Ability {
-    if let Column::Promoted(_) = test.column {
+    if let Column::Indexed(_) = test.column {
         return match (&test.is, test.negated) {
             (Is::Equal(_) | Is::OneOf(_), _)
             | (Is::AtMost(_) | Is::AtLeast(_) | Is::StartsWith(_), false)
@@ -51,11 +51,8 @@ pub(crate) fn ability(test: &Test) -> Ability {
 /// Appends SQL for rows of one resource.
 #[derive(Debug)]
 pub(crate) struct Writer<'a> {
-    /// The database.
     pub(crate) dialect: Dialect,
-    /// Whose rows.
     pub(crate) resource: Resource,
-    /// Where to.
     pub(crate) out: &'a mut Statement,
     /// Whether labels are said so that their index is found.
     by_label: bool,
@@ -113,12 +110,11 @@ impl Writer<'_> {
         }
     }
 
-    /// Appends one test.
     pub(super) fn test(&mut self, test: &Test) {
-        if let Column::Promoted(of) = &test.column {
+        if let Column::Indexed(of) = &test.column {
             return match ability(test) {
                 Ability::None => self.constant(true),
-                _ => self.promoted(of, test),
+                _ => self.indexed(of, test),
             };
         }
         let place = columns::place(self.resource, &test.column);

@@ -21,7 +21,7 @@ pub(crate) struct CostModel {
     /// Rows of an index that are counted to compare it with others. SQLite counts 20,000 entries
     /// in 1 ms; PostgreSQL reads the rows, 250 of them in 1 ms.
     pub(crate) counted_rows: i64,
-    /// Entries of a promoted field that are counted, which are read from the index alone.
+    /// Entries of an indexed path that are counted, which are read from the index alone.
     pub(crate) counted_entries: i64,
     /// Rows that are gathered and sorted before a longer prefix scan is worth trying first: 4,000
     /// take 20 ms on SQLite.

@@ -11,7 +11,6 @@ const CUT: usize = 128;
 /// A database's way of saying things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// SQLite 3.51.
     Sqlite,
     /// PostgreSQL 14 and later.
     Postgres,

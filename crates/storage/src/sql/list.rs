@@ -33,7 +33,6 @@ const ALIASES: [&str; MAX_KEYS] = [
     "order_key_8",
 ];
 
-/// [`KEY_CHARS`] in SQL.
 const CHARS: &str = "512";
 const _: () = assert!(KEY_CHARS == 512, "statements cut keys where orders say");
 

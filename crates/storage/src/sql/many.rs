@@ -7,11 +7,11 @@
 use super::{
     dialect::Dialect,
     etag,
-    promoted::{self, AS_KEYS, INTO},
+    indexed::{self, AS_KEYS, INTO},
     statement::{Bind, Statement},
     write::{self, Set, TAKE_NEW_BODY},
 };
-use crate::codec::{body::Packed, known::Claim, row::RecordRow};
+use crate::codec::{body::Packed, known::IndexEntries, row::RecordRow};
 use hindsight_filter::model::{Etag, RunResult};
 
 /// One column of all rows.
@@ -73,42 +73,42 @@ fn body(row: &RecordRow) -> [Set; 3] {
     [
         Set::new("codec", body.map(Packed::code)),
         Set::new("bytes", body.map(|body| body.bytes.clone())),
-        Set::new("piece", body.and_then(|body| body.piece)),
+        Set::new("dictionary", body.and_then(|body| body.dictionary)),
     ]
 }
 
-/// What indexes of promoted fields hold of a record, as JSON.
-fn promoted_keys(row: &RecordRow) -> [Set; 1] {
-    let keys = promoted::keys(&row.claim);
-    [Set::new("promoted_keys", Bind::Text(Some(keys)))]
+/// What indexes of paths hold of a record, as JSON.
+fn index_keys(row: &RecordRow) -> [Set; 1] {
+    let keys = indexed::keys(&row.entries);
+    [Set::new("index_keys", Bind::Text(Some(keys)))]
 }
 
 /// How many columns stand after those of the record itself.
 const AFTER_STATE: usize = 4;
 
-/// What the writer of these records knows of promoted fields, but for the keys. Should the rows
+/// What the writer of these records knows of indexed paths, but for the keys. Should the rows
 /// say different things, what is said is of no generation that there is.
-fn claim<'r>(mut rows: impl Iterator<Item = &'r RecordRow>) -> Claim {
-    let first = rows.next().map(|row| &row.claim);
-    let same = first.filter(|first| rows.all(|row| row.claim.generation == first.generation));
-    Claim {
-        generation: same.map_or(-1, |claim| claim.generation),
-        has_fields: same.is_some_and(|claim| claim.has_fields),
+fn entries<'r>(mut rows: impl Iterator<Item = &'r RecordRow>) -> IndexEntries {
+    let first = rows.next().map(|row| &row.entries);
+    let same = first.filter(|first| rows.all(|row| row.entries.generation == first.generation));
+    IndexEntries {
+        generation: same.map_or(-1, |entries| entries.generation),
+        has_fields: same.is_some_and(|entries| entries.has_fields),
         keys: Vec::new(),
     }
 }
 
 /// Appends that the keys of records that were `written` are stored.
-fn keys(out: &mut Statement, claim: &Claim, of: &'static str, written: &'static str) {
-    if !claim.has_fields {
+fn keys(out: &mut Statement, entries: &IndexEntries, of: &'static str, written: &'static str) {
+    if !entries.has_fields {
         return;
     }
-    out.push("promoted_keys AS (").push(INTO);
+    out.push("index_keys AS (").push(INTO);
     out.push("SELECT e.f, e.v, ")
         .push(of)
         .push(".create_us, row_id FROM ")
         .push(written);
-    out.push(" CROSS JOIN LATERAL jsonb_to_recordset(given.promoted_keys");
+    out.push(" CROSS JOIN LATERAL jsonb_to_recordset(given.index_keys");
     out.push(AS_KEYS).push(" ON CONFLICT DO NOTHING), ");
 }
 
@@ -116,9 +116,9 @@ fn keys(out: &mut Statement, claim: &Claim, of: &'static str, written: &'static 
 pub(crate) fn insert_records(rows: &[&RecordRow]) -> Statement {
     let all = rows.iter().map(|row| {
         let record = write::new_record(row).into_iter();
-        record.chain(body(row)).chain(promoted_keys(row)).collect()
+        record.chain(body(row)).chain(index_keys(row)).collect()
     });
-    let claim = claim(rows.iter().copied());
+    let entries = entries(rows.iter().copied());
     let columns = columns(all);
     let (record, _body) = columns.split_at(columns.len() - AFTER_STATE);
     let mut out = given(&columns);
@@ -131,17 +131,17 @@ pub(crate) fn insert_records(rows: &[&RecordRow]) -> Statement {
         value(out.push(", "), column);
     }
     out.push(" FROM given JOIN results ON results.id = given.result_id AND results.parent = ");
-    promoted::is_current(out.push("given.parent WHERE "), &claim);
+    indexed::is_current(out.push("given.parent WHERE "), &entries);
     out.push(" ORDER BY place ON CONFLICT DO NOTHING ");
     out.push("RETURNING row_id, create_us, parent, result_id, id), ");
     keys(
         &mut out,
-        &claim,
+        &entries,
         "made",
         "made JOIN given USING (parent, result_id, id)",
     );
-    out.push("packed AS (INSERT INTO bodies (record_row, codec, bytes, piece) ");
-    out.push("SELECT row_id, codec, bytes, piece FROM made JOIN given ");
+    out.push("packed AS (INSERT INTO bodies (record_row, codec, bytes, dictionary) ");
+    out.push("SELECT row_id, codec, bytes, dictionary FROM made JOIN given ");
     out.push("USING (parent, result_id, id) WHERE codec IS NOT NULL) ");
     out.push("SELECT place FROM made JOIN given USING (parent, result_id, id)");
     out
@@ -158,10 +158,10 @@ pub(crate) fn replace_records(rows: &[(&Etag, &RecordRow)]) -> Statement {
             Set::new("expected", expect.as_str()),
         ];
         let state = write::record_state(row).into_iter();
-        let state = state.chain(body(row)).chain(promoted_keys(row));
+        let state = state.chain(body(row)).chain(index_keys(row));
         key.into_iter().chain(state).collect()
     });
-    let claim = claim(rows.iter().map(|(_, row)| *row));
+    let entries = entries(rows.iter().map(|(_, row)| *row));
     let columns = columns(all);
     let state = &columns[4..columns.len() - AFTER_STATE];
     let mut out = given(&columns);
@@ -177,21 +177,21 @@ pub(crate) fn replace_records(rows: &[(&Etag, &RecordRow)]) -> Statement {
         value(out.push(" = "), column);
     }
     out.push(" FROM held JOIN given USING (place) WHERE records.row_id = held.row_id AND ");
-    promoted::is_current(&mut out, &claim);
+    indexed::is_current(&mut out, &entries);
     out.push(" RETURNING records.row_id, records.create_us, place), ");
-    if claim.has_fields {
+    if entries.has_fields {
         let written = "kept JOIN given USING (place)";
         // Those that a record still has are left alone: parts of a statement happen in no order.
-        out.push("other_keys AS (DELETE FROM promoted_values AS v USING ")
+        out.push("other_keys AS (DELETE FROM index_entries AS v USING ")
             .push(written);
         out.push(" WHERE v.record_row = kept.row_id AND NOT EXISTS (SELECT 1 FROM ");
-        out.push("jsonb_to_recordset(given.promoted_keys")
+        out.push("jsonb_to_recordset(given.index_keys")
             .push(AS_KEYS);
         out.push(" WHERE e.f = v.field AND e.v = v.value)), ");
-        keys(&mut out, &claim, "kept", written);
+        keys(&mut out, &entries, "kept", written);
     }
-    out.push("packed AS (INSERT INTO bodies (record_row, codec, bytes, piece) ");
-    out.push("SELECT row_id, codec, bytes, piece FROM kept JOIN given USING (place) ");
+    out.push("packed AS (INSERT INTO bodies (record_row, codec, bytes, dictionary) ");
+    out.push("SELECT row_id, codec, bytes, dictionary FROM kept JOIN given USING (place) ");
     out.push("WHERE codec IS NOT NULL").push(TAKE_NEW_BODY);
     out.push("), emptied AS (DELETE FROM bodies WHERE record_row IN (SELECT row_id FROM kept ");
     out.push("JOIN given USING (place) WHERE codec IS NULL)) SELECT place FROM kept");

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{
-    cells::{Cells as _, Row},
     dialect::Dialect,
+    row::{Row, SqlRow as _},
     statement::Statement,
 };
 use crate::{
@@ -34,7 +34,7 @@ pub(crate) fn expect(references: &[Reference]) -> Statement {
 pub(super) fn is_free(out: &mut Statement, object: Uuid) {
     out.push("EXISTS (SELECT 1 FROM objects WHERE object = ")
         .bind(id(object))
-        .push(" AND record_row IS NULL AND doomed_us IS NULL)");
+        .push(" AND record_row IS NULL AND condemned_us IS NULL)");
 }
 
 /// The statement that gives a row if an object can come to be held.
@@ -67,41 +67,41 @@ fn of(
 }
 
 /// The statement that notes since when nobody holds objects, where that is not noted yet.
-pub(crate) fn note_loose(dialect: Dialect, now: Timestamp, most: i64) -> Statement {
-    let mut out = Statement::new("UPDATE objects SET loose_us = ");
+pub(crate) fn note_unreferenced(dialect: Dialect, now: Timestamp, most: i64) -> Statement {
+    let mut out = Statement::new("UPDATE objects SET unreferenced_us = ");
     out.bind(now);
     let unknown = |out: &mut Statement| {
-        out.push(" AND loose_us IS NULL");
+        out.push(" AND unreferenced_us IS NULL");
     };
     of(&mut out, dialect, unknown, "object", most);
     out
 }
 
 /// The statement that dooms objects which nobody has held since `before`.
-pub(crate) fn doom(dialect: Dialect, now: Timestamp, before: Timestamp, most: i64) -> Statement {
-    let mut out = Statement::new("UPDATE objects SET doomed_us = ");
+pub(crate) fn condemn(dialect: Dialect, now: Timestamp, before: Timestamp, most: i64) -> Statement {
+    let mut out = Statement::new("UPDATE objects SET condemned_us = ");
     out.bind(now);
     let old = |out: &mut Statement| {
-        out.push(" AND doomed_us IS NULL AND loose_us <= ")
+        out.push(" AND condemned_us IS NULL AND unreferenced_us <= ")
             .bind(before);
     };
-    of(&mut out, dialect, old, "loose_us", most);
+    of(&mut out, dialect, old, "unreferenced_us", most);
     out
 }
 
 /// The statement that dooms these objects at once, those that nobody holds.
-pub(crate) fn doom_these(now: Timestamp, objects: &[Uuid]) -> Statement {
-    let mut out = Statement::new("UPDATE objects SET loose_us = coalesce(loose_us, ");
-    out.bind(now).push("), doomed_us = ").bind(now);
+pub(crate) fn condemn_these(now: Timestamp, objects: &[Uuid]) -> Statement {
+    let mut out = Statement::new("UPDATE objects SET unreferenced_us = coalesce(unreferenced_us, ");
+    out.bind(now).push("), condemned_us = ").bind(now);
     out.push(" WHERE record_row IS NULL AND ");
     among(&mut out, objects);
     out
 }
 
 /// The statement that gives objects which are to be removed, after one.
-pub(crate) fn doomed(after: Option<Uuid>, most: i64) -> Statement {
+pub(crate) fn condemned(after: Option<Uuid>, most: i64) -> Statement {
     let mut out = Statement::new("SELECT object FROM objects WHERE record_row IS NULL AND ");
-    out.push("doomed_us IS NOT NULL");
+    out.push("condemned_us IS NOT NULL");
     if let Some(after) = after {
         out.push(" AND object > ").bind(id(after));
     }
@@ -119,7 +119,7 @@ fn among(out: &mut Statement, objects: &[Uuid]) {
 
 /// The statement that forgets objects which were removed.
 pub(crate) fn forget(objects: &[Uuid]) -> Statement {
-    let mut out = Statement::new("DELETE FROM objects WHERE doomed_us IS NOT NULL AND ");
+    let mut out = Statement::new("DELETE FROM objects WHERE condemned_us IS NOT NULL AND ");
     among(&mut out, objects);
     out
 }
@@ -132,7 +132,7 @@ pub(crate) fn known(objects: &[Uuid]) -> Statement {
 }
 
 /// The statement that gives a row if any object is held.
-pub(crate) fn any_held() -> Statement {
+pub(crate) fn any_referenced() -> Statement {
     Statement::new("SELECT 1 FROM objects WHERE record_row IS NOT NULL LIMIT 1")
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn unheld(limit: i64) -> Statement {
     out.push("FROM bodies AS b LEFT JOIN records AS r ON r.row_id = b.record_row ");
     out.push("WHERE b.codec >= 16 AND NOT EXISTS (SELECT 1 FROM objects AS o WHERE ");
     out.push("o.object = substr(b.bytes, 1, 16) AND o.record_row = b.record_row ");
-    out.push("AND o.doomed_us IS NULL) ORDER BY b.record_row LIMIT ")
+    out.push("AND o.condemned_us IS NULL) ORDER BY b.record_row LIMIT ")
         .bind(limit);
     out
 }

@@ -4,7 +4,6 @@ use super::{condition::in_result, statement::Statement};
 use crate::seam::Purge;
 use hindsight_filter::model::Parent;
 
-/// Appends which results.
 fn results(out: &mut Statement, what: &Purge) {
     match what {
         Purge::Parent(parent) => {
@@ -20,7 +19,6 @@ fn results(out: &mut Statement, what: &Purge) {
     }
 }
 
-/// Appends which records.
 fn records(out: &mut Statement, what: &Purge) {
     match what {
         Purge::Parent(_) => results(out, what),
@@ -36,7 +34,6 @@ fn records(out: &mut Statement, what: &Purge) {
     }
 }
 
-/// Appends which objects.
 fn objects(out: &mut Statement, what: &Purge) {
     out.push("record_row IN (SELECT row_id FROM records WHERE ");
     records(out, what);

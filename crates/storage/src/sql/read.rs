@@ -6,17 +6,17 @@ use bytes::Bytes;
 use jiff::Timestamp;
 
 use super::{
-    cells::Cells,
     columns::{self, Holds},
     dialect::Dialect,
     etag,
+    row::SqlRow,
     statement::{Bind, Statement},
 };
 use crate::{
     codec::{
         body::Stored,
-        dictionary::{Key, StoredPiece},
-        record::RawRecord,
+        dictionary::{Key, StoredDictionary},
+        record::StoredRecord,
         text,
     },
     seam::{Error, ListQuery, Listed},
@@ -69,10 +69,10 @@ const RESULT_KEYS: usize = 14;
 /// Where the keys of the order stand after the fields of a record.
 const RECORD_KEYS: usize = 11;
 /// What is read of a body.
-pub(super) const BODY: &str = "codec, bytes, piece";
+pub(super) const BODY: &str = "codec, bytes, dictionary";
 
 /// The result in a row of a list.
-pub(crate) fn listed_result(row: &impl Cells, order: &Order) -> Result<Listed<RunResult>, Error> {
+pub(crate) fn listed_result(row: &impl SqlRow, order: &Order) -> Result<Listed<RunResult>, Error> {
     Ok(Listed {
         item: result(row)?,
         position: position(row, RESULT_KEYS, order)?,
@@ -81,9 +81,9 @@ pub(crate) fn listed_result(row: &impl Cells, order: &Order) -> Result<Listed<Ru
 
 /// The record in a row of a list, whose body is still packed.
 pub(crate) fn listed_record(
-    row: &impl Cells,
+    row: &impl SqlRow,
     query: &ListQuery,
-) -> Result<(RawRecord, Position), Error> {
+) -> Result<(StoredRecord, Position), Error> {
     // What comes before the page's bodies stands between.
     let body = RECORD_KEYS + query.order.keys().len() + 1;
     Ok((
@@ -93,7 +93,7 @@ pub(crate) fn listed_record(
 }
 
 /// A row's place, given where its keys begin.
-fn position(row: &impl Cells, from: usize, order: &Order) -> Result<Position, Error> {
+fn position(row: &impl SqlRow, from: usize, order: &Order) -> Result<Position, Error> {
     let keys = order.keys().iter().enumerate().map(|(number, key)| {
         Ok(match columns::holds(&key.column) {
             Holds::Text => row.text(from + number)?.map(KeyValue::Text),
@@ -107,7 +107,7 @@ fn position(row: &impl Cells, from: usize, order: &Order) -> Result<Position, Er
 }
 
 /// The result in a row.
-pub(crate) fn result(row: &impl Cells) -> Result<RunResult, Error> {
+pub(crate) fn result(row: &impl SqlRow) -> Result<RunResult, Error> {
     let parent = need(row.text(1)?, "parent")?;
     let id = need(row.text(2)?, "id")?;
     let name: ResultName = format!("{parent}/results/{id}").parse().map_err(corrupt)?;
@@ -136,7 +136,7 @@ pub(crate) fn result(row: &impl Cells) -> Result<RunResult, Error> {
 }
 
 /// The record in a row; `body` says where its body is, if it was asked for.
-pub(crate) fn raw_record(row: &impl Cells, body: Option<usize>) -> Result<RawRecord, Error> {
+pub(crate) fn raw_record(row: &impl SqlRow, body: Option<usize>) -> Result<StoredRecord, Error> {
     let parent = need(row.text(1)?, "parent")?;
     let result = need(row.text(2)?, "result_id")?;
     let id = need(row.text(3)?, "id")?;
@@ -156,7 +156,7 @@ pub(crate) fn raw_record(row: &impl Cells, body: Option<usize>) -> Result<RawRec
             bytes,
             size,
             sha256: need(row.bytes(10)?, "body_sha256")?,
-            piece: row.int(at + 2)?,
+            dictionary: row.int(at + 2)?,
         }),
     };
     let uid = need(text(row, 4)?, "uid")?;
@@ -172,29 +172,29 @@ pub(crate) fn raw_record(row: &impl Cells, body: Option<usize>) -> Result<RawRec
             value: Bytes::new(),
         }),
     };
-    Ok(RawRecord::new(record, stored))
+    Ok(StoredRecord::new(record, stored))
 }
 
 /// A row of a page.
-pub(crate) trait Weigh {
+pub(crate) trait SizeHint {
     /// How many bytes its body has, if that was read.
     fn bytes(&self) -> usize;
 }
 
-impl Weigh for Listed<RunResult> {
+impl SizeHint for Listed<RunResult> {
     fn bytes(&self) -> usize {
         0
     }
 }
 
-impl Weigh for (RawRecord, Position) {
+impl SizeHint for (StoredRecord, Position) {
     fn bytes(&self) -> usize {
         self.0.size()
     }
 }
 
 /// The record of [`one_record`], with no place in any list.
-pub(crate) fn alone(row: &impl Cells) -> Result<(RawRecord, Position), Error> {
+pub(crate) fn alone(row: &impl SqlRow) -> Result<(StoredRecord, Position), Error> {
     let nowhere = Position {
         keys: Vec::new(),
         id: 0,
@@ -202,15 +202,15 @@ pub(crate) fn alone(row: &impl Cells) -> Result<(RawRecord, Position), Error> {
     Ok((raw_record(row, Some(RECORD_KEYS))?, nowhere))
 }
 
-/// What is said when rows go on referring to pieces that are not there.
-pub(crate) fn without_piece() -> Error {
-    Error::Corrupt("a body refers to a piece that is gone; restore a backup".to_owned())
+/// What is said when rows go on referring to dictionaries that are not there.
+pub(crate) fn without_dictionary() -> Error {
+    Error::Corrupt("a body refers to a dictionary that is gone; restore a backup".to_owned())
 }
 
-/// The statement that reads the current pieces of these keys, each after its key.
-pub(crate) fn current_pieces(keys: &[Key]) -> Statement {
-    let mut out = Statement::new("SELECT key, row_id, sha256, size, bytes FROM piece_keys ");
-    out.push("JOIN pieces ON row_id = piece WHERE key IN (");
+/// The statement that reads the current dictionaries of these keys, each after its key.
+pub(crate) fn current_dictionaries(keys: &[Key]) -> Statement {
+    let mut out = Statement::new("SELECT key, row_id, sha256, size, bytes FROM dictionary_keys ");
+    out.push("JOIN dictionaries ON row_id = dictionary WHERE key IN (");
     for (at, key) in keys.iter().enumerate() {
         out.push(if at == 0 { "" } else { ", " });
         out.bind(Some(Bytes::copy_from_slice(key)));
@@ -219,24 +219,25 @@ pub(crate) fn current_pieces(keys: &[Key]) -> Statement {
     out
 }
 
-/// The statement that reads the pieces in these rows.
-pub(crate) fn pieces(dialect: Dialect, ids: &[i64]) -> Statement {
-    let mut out = Statement::new("SELECT row_id, sha256, size, bytes FROM pieces WHERE row_id");
+/// The statement that reads the dictionaries in these rows.
+pub(crate) fn dictionaries(dialect: Dialect, ids: &[i64]) -> Statement {
+    let mut out =
+        Statement::new("SELECT row_id, sha256, size, bytes FROM dictionaries WHERE row_id");
     dialect.one_of(&mut out, false, Bind::Ints(ids.to_vec()));
     out
 }
 
-/// The key of a row of [`current_pieces`], and its piece.
-pub(crate) fn current_piece(row: &impl Cells) -> Result<(Key, StoredPiece), Error> {
+/// The key of a row of [`current_dictionaries`], and its dictionary.
+pub(crate) fn current_dictionary(row: &impl SqlRow) -> Result<(Key, StoredDictionary), Error> {
     let key = need(row.bytes(0)?, "key")?;
-    let key =
-        Key::try_from(key).map_err(|_wrong_length| corrupt("a key of a piece is no SHA-256"))?;
-    Ok((key, piece(row, 1)?))
+    let key = Key::try_from(key)
+        .map_err(|_wrong_length| corrupt("a key of a dictionary is no SHA-256"))?;
+    Ok((key, dictionary(row, 1)?))
 }
 
-/// The piece in a row, its columns beginning at `from`.
-pub(crate) fn piece(row: &impl Cells, from: usize) -> Result<StoredPiece, Error> {
-    Ok(StoredPiece {
+/// The dictionary in a row, its columns beginning at `from`.
+pub(crate) fn dictionary(row: &impl SqlRow, from: usize) -> Result<StoredDictionary, Error> {
+    Ok(StoredDictionary {
         id: need(row.int(from)?, "row_id")?,
         sha256: need(row.bytes(from + 1)?, "sha256")?,
         size: need(row.int(from + 2)?, "size")?,
@@ -250,7 +251,7 @@ fn need<T>(value: Option<T>, column: &str) -> Result<T, Error> {
 }
 
 /// The text of a column, as it was before it was stored.
-pub(crate) fn text(row: &impl Cells, at: usize) -> Result<Option<String>, Error> {
+pub(crate) fn text(row: &impl SqlRow, at: usize) -> Result<Option<String>, Error> {
     row.text(at)?.map(text::shown).transpose()
 }
 

@@ -12,7 +12,6 @@ pub(crate) enum Bind {
     Text(Option<String>),
     /// A number, or a time in microseconds.
     Int(Option<i64>),
-    /// Bytes.
     Bytes(Option<Bytes>),
     /// A list of texts to compare with.
     Texts(Vec<String>),
@@ -85,7 +84,6 @@ pub(crate) struct Statement {
 }
 
 impl Statement {
-    /// Begins with `text`.
     pub(crate) fn new(text: &'static str) -> Self {
         Self {
             text: text.to_owned(),
@@ -103,7 +101,6 @@ impl Statement {
         }
     }
 
-    /// Whether it is.
     pub(crate) fn is_planned_anew(&self) -> bool {
         self.planned_anew
     }
@@ -114,7 +111,6 @@ impl Statement {
         self
     }
 
-    /// Appends a value.
     pub(crate) fn bind(&mut self, value: impl Into<Bind>) -> &mut Self {
         self.binds.push(value.into());
         self.text.push('$');
@@ -127,7 +123,6 @@ impl Statement {
         &self.text
     }
 
-    /// The values.
     pub(crate) fn binds(&self) -> &[Bind] {
         &self.binds
     }

@@ -1,28 +1,23 @@
 //! Statements that go through whole tables by row, a page at a time.
 
 use super::{
-    cells::{Cells as _, Row},
     dialect::Dialect,
     read::{self, BODY},
+    row::{Row, SqlRow as _},
     statement::Statement,
 };
 use crate::seam::Error;
 use hindsight_filter::model::{RecordName, Resource, ResultName};
 
-/// A table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Table {
-    /// Of results.
     Results,
-    /// Of records.
     Records,
-    /// Of payloads.
     Bodies,
     /// Of what payloads refer to.
-    Pieces,
-    /// Of which piece is current.
-    PieceKeys,
-    /// Of objects outside.
+    DictionaryCache,
+    /// Of which dictionary is current.
+    DictionaryKeys,
     Objects,
 }
 
@@ -33,27 +28,26 @@ pub(crate) const TABLES: [(&str, &str); 13] = [
     ("results", "what a result may hold"),
     ("records", "their results and payloads"),
     ("bodies", "their records and SHA-256"),
-    ("pieces", "their SHA-256"),
-    ("piece_keys", "pieces"),
+    ("dictionaries", "their SHA-256"),
+    ("dictionary_keys", "dictionaries"),
     ("objects", "bodies, and the object store"),
     ("labels", "records"),
     ("record_labels", "records"),
-    ("promoted", "what a field may be"),
-    ("promoted_values", "payloads"),
-    ("promoted_gone", "nothing: what it names is only cleared"),
-    ("promoted_state", "being one row"),
+    ("indexed_paths", "what a path may be"),
+    ("index_entries", "payloads"),
+    ("dropped_indexes", "nothing: what it names is only cleared"),
+    ("index_generation", "being one row"),
     ("secrets", "being there and not empty"),
 ];
 
 impl Table {
-    /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Results => "results",
             Self::Records => "records",
             Self::Bodies => "bodies",
-            Self::Pieces => "pieces",
-            Self::PieceKeys => "piece_keys",
+            Self::DictionaryCache => "dictionaries",
+            Self::DictionaryKeys => "dictionary_keys",
             Self::Objects => "objects",
         }
     }
@@ -62,9 +56,9 @@ impl Table {
     fn key(self) -> &'static str {
         match self {
             Self::Bodies => "record_row",
-            Self::PieceKeys => "piece",
+            Self::DictionaryKeys => "dictionary",
             Self::Objects => "object",
-            Self::Results | Self::Records | Self::Pieces => "row_id",
+            Self::Results | Self::Records | Self::DictionaryCache => "row_id",
         }
     }
 }
@@ -84,7 +78,7 @@ pub(crate) fn sizes(table: Table, after: i64, limit: i64) -> Statement {
     let mut out = Statement::new("SELECT ");
     out.push(table.key()).push(match table {
         Table::Records => ", coalesce(body_size, 0)",
-        Table::Pieces => ", size",
+        Table::DictionaryCache => ", size",
         _ => ", CAST(0 AS BIGINT)",
     });
     out.push(" FROM ").push(table.name()).push(" WHERE ");
@@ -111,10 +105,10 @@ pub(crate) fn results(dialect: Dialect, after: i64, last: i64) -> Statement {
     out
 }
 
-/// The pieces after one row and up to another, as [`read::piece`] reads them.
-pub(crate) fn pieces(after: i64, last: i64) -> Statement {
-    let mut out = Statement::new("SELECT row_id, sha256, size, bytes FROM pieces WHERE ");
-    within(&mut out, Table::Pieces, after, Some(last));
+/// The dictionaries after one row and up to another, as [`read::dictionary`] reads them.
+pub(crate) fn dictionaries(after: i64, last: i64) -> Statement {
+    let mut out = Statement::new("SELECT row_id, sha256, size, bytes FROM dictionaries WHERE ");
+    within(&mut out, Table::DictionaryCache, after, Some(last));
     out
 }
 
@@ -122,17 +116,17 @@ pub(crate) fn pieces(after: i64, last: i64) -> Statement {
 pub(crate) const SIZE: usize = 9;
 /// Where the codec stands, which is null where there is no body.
 pub(crate) const CODEC: usize = 13;
-/// Where the piece stands that the body refers to.
-pub(crate) const PIECE: usize = 15;
+/// Where the dictionary stands that the body refers to.
+pub(crate) const DICTIONARY: usize = 15;
 /// Where parent and id of the record's result stand.
 pub(crate) const OWNER: usize = 16;
-/// Where the row of the piece stands, if it is there.
+/// Where the row of the dictionary stands, if it is there.
 pub(crate) const REFERRED: usize = 18;
 /// Where the columns begin that were asked for.
 pub(crate) const COLUMNS: usize = 19;
 
-/// The records after one row and up to another: as [`read::RawRecord`] reads them, then
-/// what they refer to, then `columns`, each with whether it holds JSON. Without `bytes` the bytes of
+/// The records after one row and up to another: as [`read::StoredRecord`] reads them, then what
+/// they refer to, then `columns`, each with whether it holds JSON. Without `bytes` the bytes of
 /// bodies are left out.
 pub(crate) fn records(
     dialect: Dialect,
@@ -154,8 +148,12 @@ fn page_of_records(
     let mut out = Statement::new("SELECT ");
     read::fields(&mut out, dialect, Resource::Records);
     out.push(", NULL, NULL, ");
-    out.push(if bytes { BODY } else { "codec, NULL, piece" });
-    out.push(", owner_parent, owner_id, piece_row");
+    out.push(if bytes {
+        BODY
+    } else {
+        "codec, NULL, dictionary"
+    });
+    out.push(", owner_parent, owner_id, dictionary_row");
     for (column, is_json) in columns {
         out.push(", ").push(column);
         if *is_json {
@@ -166,8 +164,10 @@ fn page_of_records(
     page(&mut out);
     out.push(") AS page LEFT JOIN bodies ON record_row = row_id LEFT JOIN (SELECT row_id AS ");
     out.push("owner_row, parent AS owner_parent, id AS owner_id FROM results) AS owners ");
-    out.push("ON owner_row = result_row LEFT JOIN (SELECT row_id AS piece_row FROM pieces) ");
-    out.push("AS referred ON piece_row = piece ORDER BY row_id");
+    out.push(
+        "ON owner_row = result_row LEFT JOIN (SELECT row_id AS dictionary_row FROM dictionaries) ",
+    );
+    out.push("AS referred ON dictionary_row = dictionary ORDER BY row_id");
     out
 }
 
@@ -211,22 +211,21 @@ pub(crate) fn labels_without_record(limit: i64) -> Statement {
 /// The labels of a record, if they are JSON.
 const LABELS: &str = "CASE WHEN json_valid(c.labels) THEN c.labels END";
 
-/// The keys of fields without their record, or of fields that are neither promoted nor being
+/// The keys of fields without their record, or of fields that are neither indexed nor being
 /// cleared: row of the record, field and key. At most `limit`.
 pub(crate) fn keys_without_field(limit: i64) -> Statement {
-    let mut out =
-        Statement::new("SELECT v.record_row, v.field, v.value FROM promoted_values AS v ");
+    let mut out = Statement::new("SELECT v.record_row, v.field, v.value FROM index_entries AS v ");
     out.push("LEFT JOIN records AS c ON c.row_id = v.record_row ");
     out.push("WHERE c.row_id IS NULL OR c.create_us <> v.at_us OR NOT EXISTS ");
-    out.push("(SELECT 1 FROM promoted WHERE row_id = v.field UNION ALL ");
-    out.push("SELECT 1 FROM promoted_gone WHERE field = v.field) LIMIT ");
+    out.push("(SELECT 1 FROM indexed_paths WHERE row_id = v.field UNION ALL ");
+    out.push("SELECT 1 FROM dropped_indexes WHERE field = v.field) LIMIT ");
     out.bind(limit);
     out
 }
 
-/// The statement that gives the number of rows that say of which generation promoted fields are.
+/// The statement that gives the number of rows that say of which generation indexed paths are.
 pub(crate) fn generations() -> Statement {
-    Statement::new("SELECT count(*) FROM promoted_state")
+    Statement::new("SELECT count(*) FROM index_generation")
 }
 
 /// The statement that gives the secrets: name and bytes.
@@ -234,10 +233,11 @@ pub(crate) fn secrets() -> Statement {
     Statement::new("SELECT name, CAST(length(value) AS BIGINT) FROM secrets")
 }
 
-/// The keys whose piece is not there, at most `limit`.
-pub(crate) fn keys_without_piece(limit: i64) -> Statement {
-    let mut out = Statement::new("SELECT key, piece FROM piece_keys AS k WHERE NOT EXISTS ");
-    out.push("(SELECT 1 FROM pieces WHERE row_id = k.piece) ORDER BY key LIMIT ");
+/// The keys whose dictionary is not there, at most `limit`.
+pub(crate) fn keys_without_dictionary(limit: i64) -> Statement {
+    let mut out =
+        Statement::new("SELECT key, dictionary FROM dictionary_keys AS k WHERE NOT EXISTS ");
+    out.push("(SELECT 1 FROM dictionaries WHERE row_id = k.dictionary) ORDER BY key LIMIT ");
     out.bind(limit);
     out
 }

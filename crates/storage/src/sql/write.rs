@@ -8,14 +8,15 @@ use bytes::Bytes;
 use super::{
     condition::in_result,
     dialect::Dialect,
-    etag, objects,
-    promoted::{self, AS_KEYS, INTO},
+    etag,
+    indexed::{self, AS_KEYS, INTO},
+    objects,
     statement::{Bind, Statement},
 };
 use crate::codec::{
     body::Packed,
-    known::Claim,
-    row::{Ready, RecordRow, json},
+    known::IndexEntries,
+    row::{PreparedChange, RecordRow, json},
 };
 use hindsight_filter::condition::ObjectField;
 use hindsight_filter::model::{Etag, RecordName, ResultName, RunResult};
@@ -57,19 +58,19 @@ impl Set {
 }
 
 /// The statement that does a change.
-pub(crate) fn write(dialect: Dialect, change: &Ready) -> Statement {
+pub(crate) fn write(dialect: Dialect, change: &PreparedChange) -> Statement {
     match change {
-        Ready::InsertResult(value) => insert_result(dialect, value),
-        Ready::ReplaceResult(expect, value) => replace_result(dialect, expect, value),
-        Ready::DeleteResult(name, expect) => {
+        PreparedChange::InsertResult(value) => insert_result(dialect, value),
+        PreparedChange::ReplaceResult(expect, value) => replace_result(dialect, expect, value),
+        PreparedChange::DeleteResult(name, expect) => {
             let mut out = Statement::new("DELETE FROM results WHERE ");
             is_result(&mut out, name);
             with_etag(&mut out, RESULTS, expect.as_ref());
             out
         }
-        Ready::InsertRecord(row) => insert_record(dialect, row),
-        Ready::ReplaceRecord(expect, row) => replace_record(dialect, expect, row),
-        Ready::DeleteRecord(name, expect) => {
+        PreparedChange::InsertRecord(row) => insert_record(dialect, row),
+        PreparedChange::ReplaceRecord(expect, row) => replace_record(dialect, expect, row),
+        PreparedChange::DeleteRecord(name, expect) => {
             let mut out = Statement::new("DELETE FROM records WHERE ");
             is_record(&mut out, name);
             with_etag(&mut out, RECORDS, expect.as_ref());
@@ -79,7 +80,7 @@ pub(crate) fn write(dialect: Dialect, change: &Ready) -> Statement {
 }
 
 /// The statement that reads the etag of the row that a change is about.
-pub(crate) fn etag_of(change: &Ready) -> Statement {
+pub(crate) fn etag_of(change: &PreparedChange) -> Statement {
     let of = |table| {
         let mut out = Statement::new("SELECT ");
         etag::of(&mut out, table);
@@ -88,17 +89,17 @@ pub(crate) fn etag_of(change: &Ready) -> Statement {
     };
     let mut out;
     match change {
-        Ready::InsertResult(RunResult { name, .. })
-        | Ready::ReplaceResult(_, RunResult { name, .. })
-        | Ready::DeleteResult(name, _) => {
+        PreparedChange::InsertResult(RunResult { name, .. })
+        | PreparedChange::ReplaceResult(_, RunResult { name, .. })
+        | PreparedChange::DeleteResult(name, _) => {
             out = of(RESULTS);
             is_result(&mut out, name);
         }
-        Ready::InsertRecord(row) | Ready::ReplaceRecord(_, row) => {
+        PreparedChange::InsertRecord(row) | PreparedChange::ReplaceRecord(_, row) => {
             out = of(RECORDS);
             is_record(&mut out, &row.record.name);
         }
-        Ready::DeleteRecord(name, _) => {
+        PreparedChange::DeleteRecord(name, _) => {
             out = of(RECORDS);
             is_record(&mut out, name);
         }
@@ -107,18 +108,18 @@ pub(crate) fn etag_of(change: &Ready) -> Statement {
 }
 
 /// The statements that each give a row if something is still so that a change was prepared from:
-/// the fields that are promoted, and what its body refers to.
-pub(crate) fn prepared_from(change: &Ready) -> Vec<Statement> {
+/// the fields that are indexed, and what its body refers to.
+pub(crate) fn prepared_from(change: &PreparedChange) -> Vec<Statement> {
     let row = change.record_row();
-    let fields = row.map(|row| promoted::current(&row.claim));
+    let fields = row.map(|row| indexed::current(&row.entries));
     let body = row.and_then(stored_body);
-    let piece = body.and_then(|body| body.piece).map(|piece| {
-        let mut out = Statement::new("SELECT row_id FROM pieces WHERE row_id = ");
-        out.bind(piece);
+    let dictionary = body.and_then(|body| body.dictionary).map(|dictionary| {
+        let mut out = Statement::new("SELECT row_id FROM dictionaries WHERE row_id = ");
+        out.bind(dictionary);
         out
     });
     let object = body.and_then(|body| body.object).map(objects::free);
-    fields.into_iter().chain(piece).chain(object).collect()
+    fields.into_iter().chain(dictionary).chain(object).collect()
 }
 
 fn is_result(out: &mut Statement, name: &ResultName) {
@@ -299,19 +300,19 @@ fn insert_record(dialect: Dialect, row: &RecordRow) -> Statement {
     values(&mut out, dialect, sets);
     out.push(" FROM results WHERE ");
     is_result(&mut out, name.result());
-    promoted::is_current(out.push(" AND "), &row.claim);
+    indexed::is_current(out.push(" AND "), &row.entries);
     with_referred(&mut out, dialect, row);
     let Some(body) = body else { return out };
     match dialect {
         Dialect::Postgres => {
             out.push(" RETURNING row_id, create_us)");
-            keys(&mut out, &row.claim, "made");
-            out.push(" INSERT INTO bodies (record_row, codec, bytes, piece) SELECT row_id, ");
+            keys(&mut out, &row.entries, "made");
+            out.push(" INSERT INTO bodies (record_row, codec, bytes, dictionary) SELECT row_id, ");
             body_values(&mut out, body);
             out.push(" FROM made");
         }
         Dialect::Sqlite => {
-            out.push("; INSERT INTO bodies (record_row, codec, bytes, piece) ");
+            out.push("; INSERT INTO bodies (record_row, codec, bytes, dictionary) ");
             out.push("SELECT last_insert_rowid(), ");
             body_values(&mut out, body);
             out.push(" WHERE changes() = 1");
@@ -330,26 +331,26 @@ fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement
     assign(out, dialect, record_state(row));
     out.push(" WHERE ");
     is_record(out, name);
-    promoted::is_current(out.push(" AND "), &row.claim);
+    indexed::is_current(out.push(" AND "), &row.entries);
     with_etag(out, RECORDS, Some(expect));
     with_referred(out, dialect, row);
     match (dialect, stored_body(row)) {
         (Dialect::Postgres, Some(body)) => {
             out.push(" RETURNING row_id, create_us)");
-            other_keys(out, &row.claim);
-            keys(out, &row.claim, "kept");
-            out.push(" INSERT INTO bodies (record_row, codec, bytes, piece) SELECT row_id, ");
+            other_keys(out, &row.entries);
+            keys(out, &row.entries, "kept");
+            out.push(" INSERT INTO bodies (record_row, codec, bytes, dictionary) SELECT row_id, ");
             body_values(out, body);
             out.push(" FROM kept").push(TAKE_NEW_BODY);
         }
         (Dialect::Postgres, None) => {
             out.push(" RETURNING row_id, create_us)");
-            other_keys(out, &row.claim);
+            other_keys(out, &row.entries);
             out.push(", gone AS (DELETE FROM bodies WHERE record_row IN ");
             out.push("(SELECT row_id FROM kept)) SELECT row_id FROM kept");
         }
         (Dialect::Sqlite, Some(body)) => {
-            out.push("; INSERT INTO bodies (record_row, codec, bytes, piece) SELECT row_id, ");
+            out.push("; INSERT INTO bodies (record_row, codec, bytes, dictionary) SELECT row_id, ");
             body_values(out, body);
             out.push(" FROM records WHERE changes() = 1 AND ");
             is_record(out, name);
@@ -366,62 +367,62 @@ fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement
 }
 
 /// Appends to PostgreSQL's statement that the keys of the record in `written` are stored.
-fn keys(out: &mut Statement, claim: &Claim, written: &'static str) {
-    if claim.keys.is_empty() {
+fn keys(out: &mut Statement, entries: &IndexEntries, written: &'static str) {
+    if entries.keys.is_empty() {
         return;
     }
-    out.push(", promoted_keys AS (").push(INTO);
+    out.push(", index_keys AS (").push(INTO);
     out.push("SELECT e.f, e.v, create_us, row_id FROM ")
         .push(written)
         .push(", jsonb_to_recordset(")
-        .bind(Bind::Text(Some(promoted::keys(claim))))
+        .bind(Bind::Text(Some(indexed::keys(entries))))
         .push(AS_KEYS)
         .push(" ON CONFLICT DO NOTHING)");
 }
 
 /// Appends likewise that keys which it has no more are deleted. Those that it still has are left
 /// alone, because the parts of a statement happen in no order.
-fn other_keys(out: &mut Statement, claim: &Claim) {
-    if !claim.has_fields {
+fn other_keys(out: &mut Statement, entries: &IndexEntries) {
+    if !entries.has_fields {
         return;
     }
-    out.push(", other_keys AS (DELETE FROM promoted_values AS v USING kept ");
+    out.push(", other_keys AS (DELETE FROM index_entries AS v USING kept ");
     out.push("WHERE v.record_row = kept.row_id AND NOT EXISTS (SELECT 1 FROM jsonb_to_recordset(")
-        .bind(Bind::Text(Some(promoted::keys(claim))))
+        .bind(Bind::Text(Some(indexed::keys(entries))))
         .push(AS_KEYS)
         .push(" WHERE e.f = v.field AND e.v = v.value))");
 }
 
 /// The statements that follow a change that happened on SQLite, in the same transaction: what
-/// indexes of promoted fields hold of the record.
-pub(crate) fn promoted_keys(change: &Ready) -> Vec<Statement> {
+/// indexes of paths hold of the record.
+pub(crate) fn index_keys(change: &PreparedChange) -> Vec<Statement> {
     let (row, replaces) = match change {
-        Ready::InsertRecord(row) => (row, false),
-        Ready::ReplaceRecord(_, row) => (row, true),
+        PreparedChange::InsertRecord(row) => (row, false),
+        PreparedChange::ReplaceRecord(_, row) => (row, true),
         _ => return Vec::new(),
     };
-    promoted::write_keys(&row.claim, replaces, &|out| {
+    indexed::write_keys(&row.entries, replaces, &|out| {
         is_record(out, &row.record.name);
     })
 }
 
 pub(super) const TAKE_NEW_BODY: &str = " ON CONFLICT (record_row) DO UPDATE SET codec = excluded.codec, bytes = excluded.bytes, \
-     piece = excluded.piece";
+     dictionary = excluded.dictionary";
 
 /// The body that gets a row; an empty one has none.
 pub(super) fn stored_body(row: &RecordRow) -> Option<&Packed> {
     row.body.as_ref().filter(|body| body.size > 0)
 }
 
-/// SQLite's second statement would fail where piece or object are gone, after the first has
+/// SQLite's second statement would fail where dictionary or object are gone, after the first has
 /// happened.
 fn with_referred(out: &mut Statement, dialect: Dialect, row: &RecordRow) {
     let Some(body) = stored_body(row).filter(|_| dialect == Dialect::Sqlite) else {
         return;
     };
-    if let Some(piece) = body.piece {
-        out.push(" AND EXISTS (SELECT 1 FROM pieces WHERE row_id = ")
-            .bind(piece)
+    if let Some(dictionary) = body.dictionary {
+        out.push(" AND EXISTS (SELECT 1 FROM dictionaries WHERE row_id = ")
+            .bind(dictionary)
             .push(")");
     }
     if let Some(object) = body.object {
@@ -434,5 +435,5 @@ fn body_values(out: &mut Statement, body: &Packed) {
         .push(", ")
         .bind(Some(body.bytes.clone()))
         .push(", ")
-        .bind(body.piece);
+        .bind(body.dictionary);
 }

@@ -7,9 +7,9 @@ use crate::{
     sql::{
         access_path::{self, AccessPath},
         candidate::IndexCandidate,
-        cells::Cells as _,
         dialect::Dialect,
         explain, list,
+        row::SqlRow as _,
         statement::Statement,
     },
 };
@@ -114,6 +114,6 @@ pub(super) async fn lines(
 ) -> Result<Vec<String>, Error> {
     let (explain, column) = dialect.explain();
     let rows = reader.rows(&statement.prefixed(explain)).await?;
-    let line = |row: &crate::sql::cells::Row| Ok(row.text(column)?.unwrap_or_default());
+    let line = |row: &crate::sql::row::Row| Ok(row.text(column)?.unwrap_or_default());
     rows.iter().map(line).collect()
 }

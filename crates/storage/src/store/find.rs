@@ -6,11 +6,11 @@ use crate::{
     seam::{Error, ListQuery},
     sql::{
         access_path::{self, AccessPath},
-        cells::{Cells as _, Row},
         dialect::Dialect,
         labels,
         list::{self, Part},
-        read::Weigh,
+        read::SizeHint,
+        row::{Row, SqlRow as _},
         statement::Statement,
         time_window::TimeWindow,
     },
@@ -29,7 +29,7 @@ pub(super) struct Finder<'f, T> {
     pub(super) read: &'f (dyn Fn(&Row) -> Result<T, Error> + Sync),
 }
 
-impl<'f, T: Send + Weigh> Finder<'f, T> {
+impl<'f, T: Send + SizeHint> Finder<'f, T> {
     /// Adds rows of one part until the page is full.
     pub(super) async fn fill(&mut self, part: Part, page: &mut Vec<T>) -> Result<(), Error> {
         let Some(limit) = self.left(page) else {
@@ -70,7 +70,7 @@ impl<'f, T: Send + Weigh> Finder<'f, T> {
     }
 
     fn is_enough(&self, found: &[T], limit: i64) -> bool {
-        let bytes: usize = found.iter().map(Weigh::bytes).sum();
+        let bytes: usize = found.iter().map(SizeHint::bytes).sum();
         i64::try_from(found.len()).is_ok_and(|rows| rows >= limit)
             || self.query.max_bytes.is_some_and(|most| bytes >= most)
     }
@@ -95,7 +95,7 @@ impl<'f, T: Send + Weigh> Finder<'f, T> {
             }
         }
         for part in (TimeWindow { first, last }).parts(descending) {
-            let bytes = page.iter().map(Weigh::bytes).sum();
+            let bytes = page.iter().map(SizeHint::bytes).sum();
             let (Some(limit), Some(rest)) = (self.left(page), list::rest(self.query, bytes)) else {
                 break;
             };
@@ -105,8 +105,8 @@ impl<'f, T: Send + Weigh> Finder<'f, T> {
         Ok(())
     }
 
-    /// The rows that were `found` by a prefix scan if none are beyond; as of one moment, because rows that
-    /// go meanwhile would bring others into the prefix that were not looked at.
+    /// The rows that were `found` by a prefix scan if none are beyond; as of one moment, because
+    /// rows that go meanwhile would bring others into the prefix that were not looked at.
     async fn whole_prefix(
         &mut self,
         part: Part,

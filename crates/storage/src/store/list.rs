@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use super::{SqlStore, find::Finder};
 use crate::{
-    codec::{known::is_asked, objects::bring_all, parallel::in_parts, record::RawRecord},
+    codec::{
+        known::is_asked, objects::fetch_external, parallel::par_map_blocking, record::StoredRecord,
+    },
     driver::{Database, Purpose, Reader, Work},
     seam::{EncodedRecord, Error, ListQuery, Listed},
     sql::{
-        access_path,
-        cells::Row,
-        list, promoted,
-        read::{self, Weigh},
+        access_path, indexed, list,
+        read::{self, SizeHint},
+        row::Row,
         statement::Statement,
     },
 };
@@ -23,7 +24,7 @@ const READS: usize = 4;
 
 /// Reads a page, in one transaction if it comes from more than one statement, or from an index
 /// of which it must be known that it is whole.
-pub(super) async fn page<D: Database, T: Send + Weigh>(
+pub(super) async fn page<D: Database, T: Send + SizeHint>(
     db: &D,
     resource: Resource,
     query: &ListQuery,
@@ -42,7 +43,7 @@ pub(super) async fn page<D: Database, T: Send + Weigh>(
     let query = resolved(&mut *reader, query).await?;
     let mut page = Vec::new();
     for part in parts {
-        let bytes = page.iter().map(Weigh::bytes).sum();
+        let bytes = page.iter().map(SizeHint::bytes).sum();
         let Some(rest) = list::rest(&query, bytes) else {
             break;
         };
@@ -63,14 +64,14 @@ pub(super) async fn page<D: Database, T: Send + Weigh>(
     Ok(page)
 }
 
-/// The same list, with the promoted fields that are whole at the moment that is read.
+/// The same list, with the indexed paths that are whole at the moment that is read.
 pub(super) async fn resolved(
     reader: &mut dyn Reader,
     asked: &ListQuery,
 ) -> Result<ListQuery, Error> {
     let mut resolved = asked.clone();
     if is_asked(&asked.condition) {
-        let known = promoted::read_known(&reader.rows(&promoted::known()).await?)?;
+        let known = indexed::read_known(&reader.rows(&indexed::known()).await?)?;
         resolved.condition = known.resolved(&asked.condition);
     }
     Ok(resolved)
@@ -91,7 +92,7 @@ pub(super) async fn records<D: Database>(
     store: &SqlStore<D>,
     wanted: Wanted<'_>,
 ) -> Result<Vec<Listed<EncodedRecord>>, Error> {
-    let mut gone = read::without_piece();
+    let mut gone = read::without_dictionary();
     for _ in 0..READS {
         let rows = match wanted {
             Wanted::One(statement) => {
@@ -114,27 +115,30 @@ pub(super) async fn records<D: Database>(
 /// The rows of a page with all that they refer to, or what is gone of it.
 async fn with_bodies<D: Database>(
     store: &SqlStore<D>,
-    mut rows: Vec<(RawRecord, Position)>,
+    mut rows: Vec<(StoredRecord, Position)>,
 ) -> Result<Result<Vec<Listed<EncodedRecord>>, Error>, Error> {
     let raws = rows.iter_mut().map(|(raw, _)| raw);
     let outside: Vec<_> = raws
         .filter_map(|raw| raw.outside().is_some().then_some(raw))
         .collect();
     if !outside.is_empty() {
-        for brought in bring_all(store.objects(), outside).await {
+        for brought in fetch_external(store.objects(), outside).await {
             match brought {
-                Err(error @ Error::Lost(_)) => return Ok(Err(error)),
+                Err(error @ Error::MissingObject(_)) => return Ok(Err(error)),
                 brought => brought?,
             }
         }
     }
-    let wanted: BTreeSet<i64> = rows.iter().filter_map(|(raw, _)| raw.piece()).collect();
+    let wanted: BTreeSet<i64> = rows
+        .iter()
+        .filter_map(|(raw, _)| raw.dictionary())
+        .collect();
     let count = wanted.len();
     let loaded = store.packed().load(store, wanted).await?;
     if loaded.len() < count {
-        return Ok(Err(read::without_piece()));
+        return Ok(Err(read::without_dictionary()));
     }
-    let encode = |(raw, position): (RawRecord, _)| Listed {
+    let encode = |(raw, position): (StoredRecord, _)| Listed {
         item: raw.encoded(&loaded),
         position,
     };
@@ -151,6 +155,6 @@ pub(super) async fn open_all(
             position: row.position,
         })
     };
-    let listed = in_parts(rows, |row| row.item.weight(), open).await?;
+    let listed = par_map_blocking(rows, |row| row.item.weight(), open).await?;
     listed.into_iter().collect()
 }

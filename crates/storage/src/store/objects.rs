@@ -12,8 +12,8 @@ use crate::{
     codec::{
         body::Packed,
         objects::{OF_ONE, Reference, Totals, without_depot},
-        parallel::in_parts,
-        row::Ready,
+        parallel::par_map_blocking,
+        row::PreparedChange,
     },
     driver::Database,
     seam::Error,
@@ -28,7 +28,7 @@ use crate::{
 /// If one cannot be noted or uploaded; then nothing should be written.
 pub(crate) async fn place(
     store: &SqlStore<impl Database>,
-    changes: &mut [Ready],
+    changes: &mut [PreparedChange],
 ) -> Result<(), Error> {
     let Some(objects) = store.objects() else {
         return Ok(());
@@ -37,7 +37,7 @@ pub(crate) async fn place(
     let big = |body: &&mut Packed| body.bytes.len() > above && body.object.is_none();
     let mut bodies: Vec<&mut Packed> = changes
         .iter_mut()
-        .filter_map(Ready::body)
+        .filter_map(PreparedChange::body)
         .filter(big)
         .collect();
     if bodies.is_empty() {
@@ -45,9 +45,9 @@ pub(crate) async fn place(
     }
     let bytes: Vec<Bytes> = bodies.iter().map(|body| body.bytes.clone()).collect();
     let refer = |bytes: Bytes| (Reference::new(&bytes), bytes);
-    let uploads = in_parts(bytes, Bytes::len, refer).await?;
+    let uploads = par_map_blocking(bytes, Bytes::len, refer).await?;
     for (body, (reference, _)) in bodies.iter_mut().zip(&uploads) {
-        body.lie_in(reference.object, reference.write());
+        body.externalize(reference.object, reference.write());
     }
     let references: Vec<Reference> = uploads.iter().map(|(reference, _)| *reference).collect();
     store.tell(vec![sql::expect(&references)]).await?;
@@ -63,7 +63,7 @@ pub(crate) async fn place(
 /// store is configured, or to those of another one than is configured. A store that does not
 /// answer is no reason, because bodies in the database can be served meanwhile.
 pub(crate) async fn fits(store: &SqlStore<impl Database>) -> Result<(), Error> {
-    let held = store.ask(&sql::any_held()).await?;
+    let held = store.ask(&sql::any_referenced()).await?;
     let holds = !held.is_empty();
     match store.objects() {
         None if holds => Err(without_depot(&count(store).await?)),

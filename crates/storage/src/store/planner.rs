@@ -6,9 +6,9 @@ use crate::{
     sql::{
         access_path::{self, AccessPath},
         candidate::{self, IndexCandidate},
-        cells::Cells as _,
         dialect::Dialect,
         labels,
+        row::SqlRow as _,
     },
 };
 use hindsight_filter::model::Resource;
@@ -17,7 +17,6 @@ use hindsight_filter::model::Resource;
 pub(super) struct Choice<'q> {
     /// To some of the rows, which is worth going first.
     pub(super) first: Option<AccessPath<'q>>,
-    /// To all rows.
     pub(super) path: AccessPath<'q>,
     /// What was considered, with the number of rows as far as they were counted.
     pub(super) considered: Vec<(IndexCandidate<'q>, i64)>,
@@ -76,16 +75,16 @@ impl<'q> Planner<'_, 'q> {
 
     /// PostgreSQL knows how many rows have a value and chooses among indexes; but it guesses how
     /// many have a label, of which the index is asked in its own way, and knows nothing of
-    /// promoted fields.
+    /// indexed paths.
     async fn beside_statistics(
         &mut self,
         mut candidates: Vec<IndexCandidate<'q>>,
     ) -> Result<AccessPath<'q>, Error> {
         candidates.retain(|one| !matches!(one, IndexCandidate::Parent(_)));
-        let (promoted, others): (Vec<_>, Vec<_>) = candidates
+        let (indexed, others): (Vec<_>, Vec<_>) = candidates
             .into_iter()
-            .partition(|one| matches!(one, IndexCandidate::Promoted { .. }));
-        match self.fewest(&promoted).await? {
+            .partition(|one| matches!(one, IndexCandidate::Indexed { .. }));
+        match self.fewest(&indexed).await? {
             Some((one, rows)) if one.is_surely_few(rows) || others.is_empty() => {
                 return Ok(AccessPath::Index(one));
             }

@@ -1,8 +1,8 @@
 //! Removing for good: not only from lists, but from the bytes that are kept.
 //!
 //! A delete ends what it deletes within minutes: objects are kept as long as backups need them,
-//! pieces until the next sweep, and pages until they are written again. What is purged is waited
-//! for.
+//! dictionaries until the next sweep, and pages until they are written again. What is purged is
+//! waited for.
 
 use std::num::NonZeroU32;
 
@@ -12,7 +12,7 @@ use super::SqlStore;
 use crate::{
     driver::Database,
     seam::{Change, Error, Purge, Purged, Store},
-    sql::{objects as sql_objects, pieces as sql_pieces, purge as sql},
+    sql::{dictionaries as sql_dictionaries, objects as sql_objects, purge as sql},
 };
 use hindsight_filter::model::Parent;
 
@@ -34,7 +34,8 @@ pub(crate) async fn count(store: &SqlStore<impl Database>, what: &Purge) -> Resu
     })
 }
 
-/// Removes everything that there is, and what comes meanwhile, from tables, pieces and objects.
+/// Removes everything that there is, and what comes meanwhile, from tables, dictionaries and
+/// objects.
 pub(crate) async fn purge(
     store: &SqlStore<impl Database>,
     what: &Purge,
@@ -60,10 +61,10 @@ pub(crate) async fn purge(
         }
     }
     while super::sweep::sweep(store, NonZeroU32::MAX).await? > 0 {}
-    for row in store.ask(&sql_pieces::unowned(i64::MIN, 1)).await? {
-        let piece = row.int(0)?.unwrap_or_default();
+    for row in store.ask(&sql_dictionaries::unowned(i64::MIN, 1)).await? {
+        let dictionary = row.int(0)?.unwrap_or_default();
         all.left.push(format!(
-            "piece {piece} stays, because bodies that refer to it are damaged, or written right \
+            "dictionary {dictionary} stays, because bodies that refer to it are damaged, or written right \
              now; run `hindsight fsck`, and purge again"
         ));
     }
@@ -72,7 +73,7 @@ pub(crate) async fn purge(
 
 async fn results_of(store: &SqlStore<impl Database>, parent: &Parent) -> Result<Vec<Purge>, Error> {
     let rows = store.ask(&sql::next_results(parent, PAGE)).await?;
-    let name = |row: &crate::sql::cells::Row| {
+    let name = |row: &crate::sql::row::Row| {
         let (parent, id) = (row.text(0)?, row.text(1)?);
         let name = format!(
             "{}/results/{}",
@@ -119,7 +120,7 @@ async fn remove(
         return Ok(gone);
     };
     store
-        .tell(vec![sql_objects::doom_these(now, &objects)])
+        .tell(vec![sql_objects::condemn_these(now, &objects)])
         .await?;
     let removal = depot.remove(objects).await;
     if !removal.gone.is_empty() {

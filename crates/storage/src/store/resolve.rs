@@ -67,7 +67,7 @@ pub(crate) async fn over<D: Database>(db: D, options: &Options) -> Result<SqlSto
 /// Opens `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`.
 ///
 /// # Errors
-/// [`Error::Unfit`] if the text, the database or its schema is not what is wanted, with the
+/// [`Error::Incompatible`] if the text, the database or its schema is not what is wanted, with the
 /// remedy; [`Error::Unavailable`] if the database does not answer.
 pub async fn open(url: &str, options: &Options) -> Result<Opened, Error> {
     match address(url)? {
@@ -80,14 +80,13 @@ pub async fn open(url: &str, options: &Options) -> Result<Opened, Error> {
 pub(crate) enum Address {
     /// The path of a file.
     Sqlite(PathBuf),
-    /// The whole text.
     Postgres(String),
 }
 
 /// What a text names.
 pub(crate) fn address(url: &str) -> Result<Address, Error> {
     const WANT: &str = "want `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`";
-    let refuse = |why: &str| Err(Error::Unfit(format!("{why}; {WANT}")));
+    let refuse = |why: &str| Err(Error::Incompatible(format!("{why}; {WANT}")));
     match url.split_once(':') {
         Some(("sqlite", rest)) => {
             let path = rest.strip_prefix("//").unwrap_or(rest);

@@ -12,9 +12,9 @@ use crate::{
     seam::{AggregateQuery, Error},
     sql::{
         aggregate::{self, Plan},
-        cells::{Cells as _, Row},
         cost,
         dialect::Dialect,
+        row::{Row, SqlRow as _},
         statement::Statement,
     },
 };

@@ -1,10 +1,10 @@
-//! Letting go of pieces whose payload is gone.
+//! Letting go of dictionaries whose payload is gone.
 //!
-//! Invariant, as of the last sweep: the content of every piece is the payload of a record of its
-//! parent. A trigger notes when a record that has it is deleted or changed; a sweep then packs
-//! again what refers to the piece, against the newest payload of these, and deletes it. So what
-//! was deleted is in no other record's bytes, and each body is packed again once for the piece
-//! that it began with, because records go in about the order in which they came.
+//! Invariant, as of the last sweep: the content of every dictionary is the payload of a record of
+//! its parent. A trigger notes when a record that has it is deleted or changed; a sweep then packs
+//! again what refers to the dictionary, against the newest payload of these, and deletes it. So
+//! what was deleted is in no other record's bytes, and each body is packed again once for the
+//! dictionary that it began with, because records go in about the order in which they came.
 
 use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc};
 
@@ -14,41 +14,47 @@ use super::SqlStore;
 use crate::{
     codec::{
         body::{Packed, Stored, unpack},
-        dictionary::{NewPiece, Piece, SIZES},
-        parallel::in_parts,
+        dictionary::{Dictionary, NewDictionary, SIZES},
+        parallel::par_map_blocking,
     },
     driver::Database,
     seam::Error,
     sql::{
-        cells::{Cells as _, Row},
-        pieces as sql,
+        dictionaries as sql,
+        row::{Row, SqlRow as _},
     },
 };
 
-/// Pieces that are looked at in one statement.
+/// Dictionaries that are looked at in one statement.
 const PAGE: i64 = 100;
 
 /// Bodies that are packed again in one transaction; writers of the same records wait for it.
 const BODIES: i64 = 200;
 
-/// How often a piece is tried to be deleted while others write bodies that refer to it: those
+/// How often a dictionary is tried to be deleted while others write bodies that refer to it: those
 /// that remember it, until they are told that it is gone.
 const TRIES: usize = 20;
 
-/// Notes which records have the payloads of pieces, and lets go of pieces whose payload is gone,
-/// until `most` or more are gone; says how many. Several may sweep at once.
+/// Notes which records have the payloads of dictionaries, and lets go of dictionaries whose payload
+/// is gone, until `most` or more are gone; says how many. Several may sweep at once.
 pub(crate) async fn sweep(store: &SqlStore<impl Database>, most: NonZeroU32) -> Result<u64, Error> {
     let (mut gone, mut after) = (0, i64::MIN);
     while gone < u64::from(most.get()) {
         let rows = store.ask(&sql::unowned(after, PAGE)).await?;
         let mut unused = Vec::new();
         for row in &rows {
-            let Some(piece) = row.int(0)? else { continue };
-            after = piece;
+            let Some(dictionary) = row.int(0)? else {
+                continue;
+            };
+            after = dictionary;
             match row.int(2)? {
-                Some(2) => drop(store.tell(vec![sql::own(store.dialect(), piece)]).await?),
-                Some(1) => gone += retire(store, piece, row.text(1)?).await?,
-                _ => unused.push(piece),
+                Some(2) => drop(
+                    store
+                        .tell(vec![sql::own(store.dialect(), dictionary)])
+                        .await?,
+                ),
+                Some(1) => gone += retire(store, dictionary, row.text(1)?).await?,
+                _ => unused.push(dictionary),
             }
         }
         if !unused.is_empty() {
@@ -61,24 +67,32 @@ pub(crate) async fn sweep(store: &SqlStore<impl Database>, most: NonZeroU32) -> 
     Ok(gone)
 }
 
-/// Deletes those of these pieces that no body refers to.
-async fn delete(store: &SqlStore<impl Database>, pieces: &[i64]) -> Result<u64, Error> {
-    store.tell(sql::delete(store.dialect(), pieces)).await?;
-    let left = store.ask(&sql::there(store.dialect(), pieces)).await?;
-    let gone = pieces.len().saturating_sub(left.len());
+/// Deletes those of these dictionaries that no body refers to.
+async fn delete(store: &SqlStore<impl Database>, dictionaries: &[i64]) -> Result<u64, Error> {
+    store
+        .tell(sql::delete(store.dialect(), dictionaries))
+        .await?;
+    let left = store
+        .ask(&sql::there(store.dialect(), dictionaries))
+        .await?;
+    let gone = dictionaries.len().saturating_sub(left.len());
     if gone > 0 {
         store.packed().forget();
     }
     Ok(gone as u64)
 }
 
-/// Packs again what refers to a piece, and deletes it; says how many are gone.
+/// Packs again what refers to a dictionary, and deletes it; says how many are gone.
 async fn retire(
     store: &SqlStore<impl Database>,
-    piece: i64,
+    dictionary: i64,
     parent: Option<String>,
 ) -> Result<u64, Error> {
-    let loaded = match store.packed().load(store, BTreeSet::from([piece])).await {
+    let loaded = match store
+        .packed()
+        .load(store, BTreeSet::from([dictionary]))
+        .await
+    {
         Err(Error::Corrupt(why)) => {
             // As are all bodies that refer to it. `fsck` says so, too.
             tracing::warn!("{why}; what refers to it cannot be packed again");
@@ -86,11 +100,11 @@ async fn retire(
         }
         loaded => loaded?,
     };
-    let Some(old) = loaded.get(&piece) else {
+    let Some(old) = loaded.get(&dictionary) else {
         return Ok(0);
     };
     let with = successor(store, old, parent.unwrap_or_default()).await?;
-    let content = with.as_ref().map(|with| with.piece.content());
+    let content = with.as_ref().map(|with| with.dictionary.content());
     if content == Some(old.content()) {
         // Its payload came back meanwhile; the next sweep will see.
         return Ok(0);
@@ -98,7 +112,7 @@ async fn retire(
     let mut damaged = Vec::new();
     for _ in 0..TRIES {
         while repack(store, old, with.as_ref(), &mut damaged).await? {}
-        if delete(store, &[piece]).await? > 0 {
+        if delete(store, &[dictionary]).await? > 0 {
             return Ok(1);
         }
         if !damaged.is_empty() {
@@ -106,22 +120,22 @@ async fn retire(
         }
     }
     tracing::warn!(
-        "piece {piece} stays for now: {} bodies that refer to it are damaged",
+        "dictionary {dictionary} stays for now: {} bodies that refer to it are damaged",
         damaged.len()
     );
     Ok(0)
 }
 
-/// What bodies refer to instead: a new piece, of the newest of them, with its content.
+/// What bodies refer to instead: a new dictionary, of the newest of them, with its content.
 #[derive(Debug)]
 struct Successor {
-    new: NewPiece,
-    piece: Arc<Piece>,
+    new: NewDictionary,
+    dictionary: Arc<Dictionary>,
 }
 
 async fn successor(
     store: &SqlStore<impl Database>,
-    old: &Piece,
+    old: &Dictionary,
     parent: String,
 ) -> Result<Option<Successor>, Error> {
     let newest = store.ask(&sql::newest(old.id())).await?;
@@ -142,10 +156,10 @@ async fn successor(
     let keys = store.ask(&sql::keys_of(old.id())).await?;
     let keys = keys.iter().map(|row| row.bytes(0).map(sql::key));
     let keys: Result<Vec<_>, Error> = keys.filter_map(Result::transpose).collect();
-    let new = NewPiece::of(parent, &content, keys?, true);
+    let new = NewDictionary::of(parent, &content, keys?, true);
     Ok(new.map(|new| Successor {
         // Its row is found by its content.
-        piece: Arc::new(Piece::new(0, content)),
+        dictionary: Arc::new(Dictionary::new(0, content)),
         new,
     }))
 }
@@ -168,7 +182,7 @@ impl Referring {
                 bytes: row.bytes(2)?.unwrap_or_default(),
                 size: row.int(3)?.unwrap_or_default(),
                 sha256: row.bytes(4)?.unwrap_or_default(),
-                piece: None,
+                dictionary: None,
             },
         })
     }
@@ -177,7 +191,7 @@ impl Referring {
 /// Packs the next bodies again; says whether there were any. Those that are `damaged` are left.
 async fn repack(
     store: &SqlStore<impl Database>,
-    old: &Arc<Piece>,
+    old: &Arc<Dictionary>,
     with: Option<&Successor>,
     damaged: &mut Vec<i64>,
 ) -> Result<bool, Error> {
@@ -188,24 +202,27 @@ async fn repack(
     if read.is_empty() {
         return Ok(false);
     }
-    let (content, piece) = (Arc::clone(old), with.map(|with| Arc::clone(&with.piece)));
+    let (content, dictionary) = (
+        Arc::clone(old),
+        with.map(|with| Arc::clone(&with.dictionary)),
+    );
     let pack = move |body: Referring| {
         let value = unpack(&body.stored, Some(content.content())).ok();
         let packed = value.map(|value| {
             let mut packed = Packed::loose(value);
-            packed.compress(piece.as_deref());
+            packed.compress(dictionary.as_deref());
             packed
         });
         (body, packed)
     };
     let size = |body: &Referring| usize::try_from(body.stored.size).unwrap_or(0);
     let mut statements: Vec<_> = with.iter().flat_map(|with| sql::put(&with.new)).collect();
-    for (body, packed) in in_parts(read, size, pack).await? {
+    for (body, packed) in par_map_blocking(read, size, pack).await? {
         let Some(packed) = packed else {
             damaged.push(body.record);
             continue;
         };
-        let with = with.filter(|_| packed.piece.is_some());
+        let with = with.filter(|_| packed.dictionary.is_some());
         let was = (body.record, old.id(), Bytes::from(body.stored.bytes));
         statements.push(sql::repack(was, &packed, with.map(|with| &with.new)));
     }

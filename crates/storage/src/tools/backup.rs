@@ -35,9 +35,8 @@ pub struct Copied {
 
 /// Copies the database at `url` into the new file `to`, while servers use it.
 ///
-/// # Errors
-/// [`Error::Unfit`] if it is no SQLite file of ours, or `to` exists; [`Error::Unavailable`] if
-/// the copy cannot be written.
+/// # Errors [`Error::Incompatible`] if it is no SQLite file of ours, or `to` exists;
+/// [`Error::Unavailable`] if the copy cannot be written.
 pub async fn backup(
     url: &str,
     to: &Path,
@@ -80,7 +79,7 @@ async fn copy_and_check(
 /// Copies the backup `from` into the new file that `url` names.
 ///
 /// # Errors
-/// [`Error::Unfit`] if the backup is none of ours, is damaged, or is in use, or the new file
+/// [`Error::Incompatible`] if the backup is none of ours, is damaged, or is in use, or the new file
 /// exists; [`Error::Unavailable`] if it cannot be written.
 pub async fn restore(
     from: &Path,
@@ -90,7 +89,7 @@ pub async fn restore(
     let to = file(url, "restored")?;
     is_free(&to)?;
     if sqlite::has_log(from) {
-        return Err(Error::Unfit(format!(
+        return Err(Error::Incompatible(format!(
             "`{}` has a log beside it, so it is in use or was copied while it was; give a file \
              that `hindsight backup` made",
             from.display()
@@ -104,7 +103,7 @@ pub async fn restore(
     };
     let seen = check(from, &found, &mut watch).await?;
     if damaged {
-        return Err(Error::Unfit(format!(
+        return Err(Error::Incompatible(format!(
             "`{}` is damaged; nothing was restored. Take an older backup",
             from.display()
         )));
@@ -127,7 +126,7 @@ pub async fn restore(
 fn file(url: &str, what: &str) -> Result<PathBuf, Error> {
     match address(url)? {
         Address::Sqlite(path) => Ok(path),
-        Address::Postgres(_) => Err(Error::Unfit(format!(
+        Address::Postgres(_) => Err(Error::Incompatible(format!(
             "a PostgreSQL database is {what} with its own tools, `pg_dump` and `pg_restore` or \
              `pg_basebackup`; docs/operate.md shows how"
         ))),
@@ -138,7 +137,7 @@ fn is_free(to: &Path) -> Result<(), Error> {
     let Some(there) = sqlite::exists(to) else {
         return Ok(());
     };
-    Err(Error::Unfit(format!(
+    Err(Error::Incompatible(format!(
         "`{}` exists, and nothing is overwritten; give another name, or stop what uses it and move \
          it away",
         there.display()
@@ -151,7 +150,10 @@ async fn ours(path: &Path) -> Result<Found, Error> {
     needed(&found, Dialect::Sqlite, &format!("`{}`", path.display()))?;
     match found {
         Found::Ours(_) => Ok(found),
-        _ => Err(Error::Unfit(format!("`{}` is empty", path.display()))),
+        _ => Err(Error::Incompatible(format!(
+            "`{}` is empty",
+            path.display()
+        ))),
     }
 }
 
@@ -189,8 +191,8 @@ fn part(to: &Path) -> PathBuf {
 fn finish<T>(done: Result<T, Error>, part: &Path, to: &Path) -> Result<(T, u64), Error> {
     let placed = done.and_then(|done| {
         let bytes = place(part, to).map_err(|e| match e.kind() {
-            io::ErrorKind::AlreadyExists => Error::Unfit(format!(
-                "`{}` was made by somebody else meanwhile, and nothing is overwritten",
+            io::ErrorKind::AlreadyExists => Error::Incompatible(format!(
+                "`{}` was created by another process, and nothing is overwritten",
                 to.display()
             )),
             _ => unwritable(to, e),

@@ -2,9 +2,9 @@
 //! another.
 //!
 //! What the target has already is compared first, so that a second copy changes nothing, and one
-//! that was cut off goes on where it stopped. A row of the target gives way only to a later
-//! version of the same row; anything else is left alone, and said. Memory is bounded by a page and the names of
-//! rows that are refused.
+//! that was cut off goes on where it stopped. A row of the target gives way only to a later version
+//! of the same row; anything else is left alone, and said. Memory is bounded by a page and the
+//! names of rows that are refused.
 
 mod held;
 mod ours;
@@ -21,9 +21,9 @@ use jiff::Timestamp;
 use self::{held::Held, ours::Ours};
 use super::{fsck::Finding, snapshot::Snapshot};
 use crate::{
-    codec::objects::{Depot, without_depot},
+    codec::objects::{ObjectBackend, without_depot},
     driver::options::{Options, Schema},
-    seam::{Error, Maintenance, Promotion, Store},
+    seam::{Error, IndexedPath, Maintenance, Store},
     sql,
     store::resolve::open,
 };
@@ -91,9 +91,9 @@ pub type Tell<'a> = &'a mut (dyn FnMut(Event) + Send);
 #[derive(Debug, Clone, Default)]
 pub struct Depots {
     /// Those of the source.
-    pub from: Option<Arc<Depot>>,
+    pub from: Option<Arc<ObjectBackend>>,
     /// Those of the target.
-    pub to: Option<Arc<Depot>>,
+    pub to: Option<Arc<ObjectBackend>>,
 }
 
 /// Whether the target is compared with the source once all is copied.
@@ -121,10 +121,10 @@ pub async fn copy(
     if totals.held > 0 && depots.from.is_none() {
         return Err(without_depot(&totals));
     }
-    let promoted = promoted(&mut snapshot).await?;
+    let indexed = indexed(&mut snapshot).await?;
     let mut source = Ours::new(snapshot);
     let target = (to, depots.to.as_ref());
-    let outcome = into(&mut source, target, &promoted, verify, tell).await;
+    let outcome = into(&mut source, target, &indexed, verify, tell).await;
     source.close().await;
     outcome
 }
@@ -135,7 +135,6 @@ pub(crate) struct Outline {
     /// Its place in the page of the source.
     pub(crate) place: i64,
     pub(crate) name: RecordName,
-    /// Of its result.
     pub(crate) result_uid: String,
     pub(crate) uid: String,
     pub(crate) etag: Etag,
@@ -171,7 +170,6 @@ pub(crate) trait Source: Send {
     /// How many results and records there are.
     async fn totals(&mut self) -> Result<(u64, u64), Error>;
 
-    /// Begins anew.
     fn rewind(&mut self);
 
     /// The next results; none at the end.
@@ -197,31 +195,33 @@ struct Copy<'a> {
 /// Records that are indexed by one transaction.
 const BATCH: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
 
-/// What is promoted in a database of ours.
-async fn promoted(snapshot: &mut Snapshot) -> Result<Vec<Promotion>, Error> {
-    let rows = snapshot.rows(&sql::promoted::known()).await?;
-    Ok(sql::promoted::read_known(&rows)?.all().to_vec())
+/// What is indexed in a database of ours.
+async fn indexed(snapshot: &mut Snapshot) -> Result<Vec<IndexedPath>, Error> {
+    let rows = snapshot.rows(&sql::indexed::known()).await?;
+    Ok(sql::indexed::read_known(&rows)?.all().to_vec())
 }
 
-/// Promotes in the target what is promoted in the source, before rows come: they are indexed as
-/// they are written then. What the target promotes already stays as it is.
-async fn promote(target: &dyn Maintenance, fields: &[Promotion]) -> Result<(), Error> {
+/// Indexes in the target what is indexed in the source, before rows come: they are indexed as
+/// they are written then. What the target indexes already stays as it is.
+async fn create_index(target: &dyn Maintenance, fields: &[IndexedPath]) -> Result<(), Error> {
     for field in fields {
-        let made = target.promote(&field.path, field.kind, field.added).await;
+        let made = target
+            .create_index(&field.path, field.kind, field.added)
+            .await;
         let made = match made {
             Err(Error::Exists(_)) => continue,
             made => made?,
         };
-        while !target.fill(made.id, BATCH).await?.ready {}
+        while !target.build_index(made.id, BATCH).await?.ready {}
     }
     Ok(())
 }
 
-/// Copies everything that `source` has, and promotes these fields.
+/// Copies everything that `source` has, and indexes these fields.
 pub(crate) async fn into(
     source: &mut dyn Source,
-    (to, depot): (&str, Option<&Arc<Depot>>),
-    promoted: &[Promotion],
+    (to, depot): (&str, Option<&Arc<ObjectBackend>>),
+    indexed: &[IndexedPath],
     verify: Verify,
     tell: Tell<'_>,
 ) -> Result<Outcome, Error> {
@@ -231,7 +231,7 @@ pub(crate) async fn into(
         ..Options::default()
     };
     let target = open(to, &options).await?;
-    promote(&*target.maintenance, promoted).await?;
+    create_index(&*target.maintenance, indexed).await?;
     let mut copy = Copy {
         store: &*target.store,
         held: Held::new(Snapshot::open_with(to, depot).await?),

@@ -5,25 +5,25 @@
 //! payloads is extracted again by the code that writes rows, so a column that is added there is
 //! checked here without a further line. Memory is bounded by a page, whatever the database holds.
 
+mod dictionaries;
 mod finding;
+mod indexed;
 mod indexes;
 mod objects;
-mod promoted;
 mod records;
-mod shelf;
 #[cfg(test)]
 mod tests;
 
-use self::promoted::Promoted;
+use self::indexed::Indexed;
+pub(crate) use self::{dictionaries::DictionaryReader, finding::name as name_of};
 pub use self::{finding::Finding, finding::Kind, objects::Orphans, objects::orphans};
-pub(crate) use self::{finding::name as name_of, shelf::Shelf};
 use super::snapshot::Snapshot;
 use crate::{
-    codec::dictionary::StoredPiece,
+    codec::dictionary::StoredDictionary,
     seam::Error,
     sql::{
-        cells::{Cells as _, Row},
         read,
+        row::{Row, SqlRow as _},
         statement::Statement,
         walk::{self, TABLES, Table},
     },
@@ -66,8 +66,8 @@ pub struct Seen {
     pub verified_payloads: u64,
     /// Bytes of those payloads.
     pub verified_bytes: u64,
-    /// Pieces that payloads refer to.
-    pub pieces: u64,
+    /// Dictionaries that payloads refer to.
+    pub dictionaries: u64,
     /// Objects in which payloads lie outside the database.
     pub objects: u64,
     /// Bytes of those objects.
@@ -99,15 +99,15 @@ pub async fn fsck(
         depth,
         tell,
         seen: Seen::default(),
-        shelf: Shelf::default(),
-        promoted: Promoted::default(),
+        dictionaries: DictionaryReader::default(),
+        indexed: Indexed::default(),
     };
     check.reachable().await?;
     check.known().await?;
     check.engine().await?;
     check.results().await?;
     check.records().await?;
-    check.pieces().await?;
+    check.dictionaries().await?;
     check.references().await?;
     check.indexes().await?;
     check.state().await?;
@@ -121,8 +121,8 @@ struct Check<'a> {
     depth: Depth,
     tell: &'a mut (dyn FnMut(Event) + Send),
     seen: Seen,
-    shelf: Shelf,
-    promoted: Promoted,
+    dictionaries: DictionaryReader,
+    indexed: Indexed,
 }
 
 impl Check<'_> {
@@ -214,29 +214,31 @@ impl Check<'_> {
         Ok(())
     }
 
-    async fn pieces(&mut self) -> Result<(), Error> {
-        let counted = self.begin("pieces", Table::Pieces).await?;
+    async fn dictionaries(&mut self) -> Result<(), Error> {
+        let counted = self.begin("dictionaries", Table::DictionaryCache).await?;
         let mut after = i64::MIN;
-        while let Some(last) = self.page(Table::Pieces, after).await? {
+        while let Some(last) = self.page(Table::DictionaryCache, after).await? {
             if self.depth == Depth::Quick {
                 after = last;
                 continue;
             }
-            let rows = self.rows(Table::Pieces, &walk::pieces(after, last)).await?;
+            let rows = self
+                .rows(Table::DictionaryCache, &walk::dictionaries(after, last))
+                .await?;
             for row in &rows {
-                let piece = read::piece(row, 0).and_then(StoredPiece::open);
-                if let Err(Error::Corrupt(why)) = piece {
+                let dictionary = read::dictionary(row, 0).and_then(StoredDictionary::open);
+                if let Err(Error::Corrupt(why)) = dictionary {
                     let id = row.int(0).ok().flatten().unwrap_or(0);
-                    let name = format!("piece {id}");
-                    self.found(Finding::new(Kind::PieceDamaged, name, why));
+                    let name = format!("dictionary {id}");
+                    self.found(Finding::new(Kind::DictionaryDamaged, name, why));
                 }
             }
-            self.seen.pieces += rows.len() as u64;
+            self.seen.dictionaries += rows.len() as u64;
             (self.tell)(Event::Seen(rows.len() as u64));
             after = last;
         }
         if self.depth == Depth::Full {
-            self.count(Table::Pieces, counted, self.seen.pieces);
+            self.count(Table::DictionaryCache, counted, self.seen.dictionaries);
         }
         Ok(())
     }
@@ -254,12 +256,12 @@ impl Check<'_> {
             self.found(Finding::new(Kind::BodyOrphan, format!("body {id}"), what));
         }
         (self.tell)(Event::Seen(1));
-        let lonely = walk::keys_without_piece(MOST_FOUND);
-        for row in self.rows(Table::PieceKeys, &lonely).await? {
+        let lonely = walk::keys_without_dictionary(MOST_FOUND);
+        for row in self.rows(Table::DictionaryKeys, &lonely).await? {
             let key = row.bytes(0)?.unwrap_or_default();
             let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
             let what = format!(
-                "its piece, in row {}, is not there",
+                "its dictionary, in row {}, is not there",
                 row.int(1)?.unwrap_or(0)
             );
             self.found(Finding::new(Kind::KeyOrphan, format!("key {key}"), what));

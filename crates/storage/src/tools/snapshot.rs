@@ -6,13 +6,13 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
-    codec::objects::{Depot, Objects, Totals},
+    codec::objects::{ObjectBackend, Objects, Totals},
     driver::{Purpose, Reader, postgres, sqlite},
     seam::Error,
     sql::{
-        cells::{Cells as _, Row},
         dialect::Dialect,
         objects as sql,
+        row::{Row, SqlRow as _},
         statement::Statement,
     },
     store::resolve::{Address, address},
@@ -64,7 +64,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// Likewise.
-    pub async fn open_with(url: &str, depot: Option<&Arc<Depot>>) -> Result<Self, Error> {
+    pub async fn open_with(url: &str, depot: Option<&Arc<ObjectBackend>>) -> Result<Self, Error> {
         let mut snapshot = Self::open(url).await?;
         if let Some(depot) = depot {
             let rows = snapshot.rows(&sql::folder()).await?;

@@ -18,7 +18,7 @@ use sqlx::{
 
 use self::row::{outline, record, result};
 use super::copy::{self, Outcome, Outline, Page, Said, Source, Tell, Verify};
-use crate::{codec::objects::Depot, seam::Error};
+use crate::{codec::objects::ObjectBackend, seam::Error};
 use hindsight_filter::model::{Record, RunResult};
 
 /// Rows of a page.
@@ -33,7 +33,7 @@ const MOST_BYTES: i64 = 16 << 20;
 pub async fn import(
     from: &str,
     to: &str,
-    depot: Option<&Arc<Depot>>,
+    depot: Option<&Arc<ObjectBackend>>,
     verify: Verify,
     tell: Tell<'_>,
 ) -> Result<Outcome, Error> {
@@ -66,7 +66,7 @@ struct Sql {
 
 fn failed(error: sqlx::Error) -> Error {
     if matches!(error, sqlx::Error::Database(_)) {
-        return Error::Unfit(format!("the database of Tekton Results refuses: {error}"));
+        return Error::Incompatible(format!("the database of Tekton Results refuses: {error}"));
     }
     Error::Unavailable {
         what: "reading the database of Tekton Results",
@@ -78,7 +78,7 @@ impl Tekton {
     async fn open(url: &str) -> Result<Self, Error> {
         let options: PgConnectOptions = url.parse().map_err(|e: sqlx::Error| {
             // The text holds a password, and the driver's word does not repeat it.
-            Error::Unfit(format!(
+            Error::Incompatible(format!(
                 "the address of the database of Tekton Results is not one: {e}; want \
                  `postgres://USER:PASSWORD@HOST:PORT/DATABASE`"
             ))
@@ -153,12 +153,12 @@ impl Sql {
         ];
         let kind = |name: &str| columns.iter().find(|(column, _)| column == name);
         if kind("hindsight_schema.version").is_some() {
-            return Err(Error::Unfit(
+            return Err(Error::Incompatible(
                 "this is a database of hindsight; copy it with `hindsight copy`".to_owned(),
             ));
         }
         if let Some(missing) = NEEDED.iter().find(|name| kind(name).is_none()) {
-            return Err(Error::Unfit(format!(
+            return Err(Error::Incompatible(format!(
                 "this is no database of Tekton Results: it has no column `{missing}` in the \
                  schema where new tables would be made; give another database or set its \
                  search_path"

@@ -23,7 +23,6 @@ static BOMB: LazyLock<Vec<u8>> = LazyLock::new(|| {
     encoder.finish().unwrap()
 });
 
-/// One of them.
 pub fn attempt(methods: &[Method], random: &mut Random) -> Attempt {
     match random.below(3) {
         0 => Attempt::One(one(random)),

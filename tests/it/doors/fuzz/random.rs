@@ -1,6 +1,5 @@
 //! Numbers that look random, the same for the same seed, and bytes that are spoilt by them.
 
-/// SplitMix64.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -42,7 +41,6 @@ impl Random {
     }
 }
 
-/// What harmed others.
 const TOKENS: &[&[u8]] = &[
     b"\0",
     b"\r\n",

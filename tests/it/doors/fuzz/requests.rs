@@ -52,7 +52,6 @@ impl fmt::Debug for Attempt {
 /// The token of a user who may do everything.
 pub const TOKEN: &str = "ann";
 
-/// Makes request `index`.
 pub fn attempt(methods: &[Method], random: &mut Random, seen: &[String]) -> Attempt {
     if random.percent(3) {
         return giants::attempt(methods, random);

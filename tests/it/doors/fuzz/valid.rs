@@ -13,7 +13,6 @@ use crate::support::objects::{bytes, task_run};
 #[derive(Debug)]
 pub struct Method {
     pub descriptor: MethodDescriptor,
-    /// `/package.Service/Method`.
     pub path: String,
     pub rest: Option<Rest>,
 }

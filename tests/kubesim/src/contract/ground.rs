@@ -22,7 +22,6 @@ pub struct Ground {
     pub(super) sim: Option<Sim>,
     pub(super) controllers: bool,
     roles: bool,
-    /// The custom kinds.
     pub(super) kinds: Vec<Crd>,
     /// Names of the definitions that were not there before.
     pub(super) made: Vec<String>,

@@ -2,7 +2,6 @@
 
 use uuid::Builder;
 
-/// A SplitMix64 generator.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
@@ -31,7 +30,6 @@ impl Random {
             .expect("a remainder is below its bound")
     }
 
-    /// One of several.
     pub(crate) fn one<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
         let position = self.below(u32::try_from(of.len()).unwrap_or(u32::MAX));
         of.get(usize::try_from(position).ok()?)

@@ -173,7 +173,6 @@ impl Act {
         }
     }
 
-    /// Who creates it.
     pub(crate) fn creator(&self) -> &'static str {
         "kubectl-create"
     }

@@ -24,7 +24,6 @@ use crate::{
 pub(super) enum Event {
     /// The run says something new.
     Progress,
-    /// The run ends.
     Finish,
     /// Somebody writes on it, finished or not.
     Touch,
@@ -46,7 +45,6 @@ pub(super) enum Event {
     ServerForgets,
     /// The server does not answer until it does again.
     ServerAway(bool),
-    /// Time passes.
     Minutes(i64),
 }
 

@@ -13,7 +13,6 @@ use hindsight_watcher::sink::{Severity, Sink, SinkError};
 use serde_json::Value;
 use tokio::{sync::watch, time::Instant};
 
-/// The server.
 #[derive(Debug, Default)]
 pub(crate) struct MemorySink {
     state: Mutex<State>,

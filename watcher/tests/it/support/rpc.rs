@@ -71,7 +71,6 @@ impl RpcServer {
         server
     }
 
-    /// Starts it again.
     pub(crate) fn up(&mut self) {
         let runtime = Runtime::new().unwrap();
         let (told, addr) = std::sync::mpsc::channel();

@@ -40,7 +40,9 @@ impl Roles {
         let roles = whole.roles.into_iter().enumerate().map(|(at, entry)| {
             let number = at + 1;
             if entry.groups.is_empty() && entry.users.is_empty() {
-                return Err(format!("role {number} is nobody's: name groups or users"));
+                return Err(format!(
+                    "role {number} is bound to no group or user; name one"
+                ));
             }
             let grants = entry
                 .grants
@@ -81,7 +83,10 @@ mod tests {
                 "[[roles]]\ngroups = 'hunter2'\ngrants = []",
                 "line 2: invalid type",
             ),
-            ("[[roles]]\ngrants = []", "role 1 is nobody's"),
+            (
+                "[[roles]]\ngrants = []",
+                "role 1 is bound to no group or user",
+            ),
         ];
         for (text, says) in cases {
             let error = Roles::parse(text).err().unwrap();

@@ -8,7 +8,7 @@ fn stored(packed: &Packed) -> Stored {
         bytes: packed.bytes.to_vec(),
         size: packed.size,
         sha256: packed.sha256.to_vec(),
-        piece: packed.piece,
+        dictionary: packed.dictionary,
     }
 }
 
@@ -47,42 +47,45 @@ fn bodies_come_back_from_what_differs() {
     other.rotate_left(7);
     let contents = [noise(60_000), other, b"{\"a\":1}".to_vec()];
     for content in contents {
-        let piece = Piece::new(7, content.clone().into());
+        let dictionary = Dictionary::new(7, content.clone().into());
         for value in samples().into_iter().chain([content.clone()]) {
             let mut packed = Packed::loose(value.clone().into());
-            packed.compress(Some(&piece));
+            packed.compress(Some(&dictionary));
             assert_eq!(unpack(&stored(&packed), Some(&content)).unwrap(), value);
         }
     }
 }
 
 #[test]
-fn a_body_like_its_piece_is_little_and_another_is_said_to_gain_little() {
+fn a_body_like_its_dictionary_is_little_and_another_is_said_to_gain_little() {
     let content = noise(60_000);
-    let piece = Piece::new(7, content.clone().into());
+    let dictionary = Dictionary::new(7, content.clone().into());
     let mut value = content.clone();
     value.splice(30_000..30_010, *b"0123456789");
     let mut packed = Packed::loose(value.into());
-    assert_eq!(packed.compress(Some(&piece)), Help::Well);
-    assert_eq!((packed.codec, packed.piece), (Codec::Referring, Some(7)));
+    assert_eq!(packed.compress(Some(&dictionary)), Help::Well);
+    assert_eq!(
+        (packed.codec, packed.dictionary),
+        (Codec::Referring, Some(7))
+    );
     assert!(packed.bytes.len() < 100, "{}", packed.bytes.len());
 
     let text: String = (0..2000_u32)
         .map(|at| format!("{:x} ", at.wrapping_mul(2_654_435_761)))
         .collect();
     let mut packed = Packed::loose(text.into());
-    assert_eq!(packed.compress(Some(&piece)), Help::Little);
+    assert_eq!(packed.compress(Some(&dictionary)), Help::Little);
 }
 
 #[test]
 fn a_damaged_body_is_an_error() {
     let content = noise(4000);
-    let piece = Piece::new(7, content.clone().into());
+    let dictionary = Dictionary::new(7, content.clone().into());
     let mut alone = Packed::loose(vec![b'a'; 1000].into());
     alone.compress(None);
     assert_eq!(alone.codec, Codec::Zstd);
     let mut referring = Packed::loose(content[100..3900].to_vec().into());
-    referring.compress(Some(&piece));
+    referring.compress(Some(&dictionary));
     assert_eq!(referring.codec, Codec::Referring);
     for packed in [alone, referring] {
         let whole = stored(&packed);
@@ -108,11 +111,11 @@ fn a_damaged_body_is_an_error() {
 }
 
 #[test]
-fn the_wrong_piece_is_seen() {
+fn the_wrong_dictionary_is_seen() {
     let content = noise(4000);
-    let piece = Piece::new(7, content.clone().into());
+    let dictionary = Dictionary::new(7, content.clone().into());
     let mut packed = Packed::loose(content.clone().into());
-    packed.compress(Some(&piece));
+    packed.compress(Some(&dictionary));
     let mut wrong = content;
     wrong[2000] ^= 1;
     assert!(unpack(&stored(&packed), Some(&wrong)).is_err());

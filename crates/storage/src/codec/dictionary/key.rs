@@ -15,9 +15,8 @@ pub(crate) type Key = [u8; 32];
 pub(crate) struct Keys {
     /// Of its pipeline and task, if it says what they are.
     pub(crate) own: Option<Key>,
-    /// Of its type.
     pub(crate) of_type: Key,
-    /// Whether it may become a piece: bodies that will change have little to refer to.
+    /// Whether it may become a dictionary: bodies that will change have little to refer to.
     pub(crate) is_settled: bool,
 }
 

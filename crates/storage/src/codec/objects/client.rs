@@ -47,12 +47,12 @@ const RETRYING: Duration = Duration::from_secs(30);
 /// The place for people, the client, and what paths begin with.
 ///
 /// # Errors
-/// [`Error::Unfit`] if the settings cannot be right.
+/// [`Error::Incompatible`] if the settings cannot be right.
 pub(super) fn open(settings: &Settings) -> Result<(String, Arc<dyn ObjectStore>, Path), Error> {
     let shown = settings.url.trim_end_matches('/');
     // The text may hold a secret, so it is repeated only once it is known to hold none.
     let (url, scheme, path) = parse(&settings.url)
-        .map_err(|why| Error::Unfit(format!("the object store cannot be used: {why}")))?;
+        .map_err(|why| Error::Incompatible(format!("the object store cannot be used: {why}")))?;
     let (store, root) = match scheme {
         ObjectStoreScheme::Local => (directory(&url, shown)?, Path::default()),
         scheme => {
@@ -90,8 +90,9 @@ fn parse(text: &str) -> Result<(Url, ObjectStoreScheme, Path), String> {
 
 /// The directory of a `file:` URL. What a write that returned wrote is on disk.
 fn directory(url: &Url, shown: &str) -> Result<Arc<dyn ObjectStore>, Error> {
-    let refuse =
-        |why: String| Error::Unfit(format!("the object store `{shown}` cannot be used: {why}"));
+    let refuse = |why: String| {
+        Error::Incompatible(format!("the object store `{shown}` cannot be used: {why}"))
+    };
     let path: PathBuf = url
         .to_file_path()
         .map_err(|()| refuse("it names no directory; want `file:///DIRECTORY`".to_owned()))?;
@@ -157,7 +158,7 @@ fn bucket(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::objects::Depot;
+    use crate::codec::objects::ObjectBackend;
 
     fn opened(url: &str, options: &[(&str, &str)]) -> Result<String, String> {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -167,9 +168,9 @@ mod tests {
             keep: None,
             options: options.iter().map(owned).collect(),
         };
-        match Depot::open(&settings) {
+        match ObjectBackend::open(&settings) {
             Ok(depot) => Ok(depot.shown(&depot.root().clone().join("x"))),
-            Err(Error::Unfit(why)) => Err(why),
+            Err(Error::Incompatible(why)) => Err(why),
             Err(other) => panic!("{other:?}"),
         }
     }

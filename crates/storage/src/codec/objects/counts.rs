@@ -27,7 +27,6 @@ pub struct Counted {
     pub totals: Totals,
 }
 
-/// The counters themselves.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) written: AtomicU64,

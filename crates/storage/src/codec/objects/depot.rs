@@ -14,7 +14,7 @@ use super::{
     counts::{Counted, Counts, add},
     errors::{damaged, failed, may_pass, missing, unfit},
 };
-use crate::codec::parallel::in_parts;
+use crate::codec::parallel::par_map_blocking;
 
 /// How many objects are on their way at once, of all callers.
 const AT_ONCE: usize = 32;
@@ -27,14 +27,13 @@ pub(crate) const OF_ONE: usize = 8;
 pub(crate) struct Removal {
     /// Those that are not there any more.
     pub(crate) gone: Vec<Uuid>,
-    /// The last refusal.
     pub(crate) refused: Option<Error>,
     /// Whether nothing was removed, and trying again later may help.
     pub(crate) is_away: bool,
 }
 
 /// An object store that bodies may lie in.
-pub struct Depot {
+pub struct ObjectBackend {
     url: String,
     store: Arc<dyn ObjectStore>,
     root: Path,
@@ -44,18 +43,18 @@ pub struct Depot {
     pub(super) counts: Counts,
 }
 
-impl fmt::Debug for Depot {
+impl fmt::Debug for ObjectBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Depot {}", self.url)
+        write!(f, "ObjectBackend {}", self.url)
     }
 }
 
-impl Depot {
+impl ObjectBackend {
     /// Makes ready to use an object store; a directory is made if its parent is there. Nothing is
     /// asked of a bucket yet.
     ///
     /// # Errors
-    /// [`Error::Unfit`] if the settings cannot be right.
+    /// [`Error::Incompatible`] if the settings cannot be right.
     pub fn open(settings: &Settings) -> Result<Arc<Self>, Error> {
         let (shown, store, root) = client::open(settings)?;
         Ok(Self::made(
@@ -132,7 +131,6 @@ impl Depot {
 /// An object that was found in the folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Listed {
-    /// Which.
     pub(crate) object: Uuid,
     /// How many bytes it has.
     pub(crate) size: u64,
@@ -146,8 +144,7 @@ impl Objects {
         self.depot.above()
     }
 
-    /// The object store.
-    pub(crate) fn depot(&self) -> &Arc<Depot> {
+    pub(crate) fn depot(&self) -> &Arc<ObjectBackend> {
         &self.depot
     }
 
@@ -172,8 +169,8 @@ impl Objects {
 
     /// The bytes of an object, which are those that were stored.
     ///
-    /// # Errors
-    /// [`Error::Lost`] if it is not there or another, [`Error::Away`] if the store does not answer.
+    /// # Errors [`Error::MissingObject`] if it is not there or another,
+    /// [`Error::ObjectStoreUnavailable`] if the store does not answer.
     pub(super) async fn get(&self, reference: &Reference) -> Result<Bytes, Error> {
         let counts = &self.depot.counts;
         let got = self.fetch(reference).await;
@@ -201,7 +198,7 @@ impl Objects {
         let bytes = found.bytes().await.map_err(away)?;
         let wanted = *reference;
         let check = move |bytes: Bytes| wanted.is_of(&bytes).then_some(bytes);
-        let checked = in_parts(vec![bytes], Bytes::len, check).await?;
+        let checked = par_map_blocking(vec![bytes], Bytes::len, check).await?;
         let whole = checked.into_iter().next().flatten();
         whole.ok_or_else(|| damaged(&shown(), "its SHA-256 differs"))
     }
@@ -225,7 +222,8 @@ impl Objects {
         }
     }
 
-    /// Removes these objects from the object store, several at once; one that is missing counts as gone.
+    /// Removes these objects from the object store, several at once; one that is missing counts as
+    /// gone.
     pub(crate) async fn remove(&self, objects: Vec<Uuid>) -> Removal {
         let remove = |object: Uuid| async move {
             let path = self.path(object);
@@ -283,7 +281,7 @@ impl Objects {
         let found = match depot.store.head(&mark).await {
             Ok(_) => return Ok(()),
             Err(StoreError::NotFound { .. }) if holds => {
-                return Err(Error::Unfit(format!(
+                return Err(Error::Incompatible(format!(
                     "the object store `{}` does not hold the objects of this database: there is no \
                      `{}`; set objects_url to where they are",
                     depot.url,
@@ -302,11 +300,7 @@ impl Objects {
             Ok(()) => Ok(()),
             Err(error) if may_pass(&error) => {
                 let why = hindsight_runtime::error::report(&error);
-                tracing::warn!(
-                    url = depot.url,
-                    error = why,
-                    "the object store does not answer"
-                );
+                tracing::warn!(url = depot.url, error = why, "object store unavailable");
                 Ok(())
             }
             Err(error) => Err(unfit(&depot.url, &error)),

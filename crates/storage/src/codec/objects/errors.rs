@@ -6,7 +6,7 @@ use crate::seam::Error;
 
 /// The error for a caller who wanted something of an object.
 pub(super) fn failed(what: &'static str, object: String, error: StoreError) -> Error {
-    Error::Away {
+    Error::ObjectStoreUnavailable {
         what,
         object,
         source: error.into(),
@@ -15,7 +15,7 @@ pub(super) fn failed(what: &'static str, object: String, error: StoreError) -> E
 
 /// An object that is not there.
 pub(super) fn missing(object: &str) -> Error {
-    Error::Lost(format!(
+    Error::MissingObject(format!(
         "the object `{object}`, which holds a body, is not there; put it back from a version or \
          backup of the object store, or delete the record"
     ))
@@ -23,7 +23,7 @@ pub(super) fn missing(object: &str) -> Error {
 
 /// An object that is not the one that was stored.
 pub(super) fn damaged(object: &str, why: &str) -> Error {
-    Error::Lost(format!(
+    Error::MissingObject(format!(
         "the object `{object}` is not the one that was stored: {why}; put it back from a version \
          or backup of the object store, or delete the record"
     ))
@@ -31,7 +31,7 @@ pub(super) fn damaged(object: &str, why: &str) -> Error {
 
 /// An object store that cannot be used as it is configured.
 pub(super) fn unfit(url: &str, error: &StoreError) -> Error {
-    Error::Unfit(format!(
+    Error::Incompatible(format!(
         "the object store `{url}` cannot be used: {}; check objects_url and the credentials in \
          the environment",
         hindsight_runtime::error::report(error)

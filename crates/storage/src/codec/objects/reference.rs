@@ -12,7 +12,6 @@ const LENGTH: usize = 16 + 8 + 32;
 /// Which object, how many bytes, and their digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reference {
-    /// The object.
     pub(crate) object: Uuid,
     /// How many bytes it has.
     pub(crate) size: u64,

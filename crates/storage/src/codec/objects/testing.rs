@@ -21,12 +21,12 @@ use object_store::{
     Result, memory::InMemory, path::Path,
 };
 
-use super::Depot;
+use super::ObjectBackend;
 
-static DEPOTS: Mutex<BTreeMap<String, Arc<Depot>>> = Mutex::new(BTreeMap::new());
+static DEPOTS: Mutex<BTreeMap<String, Arc<ObjectBackend>>> = Mutex::new(BTreeMap::new());
 
 /// From now on, worlds that are opened at `url` keep big bodies in `depot`.
-pub(crate) fn give(url: &str, depot: &Arc<Depot>) {
+pub(crate) fn give(url: &str, depot: &Arc<ObjectBackend>) {
     DEPOTS
         .lock()
         .unwrap()
@@ -34,7 +34,7 @@ pub(crate) fn give(url: &str, depot: &Arc<Depot>) {
 }
 
 /// Where worlds at `url` keep big bodies.
-pub(crate) fn given(url: &str) -> Option<Arc<Depot>> {
+pub(crate) fn given(url: &str) -> Option<Arc<ObjectBackend>> {
     DEPOTS.lock().unwrap().get(url).cloned()
 }
 
@@ -42,13 +42,10 @@ pub(crate) fn given(url: &str) -> Option<Arc<Depot>> {
 #[derive(Debug, Default)]
 pub(crate) struct Faulty {
     inner: InMemory,
-    /// Uploads are refused.
     pub(crate) no_puts: AtomicBool,
     /// Uploads happen, and nobody is told.
     pub(crate) mute_puts: AtomicBool,
-    /// Reads are refused.
     pub(crate) no_gets: AtomicBool,
-    /// Removals are refused.
     pub(crate) no_deletes: AtomicBool,
     /// Objects that may not be removed.
     pub(crate) kept: Mutex<Vec<Path>>,

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use self::checks::finds;
 use super::{
-    Depot,
+    ObjectBackend,
     testing::{Faulty, give},
 };
 use crate::{
@@ -38,7 +38,7 @@ const MOST: NonZeroU32 = NonZeroU32::new(100).unwrap();
 /// A database whose big bodies lie in a store that can be told to fail.
 async fn faulty(url: &str) -> (World, Arc<Faulty>) {
     let store = Arc::new(Faulty::default());
-    let depot = Depot::over(Arc::<Faulty>::clone(&store), ABOVE, Some(KEEP));
+    let depot = ObjectBackend::over(Arc::<Faulty>::clone(&store), ABOVE, Some(KEEP));
     give(url, &depot);
     let world = World::open(url).await;
     world
@@ -150,13 +150,15 @@ async fn failures(url: &str) {
     let record = big("x", 1, 1);
     store.no_puts.store(true, SeqCst);
     let refused = world.try_to(Change::InsertRecord(record.clone())).await;
-    assert!(matches!(&refused, Err(Error::Away { object, .. }) if object.starts_with("memory:/")));
+    assert!(
+        matches!(&refused, Err(Error::ObjectStoreUnavailable { object, .. }) if object.starts_with("memory:/"))
+    );
     let each = world
         .store
         .commit_each(&[Change::InsertRecord(record.clone())])
         .await;
     assert!(
-        matches!(each.as_slice(), [Err(Error::Away { .. })]),
+        matches!(each.as_slice(), [Err(Error::ObjectStoreUnavailable { .. })]),
         "{each:?}"
     );
     assert_eq!(world.record(&record.name).await, None, "nothing happened");
@@ -165,9 +167,15 @@ async fn failures(url: &str) {
 
     store.no_gets.store(true, SeqCst);
     let read = world.store.record(&record.name).await;
-    assert!(matches!(read, Err(Error::Away { .. })), "{read:?}");
+    assert!(
+        matches!(read, Err(Error::ObjectStoreUnavailable { .. })),
+        "{read:?}"
+    );
     let listed = world.store.list_records(&everything()).await;
-    assert!(matches!(listed, Err(Error::Away { .. })), "{listed:?}");
+    assert!(
+        matches!(listed, Err(Error::ObjectStoreUnavailable { .. })),
+        "{listed:?}"
+    );
     store.no_gets.store(false, SeqCst);
 
     let path = store.names().await.remove(0);
@@ -179,11 +187,11 @@ async fn failures(url: &str) {
         let read = world.store.record(&record.name).await;
         let told = |why: &str| why.contains(path.as_ref()) && why.contains("put it back");
         assert!(
-            matches!(&read, Err(Error::Lost(why)) if told(why)),
+            matches!(&read, Err(Error::MissingObject(why)) if told(why)),
             "{read:?}"
         );
         let listed = world.store.list_records(&everything()).await;
-        assert!(matches!(listed, Err(Error::Lost(_))), "{listed:?}");
+        assert!(matches!(listed, Err(Error::MissingObject(_))), "{listed:?}");
     }
     store.spoil(&path, Some(&bytes)).await;
     assert_eq!(world.record(&record.name).await, Some(record.clone()));
@@ -196,7 +204,10 @@ async fn failures(url: &str) {
     swept(&world, 1).await;
     store.no_deletes.store(true, SeqCst);
     let refused = world.maintenance.sweep_objects(hours(2), MOST).await;
-    assert!(matches!(refused, Err(Error::Away { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Error::ObjectStoreUnavailable { .. })),
+        "{refused:?}"
+    );
     store.no_deletes.store(false, SeqCst);
     assert!(swept(&world, 2).await > 0);
     assert!(store.names().await.is_empty());
@@ -225,7 +236,10 @@ async fn backlog(url: &str) {
         "they are noted, and kept for a while"
     );
     let refused = world.maintenance.sweep_objects(hours(3), few).await;
-    assert!(matches!(refused, Err(Error::Away { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Error::ObjectStoreUnavailable { .. })),
+        "{refused:?}"
+    );
     assert_eq!(store.names().await, kept, "one sweep removed the others");
     store.kept.lock().unwrap().clear();
     let removed = world.maintenance.sweep_objects(hours(3), few).await;
@@ -268,22 +282,23 @@ async fn crashes(url: &str) {
 async fn late(url: &str) {
     let (world, store) = faulty(url).await;
     let record = big("x", 1, 1);
-    // Other objects of this writer are doomed as soon as they are noted, which the first two are.
-    let doom = "CREATE TRIGGER late AFTER INSERT ON objects \
+    // Other objects of this writer are condemned as soon as they are noted, which the first two
+    // are.
+    let condemn = "CREATE TRIGGER late AFTER INSERT ON objects \
                 WHEN (SELECT count(*) FROM objects) < 3 BEGIN \
-                UPDATE objects SET doomed_us = 7 WHERE object = NEW.object; END";
+                UPDATE objects SET condemned_us = 7 WHERE object = NEW.object; END";
     let doom_there = "CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-                      UPDATE objects SET doomed_us = 7 WHERE object = NEW.object \
+                      UPDATE objects SET condemned_us = 7 WHERE object = NEW.object \
                       AND (SELECT count(*) FROM objects) < 3; RETURN NULL; END $$; \
                       CREATE TRIGGER late AFTER INSERT ON objects FOR EACH ROW \
                       EXECUTE FUNCTION late()";
-    execute(url, doom, doom_there).await;
+    execute(url, condemn, doom_there).await;
     world.given([Change::InsertRecord(record.clone())]).await;
     assert_eq!(world.record(&record.name).await, Some(record.clone()));
     assert_eq!(
         swept(&world, 1).await,
         2,
-        "the doomed ones are removed at once"
+        "the condemned ones are removed at once"
     );
     assert_eq!(store.names().await.len(), 1);
     let other = later_record(&big("x", 1, 2), 9);

@@ -6,13 +6,13 @@ use sqlx::{Connection, Row, postgres::PgConnection};
 
 use super::{
     Postgres,
-    cells::query,
+    bind::query,
     errors::{self, classify},
 };
 use crate::{
     codec::{
         prepare,
-        row::{Ready, RecordRow},
+        row::{PreparedChange, RecordRow},
     },
     seam::Error,
     sql::{dialect::Dialect, many, write},
@@ -33,7 +33,7 @@ const QUEUES: i32 = 0x6873_7772;
 
 impl Postgres {
     /// Does a batch, again where it lost against others.
-    pub(super) async fn commit(&self, changes: &[Ready]) -> Result<(), Error> {
+    pub(super) async fn commit(&self, changes: &[PreparedChange]) -> Result<(), Error> {
         let mut left = RETRIES;
         loop {
             match self.attempt(changes).await {
@@ -48,12 +48,12 @@ impl Postgres {
     }
 
     /// Tries a batch once.
-    async fn attempt(&self, changes: &[Ready]) -> Result<(), Failure> {
+    async fn attempt(&self, changes: &[PreparedChange]) -> Result<(), Failure> {
         let failed = |what| move |error| Failure::Driver(what, error);
         let mut connection = self.pool.acquire().await.map_err(failed("connecting"))?;
         match changes {
             // It locks the records of its result one after the other.
-            [Ready::DeleteResult(..)] => {}
+            [PreparedChange::DeleteResult(..)] => {}
             [ready] => return change(&mut connection, ready).await,
             _ => {}
         }
@@ -72,7 +72,7 @@ impl Postgres {
             Err(failure) => {
                 // Before the answer, so that whoever has it finds nothing locked.
                 if let Err(error) = tx.rollback().await {
-                    tracing::debug!(%error, "a batch was not undone properly");
+                    tracing::debug!(%error, "batch not rolled back cleanly");
                 }
                 Err(failure)
             }
@@ -81,7 +81,7 @@ impl Postgres {
 }
 
 /// Does the changes of a batch, up to the first that is refused.
-async fn all(tx: &mut PgConnection, changes: &[Ready]) -> Result<(), Failure> {
+async fn all(tx: &mut PgConnection, changes: &[PreparedChange]) -> Result<(), Failure> {
     let mut rest = changes;
     while !rest.is_empty() {
         let run = first_inserts(rest);
@@ -100,8 +100,8 @@ async fn all(tx: &mut PgConnection, changes: &[Ready]) -> Result<(), Failure> {
 }
 
 /// The queues of the results that a batch touches, in the order in which they are entered.
-fn queues(changes: &[Ready]) -> Vec<i32> {
-    let of = |ready: &Ready| {
+fn queues(changes: &[PreparedChange]) -> Vec<i32> {
+    let of = |ready: &PreparedChange| {
         // FNV-1a, because all replicas must agree on it, whatever their version.
         let hash = ready
             .result()
@@ -126,13 +126,13 @@ pub(super) enum Failure {
 }
 
 /// The records that a batch begins by inserting, as many as one statement takes.
-fn first_inserts(changes: &[Ready]) -> Vec<&RecordRow> {
+fn first_inserts(changes: &[PreparedChange]) -> Vec<&RecordRow> {
     let mut bytes = 0;
     changes
         .iter()
         .take(MOST_ROWS)
         .map_while(|ready| match ready {
-            Ready::InsertRecord(row) if bytes < MOST_BYTES => {
+            PreparedChange::InsertRecord(row) if bytes < MOST_BYTES => {
                 bytes += ready.weight();
                 Some(&**row)
             }
@@ -162,7 +162,10 @@ async fn insert(tx: &mut PgConnection, rows: &[&RecordRow]) -> Result<bool, Fail
 
 /// Does one change. The statement holds its precondition; what is read after it changed nothing
 /// only tells the caller which one failed.
-pub(super) async fn change(connection: &mut PgConnection, ready: &Ready) -> Result<(), Failure> {
+pub(super) async fn change(
+    connection: &mut PgConnection,
+    ready: &PreparedChange,
+) -> Result<(), Failure> {
     let failed = |error| Failure::Driver("writing", error);
     let statement = write::write(Dialect::Postgres, ready);
     match query(&statement).execute(&mut *connection).await {

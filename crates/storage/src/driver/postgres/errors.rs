@@ -20,12 +20,13 @@ pub(super) fn is_orphan(error: &sqlx::Error) -> bool {
     is(error, &["23503"])
 }
 
-/// Whether what a body refers to is gone: its piece, or its object, of which a trigger says so.
+/// Whether what a body refers to is gone: its dictionary, or its object, of which a trigger says
+/// so.
 pub(super) fn is_referring_to_nothing(error: &sqlx::Error) -> bool {
     let key = error
         .as_database_error()
         .and_then(sqlx::error::DatabaseError::constraint);
-    is(error, &["HS001"]) || is_orphan(error) && key == Some("bodies_piece_fkey")
+    is(error, &["HS001"]) || is_orphan(error) && key == Some("bodies_dictionary_fkey")
 }
 
 /// Whether one row of many is to blame.
@@ -98,16 +99,16 @@ pub(super) fn classify(what: &'static str, error: sqlx::Error) -> Error {
 /// The error for somebody who wants to open a database.
 pub(super) fn refused(place: &Place, error: sqlx::Error) -> Error {
     if is(&error, &["28P01", "28000"]) {
-        return Error::Unfit(format!(
+        return Error::Incompatible(format!(
             "{place} refuses the user `{}`: {error}; check user and password",
             place.user
         ));
     }
     if is(&error, &["3D000"]) {
-        return Error::Unfit(format!("{place} does not exist; make it with `createdb`"));
+        return Error::Incompatible(format!("{place} does not exist; make it with `createdb`"));
     }
     if is(&error, &["42501"]) {
-        return Error::Unfit(format!(
+        return Error::Incompatible(format!(
             "{place} does not let the user `{}` do what is needed: {error}",
             place.user
         ));

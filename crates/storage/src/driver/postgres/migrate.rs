@@ -118,7 +118,7 @@ pub(super) async fn apply(
                 note(connection, migration).await.map_err(failed)?;
             }
             Err(sql) => {
-                return Err(Error::Unfit(format!(
+                return Err(Error::Incompatible(format!(
                     "migration {version} cannot run outside of a transaction: `{sql}`"
                 )));
             }
@@ -195,13 +195,13 @@ async fn concurrently(connection: &mut PgConnection, made: &Concurrent) -> Resul
     match valid.map(|row| row.try_get::<bool, _>(0)).transpose()? {
         Some(true) => return Ok(()),
         Some(false) => {
-            tracing::info!("the index {index} was left half made; it is made anew");
+            tracing::info!("index {index} is invalid; creating it again");
             let remove = AssertSqlSafe(format!("DROP INDEX CONCURRENTLY {index}"));
             sqlx::raw_sql(remove).execute(&mut *connection).await?;
         }
         None => {}
     }
-    tracing::info!("the index {index} is made; servers go on meanwhile");
+    tracing::info!("creating index {index}; servers keep running");
     sqlx::raw_sql(made.sql).execute(connection).await.map(drop)
 }
 

@@ -9,11 +9,11 @@ use sqlx::{
 
 use super::{
     Postgres,
+    analyze::AnalyzeTrigger,
     errors::{classify, refused},
     migrate,
     place::{self, Place},
     reader::WATCHED,
-    young::Growth,
 };
 use crate::{
     driver::{
@@ -47,7 +47,7 @@ fn greeting(wanted: Synchronous, place: &Place) -> Result<&'static str, Error> {
         Synchronous::Named("local") => "SET synchronous_commit = local",
         Synchronous::Named("off") => "SET synchronous_commit = off",
         Synchronous::Named(other) => {
-            return Err(Error::Unfit(format!(
+            return Err(Error::Incompatible(format!(
                 "{place} knows no synchronous_commit `{other}`; want on, remote_apply, \
                  remote_write, local or off"
             )));
@@ -104,7 +104,7 @@ pub(super) async fn open_within(
             pool: pool(most.saturating_sub(long).max(1)),
             long: pool(long),
             home: tokio::runtime::Handle::current(),
-            growth: Growth::new(),
+            growth: AnalyzeTrigger::new(),
         },
         opening,
     ))
@@ -192,7 +192,7 @@ async fn fits(connection: &mut PgConnection, place: &Place) -> Result<(), Error>
         .map_err(|error| refused(place, error))?;
     match misfit(&encoding, number, &version) {
         None => Ok(()),
-        Some(why) => Err(Error::Unfit(format!("{place} {why}"))),
+        Some(why) => Err(Error::Incompatible(format!("{place} {why}"))),
     }
 }
 

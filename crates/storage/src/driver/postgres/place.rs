@@ -12,7 +12,6 @@ pub(super) struct Place {
     host: String,
     port: u16,
     database: String,
-    /// Who connects.
     pub(super) user: String,
 }
 
@@ -45,7 +44,7 @@ impl fmt::Display for Place {
 pub(super) fn options(url: &str) -> Result<(PgConnectOptions, Place), Error> {
     let connect: PgConnectOptions = url.parse().map_err(|e: sqlx::Error| {
         // The text holds a password, and the driver's word does not repeat it.
-        Error::Unfit(format!(
+        Error::Incompatible(format!(
             "the address of the PostgreSQL database is not one: {e}; want \
              `postgres://USER:PASSWORD@HOST:PORT/DATABASE`"
         ))

@@ -111,9 +111,9 @@ async fn a_lock_that_was_waited_for_in_vain_may_be_had_another_time() {
         return;
     };
     let mut holder = store.db.pool.begin().await.unwrap();
-    holder.execute("LOCK TABLE promoted").await.unwrap();
+    holder.execute("LOCK TABLE indexed_paths").await.unwrap();
     let mut other = store.db.pool.begin().await.unwrap();
-    let wait = "SET LOCAL lock_timeout = '10ms'; SELECT count(*) FROM promoted";
+    let wait = "SET LOCAL lock_timeout = '10ms'; SELECT count(*) FROM indexed_paths";
     let error = sqlx::raw_sql(wait).execute(&mut *other).await.unwrap_err();
     let error = classify("looking", error);
     assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");

@@ -9,11 +9,11 @@ use async_trait::async_trait;
 use futures::TryStreamExt as _;
 use sqlx::{AssertSqlSafe, Executor as _, Postgres, pool::PoolConnection, postgres::PgConnection};
 
-use super::{cells::query, errors::classify};
+use super::{bind::query, errors::classify};
 use crate::{
     driver::{Purpose, Reader},
     seam::Error,
-    sql::{cells::Row, statement::Statement},
+    sql::{row::Row, statement::Statement},
 };
 
 /// Begins reading everything as of one moment.
@@ -35,13 +35,13 @@ pub(super) const WATCHED: &str = "SELECT set_config(name, '1s', false) FROM pg_s
 /// A connection that is lent for reading. Dropped before it is released, it is closed while its
 /// statement runs, which ends that.
 #[derive(Debug)]
-pub(super) struct Lent {
+pub(super) struct PooledReader {
     connection: Option<PoolConnection<Postgres>>,
     in_transaction: bool,
     what: &'static str,
 }
 
-impl Lent {
+impl PooledReader {
     pub(super) fn new(connection: PoolConnection<Postgres>, what: &'static str) -> Self {
         Self {
             connection: Some(connection),
@@ -68,7 +68,7 @@ impl Lent {
 }
 
 #[async_trait]
-impl Reader for Lent {
+impl Reader for PooledReader {
     async fn each(
         &mut self,
         statement: &Statement,
@@ -102,7 +102,7 @@ impl Reader for Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for PooledReader {
     fn drop(&mut self) {
         let Some(mut connection) = self.connection.take() else {
             return;
@@ -121,7 +121,7 @@ impl Drop for Lent {
     }
 }
 
-impl Deref for Lent {
+impl Deref for PooledReader {
     type Target = PgConnection;
 
     fn deref(&self) -> &PgConnection {
@@ -131,7 +131,7 @@ impl Deref for Lent {
     }
 }
 
-impl DerefMut for Lent {
+impl DerefMut for PooledReader {
     fn deref_mut(&mut self) -> &mut PgConnection {
         self.connection
             .as_mut()

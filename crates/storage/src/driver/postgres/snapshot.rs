@@ -5,7 +5,7 @@ use futures::TryStreamExt as _;
 use sqlx::{ConnectOptions, Connection, Executor, postgres::PgConnection};
 
 use super::{
-    cells::query,
+    bind::query,
     errors::{classify, refused},
     migrate,
     open::ANSWER,
@@ -14,7 +14,7 @@ use super::{
 use crate::{
     driver::{Purpose, Reader, migrations::require_current},
     seam::Error,
-    sql::{cells::Row, dialect::Dialect, statement::Statement},
+    sql::{dialect::Dialect, row::Row, statement::Statement},
 };
 
 /// The database as it is now.

@@ -8,9 +8,9 @@ use sqlx::{
 };
 
 use super::{
-    cells::query,
+    bind::query,
     open::{misfit, open_within},
-    reader::{Lent, WATCHED},
+    reader::{PooledReader, WATCHED},
 };
 use crate::{
     conformance::{
@@ -163,44 +163,6 @@ async fn an_encoding_that_cannot_hold_every_text_is_refused() {
     database.remove().await;
 }
 
-#[tokio::test]
-async fn the_schema_file_is_the_sum_of_the_migrations() {
-    async fn catalogue(connection: &mut PgConnection) -> Vec<String> {
-        let sql = "
-            SELECT format('%s.%s %s %s %s %s %s %s', c.relname, a.attname, a.attnum,
-                     format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attstorage,
-                     a.attidentity, coalesce(l.collname, ''))
-              FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-              LEFT JOIN pg_collation l ON l.oid = a.attcollation
-              WHERE c.relnamespace = 'public'::regnamespace AND a.attnum > 0
-            UNION ALL
-            SELECT pg_get_indexdef(indexrelid) FROM pg_index i JOIN pg_class c
-              ON c.oid = i.indexrelid WHERE c.relnamespace = 'public'::regnamespace
-            UNION ALL
-            SELECT format('%s %s %s', conrelid::regclass, conname, pg_get_constraintdef(oid))
-              FROM pg_constraint WHERE connamespace = 'public'::regnamespace
-            ORDER BY 1";
-        let rows = sqlx::query(sql).fetch_all(connection).await.unwrap();
-        rows.iter().map(|row| row.get(0)).collect()
-    }
-    let Some(server) = postgres_server() else {
-        return;
-    };
-    let migrated = PostgresDatabase::fresh(&server).await;
-    World::open(&migrated.url()).await.maintenance.close().await;
-    let whole = PostgresDatabase::fresh(&server).await;
-    let mut connection = connect(&whole).await;
-    let sql = sqlx::raw_sql(include_str!(
-        "../../../../../migrations/schema.postgres.sql"
-    ));
-    sql.execute(&mut connection).await.unwrap();
-    let wanted = catalogue(&mut connect(&migrated).await).await;
-    assert!(wanted.len() > 50, "the catalogue was read");
-    assert_eq!(catalogue(&mut connection).await, wanted);
-    migrated.remove().await;
-    whole.remove().await;
-}
-
 /// Rows enough that reading them all would not be the cheapest plan.
 const MANY: &str = "
     INSERT INTO results (parent, id, uid, etag, create_us, update_us, annotations,
@@ -295,7 +257,7 @@ async fn parts_of_a_sum_are_the_whole() {
         ..Options::default()
     };
     let one = open(&database.url(), &options).await.unwrap();
-    let day = GroupKey::Piece(
+    let day = GroupKey::Bucket(
         Column::Object(ObjectField::CreationTime),
         Calendar::utc(Unit::Day),
     );
@@ -477,7 +439,7 @@ async fn a_statement_that_nobody_waits_for_ends_soon() {
         .connect(&database.url())
         .await
         .unwrap();
-    let mut lent = Lent::new(pool.acquire().await.unwrap(), "waiting");
+    let mut lent = PooledReader::new(pool.acquire().await.unwrap(), "waiting");
     let asked = sqlx::query("SELECT pg_sleep(600)").execute(&mut *lent);
     let short = std::time::Duration::from_millis(50);
     tokio::time::timeout(short, asked).await.unwrap_err();

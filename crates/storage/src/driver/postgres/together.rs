@@ -8,11 +8,11 @@ use sqlx::{Row, postgres::PgConnection};
 use super::{
     Postgres,
     batch::{Failure, MOST_BYTES, MOST_ROWS, RETRIES, change},
-    cells::query,
+    bind::query,
     errors,
 };
 use crate::{
-    codec::row::{Ready, RecordRow},
+    codec::row::{PreparedChange, RecordRow},
     seam::Error,
     sql::{many, statement::Statement},
 };
@@ -27,16 +27,16 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(ready: &Ready) -> Option<Self> {
+    fn of(ready: &PreparedChange) -> Option<Self> {
         match ready {
-            Ready::InsertResult(_) => Some(Self::NewResults),
-            Ready::InsertRecord(_) => Some(Self::NewRecords),
-            Ready::ReplaceRecord(..) => Some(Self::Records),
+            PreparedChange::InsertResult(_) => Some(Self::NewResults),
+            PreparedChange::InsertRecord(_) => Some(Self::NewRecords),
+            PreparedChange::ReplaceRecord(..) => Some(Self::Records),
             _ => None,
         }
     }
 
-    fn statement(self, jobs: &[&Ready]) -> Statement {
+    fn statement(self, jobs: &[&PreparedChange]) -> Statement {
         match self {
             Self::NewResults => many::insert_results(&results(jobs)),
             Self::NewRecords => many::insert_records(&records(jobs)),
@@ -45,7 +45,7 @@ impl Kind {
     }
 
     /// The statement that finds out whose name was taken.
-    fn taken(self, jobs: &[&Ready]) -> Option<Statement> {
+    fn taken(self, jobs: &[&PreparedChange]) -> Option<Statement> {
         match self {
             Self::NewResults => Some(many::taken_results(&results(jobs))),
             Self::NewRecords => Some(many::taken_records(&records(jobs))),
@@ -57,7 +57,7 @@ impl Kind {
 impl Postgres {
     /// Does each change by itself and says what became of it, in order. No two are about the
     /// same row.
-    pub(super) async fn each(&self, changes: &[Ready]) -> Vec<Result<(), Error>> {
+    pub(super) async fn each(&self, changes: &[PreparedChange]) -> Vec<Result<(), Error>> {
         let mut outcomes: Vec<Option<Result<(), Error>>> = Vec::new();
         outcomes.resize_with(changes.len(), || None);
         for kind in [Kind::NewResults, Kind::NewRecords, Kind::Records] {
@@ -84,7 +84,7 @@ impl Postgres {
         all
     }
 
-    async fn together(&self, kind: Kind, jobs: &[&Ready]) -> Vec<Result<(), Error>> {
+    async fn together(&self, kind: Kind, jobs: &[&PreparedChange]) -> Vec<Result<(), Error>> {
         let mut connection = match self.connection().await {
             Ok(connection) => connection,
             Err(error) => return jobs.iter().map(|_| Err(error.repeated())).collect(),
@@ -113,7 +113,7 @@ impl Postgres {
 }
 
 /// Cuts changes into as many as one statement takes.
-fn parts<'p>(places: &'p [usize], changes: &[Ready]) -> Vec<&'p [usize]> {
+fn parts<'p>(places: &'p [usize], changes: &[PreparedChange]) -> Vec<&'p [usize]> {
     let mut parts = Vec::new();
     let mut rest = places;
     while !rest.is_empty() {
@@ -145,7 +145,7 @@ struct Places {
 async fn attempt(
     connection: &mut PgConnection,
     kind: Kind,
-    jobs: &[&Ready],
+    jobs: &[&PreparedChange],
 ) -> Result<Places, sqlx::Error> {
     if jobs.len() == 1 {
         return Ok(Places::default());
@@ -172,7 +172,7 @@ impl Places {
         let taken = match taken {
             Ok(taken) => taken.difference(&done).copied().collect(),
             Err(error) => {
-                tracing::debug!(%error, "it was not found out which names were taken");
+                tracing::debug!(%error, "cannot tell which names were taken");
                 HashSet::new()
             }
         };
@@ -189,7 +189,7 @@ async fn places(
 }
 
 /// Does one change by itself.
-async fn alone(connection: &mut PgConnection, ready: &Ready) -> Result<(), Error> {
+async fn alone(connection: &mut PgConnection, ready: &PreparedChange) -> Result<(), Error> {
     let mut left = RETRIES;
     loop {
         match change(connection, ready).await {
@@ -201,18 +201,18 @@ async fn alone(connection: &mut PgConnection, ready: &Ready) -> Result<(), Error
     }
 }
 
-fn records<'r>(jobs: &[&'r Ready]) -> Vec<&'r RecordRow> {
+fn records<'r>(jobs: &[&'r PreparedChange]) -> Vec<&'r RecordRow> {
     jobs.iter().filter_map(|ready| ready.record_row()).collect()
 }
 
-fn replaced<'r>(jobs: &[&'r Ready]) -> Vec<(&'r Etag, &'r RecordRow)> {
-    let both = |ready: &&'r Ready| Some((ready.expected()?, ready.record_row()?));
+fn replaced<'r>(jobs: &[&'r PreparedChange]) -> Vec<(&'r Etag, &'r RecordRow)> {
+    let both = |ready: &&'r PreparedChange| Some((ready.expected()?, ready.record_row()?));
     jobs.iter().filter_map(both).collect()
 }
 
-fn results<'r>(jobs: &[&'r Ready]) -> Vec<&'r RunResult> {
-    let result = |ready: &&'r Ready| match ready {
-        Ready::InsertResult(value) => Some(value),
+fn results<'r>(jobs: &[&'r PreparedChange]) -> Vec<&'r RunResult> {
+    let result = |ready: &&'r PreparedChange| match ready {
+        PreparedChange::InsertResult(value) => Some(value),
         _ => None,
     };
     jobs.iter().filter_map(result).collect()

@@ -58,7 +58,10 @@ pub(crate) async fn copy(
     let size: i64 = size.and_then(|row| row.try_get(0)).map_err(failed)?;
     let total = u64::try_from(size).unwrap_or(0);
     let Some(target) = to.to_str() else {
-        return Err(Error::Unfit(format!("`{}` is not UTF-8", to.display())));
+        return Err(Error::Incompatible(format!(
+            "`{}` is not UTF-8",
+            to.display()
+        )));
     };
     // SQLite writes into an empty file, and what it makes itself may be read by everybody.
     private(to).map_err(|error| failed(sqlx::Error::Io(error)))?;

@@ -20,7 +20,6 @@ pub(super) const BUSY: Duration = Duration::from_secs(10);
 /// another for each row takes longer than reading it.
 const ROWS_AHEAD: usize = 256;
 
-/// The database's file.
 #[derive(Debug, Clone)]
 pub(super) struct File {
     path: PathBuf,
@@ -45,7 +44,7 @@ impl File {
     /// The same file, whose writes wait for something else.
     ///
     /// # Errors
-    /// [`Error::Unfit`] if SQLite does not know it.
+    /// [`Error::Incompatible`] if SQLite does not know it.
     pub(super) fn synchronous(mut self, wanted: Synchronous) -> Result<Self, Error> {
         self.synchronous = match wanted {
             Synchronous::Durable | Synchronous::Named("full") => SqliteSynchronous::Full,
@@ -53,7 +52,7 @@ impl File {
             Synchronous::Named("normal") => SqliteSynchronous::Normal,
             Synchronous::Named("off") => SqliteSynchronous::Off,
             Synchronous::Named(other) => {
-                return Err(Error::Unfit(format!(
+                return Err(Error::Incompatible(format!(
                     "{self} knows no synchronous `{other}`; want extra, full, normal or off"
                 )));
             }
@@ -88,7 +87,6 @@ impl File {
         }
     }
 
-    /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -116,7 +114,7 @@ impl File {
     /// # Errors
     /// If it cannot be a database that is written to.
     pub(super) fn has_content(&self) -> Result<bool, Error> {
-        let unfit = |why: &str| Err(Error::Unfit(format!("{self} {why}")));
+        let unfit = |why: &str| Err(Error::Incompatible(format!("{self} {why}")));
         match std::fs::metadata(&self.path) {
             Ok(file) if file.is_dir() => unfit("is a directory; give a file, `sqlite:PATH`"),
             Ok(file) if file.permissions().readonly() => {

@@ -47,7 +47,7 @@ pub(super) fn writing(file: &File) -> SqliteConnectOptions {
 pub(super) async fn look(file: &File) -> Result<Found, Error> {
     let unfit = |error: sqlx::Error| {
         if is_broken(&error) {
-            Error::Unfit(format!(
+            Error::Incompatible(format!(
                 "{file} is not a SQLite database, or is damaged ({error}); give another file or \
                  restore a backup"
             ))

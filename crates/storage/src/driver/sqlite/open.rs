@@ -29,7 +29,7 @@ pub(crate) async fn open(path: &Path, options: &Options) -> Result<(Sqlite, Open
     let applied = match options.schema {
         Schema::Require => {
             if !file.path().is_file() {
-                return Err(Error::Unfit(format!(
+                return Err(Error::Incompatible(format!(
                     "there is no file {file}; name the database with --db, or make one with `hindsight \
                      migrate`"
                 )));

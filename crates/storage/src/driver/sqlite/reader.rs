@@ -12,11 +12,11 @@ use async_trait::async_trait;
 use futures::TryStreamExt as _;
 use sqlx::{Executor as _, Sqlite, pool::PoolConnection, sqlite::SqliteConnection};
 
-use super::{cells::query, errors::classify};
+use super::{bind::query, errors::classify};
 use crate::{
     driver::{Purpose, Reader, Work},
     seam::Error,
-    sql::{cells::Row, statement::Statement},
+    sql::{row::Row, statement::Statement},
 };
 
 /// After how many steps of its machine SQLite looks whether it should go on: well below a
@@ -26,14 +26,14 @@ const STEPS: i32 = 10_000;
 /// A connection that is lent for reading. Dropped before it is released, its statement is
 /// interrupted, and the connection closed: what was cut off is not worth keeping.
 #[derive(Debug)]
-pub(super) struct Lent {
+pub(super) struct PooledReader {
     connection: Option<PoolConnection<Sqlite>>,
     /// None where statements are too short to be interrupted.
     stop: Option<Arc<AtomicBool>>,
     what: &'static str,
 }
 
-impl Lent {
+impl PooledReader {
     pub(super) async fn new(
         mut connection: PoolConnection<Sqlite>,
         work: Work,
@@ -63,7 +63,7 @@ impl Lent {
 }
 
 #[async_trait]
-impl Reader for Lent {
+impl Reader for PooledReader {
     async fn each(
         &mut self,
         statement: &Statement,
@@ -92,7 +92,7 @@ impl Reader for Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for PooledReader {
     fn drop(&mut self) {
         if let (Some(connection), Some(stop)) = (self.connection.take(), &self.stop) {
             stop.store(true, Ordering::Relaxed);
@@ -101,7 +101,7 @@ impl Drop for Lent {
     }
 }
 
-impl Deref for Lent {
+impl Deref for PooledReader {
     type Target = SqliteConnection;
 
     fn deref(&self) -> &SqliteConnection {
@@ -111,7 +111,7 @@ impl Deref for Lent {
     }
 }
 
-impl DerefMut for Lent {
+impl DerefMut for PooledReader {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         self.connection
             .as_mut()

@@ -10,7 +10,7 @@ use sqlx::{
 };
 
 use super::{
-    cells::query,
+    bind::query,
     errors::{classify, is_broken},
     file::File,
     migrate,
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     driver::{Purpose, Reader, migrations::require_current},
     seam::Error,
-    sql::{cells::Row, dialect::Dialect, statement::Statement},
+    sql::{dialect::Dialect, row::Row, statement::Statement},
 };
 
 /// The file as it is now.
@@ -37,10 +37,10 @@ pub(crate) async fn snapshot(path: &Path) -> Result<Box<dyn Reader>, Error> {
 /// server left is moved into the file when the last connection closes, as by any other.
 ///
 /// # Errors
-/// [`Error::Unfit`] if there is none, or it is no database.
+/// [`Error::Incompatible`] if there is none, or it is no database.
 pub(super) async fn connect(file: &File) -> Result<SqliteConnection, Error> {
     if !file.path().is_file() {
-        return Err(Error::Unfit(format!("there is no file {file}")));
+        return Err(Error::Incompatible(format!("there is no file {file}")));
     }
     let options = file
         .options()
@@ -68,7 +68,7 @@ async fn open(options: &SqliteConnectOptions) -> Result<SqliteConnection, sqlx::
 
 pub(super) fn unfit(file: &File, error: sqlx::Error) -> Error {
     if is_broken(&error) {
-        return Error::Unfit(format!(
+        return Error::Incompatible(format!(
             "{file} is not a SQLite database, or is damaged ({error}); restore a backup"
         ));
     }

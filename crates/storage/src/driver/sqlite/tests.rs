@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use sqlx::{AssertSqlSafe, Executor, Row, sqlite::SqliteConnection};
 use tempfile::TempDir;
 
-use super::{cells::query, file::File, migrate, reader::Lent, writer};
+use super::{bind::query, file::File, migrate, reader::PooledReader, writer};
 use crate::{
     conformance::{
         World,
@@ -181,31 +181,6 @@ async fn a_broken_file_is_refused() {
 }
 
 #[tokio::test]
-async fn the_schema_file_is_the_sum_of_the_migrations() {
-    async fn catalogue(connection: &mut SqliteConnection) -> Vec<(String, String, String)> {
-        let sql = "SELECT type, name, coalesce(sql, '') FROM sqlite_master \
-                   WHERE tbl_name NOT LIKE 'sqlite_%' ORDER BY name";
-        let rows = sqlx::query(sql).fetch_all(connection).await.unwrap();
-        rows.iter()
-            .map(|row| {
-                let words = row.get::<String, _>(2);
-                let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-                (row.get(0), row.get(1), words)
-            })
-            .collect()
-    }
-    let dir = dir();
-    filled(&dir.path().join("migrated.db")).await;
-    let mut migrated = connect(&dir.path().join("migrated.db")).await;
-    let mut whole = connect(&dir.path().join("whole.db")).await;
-    whole
-        .execute(include_str!("../../../../../migrations/schema.sqlite.sql"))
-        .await
-        .unwrap();
-    assert_eq!(catalogue(&mut whole).await, catalogue(&mut migrated).await);
-}
-
-#[tokio::test]
 async fn first_pages_cost_the_page() {
     let dir = dir();
     let path = dir.path().join("x.db");
@@ -357,7 +332,7 @@ async fn a_statement_that_nobody_waits_for_is_interrupted() {
             .create_if_missing(true),
     );
     let pool = pool.await.unwrap();
-    let mut lent = Lent::new(pool.acquire().await.unwrap(), Work::Page, "waiting")
+    let mut lent = PooledReader::new(pool.acquire().await.unwrap(), Work::Page, "waiting")
         .await
         .unwrap();
     let watched = lent.watched();

@@ -1,21 +1,21 @@
 //! The one writer: a task that owns a connection and commits what waits in one transaction.
 //!
-//! Durability costs one sync of the disk for each transaction; so batches that arrive while one
-//! is under way share the next, but for large ones. Each is answered only after the commit, and one that is refused
-//! changes nothing and leaves its neighbours alone. A caller that stops waiting does not stop
-//! its batch.
+//! Durability costs one sync of the disk for each transaction; so batches that internalize while
+//! one is under way share the next, but for large ones. Each is answered only after the commit, and
+//! one that is refused changes nothing and leaves its neighbours alone. A caller that stops waiting
+//! does not stop its batch.
 
 use sqlx::{Connection, Executor, Row, sqlite::SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    cells::query,
+    bind::query,
     errors::{classify, is_taken},
     file::File,
     migrate,
 };
 use crate::{
-    codec::{prepare, row::Ready},
+    codec::{prepare, row::PreparedChange},
     seam::Error,
     sql::{dialect::Dialect, statement::Statement, write},
 };
@@ -53,7 +53,7 @@ type Answer = oneshot::Sender<Result<u64, Error>>;
 
 #[derive(Debug)]
 struct Job {
-    changes: Vec<Ready>,
+    changes: Vec<PreparedChange>,
     answer: oneshot::Sender<Result<(), Error>>,
 }
 
@@ -70,8 +70,7 @@ impl Writer {
         Ok(Self { jobs })
     }
 
-    /// Commits one batch.
-    pub(super) async fn commit(&self, changes: Vec<Ready>) -> Result<(), Error> {
+    pub(super) async fn commit(&self, changes: Vec<PreparedChange>) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
         self.send(Message::Commit(Job { changes, answer })).await?;
         answered.await.map_err(|_dropped| unanswered())?
@@ -128,17 +127,17 @@ pub(super) async fn connect(file: &File) -> Result<SqliteConnection, Error> {
 
 /// What is done before the task looks again at what waits.
 #[derive(Debug, Default)]
-struct Turn {
+struct GroupCommit {
     /// Batches that share a transaction.
     group: Vec<Job>,
-    errands: Vec<(Vec<Statement>, Answer)>,
+    statements: Vec<(Vec<Statement>, Answer)>,
     /// Who waits for the end of the task.
     close: Option<oneshot::Sender<()>>,
     /// The first of the next turn.
     held: Option<Message>,
 }
 
-impl Turn {
+impl GroupCommit {
     /// A message, and what waits behind it and can be done with it.
     fn begin(message: Message, waiting: &mut mpsc::Receiver<Message>) -> Self {
         let mut turn = Self::default();
@@ -151,13 +150,17 @@ impl Turn {
                     turn.close = Some(done);
                     is_full = true;
                 }
-                Message::Tell(statements, answer) => turn.errands.push((statements, answer)),
+                Message::Tell(statements, answer) => turn.statements.push((statements, answer)),
                 Message::Commit(job) if job.is_large() && !turn.group.is_empty() => {
                     turn.held = Some(Message::Commit(job));
                     is_full = true;
                 }
                 Message::Commit(job) => {
-                    weight += job.changes.iter().map(Ready::weight).sum::<usize>();
+                    weight += job
+                        .changes
+                        .iter()
+                        .map(PreparedChange::weight)
+                        .sum::<usize>();
                     is_full = job.is_large() || weight >= HEAVY;
                     turn.group.push(job);
                     is_full |= turn.group.len() >= MOST;
@@ -189,11 +192,11 @@ impl Task {
                 None => waiting.recv().await,
             };
             let Some(message) = message else { break None };
-            let turn = Turn::begin(message, &mut waiting);
+            let turn = GroupCommit::begin(message, &mut waiting);
             self.commit(turn.group).await;
-            for (statements, answer) in turn.errands {
+            for (statements, answer) in turn.statements {
                 if answer.send(self.tell(&statements).await).is_err() {
-                    tracing::debug!("nobody waited for a change beside batches");
+                    tracing::debug!("the caller of a maintenance write is gone");
                 }
             }
             if turn.close.is_some() {
@@ -205,7 +208,7 @@ impl Task {
         if let Some(done) = close
             && done.send(()).is_err()
         {
-            tracing::debug!("nobody waited for the database file to be closed");
+            tracing::debug!("the caller of close is gone");
         }
     }
 
@@ -225,7 +228,7 @@ impl Task {
             }
         }
         if let Err(error) = connection.close().await {
-            tracing::warn!(%error, "the database file {} was not closed properly", self.file);
+            tracing::warn!(%error, "database file {} not closed cleanly", self.file);
         }
     }
 
@@ -251,7 +254,7 @@ impl Task {
                     .answer(Err(error));
             }
             Err(Broken::Midway(error)) => {
-                tracing::debug!(%error, "{} batches are committed one by one", group.len());
+                tracing::debug!(%error, "committing {} batches one by one", group.len());
                 self.one_by_one(group).await;
             }
         }
@@ -294,7 +297,7 @@ impl Task {
         if is_sound {
             self.connection = Some(connection);
         } else if let Err(error) = connection.close().await {
-            tracing::debug!(%error, "a broken connection was not closed properly");
+            tracing::debug!(%error, "broken connection not closed cleanly");
         }
     }
 
@@ -319,7 +322,7 @@ impl Job {
 
     fn answer(self, outcome: Result<(), Error>) {
         if self.answer.send(outcome).is_err() {
-            tracing::debug!("nobody waited for a commit");
+            tracing::debug!("the caller of a commit is gone");
         }
     }
 }
@@ -390,7 +393,10 @@ fn is_refusal(error: &Error) -> bool {
 }
 
 /// One batch that has the transaction to itself, all or nothing.
-async fn alone(tx: &mut SqliteConnection, changes: &[Ready]) -> Result<Result<(), Error>, Error> {
+async fn alone(
+    tx: &mut SqliteConnection,
+    changes: &[PreparedChange],
+) -> Result<Result<(), Error>, Error> {
     for ready in changes {
         let Err(error) = change(tx, ready).await else {
             continue;
@@ -409,7 +415,7 @@ async fn alone(tx: &mut SqliteConnection, changes: &[Ready]) -> Result<Result<()
 
 /// One batch among others, all or nothing. A single change needs no savepoint, because refused it
 /// did nothing.
-async fn batch(tx: &mut SqliteConnection, changes: &[Ready]) -> Result<(), Error> {
+async fn batch(tx: &mut SqliteConnection, changes: &[PreparedChange]) -> Result<(), Error> {
     let failed = |error| classify("writing", error);
     let many = changes.len() > 1;
     if many {
@@ -432,13 +438,13 @@ async fn batch(tx: &mut SqliteConnection, changes: &[Ready]) -> Result<(), Error
     Ok(())
 }
 
-async fn change(tx: &mut SqliteConnection, ready: &Ready) -> Result<(), Error> {
+async fn change(tx: &mut SqliteConnection, ready: &PreparedChange) -> Result<(), Error> {
     let statement = write::write(Dialect::Sqlite, ready);
     match query(&statement).execute(&mut *tx).await {
         Ok(done) if done.rows_affected() > 0 => {
-            for statement in write::promoted_keys(ready) {
+            for statement in write::index_keys(ready) {
                 let done = query(&statement).execute(&mut *tx).await;
-                done.map_err(|e| classify("writing what is promoted", e))?;
+                done.map_err(|e| classify("writing what is indexed", e))?;
             }
             Ok(())
         }

@@ -6,7 +6,7 @@ use crate::sql::{
     candidate::{self, IndexCandidate},
     condition::{Writer, is_selective},
     dialect::Dialect,
-    labels, promoted,
+    indexed, labels,
     statement::Statement,
 };
 use hindsight_filter::condition::{Is, Test};
@@ -36,7 +36,7 @@ impl<'q> List<'q> {
                 .push("INDEXED BY records_by_parent_create WHERE parent = ");
             self.out.bind(parent).push(") AS driving CROSS JOIN ");
         } else if self.by_one_key() {
-            self.out.push("promoted_values AS driving CROSS JOIN ");
+            self.out.push("index_entries AS driving CROSS JOIN ");
         }
         self.out.push(candidate::table(self.resource));
         if self.dialect == Dialect::Postgres {
@@ -62,7 +62,7 @@ impl<'q> List<'q> {
         let AccessPath::Index(candidate) = self.path else {
             return;
         };
-        if let IndexCandidate::Promoted { field, test, .. } = candidate {
+        if let IndexCandidate::Indexed { field, test, .. } = candidate {
             return self.by_field(field, test, candidate);
         }
         if self.dialect == Dialect::Postgres {
@@ -78,7 +78,7 @@ impl<'q> List<'q> {
             }
             IndexCandidate::Parent(_)
             | IndexCandidate::ParentType(..)
-            | IndexCandidate::Promoted { .. } => {}
+            | IndexCandidate::Indexed { .. } => {}
             IndexCandidate::Label(key, value) => {
                 self.out
                     .push(" AND row_id = driving.record_row AND driving.label = ");
@@ -110,17 +110,17 @@ impl<'q> List<'q> {
         }
     }
 
-    /// Appends which rows a promoted field leads to.
+    /// Appends which rows an indexed path leads to.
     fn by_field(&mut self, field: i64, test: &Test, candidate: IndexCandidate<'_>) {
         if let (true, Is::Equal(_)) = (candidate.is_one_key(), &test.is) {
             self.out
                 .push(" AND row_id = driving.record_row AND driving.field = ");
             self.out.bind(field).push(" AND ");
-            promoted::key_test(&mut self.out, self.dialect, "driving.value", test);
+            indexed::key_test(&mut self.out, self.dialect, "driving.value", test);
             return;
         }
         self.out.push(" AND row_id IN ");
-        promoted::rows(&mut self.out, self.dialect, field, test);
+        indexed::rows(&mut self.out, self.dialect, field, test);
     }
 
     /// Appends when rows were stored.
@@ -164,7 +164,7 @@ impl<'q> List<'q> {
         }
     }
 
-    /// Whether the rows of one key of a promoted field are gone through likewise.
+    /// Whether the rows of one key of an indexed path are gone through likewise.
     fn by_one_key(&self) -> bool {
         matches!(self.path, AccessPath::Index(candidate) if candidate.is_one_key())
     }

@@ -16,7 +16,7 @@ use crate::{driver::Database, seam::Error, sql::objects as sql, store::SqlStore}
 /// sweep; an object store that does not answer ends the sweep.
 ///
 /// # Errors
-/// If the database or the object store does not answer; what is left is removed another time.
+/// If the database or object store unavailable; what is left is removed another time.
 pub(crate) async fn sweep(
     store: &SqlStore<impl Database>,
     now: Timestamp,
@@ -28,28 +28,30 @@ pub(crate) async fn sweep(
     let (dialect, most) = (store.dialect(), i64::from(batch.get()));
     // From the commit that dooms them on, no body can come to hold them.
     while store
-        .tell(vec![sql::note_loose(dialect, now, most)])
+        .tell(vec![sql::note_unreferenced(dialect, now, most)])
         .await?
         >= u64::from(batch.get())
     {}
     if let Some(old) = objects.old(now) {
-        while store.tell(vec![sql::doom(dialect, now, old, most)]).await? >= u64::from(batch.get())
-        {
-        }
+        while store
+            .tell(vec![sql::condemn(dialect, now, old, most)])
+            .await?
+            >= u64::from(batch.get())
+        {}
     }
     let (mut removed, mut refused, mut after) = (0, None, None);
     loop {
-        let doomed: Vec<Uuid> = store
-            .ask(&sql::doomed(after, most))
+        let condemned: Vec<Uuid> = store
+            .ask(&sql::condemned(after, most))
             .await?
             .iter()
             .map(|row| sql::object(row, 0))
             .collect::<Result<_, _>>()?;
-        let Some(last) = doomed.last().copied() else {
+        let Some(last) = condemned.last().copied() else {
             break;
         };
         after = Some(last);
-        let outcome = objects.remove(doomed).await;
+        let outcome = objects.remove(condemned).await;
         removed += outcome.gone.len() as u64;
         if !outcome.gone.is_empty() {
             store.tell(vec![sql::forget(&outcome.gone)]).await?;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::Outline;
 use crate::{
     seam::Error,
-    sql::{cells::Cells as _, etag, read, walk},
+    sql::{etag, read, row::SqlRow as _, walk},
     tools::snapshot::Snapshot,
 };
 use hindsight_filter::model::{Etag, RecordName, ResultName, RunResult};
@@ -21,7 +21,6 @@ pub(super) struct Held {
 /// A record of the target and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct There {
-    /// Of the result.
     pub(super) result_uid: String,
     /// The record, if it is there.
     pub(super) record: Option<Version>,

@@ -6,15 +6,15 @@ use async_trait::async_trait;
 
 use super::{Outline, Page, Said, Source};
 use crate::{
-    codec::objects::bring_all,
+    codec::objects::fetch_external,
     seam::Error,
     sql::{
-        cells::{Cells as _, Row},
         etag, read,
-        walk::{self, CODEC, PIECE, SIZE, Table},
+        row::{Row, SqlRow as _},
+        walk::{self, CODEC, DICTIONARY, SIZE, Table},
     },
     tools::{
-        fsck::{Shelf, name_of},
+        fsck::{DictionaryReader, name_of},
         snapshot::Snapshot,
     },
 };
@@ -27,7 +27,7 @@ const MOST_BYTES: i64 = 16 << 20;
 /// One moment of the database.
 pub(super) struct Ours {
     snapshot: Snapshot,
-    shelf: Shelf,
+    dictionaries: DictionaryReader,
     results: i64,
     /// The last record before the page, and in it.
     records: (i64, i64),
@@ -37,7 +37,7 @@ impl Ours {
     pub(super) fn new(snapshot: Snapshot) -> Self {
         Self {
             snapshot,
-            shelf: Shelf::default(),
+            dictionaries: DictionaryReader::default(),
             results: i64::MIN,
             records: (i64::MIN, i64::MIN),
         }
@@ -116,10 +116,13 @@ impl Source for Ours {
             let Some(id) = row.int(0)?.filter(|id| wanted.contains(id)) else {
                 continue;
             };
-            referred.extend(row.int(PIECE)?);
+            referred.extend(row.int(DICTIONARY)?);
             rows.insert(id, row);
         }
-        let pieces = self.shelf.load(&mut self.snapshot, &referred).await?;
+        let dictionaries = self
+            .dictionaries
+            .load(&mut self.snapshot, &referred)
+            .await?;
         let mut raws = Vec::with_capacity(places.len());
         for place in places {
             let row = rows.remove(place).ok_or_else(|| {
@@ -131,13 +134,13 @@ impl Source for Ours {
             raws.push((name_of(&row, &[1, 2, 3]), raw));
         }
         let there = raws.iter_mut().filter_map(|(_, raw)| raw.as_mut().ok());
-        let brought = bring_all(self.snapshot.objects(), there).await;
+        let brought = fetch_external(self.snapshot.objects(), there).await;
         let mut brought = brought.into_iter();
         let mut records = Vec::with_capacity(places.len());
         for (name, raw) in raws {
             let brought = raw.and_then(|raw| match brought.next() {
                 Some(Err(error)) => Err(error),
-                _ => raw.unpack(&pieces),
+                _ => raw.unpack(&dictionaries),
             });
             records.push(match brought {
                 Ok(record) => Ok(record),
@@ -151,7 +154,7 @@ impl Source for Ours {
 /// What is said of a damaged row; any other error ends the copy.
 fn damaged(of: String, error: Error) -> Result<Said, Error> {
     match error {
-        Error::Corrupt(why) | Error::Lost(why) => Ok(Said { of, why }),
+        Error::Corrupt(why) | Error::MissingObject(why) => Ok(Said { of, why }),
         other => Err(other),
     }
 }

@@ -5,8 +5,8 @@ use crate::{
     conformance::{
         World,
         backends::{Database, PostgresDatabase, SqliteFile, execute},
+        dictionaries::given_runs,
         fixtures::{Dice, ODD_TEXTS, everything, later_record, map, record, result, summary},
-        pieces::given_runs,
         tests::postgres_server,
     },
     seam::Change,

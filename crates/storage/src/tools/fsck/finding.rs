@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::sql::cells::Cells;
+use crate::sql::row::SqlRow;
 
 /// A class of damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,19 +25,19 @@ pub enum Kind {
     BodyOrphan,
     /// A payload that is not, to the byte, what was stored.
     BodyDamaged,
-    /// A payload that refers to a piece which is not there.
-    PieceMissing,
-    /// A payload that refers to a piece which is damaged.
-    PieceUnreadable,
-    /// A piece that is not, to the byte, what was stored.
-    PieceDamaged,
-    /// A key of a piece that is not there.
+    /// A payload that refers to a dictionary which is not there.
+    DictionaryMissing,
+    /// A payload that refers to a dictionary which is damaged.
+    DictionaryUnreadable,
+    /// A dictionary that is not, to the byte, what was stored.
+    DictionaryDamaged,
+    /// A key of a dictionary that is not there.
     KeyOrphan,
     /// A column that does not hold what the payload gives.
     ColumnDiffers,
-    /// A value that an index of a promoted field lacks.
+    /// A value that an index of an indexed path lacks.
     IndexLacks,
-    /// A value that an index of a promoted field has, and the payload does not give.
+    /// A value that an index of an indexed path has, and the payload does not give.
     IndexExceeds,
     /// A label of a record that the index of labels lacks, or one that it has besides.
     LabelDiffers,
@@ -72,9 +72,9 @@ impl Kind {
             Self::BodyUnexpected => "body-unexpected",
             Self::BodyOrphan => "body-orphan",
             Self::BodyDamaged => "body-damaged",
-            Self::PieceMissing => "piece-missing",
-            Self::PieceUnreadable => "piece-unreadable",
-            Self::PieceDamaged => "piece-damaged",
+            Self::DictionaryMissing => "dictionary-missing",
+            Self::DictionaryUnreadable => "dictionary-unreadable",
+            Self::DictionaryDamaged => "dictionary-damaged",
             Self::KeyOrphan => "key-orphan",
             Self::ColumnDiffers => "column-differs",
             Self::IndexLacks => "index-lacks",
@@ -97,16 +97,16 @@ impl Kind {
             }
             Self::CountDiffers => "rebuild the indexes of the table (`REINDEX`) and look again",
             Self::RowDamaged | Self::RecordMisplaced => {
-                "somebody else wrote into the table; restore a backup, or put the row right"
+                "another program wrote into the table; restore a backup, or correct the row"
             }
             Self::RecordOrphan => {
                 "make the result and give it the row again, or delete the row from `records`"
             }
             Self::BodyMissing | Self::BodyDamaged => AGAIN,
             Self::BodyUnexpected | Self::BodyOrphan => "delete the row from `bodies`",
-            Self::PieceMissing | Self::PieceUnreadable => AGAIN,
-            Self::PieceDamaged => RESTORE,
-            Self::KeyOrphan => "delete the row from `piece_keys`",
+            Self::DictionaryMissing | Self::DictionaryUnreadable => AGAIN,
+            Self::DictionaryDamaged => RESTORE,
+            Self::KeyOrphan => "delete the row from `dictionary_keys`",
             Self::IndexLacks => {
                 "remove the index and add it again (`hindsight index`); until then filters on the \
                  field miss the record"
@@ -134,7 +134,9 @@ impl Kind {
                 "`hindsight fsck --remove-orphans` removes it; it was written after the backup from \
                  which this database was restored"
             }
-            Self::CopyDiffers => "copy again; what wrote into the target meanwhile?",
+            Self::CopyDiffers => {
+                "copy again; another program wrote into the target during the copy"
+            }
             Self::ColumnDiffers => {
                 "copy the database with `hindsight copy`, which fills the columns anew; until then \
                  filters answer by the column"
@@ -154,7 +156,7 @@ impl Serialize for Kind {
 pub struct Finding {
     /// Of which class.
     pub kind: Kind,
-    /// What is damaged: the full name of a result or record, else a table, a piece or a row.
+    /// What is damaged: the full name of a result or record, else a table, a dictionary or a row.
     pub of: String,
     /// What is wrong with it.
     pub what: String,
@@ -175,7 +177,7 @@ impl Finding {
 
 /// The name of the result or record in a row, as far as it can be read: parent, id of the result
 /// and, of a record, its own id stand in the columns `at`.
-pub(crate) fn name(row: &impl Cells, at: &[usize]) -> String {
+pub(crate) fn name(row: &impl SqlRow, at: &[usize]) -> String {
     let part = |at: usize| match row.text(at) {
         Ok(Some(text)) => text,
         _ => "?".to_owned(),

@@ -1,4 +1,4 @@
-//! Looking at tables that lead to records: labels, and keys of promoted fields that lead nowhere.
+//! Looking at tables that lead to records: labels, and keys of indexed paths that lead nowhere.
 
 use super::{
     Check, Event, MOST_FOUND,
@@ -7,9 +7,9 @@ use super::{
 use crate::{
     seam::Error,
     sql::{
-        cells::Cells as _,
         dialect::Dialect,
         read::text,
+        row::SqlRow as _,
         walk::{self, Table},
     },
 };
@@ -66,7 +66,7 @@ impl Check<'_> {
         let generations = self.snapshot.number(&walk::generations()).await?;
         if generations != 1 {
             let what = format!("it has {generations} rows where it has one");
-            self.found(Finding::new(Kind::RowDamaged, "promoted_state", what));
+            self.found(Finding::new(Kind::RowDamaged, "index_generation", what));
         }
         for row in self.snapshot.rows(&walk::secrets()).await? {
             let name = text(&row, 0)?.unwrap_or_default();

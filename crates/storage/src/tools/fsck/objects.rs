@@ -14,8 +14,8 @@ use crate::{
     codec::objects::{Objects, Reference, without_depot},
     seam::Error,
     sql::{
-        cells::{Cells as _, Row},
         objects as sql,
+        row::{Row, SqlRow as _},
         walk::Table,
     },
     tools::snapshot::Snapshot,
@@ -104,7 +104,9 @@ impl Check<'_> {
         while let Some((name, outcome)) = looked.next().await {
             match outcome {
                 Ok(()) => {}
-                Err(Error::Lost(why)) => self.found(Finding::new(Kind::ObjectLost, name, why)),
+                Err(Error::MissingObject(why)) => {
+                    self.found(Finding::new(Kind::ObjectLost, name, why))
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -126,7 +128,7 @@ pub enum Orphans {
 /// many there are, or were removed, and their bytes.
 ///
 /// # Errors
-/// If the database or the object store does not answer.
+/// If the database or object store unavailable.
 pub async fn orphans(
     snapshot: &mut Snapshot,
     now: Timestamp,

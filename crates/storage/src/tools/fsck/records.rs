@@ -5,22 +5,22 @@ use std::collections::{BTreeSet, HashMap};
 use super::{
     Check, Depth, Event,
     finding::{self, Finding, Kind},
-    promoted::Held,
+    indexed::Held,
 };
 use crate::{
     codec::{
         dictionary::Loaded,
-        objects::bring_all,
-        parallel::in_parts,
-        record::RawRecord,
+        objects::fetch_external,
+        parallel::par_map_blocking,
+        record::StoredRecord,
         row::{RecordRow, row},
     },
     seam::Error,
     sql::{
-        cells::{Cells as _, Row},
         read,
+        row::{Row, SqlRow as _},
         statement::Bind,
-        walk::{self, CODEC, COLUMNS, OWNER, PIECE, REFERRED, SIZE, Table},
+        walk::{self, CODEC, COLUMNS, DICTIONARY, OWNER, REFERRED, SIZE, Table},
         write::{self, Filled},
     },
 };
@@ -29,11 +29,11 @@ use hindsight_filter::model::Record;
 /// A record with what its row says of its payload.
 struct Walked {
     name: String,
-    raw: RawRecord,
+    raw: StoredRecord,
     size: usize,
-    piece: Option<i64>,
+    dictionary: Option<i64>,
     held: Vec<Bind>,
-    promoted: Option<Held>,
+    indexed: Option<Held>,
 }
 
 impl Check<'_> {
@@ -108,24 +108,24 @@ impl Check<'_> {
             self.found(Finding::new(kind, &name, what));
             return Ok(None);
         }
-        let piece = row.int(PIECE)?;
-        if let Some(piece) = piece
+        let dictionary = row.int(DICTIONARY)?;
+        if let Some(dictionary) = dictionary
             && row.int(REFERRED)?.is_none()
         {
-            let what = format!("its body refers to piece {piece}, which is not there");
-            self.found(Finding::new(Kind::PieceMissing, &name, what));
+            let what = format!("its body refers to dictionary {dictionary}, which is not there");
+            self.found(Finding::new(Kind::DictionaryMissing, &name, what));
             return Ok(None);
         }
         let full = self.depth == Depth::Full;
-        let promoted = self.held(row.int(0)?.unwrap_or(0));
+        let indexed = self.held(row.int(0)?.unwrap_or(0));
         let held = columns.iter().enumerate();
         let held = held.map(|(at, column)| held_by(row, COLUMNS + at, column));
         Ok(Some(Walked {
             raw: read::raw_record(row, (full && has_body).then_some(CODEC))?,
             size: usize::try_from(size).unwrap_or(0),
-            piece,
+            dictionary,
             held: held.collect::<Result<_, _>>()?,
-            promoted,
+            indexed,
             name,
         }))
     }
@@ -133,7 +133,7 @@ impl Check<'_> {
     /// Fetches payloads that lie outside; gives the records whose payloads are at hand.
     async fn fetched(&mut self, mut walked: Vec<Walked>) -> Result<Vec<Walked>, Error> {
         let raws = walked.iter_mut().map(|record| &mut record.raw);
-        let brought = bring_all(self.snapshot.objects(), raws).await;
+        let brought = fetch_external(self.snapshot.objects(), raws).await;
         let mut fetched = Vec::with_capacity(walked.len());
         for (record, brought) in walked.into_iter().zip(brought) {
             let (kind, why) = match brought {
@@ -141,7 +141,7 @@ impl Check<'_> {
                     fetched.push(record);
                     continue;
                 }
-                Err(Error::Lost(why)) => (Kind::ObjectLost, why),
+                Err(Error::MissingObject(why)) => (Kind::ObjectLost, why),
                 Err(Error::Corrupt(why)) => (Kind::BodyDamaged, why),
                 Err(error) => return Err(error),
             };
@@ -153,15 +153,22 @@ impl Check<'_> {
     /// Opens payloads and extracts from them again what their rows hold.
     async fn payloads(&mut self, walked: Vec<Walked>, columns: &[Filled]) -> Result<(), Error> {
         let walked = self.fetched(walked).await?;
-        let ids: BTreeSet<i64> = walked.iter().filter_map(|record| record.piece).collect();
-        let pieces = self.shelf.load(self.snapshot, &ids).await?;
+        let ids: BTreeSet<i64> = walked
+            .iter()
+            .filter_map(|record| record.dictionary)
+            .collect();
+        let dictionaries = self.dictionaries.load(self.snapshot, &ids).await?;
         let mut whole = Vec::with_capacity(walked.len());
         for record in walked {
-            match record.piece.filter(|piece| !pieces.contains_key(piece)) {
+            match record
+                .dictionary
+                .filter(|dictionary| !dictionaries.contains_key(dictionary))
+            {
                 None => whole.push(record),
-                Some(piece) => {
-                    let what = format!("its body refers to piece {piece}, which is damaged");
-                    self.found(Finding::new(Kind::PieceUnreadable, record.name, what));
+                Some(dictionary) => {
+                    let what =
+                        format!("its body refers to dictionary {dictionary}, which is damaged");
+                    self.found(Finding::new(Kind::DictionaryUnreadable, record.name, what));
                 }
             }
         }
@@ -169,8 +176,8 @@ impl Check<'_> {
             .iter()
             .map(|(name, json, _)| (*name, *json))
             .collect();
-        let look = move |record| look(record, &columns, &pieces);
-        let looked = in_parts(whole, |record| record.size, look).await?;
+        let look = move |record| look(record, &columns, &dictionaries);
+        let looked = par_map_blocking(whole, |record| record.size, look).await?;
         for (size, findings) in looked {
             if let Some(size) = size.filter(|size| *size > 0) {
                 self.seen.verified_payloads += 1;
@@ -186,16 +193,16 @@ impl Check<'_> {
 fn look(
     walked: Walked,
     columns: &[(&'static str, bool)],
-    pieces: &Loaded,
+    dictionaries: &Loaded,
 ) -> (Option<usize>, Vec<Finding>) {
     let Walked {
         name,
         raw,
         held,
-        promoted,
+        indexed,
         ..
     } = walked;
-    let record: Record = match raw.unpack(pieces) {
+    let record: Record = match raw.unpack(dictionaries) {
         Ok(record) => record,
         Err(error) => {
             let why = error.to_string();
@@ -205,7 +212,7 @@ fn look(
     let size = record.data.as_ref().map_or(0, |data| data.value.len());
     let payload = record.data.as_ref();
     let payload = payload.map_or(&[][..], |data| &data.value);
-    let indexed = promoted.map(|held| held.differs(&name, payload));
+    let indexed = indexed.map(|held| held.differs(&name, payload));
     let given = write::filled(&row(record));
     let differs = given.into_iter().zip(columns).zip(held);
     let differs = differs.filter(|(((_, is_json, given), _), held)| !same(*is_json, given, held));

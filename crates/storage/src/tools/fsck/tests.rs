@@ -5,12 +5,12 @@ use crate::{
     conformance::{
         World,
         backends::{Database, PostgresDatabase, SqliteFile, tamper},
+        dictionaries::given_runs,
         fixtures::{Dice, record},
-        pieces::given_runs,
         tests::postgres_server,
     },
     seam::Change,
-    sql::{cells::Cells as _, statement::Statement, walk::TABLES},
+    sql::{row::SqlRow as _, statement::Statement, walk::TABLES},
     tools::snapshot::Snapshot,
 };
 
@@ -139,27 +139,27 @@ const DAMAGES: &[Damage] = &[
         false,
     ),
     Damage {
-        sqlite: "UPDATE pieces SET bytes = zeroblob(length(bytes)) WHERE row_id = 2",
-        postgres: "UPDATE pieces SET bytes = decode(repeat('00', length(bytes)), 'hex') \
+        sqlite: "UPDATE dictionaries SET bytes = zeroblob(length(bytes)) WHERE row_id = 2",
+        postgres: "UPDATE dictionaries SET bytes = decode(repeat('00', length(bytes)), 'hex') \
                    WHERE row_id = 2",
         found: &[
-            (Kind::PieceUnreadable, "a/results/other/records/x0"),
-            (Kind::PieceUnreadable, "a/results/r/records/x1"),
-            (Kind::PieceUnreadable, "a/results/r/records/x2"),
-            (Kind::PieceUnreadable, "a/results/r/records/x3"),
-            (Kind::PieceUnreadable, "a/results/r/records/x4"),
-            (Kind::PieceDamaged, "piece 2"),
+            (Kind::DictionaryUnreadable, "a/results/other/records/x0"),
+            (Kind::DictionaryUnreadable, "a/results/r/records/x1"),
+            (Kind::DictionaryUnreadable, "a/results/r/records/x2"),
+            (Kind::DictionaryUnreadable, "a/results/r/records/x3"),
+            (Kind::DictionaryUnreadable, "a/results/r/records/x4"),
+            (Kind::DictionaryDamaged, "dictionary 2"),
         ],
         quick: false,
     },
     both(
-        "DELETE FROM pieces WHERE row_id = 2; DELETE FROM piece_keys WHERE piece = 2",
+        "DELETE FROM dictionaries WHERE row_id = 2; DELETE FROM dictionary_keys WHERE dictionary = 2",
         &[
-            (Kind::PieceMissing, "a/results/other/records/x0"),
-            (Kind::PieceMissing, "a/results/r/records/x1"),
-            (Kind::PieceMissing, "a/results/r/records/x2"),
-            (Kind::PieceMissing, "a/results/r/records/x3"),
-            (Kind::PieceMissing, "a/results/r/records/x4"),
+            (Kind::DictionaryMissing, "a/results/other/records/x0"),
+            (Kind::DictionaryMissing, "a/results/r/records/x1"),
+            (Kind::DictionaryMissing, "a/results/r/records/x2"),
+            (Kind::DictionaryMissing, "a/results/r/records/x3"),
+            (Kind::DictionaryMissing, "a/results/r/records/x4"),
         ],
         true,
     ),
@@ -177,8 +177,8 @@ const DAMAGES: &[Damage] = &[
         quick: true,
     },
     both(
-        "DELETE FROM promoted_state",
-        &[(Kind::RowDamaged, "promoted_state")],
+        "DELETE FROM index_generation",
+        &[(Kind::RowDamaged, "index_generation")],
         true,
     ),
     Damage {
@@ -233,17 +233,17 @@ const DAMAGES_OF_LABELS: &[Damage] = &[
 /// Empties the tables and begins to number their rows anew.
 async fn empty(url: &str) {
     let tables = "DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
-                  DELETE FROM piece_keys; DELETE FROM pieces; DELETE FROM sqlite_sequence; \
+                  DELETE FROM dictionary_keys; DELETE FROM dictionaries; DELETE FROM sqlite_sequence; \
                   DELETE FROM record_labels; DELETE FROM labels; DELETE FROM secrets; \
-                  DELETE FROM promoted_state; \
-                  INSERT INTO promoted_state (generation) VALUES (0)";
+                  DELETE FROM index_generation; \
+                  INSERT INTO index_generation (generation) VALUES (0)";
     let truncate = "DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
-                    DELETE FROM piece_keys; DELETE FROM pieces; DELETE FROM secrets; \
-                    DELETE FROM promoted_state; \
-                    INSERT INTO promoted_state (generation) VALUES (0); \
+                    DELETE FROM dictionary_keys; DELETE FROM dictionaries; DELETE FROM secrets; \
+                    DELETE FROM index_generation; \
+                    INSERT INTO index_generation (generation) VALUES (0); \
                     ALTER TABLE results ALTER row_id RESTART; \
                     ALTER TABLE records ALTER row_id RESTART; \
-                    ALTER TABLE pieces ALTER row_id RESTART";
+                    ALTER TABLE dictionaries ALTER row_id RESTART";
     tamper(url, tables, truncate).await;
 }
 
@@ -333,7 +333,7 @@ async fn every_table_of_the_schema_is_looked_at() {
     }
 }
 
-/// Looks again and again while runs come and go and pieces are swept.
+/// Looks again and again while runs come and go and dictionaries are swept.
 async fn stays_clean_beside_writers(url: &str) {
     let world = World::open(url).await;
     given_runs(&world, "a/results/first", "build", 3).await;

@@ -98,21 +98,22 @@ async fn checks(url: &str) {
     world.maintenance.close().await;
 }
 
-async fn why_not(url: &str, depot: Option<Arc<Depot>>) -> String {
+async fn why_not(url: &str, depot: Option<Arc<ObjectBackend>>) -> String {
     let options = Options {
         schema: Schema::Migrate,
         depot,
         ..Options::default()
     };
     match open(url, &options).await {
-        Err(Error::Unfit(why)) => why,
+        Err(Error::Incompatible(why)) => why,
         other => panic!("{other:?}"),
     }
 }
 
 async fn openings(url: &str) {
     let (world, store) = faulty(url).await;
-    let over = |store: &Arc<Faulty>| Depot::over(Arc::<Faulty>::clone(store), ABOVE, Some(KEEP));
+    let over =
+        |store: &Arc<Faulty>| ObjectBackend::over(Arc::<Faulty>::clone(store), ABOVE, Some(KEEP));
     // As long as it refers to nothing, it can be opened either way.
     let plain = Options {
         schema: Schema::Migrate,
@@ -141,13 +142,13 @@ async fn openings(url: &str) {
     let opened = open(url, &options).await.unwrap();
     assert!(matches!(
         opened.store.record(&record.name).await,
-        Err(Error::Away { .. })
+        Err(Error::ObjectStoreUnavailable { .. })
     ));
     opened.maintenance.close().await;
     store.no_gets.store(false, SeqCst);
     let mut snapshot = Snapshot::open(url).await.unwrap();
     let blind = fsck(&mut snapshot, Depth::Full, &mut |_| {}).await;
-    assert!(matches!(blind, Err(Error::Unfit(_))), "{blind:?}");
+    assert!(matches!(blind, Err(Error::Incompatible(_))), "{blind:?}");
     snapshot.close().await;
     assert_eq!(
         world
@@ -181,7 +182,10 @@ async fn a_copy_reads_from_one_object_store_and_writes_into_another() {
         &mut |_| {},
     )
     .await;
-    assert!(matches!(refused, Err(Error::Unfit(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Error::Incompatible(_))),
+        "{refused:?}"
+    );
 
     let directory = tempfile::TempDir::new().unwrap();
     let settings = Settings {
@@ -190,7 +194,7 @@ async fn a_copy_reads_from_one_object_store_and_writes_into_another() {
         keep: None,
         options: Default::default(),
     };
-    let local = Depot::open(&settings).unwrap();
+    let local = ObjectBackend::open(&settings).unwrap();
     let depots = Depots {
         from: crate::codec::objects::testing::given(&from.url()),
         to: Some(Arc::clone(&local)),

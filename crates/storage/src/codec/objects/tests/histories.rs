@@ -118,7 +118,10 @@ impl History {
                 self.store.no_puts.store(true, SeqCst);
                 match self.world.try_to(change).await {
                     Ok(()) => self.then(name, after),
-                    Err(error) => assert!(matches!(error, Error::Away { .. }), "{error:?}"),
+                    Err(error) => assert!(
+                        matches!(error, Error::ObjectStoreUnavailable { .. }),
+                        "{error:?}"
+                    ),
                 }
                 self.store.no_puts.store(false, SeqCst);
             }
@@ -140,7 +143,7 @@ impl History {
                     .sweep_objects(hours(self.hour), most)
                     .await;
                 assert!(
-                    matches!(swept, Ok(_) | Err(Error::Away { .. })),
+                    matches!(swept, Ok(_) | Err(Error::ObjectStoreUnavailable { .. })),
                     "{swept:?}"
                 );
                 self.store.no_deletes.store(false, SeqCst);

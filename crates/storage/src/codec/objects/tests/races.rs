@@ -15,7 +15,7 @@ super::on_both! {
 
 async fn races(url: &str) {
     let store = Arc::new(Faulty::default());
-    let depot = Depot::over(Arc::<Faulty>::clone(&store), ABOVE, Some(Duration::ZERO));
+    let depot = ObjectBackend::over(Arc::<Faulty>::clone(&store), ABOVE, Some(Duration::ZERO));
     give(url, &depot);
     let world = World::open(url).await;
     world

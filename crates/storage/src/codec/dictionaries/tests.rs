@@ -1,4 +1,4 @@
-//! Which bodies become pieces, and what is asked of the database.
+//! Which bodies become dictionaries, and what is asked of the database.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -8,18 +8,18 @@ use super::*;
 use crate::{
     codec::{
         body::{Codec, Packed},
-        dictionary::NewPiece,
+        dictionary::NewDictionary,
         prepare::ready,
-        row::Ready,
+        row::PreparedChange,
     },
     seam::{Batch, Change},
 };
 use hindsight_filter::model::{Etag, Payload, Record};
 
-/// Pieces in memory, and how often somebody asked.
+/// Dictionaries in memory, and how often somebody asked.
 #[derive(Debug, Default)]
 struct Table {
-    pieces: Mutex<Vec<StoredPiece>>,
+    dictionaries: Mutex<Vec<StoredDictionary>>,
     keys: Mutex<HashMap<Key, i64>>,
     questions: Mutex<Vec<&'static str>>,
 }
@@ -30,44 +30,48 @@ impl Table {
     }
 
     fn count(&self) -> usize {
-        self.pieces.lock().unwrap().len()
+        self.dictionaries.lock().unwrap().len()
     }
 }
 
 #[async_trait]
-impl Shelf for Table {
-    async fn current(&self, keys: &[Key]) -> Result<Vec<(Key, StoredPiece)>, Error> {
+impl DictionaryStore for Table {
+    async fn current(&self, keys: &[Key]) -> Result<Vec<(Key, StoredDictionary)>, Error> {
         self.questions.lock().unwrap().push("current");
-        let pieces = self.pieces.lock().unwrap();
+        let dictionaries = self.dictionaries.lock().unwrap();
         let current = self.keys.lock().unwrap();
         let found = keys.iter().filter_map(|key| {
             let id = current.get(key)?;
-            let piece = pieces.iter().find(|piece| piece.id == *id)?;
-            Some((*key, piece.clone()))
+            let dictionary = dictionaries
+                .iter()
+                .find(|dictionary| dictionary.id == *id)?;
+            Some((*key, dictionary.clone()))
         });
         Ok(found.collect())
     }
 
-    async fn pieces(&self, ids: &[i64]) -> Result<Vec<StoredPiece>, Error> {
-        self.questions.lock().unwrap().push("pieces");
-        let pieces = self.pieces.lock().unwrap();
-        Ok(pieces
+    async fn dictionaries(&self, ids: &[i64]) -> Result<Vec<StoredDictionary>, Error> {
+        self.questions.lock().unwrap().push("dictionaries");
+        let dictionaries = self.dictionaries.lock().unwrap();
+        Ok(dictionaries
             .iter()
-            .filter(|piece| ids.contains(&piece.id))
+            .filter(|dictionary| ids.contains(&dictionary.id))
             .cloned()
             .collect())
     }
 
-    async fn put(&self, new: Vec<NewPiece>) -> Result<(), Error> {
+    async fn put(&self, new: Vec<NewDictionary>) -> Result<(), Error> {
         self.questions.lock().unwrap().push("put");
-        let mut pieces = self.pieces.lock().unwrap();
+        let mut dictionaries = self.dictionaries.lock().unwrap();
         for new in new {
-            let known = pieces.iter().find(|piece| piece.sha256 == new.sha256);
+            let known = dictionaries
+                .iter()
+                .find(|dictionary| dictionary.sha256 == new.sha256);
             let id = match known {
-                Some(piece) => piece.id,
+                Some(dictionary) => dictionary.id,
                 None => {
-                    let id = i64::try_from(pieces.len()).unwrap() + 1;
-                    pieces.push(StoredPiece {
+                    let id = i64::try_from(dictionaries.len()).unwrap() + 1;
+                    dictionaries.push(StoredDictionary {
                         id,
                         sha256: new.sha256.to_vec(),
                         size: new.size,
@@ -125,79 +129,79 @@ fn change(object: &Value) -> Change {
     })
 }
 
-async fn pack(pieces: &Pieces, table: &Table, objects: &[Value]) -> Vec<Packed> {
+async fn pack(dictionaries: &DictionaryCache, table: &Table, objects: &[Value]) -> Vec<Packed> {
     let changes = objects.iter().map(change).collect();
     let ready = ready(
         &Batch { changes },
-        Some(pieces),
+        Some(dictionaries),
         table,
         &std::sync::Arc::default(),
         None,
     )
     .await
     .unwrap();
-    let body = |ready: &Ready| ready.record_row().unwrap().body.clone().unwrap();
+    let body = |ready: &PreparedChange| ready.record_row().unwrap().body.clone().unwrap();
     ready.iter().map(body).collect()
 }
 
 #[tokio::test]
-async fn the_second_body_of_a_task_becomes_its_piece_and_later_ones_ask_nothing() {
-    let (pieces, table) = (Pieces::default(), Table::default());
-    let first = pack(&pieces, &table, &[run(1, "build", "compile", 1)]).await;
+async fn the_second_body_of_a_task_becomes_its_dictionary_and_later_ones_ask_nothing() {
+    let (dictionaries, table) = (DictionaryCache::default(), Table::default());
+    let first = pack(&dictionaries, &table, &[run(1, "build", "compile", 1)]).await;
     assert_eq!(first[0].codec, Codec::Referring);
     assert_eq!((table.count(), table.asked().len()), (1, 3), "of its type");
 
-    let other = pack(&pieces, &table, &[run(1, "build", "test", 2)]).await;
-    assert_eq!(table.count(), 1, "a task seen once has no piece");
+    let other = pack(&dictionaries, &table, &[run(1, "build", "test", 2)]).await;
+    assert_eq!(table.count(), 1, "a task seen once has no dictionary");
     assert!(other[0].bytes.len() > 500);
-    let other = pack(&pieces, &table, &[run(2, "build", "test", 2)]).await;
+    let other = pack(&dictionaries, &table, &[run(2, "build", "test", 2)]).await;
     assert_eq!(table.count(), 2);
     assert!(other[0].bytes.len() < 40, "{}", other[0].bytes.len());
 
     table.asked();
-    let later = pack(&pieces, &table, &[run(3, "build", "test", 2)]).await;
+    let later = pack(&dictionaries, &table, &[run(3, "build", "test", 2)]).await;
     assert!(later[0].bytes.len() < 60, "{}", later[0].bytes.len());
     assert_eq!(table.asked(), [""; 0]);
 }
 
 #[tokio::test]
-async fn another_replica_uses_the_pieces_that_are_there() {
+async fn another_replica_uses_the_dictionaries_that_are_there() {
     let table = Table::default();
     let runs: Vec<Value> = (0..5).map(|at| run(at, "build", "test", 2)).collect();
-    pack(&Pieces::default(), &table, &runs).await;
+    pack(&DictionaryCache::default(), &table, &runs).await;
     let count = table.count();
-    let again = pack(&Pieces::default(), &table, &runs).await;
+    let again = pack(&DictionaryCache::default(), &table, &runs).await;
     assert_eq!(table.count(), count);
     assert!(again.iter().all(|body| body.bytes.len() < 60));
 }
 
 #[tokio::test]
-async fn a_run_that_goes_on_becomes_no_piece() {
-    let (pieces, table) = (Pieces::default(), Table::default());
+async fn a_run_that_goes_on_becomes_no_dictionary() {
+    let (dictionaries, table) = (DictionaryCache::default(), Table::default());
     let mut going = run(1, "build", "compile", 1);
     going["status"] = json!({});
-    pack(&pieces, &table, &[going.clone(), going]).await;
+    pack(&dictionaries, &table, &[going.clone(), going]).await;
     assert_eq!(table.count(), 0);
 }
 
 #[tokio::test]
-async fn a_piece_that_helps_little_is_replaced_after_some_patience() {
-    let (pieces, table) = (Pieces::default(), Table::default());
+async fn a_dictionary_that_helps_little_is_replaced_after_some_patience() {
+    let (dictionaries, table) = (DictionaryCache::default(), Table::default());
     let old = run(1, "build", "compile", 1);
-    pack(&pieces, &table, &[old.clone(), old]).await;
+    pack(&dictionaries, &table, &[old.clone(), old]).await;
     let before = table.count();
     let new: Vec<Value> = (0..40).map(|at| run(at, "build", "compile", 9)).collect();
     for run in &new {
-        pack(&pieces, &table, std::slice::from_ref(run)).await;
+        pack(&dictionaries, &table, std::slice::from_ref(run)).await;
     }
     assert_eq!(table.count(), before + 1);
-    let last = pack(&pieces, &table, &new[39..]).await;
+    let last = pack(&dictionaries, &table, &new[39..]).await;
     assert!(last[0].bytes.len() < 60, "{}", last[0].bytes.len());
 }
 
 #[tokio::test]
 async fn what_is_no_object_refers_to_nothing() {
-    let (pieces, table) = (Pieces::default(), Table::default());
+    let (dictionaries, table) = (DictionaryCache::default(), Table::default());
     // The first bytes of a dictionary in a form of zstd's own.
     let mut bytes = vec![0x37, 0xa4, 0x30, 0xec];
     bytes.extend(text(1).into_bytes());
@@ -208,7 +212,7 @@ async fn what_is_no_object_refers_to_nothing() {
     let changes = vec![change.clone(), change];
     ready(
         &Batch { changes },
-        Some(&pieces),
+        Some(&dictionaries),
         &table,
         &std::sync::Arc::default(),
         None,
@@ -220,30 +224,33 @@ async fn what_is_no_object_refers_to_nothing() {
 
 #[tokio::test]
 async fn memory_is_bounded_and_what_was_forgotten_is_read_again() {
-    let (pieces, table) = (Pieces::default(), Table::default());
+    let (dictionaries, table) = (DictionaryCache::default(), Table::default());
     for at in 0..300_u64 {
         let run = run(at, &format!("pipeline{at}"), "test", at);
-        pack(&pieces, &table, &[run.clone(), run]).await;
+        pack(&dictionaries, &table, &[run.clone(), run]).await;
     }
     assert!(table.count() >= 300);
-    assert!(pieces.cache().weight() <= 32 << 20);
+    assert!(dictionaries.cache().weight() <= 32 << 20);
     table.asked();
     let first = run(0, "pipeline0", "test", 0);
-    let body = pack(&pieces, &table, &[first]).await;
-    assert_eq!(table.asked(), ["pieces"]);
+    let body = pack(&dictionaries, &table, &[first]).await;
+    assert_eq!(table.asked(), ["dictionaries"]);
     assert!(body[0].bytes.len() < 60);
 }
 
 #[tokio::test]
-async fn a_damaged_piece_is_an_error() {
+async fn a_damaged_dictionary_is_an_error() {
     let table = Table::default();
     let run = run(1, "build", "test", 2);
-    let body = pack(&Pieces::default(), &table, &[run]).await;
-    table.pieces.lock().unwrap()[0].sha256[0] ^= 1;
-    let ids = BTreeSet::from([body[0].piece.unwrap()]);
-    let error = Pieces::default().load(&table, ids).await.unwrap_err();
+    let body = pack(&DictionaryCache::default(), &table, &[run]).await;
+    table.dictionaries.lock().unwrap()[0].sha256[0] ^= 1;
+    let ids = BTreeSet::from([body[0].dictionary.unwrap()]);
+    let error = DictionaryCache::default()
+        .load(&table, ids)
+        .await
+        .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "stored data is damaged: piece 1: its SHA-256 differs"
+        "stored data is damaged: dictionary 1: its SHA-256 differs"
     );
 }

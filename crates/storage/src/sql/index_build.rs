@@ -1,10 +1,10 @@
-//! Statements that add and remove promoted fields, and go through what is there already.
+//! Statements that add and remove indexed paths, and go through what is there already.
 
 use serde::Serialize;
 
 use super::{
     dialect::Dialect,
-    promoted::INTO,
+    indexed::INTO,
     statement::{Bind, Statement},
 };
 use crate::codec::text;
@@ -23,7 +23,7 @@ fn alone(dialect: Dialect) -> Vec<Statement> {
 
 /// Another set of fields holds from now on.
 fn next_generation() -> Statement {
-    Statement::new("UPDATE promoted_state SET generation = generation + 1")
+    Statement::new("UPDATE index_generation SET generation = generation + 1")
 }
 
 /// The statements that add a field, unless it is there or there are `most` already.
@@ -35,12 +35,12 @@ pub(crate) fn add(
     most: i64,
 ) -> Vec<Statement> {
     let mut statements = alone(dialect);
-    let mut out = Statement::new("INSERT INTO promoted ");
+    let mut out = Statement::new("INSERT INTO indexed_paths ");
     out.push("(path, kind, added_us, ready, done_row, until_row) SELECT ");
     out.bind(path).push(", ").bind(kind).push(", ");
     out.bind(added_us).push(", 0, 0, ");
     out.push("coalesce((SELECT max(row_id) FROM records), 0) ");
-    out.push("WHERE (SELECT count(*) FROM promoted) < ")
+    out.push("WHERE (SELECT count(*) FROM indexed_paths) < ")
         .bind(most);
     out.push(" ON CONFLICT DO NOTHING");
     statements.push(out);
@@ -52,8 +52,8 @@ pub(crate) fn add(
 pub(crate) fn remove(dialect: Dialect, path: &str) -> Vec<Statement> {
     let mut statements = alone(dialect);
     for text in [
-        "INSERT INTO promoted_gone (field) SELECT row_id FROM promoted WHERE path = ",
-        "DELETE FROM promoted WHERE path = ",
+        "INSERT INTO dropped_indexes (field) SELECT row_id FROM indexed_paths WHERE path = ",
+        "DELETE FROM indexed_paths WHERE path = ",
     ] {
         let mut out = Statement::new(text);
         out.bind(path);
@@ -65,20 +65,20 @@ pub(crate) fn remove(dialect: Dialect, path: &str) -> Vec<Statement> {
 
 /// The fields that were removed and of which something is left.
 pub(crate) fn gone() -> Statement {
-    Statement::new("SELECT field FROM promoted_gone ORDER BY field")
+    Statement::new("SELECT field FROM dropped_indexes ORDER BY field")
 }
 
 /// The statement that clears at most so many rows of what is left of a field that was removed.
 pub(crate) fn clear(dialect: Dialect, field: i64, most: i64) -> Statement {
     let (begin, end) = match dialect {
         Dialect::Sqlite => (
-            "DELETE FROM promoted_values WHERE (field, value, at_us, record_row) IN \
-             (SELECT field, value, at_us, record_row FROM promoted_values WHERE field = ",
+            "DELETE FROM index_entries WHERE (field, value, at_us, record_row) IN \
+             (SELECT field, value, at_us, record_row FROM index_entries WHERE field = ",
             ")",
         ),
         Dialect::Postgres => (
-            "DELETE FROM promoted_values WHERE ctid = ANY(ARRAY\
-             (SELECT ctid FROM promoted_values WHERE field = ",
+            "DELETE FROM index_entries WHERE ctid = ANY(ARRAY\
+             (SELECT ctid FROM index_entries WHERE field = ",
             "))",
         ),
     };
@@ -89,7 +89,7 @@ pub(crate) fn clear(dialect: Dialect, field: i64, most: i64) -> Statement {
 
 /// Notes that nothing is left of a field that was removed.
 pub(crate) fn cleared(field: i64) -> Statement {
-    let mut out = Statement::new("DELETE FROM promoted_gone WHERE field = ");
+    let mut out = Statement::new("DELETE FROM dropped_indexes WHERE field = ");
     out.bind(field);
     out
 }
@@ -97,7 +97,6 @@ pub(crate) fn cleared(field: i64) -> Statement {
 /// A record whose keys were read, as it was then.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Seen {
-    /// Its row.
     pub(crate) r: i64,
     /// The SHA-256 of its payload in hexadecimal digits; empty without one.
     pub(crate) s: String,
@@ -108,7 +107,6 @@ pub(crate) struct Seen {
 pub(crate) struct SeenKey {
     /// The number of the field.
     pub(crate) f: i64,
-    /// The key.
     pub(crate) v: String,
     /// The row of the record.
     pub(crate) r: i64,
@@ -171,7 +169,7 @@ pub(crate) fn store(dialect: Dialect, keys: &[SeenKey]) -> Statement {
 
 /// Notes how far a field is.
 pub(crate) fn note_done(field: i64, row: i64) -> Statement {
-    let mut out = Statement::new("UPDATE promoted SET done_row = ");
+    let mut out = Statement::new("UPDATE indexed_paths SET done_row = ");
     out.bind(row).push(" WHERE row_id = ").bind(field);
     out.push(" AND done_row < ").bind(row);
     out
@@ -179,18 +177,18 @@ pub(crate) fn note_done(field: i64, row: i64) -> Statement {
 
 /// Notes that every row was looked at.
 pub(crate) fn note_ready(dialect: Dialect, field: i64) -> Vec<Statement> {
-    let mut out = Statement::new("UPDATE promoted SET ready = 1 WHERE row_id = ");
+    let mut out = Statement::new("UPDATE indexed_paths SET ready = 1 WHERE row_id = ");
     out.bind(field);
     match dialect {
         Dialect::Sqlite => vec![out],
         // The planner knows nothing of it until it has looked.
-        Dialect::Postgres => vec![Statement::new("ANALYZE promoted_values"), out],
+        Dialect::Postgres => vec![Statement::new("ANALYZE index_entries"), out],
     }
 }
 
 /// Keys of records after one row and up to another: row, field and key.
 pub(crate) fn held(after: i64, last: i64) -> Statement {
-    let mut out = Statement::new("SELECT record_row, field, value FROM promoted_values ");
+    let mut out = Statement::new("SELECT record_row, field, value FROM index_entries ");
     out.push("WHERE record_row > ").bind(after);
     out.push(" AND record_row <= ").bind(last);
     out

@@ -1,4 +1,4 @@
-//! The pieces that the payloads of a page refer to.
+//! The dictionaries that the payloads of a page refer to.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -6,25 +6,25 @@ use std::{
 };
 
 use crate::{
-    codec::dictionary::{Loaded, Piece, StoredPiece},
+    codec::dictionary::{Dictionary, Loaded, StoredDictionary},
     seam::Error,
-    sql::{cells::Cells as _, read},
+    sql::{read, row::SqlRow as _},
     tools::snapshot::Snapshot,
 };
 
-/// Bytes of pieces that are kept for the next page.
+/// Bytes of dictionaries that are kept for the next page.
 const MOST: usize = 64 << 20;
 
-/// Pieces that were read.
+/// Dictionaries that were read.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf {
+pub(crate) struct DictionaryReader {
     /// None for one that is damaged.
-    known: HashMap<i64, Option<Arc<Piece>>>,
+    known: HashMap<i64, Option<Arc<Dictionary>>>,
     bytes: usize,
 }
 
-impl Shelf {
-    /// Those of these pieces that are there and whole.
+impl DictionaryReader {
+    /// Those of these dictionaries that are there and whole.
     pub(crate) async fn load(
         &mut self,
         snapshot: &mut Snapshot,
@@ -36,12 +36,16 @@ impl Shelf {
         let known = |id: &&i64| !self.known.contains_key(id);
         let unknown: Vec<i64> = ids.iter().filter(known).copied().collect();
         if !unknown.is_empty() {
-            let statement = read::pieces(snapshot.dialect, &unknown);
+            let statement = read::dictionaries(snapshot.dialect, &unknown);
             for row in snapshot.rows(&statement).await? {
                 let Some(id) = row.int(0)? else { continue };
-                let piece = read::piece(&row, 0).and_then(StoredPiece::open).ok();
-                self.bytes += piece.as_ref().map_or(0, |piece| piece.content().len());
-                self.known.insert(id, piece.map(Arc::new));
+                let dictionary = read::dictionary(&row, 0)
+                    .and_then(StoredDictionary::open)
+                    .ok();
+                self.bytes += dictionary
+                    .as_ref()
+                    .map_or(0, |dictionary| dictionary.content().len());
+                self.known.insert(id, dictionary.map(Arc::new));
             }
         }
         let found = |id: &i64| Some((*id, Arc::clone(self.known.get(id)?.as_ref()?)));

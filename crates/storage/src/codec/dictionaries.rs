@@ -1,8 +1,8 @@
-//! Which pieces this process knows, and which bodies refer to them.
+//! Which dictionaries this process knows, and which bodies refer to them.
 //!
-//! Which piece is current for a key (a type, and
-//! within it a task of a pipeline) is in the database; what is here is a bounded copy. Any piece
-//! of a parent may be used for any of its bodies, so replicas that make different ones do no harm.
+//! Which dictionary is current for a key (a type, and within it a task of a pipeline) is in the
+//! database; what is here is a bounded copy. Any dictionary of a parent may be used for any of its
+//! bodies, so replicas that make different ones do no harm.
 
 mod cache;
 mod plan;
@@ -17,18 +17,18 @@ use std::{
 use self::{cache::Cache, plan::Plan};
 use super::{
     body::Help,
-    dictionary::{Key, Keys, Loaded, Shelf, StoredPiece},
+    dictionary::{DictionaryStore, Key, Keys, Loaded, StoredDictionary},
     row::RecordRow,
 };
 use crate::seam::Error;
 
-/// The pieces that this process knows.
+/// The dictionaries that this process knows.
 #[derive(Debug, Default)]
-pub(crate) struct Pieces {
+pub(crate) struct DictionaryCache {
     cache: Mutex<Cache>,
 }
 
-impl Pieces {
+impl DictionaryCache {
     fn cache(&self) -> MutexGuard<'_, Cache> {
         // Every change of the cache leaves it whole.
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
@@ -39,10 +39,10 @@ impl Pieces {
         *self.cache() = Cache::default();
     }
 
-    /// The pieces in these rows. A row that is not in the answer is not in the database.
+    /// The dictionaries in these rows. A row that is not in the answer is not in the database.
     pub(crate) async fn load(
         &self,
-        shelf: &impl Shelf,
+        store: &impl DictionaryStore,
         ids: BTreeSet<i64>,
     ) -> Result<Loaded, Error> {
         let mut loaded = Loaded::new();
@@ -50,27 +50,27 @@ impl Pieces {
         {
             let mut cache = self.cache();
             for id in ids {
-                match cache.piece(id) {
-                    Some(piece) => drop(loaded.insert(id, piece)),
+                match cache.dictionary(id) {
+                    Some(dictionary) => drop(loaded.insert(id, dictionary)),
                     None => missing.push(id),
                 }
             }
         }
         if !missing.is_empty() {
-            for stored in shelf.pieces(&missing).await? {
-                let piece = Arc::new(stored.open()?);
-                self.cache().insert(Arc::clone(&piece));
-                loaded.insert(piece.id(), piece);
+            for stored in store.dictionaries(&missing).await? {
+                let dictionary = Arc::new(stored.open()?);
+                self.cache().insert(Arc::clone(&dictionary));
+                loaded.insert(dictionary.id(), dictionary);
             }
         }
         Ok(loaded)
     }
 
-    /// Chooses the piece that each loose body is compressed with; the first bodies of their
-    /// keys become pieces themselves.
+    /// Chooses the dictionary that each loose body is compressed with; the first bodies of their
+    /// keys become dictionaries themselves.
     pub(crate) async fn choose(
         &self,
-        shelf: &impl Shelf,
+        store: &impl DictionaryStore,
         rows: &[&RecordRow],
     ) -> Result<(Vec<Option<i64>>, Loaded), Error> {
         let unknown = {
@@ -81,12 +81,12 @@ impl Pieces {
                 .filter(|key| !cache.knows(key))
                 .collect::<Vec<_>>()
         };
-        self.look(shelf, &unknown).await?;
+        self.look(store, &unknown).await?;
         let plan = Plan::of(rows, &mut self.cache());
         if !plan.new.is_empty() {
             let keys: Vec<Key> = plan.new.iter().flat_map(|new| new.keys.clone()).collect();
-            shelf.put(plan.new).await?;
-            self.look(shelf, &keys).await?;
+            store.put(plan.new).await?;
+            self.look(store, &keys).await?;
         }
         let chosen: Vec<Option<i64>> = {
             let mut cache = self.cache();
@@ -94,31 +94,32 @@ impl Pieces {
             rows.iter().map(of).collect()
         };
         let loaded = self
-            .load(shelf, chosen.iter().flatten().copied().collect())
+            .load(store, chosen.iter().flatten().copied().collect())
             .await?;
         Ok((chosen, loaded))
     }
 
-    /// Asks the database which pieces are current.
-    async fn look(&self, shelf: &impl Shelf, keys: &[Key]) -> Result<(), Error> {
+    /// Asks the database which dictionaries are current.
+    async fn look(&self, store: &impl DictionaryStore, keys: &[Key]) -> Result<(), Error> {
         if keys.is_empty() {
             return Ok(());
         }
-        let found: HashMap<Key, StoredPiece> = shelf.current(keys).await?.into_iter().collect();
+        let found: HashMap<Key, StoredDictionary> =
+            store.current(keys).await?.into_iter().collect();
         for key in keys {
             self.cache()
-                .settle(*key, found.get(key).map(|piece| piece.id));
+                .settle(*key, found.get(key).map(|dictionary| dictionary.id));
         }
         let mut opened = BTreeSet::new();
         for stored in found.into_values() {
-            if opened.insert(stored.id) && self.cache().piece(stored.id).is_none() {
+            if opened.insert(stored.id) && self.cache().dictionary(stored.id).is_none() {
                 self.cache().insert(Arc::new(stored.open()?));
             }
         }
         Ok(())
     }
 
-    /// Learns how much the chosen piece helped.
+    /// Learns how much the chosen dictionary helped.
     pub(crate) fn learn(&self, keys: &Keys, help: Help) {
         self.cache().learn(keys, help);
     }

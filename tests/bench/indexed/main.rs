@@ -1,7 +1,7 @@
-//! What promoting a field changes: lists by it among 100,000 TaskRuns before and after, on SQLite
+//! What indexing a field changes: lists by it among 100,000 TaskRuns before and after, on SQLite
 //! and PostgreSQL, how fast its index is built, and what it costs every write.
 //!
-//! `cargo bench --bench promoted` runs it, beside PostgreSQL with `tests/with-postgres`; `RECORDS`
+//! `cargo bench --bench indexed` runs it, beside PostgreSQL with `tests/with-postgres`; `RECORDS`
 //! chooses another size. Each answer is the same before and after, or it stops.
 #![expect(
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ use std::{
 
 use hindsight::query::{Engine, List, Tokens};
 use hindsight_filter::model::{Etag, Payload, Record, Resource, RunResult};
-use hindsight_filter::{Filter, Order, promoted::Kind};
+use hindsight_filter::{Filter, Order, indexed::Kind};
 use hindsight_storage::{
     Change, Maintenance, Store,
     resolve::{Opened, Options, Schema, open},
@@ -144,13 +144,16 @@ async fn ask(store: &Arc<dyn Store>, text: &str) -> (Vec<String>, Duration) {
     (names, times[times.len() / 2])
 }
 
-async fn promote(maintenance: &dyn Maintenance, all: i64) {
+async fn create_index(maintenance: &dyn Maintenance, all: i64) {
     for (path, kind) in FIELDS {
         let path = path.parse().unwrap();
         let began = Instant::now();
-        let made = maintenance.promote(&path, kind, time(0)).await.unwrap();
+        let made = maintenance
+            .create_index(&path, kind, time(0))
+            .await
+            .unwrap();
         let batch = NonZeroU32::new(500).unwrap();
-        while !maintenance.fill(made.id, batch).await.unwrap().ready {}
+        while !maintenance.build_index(made.id, batch).await.unwrap().ready {}
         println!(
             "  index of {path} built at {:.0} records/s",
             per_second(all, began.elapsed())
@@ -187,7 +190,7 @@ async fn bench(label: &str, url: &str, all: i64) {
     for (_, text) in ASKED {
         before.push(ask(&store, text).await);
     }
-    promote(&*maintenance, all + all / 10).await;
+    create_index(&*maintenance, all + all / 10).await;
     for ((what, text), (names, took)) in ASKED.into_iter().zip(before) {
         let (found, after) = ask(&store, text).await;
         assert_eq!(found, names, "{text}");

@@ -1,4 +1,4 @@
-//! Looking at indexes of promoted fields: whether they hold what payloads give, and nothing else.
+//! Looking at indexes of paths: whether they hold what payloads give, and nothing else.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,16 +7,16 @@ use std::{
 
 use super::{Check, Finding, Kind};
 use crate::{
-    codec::known::Known,
+    codec::known::IndexedPaths,
     seam::Error,
-    sql::{cells::Cells as _, promote, promoted, read::text},
+    sql::{index_build, indexed, read::text, row::SqlRow as _},
 };
-use hindsight_filter::promoted::Fields;
+use hindsight_filter::indexed::Fields;
 
-/// What is known of promoted fields, and what their indexes hold of a page of records.
+/// What is known of indexed paths, and what their indexes hold of a page of records.
 #[derive(Debug, Default)]
-pub(super) struct Promoted {
-    known: Known,
+pub(super) struct Indexed {
+    known: IndexedPaths,
     fields: Arc<Fields>,
     held: BTreeMap<i64, Held>,
 }
@@ -32,40 +32,40 @@ pub(super) struct Held {
 impl Check<'_> {
     /// Reads which fields there are.
     pub(super) async fn known(&mut self) -> Result<(), Error> {
-        let rows = self.snapshot.rows(&promoted::known()).await?;
-        let known = promoted::read_known(&rows)?;
+        let rows = self.snapshot.rows(&indexed::known()).await?;
+        let known = indexed::read_known(&rows)?;
         let ready = known.all().iter().filter(|one| one.ready);
         let ready = ready.map(|one| (one.id, one.path.clone(), one.kind));
-        self.promoted.fields = Arc::new(Fields::new(ready.collect()));
-        self.promoted.known = known;
+        self.indexed.fields = Arc::new(Fields::new(ready.collect()));
+        self.indexed.known = known;
         Ok(())
     }
 
     /// Reads what indexes hold of the records after one row and up to another.
     pub(super) async fn hold(&mut self, after: i64, last: i64) -> Result<(), Error> {
-        self.promoted.held.clear();
-        if self.promoted.fields.is_empty() {
+        self.indexed.held.clear();
+        if self.indexed.fields.is_empty() {
             return Ok(());
         }
-        for row in self.snapshot.rows(&promote::held(after, last)).await? {
+        for row in self.snapshot.rows(&index_build::held(after, last)).await? {
             if let (Some(record), Some(field), Some(key)) =
                 (row.int(0)?, row.int(1)?, text(&row, 2)?)
             {
-                let held = self.promoted.held.entry(record).or_default();
+                let held = self.indexed.held.entry(record).or_default();
                 held.keys.insert((field, key));
             }
         }
         Ok(())
     }
 
-    /// What they hold of the record in a row; nothing if no field is promoted.
+    /// What they hold of the record in a row; nothing if no field is indexed.
     pub(super) fn held(&mut self, row: i64) -> Option<Held> {
-        if self.promoted.fields.is_empty() {
+        if self.indexed.fields.is_empty() {
             return None;
         }
-        let mut held = self.promoted.held.remove(&row).unwrap_or_default();
-        held.fields = Arc::clone(&self.promoted.fields);
-        let all = self.promoted.known.all().iter().filter(|one| one.ready);
+        let mut held = self.indexed.held.remove(&row).unwrap_or_default();
+        held.fields = Arc::clone(&self.indexed.fields);
+        let all = self.indexed.known.all().iter().filter(|one| one.ready);
         held.paths = all.map(|one| (one.id, one.path.to_string())).collect();
         Some(held)
     }

@@ -1,25 +1,25 @@
-//! Promoted fields: what is written of them, and how tests ask for it.
+//! Indexed paths: what is written of them, and how tests ask for it.
 
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{
-    cells::{Cells as _, Row},
     condition::Writer,
     dialect::Dialect,
     read,
+    row::{Row, SqlRow as _},
     statement::{Bind, Statement},
 };
 use crate::{
     codec::{
-        known::{Claim, Known},
+        known::{IndexEntries, IndexedPaths},
         text,
     },
-    seam::{Error, Promotion},
+    seam::{Error, IndexedPath},
 };
 use hindsight_filter::{
     condition::{Is, Test, Value},
-    promoted::Promoted,
+    indexed::Indexed,
 };
 
 /// A key that a row has for a field.
@@ -29,9 +29,9 @@ struct Key<'k> {
     v: std::borrow::Cow<'k, str>,
 }
 
-/// The keys of a claim as JSON, each with the number of its field.
-pub(super) fn keys(claim: &Claim) -> String {
-    let keys = claim.keys.iter().map(|(field, key)| Key {
+/// The keys of a entries as JSON, each with the number of its field.
+pub(super) fn keys(entries: &IndexEntries) -> String {
+    let keys = entries.keys.iter().map(|(field, key)| Key {
         f: *field,
         v: text::stored(key),
     });
@@ -39,37 +39,37 @@ pub(super) fn keys(claim: &Claim) -> String {
 }
 
 /// Appends that the fields which a writer knows are those that there are.
-pub(super) fn is_current(out: &mut Statement, claim: &Claim) {
-    out.push("(SELECT generation FROM promoted_state) = ")
-        .bind(claim.generation);
+pub(super) fn is_current(out: &mut Statement, entries: &IndexEntries) {
+    out.push("(SELECT generation FROM index_generation) = ")
+        .bind(entries.generation);
 }
 
 /// The statement that gives a row if that is so.
-pub(super) fn current(claim: &Claim) -> Statement {
+pub(super) fn current(entries: &IndexEntries) -> Statement {
     let mut out = Statement::new("SELECT 1 WHERE ");
-    is_current(&mut out, claim);
+    is_current(&mut out, entries);
     out
 }
 
 /// The statements that put the keys of a record that was just written into SQLite's tables;
 /// `is_record` appends which one it was.
 pub(super) fn write_keys(
-    claim: &Claim,
+    entries: &IndexEntries,
     replaces: bool,
     is_record: &dyn Fn(&mut Statement),
 ) -> Vec<Statement> {
     let mut statements = Vec::new();
-    if replaces && claim.has_fields {
-        let mut out = Statement::new("DELETE FROM promoted_values WHERE record_row = ");
+    if replaces && entries.has_fields {
+        let mut out = Statement::new("DELETE FROM index_entries WHERE record_row = ");
         out.push("(SELECT row_id FROM records WHERE ");
         is_record(&mut out);
         out.push(")");
         statements.push(out);
     }
-    if !claim.keys.is_empty() {
+    if !entries.keys.is_empty() {
         let mut out = Statement::new(INTO);
         out.push("SELECT e.value ->> 'f', e.value ->> 'v', create_us, row_id FROM json_each(")
-            .bind(Bind::Text(Some(keys(claim))))
+            .bind(Bind::Text(Some(keys(entries))))
             .push(") AS e CROSS JOIN records WHERE row_id = (SELECT row_id FROM records WHERE ");
         is_record(&mut out);
         out.push(") ON CONFLICT DO NOTHING");
@@ -79,24 +79,24 @@ pub(super) fn write_keys(
 }
 
 /// What inserting keys begins with.
-pub(super) const INTO: &str = "INSERT INTO promoted_values (field, value, at_us, record_row) ";
+pub(super) const INTO: &str = "INSERT INTO index_entries (field, value, at_us, record_row) ";
 
 /// What stands after JSON keys that are made into rows of PostgreSQL.
 pub(super) const AS_KEYS: &str = "::jsonb) AS e(f bigint, v text)";
 
 impl Writer<'_> {
-    /// Appends that a record passes a test of a promoted field.
-    pub(super) fn promoted(&mut self, of: &Promoted, test: &Test) {
+    /// Appends that a record passes a test of an indexed path.
+    pub(super) fn indexed(&mut self, of: &Indexed, test: &Test) {
         let Some(field) = of.field else {
             return self.constant(true);
         };
         let lacks = test.is == Is::Present;
         self.out.push(match lacks {
-            true => "(NOT EXISTS (SELECT 1 FROM promoted_values AS v",
-            false => "(EXISTS (SELECT 1 FROM promoted_values AS v",
+            true => "(NOT EXISTS (SELECT 1 FROM index_entries AS v",
+            false => "(EXISTS (SELECT 1 FROM index_entries AS v",
         });
         if self.dialect == Dialect::Sqlite {
-            self.out.push(" INDEXED BY promoted_values_by_record");
+            self.out.push(" INDEXED BY index_entries_by_record");
         }
         self.out.push(" WHERE v.record_row = row_id AND v.field = ");
         self.out.bind(field);
@@ -154,7 +154,7 @@ pub(super) fn of_field(out: &mut Statement, dialect: Dialect, field: i64, test: 
 
 /// Appends the rows whose keys pass a test, in parentheses.
 pub(super) fn rows(out: &mut Statement, dialect: Dialect, field: i64, test: &Test) {
-    out.push("(SELECT record_row FROM promoted_values");
+    out.push("(SELECT record_row FROM index_entries");
     of_field(out, dialect, field, test);
     out.push(")");
 }
@@ -164,7 +164,7 @@ pub(super) fn rows(out: &mut Statement, dialect: Dialect, field: i64, test: &Tes
 pub(crate) fn known() -> Statement {
     Statement::new(
         "SELECT generation, row_id, path, kind, added_us, ready, done_row, until_row \
-         FROM promoted_state LEFT JOIN promoted ON 1 = 1 ORDER BY row_id",
+         FROM index_generation LEFT JOIN indexed_paths ON 1 = 1 ORDER BY row_id",
     )
 }
 
@@ -172,10 +172,10 @@ pub(crate) fn known() -> Statement {
 ///
 /// # Errors
 /// [`Error::Corrupt`] if that cannot be read.
-pub(crate) fn read_known(rows: &[Row]) -> Result<Known, Error> {
+pub(crate) fn read_known(rows: &[Row]) -> Result<IndexedPaths, Error> {
     let number = |row: &Row, at, what| {
         row.int(at)?
-            .ok_or_else(|| Error::Corrupt(format!("a promoted field without `{what}`")))
+            .ok_or_else(|| Error::Corrupt(format!("an indexed path without `{what}`")))
     };
     let (mut generation, mut all) = (0, Vec::new());
     for row in rows {
@@ -184,7 +184,7 @@ pub(crate) fn read_known(rows: &[Row]) -> Result<Known, Error> {
         let path = read::text(row, 2)?.unwrap_or_default();
         let kind = read::text(row, 3)?.unwrap_or_default();
         let added = number(row, 4, "added_us")?;
-        all.push(Promotion {
+        all.push(IndexedPath {
             id,
             path: path.parse().map_err(read::corrupt)?,
             kind: kind.parse().map_err(read::corrupt)?,
@@ -194,5 +194,5 @@ pub(crate) fn read_known(rows: &[Row]) -> Result<Known, Error> {
             until_row: number(row, 7, "until_row")?,
         });
     }
-    Ok(Known::new(generation, all))
+    Ok(IndexedPaths::new(generation, all))
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     World,
-    backends::{crossing, pieces, referring},
+    backends::{crossing, dictionaries, referring},
     fixtures::{Dice, everything, later_record, record, result},
 };
 use crate::{codec::objects::testing::given, seam::Change};
@@ -70,7 +70,7 @@ pub(super) async fn like_bodies_come_back_byte_for_byte(world: World) {
     fresh.maintenance.close().await;
 }
 
-pub(super) async fn pieces_go_when_nothing_refers_to_them(world: World) {
+pub(super) async fn dictionaries_go_when_nothing_refers_to_them(world: World) {
     given_runs(&world, "a/results/gone", "build", 5).await;
     let kept = given_runs(&world, "a/results/kept", "release-train", 5).await;
     assert_eq!(world.maintenance.sweep(MANY).await.unwrap(), 0);
@@ -86,7 +86,7 @@ pub(super) async fn pieces_go_when_nothing_refers_to_them(world: World) {
     }
 }
 
-pub(super) async fn a_body_whose_piece_was_swept_is_stored_all_the_same(world: World) {
+pub(super) async fn a_body_whose_dictionary_was_swept_is_stored_all_the_same(world: World) {
     given_runs(&world, "a/results/gone", "build", 5).await;
     let other = World::open(&world.url).await;
     let name = "a/results/gone".parse().unwrap();
@@ -95,7 +95,7 @@ pub(super) async fn a_body_whose_piece_was_swept_is_stored_all_the_same(world: W
         .await;
     assert_eq!(other.maintenance.sweep(MANY).await.unwrap(), 2);
     other.maintenance.close().await;
-    // This store still remembers the pieces.
+    // This store still remembers the dictionaries.
     for x in given_runs(&world, "a/results/new", "build", 5).await {
         assert_eq!(world.record(&x.name).await.as_ref(), Some(&x));
     }
@@ -165,41 +165,47 @@ async fn swept(world: &World) {
     while world.maintenance.sweep(MANY).await.unwrap() > 0 {}
 }
 
-/// Whether a text is in a piece.
-async fn is_in_pieces(world: &World, text: &str) -> bool {
-    let pieces = pieces(&world.url).await;
+/// Whether a text is in a dictionary.
+async fn is_in_dictionaries(world: &World, text: &str) -> bool {
+    let dictionaries = dictionaries(&world.url).await;
     let has = |(_, content): &(String, Vec<u8>)| {
         let parts = content.windows(text.len());
         parts.into_iter().any(|part| part == text.as_bytes())
     };
-    pieces.iter().any(has)
+    dictionaries.iter().any(has)
 }
 
-pub(super) async fn pieces_never_cross_a_parent(world: World) {
+pub(super) async fn dictionaries_never_cross_a_parent(world: World) {
     for parent in ["a", "a/b", "c"] {
         let result = format!("{parent}/results/r");
         given_result(&world, &result).await;
         given_secrets(&world, &result, &[parent, "one", "two"]).await;
     }
     assert_eq!(crossing(&world.url).await, 0);
-    let pieces = pieces(&world.url).await;
+    let dictionaries = dictionaries(&world.url).await;
     for parent in ["a", "a/b", "c"] {
-        let own = pieces.iter().filter(|(of, _)| of == parent).count();
+        let own = dictionaries.iter().filter(|(of, _)| of == parent).count();
         assert_eq!(own, 2, "{parent}: that of the type, that of the pipeline");
     }
 }
 
-pub(super) async fn a_deleted_payload_is_in_no_piece_after_a_sweep(world: World) {
+pub(super) async fn a_deleted_payload_is_in_no_dictionary_after_a_sweep(world: World) {
     given_result(&world, "a/results/r").await;
     let texts = ["SECRET-0", "SECRET-1", "other-2", "other-3", "other-4"];
     let mut records = given_secrets(&world, "a/results/r", &texts).await;
     swept(&world).await;
-    assert!(is_in_pieces(&world, "SECRET-0").await, "it is of the type");
-    assert!(is_in_pieces(&world, "SECRET-1").await, "of the pipeline");
+    assert!(
+        is_in_dictionaries(&world, "SECRET-0").await,
+        "it is of the type"
+    );
+    assert!(
+        is_in_dictionaries(&world, "SECRET-1").await,
+        "of the pipeline"
+    );
     world.given(records.drain(..2).map(|x| delete(&x))).await;
     swept(&world).await;
     for text in ["SECRET-0", "SECRET-1"] {
-        assert!(!is_in_pieces(&world, text).await, "{text}");
+        assert!(!is_in_dictionaries(&world, text).await, "{text}");
     }
     let fresh = World::open(&world.url).await;
     for world in [&world, &fresh] {
@@ -216,7 +222,7 @@ pub(super) async fn a_deleted_payload_is_in_no_piece_after_a_sweep(world: World)
     }
 }
 
-pub(super) async fn a_replaced_payload_is_in_no_piece_after_a_sweep(world: World) {
+pub(super) async fn a_replaced_payload_is_in_no_dictionary_after_a_sweep(world: World) {
     given_result(&world, "a/results/r").await;
     let texts = ["SECRET-0", "SECRET-1", "other-2", "other-3"];
     let mut records = given_secrets(&world, "a/results/r", &texts).await;
@@ -230,14 +236,14 @@ pub(super) async fn a_replaced_payload_is_in_no_piece_after_a_sweep(world: World
     }
     swept(&world).await;
     for text in ["SECRET-0", "SECRET-1"] {
-        assert!(!is_in_pieces(&world, text).await, "{text}");
+        assert!(!is_in_dictionaries(&world, text).await, "{text}");
     }
     for x in &records {
         assert_eq!(world.record(&x.name).await.as_ref(), Some(x));
     }
 }
 
-pub(super) async fn a_refused_payload_is_in_no_piece_after_a_sweep(world: World) {
+pub(super) async fn a_refused_payload_is_in_no_dictionary_after_a_sweep(world: World) {
     given_result(&world, "a/results/r").await;
     for at in 0..2 {
         let mut run = run("build", at);
@@ -248,7 +254,7 @@ pub(super) async fn a_refused_payload_is_in_no_piece_after_a_sweep(world: World)
     }
     let kept = given_secrets(&world, "a/results/r", &["one", "two"]).await;
     swept(&world).await;
-    assert!(!is_in_pieces(&world, "SECRET").await);
+    assert!(!is_in_dictionaries(&world, "SECRET").await);
     for x in &kept {
         assert_eq!(world.record(&x.name).await.as_ref(), Some(x));
     }

@@ -1,4 +1,4 @@
-//! Paths: which part of a payload a promoted field is.
+//! Paths: which part of a payload an indexed path is.
 
 use std::{fmt, str::FromStr};
 

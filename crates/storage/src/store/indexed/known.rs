@@ -1,31 +1,31 @@
-//! What is known of promoted fields, without asking the database each time.
+//! What is known of indexed paths, without asking the database each time.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use crate::{codec::known::Known, sql::condition};
+use crate::{codec::known::IndexedPaths, sql::condition};
 use hindsight_filter::condition::{Ability, Column, Test};
 
 /// How long what was read is taken for what is. A write that was prepared from an older set of
 /// fields does not happen, and is prepared again.
 const TRUSTED: Duration = Duration::from_secs(1);
 
-/// What a process knows of promoted fields.
+/// What a process knows of indexed paths.
 #[derive(Debug, Default)]
-pub(crate) struct Promotions {
-    last: Mutex<Option<(Instant, Arc<Known>)>>,
+pub(crate) struct IndexCache {
+    last: Mutex<Option<(Instant, Arc<IndexedPaths>)>>,
 }
 
-impl Promotions {
-    fn last(&self) -> MutexGuard<'_, Option<(Instant, Arc<Known>)>> {
+impl IndexCache {
+    fn last(&self) -> MutexGuard<'_, Option<(Instant, Arc<IndexedPaths>)>> {
         // What is in it is replaced as a whole.
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was read not long ago.
-    pub(super) fn recent(&self) -> Option<Arc<Known>> {
+    pub(super) fn recent(&self) -> Option<Arc<IndexedPaths>> {
         let last = self.last();
         let (at, known) = last.as_ref()?;
         (at.elapsed() < TRUSTED).then(|| Arc::clone(known))
@@ -33,7 +33,7 @@ impl Promotions {
 
     /// Takes what was read for what is, whatever happens meanwhile.
     #[cfg(test)]
-    pub(super) fn keep_for_long(&self, known: &Arc<Known>) {
+    pub(super) fn keep_for_long(&self, known: &Arc<IndexedPaths>) {
         let later = Instant::now() + Duration::from_hours(1);
         *self.last() = Some((later, Arc::clone(known)));
     }
@@ -44,14 +44,14 @@ impl Promotions {
     }
 
     /// Takes down what was read.
-    pub(super) fn keep(&self, known: &Arc<Known>) {
+    pub(super) fn keep(&self, known: &Arc<IndexedPaths>) {
         *self.last() = Some((Instant::now(), Arc::clone(known)));
     }
 
     /// How well a test is answered, as far as is known. Should it turn out that a field is gone,
     /// its tests are left out.
     pub(crate) fn ability(&self, test: &Test) -> Ability {
-        let Column::Promoted(of) = &test.column else {
+        let Column::Indexed(of) = &test.column else {
             return condition::ability(test);
         };
         let last = self.last();

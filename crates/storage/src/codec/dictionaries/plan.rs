@@ -1,18 +1,17 @@
-//! Which bodies of a batch become pieces.
+//! Which bodies of a batch become dictionaries.
 
 use std::collections::HashSet;
 
 use super::cache::Cache;
 use crate::codec::{
-    dictionary::{Key, NewPiece, SIZES},
+    dictionary::{Key, NewDictionary, SIZES},
     row::RecordRow,
 };
 
 /// What to store before a batch.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// The pieces.
-    pub(super) new: Vec<NewPiece>,
+    pub(super) new: Vec<NewDictionary>,
 }
 
 impl Plan {
@@ -32,17 +31,17 @@ impl Plan {
             let mut replaces = false;
             if let Some(own) = keys.own.filter(|own| !taken.contains(own)) {
                 let renew = cache.is_outdated(&own);
-                if renew || is_frequent && !cache.has_piece(&own) {
+                if renew || is_frequent && !cache.has_dictionary(&own) {
                     wanted.push(own);
                     replaces = renew;
                 }
             }
-            let first = !taken.contains(&keys.of_type) && !cache.has_piece(&keys.of_type);
-            // A body refers to the piece of its own key, if there is one; and what becomes a
-            // piece refers to it.
+            let first = !taken.contains(&keys.of_type) && !cache.has_dictionary(&keys.of_type);
+            // A body refers to the dictionary of its own key, if there is one; and what becomes a
+            // dictionary refers to it.
             let is_elsewhere = keys
                 .own
-                .is_some_and(|own| cache.has_piece(&own) || taken.contains(&own));
+                .is_some_and(|own| cache.has_dictionary(&own) || taken.contains(&own));
             if first && !is_elsewhere {
                 wanted.push(keys.of_type);
             }
@@ -52,7 +51,7 @@ impl Plan {
             let parent = row.record.name.result().parent().as_str();
             wanted.sort_unstable();
             if let Some(new) =
-                NewPiece::of(parent.to_owned(), &body.bytes, wanted.clone(), replaces)
+                NewDictionary::of(parent.to_owned(), &body.bytes, wanted.clone(), replaces)
             {
                 taken.extend(wanted);
                 plan.new.push(new);

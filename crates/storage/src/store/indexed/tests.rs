@@ -1,4 +1,4 @@
-//! What is promoted is found by whoever asks, whatever wrote it.
+//! What is indexed is found by whoever asks, whatever wrote it.
 
 use std::{num::NonZeroU32, path::Path as File, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{
         postgres, sqlite,
     },
     seam::{Batch, Change, Error, ListQuery, Maintenance, Store},
-    sql::{cells::Cells as _, statement::Statement},
+    sql::{row::SqlRow as _, statement::Statement},
     store::{SqlStore, resolve::over},
     tools::{
         fsck::{Depth, Event, Kind as Class, fsck},
@@ -25,7 +25,7 @@ use crate::{
     },
 };
 use hindsight_filter::model::{Record, Resource};
-use hindsight_filter::{Body, Filter, Row, promoted::Kind};
+use hindsight_filter::{Body, Filter, Row, indexed::Kind};
 
 const PATH: &str = "data.spec.params[name==\"env\"].value";
 const FEW: NonZeroU32 = NonZeroU32::new(3).unwrap();
@@ -101,15 +101,18 @@ async fn insert(store: &SqlStore<impl Driver>, records: impl IntoIterator<Item =
     .await;
 }
 
-async fn promote(store: &SqlStore<impl Driver>) -> i64 {
+async fn create_index(store: &SqlStore<impl Driver>) -> i64 {
     let path = PATH.parse().unwrap();
-    let made = store.promote(&path, Kind::Text, time(0)).await.unwrap();
+    let made = store
+        .create_index(&path, Kind::Text, time(0))
+        .await
+        .unwrap();
     made.id
 }
 
-async fn promote_all(store: &SqlStore<impl Driver>) {
-    let field = promote(store).await;
-    while !store.fill(field, FEW).await.unwrap().ready {}
+async fn index_all(store: &SqlStore<impl Driver>) {
+    let field = create_index(store).await;
+    while !store.build_index(field, FEW).await.unwrap().ready {}
 }
 
 /// The ids of the records with this value, and how many the store returned for that.
@@ -152,10 +155,9 @@ async fn count(store: &SqlStore<impl Driver>, statement: &'static str) -> i64 {
 }
 
 async fn values(store: &SqlStore<impl Driver>) -> i64 {
-    count(store, "SELECT count(*) FROM promoted_values").await
+    count(store, "SELECT count(*) FROM index_entries").await
 }
 
-/// What `fsck` finds.
 async fn lacks(url: &str) -> Vec<Class> {
     let mut snapshot = Snapshot::open(url).await.unwrap();
     let mut found = Vec::new();
@@ -171,7 +173,7 @@ async fn lacks(url: &str) -> Vec<Class> {
 
 async fn what_is_written_is_indexed<D: Driver>(one: &SqlStore<D>, _: &SqlStore<D>, url: &str) {
     begin(one).await;
-    promote_all(one).await;
+    index_all(one).await;
     insert(one, [run(1, "prod")]).await;
     insert(one, (2..10).map(|at| run(at, "test"))).await;
     let each: Vec<Change> = (10..20)
@@ -225,7 +227,7 @@ async fn a_write_prepared_without_a_field_is_prepared_again<D: Driver>(
     begin(one).await;
     insert(one, [run(1, "test"), run(2, "test")]).await;
     let before = look(other).await.unwrap();
-    promote_all(one).await;
+    index_all(one).await;
     other.noticed().keep_for_long(&before);
     insert(other, [run(3, "prod")]).await;
     other.noticed().keep_for_long(&before);
@@ -248,7 +250,7 @@ async fn a_write_prepared_without_a_field_is_prepared_again<D: Driver>(
     // Another field makes what the first knew outdated too, and a refusal stays a refusal.
     let known = look(one).await.unwrap();
     let second = one
-        .promote(&"data.n".parse().unwrap(), Kind::Number, time(0))
+        .create_index(&"data.n".parse().unwrap(), Kind::Number, time(0))
         .await
         .unwrap();
     one.noticed().keep_for_long(&known);
@@ -258,7 +260,7 @@ async fn a_write_prepared_without_a_field_is_prepared_again<D: Driver>(
     let again = one.commit(&again.into()).await;
     assert!(matches!(again, Err(Error::Exists(_))), "{again:?}");
     look(one).await.unwrap();
-    while !one.fill(second.id, FEW).await.unwrap().ready {}
+    while !one.build_index(second.id, FEW).await.unwrap().ready {}
     let all = ["1", "3", "4", "5", "6"].map(str::to_owned).to_vec();
     assert_eq!(found(one, "prod").await, (all, 5));
     assert_eq!(lacks(url).await, []);
@@ -276,8 +278,12 @@ async fn absence_is_found_after_a_writer_that_did_not_know<D: Driver>(
     begin(one).await;
     let before = look(other).await.unwrap();
     let path = "data.spec.sa".parse().unwrap();
-    let field = one.promote(&path, Kind::Text, time(0)).await.unwrap().id;
-    while !one.fill(field, FEW).await.unwrap().ready {}
+    let field = one
+        .create_index(&path, Kind::Text, time(0))
+        .await
+        .unwrap()
+        .id;
+    while !one.build_index(field, FEW).await.unwrap().ready {}
     let stored = with(&json!({"spec": {"sa": "bot"}}));
     insert(one, [stored.clone()]).await;
     assert_eq!(matching(one, ABSENT).await, (vec![], 0));
@@ -290,8 +296,8 @@ async fn absence_is_found_after_a_writer_that_did_not_know<D: Driver>(
     assert_eq!(matching(one, ABSENT).await, (vec!["1".to_owned()], 1));
     assert_eq!(lacks(url).await, []);
 
-    let extra = "INSERT INTO promoted_values (field, value, at_us, record_row) \
-                 SELECT promoted.row_id, 'bot', create_us, records.row_id FROM promoted, records";
+    let extra = "INSERT INTO index_entries (field, value, at_us, record_row) \
+                 SELECT indexed_paths.row_id, 'bot', create_us, records.row_id FROM indexed_paths, records";
     one.tell(vec![Statement::new(extra)]).await.unwrap();
     assert_eq!(matching(one, ABSENT).await, (vec![], 0));
     assert_eq!(lacks(url).await, [Class::IndexExceeds]);
@@ -309,17 +315,17 @@ async fn a_damaged_payload_keeps_an_index_from_being_used<D: Driver>(
     let spoil = "UPDATE bodies SET bytes = substr(bytes, 2) WHERE record_row = \
                  (SELECT row_id FROM records WHERE id = '2')";
     one.tell(vec![Statement::new(spoil)]).await.unwrap();
-    let field = promote(one).await;
-    let stopped = one.fill(field, FEW).await;
+    let field = create_index(one).await;
+    let stopped = one.build_index(field, FEW).await;
     assert!(
         matches!(&stopped, Err(Error::Corrupt(why)) if why.contains("`p/results/r/records/2`")),
         "{stopped:?}"
     );
-    let [promotion] = one.promotions().await.unwrap().try_into().unwrap();
-    assert!(!promotion.ready);
+    let [index] = one.indexes().await.unwrap().try_into().unwrap();
+    assert!(!index.ready);
     let name = run(2, "").name;
     given(one, vec![Change::DeleteRecord { name, expect: None }]).await;
-    while !one.fill(field, FEW).await.unwrap().ready {}
+    while !one.build_index(field, FEW).await.unwrap().ready {}
     look(one).await.unwrap();
     assert_eq!(found(one, "prod").await, (vec!["1".to_owned()], 1));
 }
@@ -333,11 +339,11 @@ async fn an_index_is_built_beside_writers<D: Driver>(
 ) {
     begin(one).await;
     insert(one, (0..10).map(|at| run(at, "prod"))).await;
-    let field = promote(one).await;
-    assert!(!one.fill(field, FEW).await.unwrap().ready);
+    let field = create_index(one).await;
+    assert!(!one.build_index(field, FEW).await.unwrap().ready);
     assert_eq!(found(one, "prod").await.0.len(), 10);
     assert_eq!(found(one, "nobody").await.1, 10);
-    let [progress] = one.promotions().await.unwrap().try_into().unwrap();
+    let [progress] = one.indexes().await.unwrap().try_into().unwrap();
     assert!(!progress.ready && progress.done_row > 0 && progress.done_row < progress.until_row);
 
     // Somebody else goes on, while a record before it and one behind it change.
@@ -348,7 +354,7 @@ async fn an_index_is_built_beside_writers<D: Driver>(
         given(one, vec![Change::ReplaceRecord { expect, value }]).await;
     }
     insert(one, (10..20).map(|at| run(at, "prod"))).await;
-    while !other.fill(field, FEW).await.unwrap().ready {}
+    while !other.build_index(field, FEW).await.unwrap().ready {}
     look(one).await.unwrap();
     assert_eq!(found(one, "prod").await, {
         let mut ids: Vec<String> = (1..9).chain(10..20).map(|at| at.to_string()).collect();
@@ -360,7 +366,7 @@ async fn an_index_is_built_beside_writers<D: Driver>(
     assert_eq!(lacks(url).await, []);
 
     // A value that goes missing is damage.
-    let gone = Statement::new("DELETE FROM promoted_values WHERE value = 'test'");
+    let gone = Statement::new("DELETE FROM index_entries WHERE value = 'test'");
     one.tell(vec![gone]).await.unwrap();
     assert_eq!(lacks(url).await, [Class::IndexLacks; 2]);
 }
@@ -373,13 +379,13 @@ async fn a_field_is_added_once_and_removed_for_good<D: Driver>(
 ) {
     let path = PATH.parse().unwrap();
     begin(one).await;
-    promote_all(one).await;
+    index_all(one).await;
     insert(one, (0..10).map(|at| run(at, "prod"))).await;
-    let again = other.promote(&path, Kind::Text, time(0)).await;
+    let again = other.create_index(&path, Kind::Text, time(0)).await;
     assert!(matches!(again, Err(Error::Exists(_))), "{again:?}");
     let known = look(other).await.unwrap();
-    one.demote(&path).await.unwrap();
-    let again = one.demote(&path).await;
+    one.drop_index(&path).await.unwrap();
+    let again = one.drop_index(&path).await;
     assert!(matches!(again, Err(Error::Missing(_))), "{again:?}");
 
     // Somebody who has not heard of that asks and writes.
@@ -390,20 +396,20 @@ async fn a_field_is_added_once_and_removed_for_good<D: Driver>(
     assert_eq!(values(one).await, 10);
     assert_eq!(one.sweep_indexes(FEW).await.unwrap(), 10);
     assert_eq!(values(one).await, 0);
-    assert_eq!(count(one, "SELECT count(*) FROM promoted_gone").await, 0);
+    assert_eq!(count(one, "SELECT count(*) FROM dropped_indexes").await, 0);
     assert_eq!(found(one, "prod").await.0.len(), 11);
 
-    for at in 0..crate::seam::MOST_PROMOTED {
+    for at in 0..crate::seam::MAX_INDEXES {
         let path = format!("data.a{at}").parse().unwrap();
-        one.promote(&path, Kind::Text, time(0)).await.unwrap();
+        one.create_index(&path, Kind::Text, time(0)).await.unwrap();
     }
     let path = "data.more".parse().unwrap();
-    let more = one.promote(&path, Kind::Text, time(0)).await;
-    assert!(matches!(more, Err(Error::Unfit(_))), "{more:?}");
+    let more = one.create_index(&path, Kind::Text, time(0)).await;
+    assert!(matches!(more, Err(Error::Incompatible(_))), "{more:?}");
 }
 on_both!(a_field_is_added_once_and_removed_for_good);
 
-/// Where nothing is promoted nothing is written of it.
+/// Where nothing is indexed nothing is written of it.
 async fn nothing_is_written_of_nothing<D: Driver>(one: &SqlStore<D>, _: &SqlStore<D>, _: &str) {
     begin(one).await;
     insert(one, (0..3).map(|at| run(at, "prod"))).await;

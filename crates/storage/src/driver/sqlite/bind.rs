@@ -10,8 +10,8 @@ use super::errors::classify;
 use crate::{
     seam::Error,
     sql::{
-        cells::Cells,
         read::corrupt,
+        row::SqlRow,
         statement::{Bind, Statement},
     },
 };
@@ -36,7 +36,7 @@ fn list<T: serde::Serialize>(values: &[T]) -> String {
     serde_json::to_string(values).expect("texts and numbers are JSON")
 }
 
-impl Cells for SqliteRow {
+impl SqlRow for SqliteRow {
     fn text(&self, at: usize) -> Result<Option<String>, Error> {
         self.try_get(at).map_err(|e| classify("reading text", e))
     }

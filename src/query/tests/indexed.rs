@@ -1,4 +1,4 @@
-//! Lists of many rows, more than any database calls near, by what is promoted: whichever way leads
+//! Lists of many rows, more than any database calls near, by what is indexed: whichever way leads
 //! to them, they are the same rows in the same order.
 
 use std::num::NonZeroU32;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::rows::{Ask, Opened, Rows};
 use hindsight_filter::model::{Etag, Payload, Record, Resource, RunResult};
-use hindsight_filter::{Filter, parse_order, promoted::Kind};
+use hindsight_filter::{Filter, indexed::Kind, parse_order};
 use hindsight_storage::testing::{Database, PostgresDatabase, SqliteFile, postgres_server};
 
 const ROWS: i64 = 11_000;
@@ -87,7 +87,7 @@ async fn many_rows_are_found_by_what_is_promoted() {
     };
     urls.extend(made.iter().map(|made| ("PostgreSQL", made.url())));
     let rows = Rows::new(results(), (0..ROWS).map(row).collect());
-    let promoted = [
+    let indexed = [
         ("data.spec.params[name==\"env\"].value", Kind::Text),
         ("data.spec.n", Kind::Number),
     ];
@@ -95,13 +95,13 @@ async fn many_rows_are_found_by_what_is_promoted() {
         let database = Opened::at(name, &url).await;
         rows.fill(&*database.store).await;
         database
-            .promote_in(&promoted, NonZeroU32::new(900).unwrap())
+            .create_indexes_in(&indexed, NonZeroU32::new(900).unwrap())
             .await;
         for scope in ["-/results/-", "p1/results/-"] {
             for text in FILTERS {
                 let filter = Filter::compile(text, Resource::Records).unwrap();
                 let told = filter.explain(&|test| database.store.ability(test));
-                assert!(told.contains("(promoted)"), "{text}: {told}");
+                assert!(told.contains("(indexed)"), "{text}: {told}");
                 for order in ORDERS {
                     let ask = Ask {
                         resource: Resource::Records,

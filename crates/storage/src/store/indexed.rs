@@ -1,13 +1,13 @@
-//! Promoted fields: which there are, and bringing their indexes up to date.
+//! Indexed paths: which there are, and bringing their indexes up to date.
 //!
 //! Invariant: for every field that is ready and every record, exactly the keys that the record's
-//! payload gives are in `promoted_values`. A key that is missing would hide the record from a filter
-//! on the value, a key too many from a filter on its absence.
+//! payload gives are in `index_entries`. A key that is missing would hide the record from a
+//! filter on the value, a key too many from a filter on its absence.
 //!
 //! The set of fields has a generation, which every write of a record tests: one that was prepared
 //! from another generation changes nothing, and is prepared again.
 
-mod fill;
+mod build;
 mod known;
 #[cfg(test)]
 mod tests;
@@ -16,18 +16,18 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use jiff::Timestamp;
 
-pub(crate) use self::{fill::fill, known::Promotions};
+pub(crate) use self::{build::build_index, known::IndexCache};
 use super::SqlStore;
 use crate::{
-    codec::known::Known,
+    codec::known::IndexedPaths,
     driver::Database,
-    seam::{Error, MOST_PROMOTED, Promotion},
-    sql::{cells::Cells as _, promote, promoted},
+    seam::{Error, IndexedPath, MAX_INDEXES},
+    sql::{index_build, indexed, row::SqlRow as _},
 };
-use hindsight_filter::promoted::{Kind, Path};
+use hindsight_filter::indexed::{Kind, Path};
 
 /// The fields that are known, looked up if that was long ago.
-pub(crate) async fn known(store: &SqlStore<impl Database>) -> Result<Arc<Known>, Error> {
+pub(crate) async fn known(store: &SqlStore<impl Database>) -> Result<Arc<IndexedPaths>, Error> {
     if let Some(known) = store.noticed().recent() {
         return Ok(known);
     }
@@ -35,9 +35,9 @@ pub(crate) async fn known(store: &SqlStore<impl Database>) -> Result<Arc<Known>,
 }
 
 /// The fields that there are now.
-pub(crate) async fn look(store: &SqlStore<impl Database>) -> Result<Arc<Known>, Error> {
-    let rows = store.ask(&promoted::known()).await?;
-    let known = Arc::new(promoted::read_known(&rows)?);
+pub(crate) async fn look(store: &SqlStore<impl Database>) -> Result<Arc<IndexedPaths>, Error> {
+    let rows = store.ask(&indexed::known()).await?;
+    let known = Arc::new(indexed::read_known(&rows)?);
     store.noticed().keep(&known);
     Ok(known)
 }
@@ -45,20 +45,20 @@ pub(crate) async fn look(store: &SqlStore<impl Database>) -> Result<Arc<Known>, 
 /// Adds a field; its index is empty.
 ///
 /// # Errors
-/// [`Error::Exists`] if it is there, [`Error::Unfit`] if there are too many.
-pub(crate) async fn promote(
+/// [`Error::Exists`] if it is there, [`Error::Incompatible`] if there are too many.
+pub(crate) async fn create_index(
     store: &SqlStore<impl Database>,
     path: &Path,
     kind: Kind,
     added: Timestamp,
-) -> Result<Promotion, Error> {
+) -> Result<IndexedPath, Error> {
     let text = path.to_string();
-    let add = promote::add(
+    let add = index_build::add(
         store.dialect(),
         &text,
         kind.name(),
         added.as_microsecond(),
-        i64::from(MOST_PROMOTED),
+        i64::from(MAX_INDEXES),
     );
     let before = look(store).await?;
     if before.at(path).is_some() {
@@ -67,13 +67,10 @@ pub(crate) async fn promote(
     store.tell(add).await?;
     let now = look(store).await?;
     match now.at(path) {
-        Some(promotion) if before.at(path).is_none() && promotion.kind == kind => {
-            Ok(promotion.clone())
-        }
+        Some(index) if before.at(path).is_none() && index.kind == kind => Ok(index.clone()),
         Some(_) => Err(Error::Exists(text)),
-        None => Err(Error::Unfit(format!(
-            "{MOST_PROMOTED} fields are promoted, which is the most; remove one that nobody \
-             asks for with `hindsight index remove`"
+        None => Err(Error::Incompatible(format!(
+            "{MAX_INDEXES} paths are indexed, which is the most; remove one with `hindsight index remove`"
         ))),
     }
 }
@@ -82,12 +79,14 @@ pub(crate) async fn promote(
 ///
 /// # Errors
 /// [`Error::Missing`] if it is not there.
-pub(crate) async fn demote(store: &SqlStore<impl Database>, path: &Path) -> Result<(), Error> {
+pub(crate) async fn drop_index(store: &SqlStore<impl Database>, path: &Path) -> Result<(), Error> {
     let text = path.to_string();
     if look(store).await?.at(path).is_none() {
         return Err(Error::Missing(text));
     }
-    store.tell(promote::remove(store.dialect(), &text)).await?;
+    store
+        .tell(index_build::remove(store.dialect(), &text))
+        .await?;
     look(store).await.map(drop)
 }
 
@@ -95,16 +94,16 @@ pub(crate) async fn demote(store: &SqlStore<impl Database>, path: &Path) -> Resu
 /// how many there were.
 pub(crate) async fn sweep(store: &SqlStore<impl Database>, most: NonZeroU32) -> Result<u64, Error> {
     let mut done = 0;
-    for row in store.ask(&promote::gone()).await? {
+    for row in store.ask(&index_build::gone()).await? {
         let Some(field) = row.int(0)? else { continue };
         loop {
-            let clear = promote::clear(store.dialect(), field, most.get().into());
+            let clear = index_build::clear(store.dialect(), field, most.get().into());
             match store.tell(vec![clear]).await? {
                 0 => break,
                 gone => done += gone,
             }
         }
-        store.tell(vec![promote::cleared(field)]).await?;
+        store.tell(vec![index_build::cleared(field)]).await?;
     }
     Ok(done)
 }

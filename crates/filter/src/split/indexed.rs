@@ -6,7 +6,7 @@ use super::{Splitter, pushed::Pushed};
 use crate::{
     condition::{Ability, Column, Condition, Is, Test, Value as Key},
     expr::{Comparison, Expr, ExprKind, Macro, MacroKind},
-    promoted::{Asked, Kind, Path, Promoted, Step},
+    indexed::{Asked, Indexed, Kind, Path, Step},
     value::{Elements, Value},
 };
 
@@ -21,7 +21,6 @@ pub(super) struct Scope {
 }
 
 impl Splitter<'_> {
-    /// `part comparison constant`.
     pub(super) fn part_compared(
         &self,
         part: &Expr,
@@ -57,7 +56,6 @@ impl Splitter<'_> {
         self.part_test(path, asked.kind, is, passes)
     }
 
-    /// `part in constants`.
     pub(super) fn part_in(&self, part: &Expr, list: Elements<'_, '_>, wanted: bool) -> Pushed {
         let asked: Option<Vec<Asked>> = list.iter().map(|value| Asked::of(&value)).collect();
         let (Some(path), Some(asked)) = (self.path(part), asked) else {
@@ -76,7 +74,6 @@ impl Splitter<'_> {
         self.part_test(path, kind, Is::OneOf(keys), wanted)
     }
 
-    /// `part.startsWith(text)`.
     pub(super) fn part_starts(&self, part: &Expr, text: &str, wanted: bool) -> Pushed {
         let (Some(path), Some(asked)) = (self.path(part), Asked::of(&Value::text(text))) else {
             return Pushed::unknown();
@@ -110,13 +107,13 @@ impl Splitter<'_> {
     }
 
     fn part_test(&self, steps: Vec<Step>, kind: Kind, is: Is, passes: bool) -> Pushed {
-        let promoted = Promoted {
+        let indexed = Indexed {
             path: Path::new(steps),
             kind,
             field: None,
         };
         let test = Test {
-            column: Column::Promoted(promoted),
+            column: Column::Indexed(indexed),
             is,
             negated: !passes,
         };
@@ -212,7 +209,6 @@ fn conjuncts<'e>(expr: &'e Expr, into: &mut Vec<&'e Expr>) {
     }
 }
 
-/// `element.key == text`.
 fn selector(expr: &Expr, slot: usize) -> Option<Step> {
     let ExprKind::Compare(Comparison::Equal, pair) = &expr.kind else {
         return None;

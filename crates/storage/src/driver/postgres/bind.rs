@@ -10,7 +10,7 @@ use super::errors::classify;
 use crate::{
     seam::Error,
     sql::{
-        cells::Cells,
+        row::SqlRow,
         statement::{Bind, Statement},
     },
 };
@@ -61,7 +61,7 @@ fn column<'q>(query: PgQuery<'q>, values: &'q [Bind]) -> PgQuery<'q> {
     }
 }
 
-impl Cells for PgRow {
+impl SqlRow for PgRow {
     fn text(&self, at: usize) -> Result<Option<String>, Error> {
         self.try_get(at).map_err(|e| classify("reading text", e))
     }

@@ -1,4 +1,4 @@
-//! Promoted fields: parts of payloads that operators chose to have indexed.
+//! Indexed paths: parts of payloads that operators chose to have indexed.
 //!
 //! An index of such a field answers with every row that passes a test, and perhaps with others:
 //! it holds the beginning of a text, a number as a double, and several values of one row. So what
@@ -70,7 +70,7 @@ impl fmt::Display for Kind {
 
 /// No kind is called so.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no type of a promoted field; want text, number, bool or time")]
+#[error("`{0}` is no type of an indexed path; want text, number, bool or time")]
 pub struct UnknownKind(String);
 
 impl FromStr for Kind {
@@ -82,10 +82,10 @@ impl FromStr for Kind {
     }
 }
 
-/// A promoted field as a column of a condition. A row has as many values as the path finds in
+/// An indexed path as a column of a condition. A row has as many values as the path finds in
 /// its payload; it passes a test if one of them does.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Promoted {
+pub struct Indexed {
     /// Which part of the payload.
     pub path: Path,
     /// Which values of it.

@@ -1,23 +1,23 @@
-//! Reading keys from payloads that were stored before their field was promoted. In batches, each
+//! Reading keys from payloads that were stored before their field was indexed. In batches, each
 //! of them one transaction, while others read and write.
 
 use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc};
 
 use super::look;
 use crate::{
-    codec::{objects::bring_all, parallel::in_parts, record::RawRecord},
+    codec::{objects::fetch_external, parallel::par_map_blocking, record::StoredRecord},
     driver::Database,
     seam::{Error, Filled},
     sql::{
-        cells::{Cells as _, Row},
-        promote::{self, Seen, SeenKey},
+        index_build::{self, Seen, SeenKey},
         read,
+        row::{Row, SqlRow as _},
         statement::Statement,
-        walk::{self, CODEC, PIECE, SIZE, Table},
+        walk::{self, CODEC, DICTIONARY, SIZE, Table},
     },
     store::SqlStore,
 };
-use hindsight_filter::promoted::Fields;
+use hindsight_filter::indexed::Fields;
 
 /// Bytes of payloads after which a batch ends.
 const MOST_BYTES: i64 = 8 << 20;
@@ -25,7 +25,6 @@ const MOST_BYTES: i64 = 8 << 20;
 /// Where, in a row, the SHA-256 of the payload stands.
 const SHA256: usize = 10;
 
-/// What payloads say.
 #[derive(Default)]
 struct Read {
     seen: Vec<Seen>,
@@ -34,17 +33,16 @@ struct Read {
 
 /// Looks at the next records for one field, at most `most`. It goes on where it stopped.
 ///
-/// # Errors
-/// [`Error::Missing`] if the field is gone; [`Error::Corrupt`] or [`Error::Lost`] if a payload
-/// cannot be read, of which no key can be known.
-pub(crate) async fn fill(
+/// # Errors [`Error::Missing`] if the field is gone; [`Error::Corrupt`] or [`Error::MissingObject`]
+/// if a payload cannot be read, of which no key can be known.
+pub(crate) async fn build_index(
     store: &SqlStore<impl Database>,
     field: i64,
     most: NonZeroU32,
 ) -> Result<Filled, Error> {
     let known = look(store).await?;
     let Some(of) = known.all().iter().find(|one| one.id == field) else {
-        return Err(Error::Missing(format!("promoted field {field}")));
+        return Err(Error::Missing(format!("indexed path {field}")));
     };
     if of.ready {
         return Ok(Filled {
@@ -57,7 +55,7 @@ pub(crate) async fn fill(
     let last = walk::cut(&store.ask(&sizes).await?, MOST_BYTES)?;
     let Some(last) = last.filter(|_| of.done_row < of.until_row) else {
         store
-            .tell(promote::note_ready(store.dialect(), field))
+            .tell(index_build::note_ready(store.dialect(), field))
             .await?;
         look(store).await?;
         return Ok(Filled {
@@ -73,11 +71,12 @@ pub(crate) async fn fill(
     let records = rows.len() as u64;
     let read = read(store, rows, alone).await?;
     let dialect = store.dialect();
-    let mut statements: Vec<Statement> = promote::hold(dialect, &read.seen).into_iter().collect();
+    let mut statements: Vec<Statement> =
+        index_build::hold(dialect, &read.seen).into_iter().collect();
     if !read.keys.is_empty() {
-        statements.push(promote::store(dialect, &read.keys));
+        statements.push(index_build::store(dialect, &read.keys));
     }
-    statements.push(promote::note_done(field, last));
+    statements.push(index_build::note_done(field, last));
     store.tell(statements).await?;
     Ok(Filled {
         records,
@@ -104,23 +103,23 @@ async fn read(
             s: sha256.iter().map(|byte| format!("{byte:02x}")).collect(),
         };
         let record = read::raw_record(row, has_body.then_some(CODEC))?;
-        wanted.extend(row.int(PIECE)?);
+        wanted.extend(row.int(DICTIONARY)?);
         raw.push((seen, usize::try_from(size).unwrap_or(0), record));
     }
     let outside = raw.iter_mut().map(|(_, _, record)| record);
-    for brought in bring_all(store.objects(), outside).await {
+    for brought in fetch_external(store.objects(), outside).await {
         brought?;
     }
     let loaded = Arc::new(store.packed().load(store, wanted).await?);
     let fields = Arc::new(fields);
-    let open = move |(seen, _, record): (Seen, usize, RawRecord)| {
+    let open = move |(seen, _, record): (Seen, usize, StoredRecord)| {
         let record = record.unpack(&loaded)?;
         let payload = record.data.as_ref();
         let keys = payload.map_or_else(Vec::new, |data| fields.keys(&data.value));
         Ok::<_, Error>((seen, keys))
     };
     let mut read = Read::default();
-    for outcome in in_parts(raw, |(_, size, _)| *size, open).await? {
+    for outcome in par_map_blocking(raw, |(_, size, _)| *size, open).await? {
         let (seen, keys) = outcome?;
         let keys = keys.iter().map(|(f, key)| SeenKey::new(*f, key, &seen));
         read.keys.extend(keys);

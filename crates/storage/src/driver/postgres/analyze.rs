@@ -20,12 +20,12 @@ const LAST: u64 = 300_000;
 
 /// How many records this process has written.
 #[derive(Debug)]
-pub(super) struct Growth {
+pub(super) struct AnalyzeTrigger {
     written: AtomicU64,
     next: AtomicU64,
 }
 
-impl Growth {
+impl AnalyzeTrigger {
     pub(super) fn new() -> Self {
         Self {
             written: AtomicU64::new(0),
@@ -57,7 +57,7 @@ impl Postgres {
             return;
         };
         if let Err(error) = self.look(written).await {
-            tracing::debug!(%error, "PostgreSQL was not told of {written} new records");
+            tracing::debug!(%error, "ANALYZE after {written} new records failed");
         }
     }
 
@@ -68,7 +68,7 @@ impl Postgres {
         let row = sqlx::query(known).fetch_one(&mut *connection).await;
         let known: i64 = row.and_then(|row| row.try_get(0)).map_err(failed)?;
         if u64::try_from(known).unwrap_or(0) < written / 2 {
-            let look = "ANALYZE (SKIP_LOCKED) results, records, bodies, pieces";
+            let look = "ANALYZE (SKIP_LOCKED) results, records, bodies, dictionaries";
             connection.execute(look).await.map_err(failed)?;
         }
         Ok(())
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn it_is_told_seldom_and_not_for_ever() {
-        let growth = Growth::new();
+        let growth = AnalyzeTrigger::new();
         let told: Vec<u64> = (0..5_000).filter_map(|_| growth.count(100)).collect();
         assert_eq!(told, [500, 4_000, 32_000, 256_000]);
     }
