@@ -25,9 +25,9 @@ pub use result::ResultName;
 /// Which of the two resources a list, a filter or an order is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Resource {
-    /// Results, `<parent>/results/<id>`.
+    /// Results, which are named `<parent>/results/<id>`.
     Results,
-    /// Records, `<result>/records/<id>`.
+    /// Records, which are named `<result>/records/<id>`.
     Records,
 }
 

@@ -29,7 +29,7 @@ use hindsight_runtime::traces;
 /// How to reach a server.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// `http://host:port` or `https://host:port`.
+    /// Base URL of the server: `http://host:port`, or `https://host:port` for TLS.
     pub server: String,
     /// Sent as `authorization: Bearer ...`.
     pub token: Option<String>,
@@ -62,7 +62,7 @@ pub enum Error {
         "`{server}` is not the address of a server: want `http://host:port` or `https://host:port`"
     )]
     Address {
-        /// What was given.
+        /// The address as [`Options::server`] gave it.
         server: String,
         /// What the parser said, if it was asked.
         #[source]

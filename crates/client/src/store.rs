@@ -39,9 +39,9 @@ pub enum Effect {
 /// What storing a run did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stored {
-    /// To its result.
+    /// What it did to the result that holds the run's record.
     pub result: Effect,
-    /// To its record.
+    /// What it did to the record that holds the run's JSON.
     pub record: Effect,
 }
 

@@ -14,12 +14,12 @@ pub enum Origin {
         /// The line, counted from 1.
         line: usize,
     },
-    /// An environment variable.
+    /// An environment variable, which overrides the file.
     Environment {
         /// Name of the variable.
         variable: String,
     },
-    /// The command line.
+    /// A flag on the command line, which overrides variables and the file.
     Flag {
         /// Name of the flag, without the dashes.
         flag: String,

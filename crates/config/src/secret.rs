@@ -10,7 +10,7 @@ pub const MASK: &str = "***";
 pub struct Secret(String);
 
 impl Secret {
-    /// Hides a text.
+    /// A secret that holds `text` and never prints it.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())

@@ -28,7 +28,7 @@ crate::settings! {
     door: SocketAddr = "127.0.0.1:80";
     /// Address of the back door, or `off`.
     back_door: Option<SocketAddr> = "127.0.0.1:81";
-    /// Time until closing.
+    /// Time from opening until closing.
     closes_in: Span = "8h";
     /// Time that food may be late.
     delay: SignedDuration = "0s", live;
@@ -42,7 +42,7 @@ crate::settings! {
     spices: Option<Vec<String>>;
     /// Serve guests at night.
     at_night: bool = "false";
-    /// Book of recipes.
+    /// Path of the book of recipes.
     recipes: Option<PathBuf>;
     /// Recipe of the sauce.
     sauce: Option<Secret>;

@@ -23,7 +23,7 @@ impl<const LEAST: u64, const MOST: u64> Number<LEAST, MOST> {
         })
     }
 
-    /// The number itself.
+    /// The number itself, from `LEAST` to `MOST`.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0

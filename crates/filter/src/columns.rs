@@ -33,9 +33,9 @@ pub struct ObjectColumns {
 pub struct RunColumns {
     /// Number of its outcome.
     pub outcome: Option<i64>,
-    /// When it began.
+    /// When the run began; absent if its status names no such time.
     pub began: Option<i64>,
-    /// When it ended.
+    /// When the run ended; absent while it runs or if unknown.
     pub ended: Option<i64>,
 }
 

@@ -27,13 +27,13 @@ pub enum Column {
     /// `summary.end_time`, of records what the run says of itself, whatever its kind.
     Duration,
 
-    /// `summary.record`. Results.
+    /// `summary.record`, the full name of a record. Results.
     SummaryRecord,
-    /// `summary.type`. Results.
+    /// `summary.type`, the data type of that record. Results.
     SummaryType,
-    /// `summary.start_time`. Results.
+    /// `summary.start_time`, when the run began. Results.
     SummaryStartTime,
-    /// `summary.end_time`. Results.
+    /// `summary.end_time`, when the run ended. Results.
     SummaryEndTime,
     /// `summary.status`, a number; results without a summary have none.
     SummaryStatus,
@@ -72,23 +72,23 @@ pub enum Column {
 /// A field of a record's JSON payload that is kept as a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ObjectField {
-    /// `kind`.
+    /// `kind`, such as `TaskRun`, as text.
     Kind,
-    /// `metadata.name`.
+    /// `metadata.name`, unique only within kind and namespace.
     Name,
-    /// `metadata.namespace`.
+    /// `metadata.namespace`; absent from objects outside of namespaces.
     Namespace,
-    /// `metadata.uid`.
+    /// `metadata.uid`, which the cluster gives, as text.
     Uid,
-    /// `spec.pipelineRef.name`.
+    /// `spec.pipelineRef.name`; absent if the run names no pipeline.
     PipelineRef,
-    /// `spec.taskRef.name`.
+    /// `spec.taskRef.name`; absent if the run names no task.
     TaskRef,
-    /// `status.conditions[0].reason`.
+    /// `status.conditions[0].reason`, the word for why the run is as it is.
     Reason,
-    /// `status.conditions[0].status`.
+    /// `status.conditions[0].status`: `True`, `False` or `Unknown`, as Kubernetes writes it.
     ConditionStatus,
-    /// `status.phase`.
+    /// `status.phase`, such as `Succeeded` of an Argo workflow.
     Phase,
     /// `metadata.creationTimestamp`, as a time.
     CreationTime,
@@ -99,7 +99,7 @@ pub enum ObjectField {
 }
 
 impl ObjectField {
-    /// Every field.
+    /// Every field, in the order of declaration.
     pub const ALL: [Self; 12] = [
         Self::Kind,
         Self::Name,
@@ -158,17 +158,17 @@ pub enum Value {
 pub enum Is {
     /// The column has a value.
     Present,
-    /// Equal.
+    /// The column's value equals this one.
     Equal(Value),
     /// Equal to one of them.
     OneOf(Vec<Value>),
-    /// Strictly below.
+    /// The column's value is strictly below this one.
     Less(Value),
-    /// Below or equal.
+    /// The column's value is below or equal to this one.
     AtMost(Value),
-    /// Strictly above.
+    /// The column's value is strictly above this one.
     Greater(Value),
-    /// Above or equal.
+    /// The column's value is above or equal to this one.
     AtLeast(Value),
     /// Text that starts so; `%` and `_` are ordinary characters.
     StartsWith(String),
@@ -181,9 +181,9 @@ pub enum Is {
 /// One question about one column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Test {
-    /// The column.
+    /// The column that is asked about.
     pub column: Column,
-    /// The question.
+    /// What its value must be, or must not be if `negated`.
     pub is: Is,
     /// Pass rows that have the column and fail the test (of [`Is::Present`]: that lack it).
     pub negated: bool,
@@ -192,9 +192,9 @@ pub struct Test {
 /// Which rows an engine returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// Every row.
+    /// Every row in the scope of the list.
     All,
-    /// No row.
+    /// No row; an engine need not look.
     Nothing,
     /// Rows that pass all.
     And(Vec<Condition>),

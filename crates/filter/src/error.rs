@@ -63,7 +63,7 @@ pub enum FilterError {
 pub struct Place {
     /// The line; told only if it is not the first.
     pub line: usize,
-    /// The column.
+    /// The character in that line, counted from 1.
     pub column: usize,
 }
 

@@ -36,13 +36,13 @@ const MAX_MADE: usize = 1 << 20;
 /// One row to judge.
 #[derive(Debug, Clone, Copy)]
 pub enum Row<'r> {
-    /// A result.
+    /// A result, with everything that filters may read of it.
     Result(&'r RunResult),
     /// A record. Of its data only the type is read from it.
     Record {
-        /// The record.
+        /// The record; its `data` may lack the bytes.
         record: &'r Record,
-        /// Its payload.
+        /// The payload, from which `data` in filters is read.
         body: &'r Body,
     },
 }

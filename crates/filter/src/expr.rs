@@ -18,7 +18,7 @@ pub(super) enum ExprKind {
     Alias(&'static str),
     /// A variable of a macro, counted from the outermost.
     Local(usize),
-    /// `of.key`, or `of["key"]`.
+    /// A member of an object: `of.key`, or `of["key"]`.
     Member(Box<Expr>, String),
     Index(Box<Expr>, Box<Expr>),
     Has(Box<Expr>, String),

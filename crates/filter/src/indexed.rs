@@ -25,21 +25,21 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 /// Which values of a payload an index holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// JSON strings.
+    /// JSON strings, by their first [`KEY_CHARS`] characters.
     Text,
-    /// JSON numbers.
+    /// JSON numbers, whole or not.
     Number,
-    /// `true` and `false`.
+    /// The JSON values `true` and `false`.
     Bool,
     /// JSON strings that are RFC 3339 times.
     Time,
 }
 
 impl Kind {
-    /// Every kind.
+    /// Every kind, in the order of declaration.
     pub const ALL: [Self; 4] = [Self::Text, Self::Number, Self::Bool, Self::Time];
 
-    /// Its name.
+    /// The word for it in commands and in the database.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",

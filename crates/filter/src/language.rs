@@ -19,7 +19,7 @@ use crate::model::Resource;
 /// A language of filters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Language {
-    /// CEL.
+    /// The Common Expression Language, with the variables that docs/filters.md lists.
     #[default]
     Cel,
     /// Kubernetes label selectors, as `kubectl -l` takes them.
@@ -34,7 +34,7 @@ pub enum Language {
 pub struct UnknownLanguage(String);
 
 impl Language {
-    /// Every language.
+    /// Every language, in the order in which refusals name them.
     pub const ALL: [Self; 3] = [Self::Cel, Self::Labels, Self::Fields];
 
     /// Its name in settings and requests.
@@ -84,13 +84,13 @@ impl FromStr for Language {
 /// row.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Selection<'a> {
-    /// The filter.
+    /// The filter, written in `language`.
     pub filter: &'a str,
     /// The language of the filter.
     pub language: Language,
-    /// A label selector.
+    /// A label selector, as `kubectl -l` takes it.
     pub labels: &'a str,
-    /// A field selector.
+    /// A field selector, as `kubectl --field-selector` takes it.
     pub fields: &'a str,
 }
 

@@ -18,13 +18,13 @@ pub use sums::{Amount, DAY, Group, MAX_GROUPS, MAX_SAMPLES, Shape, Sums, Tally, 
 pub enum Key {
     /// The rows lack it.
     Missing,
-    /// Yes or no.
+    /// A value of JSON that is `true` or `false`.
     Bool(bool),
-    /// A number.
+    /// A whole number that fits 64 bits.
     Int(i64),
     /// A number that is not whole, as the shortest text that reads back as it.
     Decimal(String),
-    /// A text.
+    /// A text, compared by its bytes.
     Text(String),
     /// A time, or the start of a bucket of the calendar, in microseconds since 1970.
     Time(i64),

@@ -16,7 +16,7 @@ pub const KEY_CHARS: usize = 512;
 pub struct OrderKey {
     /// What to order by.
     pub column: Column,
-    /// Largest first.
+    /// Largest value first, instead of smallest first.
     pub descending: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// By one key.
+    /// The order by one column; equal rows go by their id.
     pub fn by(column: Column, descending: bool) -> Self {
         Self {
             keys: vec![OrderKey { column, descending }],

@@ -65,7 +65,7 @@ impl<T: ?Sized + PartialEq> PartialEq for Shared<'_, T> {
     }
 }
 
-/// What `type(x)` gives.
+/// The type of a value, as `type(x)` gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TypeName {
     Null,

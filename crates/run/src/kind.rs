@@ -28,9 +28,9 @@ pub enum Completion {
 pub trait StatusReader: std::fmt::Debug + Send + Sync {
     /// Whether the object is finished, and how it ended.
     fn finish(&self, object: &Value) -> (bool, Outcome);
-    /// When it began.
+    /// When the object began; absent if its status tells no time.
     fn started(&self, object: &Value) -> Option<Timestamp>;
-    /// When it ended.
+    /// When the object ended; absent if its status tells no time.
     fn ended(&self, object: &Value) -> Option<Timestamp>;
     /// The id of the result that it belongs to, if not its own.
     fn group(&self, object: &Value) -> Option<String>;
@@ -43,7 +43,7 @@ pub struct Kind {
     pub group: &'static str,
     /// API version that is watched.
     pub version: &'static str,
-    /// The kind's name.
+    /// The `kind` of its objects, such as `TaskRun`.
     pub kind: &'static str,
     /// The plural used in URLs.
     pub plural: &'static str,
@@ -70,7 +70,7 @@ impl Kind {
         matches!(self.completion, Completion::Deletion | Completion::Never)
     }
 
-    /// `<group>/<version>`.
+    /// The `apiVersion` of its objects: `<group>/<version>`, or `<version>` in the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_owned()

@@ -8,7 +8,7 @@ pub enum Outcome {
     Unknown = 0,
     /// It did what it should.
     Success = 1,
-    /// It failed.
+    /// It ended without doing what it should.
     Failure = 2,
     /// It ran out of time.
     Timeout = 3,

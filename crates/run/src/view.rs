@@ -9,11 +9,11 @@ use hindsight_proto::time;
 /// An owner reference, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner<'a> {
-    /// The owner's kind.
+    /// The owner's kind, such as `PipelineRun`.
     pub kind: &'a str,
-    /// The owner's name.
+    /// The owner's name, unique only within its kind and namespace.
     pub name: &'a str,
-    /// The owner's UID.
+    /// The owner's UID, which no later object of that name has.
     pub uid: &'a str,
 }
 
@@ -50,7 +50,7 @@ impl<'a> View<'a> {
         self.object.pointer(pointer).and_then(Value::as_object)
     }
 
-    /// The object itself.
+    /// The JSON of the object that this is a view of.
     pub fn object(&self) -> &'a Value {
         self.object
     }
@@ -64,62 +64,62 @@ impl<'a> View<'a> {
         self.known_kind().map(|kind| kind.completion)
     }
 
-    /// `apiVersion`.
+    /// `apiVersion`, such as `tekton.dev/v1`; absent if it is no text.
     pub fn api_version(&self) -> Option<&'a str> {
         self.text("/apiVersion")
     }
 
-    /// `kind`.
+    /// `kind`, such as `TaskRun`; absent if it is no text.
     pub fn kind(&self) -> Option<&'a str> {
         self.text("/kind")
     }
 
-    /// `metadata.name`.
+    /// `metadata.name`, unique only within kind and namespace.
     pub fn name(&self) -> Option<&'a str> {
         self.text("/metadata/name")
     }
 
-    /// `metadata.namespace`.
+    /// `metadata.namespace`; absent from objects outside of namespaces.
     pub fn namespace(&self) -> Option<&'a str> {
         self.text("/metadata/namespace")
     }
 
-    /// `metadata.uid`.
+    /// `metadata.uid`, which no other object of the cluster ever has.
     pub fn uid(&self) -> Option<&'a str> {
         self.text("/metadata/uid")
     }
 
-    /// `metadata.resourceVersion`, opaque.
+    /// `metadata.resourceVersion`, an opaque text that each change replaces.
     pub fn resource_version(&self) -> Option<&'a str> {
         self.text("/metadata/resourceVersion")
     }
 
-    /// `metadata.creationTimestamp`.
+    /// `metadata.creationTimestamp`; absent if it is no RFC 3339 time.
     pub fn created(&self) -> Option<Timestamp> {
         self.time("/metadata/creationTimestamp")
     }
 
-    /// `metadata.deletionTimestamp`.
+    /// `metadata.deletionTimestamp`; absent unless the object is being deleted.
     pub fn deletion(&self) -> Option<Timestamp> {
         self.time("/metadata/deletionTimestamp")
     }
 
-    /// `metadata.labels`.
+    /// `metadata.labels`; their values may be of any JSON type.
     pub fn labels(&self) -> Option<&'a Map<String, Value>> {
         self.map("/metadata/labels")
     }
 
-    /// `metadata.annotations`.
+    /// `metadata.annotations`; their values may be of any JSON type.
     pub fn annotations(&self) -> Option<&'a Map<String, Value>> {
         self.map("/metadata/annotations")
     }
 
-    /// One label.
+    /// The value of the label `key`; absent if it is no text.
     pub fn label(&self, key: &str) -> Option<&'a str> {
         self.labels()?.get(key)?.as_str()
     }
 
-    /// One annotation.
+    /// The value of the annotation `key`; absent if it is no text.
     pub fn annotation(&self, key: &str) -> Option<&'a str> {
         self.annotations()?.get(key)?.as_str()
     }

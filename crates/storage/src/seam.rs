@@ -33,7 +33,7 @@ use hindsight_filter::model::{Record, RecordName, Resource, ResultName, RunResul
 /// returned survives the loss of power.
 #[async_trait]
 pub trait Store: Debug + Send + Sync + 'static {
-    /// Reads one result.
+    /// Reads one result; `None` if it does not exist.
     async fn result(&self, name: &ResultName) -> Result<Option<RunResult>, Error>;
 
     /// Reads one record with its payload.
@@ -43,7 +43,7 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// [`Store::ability`] is not exact may let others through.
     async fn list_results(&self, query: &ListQuery) -> Result<Vec<Listed<RunResult>>, Error>;
 
-    /// Lists records likewise.
+    /// Lists records, with the same guarantees as [`Store::list_results`].
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error>;
 
     /// Lists records likewise, their payloads still encoded.

@@ -7,9 +7,9 @@ use super::{Parent, ParseNameError, result, segment};
 /// The parents a list covers (AIP-159).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ParentPattern {
-    /// `-`: every parent.
+    /// Every parent, written as `-`.
     Any,
-    /// One parent.
+    /// The one parent of this name.
     Exact(Parent),
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for ParentPattern {
 /// The results whose records a list covers; each half may be `-`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ResultPattern {
-    /// The parents covered.
+    /// The parents whose results are covered.
     pub parent: ParentPattern,
     /// The last part of the result's name; `None` covers every result.
     pub id: Option<String>,

@@ -7,7 +7,7 @@ use super::{ParseNameError, ResultName, segment};
 const WHAT: &str = "record name";
 const WANT: &str = "<parent>/results/<result>/records/<record>";
 
-/// `<parent>/results/<id>/records/<id>`.
+/// The full name of a record: `<parent>/results/<id>/records/<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordName {
     result: ResultName,

@@ -7,7 +7,7 @@ use super::{Parent, ParseNameError, segment};
 pub(super) const WHAT: &str = "result name";
 pub(super) const WANT: &str = "<parent>/results/<result>";
 
-/// `<parent>/results/<id>`.
+/// The full name of a result: `<parent>/results/<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResultName {
     parent: Parent,

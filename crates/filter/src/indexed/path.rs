@@ -26,9 +26,9 @@ pub enum Step {
     At(usize),
     /// Those elements of an array whose member has this text.
     Where {
-        /// The member.
+        /// Name of the member in each element.
         key: String,
-        /// Its text.
+        /// The text that the member must equal.
         is: String,
     },
 }

@@ -13,18 +13,18 @@ pub enum Unit {
     Minute,
     /// From one full hour of the clock to the next.
     Hour,
-    /// A date.
+    /// From the beginning of a date to that of the next.
     Day,
     /// From a Monday to the next.
     Week,
-    /// A month.
+    /// From the first day of a month to that of the next.
     Month,
-    /// A year.
+    /// From the first of January to the next.
     Year,
 }
 
 impl Unit {
-    /// Every unit.
+    /// Every unit, from the shortest to the longest.
     pub const ALL: [Self; 6] = [
         Self::Minute,
         Self::Hour,
@@ -58,7 +58,7 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// Buckets in UTC.
+    /// Buckets of this length, by the clock of UTC.
     #[must_use]
     pub fn utc(unit: Unit) -> Self {
         Self {

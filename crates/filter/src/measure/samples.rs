@@ -14,7 +14,7 @@ pub const RELATIVE_ERROR: f64 = 0.005;
 /// Values of one group.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Samples {
-    /// All of them.
+    /// Each value as it came, at most [`EXACT`] of them.
     All(Vec<i64>),
     /// How many there are of each size.
     Sketch(Box<Sketch>),
@@ -27,7 +27,7 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// Adds values.
+    /// Adds values, and keeps only their sizes above [`EXACT`] of them.
     pub fn extend(&mut self, values: impl IntoIterator<Item = i64>) {
         for value in values {
             match self {
@@ -56,7 +56,7 @@ impl Samples {
         }
     }
 
-    /// Keeps sizes only.
+    /// Replaces the values by counts of each size, which take less memory.
     pub fn compact(&mut self) {
         if let Self::All(values) = self {
             let mut sketch = Sketch::default();

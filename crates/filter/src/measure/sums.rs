@@ -26,7 +26,7 @@ pub struct TooManyGroups;
 pub struct Shape {
     /// Counts of rows that pass something.
     pub counts: usize,
-    /// Numbers.
+    /// Numbers of which sum, least and most are kept.
     pub amounts: usize,
 }
 
@@ -39,9 +39,9 @@ pub struct Amount {
     pub days: i64,
     /// The sum of what is left over. In 64 bits it would overflow at 10^8 rows.
     pub rest: i128,
-    /// The smallest.
+    /// The smallest number; absent if no row has it.
     pub least: Option<i64>,
-    /// The largest.
+    /// The largest number; absent if no row has it.
     pub most: Option<i64>,
     /// The values, if percentiles are wanted.
     pub samples: Samples,
@@ -72,7 +72,7 @@ impl Amount {
         self.samples.merge(other.samples);
     }
 
-    /// The sum.
+    /// The exact sum of the numbers of all rows.
     #[must_use]
     pub fn sum(&self) -> i128 {
         i128::from(self.days) * i128::from(DAY) + self.rest
@@ -86,7 +86,7 @@ pub struct Sums {
     pub rows: u64,
     /// How many of them pass each test.
     pub counts: Vec<u64>,
-    /// Each number.
+    /// What is known of each number, in the order of the query.
     pub amounts: Vec<Amount>,
 }
 
@@ -117,7 +117,7 @@ impl Sums {
     }
 }
 
-/// One group.
+/// Rows that share all keys, and what they add up to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     /// What its rows share.
@@ -138,7 +138,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// No groups yet.
+    /// A tally without groups, each of which will add up `shape`.
     #[must_use]
     pub fn new(shape: Shape) -> Self {
         Self {

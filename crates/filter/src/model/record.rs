@@ -5,14 +5,14 @@ use jiff::Timestamp;
 
 use super::{Etag, RecordName};
 
-/// One stored object.
+/// One stored object, such as a run, with its name and version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Full name.
+    /// Full name, `<parent>/results/<id>/records/<id>`, which never changes.
     pub name: RecordName,
     /// Identifier given by the server.
     pub uid: String,
-    /// Version.
+    /// Version of the record, which each update changes.
     pub etag: Etag,
     /// When it was stored first.
     pub create_time: Timestamp,
@@ -30,7 +30,7 @@ impl Record {
     }
 }
 
-/// A typed payload.
+/// The bytes of a record, with the type that its client declared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload {
     /// What `value` is, such as `tekton.dev/v1.TaskRun`.

@@ -9,17 +9,17 @@ use super::{Etag, RecordName, ResultName};
 /// A group of records. `Result` on the wire; the prelude owns that name here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunResult {
-    /// Full name.
+    /// Full name, `<parent>/results/<id>`, which never changes.
     pub name: ResultName,
     /// Identifier given by the server.
     pub uid: String,
-    /// Version.
+    /// Version of the result, which each update changes.
     pub etag: Etag,
     /// When it was stored first.
     pub create_time: Timestamp,
     /// When its last change was stored.
     pub update_time: Timestamp,
-    /// Free key-value pairs.
+    /// Key-value pairs that clients choose; filters may ask for them.
     pub annotations: BTreeMap<String, String>,
     /// What became of the run it is about.
     pub summary: Option<Summary>,
@@ -42,7 +42,7 @@ impl RunResult {
 pub struct Summary {
     /// The record that is summed up.
     pub record: RecordName,
-    /// Its `data.type`.
+    /// The type of that record's data, such as `tekton.dev/v1.TaskRun`.
     pub data_type: String,
     /// When the run began.
     pub start_time: Option<Timestamp>,
@@ -50,6 +50,6 @@ pub struct Summary {
     pub end_time: Option<Timestamp>,
     /// Number of `RecordSummary.Status`; unknown numbers are kept as they came.
     pub status: i32,
-    /// Free key-value pairs.
+    /// Key-value pairs that clients choose, apart from the result's own.
     pub annotations: BTreeMap<String, String>,
 }

@@ -31,7 +31,7 @@ pub enum OrderError {
     Malformed {
         /// Where it begins, in characters from 1.
         column: usize,
-        /// The text.
+        /// The part between two commas, without blanks around it.
         text: String,
     },
     /// No field that lists can be ordered by.
@@ -42,7 +42,7 @@ pub enum OrderError {
     UnknownField {
         /// Where it begins, in characters from 1.
         column: usize,
-        /// The field.
+        /// The name as it was written, without a direction.
         field: String,
         /// Of what the list is.
         resource: Resource,
@@ -52,7 +52,7 @@ pub enum OrderError {
     UnknownDirection {
         /// Where it begins, in characters from 1.
         column: usize,
-        /// The direction.
+        /// The word after the field, as it was written.
         direction: String,
     },
 }

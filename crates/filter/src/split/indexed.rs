@@ -86,7 +86,7 @@ impl Splitter<'_> {
         self.part_compared(part, Comparison::Equal, &Value::Bool(true), wanted)
     }
 
-    /// `!has(of.key)`.
+    /// The test for `!has(of.key)`, if `of` is a path.
     pub(super) fn part_is_missing(&self, of: &Expr, key: &str) -> Pushed {
         match self.path(of) {
             Some(mut path) => {

@@ -262,7 +262,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// `"key" in annotations`.
+    /// The test for `"key" in annotations`, if the key is a constant.
     fn is_key(&self, needle: &Expr, field: Field, wanted: bool) -> Pushed {
         let Some(Value::Text(key)) = needle.constant() else {
             return Pushed::unknown();

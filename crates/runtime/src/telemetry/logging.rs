@@ -29,18 +29,18 @@ pub enum BadFilter {
          with a module `{word}=debug`"
     )]
     Level {
-        /// The word.
+        /// The word as it was written.
         word: String,
     },
-    /// Nothing at all.
+    /// A text without any directive.
     #[error("the filter is empty; write `off` to log nothing")]
     Empty,
-    /// Not readable.
+    /// A text that is no list of directives.
     #[error(
         "`{filter}` is not a valid log filter; want for example `info,hindsight_storage=debug`"
     )]
     Syntax {
-        /// The text.
+        /// The filter as it was written.
         filter: String,
         /// What is wrong with it.
         source: tracing_subscriber::filter::ParseError,

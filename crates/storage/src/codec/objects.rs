@@ -93,7 +93,7 @@ pub(crate) fn without_depot(totals: &Totals) -> Error {
 pub struct Totals {
     /// Objects that bodies refer to.
     pub held: u64,
-    /// Their bytes.
+    /// Bytes of those objects, as they lie in the object store.
     pub bytes: u64,
     /// Objects that nobody refers to and that are not removed yet.
     pub loose: u64,

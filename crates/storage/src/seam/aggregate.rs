@@ -34,7 +34,7 @@ pub enum GroupKey {
 /// A number of each record that is added up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summed {
-    /// Which.
+    /// The number that is taken of each record.
     pub of: Quantity,
     /// Keep the values too, for percentiles.
     pub sampled: bool,

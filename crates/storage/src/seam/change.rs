@@ -11,12 +11,12 @@ pub enum Change {
     ReplaceResult {
         /// The etag it must have.
         expect: Etag,
-        /// The new state.
+        /// The new state; its name tells which result it replaces.
         value: RunResult,
     },
     /// The result and all its records.
     DeleteResult {
-        /// Which.
+        /// Full name of the result to delete.
         name: ResultName,
         /// The etag it must have, if any is wanted.
         expect: Option<Etag>,
@@ -27,12 +27,12 @@ pub enum Change {
     ReplaceRecord {
         /// The etag it must have.
         expect: Etag,
-        /// The new state.
+        /// The new state; its name tells which record it replaces.
         value: Record,
     },
-    /// One record.
+    /// One record and its payload; its result stays.
     DeleteRecord {
-        /// Which.
+        /// Full name of the record to delete.
         name: RecordName,
         /// The etag it must have, if any is wanted.
         expect: Option<Etag>,
@@ -42,7 +42,7 @@ pub enum Change {
 /// Changes that happen together or not at all, in order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
-    /// The changes.
+    /// The changes, in the order in which they are done.
     pub changes: Vec<Change>,
 }
 

@@ -15,7 +15,7 @@ pub enum Error {
     /// The row has another etag than expected.
     #[error("the etag mismatches: `{name}` changed since `{expected}`; read it again and retry")]
     Stale {
-        /// Which row.
+        /// Full name of the result or record.
         name: String,
         /// The etag that was expected.
         expected: Etag,
@@ -25,7 +25,7 @@ pub enum Error {
     Unavailable {
         /// What it was doing.
         what: &'static str,
-        /// The driver's word.
+        /// What the database driver reported as the cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -37,7 +37,7 @@ pub enum Error {
     TooSlow {
         /// What it was doing.
         what: &'static str,
-        /// The driver's word.
+        /// What the database driver reported about the cancelled statement.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -46,9 +46,9 @@ pub enum Error {
     ObjectStoreUnavailable {
         /// What it was doing.
         what: &'static str,
-        /// Of which object.
+        /// Place of the object that the call was about.
         object: String,
-        /// The store's word.
+        /// What the client of the object store reported.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -69,7 +69,7 @@ pub enum Error {
     Database {
         /// What it was doing.
         what: &'static str,
-        /// The driver's word.
+        /// What the database driver reported as the cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },

@@ -16,16 +16,16 @@ pub struct Plan {
 /// A number of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Estimate {
-    /// Counted.
+    /// All matching rows were counted.
     Exactly(u64),
-    /// Counted no further.
+    /// Counting stopped here, at the limit that the caller gave.
     AtLeast(u64),
     /// About so many, as the database guesses from its statistics.
     About(u64),
 }
 
 impl Estimate {
-    /// The number.
+    /// The number, whether it is exact, a bound or a guess.
     pub fn rows(self) -> u64 {
         match self {
             Self::Exactly(rows) | Self::AtLeast(rows) | Self::About(rows) => rows,

@@ -73,7 +73,7 @@ pub trait Maintenance: Debug + Send + Sync + 'static {
 /// Most paths that may be indexed.
 pub const MAX_INDEXES: u32 = 16;
 
-/// An indexed path.
+/// A part of payloads that is indexed, and how far its index is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexedPath {
     /// Its number, which no other field gets.
@@ -103,7 +103,7 @@ pub struct Filled {
     pub ready: bool,
 }
 
-/// What is removed.
+/// The rows that a purge removes for good.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Purge {
     /// Everything of a parent.
@@ -130,7 +130,7 @@ pub struct Purged {
 /// Connections to a database that callers share; on SQLite those that read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connections {
-    /// In use.
+    /// Open, and in use by a caller.
     pub busy: u32,
     /// Open, and waiting for work.
     pub idle: u32,

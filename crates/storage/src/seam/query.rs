@@ -7,7 +7,7 @@ use hindsight_filter::{Order, Position, condition::Condition, model::ResultPatte
 /// A row and its place in the order that was asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed<T> {
-    /// The row.
+    /// The result or record that was found.
     pub item: T,
     /// Where it is; a list continues after it.
     pub position: Position,
@@ -18,9 +18,9 @@ pub struct Listed<T> {
 pub struct ListQuery {
     /// Which parents and results. Lists of results use only the parent, and the id if given.
     pub scope: ResultPattern,
-    /// Which rows.
+    /// The test that rows within the scope must pass.
     pub condition: Condition,
-    /// In which order.
+    /// The order in which rows are given, across all pages.
     pub order: Order,
     /// Continue after this row.
     pub after: Option<Position>,

@@ -15,7 +15,7 @@ use hindsight_filter::model::{Record, RecordName, Resource, ResultName, RunResul
 pub struct Traced(Arc<dyn Store>);
 
 impl Traced {
-    /// Over `store`.
+    /// A store that traces each call and passes it to `store`.
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self(store)

@@ -16,10 +16,10 @@ pub use crate::{
     driver::options::Unreachable,
 };
 
-/// An open database.
+/// A database that is open, and what opening it found.
 #[derive(Debug, Clone)]
 pub struct Opened {
-    /// For requests.
+    /// The database as requests use it: reads and writes of rows.
     pub store: Arc<dyn Store>,
     /// For operators. It is the same database.
     pub maintenance: Arc<dyn Maintenance>,

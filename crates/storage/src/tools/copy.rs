@@ -54,7 +54,7 @@ pub enum Event {
 pub struct Said {
     /// The full name, as far as it has one.
     pub of: String,
-    /// Why.
+    /// Why the row was refused, or copied otherwise than it was.
     pub why: String,
 }
 
@@ -65,18 +65,18 @@ pub struct Count {
     pub created: u64,
     /// Brought up to date.
     pub updated: u64,
-    /// The same already.
+    /// Left alone, because the target has the same state already.
     pub unchanged: u64,
-    /// Not copied.
+    /// Left out; an event says why of each.
     pub refused: u64,
 }
 
 /// What a copy did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Outcome {
-    /// Results.
+    /// What became of the results.
     pub results: Count,
-    /// Records.
+    /// What became of the records.
     pub records: Count,
     /// Bytes of payloads that were copied.
     pub bytes: u64,
@@ -101,7 +101,7 @@ pub struct Depots {
 pub enum Verify {
     /// Every row is, and every payload of the target is rebuilt and hashed.
     Yes,
-    /// No.
+    /// The target is not read again after the copy.
     No,
 }
 

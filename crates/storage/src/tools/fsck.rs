@@ -34,7 +34,7 @@ use crate::{
 pub enum Depth {
     /// At rows and what they refer to, without opening payloads.
     Quick,
-    /// At everything.
+    /// At everything: payloads are also rebuilt and hashed.
     Full,
 }
 
@@ -50,7 +50,7 @@ pub enum Event {
     },
     /// So many more rows of the stage were looked at.
     Seen(u64),
-    /// Something is wrong.
+    /// One thing that is wrong, told as soon as it is found.
     Found(Finding),
 }
 
@@ -58,9 +58,9 @@ pub enum Event {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Seen {
-    /// Results.
+    /// Results whose rows were looked at.
     pub results: u64,
-    /// Records.
+    /// Records whose rows were looked at.
     pub records: u64,
     /// Payloads that were rebuilt and whose SHA-256 is that of what was stored.
     pub verified_payloads: u64,

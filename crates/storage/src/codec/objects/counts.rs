@@ -7,11 +7,11 @@ use super::Totals;
 /// What was done since the start, and what there was when it was last looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Objects that were uploaded, read and removed.
+    /// Objects that were uploaded.
     pub written: u64,
-    /// Read.
+    /// Objects that were downloaded to read a payload.
     pub read: u64,
-    /// Removed.
+    /// Objects that were removed from the object store.
     pub removed: u64,
     /// Bytes that were uploaded.
     pub bytes_written: u64,

@@ -154,13 +154,13 @@ impl Serialize for Kind {
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Of which class.
+    /// The class of damage, which decides the remedy.
     pub kind: Kind,
     /// What is damaged: the full name of a result or record, else a table, a dictionary or a row.
     pub of: String,
     /// What is wrong with it.
     pub what: String,
-    /// What to do.
+    /// What an operator should do, the same for all of a class.
     pub remedy: &'static str,
 }
 

@@ -117,9 +117,9 @@ impl Check<'_> {
 /// What is done about objects that nobody knows of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Orphans {
-    /// They are found.
+    /// Each is told as a finding and kept.
     Find,
-    /// They are removed.
+    /// Each is removed from the object store.
     Remove,
 }
 
