@@ -86,7 +86,7 @@ pub enum Error {
     Store {
         /// Which, without its password.
         db: String,
-        /// Why.
+        /// What is wrong with the database, or with the way to it.
         #[source]
         source: storage::Error,
     },
@@ -95,7 +95,7 @@ pub enum Error {
     Auth {
         /// How callers were to be told apart.
         method: config::Auth,
-        /// Why.
+        /// What keeps this way of judging callers from being set up.
         #[source]
         source: auth::ConnectError,
     },
@@ -114,7 +114,7 @@ pub enum Error {
     /// An address cannot be listened on.
     #[error("cannot listen on {address}; choose another with --{flag}")]
     Listen {
-        /// The address.
+        /// The address and port that the configuration names.
         address: SocketAddr,
         /// The flag that sets it.
         flag: &'static str,

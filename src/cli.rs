@@ -98,7 +98,7 @@ enum Ask {
 
 #[derive(Debug, clap::Args)]
 struct Completion {
-    /// Which shell
+    /// Shell for which the script is written
     shell: clap_complete::Shell,
 }
 
@@ -171,7 +171,7 @@ fn keeping(root: Command) -> Command {
         .subcommand(of_db(purge::Purge::augment_args(Command::new("purge"))))
 }
 
-/// Runs the program.
+/// Runs the program on the arguments of the process, and returns its exit code.
 #[must_use]
 pub fn main() -> ExitCode {
     let matches = command().get_matches();

@@ -18,9 +18,9 @@ const MOST_LISTS: usize = 8;
 /// One object of an input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object {
-    /// What it says.
+    /// The JSON value of the object.
     pub value: Value,
-    /// Its bytes.
+    /// The bytes to store: minified JSON, or exactly what was given.
     pub bytes: Vec<u8>,
 }
 
@@ -38,7 +38,7 @@ impl Object {
 /// Why an input is not understood.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It is empty.
+    /// The input holds no document.
     #[error("the input is empty; want what `kubectl get ... -o json` or `-o yaml` prints")]
     Empty,
     /// It is not text.
@@ -61,7 +61,7 @@ pub enum Error {
     NotAnObject {
         /// Which document of the input, from 1.
         at: usize,
-        /// What it is.
+        /// What the document is instead, such as `a number`.
         what: &'static str,
     },
 }

@@ -38,7 +38,7 @@ pub enum Error {
          narrow it by parent, data_type or time"
     )]
     Budget {
-        /// Rows read.
+        /// Rows that were read before the call gave up.
         scanned: u64,
     },
     /// What is measured must be read from more payloads than one call may read.
@@ -48,7 +48,7 @@ pub enum Error {
          or time, or ask for fields that are kept as columns"
     )]
     Measured {
-        /// Records read.
+        /// Records whose payloads were read before the call gave up.
         scanned: u64,
     },
     /// The filter costs too much on one row.
@@ -62,7 +62,7 @@ pub enum Error {
     TooLarge {
         /// The full name of the row whose payload outgrew a message.
         name: String,
-        /// What it has.
+        /// Bytes that the row takes in a message, about; never fewer.
         bytes: usize,
         /// What a message may have.
         limit: usize,

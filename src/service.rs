@@ -39,11 +39,11 @@ use hindsight_storage::Store;
 /// What a list is asked for, as it comes from outside.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
-    /// Which rows.
+    /// The parent, the filter and the selectors that choose the rows.
     pub selected: Selected<'a>,
     /// Fields with directions, between commas.
     pub order_by: &'a str,
-    /// How many.
+    /// The most rows on a page.
     pub size: NonZeroU32,
     /// Token of the page before.
     pub token: &'a str,

@@ -11,7 +11,7 @@ pub(super) struct Signs {
     asked: AtomicBool,
     /// Something came that is not a whole request yet.
     begun: AtomicBool,
-    /// It speaks HTTP/2.
+    /// The client speaks HTTP/2 on it.
     two: AtomicBool,
     /// It is given up.
     unwanted: AtomicBool,

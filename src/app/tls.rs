@@ -42,7 +42,7 @@ pub enum TlsError {
     /// A file is not there, or not ours to read.
     #[error("`{}` cannot be read", path.display())]
     Unreadable {
-        /// Which file.
+        /// The file as the configuration names it.
         path: PathBuf,
         /// What the system said.
         #[source]
@@ -51,7 +51,7 @@ pub enum TlsError {
     /// A file holds nothing of what it is for.
     #[error("`{}` holds no {what} in PEM", path.display())]
     Pem {
-        /// Which file.
+        /// The file as the configuration names it.
         path: PathBuf,
         /// What it is for.
         what: &'static str,
@@ -74,7 +74,7 @@ pub enum TlsError {
         cert: PathBuf,
         /// The file of the key.
         key: PathBuf,
-        /// Why.
+        /// What the TLS library found, such as a key of another certificate.
         #[source]
         source: rustls::Error,
     },
@@ -83,7 +83,7 @@ pub enum TlsError {
     ClientCa {
         /// The file of certificates.
         path: PathBuf,
-        /// Why.
+        /// What the TLS library found wrong with the certificate.
         #[source]
         source: rustls::Error,
     },
@@ -95,7 +95,7 @@ pub enum TlsError {
     Verifier {
         /// The file of certificates.
         path: PathBuf,
-        /// Why.
+        /// Why the TLS library makes no verifier of them.
         #[source]
         source: VerifierBuilderError,
     },
@@ -126,7 +126,7 @@ struct Current {
     until: Timestamp,
 }
 
-/// Secures connections.
+/// Secures connections by certificates in files, which are read again when they change.
 pub(super) struct Tls {
     wanted: Wanted,
     clock: Arc<dyn Clock>,

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::{connect::Connect, failure::Failure, output, place::Place};
 use crate::import::Object;
 
-/// What to delete.
+/// Kinds of things that `hindsight delete` takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum What {
     /// Runs, by the names or UIDs of their objects
@@ -43,7 +43,7 @@ pub(super) enum What {
   hindsight delete record ci/results/5d5f/records/77aa
   hindsight delete result ci/results/5d5f --yes")]
 pub(super) struct Delete {
-    /// What to delete
+    /// Whether the names are those of runs, records or results
     #[arg(value_enum)]
     what: What,
 
@@ -54,7 +54,7 @@ pub(super) struct Delete {
     #[command(flatten)]
     place: Place,
 
-    /// Do not ask
+    /// Delete without asking for confirmation
     #[arg(short, long)]
     yes: bool,
 

@@ -112,7 +112,7 @@ impl Failure {
         self.code == Self::UNREACHABLE
     }
 
-    /// The exit code.
+    /// The code that the process exits with.
     pub(super) fn code(&self) -> u8 {
         self.code
     }

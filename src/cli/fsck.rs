@@ -50,7 +50,7 @@ pub(super) struct Fsck {
     output: Form,
 }
 
-/// What was removed.
+/// The objects that --remove-orphans removed, as JSON shows them.
 #[derive(Debug, Default, Serialize)]
 struct Removed {
     objects: u64,
@@ -65,7 +65,7 @@ enum Form {
     Json,
 }
 
-/// What JSON shows.
+/// The JSON document of a whole check.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {

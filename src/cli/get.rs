@@ -16,7 +16,7 @@ use super::{
     place::Place,
 };
 
-/// What to show.
+/// Kinds of things that `hindsight get` shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum What {
     /// A run, by the name or UID of its object; the newest of that name
@@ -40,7 +40,7 @@ pub(super) enum What {
   hindsight get record ci/results/5d5f/records/5d5f -o json
   hindsight get result ci/results/5d5f")]
 pub(super) struct Get {
-    /// What to show
+    /// Whether the name is that of a run, record or result
     #[arg(value_enum)]
     what: What,
 

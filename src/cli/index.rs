@@ -65,7 +65,7 @@ struct Add {
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 struct List {
-    /// In which form
+    /// Form in which the indexes are printed
     #[arg(short, long, value_enum, value_name = "FORM", default_value = "table")]
     output: Form,
 }
@@ -84,11 +84,11 @@ struct Remove {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Type {
-    /// JSON strings
+    /// JSON strings, compared as text
     Text,
-    /// JSON numbers
+    /// JSON numbers, whole or not
     Number,
-    /// true and false
+    /// The JSON values true and false
     Bool,
     /// JSON strings that are RFC 3339 times
     Time,
@@ -107,9 +107,9 @@ impl From<Type> for Kind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// Columns for people
+    /// Aligned columns for people
     Table,
-    /// JSON
+    /// One JSON document for programs
     Json,
 }
 

@@ -21,17 +21,17 @@ use hindsight_runtime::clock::{Clock as _, SystemClock};
 /// Rows asked for in one call.
 const PAGE: u32 = 500;
 
-/// What to list.
+/// Kinds of things that `hindsight list` shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum What {
     /// Records of runs: TaskRuns, PipelineRuns, CustomRuns, Runs, Workflows, Jobs, RayJobs,
     /// RayClusters and declared kinds
     #[value(alias = "run")]
     Runs,
-    /// All records
+    /// Records of any type, those of runs among them
     #[value(alias = "record")]
     Records,
-    /// Results
+    /// Results, each with its summary of a run
     #[value(alias = "result")]
     Results,
 }
@@ -61,7 +61,7 @@ pub(super) struct Asked {
   hindsight list runs -n ci -l app=shop,tier!=test --order-by 'duration desc'
   hindsight list results -n ci --filter 'summary.status == FAILURE' -o json")]
 pub(super) struct List {
-    /// What to list
+    /// Whether runs, all records or results are listed
     #[arg(value_enum)]
     what: What,
 

@@ -17,13 +17,13 @@ use super::failure::Failure;
 /// In which form to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// Columns for people
+    /// Aligned columns for people
     Table,
-    /// More columns
+    /// The same with more columns, such as UIDs and etags
     Wide,
     /// JSON, payloads byte for byte
     Json,
-    /// YAML
+    /// The same document as JSON, written in YAML
     Yaml,
 }
 
@@ -192,7 +192,7 @@ fn span(took: SignedDuration) -> String {
     }
 }
 
-/// Prints a document.
+/// Prints a document as YAML if `format` is that, else as one line of JSON.
 pub(super) fn document<T: Serialize>(format: Format, document: &T) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     if format == Format::Yaml {

@@ -21,7 +21,7 @@ pub(super) struct Place {
     )]
     namespace: String,
 
-    /// All namespaces
+    /// Look in all namespaces instead of one
     #[arg(short = 'A', long)]
     all_namespaces: bool,
 }

@@ -63,7 +63,7 @@ pub(super) struct Purge {
     #[arg(long)]
     dry_run: bool,
 
-    /// Do not ask
+    /// Purge without asking for confirmation
     #[arg(short, long)]
     yes: bool,
 }

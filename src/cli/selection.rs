@@ -8,7 +8,7 @@ use hindsight_filter::Filter;
 use hindsight_filter::model::Resource;
 use hindsight_proto::metadata::{FIELD_SELECTOR, FILTER_LANGUAGE, LABEL_SELECTOR};
 
-/// Which rows.
+/// Which rows a command is about, by filter and selectors.
 #[derive(Debug, Args)]
 pub(super) struct Selection {
     /// CEL expression that rows must match

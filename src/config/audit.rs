@@ -9,7 +9,7 @@ use hindsight_config::{BadValue, Value};
 pub enum AuditLog {
     /// Writes and deletes are not logged.
     Off,
-    /// To standard output.
+    /// They are written to standard output, a line for each.
     Stdout,
     /// At the end of a file.
     File(PathBuf),

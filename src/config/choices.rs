@@ -21,9 +21,9 @@ choice! {
 choice! {
     /// A version of TLS that is safe.
     pub enum TlsVersion: "VERSION", "version of TLS" {
-        /// 1.2, of 2008.
+        /// TLS 1.2, of 2008, for clients without 1.3.
         V1_2 = "1.2",
-        /// 1.3, of 2018.
+        /// TLS 1.3, of 2018, which has only safe cipher suites.
         V1_3 = "1.3",
     }
 }
@@ -33,9 +33,9 @@ choice! {
     pub enum FilterLanguage: "LANGUAGE", "language of filters" {
         /// The Common Expression Language.
         Cel = "cel",
-        /// Kubernetes label selectors.
+        /// Kubernetes label selectors, such as `app=shop,tier!=test`.
         Labels = "labels",
-        /// Kubernetes field selectors.
+        /// Kubernetes field selectors, such as `metadata.name=nightly`.
         Fields = "fields",
     }
 }

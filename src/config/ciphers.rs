@@ -20,7 +20,7 @@ const SAFE: [&str; 9] = [
 pub struct CipherSuites(Vec<&'static str>);
 
 impl CipherSuites {
-    /// Their names.
+    /// Names of the suites as the configuration spells them, the preferred one first.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.0.iter().copied()
     }

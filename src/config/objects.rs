@@ -11,7 +11,7 @@ const SCHEMES: [&str; 8] = ["file", "s3", "s3a", "gs", "az", "azure", "abfs", "a
 pub struct ObjectsUrl(String);
 
 impl ObjectsUrl {
-    /// The text.
+    /// The URL as the configuration has it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -40,7 +40,7 @@ pub enum Error {
     /// The address for metrics cannot be used.
     #[error("`{addr}` cannot be listened on for metrics; choose another with --metrics-listen")]
     Listen {
-        /// The address.
+        /// The address and port that the configuration names.
         addr: SocketAddr,
         /// What the system says.
         #[source]
@@ -56,7 +56,7 @@ pub enum Error {
     /// Another watcher may work by now.
     #[error("the lease `{name}` is lost: {why}")]
     Lease {
-        /// Its name.
+        /// Name of the lease object in the cluster.
         name: String,
         /// How it was lost.
         why: String,

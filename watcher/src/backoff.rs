@@ -8,9 +8,9 @@ use std::{
 /// Waits that double from `first` up to `most`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
-    /// The first wait.
+    /// The wait after the first failure.
     pub first: Duration,
-    /// The longest wait.
+    /// The wait that further failures do not exceed.
     pub most: Duration,
 }
 

@@ -139,7 +139,7 @@ fn release(matches: &ArgMatches) -> ExitCode {
     }
 }
 
-/// Runs `hindsight-watcher config`.
+/// Prints the settings that count, or the reference of all keys.
 fn config(matches: &ArgMatches) -> ExitCode {
     let text = match matches.subcommand() {
         Some(("print", asked)) => match Flags::Alone.read(asked) {

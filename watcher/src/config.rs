@@ -50,7 +50,7 @@ pub struct Config {
     pub lease: Option<LeaseConfig>,
     /// How long runs that are being stored may take once the watcher was asked to stop.
     pub shutdown_grace: Duration,
-    /// Waits and bounds.
+    /// Waits and bounds, most of which only a program that embeds a watcher sets.
     pub tuning: Tuning,
 }
 
@@ -78,7 +78,7 @@ impl Default for Config {
 /// A directory on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpoolConfig {
-    /// Where.
+    /// Path of the directory, which one watcher uses at a time.
     pub dir: PathBuf,
     /// The most bytes of objects in it.
     pub limit: u64,
@@ -89,7 +89,7 @@ pub struct SpoolConfig {
 pub struct LeaseConfig {
     /// Its namespace; `None` for that of the pod or the kubeconfig.
     pub namespace: Option<String>,
-    /// Its name.
+    /// Name of the lease; watchers that share it take turns.
     pub name: String,
     /// How this watcher calls itself; no other one may.
     pub identity: String,

@@ -37,13 +37,13 @@ const LOST_KEPT: usize = 1000;
 /// A run that was not, or not wholly, stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unstored {
-    /// Its UID.
+    /// UID of the run in the cluster.
     pub uid: Uid,
-    /// Its kind.
+    /// Kind of the run, such as `TaskRun`.
     pub kind: &'static str,
-    /// Its namespace.
+    /// Namespace of the run; empty for kinds outside of namespaces.
     pub namespace: String,
-    /// Its name.
+    /// Name of the run, unique only within kind and namespace.
     pub name: String,
     /// Since when that is so.
     pub since: Timestamp,
@@ -54,13 +54,13 @@ pub struct Unstored {
 /// A run that would be deleted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Announced {
-    /// Its UID.
+    /// UID of the run in the cluster.
     pub uid: Uid,
-    /// Its kind.
+    /// Kind of the run, such as `TaskRun`.
     pub kind: &'static str,
-    /// Its namespace.
+    /// Namespace of the run; empty for kinds outside of namespaces.
     pub namespace: String,
-    /// Its name.
+    /// Name of the run, unique only within kind and namespace.
     pub name: String,
 }
 
@@ -82,7 +82,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// An empty ledger.
+    /// A ledger without runs, as at the start of a watcher.
     pub fn new() -> Self {
         Self::default()
     }
@@ -196,7 +196,7 @@ impl Ledger {
         self.hasher.hash_one(name)
     }
 
-    /// One run.
+    /// The entry of one run; `None` if the ledger has none.
     pub fn get(&self, uid: &Uid) -> Option<&Entry> {
         self.entries.get(uid).map(AsRef::as_ref)
     }

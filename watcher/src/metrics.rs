@@ -25,14 +25,14 @@ pub(crate) fn render(registry: &Registry) -> Result<String, std::fmt::Error> {
 pub struct OfRun {
     /// The kind in lower case.
     pub kind: String,
-    /// Its namespace.
+    /// Namespace that the run was in.
     pub namespace: String,
 }
 
 /// Of a deleted run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct OfDelete {
-    /// Its namespace.
+    /// Namespace that the run was in.
     pub namespace: String,
     /// How it ended: `success`, `failed` or `cancelled`.
     pub status: &'static str,
@@ -61,9 +61,9 @@ pub struct OfRefusal {
 /// Labels of a number of runs in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct OfState {
-    /// The state.
+    /// State in the ledger, or how runs left it.
     pub state: &'static str,
-    /// The kind.
+    /// Kind of the runs, such as `TaskRun`.
     pub kind: &'static str,
 }
 
@@ -117,7 +117,7 @@ pub struct Metrics {
     pub stores: Counter,
     /// Runs that were deleted because they are stored.
     pub collected: Family<OfKind, Counter>,
-    /// Runs by state.
+    /// Runs by state and kind; set anew at each scrape.
     pub ledger: Family<OfState, Gauge>,
     /// Runs that wait to be worked on.
     pub queue_depth: Gauge,

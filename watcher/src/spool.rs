@@ -42,13 +42,13 @@ pub enum Error {
     /// Another watcher uses the directory.
     #[error("`{}` is in use by another watcher; give each its own --spool", path.display())]
     InUse {
-        /// The directory.
+        /// The directory that --spool names.
         path: PathBuf,
     },
     /// It holds as much as it may.
     #[error("more than {limit} bytes would be spooled; raise --spool-bytes")]
     Full {
-        /// The bound.
+        /// The most bytes that the spool may hold, as --spool-bytes says.
         limit: u64,
     },
 }

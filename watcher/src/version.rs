@@ -8,7 +8,7 @@ use std::fmt;
 pub enum Version {
     /// A number, written without anything that it does not need.
     Number(u64),
-    /// Any other text.
+    /// Any other text, kept as it is.
     Text(Box<str>),
 }
 

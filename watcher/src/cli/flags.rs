@@ -19,7 +19,7 @@ const POINTLESS: [&str; 7] = [
 /// How the flags of a watcher are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flags {
-    /// As their keys.
+    /// Each is called as its key, with dashes for underscores.
     Alone,
     /// With `watcher-` before their keys, because they stand beside those of a server in the same
     /// process. There are none for what that server makes pointless; what files and variables say

@@ -7,12 +7,12 @@ use super::Uid;
 /// UIDs of owners; nearly always none or one.
 #[derive(Debug, Clone, Default)]
 pub enum Owners {
-    /// There are none.
+    /// The run has no owner.
     #[default]
     None,
-    /// There is one.
+    /// The run has this one owner.
     One(Uid),
-    /// There are several.
+    /// The run has several owners, at least two.
     Many(Box<[Uid]>),
 }
 

@@ -14,9 +14,9 @@ use super::Uid;
 /// same rule holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Series {
-    /// The kind's name.
+    /// Kind of the runs, such as `PipelineRun`.
     pub kind: &'static str,
-    /// The namespace.
+    /// Namespace that the runs are in.
     pub namespace: Box<str>,
     /// The pipeline; empty for runs of none.
     pub pipeline: Box<str>,
@@ -66,7 +66,7 @@ impl Recency {
         (newer, pushed_out.map(|(_, other)| other.clone()))
     }
 
-    /// Forgets a run.
+    /// Takes a run out of its series, if it is in one.
     pub fn remove(&mut self, uid: &Uid) {
         let Some((series, ended)) = self.places.remove(uid) else {
             return;

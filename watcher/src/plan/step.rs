@@ -27,7 +27,7 @@ pub enum Step {
     /// Delete the object, if it still has this UID and version, after the server has proved
     /// once more that it holds it.
     Delete {
-        /// The object's UID.
+        /// The UID that the object must still have.
         uid: String,
         /// The version that was decided about.
         resource_version: String,

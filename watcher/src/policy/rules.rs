@@ -75,7 +75,7 @@ pub struct Rule {
 /// What a namespace asks for its runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tightening {
-    /// Nothing is collected.
+    /// No run of the namespace is deleted.
     pub paused: bool,
     /// At least this grace.
     pub grace: Option<SignedDuration>,

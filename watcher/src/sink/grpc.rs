@@ -71,7 +71,7 @@ pub enum Error {
     /// The file with the token cannot be read.
     #[error("the token file `{}` cannot be read", path.display())]
     Token {
-        /// The file.
+        /// The file as the configuration names it.
         path: PathBuf,
         /// What the system says.
         #[source]
@@ -87,7 +87,7 @@ pub enum Error {
 }
 
 impl GrpcSink {
-    /// Uses `client`.
+    /// A sink that calls the server through `client`, for the built-in kinds.
     pub fn new(client: Client) -> Self {
         Self {
             ways: Mutex::new(client.into()),
