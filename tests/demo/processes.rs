@@ -39,7 +39,7 @@ fn beside(name: &str) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// The `hindsight` binary.
+/// Path of the `hindsight` binary that was built beside this one.
 pub(crate) fn hindsight() -> anyhow::Result<PathBuf> {
     beside("hindsight")
 }

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 
-/// One request.
+/// One request that the simulator received, and how it was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// `get list watch create update patch delete deletecollection`; for paths that are no
@@ -18,17 +18,17 @@ pub struct Call {
     pub group: String,
     /// Plural of the kind; for paths that are no resources, the path.
     pub resource: String,
-    /// `status` or empty.
+    /// Subresource, such as `status`; empty for the object itself.
     pub subresource: String,
     /// Empty across namespaces and for kinds outside of them.
     pub namespace: String,
-    /// Empty for collections.
+    /// Name of the object; empty for collections.
     pub name: String,
     /// Name of the user who sent the request.
     pub user: String,
     /// Answered status code; `None` when the connection broke instead.
     pub status: Option<u16>,
-    /// When it came.
+    /// When the request came, by the clock of the simulator.
     pub at: Timestamp,
 }
 

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 /// Tells the time of day to the simulator.
 pub trait Clock: Debug + Send + Sync {
-    /// The present moment.
+    /// The moment that the simulator takes for the present.
     fn now(&self) -> Timestamp;
 }
 

@@ -45,13 +45,13 @@ pub enum Difference {
         what: String,
         /// What it must be.
         wanted: String,
-        /// What it is.
+        /// What the server answered instead.
         found: String,
     },
     /// Something that must happen did not.
     #[error("{what} did not happen within {} s", PATIENCE.as_secs())]
     Missing {
-        /// What must happen.
+        /// What was waited for until patience ran out.
         what: String,
     },
     /// A request that must work did not.
@@ -62,11 +62,11 @@ pub enum Difference {
 /// A part of the contract.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// Module and function.
+    /// Module and function of the case: `module::function`.
     pub name: &'static str,
     /// What it cannot run without.
     pub needs: Needs,
-    /// The case itself.
+    /// The function that runs the case in an arena of its own.
     pub run: fn(Arena) -> BoxFuture<'static, Verdict>,
 }
 
@@ -82,7 +82,7 @@ impl Debug for Case {
 /// What a server must offer beside the API for a case to make sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// Nothing.
+    /// Nothing beside the API itself.
     Nothing,
     /// A garbage collector and a namespace controller.
     Controllers,
@@ -95,9 +95,9 @@ pub enum Needs {
 /// Where a case runs: a namespace of its own on some server.
 #[derive(Clone)]
 pub struct Arena {
-    /// Reaches the server.
+    /// Client through which the case reaches the server.
     pub client: Client,
-    /// An empty namespace.
+    /// Name of the namespace, which is empty when the case begins.
     pub namespace: String,
     /// Makes the server forget its history, where that is possible.
     sim: Option<crate::Sim>,

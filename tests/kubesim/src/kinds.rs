@@ -9,11 +9,11 @@ pub(crate) const RBAC: &str = "rbac.authorization.k8s.io";
 /// A custom resource to install.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Crd {
-    /// API group, `tekton.dev`.
+    /// API group, such as `tekton.dev`.
     pub group: String,
-    /// Served version, `v1`.
+    /// Version that is served, such as `v1`.
     pub version: String,
-    /// Kind, `TaskRun`.
+    /// Kind of its objects, such as `TaskRun`.
     pub kind: String,
     /// Plural, as in paths: `taskruns`.
     pub plural: String,
@@ -56,7 +56,7 @@ impl Crd {
         self
     }
 
-    /// Tekton's `TaskRun`, `tekton.dev/v1`.
+    /// Tekton's `TaskRun` of `tekton.dev/v1`, with its short names and categories.
     pub fn tekton_task_run() -> Self {
         Self {
             short_names: vec!["tr".into(), "trs".into()],
@@ -65,7 +65,7 @@ impl Crd {
         }
     }
 
-    /// Tekton's `PipelineRun`, `tekton.dev/v1`.
+    /// Tekton's `PipelineRun` of `tekton.dev/v1`, with its short names and categories.
     pub fn tekton_pipeline_run() -> Self {
         Self {
             short_names: vec!["pr".into(), "prs".into()],
@@ -74,7 +74,7 @@ impl Crd {
         }
     }
 
-    /// Tekton's `CustomRun`, `tekton.dev/v1beta1`.
+    /// Tekton's `CustomRun` of `tekton.dev/v1beta1`, with its categories.
     pub fn tekton_custom_run() -> Self {
         Self {
             categories: vec!["tekton".into(), "tekton-pipelines".into()],
@@ -122,7 +122,7 @@ impl Crd {
         ]
     }
 
-    /// `Workflow` of `hindsight.dev/v1alpha1`.
+    /// `Workflow` of `hindsight.dev/v1alpha1`, with a status subresource.
     pub fn hindsight_workflow() -> Self {
         Self::namespaced("hindsight.dev", "v1alpha1", "Workflow", "workflows")
     }

@@ -16,11 +16,11 @@ pub enum LoadError {
     Refused {
         /// Kind of the object.
         kind: String,
-        /// Its namespace.
+        /// Namespace of the object; empty for kinds outside of namespaces.
         namespace: String,
-        /// Its name.
+        /// Name of the object, as the dump has it.
         name: String,
-        /// Why.
+        /// What the cluster answered to the object.
         source: Box<Refusal>,
     },
 }

@@ -170,7 +170,7 @@ fn append<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
 pub(crate) struct Types {
     pub(crate) api_version: String,
     pub(crate) kind: String,
-    /// `{"apiVersion":"..","kind":".."`
+    /// The bytes `{"apiVersion":"..","kind":".."`, with which each object begins.
     head: Vec<u8>,
 }
 

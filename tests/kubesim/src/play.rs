@@ -69,7 +69,7 @@ pub struct Mix {
     pub task_runs: u32,
     /// Custom runs of their own.
     pub custom_runs: u32,
-    /// Argo workflows.
+    /// Argo workflows of their own.
     pub workflows: u32,
 }
 
@@ -91,7 +91,7 @@ pub enum Outcome {
     Succeeded,
     /// A step gave up.
     Failed,
-    /// Somebody stopped it.
+    /// A user asked it to stop.
     Cancelled,
     /// It took too long.
     TimedOut,
@@ -100,19 +100,19 @@ pub enum Outcome {
 /// An object that came to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
-    /// Its uid.
+    /// UID that the cluster gave the object.
     pub uid: String,
     /// Its uid's owner, for a task run of a pipeline run.
     pub owner: Option<String>,
-    /// API group.
+    /// API group of its kind, such as `tekton.dev`.
     pub group: String,
     /// Plural of its kind.
     pub plural: String,
-    /// Its namespace.
+    /// Namespace in which the object is.
     pub namespace: String,
-    /// Its name.
+    /// Name of the object, unique within kind and namespace.
     pub name: String,
-    /// How it ended.
+    /// How it ended, as its status says.
     pub outcome: Outcome,
     /// When it ended, by the clock of the cluster.
     pub at: Timestamp,

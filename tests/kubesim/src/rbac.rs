@@ -79,7 +79,7 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// `taskruns`, or `taskruns/status`.
+    /// The resource as roles name it: `taskruns`, or `taskruns/status`.
     pub(crate) fn combined(&self) -> String {
         match self.subresource.as_str() {
             "" => self.resource.clone(),

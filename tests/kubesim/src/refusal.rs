@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// HTTP status code.
+    /// HTTP status code of the answer, such as 404.
     pub code: u16,
     /// Machine-readable reason, such as `NotFound`; empty where the server gives none.
     pub reason: &'static str,

@@ -13,14 +13,14 @@ mod tests;
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// `/healthz`, `/livez`, `/readyz`.
+    /// A probe: `/healthz`, `/livez` or `/readyz`.
     Health,
     Version,
     CoreVersions,
     Groups,
-    /// `/apis/{group}`.
+    /// The versions of a group, at `/apis/{group}`.
     Group(String),
-    /// `/api/v1` or `/apis/{group}/{version}`.
+    /// The resources of a version, at `/api/v1` or `/apis/{group}/{version}`.
     Resources {
         group: String,
         version: String,

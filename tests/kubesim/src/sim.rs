@@ -78,7 +78,7 @@ impl Sim {
         self
     }
 
-    /// Installs several kinds.
+    /// Installs kinds, one after another, as [`Sim::install`] does.
     pub fn install_all(&self, crds: impl IntoIterator<Item = Crd>) -> &Self {
         for crd in crds {
             self.install(crd);
@@ -268,7 +268,7 @@ impl Sim {
         Ok(())
     }
 
-    /// Reads an object.
+    /// Reads an object as it is stored; `None` if it does not exist.
     pub fn get(&self, group: &str, plural: &str, namespace: &str, name: &str) -> Option<Value> {
         let (id, kind) = self.find(group, plural).ok()?;
         let stored = self

@@ -48,7 +48,7 @@ pub enum Outcome {
     Passed,
     /// The server lacks what the case needs.
     Skipped(Needs),
-    /// The server differs.
+    /// The server does not as it must; this is the first difference.
     Failed(Difference),
 }
 
