@@ -6,8 +6,8 @@
 mod advice;
 mod aggregate;
 mod explain;
+mod filter_batch;
 mod item;
-mod judge;
 mod list;
 mod scan;
 #[cfg(test)]

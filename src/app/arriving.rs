@@ -21,7 +21,7 @@ use tonic::Status;
 use self::outline::Outline;
 use crate::grpc::refusal;
 use hindsight_access::budget::{Arrival, Held};
-use hindsight_runtime::background;
+use hindsight_runtime::low_priority;
 
 /// A message on the wire is preceded by a flag and its length.
 const FRAME: usize = 5;
@@ -192,7 +192,7 @@ impl Messages {
             Unpacked::Whole(message) => return Ok(message),
             Unpacked::Larger(held) => held,
         };
-        // Some milliseconds for each MiB, behind all that is short, and in turns with other callers.
+        // Some milliseconds for each MiB: at low priority, and in turns with other callers.
         let turn = match &terms.arrival {
             Some(arrival) => Some(arrival.turn().await),
             None => None,
@@ -201,7 +201,7 @@ impl Messages {
             let _turn = turn;
             unpacked(&packed, held, &terms, terms.limit)
         };
-        let done = background::run(work).await;
+        let done = low_priority::run(work).await;
         match done.map_err(|broken| Status::internal(broken.to_string()))?? {
             Unpacked::Whole(message) => Ok(message),
             Unpacked::Larger(_) => Err(Status::resource_exhausted(format!(

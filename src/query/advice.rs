@@ -1,19 +1,19 @@
-//! A look at some of the rows that a filter was judged on, to tell a question to which the answer
+//! A look at some of the rows that a filter was evaluated on, to tell a question to which the answer
 //! is "none" from one that was misspelt.
 
 use std::num::NonZeroU32;
 
 use hindsight_run::json;
 
-use super::{Engine, Error, list::behind};
+use super::{Engine, Error, list::run_low_priority};
 use hindsight_filter::model::ResultPattern;
 use hindsight_filter::{
     Filter, Order,
     condition::{Ability, Column, Test},
 };
-use hindsight_storage::ListQuery;
+use hindsight_storage::{ListQuery, Priority};
 
-/// How many records are looked at: the newest that the database returned to be judged.
+/// How many records are looked at: the newest of those that the database returned.
 const LOOKED_AT: NonZeroU32 = NonZeroU32::new(50).expect("50 is not 0");
 /// After how many bytes of payloads no more are read.
 const MOST_BYTES: usize = 4 << 20;
@@ -45,6 +45,7 @@ impl Engine {
             limit: LOOKED_AT,
             bodies: true,
             max_bytes: Some(MOST_BYTES),
+            priority: Priority::Low,
         };
         let (engine, filter) = (self.clone(), filter.clone());
         let work = async move {
@@ -55,6 +56,6 @@ impl Engine {
             let payloads = payloads.filter_map(|data| json::parse(&data.value).ok());
             Ok(filter.advice(&payloads.collect::<Vec<_>>()))
         };
-        behind("advising", Box::pin(work)).await
+        run_low_priority("advising", Box::pin(work)).await
     }
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Engine, Error, judge::TURN, list::behind, scan::MOST_ROWS};
+use super::{Engine, Error, filter_batch::TURN, list::run_low_priority, scan::MOST_ROWS};
 use hindsight_filter::measure::{Group, Key, Tally};
 use hindsight_filter::model::{Record, ResultPattern};
 use hindsight_filter::{
@@ -12,9 +12,9 @@ use hindsight_filter::{
     columns::{ObjectColumns, columns_of, of_record},
     condition::{Ability, Column, Condition},
 };
-use hindsight_runtime::background;
+use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
-use hindsight_storage::{AggregateQuery, GroupKey, Listed, Store, Summed};
+use hindsight_storage::{AggregateQuery, GroupKey, Listed, Priority, Store, Summed};
 
 /// What is asked of records in groups.
 #[derive(Debug, Clone)]
@@ -59,14 +59,14 @@ impl Engine {
     /// store does not answer.
     #[tracing::instrument(name = "query", skip_all)]
     pub async fn aggregate(&self, ask: Aggregate) -> Result<Vec<Group>, Error> {
+        self.store().refresh_indexes().await?;
         let engine = self.clone();
         let work = Box::pin(async move { engine.add_up(ask).await });
-        behind("adding up", work).await
+        run_low_priority("adding up", work).await
     }
 
     async fn add_up(&self, ask: Aggregate) -> Result<Vec<Group>, Error> {
         let store = &**self.store();
-        store.refresh_indexes().await?;
         let split = ask.filter.split(&|test| store.ability(test));
         let keys: Option<Vec<_>> = ask.keys.iter().map(stored).collect();
         let query = AggregateQuery {
@@ -75,6 +75,7 @@ impl Engine {
             counts: ask.counts,
             amounts: ask.amounts,
             keys: keys.clone().unwrap_or_default(),
+            priority: Priority::Low,
         };
         let counted = query.counts.iter().all(|condition| exact(condition, store));
         if keys.is_some() && counted && !split.residual {
@@ -91,10 +92,11 @@ impl Engine {
     ) -> Result<Vec<Group>, Error> {
         let mut tally = Tally::new(query.shape());
         let scope = query.scope.clone();
-        let mut scan = self.scan::<Record>(scope, filter, Order::newest_first(), None);
+        let mut scan =
+            self.scan::<Record>(scope, filter, Order::newest_first(), None, Priority::Low);
         let mut state = (keys, query);
         while let Some(chunk) = scan.next(MOST_ROWS as usize).await? {
-            if !scan.judges() {
+            if !scan.filters() {
                 self.payer().scanned(chunk.len() as u64)?;
             }
             (state, tally) = self.add_rows(chunk, state, tally).await?;
@@ -121,7 +123,7 @@ impl Engine {
         let mut rows = rows.into_iter();
         while rows.len() > 0 {
             let turn = self.payer().turn().await;
-            let adding = background::block(move |stop| {
+            let adding = low_priority::block(move |stop| {
                 let _turn = turn;
                 let began = Instant::now();
                 for listed in rows.by_ref() {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::{
     Engine, Error, List,
-    list::{SHORT, behind},
+    list::{SHORT, run_low_priority},
 };
 use hindsight_filter::model::Resource;
-use hindsight_storage::{Estimate, ListQuery, Plan};
+use hindsight_storage::{Estimate, ListQuery, Plan, Priority};
 
 /// How a list would be answered.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,7 +74,7 @@ impl Engine {
         let split = move || filter.split(&|test| engine.store().ability(test));
         let split = match list.filter.text().len() <= SHORT {
             true => split(),
-            false => behind("explaining", async move { Ok(split()) }).await?,
+            false => run_low_priority("explaining", async move { Ok(split()) }).await?,
         };
         let rest = match (split.residual, list.filter.needs_body()) {
             (false, _) => Rest::Nothing,
@@ -90,11 +90,12 @@ impl Engine {
             limit: list.size,
             bodies: true,
             max_bytes: None,
+            priority: Priority::Low,
         };
         let budget = self.scan_budget();
         let store = Arc::clone(self.store());
         // Counting rows may take long.
-        let plan = behind("explaining", async move {
+        let plan = run_low_priority("explaining", async move {
             Ok(store
                 .explain(resource, &query, budget.saturating_add(1))
                 .await?)

@@ -1,5 +1,5 @@
 //! The two kinds of rows that lists are of, and what of them differs: how they are read, what they
-//! weigh, and how they are judged.
+//! weigh, and how a filter is evaluated on them.
 
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;

@@ -8,11 +8,11 @@ use super::{Error, Tokens, item::Item, scan::Scan, token::Binding};
 use hindsight_access::budget::{Payer, Spent};
 use hindsight_filter::model::{Record, Resource, ResultPattern, RunResult};
 use hindsight_filter::{Filter, Order, Position};
-use hindsight_runtime::background;
+use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
-use hindsight_storage::{Listed, Store};
+use hindsight_storage::{Listed, Priority, Store};
 
-/// A page of more rows is long work, as is one whose rows are judged here.
+/// A page of more rows is expensive, as is one whose rows are filtered here.
 const LARGE_PAGE: u32 = 200;
 
 /// Longest filter that is divided where its request arrives, in bytes.
@@ -129,10 +129,10 @@ impl Engine {
         if resource == Resource::Records {
             self.store.refresh_indexes().await?;
         }
-        let judges = || list.filter.split(&|test| self.store.ability(test)).residual;
+        let filters = || list.filter.split(&|test| self.store.ability(test)).residual;
         let is_short = list.filter.text().len() <= SHORT;
-        if is_short && list.size.get() <= LARGE_PAGE && !judges() {
-            return self.walk(list, resource).await;
+        if is_short && list.size.get() <= LARGE_PAGE && !filters() {
+            return self.walk(list, resource, Priority::Normal).await;
         }
         let (engine, filter, token) = (self.clone(), list.filter.clone(), list.token.to_owned());
         let List {
@@ -151,12 +151,17 @@ impl Engine {
                 token: &token,
                 method,
             };
-            engine.walk(list, resource).await
+            engine.walk(list, resource, Priority::Low).await
         };
-        behind("listing", Box::pin(work)).await
+        run_low_priority("listing", Box::pin(work)).await
     }
 
-    async fn walk<T: Item>(&self, list: List<'_>, resource: Resource) -> Result<Page<T>, Error> {
+    async fn walk<T: Item>(
+        &self,
+        list: List<'_>,
+        resource: Resource,
+        priority: Priority,
+    ) -> Result<Page<T>, Error> {
         let parent = match resource {
             Resource::Results => list.scope.parent.to_string(),
             Resource::Records => list.scope.to_string(),
@@ -171,7 +176,7 @@ impl Engine {
             "" => None,
             token => Some(self.tokens.open(token, &binding)?),
         };
-        let mut scan = self.scan::<T>(list.scope, list.filter, list.order.clone(), after);
+        let mut scan = self.scan::<T>(list.scope, list.filter, list.order.clone(), after, priority);
         let mut items = Vec::new();
         let mut bytes = 0;
         let mut last = None;
@@ -249,17 +254,19 @@ impl Engine {
         filter: &'a Filter,
         order: Order,
         after: Option<Position>,
+        priority: Priority,
     ) -> Scan<'a, T> {
-        Scan::new(&*self.store, &self.payer, filter, scope, order, after)
+        let query = (scope, order, after, priority);
+        Scan::new(&*self.store, &self.payer, filter, query)
     }
 }
 
-/// Does `work` behind all that is short.
-pub(super) async fn behind<T: Send + 'static>(
+/// Does `work` at low priority, so that it does not delay cheap queries.
+pub(super) async fn run_low_priority<T: Send + 'static>(
     what: &'static str,
     work: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> Result<T, Error> {
-    let done = background::run(work.in_current_span()).await;
+    let done = low_priority::run(work.in_current_span()).await;
     done.unwrap_or_else(|broken| {
         let source = broken.into();
         Err(storage::Error::Unavailable { what, source }.into())

@@ -1,24 +1,24 @@
-//! Rows of a list as they are read and judged, in chunks that have their memory.
+//! Rows of a list as they are read and filtered, in chunks that have their memory.
 
 use std::{num::NonZeroU32, sync::Arc};
 
-use super::{Error, item::Item, judge::judged};
+use super::{Error, filter_batch::filter_batch, item::Item};
 use hindsight_access::budget::{Held, Payer, Spent};
 use hindsight_filter::model::ResultPattern;
 use hindsight_filter::{Filter, Order, Position};
-use hindsight_storage::{ListQuery, Listed, Store};
+use hindsight_storage::{ListQuery, Listed, Priority, Store};
 
 /// Rows fetched at once while a page is filled; it grows while rows turn out to be small. Payloads
 /// are fetched with their rows, so a chunk ends with the row that brings it to so many bytes.
 const FIRST_CHUNK: u32 = 256;
 pub(super) const MOST_ROWS: u32 = 1_000;
 const CHUNK_BYTES: usize = 4 << 20;
-/// The same of payloads that stay packed until they are judged, each by itself: fewer chunks
-/// mean less waiting of those who judge for those who read.
+/// The same of payloads that stay packed until they are filtered, each by itself: with fewer
+/// chunks, filtering waits less for reading.
 const SEALED_BYTES: usize = 16 << 20;
 
-/// A walk over the rows of a list, in chunks. Where rows are judged, the next chunk is read
-/// meanwhile.
+/// A walk over the rows of a list, in chunks. Where rows are filtered, the next chunk is
+/// read meanwhile.
 pub(super) struct Scan<'a, T: Item> {
     store: &'a dyn Store,
     payer: &'a Payer,
@@ -26,7 +26,7 @@ pub(super) struct Scan<'a, T: Item> {
     filter: Option<Filter>,
     /// Continues after the last row read.
     query: ListQuery,
-    /// The last row given out or judged.
+    /// The last row given out or filtered.
     pub(super) after: Option<Position>,
     pub(super) scanned: u64,
     /// How many bytes of payloads end a chunk.
@@ -35,7 +35,7 @@ pub(super) struct Scan<'a, T: Item> {
     row_bytes: usize,
     /// Whether all rows were read.
     ended: bool,
-    /// Rows that were read and not judged.
+    /// Rows that were read and not filtered.
     ahead: Option<(Vec<Listed<T::Encoded>>, Held)>,
     /// Whether a chunk waits for its turn among the long calls.
     pub(super) takes_turns: bool,
@@ -51,9 +51,7 @@ impl<'a, T: Item> Scan<'a, T> {
         store: &'a dyn Store,
         payer: &'a Payer,
         filter: &Filter,
-        scope: ResultPattern,
-        order: Order,
-        after: Option<Position>,
+        (scope, order, after, priority): (ResultPattern, Order, Option<Position>, Priority),
     ) -> Self {
         let split = filter.split(&|test| store.ability(test));
         let chunk_bytes = if split.residual {
@@ -73,6 +71,7 @@ impl<'a, T: Item> Scan<'a, T> {
                 limit: NonZeroU32::MIN,
                 bodies: true,
                 max_bytes: Some(chunk_bytes),
+                priority,
             },
             after,
             scanned: 0,
@@ -93,8 +92,8 @@ impl<T: Item> Scan<'_, T> {
         self.scanned
     }
 
-    /// Whether rows are judged here, which is paid for as they are read.
-    pub(super) fn judges(&self) -> bool {
+    /// Whether rows are filtered here, which is paid for as they are read.
+    pub(super) fn filters(&self) -> bool {
         self.filter.is_some()
     }
 
@@ -134,25 +133,25 @@ impl<T: Item> Scan<'_, T> {
         };
         self.pass(&rows);
         self.payer.scanned(rows.len() as u64)?;
-        let judged = judged::<T>(rows, filter, self.payer, turn);
+        let filtering = filter_batch::<T>(rows, filter, self.payer, turn);
         // The first chunk is often enough.
         let more = (!self.ended && self.scanned > u64::from(FIRST_CHUNK))
             .then(|| self.payer.expect_more(self.chunk_bytes))
             .flatten();
-        let judged = match more {
-            None => judged.await?,
+        let matching = match more {
+            None => filtering.await?,
             Some(room) => {
-                let (judged, read) = tokio::join!(judged, self.read(room));
+                let (matching, read) = tokio::join!(filtering, self.read(room));
                 self.ahead = Some(read?);
-                judged?
+                matching?
             }
         };
-        let bytes = judged.iter().map(|row| row.item.weight()).sum();
+        let bytes = matching.iter().map(|row| row.item.weight()).sum();
         if !self.payer.holds(&mut held, bytes) {
             return Err(Spent::Memory.into());
         }
         self.held = held;
-        Ok(Some(judged))
+        Ok(Some(matching))
     }
 
     /// Memory for the next chunk. Who keeps some already does not wait for others like that.
@@ -170,8 +169,7 @@ impl<T: Item> Scan<'_, T> {
         self.keeps = true;
     }
 
-    /// Reads the next chunk to be judged: as much as fits, because what is judged lets few rows
-    /// through.
+    /// Reads the next chunk to be filtered: as much as fits, because few of its rows will match.
     async fn read(&mut self, mut held: Held) -> Result<(Vec<Listed<T::Encoded>>, Held), Error> {
         let limit = self.fitting();
         let rows = T::fetch_encoded(self.store, self.chunk(limit)).await?;
@@ -209,7 +207,7 @@ impl<T: Item> Scan<'_, T> {
         Ok(self.payer.was_read(held, bytes)?)
     }
 
-    /// Takes rows down as given out or judged.
+    /// Takes rows down as given out or filtered.
     fn pass<R>(&mut self, rows: &[Listed<R>]) {
         self.scanned += rows.len() as u64;
         if let Some(row) = rows.last() {

@@ -20,7 +20,7 @@ use crate::query::Aggregate;
 use hindsight_access::auth::{Grant, Verb};
 use hindsight_filter::CostBudget;
 use hindsight_filter::model::{Resource, ResultPattern};
-use hindsight_runtime::background;
+use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
 
 /// Most groups that are given out.
@@ -107,7 +107,7 @@ impl Service {
                 amounts: tally.amounts.clone(),
             })
             .await?;
-        let answering = background::block(move |_| answer::answer(&plan, &tally, groups));
+        let answering = low_priority::block(move |_| answer::answer(&plan, &tally, groups));
         let answered = answering.await.map_err(|broken| {
             let source = broken.into();
             storage::Error::Unavailable {

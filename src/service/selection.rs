@@ -4,7 +4,7 @@ use super::{Error, Service};
 use hindsight_access::budget::Payer;
 use hindsight_filter::model::Resource;
 use hindsight_filter::{CostBudget, Filter, FilterError, Language, Selection};
-use hindsight_runtime::background;
+use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
 
 /// Longest texts that are read where their request arrives, in bytes.
@@ -90,7 +90,7 @@ impl Selected<'_> {
 }
 
 /// What `read` makes of texts of so many bytes, all at the expense of one budget: here where they
-/// turn out to cost little, and otherwise in the background, when it is the caller's turn.
+/// turn out to cost little, and otherwise at low priority, when it is the caller's turn.
 pub(super) async fn understood<T: Send + 'static>(
     payer: &Payer,
     read: impl Fn(&mut CostBudget) -> Result<T, Error> + Send + 'static,
@@ -103,7 +103,7 @@ pub(super) async fn understood<T: Send + 'static>(
         }
     }
     let turn = payer.turn().await;
-    let reading = background::block(move |stop| {
+    let reading = low_priority::block(move |stop| {
         let _turn = turn;
         read(&mut CostBudget::of_request(stop))
     });

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use hindsight_filter::{Order, condition::Condition};
 use hindsight_proto::v1alpha2 as pb;
 use hindsight_storage::{
-    ListQuery,
+    ListQuery, Priority,
     resolve::{Options, open},
 };
 use serde_json::json;
@@ -162,6 +162,7 @@ async fn a_list_of_large_payloads_does_not_hold_all_of_them_at_once() {
         limit: 50.try_into().unwrap(),
         bodies: true,
         max_bytes: Some(4 << 20),
+        priority: Priority::Normal,
     };
     assert_eq!(opened.store.list_records(&query).await.unwrap().len(), 2);
     let query = ListQuery {

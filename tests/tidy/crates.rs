@@ -154,7 +154,7 @@ pub(crate) const CRATES: &[Place] = &[
     only(
         "rustix",
         &[
-            "crates/runtime/src/background.rs",
+            "crates/runtime/src/low_priority.rs",
             "src/main.rs",
             "watcher/src/main.rs",
         ],

@@ -2,8 +2,8 @@
 //! threads of low priority.
 
 pub mod admin;
-pub mod background;
 pub mod clock;
 pub mod error;
+pub mod low_priority;
 pub mod telemetry;
 pub mod traces;

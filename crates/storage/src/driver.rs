@@ -13,8 +13,8 @@ use async_trait::async_trait;
 
 use crate::{
     codec::row::PreparedChange,
-    seam::{Connections, Error},
-    sql::{dialect::Dialect, row::Row, statement::Statement},
+    seam::{Connections, Error, Priority},
+    sql::{row::Row, dialect::Dialect, statement::Statement},
 };
 
 /// How much a read may cost.
@@ -86,11 +86,20 @@ pub(crate) trait Database: Debug + Send + Sync + 'static {
     const DIALECT: Dialect;
 
     /// A connection for reading; `what` says in errors what it is for.
-    async fn reader(&self, work: Work, what: &'static str) -> Result<Box<dyn Reader>, Error>;
+    async fn reader(
+        &self,
+        work: Work,
+        priority: Priority,
+        what: &'static str,
+    ) -> Result<Box<dyn Reader>, Error>;
 
     /// A second connection that sees the same moment as `first`, which is in a transaction to
     /// aggregate; none if no connection is idle, or others write all the time.
-    async fn reader_beside(&self, first: &mut dyn Reader) -> Result<Beside, Error>;
+    async fn reader_beside(
+        &self,
+        first: &mut dyn Reader,
+        priority: Priority,
+    ) -> Result<Beside, Error>;
 
     /// Does all of a batch, durably, or nothing.
     async fn write(&self, batch: Vec<PreparedChange>) -> Result<(), Error>;

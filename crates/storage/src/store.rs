@@ -25,8 +25,8 @@ use crate::{
     },
     driver::{Database, Work},
     seam::{
-        AggregateQuery, Batch, Change, Connections, EncodedRecord, Error, Filled, IndexedPath,
-        ListQuery, Listed, Maintenance, Plan, Purge, Purged, Store,
+        AggregateQuery, Batch, Change, Connections, EncodedRecord, Error, Filled, ListQuery,
+        Listed, Maintenance, Plan, Priority, IndexedPath, Purge, Purged, Store,
     },
     sql::{dialect::Dialect, read, row::Row, statement::Statement},
 };
@@ -86,7 +86,16 @@ impl<D: Database> SqlStore<D> {
     }
 
     async fn rows(&self, statement: &Statement, what: &'static str) -> Result<Vec<Row>, Error> {
-        let mut reader = self.db.reader(Work::Lookup, what).await?;
+        self.rows_at(Priority::Normal, statement, what).await
+    }
+
+    async fn rows_at(
+        &self,
+        priority: Priority,
+        statement: &Statement,
+        what: &'static str,
+    ) -> Result<Vec<Row>, Error> {
+        let mut reader = self.db.reader(Work::Lookup, priority, what).await?;
         let rows = reader.rows(statement).await?;
         reader.release().await;
         Ok(rows)

@@ -22,7 +22,7 @@ use std::{sync::Arc, time::Instant};
 use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Value};
 use hindsight_filter::measure::{Calendar, Unit};
 use hindsight_storage::{
-    AggregateQuery, GroupKey, Quantity, Store, Summed,
+    AggregateQuery, GroupKey, Priority, Quantity, Store, Summed,
     resolve::{Options, Schema, open},
 };
 use jiff::tz::TimeZone;
@@ -132,6 +132,7 @@ fn question(keys: Vec<GroupKey>, sampled: bool) -> AggregateQuery {
         keys,
         counts: vec![test(Column::Outcome, Value::Int(1))],
         amounts: vec![summed(Quantity::Value(Column::Duration)), summed(queue)],
+        priority: Priority::Normal,
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     World,
     fixtures::{Dice, ODD_TEXTS, record, result, time},
 };
-use crate::seam::{AggregateQuery, Change, GroupKey, Quantity, Summed};
+use crate::seam::{AggregateQuery, Change, GroupKey, Priority, Quantity, Summed};
 use hindsight_filter::columns::{object_columns, of_record};
 use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Value};
 use hindsight_filter::measure::{Calendar, EXACT, Group, Key, Samples, Unit};
@@ -103,6 +103,7 @@ fn everything() -> AggregateQuery {
         keys: Vec::new(),
         counts: Vec::new(),
         amounts: Vec::new(),
+        priority: Priority::Normal,
     }
 }
 
@@ -179,6 +180,7 @@ fn random(dice: &mut Dice) -> AggregateQuery {
             .map(|_| dice.pick(&conditions).clone())
             .collect(),
         amounts,
+        priority: Priority::Normal,
     }
 }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::World;
-use crate::seam::{Batch, Change, Error, ListQuery};
+use crate::seam::{Batch, Change, Error, ListQuery, Priority};
 use hindsight_filter::model::{
     Etag, Payload, Record, RecordName, Resource, ResultName, RunResult, Summary,
 };
@@ -137,6 +137,7 @@ pub(crate) fn everything() -> ListQuery {
         limit: NonZeroU32::new(10_000).expect("10,000 is not 0"),
         bodies: true,
         max_bytes: None,
+        priority: Priority::Normal,
     }
 }
 

@@ -32,10 +32,9 @@ use self::{
 use super::{Beside, Database, Reader, Work};
 use crate::{
     codec::row::PreparedChange,
-    seam::{Connections, Error},
-    sql::{dialect::Dialect, read, row::SqlRow as _, statement::Statement},
+    seam::{Connections, Error, Priority},
+    sql::{row::SqlRow as _, dialect::Dialect, read, statement::Statement},
 };
-use hindsight_runtime::background;
 
 pub(crate) use open::open;
 pub(crate) use snapshot::snapshot;
@@ -53,26 +52,31 @@ pub(crate) struct Postgres {
     pool: PgPool,
     /// For what may take long, so that it takes no connection from what is short.
     long: PgPool,
-    /// Where connections live: one that a long call opens serves short ones later.
+    /// Where connections live: one that a query of low priority opens may serve others later.
     home: Handle,
     growth: AnalyzeTrigger,
 }
 
 impl Postgres {
     async fn connection(&self) -> Result<PoolConnection<sqlx::Postgres>, Error> {
-        self.connection_of(&self.pool).await
+        self.connection_of(&self.pool, Priority::Normal).await
     }
 
-    async fn connection_of(&self, pool: &PgPool) -> Result<PoolConnection<sqlx::Postgres>, Error> {
-        let acquired = if background::is_here() {
-            let pool = pool.clone();
-            let acquire = self.home.spawn(async move { pool.acquire().await });
-            acquire.await.map_err(|ended| Error::Unavailable {
-                what: "connecting",
-                source: ended.into(),
-            })?
-        } else {
-            pool.acquire().await
+    async fn connection_of(
+        &self,
+        pool: &PgPool,
+        priority: Priority,
+    ) -> Result<PoolConnection<sqlx::Postgres>, Error> {
+        let acquired = match priority {
+            Priority::Normal => pool.acquire().await,
+            Priority::Low => {
+                let pool = pool.clone();
+                let acquire = self.home.spawn(async move { pool.acquire().await });
+                acquire.await.map_err(|ended| Error::Unavailable {
+                    what: "connecting",
+                    source: ended.into(),
+                })?
+            }
         };
         acquired.map_err(|e| classify("connecting", e))
     }
@@ -82,16 +86,25 @@ impl Postgres {
 impl Database for Postgres {
     const DIALECT: Dialect = Dialect::Postgres;
 
-    async fn reader(&self, work: Work, what: &'static str) -> Result<Box<dyn Reader>, Error> {
-        let is_long = work == Work::Scan || work == Work::Page && background::is_here();
+    async fn reader(
+        &self,
+        work: Work,
+        priority: Priority,
+        what: &'static str,
+    ) -> Result<Box<dyn Reader>, Error> {
+        let is_long = work == Work::Scan || work == Work::Page && priority == Priority::Low;
         let pool = if is_long { &self.long } else { &self.pool };
         Ok(Box::new(PooledReader::new(
-            self.connection_of(pool).await?,
+            self.connection_of(pool, priority).await?,
             what,
         )))
     }
 
-    async fn reader_beside(&self, first: &mut dyn Reader) -> Result<Beside, Error> {
+    async fn reader_beside(
+        &self,
+        first: &mut dyn Reader,
+        _priority: Priority,
+    ) -> Result<Beside, Error> {
         // Never waited for: two that wait for each other's second would wait for ever.
         let Some(connection) = self.long.try_acquire() else {
             return Ok(Beside {

@@ -22,10 +22,9 @@ use self::{errors::classify, file::File, reader::PooledReader, writer::Writer};
 use super::{Beside, Database, Purpose, Reader, Work};
 use crate::{
     codec::row::PreparedChange,
-    seam::{Connections, Error},
-    sql::{dialect::Dialect, row::SqlRow as _, statement::Statement},
+    seam::{Connections, Error, Priority},
+    sql::{row::SqlRow as _, dialect::Dialect, statement::Statement},
 };
-use hindsight_runtime::background;
 
 pub(crate) use backup::{copy, exists, has_log, look, private};
 pub(crate) use open::open;
@@ -41,17 +40,17 @@ const LOOK: &str = "SELECT 1 FROM hindsight_schema LIMIT 1";
 pub(crate) struct Sqlite {
     file: File,
     readers: SqlitePool,
-    /// For long calls. A connection is a thread, and has the priority of whoever opened it.
-    behind: SqlitePool,
+    /// For queries of low priority. A connection is a thread, and inherits the niceness of the
+    /// thread that opened it.
+    low_priority: SqlitePool,
     writer: Writer,
 }
 
 impl Sqlite {
-    fn pool(&self) -> &SqlitePool {
-        if background::is_here() {
-            &self.behind
-        } else {
-            &self.readers
+    fn pool(&self, priority: Priority) -> &SqlitePool {
+        match priority {
+            Priority::Normal => &self.readers,
+            Priority::Low => &self.low_priority,
         }
     }
 }
@@ -60,15 +59,24 @@ impl Sqlite {
 impl Database for Sqlite {
     const DIALECT: Dialect = Dialect::Sqlite;
 
-    async fn reader(&self, work: Work, what: &'static str) -> Result<Box<dyn Reader>, Error> {
-        let connection = self.pool().acquire().await;
+    async fn reader(
+        &self,
+        work: Work,
+        priority: Priority,
+        what: &'static str,
+    ) -> Result<Box<dyn Reader>, Error> {
+        let connection = self.pool(priority).acquire().await;
         let connection = connection.map_err(|e| classify("opening the file", e))?;
         Ok(Box::new(PooledReader::new(connection, work, what).await?))
     }
 
-    async fn reader_beside(&self, first: &mut dyn Reader) -> Result<Beside, Error> {
+    async fn reader_beside(
+        &self,
+        first: &mut dyn Reader,
+        priority: Priority,
+    ) -> Result<Beside, Error> {
         // Never waited for: two that wait for each other's second would wait for ever.
-        let Some(connection) = self.pool().try_acquire() else {
+        let Some(connection) = self.pool(priority).try_acquire() else {
             return Ok(Beside {
                 reader: None,
                 is_later: false,
@@ -133,7 +141,7 @@ impl Database for Sqlite {
     async fn close(&self) {
         self.writer.close().await;
         self.readers.close().await;
-        self.behind.close().await;
+        self.low_priority.close().await;
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a store is asked to add up.
 
+use super::query::Priority;
 use hindsight_filter::condition::{Column, Condition, Value};
 use hindsight_filter::measure::{Calendar, Key, Shape, Sums, Tally, TooManyGroups};
 use hindsight_filter::model::ResultPattern;
@@ -20,6 +21,8 @@ pub struct AggregateQuery {
     pub counts: Vec<Condition>,
     /// Numbers to add up.
     pub amounts: Vec<Summed>,
+    /// Which connections it uses.
+    pub priority: Priority,
 }
 
 /// Something that the records of a group share.

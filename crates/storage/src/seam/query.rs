@@ -4,6 +4,17 @@ use std::num::NonZeroU32;
 
 use hindsight_filter::{Order, Position, condition::Condition, model::ResultPattern};
 
+/// Whether a query may delay others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Priority {
+    /// A cheap query, which uses the connections that serve writes and single reads.
+    #[default]
+    Normal,
+    /// An expensive query. It has connections of its own, and is called from
+    /// [`low_priority::run`](hindsight_runtime::low_priority::run).
+    Low,
+}
+
 /// A row and its place in the order that was asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed<T> {
@@ -31,4 +42,6 @@ pub struct ListQuery {
     /// Records with bodies: nothing after the row that brings the payload bytes to so many. The
     /// first row comes whatever it holds, so a list that was cut short is never empty.
     pub max_bytes: Option<usize>,
+    /// Which connections it uses.
+    pub priority: Priority,
 }

@@ -22,7 +22,9 @@ pub(super) async fn plan<D: Database>(
     query: &ListQuery,
     most: u64,
 ) -> Result<Plan, Error> {
-    let mut reader = db.reader(Work::Scan, "asking for a plan").await?;
+    let mut reader = db
+        .reader(Work::Scan, query.priority, "asking for a plan")
+        .await?;
     let query = resolved(&mut *reader, query).await?;
     let (mut paths, mut steps, mut cost) = (Vec::new(), Vec::new(), None);
     for part in list::parts(resource, &query) {

@@ -8,7 +8,7 @@ use crate::{
         known::is_asked, objects::fetch_external, parallel::par_map_blocking, record::StoredRecord,
     },
     driver::{Database, Purpose, Reader, Work},
-    seam::{EncodedRecord, Error, ListQuery, Listed},
+    seam::{EncodedRecord, Error, ListQuery, Listed, Priority},
     sql::{
         access_path, indexed, list,
         read::{self, SizeHint},
@@ -34,7 +34,7 @@ pub(super) async fn page<D: Database, T: Send + SizeHint>(
         true => Work::Scan,
         false => Work::Page,
     };
-    let mut reader = db.reader(work, "listing").await?;
+    let mut reader = db.reader(work, query.priority, "listing").await?;
     let parts = list::parts(resource, query);
     let in_transaction = parts.len() > 1 || is_asked(&query.condition);
     if in_transaction {
@@ -92,6 +92,10 @@ pub(super) async fn records<D: Database>(
     store: &SqlStore<D>,
     wanted: Wanted<'_>,
 ) -> Result<Vec<Listed<EncodedRecord>>, Error> {
+    let priority = match wanted {
+        Wanted::One(_) => Priority::Normal,
+        Wanted::Page(query) => query.priority,
+    };
     let mut gone = read::without_dictionary();
     for _ in 0..READS {
         let rows = match wanted {
@@ -104,7 +108,7 @@ pub(super) async fn records<D: Database>(
                 page(&store.db, Resource::Records, query, &read).await?
             }
         };
-        match with_bodies(store, rows).await? {
+        match with_bodies(store, rows, priority).await? {
             Ok(records) => return Ok(records),
             Err(why) => gone = why,
         }
@@ -116,6 +120,7 @@ pub(super) async fn records<D: Database>(
 async fn with_bodies<D: Database>(
     store: &SqlStore<D>,
     mut rows: Vec<(StoredRecord, Position)>,
+    priority: Priority,
 ) -> Result<Result<Vec<Listed<EncodedRecord>>, Error>, Error> {
     let raws = rows.iter_mut().map(|(raw, _)| raw);
     let outside: Vec<_> = raws
@@ -134,7 +139,7 @@ async fn with_bodies<D: Database>(
         .filter_map(|(raw, _)| raw.dictionary())
         .collect();
     let count = wanted.len();
-    let loaded = store.packed().load(store, wanted).await?;
+    let loaded = store.packed().load(&store.at(priority), wanted).await?;
     if loaded.len() < count {
         return Ok(Err(read::without_dictionary()));
     }

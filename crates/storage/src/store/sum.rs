@@ -27,13 +27,13 @@ pub(super) async fn aggregate<D: Database>(
     db: &D,
     query: &AggregateQuery,
 ) -> Result<Vec<Group>, Error> {
-    let mut first = db.reader(Work::Scan, "adding up").await?;
+    let mut first = db.reader(Work::Scan, query.priority, "adding up").await?;
     first.begin(Purpose::Aggregate).await?;
     let mut plans = plans(&mut *first, D::DIALECT, query).await?;
     let mut divided = divided(&mut *first, D::DIALECT, &plans).await?;
     let mut second = None;
     if divided.is_some() {
-        let beside = db.reader_beside(&mut *first).await?;
+        let beside = db.reader_beside(&mut *first, query.priority).await?;
         second = beside.reader;
         if beside.is_later {
             plans = self::plans(&mut *first, D::DIALECT, query).await?;

@@ -27,7 +27,7 @@ use crate::{
         migrations::MIGRATIONS,
         options::{Options, Schema, Synchronous},
     },
-    seam::{AggregateQuery, Change, Error, GroupKey, Quantity, Summed},
+    seam::{AggregateQuery, Change, Error, GroupKey, Priority, Quantity, Summed},
     sql::{access_path::AccessPath, aggregate, dialect::Dialect, list},
     store::{resolve::open, sum::parts},
 };
@@ -274,12 +274,14 @@ async fn parts_of_a_sum_are_the_whole() {
                 of: Quantity::Value(Column::Duration),
                 sampled: true,
             }],
+            priority: Priority::Normal,
         };
         let bounds = aggregate::bounds(Dialect::Postgres, &asked).unwrap();
         let row = query(&bounds).fetch_one(&mut connection).await.unwrap();
         let plans = aggregate::plans(Dialect::Postgres, &asked, Some(&row)).unwrap();
         let (db, _) = super::open(&database.url(), &options).await.unwrap();
-        let mut reader = db.reader(Work::Scan, "asking").await.unwrap();
+        let reader = db.reader(Work::Scan, Priority::Normal, "asking").await;
+        let mut reader = reader.unwrap();
         let parts = parts(&mut *reader, &plans[0]).await.unwrap().unwrap();
         reader.release().await;
         assert_eq!(parts.len(), count, "{:#?}", plans[0]);

@@ -51,12 +51,12 @@ pub(crate) async fn open(path: &Path, options: &Options) -> Result<(Sqlite, Open
             .test_before_acquire(false)
             .connect_lazy_with(file.options().pragma("query_only", "ON"))
     };
-    let (readers, behind) = (pool(), pool());
+    let (readers, low_priority) = (pool(), pool());
     Ok((
         Sqlite {
             file,
             readers,
-            behind,
+            low_priority,
             writer,
         },
         Opening { applied, weak },

@@ -1,8 +1,7 @@
-//! Where long calls are answered: threads that let everything else go first, so that who asks for
-//! little is answered while somebody asks for much.
+//! Low-priority (nice 19) runtime, so that expensive queries do not delay cheap ones.
 //!
-//! The system knows how: these threads are *nice*, and so are those that they start. Whatever a
-//! call does there, it does behind the others: reading rows, unpacking payloads, judging them.
+//! Threads inherit the niceness of the thread that starts them, so reading rows, unpacking payloads
+//! and evaluating filters all have the low priority of the call.
 
 use std::{
     cell::Cell,
@@ -31,16 +30,15 @@ static THREADS: LazyLock<io::Result<Runtime>> = LazyLock::new(start);
 
 /// The work broke off.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("work in the background broke off")]
+#[error("work of low priority broke off")]
 pub struct Broken;
 
-/// Whether this thread is one of those in the background.
-#[must_use]
-pub fn is_here() -> bool {
+/// Whether this thread belongs to the low-priority runtime.
+fn is_here() -> bool {
     HERE.get()
 }
 
-/// Does `work` in the background. It ends with whoever waits for it.
+/// Does `work` at low priority. Dropping the returned future aborts it.
 ///
 /// # Errors
 /// If `work` panics.
@@ -51,13 +49,13 @@ pub async fn run<T: Send + 'static>(
         Ok(threads) if !is_here() => AbortOnDropHandle::new(threads.spawn(work))
             .await
             .map_err(|_ended| Broken),
-        // Without such threads it is done all the same, only not behind others.
+        // Already there, or the threads could not be started: it is done where it is.
         _ => Ok(work.await),
     }
 }
 
-/// Does `work`, which keeps a thread busy, in the background. Once nobody waits for it any more,
-/// the token that it is given is cancelled.
+/// Does `work`, which keeps a thread busy, at low priority. Dropping the returned future cancels
+/// the token that `work` is given.
 ///
 /// # Errors
 /// If `work` panics.
@@ -79,9 +77,9 @@ fn start() -> io::Result<Runtime> {
         .worker_threads(available_parallelism().map_or(1, usize::from))
         .thread_name_fn(|| {
             static COUNT: AtomicUsize = AtomicUsize::new(0);
-            format!("background-{}", COUNT.fetch_add(1, Ordering::Relaxed))
+            format!("low-priority-{}", COUNT.fetch_add(1, Ordering::Relaxed))
         })
-        .on_thread_start(give_way)
+        .on_thread_start(lower_priority)
         .enable_all()
         .build();
     if let Err(error) = &threads {
@@ -90,13 +88,13 @@ fn start() -> io::Result<Runtime> {
     threads
 }
 
-fn give_way() {
+fn lower_priority() {
     HERE.set(true);
     // On Linux this is about the calling thread alone; elsewhere about all, so not done there.
     if cfg!(target_os = "linux")
         && let Err(error) = rustix::process::setpriority_process(None, NICENESS)
     {
-        tracing::debug!(%error, "long calls have the same priority as everything else");
+        tracing::debug!(%error, "expensive queries have the same priority as everything else");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which of the rows of a chunk match.
+//! Evaluates a filter on the rows of a chunk, on all cores.
 
 use std::{
     num::NonZeroUsize,
@@ -11,24 +11,24 @@ use tokio_util::sync::CancellationToken;
 use super::{Error, item::Item};
 use hindsight_access::budget::{Payer, Turn};
 use hindsight_filter::Filter;
-use hindsight_runtime::background;
+use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
 use hindsight_storage::Listed;
 
-/// How long rows are judged before it is the turn of the next caller.
+/// How long a filter is evaluated before it is the turn of the next caller.
 pub(super) const TURN: Duration = Duration::from_millis(50);
 /// Rows that are not worth a second thread.
 const FEW_ROWS: usize = 64;
 
-/// Rows that a thread judges, and those of them that match so far.
+/// Rows that one thread evaluates the filter on, and those of them that match so far.
 struct Share<T: Item> {
     rows: std::vec::IntoIter<Listed<T::Encoded>>,
     matching: Vec<Listed<T>>,
 }
 
 impl<T: Item> Share<T> {
-    /// Judges rows until the turn is over. One is judged in any case.
-    fn judge(mut self, filter: &Filter, stop: &CancellationToken) -> Result<Self, Error> {
+    /// Filters rows until the turn is over, and one in any case.
+    fn filter(mut self, filter: &Filter, stop: &CancellationToken) -> Result<Self, Error> {
         let began = Instant::now();
         for Listed { item, position } in self.rows.by_ref() {
             if let Some(item) = T::matching(item, filter, stop)? {
@@ -44,7 +44,7 @@ impl<T: Item> Share<T> {
 
 /// Those of the rows that match, in order. Reading payloads is work for threads that may be
 /// kept busy, one on each core, as long as a turn lasts.
-pub(super) async fn judged<T: Item>(
+pub(super) async fn filter_batch<T: Item>(
     mut rows: Vec<Listed<T::Encoded>>,
     filter: Filter,
     payer: &Payer,
@@ -61,16 +61,16 @@ pub(super) async fn judged<T: Item>(
         });
     }
     loop {
-        let judging = shares.into_iter().map(|share| {
+        let filtering = shares.into_iter().map(|share| {
             let (filter, turn) = (filter.clone(), turn.clone());
-            background::block(move |stop| {
+            low_priority::block(move |stop| {
                 // It is over when the thread is done, also if the caller goes away before.
                 let _turn = turn;
-                share.judge(&filter, stop)
+                share.filter(&filter, stop)
             })
         });
-        let judged = futures::future::try_join_all(judging).await;
-        shares = judged
+        let filtered = futures::future::try_join_all(filtering).await;
+        shares = filtered
             .map_err(|broken| storage::Error::Unavailable {
                 what: "evaluating a filter",
                 source: broken.into(),
