@@ -186,8 +186,8 @@ impl App {
         let engine = engine(config, Arc::clone(&opened.store), tokens);
         let budgets = live::budgets(config, Arc::clone(&clock), &mut registry);
         let service = Service::new(opened.store, engine, Arc::clone(&clock))
-            .told_in(audit)
-            .speaking(language(config));
+            .with_audit(audit)
+            .with_default_language(language(config));
         let metrics = RequestMetrics::new(&mut registry);
         registry.collect(metrics::Database(Arc::clone(&opened.maintenance)));
         if let Some(depot) = depot {

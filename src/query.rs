@@ -21,7 +21,7 @@ pub use token::{Binding, TokenError, Tokens};
 
 use std::time::Duration;
 
-use hindsight_access::budget::Spent;
+use hindsight_access::budget::QuotaExceeded;
 use hindsight_filter::EvalError;
 use hindsight_runtime::error::{ErrorKind, HasKind};
 use hindsight_storage as storage;
@@ -67,9 +67,9 @@ pub enum Error {
         /// What a message may have.
         limit: usize,
     },
-    /// The caller has read enough for now.
+    /// A quota of the caller is used up.
     #[error(transparent)]
-    Spent(#[from] Spent),
+    Quota(#[from] QuotaExceeded),
     /// The store did not answer.
     #[error(transparent)]
     Store(#[from] storage::Error),
@@ -82,14 +82,14 @@ impl HasKind for Error {
             Self::Eval(EvalError::Cancelled) => ErrorKind::Cancelled,
             Self::Budget { .. } | Self::Measured { .. } | Self::Eval(_) => ErrorKind::Exhausted,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
-            Self::Spent(error) => error.kind(),
+            Self::Quota(error) => error.kind(),
             Self::Store(error) => error.kind(),
         }
     }
 
     fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Spent(error) => error.retry_after(),
+            Self::Quota(error) => error.retry_after(),
             _ => None,
         }
     }

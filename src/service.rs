@@ -29,7 +29,7 @@ pub use upsert::{Effect, Outcome, Upsert, UpsertGrants, Upserted};
 use crate::query::{self, Engine};
 use hindsight_access::audit::Audit;
 use hindsight_access::auth;
-use hindsight_access::budget::Spent;
+use hindsight_access::budget::QuotaExceeded;
 use hindsight_filter::{FilterError, Language, OrderError};
 use hindsight_runtime::clock::Clock;
 use hindsight_runtime::error::{ErrorKind, HasKind};
@@ -64,9 +64,9 @@ pub enum Error {
     /// The order is wrong.
     #[error(transparent)]
     Order(#[from] OrderError),
-    /// The caller has used up what it may for now.
+    /// A quota of the caller is used up.
     #[error(transparent)]
-    Spent(#[from] Spent),
+    Quota(#[from] QuotaExceeded),
     /// The list was not answered.
     #[error(transparent)]
     Query(#[from] query::Error),
@@ -81,14 +81,14 @@ impl HasKind for Error {
             Self::Auth(error) => error.kind(),
             Self::Invalid(_) | Self::Filter(_) | Self::Order(_) => ErrorKind::Invalid,
             Self::Query(error) => error.kind(),
-            Self::Spent(error) => error.kind(),
+            Self::Quota(error) => error.kind(),
             Self::Store(error) => error.kind(),
         }
     }
 
     fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Spent(error) => error.retry_after(),
+            Self::Quota(error) => error.retry_after(),
             Self::Query(error) => error.retry_after(),
             _ => None,
         }
@@ -121,15 +121,15 @@ impl Service {
         }
     }
 
-    /// The same, whose changes are told in `audit`.
+    /// The same, whose changes are written to `audit`.
     #[must_use]
-    pub fn told_in(self, audit: Audit) -> Self {
+    pub fn with_audit(self, audit: Audit) -> Self {
         Self { audit, ..self }
     }
 
     /// Filters are in `language` where callers do not say otherwise.
     #[must_use]
-    pub fn speaking(self, language: Language) -> Self {
+    pub fn with_default_language(self, language: Language) -> Self {
         Self { language, ..self }
     }
 }

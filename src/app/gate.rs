@@ -21,7 +21,7 @@ use super::{
 };
 use crate::grpc;
 use hindsight_access::auth::{self, Authorizer, Caller, Credentials};
-use hindsight_access::budget::{Arrival, Budgets, Spent};
+use hindsight_access::budget::{Arrival, Budgets, QuotaExceeded};
 use hindsight_runtime::error::HasKind;
 use hindsight_runtime::telemetry::RequestMetrics;
 use hindsight_transcode as rest;
@@ -72,7 +72,7 @@ enum Stopped {
     #[error(transparent)]
     Auth(#[from] auth::Error),
     #[error(transparent)]
-    Spent(#[from] Spent),
+    Quota(#[from] QuotaExceeded),
     #[error("too many callers wait to be recognised; try again")]
     Crowded,
 }
@@ -81,14 +81,14 @@ impl HasKind for Stopped {
     fn kind(&self) -> hindsight_runtime::error::ErrorKind {
         match self {
             Self::Auth(error) => error.kind(),
-            Self::Spent(spent) => spent.kind(),
+            Self::Quota(exceeded) => exceeded.kind(),
             Self::Crowded => hindsight_runtime::error::ErrorKind::Unavailable,
         }
     }
 
     fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Spent(spent) => spent.retry_after(),
+            Self::Quota(exceeded) => exceeded.retry_after(),
             Self::Auth(_) | Self::Crowded => None,
         }
     }

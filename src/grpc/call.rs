@@ -14,9 +14,8 @@ use tracing::Instrument as _;
 
 use super::status::status;
 use crate::service::{Error, Service};
-use hindsight_access::auth::{
-    self, Access, ActingFor, Authorizer, Caller, Credentials, Grant, Verb,
-};
+use hindsight_access::RequestContext;
+use hindsight_access::auth::{self, Access, ActingFor, Authorizer, Credentials, Grant, Verb};
 use hindsight_access::budget::{Arrival, Budgets};
 use hindsight_filter::model::{ParentPattern, RecordName, Resource, ResultName};
 use hindsight_runtime::error::HasKind as _;
@@ -77,68 +76,67 @@ impl Door {
         verb: Verb,
         resource: Resource,
         parent: ParentPattern,
-    ) -> Result<Grant, Error> {
+    ) -> Result<(RequestContext, Grant), Error> {
         let place = match resource {
             Resource::Results => format!("{parent}/results/-"),
             Resource::Records => format!("{parent}/results/-/records/-"),
         };
         let admitted = self.admit(metadata, verb, resource, parent).await;
-        if let Err((Some(caller), why @ Error::Auth(_))) = &admitted {
-            let request = request_of(metadata);
-            self.service
-                .tell_denied_read(caller, request.as_deref(), verb, &place, why)
-                .await;
+        if let Err((Some(by), why @ Error::Auth(_))) = &admitted {
+            self.service.audit_denied_read(by, verb, &place, why).await;
         }
         admitted.map_err(|(_, why)| why)
     }
 
-    /// Asks whether the caller may change this, and has not used up what it may for now. That it
-    /// may not is told in the audit log.
+    /// Asks whether the caller may change this, and has not used up what it may for now. A refusal
+    /// is written to the audit log.
     pub(super) async fn grant_change(
         &self,
         metadata: &MetadataMap,
         verb: Verb,
         of: Changed<'_>,
-    ) -> Result<Grant, Error> {
+    ) -> Result<(RequestContext, Grant), Error> {
         let (resource, parent, name): (_, _, &(dyn Display + Sync)) = match of {
             Changed::Result(name) => (Resource::Results, name.parent(), name),
             Changed::Record(name) => (Resource::Records, name.result().parent(), name),
         };
         let parent = ParentPattern::Exact(parent.clone());
         let admitted = self.admit(metadata, verb, resource, parent).await;
-        if let Err((Some(caller), why)) = &admitted {
-            let request = request_of(metadata);
-            self.service
-                .tell_refused(caller, request.as_deref(), verb, name, why)
-                .await;
+        if let Err((Some(by), why)) = &admitted {
+            self.service.audit_refused(by, verb, name, why).await;
         }
         admitted.map_err(|(_, why)| why)
     }
 
     /// Asks whether the caller may do this, and has not used up what it may for now; a refusal comes
-    /// with the caller, if that is known.
+    /// with its context, if the caller is known.
     async fn admit(
         &self,
         metadata: &MetadataMap,
         verb: Verb,
         resource: Resource,
         parent: ParentPattern,
-    ) -> Result<Grant, (Option<Caller>, Error)> {
+    ) -> Result<(RequestContext, Grant), (Option<RequestContext>, Error)> {
+        let context = |caller: &Arc<_>| RequestContext {
+            request_id: request_id(metadata),
+            ..RequestContext::of(Arc::clone(caller))
+        };
         let allowed = self
             .allow(&credentials(metadata.as_ref()), verb, resource, parent)
             .await;
         let grant = allowed.map_err(|error| match &error {
-            auth::Error::Denied { caller } => (Some(Caller::clone(caller)), error.into()),
+            auth::Error::Denied { caller } => (Some(context(caller)), error.into()),
             _ => (None, error.into()),
         })?;
-        match self.budgets.enter(&grant.caller().name) {
-            Ok(payer) => {
+        let by = context(grant.caller());
+        match self.budgets.enter(&by.caller.name) {
+            Ok(quota) => {
                 if let Some(arrival) = Arrival::current() {
-                    arrival.is_paid_by(&payer);
+                    arrival.hold_quota(&quota);
                 }
-                Ok(grant.for_request(request_of(metadata), payer))
+                Ok((RequestContext { quota, ..by }, grant))
             }
-            Err(spent) => Err((Some(grant.caller().clone()), spent.into())),
+            Err(exceeded) => Err((Some(by), exceeded.into())),
         }
     }
 
@@ -166,10 +164,10 @@ pub(super) enum Changed<'a> {
     Record(&'a RecordName),
 }
 
-/// The name of the request that this is metadata of.
-pub(super) fn request_of(metadata: &MetadataMap) -> Option<Arc<str>> {
-    let name = metadata.get(REQUEST_ID)?.to_str().ok()?;
-    Some(name.into())
+/// The id that the client gave the request of this metadata.
+fn request_id(metadata: &MetadataMap) -> Option<Arc<str>> {
+    let id = metadata.get(REQUEST_ID)?.to_str().ok()?;
+    Some(id.into())
 }
 
 /// What a caller showed in the metadata of a call.

@@ -23,7 +23,7 @@ pub(super) async fn explain(
             return Err(Error::Invalid(why));
         }
     };
-    let grant = door
+    let (by, grant) = door
         .grant(&metadata, Verb::List, resource, of.parent)
         .await?;
     let beside = Beside::read(&metadata)?;
@@ -37,7 +37,7 @@ pub(super) async fn explain(
         Resource::Records => of.id,
         Resource::Results => None,
     };
-    let explanation = door.service.explain(&grant, resource, id, ask).await?;
+    let explanation = door.service.explain(&by, &grant, resource, id, ask).await?;
     Ok(reply(explanation))
 }
 

@@ -34,7 +34,7 @@ impl Ingest for Door {
         let arrival = Arrival::current()
             .ok_or_else(|| Status::internal("the stream was not authenticated"))?;
         let streaming = arrival.streams();
-        let streaming = streaming.map_err(|spent| status(batch::METHOD, &spent))?;
+        let streaming = streaming.map_err(|exceeded| status(batch::METHOD, &exceeded))?;
         let (answers, answered) = mpsc::channel(ANSWERS);
         let caller = Arc::new(credentials(metadata.as_ref()));
         let stored = stream::run(self.clone(), caller, arrival, requests, answers);

@@ -21,7 +21,7 @@ impl Queries for Door {
         self.answer("Aggregate", async {
             let (metadata, _, request) = request.into_parts();
             let of: ResultPattern = convert::name("parent", request.parent.trim())?;
-            let grant = self
+            let (by, grant) = self
                 .grant(&metadata, Verb::List, Resource::Records, of.parent)
                 .await?;
             let beside = Beside::read(&metadata)?;
@@ -36,7 +36,7 @@ impl Queries for Door {
             };
             let answered = self
                 .service
-                .aggregate_records(&grant, of.id, &selected, ask)
+                .aggregate_records(&by, &grant, of.id, &selected, ask)
                 .await?;
             Ok(from_answered(answered))
         })

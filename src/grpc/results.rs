@@ -82,17 +82,17 @@ impl Results for Door {
             let result = convert::required("result", request.result)?;
             let name: ResultName = convert::name("result.name", &result.name)?;
             same_parent(&request.parent, name.parent().as_str())?;
-            let grant = self
+            let (by, grant) = self
                 .grant_change(&metadata, Verb::Create, Changed::Result(&name))
                 .await?;
             let summary = result.summary.map(convert::to_summary).transpose();
             let summary = self
                 .service
-                .told(&grant, Verb::Create, &name, summary)
+                .audited(&by, Verb::Create, &name, summary)
                 .await?;
             let stored = self
                 .service
-                .create_result(&grant, name, result.annotations, summary)
+                .create_result(&by, &grant, name, result.annotations, summary)
                 .await?;
             Ok(convert::from_result(stored))
         })
@@ -117,18 +117,18 @@ impl Results for Door {
                     result.name
                 )));
             }
-            let grant = self
+            let (by, grant) = self
                 .grant_change(&metadata, Verb::Update, Changed::Result(&name))
                 .await?;
             let summary = result.summary.map(convert::to_summary).transpose();
             let summary = self
                 .service
-                .told(&grant, Verb::Update, &name, summary)
+                .audited(&by, Verb::Update, &name, summary)
                 .await?;
             let etags = [request.etag.as_str(), result.etag.as_str()];
             let stored = self
                 .service
-                .update_result(&grant, &name, result.annotations, summary, etags)
+                .update_result(&by, &grant, &name, result.annotations, summary, etags)
                 .await?;
             Ok(convert::from_result(stored))
         })
@@ -142,7 +142,7 @@ impl Results for Door {
         self.answer("GetResult", async {
             let (metadata, _, request) = request.into_parts();
             let name: ResultName = convert::name("name", &request.name)?;
-            let grant = self
+            let (_by, grant) = self
                 .grant(&metadata, Verb::Get, RESULTS, exact(name.parent()))
                 .await?;
             Ok(convert::from_result(
@@ -159,10 +159,10 @@ impl Results for Door {
         self.answer("DeleteResult", async {
             let (metadata, _, request) = request.into_parts();
             let name: ResultName = convert::name("name", &request.name)?;
-            let grant = self
+            let (by, grant) = self
                 .grant_change(&metadata, Verb::Delete, Changed::Result(&name))
                 .await?;
-            self.service.delete_result(&grant, &name).await
+            self.service.delete_result(&by, &grant, &name).await
         })
         .await
     }
@@ -174,7 +174,7 @@ impl Results for Door {
         self.answer("ListResults", async {
             let (metadata, _, request) = request.into_parts();
             let parent: ParentPattern = convert::name("parent", request.parent.trim())?;
-            let grant = self.grant(&metadata, Verb::List, RESULTS, parent).await?;
+            let (by, grant) = self.grant(&metadata, Verb::List, RESULTS, parent).await?;
             let beside = Beside::read(&metadata)?;
             let ask = Ask {
                 selected: beside.with(&request.filter),
@@ -182,7 +182,7 @@ impl Results for Door {
                 size: page_size(request.page_size)?,
                 token: &request.page_token,
             };
-            let page = self.service.list_results(&grant, ask).await?;
+            let page = self.service.list_results(&by, &grant, ask).await?;
             Ok(pb::ListResultsResponse {
                 results: page.items.into_iter().map(convert::from_result).collect(),
                 next_page_token: page.next,
@@ -200,11 +200,11 @@ impl Results for Door {
             let record = convert::required("record", request.record)?;
             let name: RecordName = convert::name("record.name", &record.name)?;
             same_parent(&request.parent, &name.result().to_string())?;
-            let grant = self
+            let (by, grant) = self
                 .grant_change(&metadata, Verb::Create, Changed::Record(&name))
                 .await?;
             let data = convert::to_payload(record.data);
-            let stored = self.service.create_record(&grant, name, data).await?;
+            let stored = self.service.create_record(&by, &grant, name, data).await?;
             Ok(convert::from_record(stored))
         })
         .await
@@ -218,18 +218,18 @@ impl Results for Door {
             let (metadata, _, request) = request.into_parts();
             let record = convert::required("record", request.record)?;
             let name: RecordName = convert::name("record.name", &record.name)?;
-            let grant = self
+            let (by, grant) = self
                 .grant_change(&metadata, Verb::Update, Changed::Record(&name))
                 .await?;
             let change = change(record.data, request.update_mask);
             let change = self
                 .service
-                .told(&grant, Verb::Update, &name, change)
+                .audited(&by, Verb::Update, &name, change)
                 .await?;
             let etags = [request.etag.as_str(), record.etag.as_str()];
             let stored = self
                 .service
-                .update_record(&grant, &name, &change, etags)
+                .update_record(&by, &grant, &name, &change, etags)
                 .await?;
             Ok(convert::from_record(stored))
         })
@@ -244,9 +244,9 @@ impl Results for Door {
             let (metadata, _, request) = request.into_parts();
             let name: RecordName = convert::name("name", &request.name)?;
             let parent = exact(name.result().parent());
-            let grant = self.grant(&metadata, Verb::Get, RECORDS, parent).await?;
+            let (by, grant) = self.grant(&metadata, Verb::Get, RECORDS, parent).await?;
             Ok(convert::from_record(
-                self.service.get_record(&grant, &name).await?,
+                self.service.get_record(&by, &grant, &name).await?,
             ))
         })
         .await
@@ -259,7 +259,7 @@ impl Results for Door {
         self.answer("ListRecords", async {
             let (metadata, _, request) = request.into_parts();
             let of: ResultPattern = convert::name("parent", request.parent.trim())?;
-            let grant = self
+            let (by, grant) = self
                 .grant(&metadata, Verb::List, RECORDS, of.parent)
                 .await?;
             let beside = Beside::read(&metadata)?;
@@ -269,7 +269,7 @@ impl Results for Door {
                 size: page_size(request.page_size)?,
                 token: &request.page_token,
             };
-            let page = self.service.list_records(&grant, of.id, ask).await?;
+            let page = self.service.list_records(&by, &grant, of.id, ask).await?;
             let reply = pb::ListRecordsResponse {
                 records: page.items.into_iter().map(convert::from_record).collect(),
                 next_page_token: page.next,
@@ -287,10 +287,10 @@ impl Results for Door {
         self.answer("DeleteRecord", async {
             let (metadata, _, request) = request.into_parts();
             let name: RecordName = convert::name("name", &request.name)?;
-            let grant = self
+            let (by, grant) = self
                 .grant_change(&metadata, Verb::Delete, Changed::Record(&name))
                 .await?;
-            self.service.delete_record(&grant, &name).await
+            self.service.delete_record(&by, &grant, &name).await
         })
         .await
     }
@@ -302,7 +302,7 @@ impl Results for Door {
         self.answer("GetRecordListSummary", async {
             let (metadata, _, request) = request.into_parts();
             let of: ResultPattern = convert::name("parent", request.parent.trim())?;
-            let grant = self
+            let (by, grant) = self
                 .grant(&metadata, Verb::List, RECORDS, of.parent)
                 .await?;
             let beside = Beside::read(&metadata)?;
@@ -312,7 +312,10 @@ impl Results for Door {
                 group_by: &request.group_by,
                 order_by: &request.order_by,
             };
-            let groups = self.service.summarize_records(&grant, of.id, query).await?;
+            let groups = self
+                .service
+                .summarize_records(&by, &grant, of.id, query)
+                .await?;
             Ok(convert::from_groups(groups))
         })
         .await

@@ -97,7 +97,7 @@ impl Engine {
         let mut state = (keys, query);
         while let Some(chunk) = scan.next(MOST_ROWS as usize).await? {
             if !scan.filters() {
-                self.payer().scanned(chunk.len() as u64)?;
+                self.quota().scanned(chunk.len() as u64)?;
             }
             (state, tally) = self.add_rows(chunk, state, tally).await?;
             if scan.is_over(self.scan_budget()) {
@@ -122,7 +122,7 @@ impl Engine {
     ) -> Result<(Asked, Tally), Error> {
         let mut rows = rows.into_iter();
         while rows.len() > 0 {
-            let turn = self.payer().turn().await;
+            let turn = self.quota().turn().await;
             let adding = low_priority::block(move |stop| {
                 let _turn = turn;
                 let began = Instant::now();

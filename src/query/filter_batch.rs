@@ -9,7 +9,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 
 use super::{Error, item::Item};
-use hindsight_access::budget::{Payer, Turn};
+use hindsight_access::budget::{QuotaGuard, Turn};
 use hindsight_filter::Filter;
 use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
@@ -47,7 +47,7 @@ impl<T: Item> Share<T> {
 pub(super) async fn filter_batch<T: Item>(
     mut rows: Vec<Listed<T::Encoded>>,
     filter: Filter,
-    payer: &Payer,
+    quota: &QuotaGuard,
     mut turn: Option<Arc<Turn>>,
 ) -> Result<Vec<Listed<T>>, Error> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -84,7 +84,7 @@ pub(super) async fn filter_batch<T: Item>(
                 .collect());
         }
         if turn.take().is_some() {
-            turn = payer.turn().await.map(Arc::new);
+            turn = quota.turn().await.map(Arc::new);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{num::NonZeroU32, sync::Arc};
 use tracing::Instrument as _;
 
 use super::{Error, Tokens, item::Item, scan::Scan, token::Binding};
-use hindsight_access::budget::{Payer, Spent};
+use hindsight_access::budget::{QuotaExceeded, QuotaGuard};
 use hindsight_filter::model::{Record, Resource, ResultPattern, RunResult};
 use hindsight_filter::{Filter, Order, Position};
 use hindsight_runtime::low_priority;
@@ -30,7 +30,7 @@ pub struct Engine {
     /// Most bytes a row may have that is sent.
     message_bytes: usize,
     /// Who pays for what filters read.
-    payer: Payer,
+    quota: QuotaGuard,
 }
 
 /// What a list is asked for.
@@ -70,7 +70,7 @@ impl Engine {
             scan_budget,
             page_bytes,
             message_bytes: usize::MAX,
-            payer: Payer::default(),
+            quota: QuotaGuard::default(),
         }
     }
 
@@ -98,11 +98,11 @@ impl Engine {
         })
     }
 
-    /// The same engine, at the expense of `payer`.
+    /// The same engine, at the expense of `quota`.
     #[must_use]
-    pub fn paid_by(&self, payer: &Payer) -> Self {
+    pub fn with_quota(&self, quota: &QuotaGuard) -> Self {
         Self {
-            payer: payer.clone(),
+            quota: quota.clone(),
             ..self.clone()
         }
     }
@@ -186,7 +186,7 @@ impl Engine {
             let room = wanted - items.len();
             let chunk = match scan.next(room + 1).await {
                 // What was found is worth more than a refusal.
-                Err(Error::Spent(Spent::Memory)) if last.is_some() => break true,
+                Err(Error::Quota(QuotaExceeded::Memory)) if last.is_some() => break true,
                 chunk => chunk?,
             };
             let Some(chunk) = chunk else {
@@ -238,8 +238,8 @@ impl Engine {
     }
 
     /// Who pays for what is read.
-    pub(super) fn payer(&self) -> &Payer {
-        &self.payer
+    pub(super) fn quota(&self) -> &QuotaGuard {
+        &self.quota
     }
 
     /// Most rows that one call may read.
@@ -257,7 +257,7 @@ impl Engine {
         priority: Priority,
     ) -> Scan<'a, T> {
         let query = (scope, order, after, priority);
-        Scan::new(&*self.store, &self.payer, filter, query)
+        Scan::new(&*self.store, &self.quota, filter, query)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{num::NonZeroU32, sync::Arc};
 
 use super::{Error, filter_batch::filter_batch, item::Item};
-use hindsight_access::budget::{Held, Payer, Spent};
+use hindsight_access::budget::{Held, QuotaExceeded, QuotaGuard};
 use hindsight_filter::model::ResultPattern;
 use hindsight_filter::{Filter, Order, Position};
 use hindsight_storage::{ListQuery, Listed, Priority, Store};
@@ -21,7 +21,7 @@ const SEALED_BYTES: usize = 16 << 20;
 /// read meanwhile.
 pub(super) struct Scan<'a, T: Item> {
     store: &'a dyn Store,
-    payer: &'a Payer,
+    quota: &'a QuotaGuard,
     /// What is left to evaluate on each row.
     filter: Option<Filter>,
     /// Continues after the last row read.
@@ -46,10 +46,10 @@ pub(super) struct Scan<'a, T: Item> {
 }
 
 impl<'a, T: Item> Scan<'a, T> {
-    /// A walk over the rows of `store` that match, at the expense of `payer`.
+    /// A walk over the rows of `store` that match, at the expense of `quota`.
     pub(super) fn new(
         store: &'a dyn Store,
-        payer: &'a Payer,
+        quota: &'a QuotaGuard,
         filter: &Filter,
         (scope, order, after, priority): (ResultPattern, Order, Option<Position>, Priority),
     ) -> Self {
@@ -61,7 +61,7 @@ impl<'a, T: Item> Scan<'a, T> {
         };
         Self {
             store,
-            payer,
+            quota,
             filter: split.residual.then(|| filter.clone()),
             query: ListQuery {
                 scope,
@@ -114,7 +114,7 @@ impl<T: Item> Scan<'_, T> {
             Some(_) => None,
         };
         let turn = if self.takes_turns {
-            self.payer.turn().await.map(Arc::new)
+            self.quota.turn().await.map(Arc::new)
         } else {
             None
         };
@@ -132,11 +132,11 @@ impl<T: Item> Scan<'_, T> {
             None => self.read(room.unwrap_or_default()).await?,
         };
         self.pass(&rows);
-        self.payer.scanned(rows.len() as u64)?;
-        let filtering = filter_batch::<T>(rows, filter, self.payer, turn);
+        self.quota.scanned(rows.len() as u64)?;
+        let filtering = filter_batch::<T>(rows, filter, self.quota, turn);
         // The first chunk is often enough.
         let more = (!self.ended && self.scanned > u64::from(FIRST_CHUNK))
-            .then(|| self.payer.expect_more(self.chunk_bytes))
+            .then(|| self.quota.expect_more(self.chunk_bytes))
             .flatten();
         let matching = match more {
             None => filtering.await?,
@@ -147,8 +147,8 @@ impl<T: Item> Scan<'_, T> {
             }
         };
         let bytes = matching.iter().map(|row| row.item.weight()).sum();
-        if !self.payer.holds(&mut held, bytes) {
-            return Err(Spent::Memory.into());
+        if !self.quota.holds(&mut held, bytes) {
+            return Err(QuotaExceeded::Memory.into());
         }
         self.held = held;
         Ok(Some(matching))
@@ -157,15 +157,15 @@ impl<T: Item> Scan<'_, T> {
     /// Memory for the next chunk. Who keeps some already does not wait for others like that.
     async fn room(&mut self) -> Result<Held, Error> {
         if !self.keeps {
-            return Ok(self.payer.expect(self.chunk_bytes).await?);
+            return Ok(self.quota.expect(self.chunk_bytes).await?);
         }
-        let room = self.payer.expect_more(self.chunk_bytes);
-        room.ok_or_else(|| Spent::Memory.into())
+        let room = self.quota.expect_more(self.chunk_bytes);
+        room.ok_or_else(|| QuotaExceeded::Memory.into())
     }
 
     /// Keeps the memory of the rows that were given out last until the answer is gone.
     pub(super) fn keep(&mut self) {
-        self.payer.keep(std::mem::take(&mut self.held));
+        self.quota.keep(std::mem::take(&mut self.held));
         self.keeps = true;
     }
 
@@ -204,7 +204,7 @@ impl<T: Item> Scan<'_, T> {
             self.query.after = Some(row.position.clone());
             self.row_bytes = bytes / rows.len();
         }
-        Ok(self.payer.was_read(held, bytes)?)
+        Ok(self.quota.was_read(held, bytes)?)
     }
 
     /// Takes rows down as given out or filtered.

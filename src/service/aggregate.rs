@@ -17,6 +17,7 @@ use jiff::tz::TimeZone;
 use self::{groups::GroupBy, having::Having, measures::Measure};
 use super::{Error, Selected, Service, limits, selection::understood};
 use crate::query::Aggregate;
+use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Verb};
 use hindsight_filter::CostBudget;
 use hindsight_filter::model::{Resource, ResultPattern};
@@ -82,6 +83,7 @@ impl Service {
     /// would be read.
     pub async fn aggregate_records(
         &self,
+        by: &RequestContext,
         grant: &Grant,
         result: Option<String>,
         selected: &Selected<'_>,
@@ -94,11 +96,11 @@ impl Service {
             let filter = texts.filter(Resource::Records, budget)?;
             Ok((filter, plan(&ask, budget)?))
         };
-        let (filter, plan) = understood(grant.payer(), read, bytes).await?;
+        let (filter, plan) = understood(&by.quota, read, bytes).await?;
         let tally = measures::tally(plan.measures.iter().chain(plan.having.measures()));
         let groups = self
             .engine
-            .paid_by(grant.payer())
+            .with_quota(&by.quota)
             .aggregate(Aggregate {
                 scope: ResultPattern { parent, id: result },
                 filter,

@@ -6,7 +6,7 @@ use hindsight_run::{Claim, Precedence, keys, precedence};
 
 use super::{
     Error, Service,
-    commit::{Told, lost},
+    commit::{AuditPolicy, lost},
     upsert::{Effect, RACES, Upsert, Upserted},
 };
 use hindsight_access::auth::Verb;
@@ -25,13 +25,13 @@ impl Service {
     pub(super) async fn upsert_together(&self, upsert: &Upsert) -> Result<Upserted, Error> {
         let mut race = storage::Error::Missing(upsert.name.to_string());
         for _ in 0..RACES {
-            let by = &upsert.grants.records[0];
+            let by = upsert.context();
             let read = async {
                 let result = self.store.result(upsert.name.result()).await?;
                 Ok((result, self.store.record(&upsert.name).await?))
             };
             let read: Result<_, Error> = read.await;
-            let (result, record) = self.told(by, Verb::Update, &upsert.name, read).await?;
+            let (result, record) = self.audited(by, Verb::Update, &upsert.name, read).await?;
             let mut changes = Vec::new();
             let mut done = Upserted {
                 record: Effect::Unchanged,
@@ -76,7 +76,10 @@ impl Service {
             if changes.is_empty() {
                 return Ok(done);
             }
-            match self.commit(by, Batch { changes }, Told::UnlessLost).await {
+            match self
+                .commit(by, Batch { changes }, AuditPolicy::UnlessLost)
+                .await
+            {
                 Ok(()) => return Ok(done),
                 Err(error) if lost(&error) => race = error,
                 Err(error) => return Err(error.into()),

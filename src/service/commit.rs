@@ -6,8 +6,9 @@ use std::{fmt::Display, sync::Arc};
 use tracing::Instrument as _;
 
 use super::{Error, Service};
+use hindsight_access::RequestContext;
 use hindsight_access::audit::{Changed, Line};
-use hindsight_access::auth::{Caller, Grant, Verb};
+use hindsight_access::auth::Verb;
 use hindsight_filter::model::Etag;
 use hindsight_runtime::error::HasKind as _;
 use hindsight_storage as storage;
@@ -16,9 +17,9 @@ use hindsight_storage::{Batch, Change};
 /// How often a delete is tried again that lost against an update.
 const RACES: usize = 64;
 
-/// Which outcomes are told.
+/// Which outcomes of a commit are written to the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum AuditPolicy {
     /// Whatever it is.
     All,
     /// Not that somebody else changed it first, because then it is tried again.
@@ -27,8 +28,8 @@ pub(super) enum Told {
     UnlessLost,
 }
 
-impl Told {
-    fn tells(self, outcome: Result<(), &storage::Error>) -> bool {
+impl AuditPolicy {
+    fn covers(self, outcome: Result<(), &storage::Error>) -> bool {
         let is_stale = matches!(outcome, Err(storage::Error::Stale { .. }));
         match self {
             Self::All => true,
@@ -47,61 +48,59 @@ pub(super) fn lost(error: &storage::Error) -> bool {
 }
 
 impl Service {
-    /// Tells that `caller` asked to do this with what has the name, and was refused.
-    pub async fn tell_refused(
+    /// Writes to the audit log that a request asked to do this with what has the name, and was
+    /// refused.
+    pub async fn audit_refused(
         &self,
-        caller: &Caller,
-        request: Option<&str>,
+        by: &RequestContext,
         verb: Verb,
         name: &(dyn Display + Sync),
         why: &Error,
     ) {
         if self.audit.is_on() {
             let (name, now) = (name.to_string(), self.clock.now());
-            let line = Line::refused(caller, verb, name, why.kind(), now);
-            self.audit.tell(vec![line.in_request(request)]).await;
+            let line = Line::refused(by, verb, name, why.kind(), now);
+            self.audit.write(vec![line]).await;
         }
     }
 
-    /// Tells of a read that is denied, where that is wanted.
-    pub async fn tell_denied_read(
+    /// Writes to the audit log that a read was denied, where that is configured.
+    pub async fn audit_denied_read(
         &self,
-        caller: &Caller,
-        request: Option<&str>,
+        by: &RequestContext,
         verb: Verb,
         name: &(dyn Display + Sync),
         why: &Error,
     ) {
-        if self.audit.tells_denied_reads() {
-            self.tell_refused(caller, request, verb, name, why).await;
+        if self.audit.has_denied_reads() {
+            self.audit_refused(by, verb, name, why).await;
         }
     }
 
-    /// Gives back what `by` is used with, and tells if it is a refusal.
+    /// Gives back `prepared`, and writes it to the audit log if it is a refusal.
     ///
     /// # Errors
     /// The refusal in `prepared`, once it is in the audit log.
-    pub async fn told<T>(
+    pub async fn audited<T>(
         &self,
-        by: &Grant,
+        by: &RequestContext,
         verb: Verb,
         name: &(dyn Display + Sync),
         prepared: Result<T, Error>,
     ) -> Result<T, Error> {
         if let Err(why) = &prepared {
-            self.tell_refused(by.caller(), by.request(), verb, name, why)
-                .await;
+            self.audit_refused(by, verb, name, why).await;
         }
         prepared
     }
 
-    /// Commits a batch that `by` gives leave for. Once begun it is done and told, also if the
-    /// caller goes away.
+    /// Commits a batch for the request `by`, for which it has a grant. Once begun it is done and
+    /// audited, also if the caller goes away.
     pub(super) async fn commit(
         &self,
-        by: &Grant,
+        by: &RequestContext,
         batch: Batch,
-        told: Told,
+        policy: AuditPolicy,
     ) -> Result<(), storage::Error> {
         if !self.audit.is_on() {
             return self.store.commit(&batch).await;
@@ -111,9 +110,9 @@ impl Service {
         let work = async move {
             let outcome = store.commit(&batch).await;
             let came = outcome.as_ref().copied();
-            if told.tells(came) {
+            if policy.covers(came) {
                 let lines = lines.into_iter().map(|line| line.ended(came));
-                audit.tell(lines.collect()).await;
+                audit.write(lines.collect()).await;
             }
             outcome
         };
@@ -124,14 +123,14 @@ impl Service {
     /// Commits changes each by itself, of which some may fail.
     pub(super) async fn commit_each(
         &self,
-        by: Vec<Grant>,
+        by: &[&RequestContext],
         changes: Vec<Change>,
     ) -> Vec<Result<(), storage::Error>> {
         if !self.audit.is_on() {
             return self.store.commit_each(&changes).await;
         }
         let (store, audit) = (Arc::clone(&self.store), self.audit.clone());
-        let lines = self.lines(by.iter().zip(&changes));
+        let lines = self.lines(by.iter().copied().zip(&changes));
         let count = changes.len();
         let work = async move {
             let outcomes = store.commit_each(&changes).await;
@@ -140,9 +139,11 @@ impl Service {
                 .zip(&outcomes)
                 .filter_map(|(line, outcome)| {
                     let came = outcome.as_ref().copied();
-                    Told::UnlessLost.tells(came).then(|| line.ended(came))
+                    AuditPolicy::UnlessLost
+                        .covers(came)
+                        .then(|| line.ended(came))
                 });
-            audit.tell(lines.collect()).await;
+            audit.write(lines.collect()).await;
             outcomes
         };
         let task = tokio::spawn(work.in_current_span());
@@ -153,18 +154,21 @@ impl Service {
         })
     }
 
-    fn lines<'a>(&self, changes: impl Iterator<Item = (&'a Grant, &'a Change)>) -> Vec<Line> {
+    fn lines<'a>(
+        &self,
+        changes: impl Iterator<Item = (&'a RequestContext, &'a Change)>,
+    ) -> Vec<Line> {
         let now = self.clock.now();
         changes
             .map(|(by, change)| Line::new(by, changed(change), now))
             .collect()
     }
 
-    /// Deletes what `find` gives the etag of. Where deletes are told the etag is part of it, so
-    /// that exactly what is told is deleted.
+    /// Deletes what `find` gives the etag of. Where deletes are audited the etag is part of it,
+    /// so that exactly what the audit log says is deleted.
     pub(super) async fn delete<F>(
         &self,
-        by: &Grant,
+        by: &RequestContext,
         name: &(dyn Display + Sync),
         find: impl Fn() -> F,
         change: impl Fn(Option<Etag>) -> Change,
@@ -175,19 +179,21 @@ impl Service {
         for _ in 0..RACES {
             let expect = if self.audit.is_on() {
                 let found = find().await.map_err(Error::from);
-                self.told(by, Verb::Delete, name, found).await?
+                self.audited(by, Verb::Delete, name, found).await?
             } else {
                 None
             };
             match self
-                .commit(by, change(expect).into(), Told::UnlessStale)
+                .commit(by, change(expect).into(), AuditPolicy::UnlessStale)
                 .await
             {
                 Err(storage::Error::Stale { .. }) => {}
                 outcome => return Ok(outcome?),
             }
         }
-        Ok(self.commit(by, change(None).into(), Told::All).await?)
+        Ok(self
+            .commit(by, change(None).into(), AuditPolicy::All)
+            .await?)
     }
 }
 

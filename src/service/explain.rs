@@ -2,6 +2,7 @@
 
 use super::{Ask, Error, Service};
 use crate::query::{Explanation, List};
+use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Verb};
 use hindsight_filter::model::{Resource, ResultPattern};
 use hindsight_filter::parse_order;
@@ -14,13 +15,14 @@ impl Service {
     /// If filter or order are wrong.
     pub async fn explain(
         &self,
+        by: &RequestContext,
         grant: &Grant,
         resource: Resource,
         result: Option<String>,
         ask: Ask<'_>,
     ) -> Result<Explanation, Error> {
         let parent = grant.scope(Verb::List, resource)?.clone();
-        let filter = self.filter(grant.payer(), &ask.selected, resource).await?;
+        let filter = self.filter(&by.quota, &ask.selected, resource).await?;
         let list = List {
             scope: ResultPattern { parent, id: result },
             filter: &filter,

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 
-use super::{Ask, Error, Service, commit::Told, limits, write};
+use super::{Ask, Error, Service, commit::AuditPolicy, limits, write};
 use crate::query::{List, Page};
+use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Verb};
 use hindsight_filter::model::{Etag, Payload, Record, RecordName, Resource, ResultPattern};
 use hindsight_filter::parse_order;
@@ -54,16 +55,17 @@ impl Service {
     /// If its result is not there, its name is taken, or its payload is not what its type says.
     pub async fn create_record(
         &self,
+        by: &RequestContext,
         grant: &Grant,
         name: RecordName,
         data: Option<Payload>,
     ) -> Result<Record, Error> {
         grant.check(Verb::Create, RECORDS, name.result().parent())?;
         let checked = data.as_ref().map_or(Ok(()), limits::payload);
-        self.told(grant, Verb::Create, &name, checked).await?;
+        self.audited(by, Verb::Create, &name, checked).await?;
         let record = self.new_record(name, data);
         let change = Change::InsertRecord(record.clone());
-        self.commit(grant, change.into(), Told::All).await?;
+        self.commit(by, change.into(), AuditPolicy::All).await?;
         Ok(record)
     }
 
@@ -98,20 +100,25 @@ impl Service {
     ///
     /// # Errors
     /// If it is not there.
-    pub async fn get_record(&self, grant: &Grant, name: &RecordName) -> Result<Record, Error> {
+    pub async fn get_record(
+        &self,
+        by: &RequestContext,
+        grant: &Grant,
+        name: &RecordName,
+    ) -> Result<Record, Error> {
         grant.check(Verb::Get, RECORDS, name.result().parent())?;
-        let record = self.read_record(grant, name).await?;
+        let record = self.read_record(by, name).await?;
         self.engine.fits(&record)?;
         Ok(record)
     }
 
-    async fn read_record(&self, grant: &Grant, name: &RecordName) -> Result<Record, Error> {
-        let payer = grant.payer();
-        let mut held = payer.expect(usize::MAX).await?;
+    async fn read_record(&self, by: &RequestContext, name: &RecordName) -> Result<Record, Error> {
+        let quota = &by.quota;
+        let mut held = quota.expect(usize::MAX).await?;
         let found = self.store.record(name).await?;
         let record = found.ok_or_else(|| storage::Error::Missing(name.to_string()))?;
-        payer.was_read(&mut held, record.weight())?;
-        payer.keep(held);
+        quota.was_read(&mut held, record.weight())?;
+        quota.keep(held);
         Ok(record)
     }
 
@@ -122,6 +129,7 @@ impl Service {
     /// If it is not there, has another etag, or its payload would not be what its type says.
     pub async fn update_record(
         &self,
+        by: &RequestContext,
         grant: &Grant,
         name: &RecordName,
         change: &RecordChange,
@@ -131,7 +139,7 @@ impl Service {
         let full = name.to_string();
         let full = full.as_str();
         let step = move || async move {
-            let current = self.read_record(grant, name).await?;
+            let current = self.read_record(by, name).await?;
             write::expect(full, &current.etag, etags)?;
             let data = change.apply(current.data.as_ref());
             data.as_ref().map_or(Ok(()), limits::payload)?;
@@ -142,21 +150,26 @@ impl Service {
             };
             Ok((change, value))
         };
-        self.update(grant, full, etags, step).await
+        self.update(by, full, etags, step).await
     }
 
     /// Removes a record.
     ///
     /// # Errors
     /// If it is not there.
-    pub async fn delete_record(&self, grant: &Grant, name: &RecordName) -> Result<(), Error> {
+    pub async fn delete_record(
+        &self,
+        by: &RequestContext,
+        grant: &Grant,
+        name: &RecordName,
+    ) -> Result<(), Error> {
         grant.check(Verb::Delete, RECORDS, name.result().parent())?;
         let find = || async { Ok(self.store.record(name).await?.map(|found| found.etag)) };
         let change = |expect| Change::DeleteRecord {
             name: name.clone(),
             expect,
         };
-        self.delete(grant, name, find, change).await
+        self.delete(by, name, find, change).await
     }
 
     /// One page of the records of the results called `result` (`None`: of every result) under
@@ -166,12 +179,13 @@ impl Service {
     /// If filter, order or token are wrong.
     pub async fn list_records(
         &self,
+        by: &RequestContext,
         grant: &Grant,
         result: Option<String>,
         ask: Ask<'_>,
     ) -> Result<Page<Record>, Error> {
         let parent = grant.scope(Verb::List, RECORDS)?.clone();
-        let filter = self.filter(grant.payer(), &ask.selected, RECORDS).await?;
+        let filter = self.filter(&by.quota, &ask.selected, RECORDS).await?;
         let list = List {
             scope: ResultPattern { parent, id: result },
             filter: &filter,
@@ -180,7 +194,7 @@ impl Service {
             token: ask.token,
             method: "ListRecords",
         };
-        let engine = self.engine.paid_by(grant.payer());
+        let engine = self.engine.with_quota(&by.quota);
         let scope = list.scope.clone();
         let mut page = engine.records(list).await?;
         if page.items.is_empty() && page.next.is_empty() && ask.token.is_empty() {

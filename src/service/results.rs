@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Ask, Error, Service, commit::Told, limits, write};
+use super::{Ask, Error, Service, commit::AuditPolicy, limits, write};
 use crate::query::{List, Page};
+use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Verb};
 use hindsight_filter::model::{Etag, Resource, ResultName, ResultPattern, RunResult, Summary};
 use hindsight_filter::parse_order;
@@ -28,6 +29,7 @@ impl Service {
     /// If its name is taken, or its summary is not one.
     pub async fn create_result(
         &self,
+        by: &RequestContext,
         grant: &Grant,
         name: ResultName,
         annotations: BTreeMap<String, String>,
@@ -35,10 +37,10 @@ impl Service {
     ) -> Result<RunResult, Error> {
         grant.check(Verb::Create, RESULTS, name.parent())?;
         let checked = check(&name, &annotations, summary.as_ref());
-        self.told(grant, Verb::Create, &name, checked).await?;
+        self.audited(by, Verb::Create, &name, checked).await?;
         let result = self.new_result(name, annotations, summary);
         let change = Change::InsertResult(result.clone());
-        self.commit(grant, change.into(), Told::All).await?;
+        self.commit(by, change.into(), AuditPolicy::All).await?;
         Ok(result)
     }
 
@@ -102,6 +104,7 @@ impl Service {
     /// If it is not there, has another etag, or its summary is not one.
     pub async fn update_result(
         &self,
+        by: &RequestContext,
         grant: &Grant,
         name: &ResultName,
         annotations: BTreeMap<String, String>,
@@ -110,7 +113,7 @@ impl Service {
     ) -> Result<RunResult, Error> {
         grant.check(Verb::Update, RESULTS, name.parent())?;
         let checked = check(name, &annotations, summary.as_ref());
-        self.told(grant, Verb::Update, name, checked).await?;
+        self.audited(by, Verb::Update, name, checked).await?;
         let full = name.to_string();
         let (full, annotations, summary) = (full.as_str(), &annotations, &summary);
         let step = move || async move {
@@ -123,21 +126,26 @@ impl Service {
             };
             Ok((change, value))
         };
-        self.update(grant, full, etags, step).await
+        self.update(by, full, etags, step).await
     }
 
     /// Removes a result and its records.
     ///
     /// # Errors
     /// If it is not there.
-    pub async fn delete_result(&self, grant: &Grant, name: &ResultName) -> Result<(), Error> {
+    pub async fn delete_result(
+        &self,
+        by: &RequestContext,
+        grant: &Grant,
+        name: &ResultName,
+    ) -> Result<(), Error> {
         grant.check(Verb::Delete, RESULTS, name.parent())?;
         let find = || async { Ok(self.store.result(name).await?.map(|found| found.etag)) };
         let change = |expect| Change::DeleteResult {
             name: name.clone(),
             expect,
         };
-        self.delete(grant, name, find, change).await
+        self.delete(by, name, find, change).await
     }
 
     /// One page of the results of the parent that `grant` is for.
@@ -146,11 +154,12 @@ impl Service {
     /// If filter, order or token are wrong.
     pub async fn list_results(
         &self,
+        by: &RequestContext,
         grant: &Grant,
         ask: Ask<'_>,
     ) -> Result<Page<RunResult>, Error> {
         let parent = grant.scope(Verb::List, RESULTS)?.clone();
-        let filter = self.filter(grant.payer(), &ask.selected, RESULTS).await?;
+        let filter = self.filter(&by.quota, &ask.selected, RESULTS).await?;
         let list = List {
             scope: ResultPattern { parent, id: None },
             filter: &filter,
@@ -159,6 +168,6 @@ impl Service {
             token: ask.token,
             method: "ListResults",
         };
-        Ok(self.engine.paid_by(grant.payer()).results(list).await?)
+        Ok(self.engine.with_quota(&by.quota).results(list).await?)
     }
 }

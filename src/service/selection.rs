@@ -1,7 +1,7 @@
 //! What requests select rows by, and where their texts are read.
 
 use super::{Error, Service};
-use hindsight_access::budget::Payer;
+use hindsight_access::budget::QuotaGuard;
 use hindsight_filter::model::Resource;
 use hindsight_filter::{CostBudget, Filter, FilterError, Language, Selection};
 use hindsight_runtime::low_priority;
@@ -73,13 +73,13 @@ impl Service {
     /// Reads what a request selects rows of `resource` by.
     pub(super) async fn filter(
         &self,
-        payer: &Payer,
+        quota: &QuotaGuard,
         selected: &Selected<'_>,
         resource: Resource,
     ) -> Result<Filter, Error> {
         let texts = self.texts(selected)?;
         let read = move |budget: &mut CostBudget| texts.filter(resource, budget);
-        understood(payer, read, selected.len()).await
+        understood(quota, read, selected.len()).await
     }
 }
 
@@ -92,7 +92,7 @@ impl Selected<'_> {
 /// What `read` makes of texts of so many bytes, all at the expense of one budget: here where they
 /// turn out to cost little, and otherwise at low priority, when it is the caller's turn.
 pub(super) async fn understood<T: Send + 'static>(
-    payer: &Payer,
+    quota: &QuotaGuard,
     read: impl Fn(&mut CostBudget) -> Result<T, Error> + Send + 'static,
     bytes: usize,
 ) -> Result<T, Error> {
@@ -102,7 +102,7 @@ pub(super) async fn understood<T: Send + 'static>(
             understood => return understood,
         }
     }
-    let turn = payer.turn().await;
+    let turn = quota.turn().await;
     let reading = low_priority::block(move |stop| {
         let _turn = turn;
         read(&mut CostBudget::of_request(stop))

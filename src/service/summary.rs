@@ -11,6 +11,7 @@ mod parse;
 pub use answer::{Group, Value};
 
 use super::{Error, Selected, Service};
+use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Verb};
 use hindsight_filter::model::{Resource, ResultPattern};
 use hindsight_storage as storage;
@@ -63,6 +64,7 @@ impl Service {
     /// If filter, measures, grouping or order are wrong, or too many rows would be read.
     pub async fn summarize_records(
         &self,
+        by: &RequestContext,
         grant: &Grant,
         result: Option<String>,
         query: SummaryQuery<'_>,
@@ -70,13 +72,13 @@ impl Service {
         let parent = grant.scope(Verb::List, Resource::Records)?.clone();
         let plan = parse::plan(&query)?;
         let filter = self
-            .filter(grant.payer(), &query.selected, Resource::Records)
+            .filter(&by.quota, &query.selected, Resource::Records)
             .await?;
         let scope = ResultPattern { parent, id: result };
         let question = answer::question(&plan, scope, filter)?;
         let groups = self
             .engine
-            .paid_by(grant.payer())
+            .with_quota(&by.quota)
             .aggregate(question)
             .await?;
         answer::reply(plan, groups).map_err(|many| storage::Error::from(many).into())

@@ -14,6 +14,7 @@ use hindsight_run::json;
 use hindsight_run::{View, is_earlier};
 
 use super::{Error, Service, commit::lost, limits};
+use hindsight_access::RequestContext;
 use hindsight_access::auth::{self, Grant, Verb};
 use hindsight_filter::model::{Payload, Record, RecordName, Resource, Summary};
 use hindsight_storage as storage;
@@ -25,9 +26,11 @@ pub(super) const RACES: usize = 64;
 /// How many rows are read at once.
 const READS: usize = 8;
 
-/// Leave to upsert records of one parent.
+/// What a caller needs to upsert records of one parent.
 #[derive(Debug, Clone)]
 pub struct UpsertGrants {
+    /// Whose records they are.
+    pub context: RequestContext,
     /// To create records, and to update them.
     pub records: [Grant; 2],
     /// To create results, and to update them; without it results are neither made nor changed.
@@ -133,9 +136,9 @@ impl Item {
 }
 
 impl Upsert {
-    /// Whose it is.
-    fn leave(&self) -> Grant {
-        self.grants.records[0].clone()
+    /// The request that it is part of.
+    pub(super) fn context(&self) -> &RequestContext {
+        &self.grants.context
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -207,19 +210,19 @@ impl Service {
             .collect()
     }
 
-    /// Tells of what came to nothing, but for what the store refused, which is told by the commit.
-    async fn tell_refused_upsert(&self, upsert: &Upsert, why: &Error) {
-        let by = upsert.leave();
+    /// Writes what came to nothing to the audit log, but for what the store refused, which the
+    /// commit has written.
+    async fn audit_refused_upsert(&self, upsert: &Upsert, why: &Error) {
+        let by = upsert.context();
         match why {
             Error::Store(error) if !lost(error) => {}
             // The record may be written, but not what is said of its result.
             Error::Auth(auth::Error::Denied { .. }) => {
                 let name = upsert.name.result();
-                self.tell_refused(by.caller(), None, Verb::Create, name, why)
-                    .await;
+                self.audit_refused(by, Verb::Create, name, why).await;
             }
             _ => {
-                self.tell_refused(by.caller(), None, Verb::Create, &upsert.name, why)
+                self.audit_refused(by, Verb::Create, &upsert.name, why)
                     .await;
             }
         }
@@ -254,7 +257,7 @@ impl Service {
                 _ => Err(Arc::clone(&race)),
             };
             if let Err(why) = &outcome {
-                self.tell_refused_upsert(&item.upsert, why).await;
+                self.audit_refused_upsert(&item.upsert, why).await;
             }
             outcomes.push(outcome);
         }
@@ -287,8 +290,8 @@ impl Service {
             .values()
             .map(|at| Change::InsertResult(self.described_result(&items[*at].upsert)))
             .collect();
-        let by = first.values().map(|at| items[*at].upsert.leave());
-        let made = self.commit_each(by.collect(), results).await;
+        let by = first.values().map(|at| items[*at].upsert.context());
+        let made = self.commit_each(&by.collect::<Vec<_>>(), results).await;
         for (at, outcome) in first.into_values().zip(made) {
             let item = &mut items[at];
             match outcome {
@@ -338,8 +341,9 @@ impl Service {
                 )
             })
             .collect();
-        let by = new.iter().map(|at| items[*at].upsert.leave()).collect();
-        for (at, outcome) in new.into_iter().zip(self.commit_each(by, changes).await) {
+        let by = new.iter().map(|at| items[*at].upsert.context());
+        let inserted = self.commit_each(&by.collect::<Vec<_>>(), changes).await;
+        for (at, outcome) in new.into_iter().zip(inserted) {
             let item = &mut items[at];
             match outcome {
                 Ok(()) => item.done(Effect::Created),
@@ -373,9 +377,9 @@ impl Service {
         for (at, current) in old.into_iter().zip(read) {
             let item = &mut items[at];
             let current = current.map_err(Error::from);
-            let by = item.upsert.leave();
+            let by = item.upsert.context();
             match self
-                .told(&by, Verb::Update, &item.upsert.name, current)
+                .audited(by, Verb::Update, &item.upsert.name, current)
                 .await
             {
                 Err(error) => item.refuse(error),
@@ -393,8 +397,8 @@ impl Service {
                 }
             }
         }
-        let by = places.iter().map(|at| items[*at].upsert.leave());
-        let outcomes = self.commit_each(by.collect(), changes).await;
+        let by = places.iter().map(|at| items[*at].upsert.context());
+        let outcomes = self.commit_each(&by.collect::<Vec<_>>(), changes).await;
         for (at, outcome) in places.into_iter().zip(outcomes) {
             match outcome {
                 Ok(()) => items[at].done(Effect::Updated),

@@ -13,8 +13,9 @@ use std::{
 use jiff::{Timestamp, ToSpan as _};
 use tokio::sync::{Mutex, MutexGuard};
 
-use super::{Error, Service, commit::Told};
-use hindsight_access::auth::{Grant, Verb};
+use super::{Error, Service, commit::AuditPolicy};
+use hindsight_access::RequestContext;
+use hindsight_access::auth::Verb;
 use hindsight_filter::model::Etag;
 use hindsight_storage as storage;
 use hindsight_storage::Change;
@@ -58,7 +59,7 @@ impl Service {
     /// who sent an etag.
     pub(super) async fn update<T, S, F>(
         &self,
-        by: &Grant,
+        by: &RequestContext,
         name: &str,
         etags: [&str; 2],
         step: S,
@@ -70,11 +71,15 @@ impl Service {
         let _turn = self.turns.take(name, etags).await;
         let mut attempt = 0;
         loop {
-            let (change, value) = self.told(by, Verb::Update, &name, step().await).await?;
+            let (change, value) = self.audited(by, Verb::Update, &name, step().await).await?;
             attempt += 1;
             let again = etags == ["", ""] && attempt < RACES;
-            let told = if again { Told::UnlessStale } else { Told::All };
-            match self.commit(by, change.into(), told).await {
+            let policy = if again {
+                AuditPolicy::UnlessStale
+            } else {
+                AuditPolicy::All
+            };
+            match self.commit(by, change.into(), policy).await {
                 Ok(()) => return Ok(value),
                 Err(storage::Error::Stale { .. }) if again => {}
                 Err(error) => return Err(error.into()),

@@ -16,7 +16,7 @@ use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
 use self::metrics::Metrics;
-use crate::auth::{Caller, Grant, Verb};
+use crate::{RequestContext, auth::Verb};
 use hindsight_runtime::error::{ErrorKind, HasKind};
 use hindsight_runtime::telemetry::Registry;
 
@@ -64,9 +64,9 @@ pub struct Line {
 }
 
 impl Line {
-    /// What `grant` was used for. Nothing came of it yet.
+    /// A change that a request asks for, before its outcome is known.
     #[must_use]
-    pub fn new(grant: &Grant, change: Changed, time: Timestamp) -> Self {
+    pub fn new(by: &RequestContext, change: Changed, time: Timestamp) -> Self {
         let Changed {
             verb,
             name,
@@ -75,9 +75,9 @@ impl Line {
         } = change;
         Self {
             time,
-            request: grant.request().map(str::to_owned),
-            caller: grant.caller().name.clone(),
-            by: grant.caller().by.clone(),
+            request: by.request_id.as_deref().map(str::to_owned),
+            caller: by.caller.name.clone(),
+            by: by.caller.by.clone(),
             verb: verb.name(),
             name,
             before,
@@ -86,33 +86,25 @@ impl Line {
         }
     }
 
-    /// What `caller` asked for and was refused before the store was asked.
+    /// What a request asked for and was refused before the store was asked.
     #[must_use]
     pub fn refused(
-        caller: &Caller,
+        by: &RequestContext,
         verb: Verb,
         name: String,
         why: ErrorKind,
         time: Timestamp,
     ) -> Self {
-        Self {
-            time,
-            request: None,
-            caller: caller.name.clone(),
-            by: caller.by.clone(),
-            verb: verb.name(),
+        let change = Changed {
+            verb,
             name,
             before: None,
             after: None,
+        };
+        Self {
             outcome: why.grpc_name(),
+            ..Self::new(by, change, time)
         }
-    }
-
-    /// The same, asked for by the request of this name.
-    #[must_use]
-    pub fn in_request(self, request: Option<&str>) -> Self {
-        let request = request.map(str::to_owned);
-        Self { request, ..self }
     }
 
     /// The same, with what came of it.
@@ -177,11 +169,11 @@ impl Audit {
         })
     }
 
-    /// The same log, with lines of reads that are denied if `told`.
+    /// The same log, with lines of reads that are denied if `denied_reads`.
     #[must_use]
-    pub fn with_denied_reads(self, told: bool) -> Self {
+    pub fn with_denied_reads(self, denied_reads: bool) -> Self {
         Self {
-            denied_reads: told,
+            denied_reads,
             ..self
         }
     }
@@ -192,12 +184,12 @@ impl Audit {
     }
 
     /// Whether reads that are denied are written.
-    pub fn tells_denied_reads(&self) -> bool {
+    pub fn has_denied_reads(&self) -> bool {
         self.is_on() && self.denied_reads
     }
 
     /// Writes lines, in order, and returns once they are written.
-    pub async fn tell(&self, lines: Vec<Line>) {
+    pub async fn write(&self, lines: Vec<Line>) {
         let Some(sender) = self.sender.as_ref().filter(|_| !lines.is_empty()) else {
             return;
         };

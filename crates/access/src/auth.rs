@@ -23,7 +23,6 @@ pub use self::oidc::{Oidc, Options as OidcOptions, SetupError as OidcError};
 pub use self::open::Open;
 pub use self::tokens::{FileError, Tokens, token_hash};
 
-use crate::budget::Payer;
 use hindsight_proto::names::{Parent, ParentPattern, Resource};
 use hindsight_runtime::error::{ErrorKind, HasKind};
 
@@ -140,51 +139,24 @@ pub struct Caller {
     pub by: Option<String>,
 }
 
-/// Leave to do one thing in one place, and at whose expense. Made only in this room.
+/// Proof that the caller may perform this verb on this resource. Only this module makes one.
 #[derive(Debug, Clone)]
 pub struct Grant {
     access: Access,
     caller: Arc<Caller>,
-    payer: Payer,
-    request: Option<Arc<str>>,
 }
 
 impl Grant {
     fn new(access: Access, caller: Arc<Caller>) -> Self {
-        Self {
-            access,
-            caller,
-            payer: Payer::default(),
-            request: None,
-        }
+        Self { access, caller }
     }
 
-    /// The same leave, for a request of this name at the expense of `payer`.
-    #[must_use]
-    pub fn for_request(self, request: Option<Arc<str>>, payer: Payer) -> Self {
-        Self {
-            payer,
-            request,
-            ..self
-        }
-    }
-
-    /// Who has this leave.
-    pub fn caller(&self) -> &Caller {
+    /// The caller who may do it.
+    pub fn caller(&self) -> &Arc<Caller> {
         &self.caller
     }
 
-    /// At whose expense it is used.
-    pub fn payer(&self) -> &Payer {
-        &self.payer
-    }
-
-    /// The name of the request that it was made for, if it has one.
-    pub fn request(&self) -> Option<&str> {
-        self.request.as_deref()
-    }
-
-    /// That whoever has this leave may not do something else.
+    /// The error for the same caller doing something else.
     #[must_use]
     pub fn denied(&self) -> Error {
         Error::Denied {

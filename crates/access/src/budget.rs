@@ -55,9 +55,9 @@ pub struct Limits {
     pub scan_per_minute: Option<u32>,
 }
 
-/// Something is used up.
+/// A quota of the caller is used up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Spent {
+pub enum QuotaExceeded {
     /// Requests in flight.
     #[error(
         "{limit} requests of this caller are in flight, which is all it may have; wait for some"
@@ -99,7 +99,7 @@ pub enum Spent {
     },
 }
 
-impl HasKind for Spent {
+impl HasKind for QuotaExceeded {
     fn kind(&self) -> ErrorKind {
         ErrorKind::Exhausted
     }
@@ -178,31 +178,31 @@ impl Budgets {
             .unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
-    /// Takes a request of `caller` in; it counts as in flight for as long as the payer lives. An
+    /// Takes a request of `caller` in; it counts as in flight for as long as the guard lives. An
     /// empty name is nobody's, and nothing is counted.
     ///
     /// # Errors
     /// If too many are in flight, or began in the last second.
-    pub fn enter(&self, caller: &str) -> Result<Payer, Spent> {
+    pub fn enter(&self, caller: &str) -> Result<QuotaGuard, QuotaExceeded> {
         self.try_enter(caller)
-            .map_err(|spent| self.inner.refuse(spent))
+            .map_err(|exceeded| self.inner.refuse(exceeded))
     }
 
     /// The same, but waits where [`Self::enter`] refuses.
-    pub async fn enter_in_turn(&self, caller: &str) -> Payer {
+    pub async fn enter_in_turn(&self, caller: &str) -> QuotaGuard {
         let account = (!caller.is_empty()).then(|| self.inner.account(caller));
         loop {
             // Made before the look, so that nothing that is over meanwhile is missed.
             let over = account.as_ref().map(|account| account.over.notified());
             match self.try_enter(caller) {
-                Ok(payer) => return payer,
-                Err(Spent::InFlight { .. }) if let Some(over) = over => over.await,
-                Err(spent) => tokio::time::sleep(spent.retry_after().unwrap_or(SOON)).await,
+                Ok(quota) => return quota,
+                Err(QuotaExceeded::InFlight { .. }) if let Some(over) = over => over.await,
+                Err(exceeded) => tokio::time::sleep(exceeded.retry_after().unwrap_or(SOON)).await,
             }
         }
     }
 
-    fn try_enter(&self, caller: &str) -> Result<Payer, Spent> {
+    fn try_enter(&self, caller: &str) -> Result<QuotaGuard, QuotaExceeded> {
         let inner = &self.inner;
         let limits = inner.limits();
         let account = (!caller.is_empty()).then(|| inner.account(caller));
@@ -211,24 +211,24 @@ impl Budgets {
             let count = &account.in_flight;
             count
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
-                .map_err(|_all| Spent::InFlight {
+                .map_err(|_all| QuotaExceeded::InFlight {
                     limit: limits.in_flight,
                 })?;
         }
-        let visit = Visit {
+        let request = InFlight {
             inner: Arc::clone(inner),
             account,
             held: Mutex::default(),
         };
-        let Some(account) = &visit.account else {
-            return Ok(Payer(Some(Arc::new(visit))));
+        let Some(account) = &request.account else {
+            return Ok(QuotaGuard(Some(Arc::new(request))));
         };
         if let Some(limit) = limits.per_second {
             let taken =
                 locked(&account.requests).take(1, limit, Duration::from_secs(1), inner.clock.now());
-            taken.map_err(|after| Spent::Rate { limit, after })?;
+            taken.map_err(|after| QuotaExceeded::Rate { limit, after })?;
         }
-        Ok(Payer(Some(Arc::new(visit))))
+        Ok(QuotaGuard(Some(Arc::new(request))))
     }
 }
 
@@ -261,9 +261,9 @@ impl Inner {
         account
     }
 
-    fn refuse(&self, spent: Spent) -> Spent {
-        self.metrics.refused(&spent);
-        spent
+    fn refuse(&self, exceeded: QuotaExceeded) -> QuotaExceeded {
+        self.metrics.refused(&exceeded);
+        exceeded
     }
 }
 
@@ -271,22 +271,23 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A request that counts as in flight until it is dropped.
 #[derive(Debug)]
-struct Visit {
+struct InFlight {
     inner: Arc<Inner>,
     account: Option<Arc<Account>>,
     /// Memory of what was read for the answer.
     held: Mutex<Vec<Held>>,
 }
 
-impl Visit {
+impl InFlight {
     fn share(&self) -> &Share {
         let account = self.account.as_ref();
         account.map_or(&self.inner.nameless, |account| &account.share)
     }
 }
 
-impl Drop for Visit {
+impl Drop for InFlight {
     fn drop(&mut self) {
         if let Some(account) = &self.account {
             account.in_flight.fetch_sub(1, Ordering::Relaxed);
@@ -295,17 +296,20 @@ impl Drop for Visit {
     }
 }
 
-/// At whose expense something is done. By default at nobody's, and without turns.
+/// Account charged for a request; by default no one, without queueing.
 #[derive(Debug, Clone, Default)]
-pub struct Payer(Option<Arc<Visit>>);
+pub struct QuotaGuard(Option<Arc<InFlight>>);
 
-impl Payer {
+impl QuotaGuard {
     /// Waits for a turn to evaluate a filter on some records. Callers take turns, however many
     /// requests each of them has.
     pub async fn turn(&self) -> Option<Turn> {
-        let visit = self.0.as_ref()?;
-        let name = visit.account.as_ref().map_or("", |account| &*account.name);
-        Some(visit.inner.turns.take(name).await)
+        let request = self.0.as_ref()?;
+        let name = request
+            .account
+            .as_ref()
+            .map_or("", |account| &*account.name);
+        Some(request.inner.turns.take(name).await)
     }
 
     /// Waits for memory for what is about to be read, which has at most `most` bytes; about as
@@ -313,23 +317,23 @@ impl Payer {
     ///
     /// # Errors
     /// If there is none for a long time.
-    pub async fn expect(&self, most: usize) -> Result<Held, Spent> {
-        let Some(visit) = &self.0 else {
+    pub async fn expect(&self, most: usize) -> Result<Held, QuotaExceeded> {
+        let Some(request) = &self.0 else {
             return Ok(Held::default());
         };
-        let share = visit.share();
+        let share = request.share();
         let held = share.take(share.guess(most), ANSWERS_WAIT).await;
-        held.ok_or_else(|| visit.inner.refuse(Spent::Memory))
+        held.ok_or_else(|| request.inner.refuse(QuotaExceeded::Memory))
     }
 
     /// The same for those who hold memory already, and must not wait for others like them: nothing
     /// if there is none at once.
     #[must_use]
     pub fn expect_more(&self, most: usize) -> Option<Held> {
-        let Some(visit) = &self.0 else {
+        let Some(request) = &self.0 else {
             return Some(Held::default());
         };
-        let share = visit.share();
+        let share = request.share();
         share.try_take(share.guess(most))
     }
 
@@ -337,26 +341,28 @@ impl Payer {
     ///
     /// # Errors
     /// If they are more than was expected, and there is no memory for them.
-    pub fn was_read(&self, held: &mut Held, bytes: usize) -> Result<(), Spent> {
-        let Some(visit) = &self.0 else { return Ok(()) };
-        visit.share().learn(bytes);
+    pub fn was_read(&self, held: &mut Held, bytes: usize) -> Result<(), QuotaExceeded> {
+        let Some(request) = &self.0 else {
+            return Ok(());
+        };
+        request.share().learn(bytes);
         match self.holds(held, bytes) {
             true => Ok(()),
-            false => Err(visit.inner.refuse(Spent::Memory)),
+            false => Err(request.inner.refuse(QuotaExceeded::Memory)),
         }
     }
 
     /// Makes `held` what so many bytes take, of what was read; false if there is no memory for them.
     #[must_use]
     pub fn holds(&self, held: &mut Held, bytes: usize) -> bool {
-        let visit = self.0.as_ref();
-        visit.is_none_or(|visit| visit.share().resize(held, bytes))
+        let request = self.0.as_ref();
+        request.is_none_or(|request| request.share().resize(held, bytes))
     }
 
     /// Keeps memory until the answer is gone.
     pub fn keep(&self, held: Held) {
-        if let Some(visit) = &self.0 {
-            locked(&visit.held).push(held);
+        if let Some(request) = &self.0 {
+            locked(&request.held).push(held);
         }
     }
 
@@ -364,16 +370,19 @@ impl Payer {
     ///
     /// # Errors
     /// If the caller had read enough before.
-    pub fn scanned(&self, records: u64) -> Result<(), Spent> {
-        let Some(visit) = &self.0 else { return Ok(()) };
-        let inner = &visit.inner;
+    pub fn scanned(&self, records: u64) -> Result<(), QuotaExceeded> {
+        let Some(request) = &self.0 else {
+            return Ok(());
+        };
+        let inner = &request.inner;
         inner.metrics.scanned(records);
-        let (Some(account), Some(limit)) = (&visit.account, inner.limits().scan_per_minute) else {
+        let (Some(account), Some(limit)) = (&request.account, inner.limits().scan_per_minute)
+        else {
             return Ok(());
         };
         let taken =
             locked(&account.scan).take(records, limit, Duration::from_mins(1), inner.clock.now());
-        taken.map_err(|after| inner.refuse(Spent::Scan { limit, after }))
+        taken.map_err(|after| inner.refuse(QuotaExceeded::Scan { limit, after }))
     }
 }
 

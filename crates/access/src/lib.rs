@@ -3,3 +3,6 @@
 pub mod audit;
 pub mod auth;
 pub mod budget;
+mod request;
+
+pub use request::RequestContext;

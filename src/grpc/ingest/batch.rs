@@ -15,8 +15,9 @@ use crate::{
     grpc::{convert, status::status},
     service::{Effect, Error, Outcome, Upsert, UpsertGrants},
 };
+use hindsight_access::RequestContext;
 use hindsight_access::auth::{self, Credentials, Verb};
-use hindsight_access::budget::{Held, Payer};
+use hindsight_access::budget::{Held, QuotaGuard};
 use hindsight_filter::model::{Parent, ParentPattern, RecordName, Resource};
 use hindsight_runtime::error::HasKind as _;
 use hindsight_runtime::telemetry::Ongoing;
@@ -33,7 +34,7 @@ pub(super) struct Taken {
     /// Counts it until it is answered.
     pub(super) ongoing: Ongoing,
     /// What it takes and at whose expense, until it is durable.
-    pub(super) cost: (Held, Payer),
+    pub(super) cost: (Held, QuotaGuard),
     pub(super) bytes: usize,
 }
 
@@ -134,9 +135,8 @@ async fn upsert(leave: &mut Leave<'_>, request: UpsertRequest) -> Result<Upsert,
         Err((verb, error)) => {
             if let Error::Auth(auth::Error::Denied { caller }) = &*error {
                 let service = &leave.door.service;
-                service
-                    .tell_refused(caller, None, verb, &name, &error)
-                    .await;
+                let by = RequestContext::of(Arc::clone(caller));
+                service.audit_refused(&by, verb, &name, &error).await;
             }
             return Err(error);
         }
@@ -149,7 +149,7 @@ async fn upsert(leave: &mut Leave<'_>, request: UpsertRequest) -> Result<Upsert,
     };
     let service = &leave.door.service;
     let (data, summary) = service
-        .told(&grants.records[0], Verb::Create, &name, read())
+        .audited(&grants.context, Verb::Create, &name, read())
         .await?;
     Ok(Upsert {
         grants,
@@ -198,6 +198,11 @@ impl Leave<'_> {
             Err((_, auth::Error::Denied { .. })) => None,
             Err(error) => return Err(error),
         };
-        Ok(UpsertGrants { records, results })
+        let [create, _] = &records;
+        Ok(UpsertGrants {
+            context: RequestContext::of(Arc::clone(create.caller())),
+            records,
+            results,
+        })
     }
 }

@@ -77,12 +77,12 @@ async fn take(
         while let Some(request) = requests.message().await.map_err(of_stream)? {
             let room = arrival.of_message();
             let ongoing = door.metrics.start(batch::METHOD);
-            let payer = door.budgets.enter_in_turn(arrival.caller()).await;
+            let quota = door.budgets.enter_in_turn(arrival.caller()).await;
             let request = Taken {
                 bytes: OVERHEAD + request.encoded_len(),
                 request,
                 ongoing,
-                cost: (room, payer),
+                cost: (room, quota),
             };
             if taken.send(request).await.is_err() {
                 return Ok(());

@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use super::{Account, Budgets, Held, Inner, Payer, Spent, Turn, locked, memory::Share};
+use super::{
+    Account, Budgets, Held, Inner, QuotaExceeded, QuotaGuard, Turn, locked, memory::Share,
+};
 
 /// How long the body of a request waits for memory before it is refused.
 const WAIT: Duration = Duration::from_secs(5);
@@ -34,8 +36,8 @@ struct Inside {
     kept: Mutex<Vec<Held>>,
     /// Memory of the messages of a stream, in their order.
     messages: Mutex<VecDeque<Held>>,
-    /// At whose expense it is answered; that counts until the answer is gone.
-    payer: Mutex<Option<Payer>>,
+    /// The quota that its answer is charged to, held until the answer is gone.
+    quota: Mutex<Option<QuotaGuard>>,
 }
 
 impl Budgets {
@@ -43,7 +45,7 @@ impl Budgets {
     ///
     /// # Errors
     /// If too many are there already, or there is no memory for the head.
-    pub fn arrive(&self, caller: &str, head: usize) -> Result<Arrival, Spent> {
+    pub fn arrive(&self, caller: &str, head: usize) -> Result<Arrival, QuotaExceeded> {
         let inner = &self.inner;
         let account = (!caller.is_empty()).then(|| inner.account(caller));
         let share = account.as_ref().map_or(&inner.nameless, |of| &of.share);
@@ -52,18 +54,18 @@ impl Budgets {
             inner: Arc::clone(inner),
             kept: Mutex::default(),
             messages: Mutex::default(),
-            payer: Mutex::default(),
+            quota: Mutex::default(),
             account,
         }));
         if let Some(account) = &arrival.0.account {
             let limit = inner.limits().in_flight;
             if account.arrived.fetch_add(1, Ordering::Relaxed) >= limit {
-                return Err(inner.refuse(Spent::InFlight { limit }));
+                return Err(inner.refuse(QuotaExceeded::InFlight { limit }));
             }
         }
         if head > SMALL_HEAD {
             let held = arrival.0.share.try_take(head);
-            arrival.keep(held.ok_or_else(|| inner.refuse(Spent::Memory))?);
+            arrival.keep(held.ok_or_else(|| inner.refuse(QuotaExceeded::Memory))?);
         }
         Ok(arrival)
     }
@@ -92,21 +94,21 @@ impl Arrival {
     ///
     /// # Errors
     /// If there is none in time.
-    pub async fn take(&self, bytes: usize, held_back: bool) -> Result<Held, Spent> {
+    pub async fn take(&self, bytes: usize, held_back: bool) -> Result<Held, QuotaExceeded> {
         let wait = if held_back { FOR_EVER } else { WAIT };
         let held = self.0.share.take(bytes, wait).await;
-        held.ok_or_else(|| self.0.inner.refuse(Spent::Memory))
+        held.ok_or_else(|| self.0.inner.refuse(QuotaExceeded::Memory))
     }
 
     /// Makes `held` what so many bytes take.
     ///
     /// # Errors
     /// If there is no more memory.
-    pub fn resize(&self, held: &mut Held, bytes: usize) -> Result<(), Spent> {
+    pub fn resize(&self, held: &mut Held, bytes: usize) -> Result<(), QuotaExceeded> {
         if self.0.share.resize(held, bytes) {
             Ok(())
         } else {
-            Err(self.0.inner.refuse(Spent::Memory))
+            Err(self.0.inner.refuse(QuotaExceeded::Memory))
         }
     }
 
@@ -132,21 +134,24 @@ impl Arrival {
         locked(&self.0.messages).pop_front().unwrap_or_default()
     }
 
-    /// Counts as a request of `payer` until the answer is gone.
-    pub fn is_paid_by(&self, payer: &Payer) {
-        *locked(&self.0.payer) = Some(payer.clone());
+    /// Holds `quota` until the answer is gone.
+    pub fn hold_quota(&self, quota: &QuotaGuard) {
+        *locked(&self.0.quota) = Some(quota.clone());
     }
 
     /// Makes this a stream, of which a caller may have only so many.
     ///
     /// # Errors
     /// If the caller has them.
-    pub fn streams(&self) -> Result<Streaming, Spent> {
+    pub fn streams(&self) -> Result<Streaming, QuotaExceeded> {
         let streaming = Streaming(self.clone());
         if let Some(account) = &self.0.account
             && account.streams.fetch_add(1, Ordering::Relaxed) >= STREAMS
         {
-            return Err(self.0.inner.refuse(Spent::Streams { limit: STREAMS }));
+            return Err(self
+                .0
+                .inner
+                .refuse(QuotaExceeded::Streams { limit: STREAMS }));
         }
         Ok(streaming)
     }

@@ -5,7 +5,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family},
 };
 
-use super::Spent;
+use super::QuotaExceeded;
 use hindsight_runtime::telemetry::Registry;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -39,13 +39,13 @@ impl Metrics {
         metrics
     }
 
-    pub(super) fn refused(&self, spent: &Spent) {
-        let budget = match spent {
-            Spent::InFlight { .. } => "in_flight",
-            Spent::Streams { .. } => "streams",
-            Spent::Memory => "memory",
-            Spent::Rate { .. } => "rate",
-            Spent::Scan { .. } => "scan",
+    pub(super) fn refused(&self, exceeded: &QuotaExceeded) {
+        let budget = match exceeded {
+            QuotaExceeded::InFlight { .. } => "in_flight",
+            QuotaExceeded::Streams { .. } => "streams",
+            QuotaExceeded::Memory => "memory",
+            QuotaExceeded::Rate { .. } => "rate",
+            QuotaExceeded::Scan { .. } => "scan",
         };
         self.refusals.get_or_create(&Of { budget }).inc();
     }

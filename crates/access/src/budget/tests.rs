@@ -33,7 +33,7 @@ fn requests_in_flight_are_counted_for_each_caller_until_they_end() {
     let second = budgets.enter("ann").unwrap();
     assert_eq!(
         budgets.enter("ann").unwrap_err(),
-        Spent::InFlight { limit: 2 }
+        QuotaExceeded::InFlight { limit: 2 }
     );
     assert!(budgets.enter("bob").is_ok());
     drop(first.clone());
@@ -75,11 +75,11 @@ async fn a_request_counts_from_its_head_to_the_end_of_its_answer() {
     let arrival = budgets.arrive("ann", 100).unwrap();
     assert_eq!(
         budgets.arrive("ann", 100).unwrap_err(),
-        Spent::InFlight { limit: 1 }
+        QuotaExceeded::InFlight { limit: 1 }
     );
-    let payer = budgets.enter("ann").unwrap();
-    arrival.is_paid_by(&payer);
-    drop(payer);
+    let quota = budgets.enter("ann").unwrap();
+    arrival.hold_quota(&quota);
+    drop(quota);
     assert!(budgets.enter("ann").is_err(), "the answer is on its way");
     let again = arrival.clone();
     drop(arrival);
@@ -93,7 +93,7 @@ async fn a_large_head_takes_memory_too() {
     let (budgets, _) = budgets(NONE, 1);
     let large = budgets.arrive("ann", 200 << 10).unwrap();
     let refused = budgets.arrive("ann", 200 << 10).unwrap_err();
-    assert_eq!(refused, Spent::Memory);
+    assert_eq!(refused, QuotaExceeded::Memory);
     assert_eq!(refused.retry_after(), Some(SOON));
     assert!(budgets.arrive("bob", 200 << 10).is_ok());
     drop(large);
@@ -105,7 +105,10 @@ async fn a_caller_has_a_limited_number_of_streams() {
     let (budgets, _) = budgets(NONE, 1);
     let arrival = budgets.arrive("ann", 1).unwrap();
     let mut open: Vec<_> = (0..32).map(|_| arrival.streams().unwrap()).collect();
-    assert_eq!(arrival.streams().unwrap_err(), Spent::Streams { limit: 32 });
+    assert_eq!(
+        arrival.streams().unwrap_err(),
+        QuotaExceeded::Streams { limit: 32 }
+    );
     open.pop();
     arrival.streams().unwrap();
 }
@@ -121,15 +124,15 @@ fn a_rate_comes_back_with_time() {
     );
     assert!(budgets.enter("ann").is_ok());
     assert!(budgets.enter("ann").is_ok());
-    let spent = budgets.enter("ann").unwrap_err();
+    let exceeded = budgets.enter("ann").unwrap_err();
     assert_eq!(
-        spent,
-        Spent::Rate {
+        exceeded,
+        QuotaExceeded::Rate {
             limit: 2,
             after: Duration::from_millis(500)
         }
     );
-    assert_eq!(spent.retry_after(), Some(Duration::from_millis(500)));
+    assert_eq!(exceeded.retry_after(), Some(Duration::from_millis(500)));
     assert!(budgets.enter("bob").is_ok());
     clock.advance(Duration::from_millis(499));
     assert!(budgets.enter("ann").is_err());
@@ -149,23 +152,23 @@ fn records_that_were_read_are_paid_for_until_none_are_left() {
         },
         1,
     );
-    let payer = budgets.enter("ann").unwrap();
-    payer.scanned(500).unwrap();
-    payer.scanned(400).unwrap();
-    let spent = payer.scanned(1).unwrap_err();
+    let quota = budgets.enter("ann").unwrap();
+    quota.scanned(500).unwrap();
+    quota.scanned(400).unwrap();
+    let exceeded = quota.scanned(1).unwrap_err();
     assert_eq!(
-        spent,
-        Spent::Scan {
+        exceeded,
+        QuotaExceeded::Scan {
             limit: 600,
             after: Duration::from_millis(30_100)
         }
     );
     clock.advance(Duration::from_secs(31));
-    payer.scanned(1).unwrap();
+    quota.scanned(1).unwrap();
     budgets.set(NONE);
-    payer.scanned(1_000_000).unwrap();
+    quota.scanned(1_000_000).unwrap();
     budgets.enter("").unwrap().scanned(1_000_000).unwrap();
-    Payer::default().scanned(1).unwrap();
+    QuotaGuard::default().scanned(1).unwrap();
 }
 
 #[tokio::test]
