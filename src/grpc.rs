@@ -1,7 +1,6 @@
 //! The gRPC door: messages become types, answers become messages, errors become statuses.
 //! Nothing is decided here.
 
-mod beside;
 mod call;
 mod convert;
 mod deadline;
@@ -11,6 +10,7 @@ mod ingest;
 mod queries;
 mod reflection;
 mod results;
+mod selector;
 mod status;
 mod transport;
 

@@ -16,13 +16,13 @@ mod summary;
 mod upsert;
 mod write;
 
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 pub use crate::query::{Certain, Explanation, Rest};
 pub use aggregate::{AggregateAsk, Answered, AnsweredGroup, Value as AggregateValue};
 pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use records::RecordChange;
-pub use selection::Selected;
+pub use selection::{ListRequest, Selector};
 pub use summary::{Group, Measure, SummaryQuery, Value as SummaryValue};
 pub use upsert::{Effect, Outcome, Upsert, UpsertGrants, Upserted};
 
@@ -35,19 +35,6 @@ use hindsight_runtime::clock::Clock;
 use hindsight_runtime::error::{ErrorKind, HasKind};
 use hindsight_storage as storage;
 use hindsight_storage::Store;
-
-/// What a list is asked for, as it comes from outside.
-#[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
-    /// The parent, the filter and the selectors that choose the rows.
-    pub selected: Selected<'a>,
-    /// Fields with directions, between commas.
-    pub order_by: &'a str,
-    /// The most rows on a page.
-    pub size: NonZeroU32,
-    /// Token of the page before.
-    pub token: &'a str,
-}
 
 /// Why a use-case was not carried out.
 #[derive(Debug, thiserror::Error)]

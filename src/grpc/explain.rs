@@ -3,8 +3,8 @@
 use hindsight_proto::v1::{Certainty, ExplainRequest, ExplainResponse, LeftOver, Listed};
 use tonic::Request;
 
-use super::{Door, beside::Beside, convert};
-use crate::service::{Ask, Certain, Error, Explanation, Rest, page_size};
+use super::{Door, convert, selector::selector};
+use crate::service::{Certain, Error, Explanation, ListRequest, Rest, page_size};
 use hindsight_access::auth::Verb;
 use hindsight_filter::model::{Resource, ResultPattern};
 
@@ -26,18 +26,20 @@ pub(super) async fn explain(
     let (by, grant) = door
         .grant(&metadata, Verb::List, resource, of.parent)
         .await?;
-    let beside = Beside::read(&metadata)?;
-    let ask = Ask {
-        selected: beside.with(&request.filter),
-        order_by: &request.order_by,
+    let list = ListRequest {
+        selector: selector(&metadata, request.filter)?,
+        order_by: request.order_by,
         size: page_size(request.page_size)?,
-        token: "",
+        token: String::new(),
     };
     let id = match resource {
         Resource::Records => of.id,
         Resource::Results => None,
     };
-    let explanation = door.service.explain(&by, &grant, resource, id, ask).await?;
+    let explanation = door
+        .service
+        .explain(&by, &grant, resource, id, list)
+        .await?;
     Ok(reply(explanation))
 }
 

@@ -7,7 +7,7 @@ use hindsight_proto::v1::{
 use prost_types::{Struct, value::Kind};
 use tonic::{Request, Response, Status};
 
-use super::{Door, beside::Beside, convert, explain};
+use super::{Door, convert, explain, selector::selector};
 use crate::service::{AggregateAsk, AggregateValue, Answered};
 use hindsight_access::auth::Verb;
 use hindsight_filter::model::{Resource, ResultPattern};
@@ -24,8 +24,7 @@ impl Queries for Door {
             let (by, grant) = self
                 .grant(&metadata, Verb::List, Resource::Records, of.parent)
                 .await?;
-            let beside = Beside::read(&metadata)?;
-            let selected = beside.with(&request.filter);
+            let selector = selector(&metadata, request.filter)?;
             let ask = AggregateAsk {
                 group_by: request.group_by,
                 measures: request.measures,
@@ -36,7 +35,7 @@ impl Queries for Door {
             };
             let answered = self
                 .service
-                .aggregate_records(&by, &grant, of.id, &selected, ask)
+                .aggregate_records(&by, &grant, of.id, selector, ask)
                 .await?;
             Ok(from_answered(answered))
         })

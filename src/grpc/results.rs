@@ -8,11 +8,11 @@ use tonic::{Request, Response, Status};
 
 use super::{
     Door,
-    beside::Beside,
     call::{Changed, with_warnings},
     convert,
+    selector::selector,
 };
-use crate::service::{Ask, Error, RecordChange, SummaryQuery, page_size};
+use crate::service::{Error, ListRequest, RecordChange, SummaryQuery, page_size};
 use hindsight_access::auth::Verb;
 use hindsight_filter::model::{ParentPattern, RecordName, Resource, ResultName, ResultPattern};
 
@@ -175,14 +175,13 @@ impl Results for Door {
             let (metadata, _, request) = request.into_parts();
             let parent: ParentPattern = convert::name("parent", request.parent.trim())?;
             let (by, grant) = self.grant(&metadata, Verb::List, RESULTS, parent).await?;
-            let beside = Beside::read(&metadata)?;
-            let ask = Ask {
-                selected: beside.with(&request.filter),
-                order_by: &request.order_by,
+            let list = ListRequest {
+                selector: selector(&metadata, request.filter)?,
+                order_by: request.order_by,
                 size: page_size(request.page_size)?,
-                token: &request.page_token,
+                token: request.page_token,
             };
-            let page = self.service.list_results(&by, &grant, ask).await?;
+            let page = self.service.list_results(&by, &grant, list).await?;
             Ok(pb::ListResultsResponse {
                 results: page.items.into_iter().map(convert::from_result).collect(),
                 next_page_token: page.next,
@@ -262,14 +261,13 @@ impl Results for Door {
             let (by, grant) = self
                 .grant(&metadata, Verb::List, RECORDS, of.parent)
                 .await?;
-            let beside = Beside::read(&metadata)?;
-            let ask = Ask {
-                selected: beside.with(&request.filter),
-                order_by: &request.order_by,
+            let list = ListRequest {
+                selector: selector(&metadata, request.filter)?,
+                order_by: request.order_by,
                 size: page_size(request.page_size)?,
-                token: &request.page_token,
+                token: request.page_token,
             };
-            let page = self.service.list_records(&by, &grant, of.id, ask).await?;
+            let page = self.service.list_records(&by, &grant, of.id, list).await?;
             let reply = pb::ListRecordsResponse {
                 records: page.items.into_iter().map(convert::from_record).collect(),
                 next_page_token: page.next,
@@ -305,12 +303,11 @@ impl Results for Door {
             let (by, grant) = self
                 .grant(&metadata, Verb::List, RECORDS, of.parent)
                 .await?;
-            let beside = Beside::read(&metadata)?;
             let query = SummaryQuery {
-                selected: beside.with(&request.filter),
-                summary: &request.summary,
-                group_by: &request.group_by,
-                order_by: &request.order_by,
+                selector: selector(&metadata, request.filter)?,
+                summary: request.summary,
+                group_by: request.group_by,
+                order_by: request.order_by,
             };
             let groups = self
                 .service

@@ -1,11 +1,14 @@
 //! A look at some of the rows that a filter was evaluated on, to tell a question to which the answer
 //! is "none" from one that was misspelt.
 
-use std::num::NonZeroU32;
+use std::{num::NonZeroU32, sync::Arc};
 
 use hindsight_run::json;
 
-use super::{Engine, Error, list::run_low_priority};
+use super::{
+    Engine, Error,
+    list::{first_row, run_low_priority},
+};
 use hindsight_filter::model::ResultPattern;
 use hindsight_filter::{
     Filter, Order,
@@ -26,7 +29,7 @@ impl Engine {
     pub async fn advice(
         &self,
         scope: ResultPattern,
-        filter: &Filter,
+        filter: Arc<Filter>,
     ) -> Result<Vec<String>, Error> {
         // An index of a part of payloads gives only values of the type that is asked for.
         let ability = |test: &Test| match test.column {
@@ -38,16 +41,11 @@ impl Engine {
             return Ok(Vec::new());
         }
         let query = ListQuery {
-            scope,
-            condition: split.condition,
-            order: Order::newest_first(),
-            after: None,
             limit: LOOKED_AT,
-            bodies: true,
             max_bytes: Some(MOST_BYTES),
-            priority: Priority::Low,
+            ..first_row(scope, split.condition, Order::newest_first(), Priority::Low)
         };
-        let (engine, filter) = (self.clone(), filter.clone());
+        let engine = self.clone();
         let work = async move {
             let records = engine.store().list_records(&query).await?;
             let payloads = records

@@ -1,10 +1,15 @@
 //! Adding up records: by the store if it answers the whole question, else here, from payloads.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Engine, Error, filter_batch::TURN, list::run_low_priority, scan::MOST_ROWS};
+use super::{
+    Engine, Error,
+    filter_batch::TURN,
+    list::{first_row, run_low_priority},
+    scan::MOST_ROWS,
+};
 use hindsight_filter::measure::{Group, Key, Tally};
 use hindsight_filter::model::{Record, ResultPattern};
 use hindsight_filter::{
@@ -22,7 +27,7 @@ pub struct Aggregate {
     /// Of which parents and results.
     pub scope: ResultPattern,
     /// Which records.
-    pub filter: Filter,
+    pub filter: Arc<Filter>,
     /// What makes a group.
     pub keys: Vec<Grouping>,
     /// How many records pass each. Tests must be of columns whose values fit them.
@@ -81,19 +86,21 @@ impl Engine {
         if keys.is_some() && counted && !split.residual {
             return Ok(store.aggregate(&query).await?);
         }
-        self.aggregate_here(&ask.filter, ask.keys, query).await
+        self.aggregate_here(&ask.filter, split.residual, ask.keys, query)
+            .await
     }
 
     async fn aggregate_here(
         &self,
-        filter: &Filter,
+        filter: &Arc<Filter>,
+        residual: bool,
         keys: Vec<Grouping>,
         query: AggregateQuery,
     ) -> Result<Vec<Group>, Error> {
         let mut tally = Tally::new(query.shape());
-        let scope = query.scope.clone();
-        let mut scan =
-            self.scan::<Record>(scope, filter, Order::newest_first(), None, Priority::Low);
+        let (scope, condition) = (query.scope.clone(), query.condition.clone());
+        let rows = first_row(scope, condition, Order::newest_first(), query.priority);
+        let mut scan = self.scan::<Record>(filter, residual, rows);
         let mut state = (keys, query);
         while let Some(chunk) = scan.next(MOST_ROWS as usize).await? {
             if !scan.filters() {

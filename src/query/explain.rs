@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Engine, Error, List,
-    list::{SHORT, run_low_priority},
+    list::{first_row, run_low_priority},
 };
 use hindsight_filter::model::Resource;
 use hindsight_storage::{Estimate, ListQuery, Plan, Priority};
@@ -66,16 +66,11 @@ impl Engine {
     ///
     /// # Errors
     /// If the store does not answer.
-    pub async fn explain(&self, list: List<'_>, resource: Resource) -> Result<Explanation, Error> {
+    pub async fn explain(&self, list: List, resource: Resource) -> Result<Explanation, Error> {
         if resource == Resource::Records {
             self.store().refresh_indexes().await?;
         }
-        let (engine, filter) = (self.clone(), list.filter.clone());
-        let split = move || filter.split(&|test| engine.store().ability(test));
-        let split = match list.filter.text().len() <= SHORT {
-            true => split(),
-            false => run_low_priority("explaining", async move { Ok(split()) }).await?,
-        };
+        let split = self.split(&list.filter).await?;
         let rest = match (split.residual, list.filter.needs_body()) {
             (false, _) => Rest::Nothing,
             (true, false) => Rest::Rows,
@@ -83,14 +78,8 @@ impl Engine {
         };
         let asked = split.condition.to_string();
         let query = ListQuery {
-            scope: list.scope,
-            condition: split.condition,
-            order: list.order,
-            after: None,
             limit: list.size,
-            bodies: true,
-            max_bytes: None,
-            priority: Priority::Low,
+            ..first_row(list.scope, split.condition, list.order, Priority::Low)
         };
         let budget = self.scan_budget();
         let store = Arc::clone(self.store());

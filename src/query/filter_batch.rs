@@ -46,7 +46,7 @@ impl<T: Item> Share<T> {
 /// kept busy, one on each core, as long as a turn lasts.
 pub(super) async fn filter_batch<T: Item>(
     mut rows: Vec<Listed<T::Encoded>>,
-    filter: Filter,
+    filter: Arc<Filter>,
     quota: &QuotaGuard,
     mut turn: Option<Arc<Turn>>,
 ) -> Result<Vec<Listed<T>>, Error> {
@@ -62,7 +62,7 @@ pub(super) async fn filter_batch<T: Item>(
     }
     loop {
         let filtering = shares.into_iter().map(|share| {
-            let (filter, turn) = (filter.clone(), turn.clone());
+            let (filter, turn) = (Arc::clone(&filter), turn.clone());
             low_priority::block(move |stop| {
                 // It is over when the thread is done, also if the caller goes away before.
                 let _turn = turn;

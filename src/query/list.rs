@@ -7,16 +7,16 @@ use tracing::Instrument as _;
 use super::{Error, Tokens, item::Item, scan::Scan, token::Binding};
 use hindsight_access::budget::{QuotaExceeded, QuotaGuard};
 use hindsight_filter::model::{Record, Resource, ResultPattern, RunResult};
-use hindsight_filter::{Filter, Order, Position};
+use hindsight_filter::{Filter, Order, Split, condition::Condition};
 use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
-use hindsight_storage::{Listed, Priority, Store};
+use hindsight_storage::{ListQuery, Listed, Priority, Store};
 
 /// A page of more rows is expensive, as is one whose rows are filtered here.
 const LARGE_PAGE: u32 = 200;
 
-/// Longest filter that is divided where its request arrives, in bytes.
-pub(super) const SHORT: usize = 1_000;
+/// Longest filter that is split where its request arrives, in bytes.
+const SHORT: usize = 1_000;
 
 /// Answers lists from one store.
 #[derive(Debug, Clone)]
@@ -33,19 +33,19 @@ pub struct Engine {
     quota: QuotaGuard,
 }
 
-/// What a list is asked for.
+/// A list that is understood, as the engine runs it.
 #[derive(Debug)]
-pub struct List<'a> {
+pub struct List {
     /// Which parents and results.
     pub scope: ResultPattern,
     /// Which rows.
-    pub filter: &'a Filter,
+    pub filter: Arc<Filter>,
     /// In which order.
     pub order: Order,
     /// Most rows wanted.
     pub size: NonZeroU32,
     /// Token of the page before; empty for the first.
-    pub token: &'a str,
+    pub token: String,
     /// The method and parent that the token belongs to.
     pub method: &'static str,
 }
@@ -112,7 +112,7 @@ impl Engine {
     /// # Errors
     /// If the token is wrong, the budget is spent, or the store does not answer.
     #[tracing::instrument(name = "query", skip_all)]
-    pub async fn results(&self, list: List<'_>) -> Result<Page<RunResult>, Error> {
+    pub async fn results(&self, list: List) -> Result<Page<RunResult>, Error> {
         self.page(list, Resource::Results).await
     }
 
@@ -121,44 +121,28 @@ impl Engine {
     /// # Errors
     /// If the token is wrong, the budget is spent, or the store does not answer.
     #[tracing::instrument(name = "query", skip_all)]
-    pub async fn records(&self, list: List<'_>) -> Result<Page<Record>, Error> {
+    pub async fn records(&self, list: List) -> Result<Page<Record>, Error> {
         self.page(list, Resource::Records).await
     }
 
-    async fn page<T: Item>(&self, list: List<'_>, resource: Resource) -> Result<Page<T>, Error> {
+    async fn page<T: Item>(&self, list: List, resource: Resource) -> Result<Page<T>, Error> {
         if resource == Resource::Records {
             self.store.refresh_indexes().await?;
         }
-        let filters = || list.filter.split(&|test| self.store.ability(test)).residual;
-        let is_short = list.filter.text().len() <= SHORT;
-        if is_short && list.size.get() <= LARGE_PAGE && !filters() {
-            return self.walk(list, resource, Priority::Normal).await;
+        let split = self.split(&list.filter).await?;
+        let is_cheap = list.filter.text().len() <= SHORT && list.size.get() <= LARGE_PAGE;
+        if is_cheap && !split.residual {
+            return self.walk(list, split, resource, Priority::Normal).await;
         }
-        let (engine, filter, token) = (self.clone(), list.filter.clone(), list.token.to_owned());
-        let List {
-            scope,
-            order,
-            size,
-            method,
-            ..
-        } = list;
-        let work = async move {
-            let list = List {
-                scope,
-                filter: &filter,
-                order,
-                size,
-                token: &token,
-                method,
-            };
-            engine.walk(list, resource, Priority::Low).await
-        };
+        let engine = self.clone();
+        let work = async move { engine.walk(list, split, resource, Priority::Low).await };
         run_low_priority("listing", Box::pin(work)).await
     }
 
     async fn walk<T: Item>(
         &self,
-        list: List<'_>,
+        list: List,
+        split: Split,
         resource: Resource,
         priority: Priority,
     ) -> Result<Page<T>, Error> {
@@ -172,11 +156,15 @@ impl Engine {
             filter: list.filter.text(),
             order: &list.order,
         };
-        let after = match list.token {
+        let after = match list.token.as_str() {
             "" => None,
             token => Some(self.tokens.open(token, &binding)?),
         };
-        let mut scan = self.scan::<T>(list.scope, list.filter, list.order.clone(), after, priority);
+        let query = ListQuery {
+            after,
+            ..first_row(list.scope, split.condition, list.order.clone(), priority)
+        };
+        let mut scan = self.scan::<T>(&list.filter, split.residual, query);
         let mut items = Vec::new();
         let mut bytes = 0;
         let mut last = None;
@@ -247,17 +235,46 @@ impl Engine {
         self.scan_budget
     }
 
-    /// A walk over the rows that match.
-    pub(super) fn scan<'a, T: Item>(
-        &'a self,
-        scope: ResultPattern,
-        filter: &'a Filter,
-        order: Order,
-        after: Option<Position>,
-        priority: Priority,
-    ) -> Scan<'a, T> {
-        let query = (scope, order, after, priority);
+    /// What the store answers of a filter. A long one is split at low priority.
+    pub(super) async fn split(&self, filter: &Arc<Filter>) -> Result<Split, Error> {
+        let (store, filter) = (Arc::clone(&self.store), Arc::clone(filter));
+        let is_short = filter.text().len() <= SHORT;
+        let split = move || filter.split(&|test| store.ability(test));
+        match is_short {
+            true => Ok(split()),
+            false => run_low_priority("splitting a filter", async move { Ok(split()) }).await,
+        }
+    }
+
+    /// A walk over the rows of `query` that match; with a `residual` the filter is evaluated on
+    /// each.
+    pub(super) fn scan<T: Item>(
+        &self,
+        filter: &Arc<Filter>,
+        residual: bool,
+        query: ListQuery,
+    ) -> Scan<'_, T> {
+        let filter = residual.then(|| Arc::clone(filter));
         Scan::new(&*self.store, &self.quota, filter, query)
+    }
+}
+
+/// Asks for the first row of a list, with its payload.
+pub(super) fn first_row(
+    scope: ResultPattern,
+    condition: Condition,
+    order: Order,
+    priority: Priority,
+) -> ListQuery {
+    ListQuery {
+        scope,
+        condition,
+        order,
+        after: None,
+        limit: NonZeroU32::MIN,
+        bodies: true,
+        max_bytes: None,
+        priority,
     }
 }
 

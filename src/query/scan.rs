@@ -4,9 +4,8 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use super::{Error, filter_batch::filter_batch, item::Item};
 use hindsight_access::budget::{Held, QuotaExceeded, QuotaGuard};
-use hindsight_filter::model::ResultPattern;
-use hindsight_filter::{Filter, Order, Position};
-use hindsight_storage::{ListQuery, Listed, Priority, Store};
+use hindsight_filter::{Filter, Position};
+use hindsight_storage::{ListQuery, Listed, Store};
 
 /// Rows fetched at once while a page is filled; it grows while rows turn out to be small. Payloads
 /// are fetched with their rows, so a chunk ends with the row that brings it to so many bytes.
@@ -23,7 +22,7 @@ pub(super) struct Scan<'a, T: Item> {
     store: &'a dyn Store,
     quota: &'a QuotaGuard,
     /// What is left to evaluate on each row.
-    filter: Option<Filter>,
+    filter: Option<Arc<Filter>>,
     /// Continues after the last row read.
     query: ListQuery,
     /// The last row given out or filtered.
@@ -46,40 +45,32 @@ pub(super) struct Scan<'a, T: Item> {
 }
 
 impl<'a, T: Item> Scan<'a, T> {
-    /// A walk over the rows of `store` that match, at the expense of `quota`.
+    /// A walk over the rows of `query`, charged to `quota`; `filter` is evaluated on each.
     pub(super) fn new(
         store: &'a dyn Store,
         quota: &'a QuotaGuard,
-        filter: &Filter,
-        (scope, order, after, priority): (ResultPattern, Order, Option<Position>, Priority),
+        filter: Option<Arc<Filter>>,
+        query: ListQuery,
     ) -> Self {
-        let split = filter.split(&|test| store.ability(test));
-        let chunk_bytes = if split.residual {
-            SEALED_BYTES
-        } else {
-            CHUNK_BYTES
+        let chunk_bytes = match &filter {
+            Some(_) => SEALED_BYTES,
+            None => CHUNK_BYTES,
         };
         Self {
             store,
             quota,
-            filter: split.residual.then(|| filter.clone()),
+            takes_turns: filter.is_some(),
+            filter,
+            after: query.after.clone(),
             query: ListQuery {
-                scope,
-                condition: split.condition,
-                order,
-                after: after.clone(),
-                limit: NonZeroU32::MIN,
-                bodies: true,
                 max_bytes: Some(chunk_bytes),
-                priority,
+                ..query
             },
-            after,
             scanned: 0,
             chunk_bytes,
             row_bytes: chunk_bytes / FIRST_CHUNK as usize,
             ended: false,
             ahead: None,
-            takes_turns: split.residual,
             held: Held::default(),
             keeps: false,
         }

@@ -15,7 +15,7 @@ pub use answer::{Answered, AnsweredGroup, Value};
 use jiff::tz::TimeZone;
 
 use self::{groups::GroupBy, having::Having, measures::Measure};
-use super::{Error, Selected, Service, limits, selection::understood};
+use super::{Error, Selector, Service, limits, selection::understood};
 use crate::query::Aggregate;
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Verb};
@@ -86,14 +86,14 @@ impl Service {
         by: &RequestContext,
         grant: &Grant,
         result: Option<String>,
-        selected: &Selected<'_>,
+        selector: Selector,
         ask: AggregateAsk,
     ) -> Result<Answered, Error> {
         let parent = grant.scope(Verb::List, Resource::Records)?.clone();
-        let texts = self.texts(selected)?;
-        let bytes = texts.len() + split::bytes(&ask.group_by);
+        let language = self.language(&selector)?;
+        let bytes = selector.len() + split::bytes(&ask.group_by);
         let read = move |budget: &mut CostBudget| {
-            let filter = texts.filter(Resource::Records, budget)?;
+            let filter = selector.parse(language, Resource::Records, budget)?;
             Ok((filter, plan(&ask, budget)?))
         };
         let (filter, plan) = understood(&by.quota, read, bytes).await?;

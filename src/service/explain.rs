@@ -1,11 +1,10 @@
 //! How lists would be answered.
 
-use super::{Ask, Error, Service};
-use crate::query::{Explanation, List};
+use super::{Error, ListRequest, Service};
+use crate::query::Explanation;
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Verb};
 use hindsight_filter::model::{Resource, ResultPattern};
-use hindsight_filter::parse_order;
 
 impl Service {
     /// How a list of `resource` would be answered that asks for this: of records those of the
@@ -19,18 +18,12 @@ impl Service {
         grant: &Grant,
         resource: Resource,
         result: Option<String>,
-        ask: Ask<'_>,
+        request: ListRequest,
     ) -> Result<Explanation, Error> {
         let parent = grant.scope(Verb::List, resource)?.clone();
-        let filter = self.filter(&by.quota, &ask.selected, resource).await?;
-        let list = List {
-            scope: ResultPattern { parent, id: result },
-            filter: &filter,
-            order: parse_order(ask.order_by, resource)?,
-            size: ask.size,
-            token: ask.token,
-            method: "Explain",
-        };
+        let scope = ResultPattern { parent, id: result };
+        let list = self.list(&by.quota, request, resource, scope, "Explain");
+        let list = list.await?;
         Ok(self.engine.explain(list, resource).await?)
     }
 }

@@ -1,13 +1,14 @@
 //! Records.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
-use super::{Ask, Error, Service, commit::AuditPolicy, limits, write};
-use crate::query::{List, Page};
+use super::{Error, ListRequest, Service, commit::AuditPolicy, limits, write};
+use crate::query::Page;
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Verb};
 use hindsight_filter::model::{Etag, Payload, Record, RecordName, Resource, ResultPattern};
-use hindsight_filter::parse_order;
 use hindsight_storage as storage;
 use hindsight_storage::Change;
 
@@ -182,23 +183,18 @@ impl Service {
         by: &RequestContext,
         grant: &Grant,
         result: Option<String>,
-        ask: Ask<'_>,
+        request: ListRequest,
     ) -> Result<Page<Record>, Error> {
         let parent = grant.scope(Verb::List, RECORDS)?.clone();
-        let filter = self.filter(&by.quota, &ask.selected, RECORDS).await?;
-        let list = List {
-            scope: ResultPattern { parent, id: result },
-            filter: &filter,
-            order: parse_order(ask.order_by, RECORDS)?,
-            size: ask.size,
-            token: ask.token,
-            method: "ListRecords",
-        };
+        let scope = ResultPattern { parent, id: result };
+        let list = self.list(&by.quota, request, RECORDS, scope, "ListRecords");
+        let list = list.await?;
         let engine = self.engine.with_quota(&by.quota);
-        let scope = list.scope.clone();
+        let (scope, filter) = (list.scope.clone(), Arc::clone(&list.filter));
+        let is_first = list.token.is_empty();
         let mut page = engine.records(list).await?;
-        if page.items.is_empty() && page.next.is_empty() && ask.token.is_empty() {
-            page.advice = engine.advice(scope, &filter).await?;
+        if page.items.is_empty() && page.next.is_empty() && is_first {
+            page.advice = engine.advice(scope, filter).await?;
         }
         Ok(page)
     }

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Ask, Error, Service, commit::AuditPolicy, limits, write};
-use crate::query::{List, Page};
+use super::{Error, ListRequest, Service, commit::AuditPolicy, limits, write};
+use crate::query::Page;
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Verb};
 use hindsight_filter::model::{Etag, Resource, ResultName, ResultPattern, RunResult, Summary};
-use hindsight_filter::parse_order;
 use hindsight_storage as storage;
 use hindsight_storage::Change;
 
@@ -156,18 +155,12 @@ impl Service {
         &self,
         by: &RequestContext,
         grant: &Grant,
-        ask: Ask<'_>,
+        request: ListRequest,
     ) -> Result<Page<RunResult>, Error> {
         let parent = grant.scope(Verb::List, RESULTS)?.clone();
-        let filter = self.filter(&by.quota, &ask.selected, RESULTS).await?;
-        let list = List {
-            scope: ResultPattern { parent, id: None },
-            filter: &filter,
-            order: parse_order(ask.order_by, RESULTS)?,
-            size: ask.size,
-            token: ask.token,
-            method: "ListResults",
-        };
+        let scope = ResultPattern { parent, id: None };
+        let list = self.list(&by.quota, request, RESULTS, scope, "ListResults");
+        let list = list.await?;
         Ok(self.engine.with_quota(&by.quota).results(list).await?)
     }
 }

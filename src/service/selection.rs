@@ -1,9 +1,12 @@
 //! What requests select rows by, and where their texts are read.
 
+use std::{num::NonZeroU32, sync::Arc};
+
 use super::{Error, Service};
+use crate::query::List;
 use hindsight_access::budget::QuotaGuard;
-use hindsight_filter::model::Resource;
-use hindsight_filter::{CostBudget, Filter, FilterError, Language, Selection};
+use hindsight_filter::model::{Resource, ResultPattern};
+use hindsight_filter::{CostBudget, Filter, FilterError, Language, Selection, parse_order};
 use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
 
@@ -12,80 +15,95 @@ const SHORT: usize = 1_000;
 
 /// What a request selects rows by, as it comes from outside; all of it must hold. Blank texts
 /// select every row.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Selected<'a> {
+#[derive(Debug, Clone, Default)]
+pub struct Selector {
     /// The filter.
-    pub filter: &'a str,
+    pub filter: String,
     /// The name of its language; empty means the one that is configured.
-    pub language: &'a str,
+    pub language: String,
     /// A Kubernetes label selector.
-    pub labels: &'a str,
+    pub labels: String,
     /// A Kubernetes field selector.
-    pub fields: &'a str,
+    pub fields: String,
 }
 
-/// The same, kept until there is time to read it.
-#[derive(Debug)]
-pub(super) struct Texts {
-    filter: String,
-    language: Language,
-    labels: String,
-    fields: String,
-}
-
-impl Texts {
+impl Selector {
     pub(super) fn len(&self) -> usize {
         self.filter.len() + self.labels.len() + self.fields.len()
     }
 
-    /// Reads them as what selects rows of `resource`, at the expense of `budget`.
-    pub(super) fn filter(
+    /// Reads it as what selects rows of `resource`, at the expense of `budget`.
+    pub(super) fn parse(
         &self,
+        language: Language,
         resource: Resource,
         budget: &mut CostBudget,
-    ) -> Result<Filter, Error> {
+    ) -> Result<Arc<Filter>, Error> {
         let selection = Selection {
             filter: &self.filter,
-            language: self.language,
+            language,
             labels: &self.labels,
             fields: &self.fields,
         };
-        Ok(Filter::select_within(&selection, resource, budget)?)
+        Ok(Arc::new(Filter::select_within(
+            &selection, resource, budget,
+        )?))
     }
 }
 
+/// What a list is asked for, as it comes from outside.
+#[derive(Debug, Clone)]
+pub struct ListRequest {
+    /// Which rows.
+    pub selector: Selector,
+    /// Fields with directions, between commas.
+    pub order_by: String,
+    /// Most rows of a page.
+    pub size: NonZeroU32,
+    /// Token of the page before; empty for the first.
+    pub token: String,
+}
+
 impl Service {
-    pub(super) fn texts(&self, selected: &Selected<'_>) -> Result<Texts, Error> {
-        let language = match selected.language.trim() {
-            "" => self.language,
+    /// The language that a selector is written in.
+    pub(super) fn language(&self, selector: &Selector) -> Result<Language, Error> {
+        match selector.language.trim() {
+            "" => Ok(self.language),
             name => name
                 .parse::<Language>()
-                .map_err(|e| Error::Invalid(e.to_string()))?,
-        };
-        Ok(Texts {
-            filter: selected.filter.to_owned(),
-            language,
-            labels: selected.labels.to_owned(),
-            fields: selected.fields.to_owned(),
-        })
+                .map_err(|e| Error::Invalid(e.to_string())),
+        }
     }
 
     /// Reads what a request selects rows of `resource` by.
     pub(super) async fn filter(
         &self,
         quota: &QuotaGuard,
-        selected: &Selected<'_>,
+        selector: Selector,
         resource: Resource,
-    ) -> Result<Filter, Error> {
-        let texts = self.texts(selected)?;
-        let read = move |budget: &mut CostBudget| texts.filter(resource, budget);
-        understood(quota, read, selected.len()).await
+    ) -> Result<Arc<Filter>, Error> {
+        let (language, bytes) = (self.language(&selector)?, selector.len());
+        let read = move |budget: &mut CostBudget| selector.parse(language, resource, budget);
+        understood(quota, read, bytes).await
     }
-}
 
-impl Selected<'_> {
-    fn len(&self) -> usize {
-        self.filter.len() + self.labels.len() + self.fields.len()
+    /// Reads a request for a page of rows of `resource` in `scope`, by the name of its method.
+    pub(super) async fn list(
+        &self,
+        quota: &QuotaGuard,
+        request: ListRequest,
+        resource: Resource,
+        scope: ResultPattern,
+        method: &'static str,
+    ) -> Result<List, Error> {
+        Ok(List {
+            scope,
+            filter: self.filter(quota, request.selector, resource).await?,
+            order: parse_order(&request.order_by, resource)?,
+            size: request.size,
+            token: request.token,
+            method,
+        })
     }
 }
 

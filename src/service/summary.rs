@@ -10,7 +10,7 @@ mod parse;
 
 pub use answer::{Group, Value};
 
-use super::{Error, Selected, Service};
+use super::{Error, Selector, Service};
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Verb};
 use hindsight_filter::model::{Resource, ResultPattern};
@@ -44,16 +44,16 @@ pub enum Measure {
 }
 
 /// What a summary is asked for, as it comes from outside.
-#[derive(Debug, Clone, Copy)]
-pub struct SummaryQuery<'a> {
+#[derive(Debug, Clone)]
+pub struct SummaryQuery {
     /// Which records.
-    pub selected: Selected<'a>,
+    pub selector: Selector,
     /// Comma-separated measures; empty means `total`.
-    pub summary: &'a str,
+    pub summary: String,
     /// What makes a group; empty means one of everything.
-    pub group_by: &'a str,
+    pub group_by: String,
     /// `<measure> asc|desc`; only with groups.
-    pub order_by: &'a str,
+    pub order_by: String,
 }
 
 impl Service {
@@ -67,12 +67,12 @@ impl Service {
         by: &RequestContext,
         grant: &Grant,
         result: Option<String>,
-        query: SummaryQuery<'_>,
+        query: SummaryQuery,
     ) -> Result<Vec<Group>, Error> {
         let parent = grant.scope(Verb::List, Resource::Records)?.clone();
         let plan = parse::plan(&query)?;
         let filter = self
-            .filter(&by.quota, &query.selected, Resource::Records)
+            .filter(&by.quota, query.selector, Resource::Records)
             .await?;
         let scope = ResultPattern { parent, id: result };
         let question = answer::question(&plan, scope, filter)?;

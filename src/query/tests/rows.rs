@@ -83,10 +83,10 @@ impl Opened {
         loop {
             let list = List {
                 scope: ask.scope.parse().unwrap(),
-                filter: ask.filter,
+                filter: Arc::new(ask.filter.clone()),
                 order: ask.order.clone(),
                 size: ask.size,
-                token: &token,
+                token: token.clone(),
                 method: "List",
             };
             let (page, next): (Vec<_>, _) = match ask.resource {

@@ -1,6 +1,6 @@
 //! From groups to the values of a reply.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, sync::Arc};
 
 use hindsight_run::keys;
 
@@ -66,7 +66,7 @@ fn moment(moment: Moment) -> Column {
 pub(super) fn question(
     plan: &Plan,
     scope: ResultPattern,
-    filter: Filter,
+    filter: Arc<Filter>,
 ) -> Result<Aggregate, FilterError> {
     let stored = |column| Grouping::Stored(GroupKey::Column(column));
     let namespace = || stored(object(ObjectField::Namespace));

@@ -78,10 +78,10 @@ impl Measure {
 }
 
 /// Understands a request.
-pub(super) fn plan(query: &SummaryQuery<'_>) -> Result<Plan, Error> {
-    limits::text("summary", query.summary)?;
-    limits::text("group_by", query.group_by)?;
-    limits::text("order_by", query.order_by)?;
+pub(super) fn plan(query: &SummaryQuery) -> Result<Plan, Error> {
+    limits::text("summary", &query.summary)?;
+    limits::text("group_by", &query.group_by)?;
+    limits::text("order_by", &query.order_by)?;
     let mut measures = Vec::new();
     for text in query.summary.split(',').map(str::trim) {
         if text.is_empty() && query.summary.trim().is_empty() {

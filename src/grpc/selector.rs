@@ -4,34 +4,16 @@
 use hindsight_proto::metadata::{FIELD_SELECTOR, FILTER_LANGUAGE, LABEL_SELECTOR};
 use tonic::metadata::MetadataMap;
 
-use crate::service::{Error, Selected};
+use crate::service::{Error, Selector};
 
-/// What the metadata of a call selects rows by.
-#[derive(Debug)]
-pub(super) struct Beside {
-    language: String,
-    labels: String,
-    fields: String,
-}
-
-impl Beside {
-    pub(super) fn read(metadata: &MetadataMap) -> Result<Self, Error> {
-        Ok(Self {
-            language: one(metadata, FILTER_LANGUAGE)?,
-            labels: one(metadata, LABEL_SELECTOR)?,
-            fields: one(metadata, FIELD_SELECTOR)?,
-        })
-    }
-
-    /// That and the filter of the message.
-    pub(super) fn with<'a>(&'a self, filter: &'a str) -> Selected<'a> {
-        Selected {
-            filter,
-            language: &self.language,
-            labels: &self.labels,
-            fields: &self.fields,
-        }
-    }
+/// What a call selects rows by: the filter of its message, and what its metadata says.
+pub(super) fn selector(metadata: &MetadataMap, filter: String) -> Result<Selector, Error> {
+    Ok(Selector {
+        filter,
+        language: one(metadata, FILTER_LANGUAGE)?,
+        labels: one(metadata, LABEL_SELECTOR)?,
+        fields: one(metadata, FIELD_SELECTOR)?,
+    })
 }
 
 /// The text under `key`. Twice is not guessed at.
