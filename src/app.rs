@@ -10,7 +10,7 @@ mod browser;
 mod depot;
 mod gate;
 mod health;
-mod inside;
+mod in_process;
 mod leaving;
 mod lent;
 mod line;
@@ -31,7 +31,7 @@ use axum::{Router, body::Body, http::Request, routing::get};
 use hindsight_proto::{
     FILE_DESCRIPTOR_SET,
     v1::{ingest_server::IngestServer, queries_server::QueriesServer},
-    v1alpha2::results_server::ResultsServer,
+    v1alpha2::results_server,
 };
 use prost_reflect::DescriptorPool;
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -46,7 +46,7 @@ use tower_service::Service as _;
 
 use crate::{
     config::{self, Config},
-    grpc::{Deadline, Door, Fields, Reflection, TransportStatus},
+    grpc::{Deadline, Fields, Reflection, ResultsServer, TransportStatus},
     query::{Engine, Tokens},
     service::Service,
 };
@@ -157,7 +157,7 @@ pub struct App {
     limits: serve::Limits,
     cors: Option<CorsLayer>,
     guard: Option<browser::Guard>,
-    inside: inside::Inside,
+    in_process: in_process::InProcessTransport,
 }
 
 impl App {
@@ -203,11 +203,11 @@ impl App {
             taken,
             config.client_timeout.get(),
         );
-        let door = Door::new(service, authorizer, metrics, budgets, stopping.clone());
+        let server = ResultsServer::new(service, authorizer, metrics, budgets, stopping.clone());
         let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance)).await;
 
         let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).map_err(Error::Descriptors)?;
-        let grpc = services(door, (taken, limit), config.request_timeout.get(), &pool)?
+        let grpc = services(server, (taken, limit), config.request_timeout.get(), &pool)?
             .add_service(health_service)
             .into_axum_router();
         let only_json = config.auth == config::Auth::Off;
@@ -246,7 +246,7 @@ impl App {
             limits: serve::Limits::of(config),
             cors: config.cors_origins.as_ref().map(serve::cors),
             guard: browser::Guard::of(config),
-            inside: inside::Inside::new(),
+            in_process: in_process::InProcessTransport::new(),
         })
     }
 
@@ -263,7 +263,7 @@ impl App {
     /// A channel to this server that does not leave the process; whoever asks through it is asked
     /// who that is, as on the port. It answers while [`App::run`] runs. Needs a runtime.
     pub fn channel(&self) -> Channel {
-        self.inside.channel()
+        self.in_process.channel()
     }
 
     /// What of the configuration can be changed while the server runs.
@@ -304,8 +304,8 @@ impl App {
 
         let listener = listen::Listener(self.api);
         let builder = self.limits.builder();
-        let inside = self
-            .inside
+        let in_process = self
+            .in_process
             .serve(front.clone(), builder.clone(), shutdown.clone());
         let port = serve::Port {
             router: browser::guarded(front, self.guard),
@@ -315,7 +315,7 @@ impl App {
             metrics: self.connections,
         };
         let serving = async {
-            tokio::join!(port.serve(listener, shutdown.clone()), inside);
+            tokio::join!(port.serve(listener, shutdown.clone()), in_process);
         };
         let grace = async {
             shutdown.cancelled().await;
@@ -374,22 +374,22 @@ fn language(config: &Config) -> Language {
     }
 }
 
-/// The services behind `door`, and those that tell of them.
+/// The services that `server` answers, and those that tell of them.
 fn services(
-    door: Door,
+    server: ResultsServer,
     (taken, limit): (usize, usize),
     most: Duration,
     pool: &DescriptorPool,
 ) -> Result<Routes, Error> {
-    let ingest = IngestServer::new(door.clone())
+    let ingest = IngestServer::new(server.clone())
         .max_decoding_message_size(taken)
         .accept_compressed(tonic::codec::CompressionEncoding::Gzip);
-    let queries = QueriesServer::new(door.clone())
+    let queries = QueriesServer::new(server.clone())
         .max_decoding_message_size(taken)
         .max_encoding_message_size(limit)
         .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
         .send_compressed(tonic::codec::CompressionEncoding::Gzip);
-    let results = ResultsServer::new(door)
+    let results = results_server::ResultsServer::new(server)
         .max_decoding_message_size(taken)
         .max_encoding_message_size(limit)
         .accept_compressed(tonic::codec::CompressionEncoding::Gzip)

@@ -1,4 +1,4 @@
-//! The gRPC door: messages become types, answers become messages, errors become statuses.
+//! The gRPC server: messages become types, answers become messages, errors become statuses.
 //! Nothing is decided here.
 
 mod call;
@@ -14,7 +14,7 @@ mod selector;
 mod status;
 mod transport;
 
-pub use call::{Door, credentials};
+pub use call::{ResultsServer, credentials};
 pub use deadline::Deadline;
 pub use fields::Fields;
 pub use reflection::Reflection;

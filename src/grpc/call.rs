@@ -21,9 +21,9 @@ use hindsight_filter::model::{ParentPattern, RecordName, Resource, ResultName};
 use hindsight_runtime::error::HasKind as _;
 use hindsight_runtime::telemetry::RequestMetrics;
 
-/// The service behind its door.
+/// The methods of the API over the use-cases: who is let in, what is counted and logged.
 #[derive(Debug, Clone)]
-pub struct Door {
+pub struct ResultsServer {
     pub(super) service: Service,
     authorizer: Arc<dyn Authorizer>,
     pub(super) metrics: RequestMetrics,
@@ -31,8 +31,8 @@ pub struct Door {
     pub(super) stopping: CancellationToken,
 }
 
-impl Door {
-    /// A door to `service` for whom `authorizer` lets in. Streams take nothing more once
+impl ResultsServer {
+    /// A server of `service` for callers whom `authorizer` lets in. Streams take nothing more once
     /// `stopping` is cancelled, and end when what they took is answered.
     pub fn new(
         service: Service,

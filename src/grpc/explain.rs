@@ -3,14 +3,14 @@
 use hindsight_proto::v1::{Certainty, ExplainRequest, ExplainResponse, LeftOver, Listed};
 use tonic::Request;
 
-use super::{Door, convert, selector::selector};
+use super::{ResultsServer, convert, selector::selector};
 use crate::service::{Certain, Error, Explanation, ListRequest, Rest, page_size};
 use hindsight_access::auth::Verb;
 use hindsight_filter::model::{Resource, ResultPattern};
 
 /// Answers one call.
 pub(super) async fn explain(
-    door: &Door,
+    server: &ResultsServer,
     request: Request<ExplainRequest>,
 ) -> Result<ExplainResponse, Error> {
     let (metadata, _, request) = request.into_parts();
@@ -23,7 +23,7 @@ pub(super) async fn explain(
             return Err(Error::Invalid(why));
         }
     };
-    let (by, grant) = door
+    let (by, grant) = server
         .grant(&metadata, Verb::List, resource, of.parent)
         .await?;
     let list = ListRequest {
@@ -36,7 +36,7 @@ pub(super) async fn explain(
         Resource::Records => of.id,
         Resource::Results => None,
     };
-    let explanation = door
+    let explanation = server
         .service
         .explain(&by, &grant, resource, id, list)
         .await?;

@@ -16,14 +16,14 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Door, call::credentials, status::status};
+use super::{ResultsServer, call::credentials, status::status};
 use hindsight_access::budget::Arrival;
 
 /// How many messages with answers may wait for the caller to read them.
 const ANSWERS: usize = 8;
 
 #[tonic::async_trait]
-impl Ingest for Door {
+impl Ingest for ResultsServer {
     type UpsertStream = ReceiverStream<Result<UpsertResponse, Status>>;
 
     async fn upsert(

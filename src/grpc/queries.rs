@@ -7,13 +7,13 @@ use hindsight_proto::v1::{
 use prost_types::{Struct, value::Kind};
 use tonic::{Request, Response, Status};
 
-use super::{Door, convert, explain, selector::selector};
+use super::{ResultsServer, convert, explain, selector::selector};
 use crate::service::{AggregateAsk, AggregateValue, Answered};
 use hindsight_access::auth::Verb;
 use hindsight_filter::model::{Resource, ResultPattern};
 
 #[tonic::async_trait]
-impl Queries for Door {
+impl Queries for ResultsServer {
     async fn aggregate(
         &self,
         request: Request<AggregateRequest>,

@@ -7,7 +7,7 @@ use prost_types::FieldMask;
 use tonic::{Request, Response, Status};
 
 use super::{
-    Door,
+    ResultsServer,
     call::{Changed, with_warnings},
     convert,
     selector::selector,
@@ -72,7 +72,7 @@ fn change(data: Option<pb::Any>, mask: Option<FieldMask>) -> Result<RecordChange
 }
 
 #[tonic::async_trait]
-impl Results for Door {
+impl Results for ResultsServer {
     async fn create_result(
         &self,
         request: Request<pb::CreateResultRequest>,

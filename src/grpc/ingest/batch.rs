@@ -10,7 +10,7 @@ use hindsight_proto::v1::{
 use hindsight_runtime::traces;
 use tracing::Instrument as _;
 
-use super::Door;
+use super::ResultsServer;
 use crate::{
     grpc::{convert, status::status},
     service::{Effect, Error, Outcome, Upsert, UpsertGrants},
@@ -49,12 +49,12 @@ impl Taken {
 
 /// Stores a batch and says what became of each request.
 pub(super) async fn store(
-    door: &Door,
+    server: &ResultsServer,
     caller: &Credentials,
     batch: Vec<Taken>,
 ) -> Vec<UpsertOutcome> {
     let mut leave = Leave {
-        door,
+        server,
         caller,
         known: HashMap::new(),
     };
@@ -84,7 +84,7 @@ pub(super) async fn store(
     for (_, _, other) in waiting.iter().skip(1) {
         traces::link(&span, other);
     }
-    let stored = door.service.upsert(upserts).instrument(span).await;
+    let stored = server.service.upsert(upserts).instrument(span).await;
     drop(costs);
     for ((id, ongoing, _span), outcome) in waiting.into_iter().zip(stored) {
         outcomes.push(answer(id, ongoing, outcome));
@@ -134,7 +134,7 @@ async fn upsert(leave: &mut Leave<'_>, request: UpsertRequest) -> Result<Upsert,
         Ok(grants) => grants,
         Err((verb, error)) => {
             if let Error::Auth(auth::Error::Denied { caller }) = &*error {
-                let service = &leave.door.service;
+                let service = &leave.server.service;
                 let by = RequestContext::of(Arc::clone(caller));
                 service.audit_refused(&by, verb, &name, &error).await;
             }
@@ -147,7 +147,7 @@ async fn upsert(leave: &mut Leave<'_>, request: UpsertRequest) -> Result<Upsert,
         let summary = said.summary.map(convert::to_summary).transpose()?;
         Ok((convert::required("record.data", data)?, summary))
     };
-    let service = &leave.door.service;
+    let service = &leave.server.service;
     let (data, summary) = service
         .audited(&grants.context, Verb::Create, &name, read())
         .await?;
@@ -163,7 +163,7 @@ async fn upsert(leave: &mut Leave<'_>, request: UpsertRequest) -> Result<Upsert,
 
 /// What the caller may do, asked once a batch for each parent.
 struct Leave<'d> {
-    door: &'d Door,
+    server: &'d ResultsServer,
     caller: &'d Credentials,
     known: HashMap<Parent, Result<Arc<UpsertGrants>, Refused>>,
 }
@@ -187,7 +187,7 @@ impl Leave<'_> {
         let both = async |resource| {
             let may = async |verb| {
                 let parent = ParentPattern::Exact(parent.clone());
-                let leave = self.door.allow(self.caller, verb, resource, parent);
+                let leave = self.server.allow(self.caller, verb, resource, parent);
                 leave.await.map_err(|error| (verb, error))
             };
             Ok::<_, (Verb, auth::Error)>([may(Verb::Create).await?, may(Verb::Update).await?])

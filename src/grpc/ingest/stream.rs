@@ -14,7 +14,7 @@ use tokio::{sync::mpsc, task::JoinSet};
 use tonic::{Status, Streaming};
 
 use super::{
-    Door,
+    ResultsServer,
     batch::{self, Taken},
 };
 use crate::grpc::transport::of_stream;
@@ -36,16 +36,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Serves one stream until it ends.
 pub(super) async fn run(
-    door: Door,
+    server: ResultsServer,
     caller: Arc<Credentials>,
     arrival: Arrival,
     requests: Streaming<UpsertRequest>,
     answers: mpsc::Sender<Result<UpsertResponse, Status>>,
 ) {
     let (taken, arrived) = mpsc::channel(WAITING);
-    let taking = tokio::spawn(take(door.clone(), arrival, requests, taken));
+    let taking = tokio::spawn(take(server.clone(), arrival, requests, taken));
     let store = Storing {
-        door,
+        server,
         caller,
         arrived,
         waiting: VecDeque::new(),
@@ -67,17 +67,17 @@ pub(super) async fn run(
 /// Takes requests while their caller may have more under way; says why it stopped, if not because the caller
 /// has no more.
 async fn take(
-    door: Door,
+    server: ResultsServer,
     arrival: Arrival,
     mut requests: Streaming<UpsertRequest>,
     taken: mpsc::Sender<Taken>,
 ) -> Result<(), Status> {
-    let stopping = door.stopping.clone();
+    let stopping = server.stopping.clone();
     let taking = async {
         while let Some(request) = requests.message().await.map_err(of_stream)? {
             let room = arrival.of_message();
-            let ongoing = door.metrics.start(batch::METHOD);
-            let quota = door.budgets.enter_in_turn(arrival.caller()).await;
+            let ongoing = server.metrics.start(batch::METHOD);
+            let quota = server.budgets.enter_in_turn(arrival.caller()).await;
             let request = Taken {
                 bytes: OVERHEAD + request.encoded_len(),
                 request,
@@ -100,7 +100,7 @@ async fn take(
 
 /// Stores what arrives.
 struct Storing {
-    door: Door,
+    server: ResultsServer,
     caller: Arc<Credentials>,
     arrived: mpsc::Receiver<Taken>,
     waiting: VecDeque<Taken>,
@@ -159,9 +159,9 @@ impl Storing {
         if batch.is_empty() {
             return false;
         }
-        let (door, caller) = (self.door.clone(), Arc::clone(&self.caller));
+        let (server, caller) = (self.server.clone(), Arc::clone(&self.caller));
         self.batches
-            .spawn(async move { (names, batch::store(&door, &caller, batch).await) });
+            .spawn(async move { (names, batch::store(&server, &caller, batch).await) });
         true
     }
 }

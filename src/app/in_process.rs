@@ -1,5 +1,5 @@
-//! A door for what runs in the same process: connections that never leave it. Behind it everything
-//! is as behind the port; only TLS, slots and the age of connections have no meaning here.
+//! A transport for what runs in the same process: connections that never leave it. Requests are
+//! answered as on the port; only TLS, slots and the age of connections have no meaning here.
 
 use std::{
     future::{Ready, ready},
@@ -26,19 +26,20 @@ const ON_THE_WAY: usize = 256 << 10;
 /// How long one call may take.
 const DEADLINE: Duration = Duration::from_secs(30);
 
+/// Connections within the process, which the server accepts like those of its port.
 #[derive(Debug)]
-pub(super) struct Inside {
+pub(super) struct InProcessTransport {
     outer: UnboundedSender<DuplexStream>,
     inner: UnboundedReceiver<DuplexStream>,
 }
 
-impl Inside {
+impl InProcessTransport {
     pub(super) fn new() -> Self {
         let (outer, inner) = unbounded_channel();
         Self { outer, inner }
     }
 
-    /// A channel to this door; connects when it is first used. Needs a runtime.
+    /// A channel over this transport; connects when it is first used. Needs a runtime.
     pub(super) fn channel(&self) -> Channel {
         let outer = self.outer.clone();
         Endpoint::from_static("http://inside")
@@ -84,7 +85,7 @@ async fn answer(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(error, "a connection inside broke off");
+        tracing::debug!(error, "a connection within the process broke off");
     }
 }
 
