@@ -110,7 +110,7 @@ fn parse(text: &str) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    /// Never answers.
+    /// A service that is always ready and whose calls stay pending.
     #[derive(Clone)]
     struct Busy;
 

@@ -8,7 +8,6 @@ use crate::service::{Certain, Error, Explanation, ListRequest, Rest, page_size};
 use hindsight_access::auth::Verb;
 use hindsight_filter::model::{Resource, ResultPattern};
 
-/// Answers one call.
 pub(super) async fn explain(
     server: &ResultsServer,
     request: Request<ExplainRequest>,

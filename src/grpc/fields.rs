@@ -24,7 +24,6 @@ use tower_service::Service;
 
 use mask::Mask;
 
-/// The metadata key.
 const HEADER: &str = "fields";
 /// A message on the wire is preceded by a flag and its length.
 const FRAME: usize = 5;

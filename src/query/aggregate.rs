@@ -26,7 +26,7 @@ use hindsight_storage::{AggregateQuery, GroupKey, Listed, Priority, Store, Summe
 pub struct Aggregate {
     /// Of which parents and results.
     pub scope: ResultPattern,
-    /// Which records.
+    /// Filter that a record must match to be in a group.
     pub filter: Arc<Filter>,
     /// What makes a group.
     pub keys: Vec<Grouping>,
@@ -39,7 +39,7 @@ pub struct Aggregate {
 /// Something that the records of a group share.
 #[derive(Debug, Clone)]
 pub enum Grouping {
-    /// What stores keep.
+    /// A key that the store keeps, so that no payload is read for it.
     Stored(GroupKey),
     /// What a payload must be read for.
     Term(Term),

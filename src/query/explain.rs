@@ -25,7 +25,7 @@ pub struct Explanation {
 /// What is left of a filter after the database answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rest {
-    /// Nothing.
+    /// The database answers the whole filter; the server evaluates none of it.
     Nothing,
     /// The filter is evaluated on each row that the database returns.
     Rows,
@@ -36,7 +36,7 @@ pub enum Rest {
 /// How sure the number of rows is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Certain {
-    /// They were counted.
+    /// The number is exact: the database counted all of these rows.
     Counted,
     /// They were counted so far and no further.
     AtLeast,

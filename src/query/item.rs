@@ -52,7 +52,7 @@ impl Item for RunResult {
         Self::weight(self)
     }
 
-    /// It has none.
+    /// A result has no payload, so it stays as it is.
     fn leave_out_payload(&mut self, _limit: usize) {}
 
     fn encoded_weight(encoded: &Self) -> usize {

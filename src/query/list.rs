@@ -38,11 +38,11 @@ pub struct Engine {
 pub struct List {
     /// Which parents and results.
     pub scope: ResultPattern,
-    /// Which rows.
+    /// Parsed filter that each row of the list must match.
     pub filter: Arc<Filter>,
-    /// In which order.
+    /// Order of rows across all pages; tokens are bound to it.
     pub order: Order,
-    /// Most rows wanted.
+    /// Most rows of the page, which may end with fewer.
     pub size: NonZeroU32,
     /// Token of the page before; empty for the first.
     pub token: String,
@@ -50,10 +50,10 @@ pub struct List {
     pub method: &'static str,
 }
 
-/// One page.
+/// Rows of one page, with the token that continues the list.
 #[derive(Debug)]
 pub struct Page<T> {
-    /// The rows.
+    /// Matching rows in list order; fewer than asked for if reading ended early.
     pub items: Vec<T>,
     /// Token of the next page; empty on the last.
     pub next: String,

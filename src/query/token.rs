@@ -38,13 +38,13 @@ pub enum TokenError {
 /// The list that a token belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct Binding<'a> {
-    /// The method.
+    /// Name of the listing method; a token of another method is foreign.
     pub method: &'a str,
     /// The parent or pattern, as text.
     pub parent: &'a str,
-    /// The filter, trimmed.
+    /// Trimmed text of the filter, or what stands for several selector texts.
     pub filter: &'a str,
-    /// The order.
+    /// Order of the list, which a position in it depends on.
     pub order: &'a Order,
 }
 

@@ -49,7 +49,7 @@ pub struct AggregateAsk {
     pub limit: i32,
 }
 
-/// A question, understood.
+/// An `AggregateAsk` whose texts are parsed and whose limits are checked.
 #[derive(Debug)]
 struct Plan {
     keys: Vec<GroupBy>,

@@ -20,7 +20,7 @@ const RACES: usize = 64;
 /// Which outcomes of a commit are written to the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AuditPolicy {
-    /// Whatever it is.
+    /// Every outcome, also of writes that lost a race.
     All,
     /// Not that somebody else changed it first, because then it is tried again.
     UnlessStale,

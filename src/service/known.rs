@@ -22,7 +22,7 @@ impl KnownResults {
         known.contains(name)
     }
 
-    /// It was seen.
+    /// Remembers that the result exists; a full set is emptied first.
     pub(super) fn add(&self, name: &ResultName) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // To begin anew costs less than to know which of them was not used for long.

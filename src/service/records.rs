@@ -19,9 +19,9 @@ const RECORDS: Resource = Resource::Records;
 pub enum RecordChange {
     /// What is given replaces what is stored; `None` keeps it. Without an update mask.
     Merge {
-        /// New type.
+        /// Type that replaces the stored one; `None` keeps it.
         data_type: Option<String>,
-        /// New bytes.
+        /// Payload bytes that replace the stored ones; `None` keeps them.
         value: Option<Bytes>,
     },
     /// The payload becomes exactly this. By an update mask that names it.

@@ -17,7 +17,7 @@ const SHORT: usize = 1_000;
 /// select every row.
 #[derive(Debug, Clone, Default)]
 pub struct Selector {
-    /// The filter.
+    /// Filter expression in `language`; blank selects every row.
     pub filter: String,
     /// The name of its language; empty means the one that is configured.
     pub language: String,
@@ -54,7 +54,7 @@ impl Selector {
 /// What a list is asked for, as it comes from outside.
 #[derive(Debug, Clone)]
 pub struct ListRequest {
-    /// Which rows.
+    /// What rows of the list must match, as texts that are not parsed yet.
     pub selector: Selector,
     /// Fields with directions, between commas.
     pub order_by: String,

@@ -19,7 +19,7 @@ use hindsight_storage as storage;
 /// What can be asked of a group of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Measure {
-    /// All of them.
+    /// Number of records in the group, whatever their type or state.
     Total,
     /// First condition's reason is Succeeded or Completed.
     Succeeded,
@@ -46,7 +46,7 @@ pub enum Measure {
 /// What a summary is asked for, as it comes from outside.
 #[derive(Debug, Clone)]
 pub struct SummaryQuery {
-    /// Which records.
+    /// What records must match to be counted, as texts that are not parsed yet.
     pub selector: Selector,
     /// Comma-separated measures; empty means `total`.
     pub summary: String,

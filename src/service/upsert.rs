@@ -42,9 +42,9 @@ pub struct UpsertGrants {
 pub struct Upsert {
     /// Leave to do it.
     pub grants: Arc<UpsertGrants>,
-    /// The record.
+    /// Name of the record, which also names its result and parent.
     pub name: RecordName,
-    /// What it becomes.
+    /// Payload to store, unless a later state of the run is stored already.
     pub data: Payload,
     /// What it says of its result: annotations.
     pub annotations: BTreeMap<String, String>,
@@ -68,9 +68,9 @@ pub enum Effect {
 /// What an upsert did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Upserted {
-    /// To the record.
+    /// What the upsert did to the record itself.
     pub record: Effect,
-    /// To its result.
+    /// What the upsert did to the result that holds the record.
     pub result: Effect,
 }
 
@@ -94,7 +94,7 @@ enum Next {
     Read,
     /// Read result and record, and write them together.
     Together,
-    /// Nothing.
+    /// The outcome is known; nothing is left to do.
     Done(Outcome),
 }
 

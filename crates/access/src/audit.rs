@@ -23,16 +23,16 @@ use hindsight_runtime::telemetry::Registry;
 /// How many writes may wait for their lines.
 const WAITING: usize = 1024;
 
-/// Where lines go.
+/// Destination of the audit log, which gets one JSON object per line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// Standard output.
+    /// Standard output of the server process.
     Stdout,
     /// The end of a file, which is made if it is not there.
     File(PathBuf),
 }
 
-/// What is changed.
+/// A write to one result or record, without its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
     /// Created, updated or deleted.

@@ -31,13 +31,13 @@ use hindsight_runtime::error::{ErrorKind, HasKind};
 pub enum Verb {
     /// Make a new one.
     Create,
-    /// Read one.
+    /// Read one resource by its name.
     Get,
-    /// Change one.
+    /// Change a resource that exists already.
     Update,
-    /// Remove one.
+    /// Remove one resource by its name.
     Delete,
-    /// Read many.
+    /// Read many resources: lists, explanations, aggregates and summaries.
     List,
 }
 
@@ -58,11 +58,11 @@ impl Verb {
 /// What is asked for: a verb on a kind of resource under a parent, or under all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Access {
-    /// The verb.
+    /// What the caller wants to do with the resource.
     pub verb: Verb,
     /// The kind of resource.
     pub resource: Resource,
-    /// Where.
+    /// Parent of the resource, or a pattern that stands for all parents.
     pub parent: ParentPattern,
 }
 
@@ -114,7 +114,7 @@ pub struct ActingFor {
     pub user: Option<String>,
     /// The groups, if not those that follow from the name.
     pub groups: Vec<String>,
-    /// The uid.
+    /// User id from the key `impersonate-uid`; `None` if it is not sent.
     pub uid: Option<String>,
     /// Anything else, by key.
     pub extra: BTreeMap<String, Vec<String>>,

@@ -47,7 +47,7 @@ const ANSWERS_WAIT: Duration = Duration::from_mins(1);
 /// What one caller may use. `None` is any amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests in flight.
+    /// Most requests of the caller that may be in flight at once.
     pub in_flight: u32,
     /// Requests begun in a second.
     pub per_second: Option<u32>,
@@ -58,7 +58,7 @@ pub struct Limits {
 /// A quota of the caller is used up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QuotaExceeded {
-    /// Requests in flight.
+    /// The caller has as many requests in flight as one may have.
     #[error(
         "{limit} requests of this caller are in flight, which is all it may have; wait for some"
     )]
@@ -81,18 +81,18 @@ pub enum QuotaExceeded {
     /// Requests in a second.
     #[error("this caller may begin {limit} requests a second; try again in {after:?}")]
     Rate {
-        /// How many.
+        /// Requests that the caller may begin in a second.
         limit: u32,
         /// When one more may begin.
         after: Duration,
     },
-    /// Records read.
+    /// Filters of the caller have used up the records of a minute.
     #[error(
         "filters of this caller may read {limit} records a minute; try again in {after:?}, or \
          narrow the filter by parent, data_type or time"
     )]
     Scan {
-        /// How many.
+        /// Records that filters of the caller may read in a minute.
         limit: u32,
         /// When there are some again.
         after: Duration,

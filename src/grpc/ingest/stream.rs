@@ -98,7 +98,7 @@ async fn take(
     }
 }
 
-/// Stores what arrives.
+/// One stream: requests that wait, records being stored and batches under way.
 struct Storing {
     server: ResultsServer,
     caller: Arc<Credentials>,

@@ -17,7 +17,6 @@ use hindsight_storage::{
     resolve::{Options, Schema, open},
 };
 
-/// An open database.
 #[derive(Debug)]
 pub(super) struct Opened {
     /// What it is called in complaints.

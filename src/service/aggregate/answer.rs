@@ -17,11 +17,11 @@ use hindsight_filter::measure::{Group, Key, RELATIVE_ERROR, Sums};
 pub enum Value {
     /// There is nothing to measure, or the records lack it.
     Null,
-    /// Yes or no.
+    /// A boolean group key; measures are never boolean.
     Bool(bool),
     /// A number, or a length of time in seconds.
     Number(f64),
-    /// A text.
+    /// A group key that is text, or the name of an outcome.
     Text(String),
     /// A time, and how it is said in the time zone of the question.
     Time(i64, String),
@@ -59,13 +59,13 @@ impl Value {
 pub struct AnsweredGroup {
     /// What its records share, by what was asked for.
     pub keys: Vec<(String, Value)>,
-    /// What was measured.
+    /// Values by the name of their measure, in the order asked for.
     pub measures: Vec<(String, Value)>,
     /// Which of that is sketched.
     pub approximate: Vec<String>,
 }
 
-/// An answer.
+/// Answer to an `AggregateAsk`, after `having`, order and limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
     /// The groups, in order.

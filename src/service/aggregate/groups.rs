@@ -18,11 +18,11 @@ pub(super) struct GroupBy {
     /// As it was asked for.
     pub(super) name: String,
     pub(super) by: Grouping,
-    /// Numbers are outcomes.
+    /// Whether integer keys are outcomes, which answers give by name.
     pub(super) is_outcome: bool,
 }
 
-/// Words for columns.
+/// Words that name a column to group by; times are in `TIMES`.
 const WORDS: [(&str, Column); 12] = [
     ("pipeline", Column::Pipeline),
     ("outcome", Column::Outcome),
@@ -38,7 +38,7 @@ const WORDS: [(&str, Column); 12] = [
     ("type", Column::DataType),
 ];
 
-/// Words for times.
+/// Words that name a time of a record, in groups and in measures.
 pub(super) const TIMES: [(&str, Column); 5] = [
     ("created", Column::Object(ObjectField::CreationTime)),
     ("started", Column::Began),

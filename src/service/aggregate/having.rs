@@ -55,7 +55,7 @@ impl Having {
         Ok(Self(comparisons))
     }
 
-    /// What is compared.
+    /// The measure of each comparison, in the order of the text.
     pub(super) fn measures(&self) -> impl Iterator<Item = &Measure> {
         self.0.iter().map(|comparison| &comparison.measure)
     }

@@ -84,7 +84,7 @@ impl Measure {
         }
     }
 
-    /// Understands one measure.
+    /// Parses `count`, `success_rate`, an outcome or `function(subject)`; others are errors.
     pub(super) fn parse(text: &str) -> Result<Self, Error> {
         if let Some((_, outcome)) = OUTCOMES.iter().find(|(name, _)| *name == text) {
             return Ok(Self::Ended(*outcome));
@@ -131,7 +131,7 @@ impl Measure {
     }
 }
 
-/// `p95`, `p99.9`.
+/// Parts of a thousand: 950 for `p95`, 999 for `p99.9`; `None` if malformed.
 fn percentile(text: &str) -> Option<u16> {
     let number = text.strip_prefix('p')?;
     let (whole, tenth) = number.split_once('.').unwrap_or((number, "0"));

@@ -33,7 +33,7 @@ const OTHERS: usize = REASONS.len();
 /// A value in a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Nothing to measure.
+    /// Absent value: the records of the group lack what is measured.
     Null,
     /// A count, or seconds since 1970.
     Number(i64),
@@ -46,7 +46,7 @@ pub enum Value {
 pub struct Group {
     /// What the records of the group share, if groups were asked for.
     pub group: Option<Value>,
-    /// What was measured.
+    /// Requested measures with their values, in the order of the request.
     pub measures: Vec<(Measure, Value)>,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Plan {
 }
 
 impl Measure {
-    /// Every measure.
+    /// Every measure that a request may name, as error messages list them.
     pub const ALL: [Self; 11] = [
         Self::Total,
         Self::Succeeded,
@@ -77,7 +77,7 @@ impl Measure {
     }
 }
 
-/// Understands a request.
+/// Parses the texts of a request; unknown words and long texts are errors.
 pub(super) fn plan(query: &SummaryQuery) -> Result<Plan, Error> {
     limits::text("summary", &query.summary)?;
     limits::text("group_by", &query.group_by)?;

@@ -4,7 +4,7 @@ use prometheus_client::metrics::counter::Counter;
 
 use hindsight_runtime::telemetry::Registry;
 
-/// `audit_lines_total` and `audit_lost_total`.
+/// The counters `audit_lines_total` and `audit_lost_total` of one audit log.
 #[derive(Debug)]
 pub(super) struct Metrics {
     lines: Counter,

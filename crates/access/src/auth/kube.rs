@@ -62,9 +62,9 @@ pub enum ConnectError {
     /// The kubeconfig does not lead anywhere.
     #[error("the kubeconfig `{}` cannot be used", path.display())]
     Kubeconfig {
-        /// Where it is.
+        /// Configured path of the kubeconfig.
         path: PathBuf,
-        /// Why.
+        /// Why the file cannot be read, or which part is invalid.
         #[source]
         source: Box<kube::config::KubeconfigError>,
     },

@@ -19,7 +19,7 @@ struct Held {
     says: &'static str,
 }
 
-/// `auth_cache_answers_total{cache,answer}` and `auth_cache_entries{cache,says}`.
+/// Counters `auth_cache_answers_total{cache,answer}`, gauges `auth_cache_entries{cache,says}`.
 #[derive(Debug)]
 pub(super) struct Metrics {
     answers: Family<Asked, Counter>,

@@ -77,7 +77,7 @@ pub enum SetupError {
     /// The issuer cannot be asked safely.
     #[error("`{issuer}` is no issuer; want an address that begins with `https://`")]
     Issuer {
-        /// What was named.
+        /// Configured issuer; plain `http://` is accepted for this machine only.
         issuer: String,
     },
     /// No authority is known by which the issuer could be told from others.
@@ -86,7 +86,7 @@ pub enum SetupError {
     /// The issuer cannot be told from others by the authorities of this file.
     #[error("no issuer can be trusted by `{}`: {why}", path.display())]
     Authority {
-        /// Which file.
+        /// Configured path of the PEM file with certificate authorities.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
@@ -94,7 +94,7 @@ pub enum SetupError {
     /// The file of roles cannot be read.
     #[error("the file of roles `{}` cannot be read", path.display())]
     Unreadable {
-        /// Which file.
+        /// Configured path of the file of roles.
         path: PathBuf,
         /// What the system said.
         #[source]
@@ -103,9 +103,9 @@ pub enum SetupError {
     /// The file of roles makes no sense.
     #[error("`{}`: {why}", path.display())]
     Roles {
-        /// Which file.
+        /// Configured path of the file of roles.
         path: PathBuf,
-        /// What, and where.
+        /// The mistake, with its line or the number of its role.
         why: String,
     },
 }

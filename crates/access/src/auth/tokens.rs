@@ -22,7 +22,7 @@ pub enum FileError {
     /// It is not there, or not ours to read.
     #[error("`{}` cannot be read", path.display())]
     Unreadable {
-        /// Which file.
+        /// Configured path of the file of users.
         path: PathBuf,
         /// What the system said.
         #[source]
@@ -31,9 +31,9 @@ pub enum FileError {
     /// It says something that makes no sense.
     #[error("`{}`: {why}", path.display())]
     Wrong {
-        /// Which file.
+        /// Configured path of the file of users.
         path: PathBuf,
-        /// What, and where.
+        /// The mistake, with its line or the user that it concerns.
         why: String,
     },
 }

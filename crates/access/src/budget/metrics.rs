@@ -13,7 +13,7 @@ struct Of {
     budget: &'static str,
 }
 
-/// `budget_refusals_total{budget}` and `scanned_records_total`.
+/// The counters `budget_refusals_total{budget}` and `scanned_records_total`, shared by clones.
 #[derive(Debug, Clone)]
 pub(super) struct Metrics {
     refusals: Family<Of, Counter>,

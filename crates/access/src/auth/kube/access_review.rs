@@ -59,7 +59,6 @@ impl Subject {
         }
     }
 
-    /// Who that is.
     pub(super) fn caller(&self) -> &Arc<Caller> {
         &self.caller
     }

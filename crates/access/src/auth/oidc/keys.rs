@@ -35,7 +35,7 @@ const STALE: SignedDuration = SignedDuration::from_hours(24);
 const PAUSE: SignedDuration = SignedDuration::from_secs(10);
 /// How long it is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The largest answer.
+/// Most bytes that are read of one answer of the issuer.
 const MOST: usize = 1 << 20;
 
 #[derive(Deserialize)]

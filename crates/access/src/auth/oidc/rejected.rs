@@ -19,7 +19,7 @@ pub(super) enum Rejected {
     Issuer,
     /// `aud` does not hold `oidc_audience`.
     Audience,
-    /// `exp` has passed.
+    /// The time in `exp` has passed.
     Expired,
     /// `nbf` has not come.
     NotYetValid,

@@ -58,7 +58,7 @@ impl Roles {
         Ok(Self(roles.collect::<Result<_, _>>()?))
     }
 
-    /// Whether somebody may.
+    /// Whether a role of the user or of one of the groups grants the access.
     pub(super) fn allow(&self, name: &str, groups: &[String], access: &Access) -> bool {
         self.0.iter().any(|role| {
             let is_theirs = role.users.iter().any(|user| user == name)
