@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use crate::{
     codec::row::PreparedChange,
     seam::{Connections, Error, Priority},
-    sql::{row::Row, dialect::Dialect, statement::Statement},
+    sql::{dialect::Dialect, row::Row, statement::Statement},
 };
 
 /// How much a read may cost.

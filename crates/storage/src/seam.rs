@@ -22,7 +22,7 @@ pub use self::{
     aggregate::AggregateQuery, aggregate::GroupKey, aggregate::MAX_KEYS, aggregate::Quantity,
     aggregate::Summed, change::Batch, change::Change, encoded::EncodedBody, encoded::EncodedRecord,
     error::Error, explain::Estimate, explain::Plan, maintenance::Connections, maintenance::Filled,
-    maintenance::MAX_INDEXES, maintenance::Maintenance, maintenance::IndexedPath,
+    maintenance::IndexedPath, maintenance::MAX_INDEXES, maintenance::Maintenance,
     maintenance::Purge, maintenance::Purged, query::ListQuery, query::Listed, query::Priority,
     traced::Traced,
 };

@@ -25,8 +25,8 @@ use crate::{
     },
     driver::{Database, Work},
     seam::{
-        AggregateQuery, Batch, Change, Connections, EncodedRecord, Error, Filled, ListQuery,
-        Listed, Maintenance, Plan, Priority, IndexedPath, Purge, Purged, Store,
+        AggregateQuery, Batch, Change, Connections, EncodedRecord, Error, Filled, IndexedPath,
+        ListQuery, Listed, Maintenance, Plan, Priority, Purge, Purged, Store,
     },
     sql::{dialect::Dialect, read, row::Row, statement::Statement},
 };

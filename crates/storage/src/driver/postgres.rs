@@ -33,7 +33,7 @@ use super::{Beside, Database, Reader, Work};
 use crate::{
     codec::row::PreparedChange,
     seam::{Connections, Error, Priority},
-    sql::{row::SqlRow as _, dialect::Dialect, read, statement::Statement},
+    sql::{dialect::Dialect, read, row::SqlRow as _, statement::Statement},
 };
 
 pub(crate) use open::open;

@@ -23,7 +23,7 @@ use super::{Beside, Database, Purpose, Reader, Work};
 use crate::{
     codec::row::PreparedChange,
     seam::{Connections, Error, Priority},
-    sql::{row::SqlRow as _, dialect::Dialect, statement::Statement},
+    sql::{dialect::Dialect, row::SqlRow as _, statement::Statement},
 };
 
 pub(crate) use backup::{copy, exists, has_log, look, private};
