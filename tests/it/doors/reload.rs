@@ -79,7 +79,7 @@ fn a_changed_file_counts_at_once_where_it_can_and_says_where_not() {
     let program = Program::start(&path);
     program.until("serving");
     write("log_level = 'info,hindsight=debug'\nscan_budget = 7\n");
-    let line = program.until("counts after a restart");
+    let line = program.until("takes effect after a restart");
     assert!(line.contains("`scan_budget`"), "{line}");
     program.until("configuration reloaded");
     write("log_level = 'loud'\n");
