@@ -48,7 +48,7 @@ impl Health {
             };
             if last.as_ref() != Some(&problem) {
                 match &problem {
-                    None => tracing::info!("store available again"),
+                    None => tracing::info!("store available"),
                     Some(error) => tracing::error!(error, "store unavailable"),
                 }
                 self.report(problem.is_none()).await;

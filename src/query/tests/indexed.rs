@@ -78,7 +78,7 @@ const FILTERS: [&str; 12] = [
 const ORDERS: [&str; 3] = ["create_time desc", "create_time asc", "update_time desc"];
 
 #[tokio::test]
-async fn many_rows_are_found_by_what_is_promoted() {
+async fn many_rows_are_found_by_what_is_indexed() {
     let file = SqliteFile::fresh().await;
     let mut urls = vec![("SQLite", file.url())];
     let made = match postgres_server() {
