@@ -1,6 +1,6 @@
-//! What a database driver does: it reads and executes statements, writes changes, and looks after
-//! its schema. Everything else is the same for all of them, see
-//! [`SqlStore`](crate::store::SqlStore).
+//! What a database driver does: it reads and executes statements, writes
+//! changes, and looks after its schema. Everything else is the same for all of
+//! them, see [`SqlStore`](crate::store::SqlStore).
 
 pub(crate) mod migrations;
 pub(crate) mod options;
@@ -10,11 +10,16 @@ pub(crate) mod sqlite;
 use std::fmt::Debug;
 
 use async_trait::async_trait;
+use futures::{Stream, TryStreamExt as _};
 
 use crate::{
     codec::row::PreparedChange,
     seam::{Connections, Error, Priority},
-    sql::{dialect::Dialect, row::Row, statement::Statement},
+    sql::{
+        dialect::Dialect,
+        row::{Row, SqlRow},
+        statement::Statement,
+    },
 };
 
 /// How much a read may cost.
@@ -36,8 +41,8 @@ pub(crate) enum Purpose {
     Aggregate,
 }
 
-/// A connection for reading. Dropped before [`Reader::release`], the statement under way is
-/// cancelled.
+/// A connection for reading. Dropped before [`Reader::release`], the statement under
+/// way is cancelled.
 #[async_trait]
 pub(crate) trait Reader: Send {
     /// Gives each row of a statement to `take`, in order.
@@ -77,6 +82,18 @@ pub(crate) struct Beside {
     pub(crate) reader: Option<Box<dyn Reader>>,
     /// Whether the transaction of the first one was begun anew for it.
     pub(crate) is_later: bool,
+}
+
+/// Gives each row that a driver streams to `take`, in order.
+async fn each<R: SqlRow + Send + Sync + 'static>(
+    rows: impl Stream<Item = Result<R, Error>> + Send,
+    take: &mut (dyn FnMut(Row) -> Result<(), Error> + Send),
+) -> Result<(), Error> {
+    let mut rows = std::pin::pin!(rows);
+    while let Some(row) = rows.try_next().await? {
+        take(Box::new(row))?;
+    }
+    Ok(())
 }
 
 /// A database behind a [`SqlStore`](crate::store::SqlStore).

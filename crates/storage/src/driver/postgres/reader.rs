@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Executor as _, Postgres, pool::PoolConnection, postgre
 
 use super::{bind::query, errors::classify};
 use crate::{
-    driver::{Purpose, Reader},
+    driver::{Purpose, Reader, each},
     seam::Error,
     sql::{row::Row, statement::Statement},
 };
@@ -75,11 +75,8 @@ impl Reader for PooledReader {
         take: &mut (dyn FnMut(Row) -> Result<(), Error> + Send),
     ) -> Result<(), Error> {
         let what = self.what;
-        let mut rows = query(statement).fetch(&mut **self);
-        while let Some(row) = rows.try_next().await.map_err(|e| classify(what, e))? {
-            take(Box::new(row))?;
-        }
-        Ok(())
+        let rows = query(statement).fetch(&mut **self);
+        each(rows.map_err(|e| classify(what, e)), take).await
     }
 
     async fn begin(&mut self, purpose: Purpose) -> Result<(), Error> {

@@ -12,7 +12,7 @@ use super::{
     place::options,
 };
 use crate::{
-    driver::{Purpose, Reader, migrations::require_current},
+    driver::{Purpose, Reader, each, migrations::require_current},
     seam::Error,
     sql::{dialect::Dialect, row::Row, statement::Statement},
 };
@@ -46,11 +46,8 @@ impl Reader for Moment {
         statement: &Statement,
         take: &mut (dyn FnMut(Row) -> Result<(), Error> + Send),
     ) -> Result<(), Error> {
-        let mut rows = query(statement).fetch(&mut self.connection);
-        while let Some(row) = rows.try_next().await.map_err(|e| classify("reading", e))? {
-            take(Box::new(row))?;
-        }
-        Ok(())
+        let rows = query(statement).fetch(&mut self.connection);
+        each(rows.map_err(|e| classify("reading", e)), take).await
     }
 
     /// The moment is that of the first statement. Rows are found by their index, so that a row

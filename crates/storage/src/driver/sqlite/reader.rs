@@ -14,7 +14,7 @@ use sqlx::{Executor as _, Sqlite, pool::PoolConnection, sqlite::SqliteConnection
 
 use super::{bind::query, errors::classify};
 use crate::{
-    driver::{Purpose, Reader, Work},
+    driver::{Purpose, Reader, Work, each},
     seam::Error,
     sql::{row::Row, statement::Statement},
 };
@@ -70,11 +70,8 @@ impl Reader for PooledReader {
         take: &mut (dyn FnMut(Row) -> Result<(), Error> + Send),
     ) -> Result<(), Error> {
         let what = self.what;
-        let mut rows = query(statement).fetch(&mut **self);
-        while let Some(row) = rows.try_next().await.map_err(|e| classify(what, e))? {
-            take(Box::new(row))?;
-        }
-        Ok(())
+        let rows = query(statement).fetch(&mut **self);
+        each(rows.map_err(|e| classify(what, e)), take).await
     }
 
     async fn begin(&mut self, _: Purpose) -> Result<(), Error> {
