@@ -29,9 +29,9 @@ pub(super) async fn objects(maintenance: Arc<dyn Maintenance>, clock: Arc<dyn Cl
     }
 }
 
-/// Removes dictionaries whose payload is gone, and entries of indexes that were dropped, now and
-/// then, for as long as it is polled. Several servers may do so at once: a dictionary in use cannot
-/// go.
+/// Removes dictionaries whose payload is gone, and entries of indexes that were dropped, now
+/// and then, for as long as it is polled. Several servers may do so at once: a dictionary in
+/// use cannot go.
 pub(super) async fn sweep(maintenance: Arc<dyn Maintenance>) {
     loop {
         tokio::time::sleep(PIECES).await;

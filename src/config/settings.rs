@@ -38,9 +38,9 @@ settings! {
     /// Most connections of this server to the database. On SQLite those of short reads; long reads
     /// have as many of their own.
     db_max_connections: Connections = "10";
-    /// Connections to PostgreSQL, at most all but one, for long calls: lists with filters or in other
-    /// orders than that of time, sums, explanations. Writes, single reads and readiness never wait
-    /// for these.
+    /// Connections to PostgreSQL, at most all but one, for long calls: lists with filters or in
+    /// other orders than that of time, sums, explanations. Writes, single reads and readiness never
+    /// wait for these.
     db_long_connections: Connections = "4";
     /// Longest time of one statement on PostgreSQL; then it is ended and the call refused as
     /// DEADLINE_EXCEEDED. `0s` is no limit.
@@ -79,16 +79,16 @@ settings! {
     tls_client_ca: Option<PathBuf>;
     /// Oldest version of TLS: `1.2` or `1.3`.
     tls_min_version: TlsVersion = "1.2";
-    /// Cipher suites, the preferred one first, such as `TLS13_AES_256_GCM_SHA384`. When absent, all
-    /// safe ones.
+    /// Cipher suites, the preferred one first, such as `TLS13_AES_256_GCM_SHA384`. When absent,
+    /// all safe ones.
     tls_cipher_suites: Option<CipherSuites>;
     /// Most connections to `listen` at once. Others wait until one closes.
     max_connections: Connections = "4096";
     /// Largest head of a request: its path, with the filter, and its headers. The path and query
     /// alone have 65,534 bytes at most.
     max_header_bytes: MessageSize = "512KiB";
-    /// Idle timeout of clients that are sending a head or a body, reading a response, or answering
-    /// a ping.
+    /// Idle timeout of clients that are sending a head or a body, reading a response, or
+    /// answering a ping.
     client_timeout: Span<1> = "60s";
     /// Silence after which an HTTP/2 client is pinged. `0s` is never.
     keepalive: Span = "60s";
@@ -110,8 +110,8 @@ settings! {
     /// Allow impersonation by `Impersonate-*` headers, as far as the cluster of auth `kubernetes`
     /// does. Otherwise such calls are refused.
     auth_impersonate: bool = "true";
-    /// TTL of cached positive decisions of auth `kubernetes`, and of tokens of auth `oidc`. `0s`
-    /// caches nothing.
+    /// TTL of cached positive decisions of auth `kubernetes`, and of tokens of auth `oidc`.
+    /// `0s` caches nothing.
     auth_cache_allow: Span = "10s";
     /// TTL of cached negative decisions of auth `kubernetes`. `0s` caches nothing.
     auth_cache_deny: Span = "5s";
@@ -170,8 +170,8 @@ settings! {
     page_token_key: Option<PageTokenKey>;
 
     ["Logs, traces and audit"]
-    /// Level of log events: `error`, `warn`, `info`, `debug`, `trace` or `off`, and per module as in
-    /// `info,hindsight_storage=debug`.
+    /// Level of log events: `error`, `warn`, `info`, `debug`, `trace` or `off`, and per module
+    /// as in `info,hindsight_storage=debug`.
     log_level: LogFilter = "info", live;
     /// Format of log events on standard error: `text` or `json`.
     log_format: LogFormat = "text";

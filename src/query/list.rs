@@ -246,8 +246,8 @@ impl Engine {
         }
     }
 
-    /// A walk over the rows of `query` that match; with a `residual` the filter is evaluated on
-    /// each.
+    /// A walk over the rows of `query` that match; with a `residual` the filter is
+    /// evaluated on each.
     pub(super) fn scan<T: Item>(
         &self,
         filter: &Arc<Filter>,

@@ -16,8 +16,8 @@ const CHUNK_BYTES: usize = 4 << 20;
 /// chunks, filtering waits less for reading.
 const SEALED_BYTES: usize = 16 << 20;
 
-/// A walk over the rows of a list, in chunks. Where rows are filtered, the next chunk is
-/// read meanwhile.
+/// A walk over the rows of a list, in chunks. Where rows are filtered, the next chunk
+/// is read meanwhile.
 pub(super) struct Scan<'a, T: Item> {
     store: &'a dyn Store,
     quota: &'a QuotaGuard,

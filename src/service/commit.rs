@@ -48,8 +48,8 @@ pub(super) fn lost(error: &storage::Error) -> bool {
 }
 
 impl Service {
-    /// Writes to the audit log that a request asked to do this with what has the name, and was
-    /// refused.
+    /// Writes to the audit log that a request asked to do this with what has the name,
+    /// and was refused.
     pub async fn audit_refused(
         &self,
         by: &RequestContext,

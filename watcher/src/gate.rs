@@ -1,8 +1,8 @@
 //! The way to the server, which closes while the server is unavailable: a circuit breaker.
 //!
-//! While it is closed all calls wait, and one at a time is let through as a probe. So an outage costs
-//! one call in a while and not one for each run, and it is logged twice: when it begins and when it
-//! ends.
+//! While it is closed all calls wait, and one at a time is let through as a probe. So an outage
+//! costs one call in a while and not one for each run, and it is logged twice: when it begins and
+//! when it ends.
 
 use std::{
     sync::{

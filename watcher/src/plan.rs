@@ -1,5 +1,5 @@
-//! What to do next about one run. A pure function: facts in, steps out; no I/O, no clock, not
-//! `async`.
+//! What to do next about one run. A pure function: facts in, steps out; no I/O, no
+//! clock, not `async`.
 //!
 //! Steps are carried out in order; the first that fails ends the list, and whatever happened
 //! the plan is made again. So each step may be repeated, and any suffix of them may be lost
@@ -178,9 +178,9 @@ fn held(view: &View<'_>, store: Option<Upload>, new_events: Option<RecordName>) 
     store.into_iter().chain(events).chain(remove).collect()
 }
 
-/// What happens to a run that is not being deleted, once `steps` have stored it: it is annotated,
-/// released and collected. One that is due is deleted without annotations, which would be a write for
-/// nothing.
+/// What happens to a run that is not being deleted, once `steps` have stored it: it is
+/// annotated, released and collected. One that is due is deleted without annotations, which
+/// would be a write for nothing.
 fn conclude(
     view: &View<'_>,
     mut steps: Vec<Step>,

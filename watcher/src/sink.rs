@@ -31,8 +31,8 @@ pub trait Sink: Debug + Send + Sync + 'static {
 /// What follows from a server's error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// The server serves no one now. Everything waits until it recovers, and at least for as long as
-    /// it says.
+    /// The server serves no one now. Everything waits until it recovers, and at least for as long
+    /// as it says.
     Unavailable,
     /// This call may work in a while.
     Passing,

@@ -1,6 +1,6 @@
-//! Carrying out plans. A [`Task`] is one run while it is worked on: it is planned, the plan is
-//! executed as far as the [`Lane`] of its worker goes, and whatever changes or fails, it is planned
-//! again.
+//! Carrying out plans. A [`Task`] is one run while it is worked on: it is planned, the plan
+//! is executed as far as the [`Lane`] of its worker goes, and whatever changes or fails, it
+//! is planned again.
 
 mod annotate;
 mod children;

@@ -1,5 +1,5 @@
-//! What is known of a request beside what its caller may do, which is a
-//! [`Grant`](crate::auth::Grant).
+//! What is known of a request beside what its caller may do, which
+//! is a [`Grant`](crate::auth::Grant).
 
 use std::sync::Arc;
 

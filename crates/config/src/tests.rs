@@ -23,8 +23,8 @@ crate::settings! {
     struct Kitchen;
 
     ["Opening"]
-    /// Address of the door. It may
-    /// be closed.
+    /// Address of the door.
+    /// It may be closed.
     door: SocketAddr = "127.0.0.1:80";
     /// Address of the back door, or `off`.
     back_door: Option<SocketAddr> = "127.0.0.1:81";

@@ -145,8 +145,8 @@ fn written(bytes: u64) -> String {
     }
 }
 
-/// A length of time of at least so many milliseconds, written `500ms`, `30s`, `1h30m`, `1.5h` or
-/// `7d`.
+/// A length of time of at least so many milliseconds, written `500ms`, `30s`, `1h30m`,
+/// `1.5h` or `7d`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span<const LEAST: u64 = 0>(Duration);
 

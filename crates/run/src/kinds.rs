@@ -1,5 +1,5 @@
-//! The kinds that a program knows: those that are built in, and those that its configuration
-//! declares.
+//! The kinds that a program knows: those that are built in, and those that
+//! its configuration declares.
 
 use std::sync::{PoisonError, RwLock};
 

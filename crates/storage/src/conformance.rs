@@ -57,8 +57,8 @@ impl World {
         Self::of(url, open(url, &options).await.expect("the database opens"))
     }
 
-    /// Maps in memory, those that have this name among the tests of this process; new ones if it
-    /// is empty.
+    /// Maps in memory, those that have this name among the tests of this process; new ones if
+    /// it is empty.
     pub(super) fn in_memory(name: &str) -> Self {
         let memory = match name {
             "" => Memory::default(),

@@ -1,9 +1,9 @@
 //! The seam: what every durable store of results and records can do, whatever it is made of.
 //!
-//! A write is a value: a [`Batch`] of changes with preconditions, all of which happen or none.
-//! A store never sees a filter's text, only a [`Condition`](hindsight_filter::condition::Condition)
-//! on columns, and never makes up an error: what it cannot do is an [`Error`], never an empty
-//! answer.
+//! A write is a value: a [`Batch`] of changes with preconditions, all of which happen or none. A
+//! store never sees a filter's text, only a
+//! [`Condition`](hindsight_filter::condition::Condition) on columns, and never makes up an
+//! error: what it cannot do is an [`Error`], never an empty answer.
 
 mod aggregate;
 mod change;
@@ -61,8 +61,8 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// may be about the same row.
     async fn commit_each(&self, changes: &[Change]) -> Vec<Result<(), Error>>;
 
-    /// How a list would be answered. Rows are counted to `most` at most, if the database has no
-    /// estimate.
+    /// How a list would be answered. Rows are counted to `most` at most, if the database
+    /// has no estimate.
     async fn explain(
         &self,
         resource: Resource,

@@ -44,8 +44,8 @@ settings! {
     cluster_id: Option<ClusterName>;
 
     ["What is stored"]
-    /// Kinds to watch, such as `taskruns,pipelineruns.tekton.dev,Workflow`. When absent, all that the
-    /// cluster has.
+    /// Kinds to watch, such as `taskruns,pipelineruns.tekton.dev,Workflow`. When absent, all that
+    /// the cluster has.
     kinds: Option<Kinds>;
     /// Labels of batch Jobs to watch as well. When absent, no Jobs.
     job_selector: Option<Selector>;
@@ -58,12 +58,12 @@ settings! {
     /// Time after a start in which runs marked as stored are verified on the server. With `collect`
     /// all are verified at once.
     verify_within: Span = "1h";
-    /// Values of `spec.managedBy` to store, besides none and `tekton.dev/pipeline`. Other runs are
-    /// ignored.
+    /// Values of `spec.managedBy` to store, besides none and `tekton.dev/pipeline`. Other
+    /// runs are ignored.
     managed_by_values: Option<Vec<String>>;
     /// Store runs as they progress, and not only once they are finished. With flags of Tekton
-    /// Results' watcher only if `-disable_storing_incomplete_runs=false` is given; there it is on by
-    /// default.
+    /// Results' watcher only if `-disable_storing_incomplete_runs=false` is given; there it is
+    /// on by default.
     store_incomplete: bool = "false";
     /// Store the Kubernetes events about a finished run and its pods as well, as one record.
     store_events: bool = "false";
@@ -86,15 +86,15 @@ settings! {
     grace: SignedDuration = "10m";
     /// Labels of the runs to delete; all runs are stored. When absent, all.
     label_selector: Option<Selector>;
-    /// Keep every run that has an owner. With `false`, only those of a PipelineRun, until it is
-    /// deleted itself.
+    /// Keep every run that has an owner. With `false`, only those of a PipelineRun, until it
+    /// is deleted itself.
     check_owner: bool = "true";
     /// Interval of checking a run again whose child is in the cluster and not yet seen by a watch.
     recheck: Positive = "1m";
     /// Newest finished runs of each pipeline in a namespace that are kept.
     keep_last: Number = "0";
-    /// Condition in CEL that a run to be deleted fulfils, over `object`, `kind`, `pipeline` and
-    /// `outcome`.
+    /// Condition in CEL that a run to be deleted fulfils, over `object`, `kind`,
+    /// `pipeline` and `outcome`.
     collect_when: Option<Expression>;
     /// Let annotations of namespaces keep their runs longer. Needs list and watch of namespaces;
     /// without them nothing is deleted.
@@ -110,8 +110,8 @@ settings! {
     /// Memory for objects that wait to be stored; a quarter of it, with finalizers a sixteenth, for
     /// those still in the cluster.
     hold_bytes: ByteSize = "256MiB";
-    /// Most objects in a page of a list; fewer if they are large: a page is about a 64th of
-    /// `hold_bytes`.
+    /// Most objects in a page of a list; fewer if they are large: a page is about a
+    /// 64th of `hold_bytes`.
     page_size: Number<1, 10_000> = "250";
     /// Work only while holding a Lease, so that several replicas may run.
     leader_elect: bool = "false";
@@ -136,8 +136,8 @@ settings! {
     metrics_listen: Option<SocketAddr> = "off";
     /// Longest time that storing goes on after SIGTERM or SIGINT.
     shutdown_grace: Span = "20s";
-    /// Level of log events: `error`, `warn`, `info`, `debug`, `trace` or `off`, and per module as in
-    /// `info,hindsight_watcher=debug`.
+    /// Level of log events: `error`, `warn`, `info`, `debug`, `trace` or `off`, and per module
+    /// as in `info,hindsight_watcher=debug`.
     log_level: LogFilter = "info";
     /// Format of log events on standard error: `text` or `json`.
     log_format: LogFormat = "text";

@@ -8,8 +8,8 @@ use hindsight_run::View;
 use super::stored::{CopyEnd, ServerCopy, StoredCopy};
 use crate::policy::Tightening;
 
-/// What is known about other runs, as far as the plan for a run depends on that; found out anew for
-/// each plan.
+/// What is known about other runs, as far as the plan for a run depends on that; found out anew
+/// for each plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Others {
     /// A run that would go with it and is not stored yet.

@@ -34,8 +34,8 @@ pub enum Step {
     },
     /// Plan again at this time, unless something happens before.
     LookAgain(Timestamp),
-    /// It says of itself that it is stored as it is; ask the server whether that is so, at this
-    /// time.
+    /// It says of itself that it is stored as it is; ask the server whether that is so,
+    /// at this time.
     Trust(Timestamp),
     /// Say on the run's result that it was not seen to finish.
     Close {

@@ -106,8 +106,7 @@ impl Task<'_> {
         }
     }
 
-    /// A child that the run names, that the ledger does not know, and that is there all the
-    /// same.
+    /// A child that the run names, that the ledger does not know, and that is there all the same.
     async fn unseen_child(&self, view: &View<'_>) -> Result<Option<String>, Interrupted> {
         let unknown = {
             let ledger = self.shared.ledger();

@@ -94,8 +94,8 @@ impl Task<'_> {
         }
     }
 
-    /// Takes our finalizers off when it is its turn; of an overdue run, unless it can be stored at the
-    /// last moment.
+    /// Takes our finalizers off when it is its turn; of an overdue run, unless it can be stored at
+    /// the last moment.
     pub(super) async fn remove_finalizers(
         &mut self,
         removal: &Removal,

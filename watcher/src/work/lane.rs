@@ -7,13 +7,13 @@ use crate::plan::{Removal, Step, Urgency};
 pub(super) enum Lane {
     /// Whole plans. Only writes that nothing waits for are left to `Annotate`.
     Store,
-    /// Puts finalizers on while `Store` waits for the server or has a backlog. Never waits for the
-    /// server.
+    /// Puts finalizers on while `Store` waits for the server or has a backlog. Never waits
+    /// for the server.
     Protect,
     /// Takes finalizers off when their deadline is over, also while the server is unavailable.
     Release,
-    /// Writes annotations on stored runs, and takes finalizers off that hold nothing up, no faster
-    /// than configured.
+    /// Writes annotations on stored runs, and takes finalizers off that hold nothing up, no
+    /// faster than configured.
     Annotate,
     /// Stores what an earlier leader left in the spool, while another watcher leads.
     Spooled,

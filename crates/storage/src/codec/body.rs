@@ -64,8 +64,8 @@ impl Packed {
         }
     }
 
-    /// Compresses a loose body. Takes some 3 ms for each MiB: big ones belong off the async
-    /// threads.
+    /// Compresses a loose body. Takes some 3 ms for each MiB: big ones belong off
+    /// the async threads.
     pub(crate) fn compress(&mut self, dictionary: Option<&Dictionary>) -> Help {
         let value = self.bytes.clone();
         let differing = dictionary
@@ -143,8 +143,7 @@ impl Stored {
 /// The body that was packed, or what is wrong with what was stored. `dictionary` is the content of
 /// the dictionary it refers to.
 ///
-/// # Errors
-/// [`Error::Corrupt`] if it is not, to the byte, what was packed.
+/// Fails with [`Error::Corrupt`] if it is not, to the byte, what was packed.
 pub(crate) fn unpack(stored: &Stored, dictionary: Option<&[u8]>) -> Result<Bytes, Error> {
     let value = unpack_unchecked(stored, dictionary)?;
     check(stored, &value)?;
@@ -152,11 +151,9 @@ pub(crate) fn unpack(stored: &Stored, dictionary: Option<&[u8]>) -> Result<Bytes
 }
 
 /// The body as [`unpack`] gives it, but for its digest, which takes a fifth of the time that
-/// looking at a body takes. Whoever gives it out, or draws more than a no from it, calls
-/// [`check`].
+/// looking at a body takes. Whoever gives it out, or draws more than a no from it, calls [`check`].
 ///
-/// # Errors
-/// [`Error::Corrupt`] if it does not open, or has not as many bytes as were packed.
+/// Fails with [`Error::Corrupt`] if it does not open, or has not as many bytes as were packed.
 pub(crate) fn unpack_unchecked(stored: &Stored, dictionary: Option<&[u8]>) -> Result<Bytes, Error> {
     let corrupt = |why: String| Err(Error::Corrupt(why));
     let size = stored.size;
@@ -185,8 +182,7 @@ pub(crate) fn unpack_unchecked(stored: &Stored, dictionary: Option<&[u8]>) -> Re
 
 /// Whether a body is the one that was packed.
 ///
-/// # Errors
-/// [`Error::Corrupt`] if it is not, to the byte.
+/// Fails with [`Error::Corrupt`] if it is not, to the byte.
 pub(crate) fn check(stored: &Stored, value: &[u8]) -> Result<(), Error> {
     if Sha256::digest(value).as_slice() == stored.sha256 {
         return Ok(());

@@ -1,8 +1,8 @@
 //! Dictionaries: bodies stored whole, once, which later bodies of the same parent refer to.
 //!
-//! Runs of one task of one pipeline differ in ids, times and digests alone; compressed with one of
-//! them as dictionary, the others take a tenth. A dictionary goes with the record whose payload it
-//! is.
+//! Runs of one task of one pipeline differ in ids, times and digests alone; compressed with one
+//! of them as dictionary, the others take a tenth. A dictionary goes with the record whose
+//! payload it is.
 
 mod key;
 
@@ -85,8 +85,7 @@ pub(crate) struct StoredDictionary {
 impl StoredDictionary {
     /// The dictionary, opened.
     ///
-    /// # Errors
-    /// [`Error::Corrupt`] if it is not what was stored.
+    /// Fails with [`Error::Corrupt`] if it is not what was stored.
     pub(crate) fn open(self) -> Result<Dictionary, Error> {
         let id = self.id;
         let corrupt = |why: String| Error::Corrupt(format!("dictionary {id}: {why}"));

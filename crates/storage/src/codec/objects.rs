@@ -50,8 +50,7 @@ pub(crate) fn new_folder() -> Vec<u8> {
 impl Objects {
     /// Those in the folder of this number.
     ///
-    /// # Errors
-    /// [`Error::Corrupt`] if it is no number of a folder.
+    /// Fails with [`Error::Corrupt`] if it is no number of a folder.
     pub(crate) fn new(depot: &Arc<ObjectBackend>, folder: &[u8]) -> Result<Self, Error> {
         let folder = Uuid::from_slice(folder)
             .map_err(|e| Error::Corrupt(format!("the secret `{FOLDER}` is no UUID: {e}")))?;

@@ -7,8 +7,8 @@ use crate::seam::Error;
 /// Above so many bytes of payload, packing and unpacking leave the async threads.
 pub(crate) const BIG: usize = 64 << 10;
 
-/// Does `work` on each item, in order; if there is much of it, on as many threads as there are
-/// cores.
+/// Does `work` on each item, in order; if there is much of it, on as many threads as
+/// there are cores.
 pub(crate) async fn par_map_blocking<T, U>(
     items: Vec<T>,
     bytes: impl Fn(&T) -> usize,

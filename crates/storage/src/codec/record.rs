@@ -55,8 +55,7 @@ impl StoredRecord {
 
     /// The record with its payload.
     ///
-    /// # Errors
-    /// [`Error::Corrupt`] if the payload is not, to the byte, what was stored.
+    /// Fails with [`Error::Corrupt`] if the payload is not, to the byte, what was stored.
     pub(crate) fn unpack(self, dictionaries: &Loaded) -> Result<Record, Error> {
         self.encoded(dictionaries).decode()
     }

@@ -12,7 +12,7 @@ pub trait EncodedBody: Debug + Send + Sync {
     /// How many bytes the payload has.
     fn size(&self) -> usize;
 
-    /// The payload.
+    /// The payload, compared with the digest of what was stored.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if it is not, to the byte, what was stored.

@@ -27,9 +27,9 @@ pub trait Maintenance: Debug + Send + Sync + 'static {
     /// objects, free pages. It takes as long as rewriting the database does.
     async fn purge(&self, what: &Purge, now: Timestamp) -> Result<Purged, Error>;
 
-    /// Removes the objects that no body has referred to for long enough before `now`, and says how
-    /// many. A statement changes `batch` rows at most. There are none where no object store is
-    /// configured.
+    /// Removes the objects that no body has referred to for long enough before `now`, and says
+    /// how many. A statement changes `batch` rows at most. There are none where no object
+    /// store is configured.
     async fn sweep_objects(&self, now: Timestamp, batch: NonZeroU32) -> Result<u64, Error>;
 
     /// The fields that are indexed, in the order in which they were added.

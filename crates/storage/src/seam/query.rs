@@ -10,8 +10,8 @@ pub enum Priority {
     /// A cheap query, which uses the connections that serve writes and single reads.
     #[default]
     Normal,
-    /// An expensive query. It has connections of its own, and is called from
-    /// [`low_priority::run`](hindsight_runtime::low_priority::run).
+    /// An expensive query. It has connections of its own, and is called on the threads of
+    /// [`low_priority`](hindsight_runtime::low_priority), which let all others go first.
     Low,
 }
 

@@ -56,9 +56,9 @@ pub(crate) fn put(new: &NewDictionary) -> Vec<Statement> {
 const IS_OWNED: &str = "EXISTS (SELECT 1 FROM bodies AS b JOIN records AS r \
     ON r.row_id = b.record_row WHERE b.dictionary = p.row_id AND r.body_sha256 = p.sha256";
 
-/// The dictionaries after one row of which it is not known that a record has their payload: the
-/// row, the parent, and 2 if one has it, else 1 if bodies refer to the dictionary, else 0. At most
-/// `limit`.
+/// The dictionaries after one row of which it is not known that a record has their payload:
+/// the row, the parent, and 2 if one has it, else 1 if bodies refer to the dictionary, else 0.
+/// At most `limit`.
 pub(crate) fn unowned(after: i64, limit: i64) -> Statement {
     let mut out = Statement::new("SELECT p.row_id, p.parent, CAST(CASE WHEN ");
     out.push(IS_OWNED).push(") THEN 2 WHEN ").push(IS_USED);

@@ -170,8 +170,7 @@ pub(crate) fn known() -> Statement {
 
 /// What the rows of [`known`] say.
 ///
-/// # Errors
-/// [`Error::Corrupt`] if that cannot be read.
+/// Fails with [`Error::Corrupt`] if that cannot be read.
 pub(crate) fn read_known(rows: &[Row]) -> Result<IndexedPaths, Error> {
     let number = |row: &Row, at, what| {
         row.int(at)?

@@ -180,8 +180,7 @@ pub(crate) fn unheld(limit: i64) -> Statement {
 
 /// What the row of [`totals`] says.
 ///
-/// # Errors
-/// If it cannot be read.
+/// Fails if it cannot be read.
 pub(crate) fn read_totals(rows: &[Row]) -> Result<Totals, Error> {
     let Some(row) = rows.first() else {
         return Ok(Totals::default());

@@ -44,8 +44,7 @@ pub(crate) async fn look(store: &SqlStore<impl Database>) -> Result<Arc<IndexedP
 
 /// Adds a field; its index is empty.
 ///
-/// # Errors
-/// [`Error::Exists`] if it is there, [`Error::Incompatible`] if there are too many.
+/// Fails with [`Error::Exists`] if it is there, [`Error::Incompatible`] if there are too many.
 pub(crate) async fn create_index(
     store: &SqlStore<impl Database>,
     path: &Path,
@@ -77,8 +76,7 @@ pub(crate) async fn create_index(
 
 /// Removes a field. What is stored of it is cleared by [`sweep`].
 ///
-/// # Errors
-/// [`Error::Missing`] if it is not there.
+/// Fails with [`Error::Missing`] if it is not there.
 pub(crate) async fn drop_index(store: &SqlStore<impl Database>, path: &Path) -> Result<(), Error> {
     let text = path.to_string();
     if look(store).await?.at(path).is_none() {

@@ -24,8 +24,7 @@ use crate::{
 /// and never referred to, because the change is refused or the process dies, is noted in the
 /// database already, and goes in the end.
 ///
-/// # Errors
-/// If one cannot be noted or uploaded; then nothing should be written.
+/// Fails if one cannot be noted or uploaded; then nothing should be written.
 pub(crate) async fn place(
     store: &SqlStore<impl Database>,
     changes: &mut [PreparedChange],

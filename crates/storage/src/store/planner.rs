@@ -73,9 +73,9 @@ impl<'q> Planner<'_, 'q> {
         Ok((first.flatten(), AccessPath::Index(candidate)))
     }
 
-    /// PostgreSQL knows how many rows have a value and chooses among indexes; but it guesses how
-    /// many have a label, of which the index is asked in its own way, and knows nothing of
-    /// indexed paths.
+    /// PostgreSQL knows how many rows have a value and chooses among indexes; but it guesses
+    /// how many have a label, of which the index is asked in its own way, and knows nothing
+    /// of indexed paths.
     async fn beside_statistics(
         &mut self,
         mut candidates: Vec<IndexCandidate<'q>>,

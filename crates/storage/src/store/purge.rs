@@ -1,8 +1,8 @@
 //! Removing for good: not only from lists, but from the bytes that are kept.
 //!
-//! A delete ends what it deletes within minutes: objects are kept as long as backups need them,
-//! dictionaries until the next sweep, and pages until they are written again. What is purged is
-//! waited for.
+//! A delete ends what it deletes within minutes: objects are kept as long as backups need
+//! them, dictionaries until the next sweep, and pages until they are written again. What is
+//! purged is waited for.
 
 use std::num::NonZeroU32;
 
@@ -34,8 +34,8 @@ pub(crate) async fn count(store: &SqlStore<impl Database>, what: &Purge) -> Resu
     })
 }
 
-/// Removes everything that there is, and what comes meanwhile, from tables, dictionaries and
-/// objects.
+/// Removes everything that there is, and what comes meanwhile, from tables,
+/// dictionaries and objects.
 pub(crate) async fn purge(
     store: &SqlStore<impl Database>,
     what: &Purge,

@@ -1,5 +1,5 @@
-//! Adding up, on two connections where there is much to add up: a database works on one core for
-//! each.
+//! Adding up, on two connections where there is much to add up: a database works on one
+//! core for each.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -88,9 +88,9 @@ async fn divided<'q>(
     }
 }
 
-/// The parts of a plan on PostgreSQL, where all values of a large table are gathered, along the
-/// table or along an index that holds what is asked for. None where another index leads to the
-/// rows.
+/// The parts of a plan on PostgreSQL, where all values of a large table are gathered, along
+/// the table or along an index that holds what is asked for. None where another index leads
+/// to the rows.
 pub(crate) async fn parts<'q>(
     reader: &mut dyn Reader,
     plan: &Plan<'q>,

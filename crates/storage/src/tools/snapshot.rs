@@ -46,7 +46,7 @@ impl Snapshot {
     /// up to date.
     ///
     /// # Errors
-    /// As [`crate::store::resolve::open`].
+    /// Those of [`crate::store::resolve::open`], with the same remedies.
     pub async fn open(url: &str) -> Result<Self, Error> {
         match address(url)? {
             Address::Sqlite(path) => {
@@ -63,7 +63,7 @@ impl Snapshot {
     /// The same, and the payloads that lie in an object store.
     ///
     /// # Errors
-    /// Likewise.
+    /// Those of [`Self::open`]; and if the object store cannot be used as configured.
     pub async fn open_with(url: &str, depot: Option<&Arc<ObjectBackend>>) -> Result<Self, Error> {
         let mut snapshot = Self::open(url).await?;
         if let Some(depot) = depot {

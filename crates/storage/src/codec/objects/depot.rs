@@ -222,8 +222,8 @@ impl Objects {
         }
     }
 
-    /// Removes these objects from the object store, several at once; one that is missing counts as
-    /// gone.
+    /// Removes these objects from the object store, several at once; one that is missing
+    /// counts as gone.
     pub(crate) async fn remove(&self, objects: Vec<Uuid>) -> Removal {
         let remove = |object: Uuid| async move {
             let path = self.path(object);

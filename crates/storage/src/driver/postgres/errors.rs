@@ -20,8 +20,8 @@ pub(super) fn is_orphan(error: &sqlx::Error) -> bool {
     is(error, &["23503"])
 }
 
-/// Whether what a body refers to is gone: its dictionary, or its object, of which a trigger says
-/// so.
+/// Whether what a body refers to is gone: its dictionary, or its object, of which a
+/// trigger says so.
 pub(super) fn is_referring_to_nothing(error: &sqlx::Error) -> bool {
     let key = error
         .as_database_error()
