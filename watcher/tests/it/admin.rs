@@ -134,7 +134,7 @@ async fn a_kind_without_rights_is_named_and_the_watcher_is_ready() {
     world.sim.install(kubesim::Crd::argo_workflow());
     let forbidden = kubesim::Fault::status(403).verb("list");
     let forbidden = forbidden.resource("workflows").times(1_000_000);
-    world.sim.faults().plan(forbidden);
+    world.fault(forbidden);
     let config = Config {
         metrics_listen: Some("127.0.0.1:0".parse().unwrap()),
         ..quick()

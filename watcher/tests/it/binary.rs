@@ -2,8 +2,7 @@
 
 use std::{
     io::Read as _,
-    path::Path,
-    process::{Child, Command, Output, Stdio},
+    process::{Output, Stdio},
     time::Duration,
 };
 
@@ -16,65 +15,11 @@ use tonic::{
     transport::{Identity, ServerTlsConfig},
 };
 
-use crate::support::{RpcServer, task_run, within};
-
-/// A process that does not outlive its test.
-pub(crate) struct Process(Child);
-
-impl Process {
-    pub(crate) fn start(kubeconfig: &Path, args: &[&str]) -> Self {
-        let mut command = program();
-        command
-            .arg("--kubeconfig")
-            .arg(kubeconfig)
-            .args(args)
-            .stderr(Stdio::null());
-        Self(command.spawn().unwrap())
-    }
-
-    pub(crate) fn id(&self) -> String {
-        self.0.id().to_string()
-    }
-
-    fn kill(mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-
-    /// Asks it to end; its exit code.
-    pub(crate) async fn terminate(mut self) -> Option<i32> {
-        let pid = self.id();
-        assert!(
-            Command::new("kill")
-                .args(["-TERM", &pid])
-                .status()
-                .unwrap()
-                .success()
-        );
-        within(async {
-            loop {
-                if let Some(status) = self.0.try_wait().unwrap() {
-                    return status.code();
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        })
-        .await
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended, and that is well.
-        self.0.kill().unwrap_or_default();
-    }
-}
-
-pub(crate) fn program() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hindsight-watcher"));
-    command.env_clear();
-    command
-}
+use crate::support::{
+    RpcServer, eventually,
+    process::{Process, program},
+    task_run, within,
+};
 
 fn output(args: &[&str]) -> (Option<i32>, String) {
     let Output { status, stderr, .. } = program().args(args).output().unwrap();
@@ -167,12 +112,7 @@ async fn what_vanishes_while_the_server_is_away_outlives_the_program() {
     }
     let kept = || crate::spool::runs(spool.path());
     let wait_for = async |enough: fn(usize) -> bool| {
-        within(async {
-            while !enough(kept()) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        })
-        .await;
+        eventually(|| enough(kept())).await;
     };
     wait_for(|kept| kept == 20).await;
     for n in 0..20 {

@@ -20,29 +20,18 @@ fn with(change: impl FnOnce(&mut Collect)) -> Config {
     config
 }
 
-fn deletes(world: &World) -> usize {
-    world
-        .sim
-        .calls()
-        .filter(|call| call.verb == "delete")
-        .count()
-}
-
 #[tokio::test]
 async fn a_run_goes_once_it_is_stored() {
     let world = World::new(collecting()).await;
-    let mut uids = Vec::new();
-    for n in 0..20 {
-        uids.push(world.finished(&format!("build-{n}")));
-    }
+    let uids = world.finish_all("build", 20);
     world.create(task_run("running"));
     world
         .until(|p| p.collected == 20 && p.in_cluster == 1)
         .await;
     assert_eq!(world.sim.count("tekton.dev", "taskruns"), 1);
-    assert!(uids.iter().all(|uid| is_done(&world.copy(uid))));
+    assert!(world.all_done(&uids));
     assert_eq!(world.sink.writes(), 20);
-    assert_eq!((world.progress().lost, deletes(&world)), (0, 20));
+    assert_eq!((world.progress().lost, world.deletes()), (0, 20));
 }
 
 #[tokio::test]
@@ -52,7 +41,7 @@ async fn nothing_goes_while_the_server_is_away() {
     world.finished("build");
     world.until(|p| !p.is_server_up).await;
     within(world.sink.until(|sink| sink.calls() > 5)).await;
-    assert_eq!(deletes(&world), 0);
+    assert_eq!(world.deletes(), 0);
     world.sink.away(false);
     world.until(|p| p.collected == 1).await;
     assert_eq!(world.sink.writes(), 1);
@@ -69,7 +58,7 @@ async fn a_server_that_forgot_a_run_gets_it_again_before_it_goes() {
     let uid = world.finished("build");
     // The proof is missing, and the run cannot be stored again yet; so it stays.
     world.until(|p| !p.is_server_up).await;
-    assert_eq!(deletes(&world), 0);
+    assert_eq!(world.deletes(), 0);
     world.sink.choke_on("");
     world.until(|p| p.collected == 1).await;
     assert!(is_done(&world.copy(&uid)));
@@ -93,12 +82,12 @@ async fn a_restarted_watcher_asks_again_before_it_deletes() {
 async fn a_run_that_changes_between_storing_and_deleting_is_stored_again() {
     let world = World::new(collecting()).await;
     // The first delete comes too late: somebody writes on the run before it.
-    world.sim.faults().plan(Fault::status(409).verb("delete"));
+    world.fault(Fault::status(409).verb("delete"));
     let uid = world.finished("build");
     world.cluster(|sim| sim.faults().pending() == 0).await;
     world.until(|p| p.collected == 1).await;
     assert!(is_done(&world.copy(&uid)));
-    assert_eq!(deletes(&world), 2);
+    assert_eq!(world.deletes(), 2);
 }
 
 #[tokio::test]
@@ -107,15 +96,8 @@ async fn a_run_that_changes_after_its_proof_is_not_deleted_as_it_was() {
     let sim = world.sim.clone();
     world.sink.when_asked(move || {
         let patch = json!({"metadata": {"annotations": {"late": "yes"}}});
-        sim.merge(
-            "tekton.dev",
-            "taskruns",
-            NAMESPACE,
-            "build",
-            patch,
-            "somebody",
-        )
-        .unwrap();
+        sim.merge("tekton.dev", "taskruns", NAMESPACE, "build", patch, "x")
+            .unwrap();
     });
     let uid = world.finished("build");
     world.until(|p| p.collected == 1 && p.in_cluster == 0).await;
@@ -123,11 +105,7 @@ async fn a_run_that_changes_after_its_proof_is_not_deleted_as_it_was() {
         world.copy(&uid)["metadata"]["annotations"]["late"],
         json!("yes")
     );
-    let refused = world
-        .sim
-        .calls()
-        .filter(|call| call.verb == "delete")
-        .status(409);
+    let refused = world.sim.calls().verb("delete").status(409);
     assert_eq!(refused.count(), 1);
 }
 
@@ -154,11 +132,21 @@ async fn a_run_that_takes_the_name_after_the_proof_is_not_hit() {
 #[tokio::test]
 async fn a_lost_answer_to_a_delete_is_no_loss() {
     let world = World::new(collecting()).await;
-    world.sim.faults().plan(Fault::lost_answer().verb("delete"));
+    world.fault(Fault::lost_answer().verb("delete"));
     let uid = world.finished("build");
     world.until(|p| p.stored == 1 && p.in_cluster == 0).await;
     assert!(is_done(&world.copy(&uid)));
     assert_eq!(world.progress().lost, 0);
+}
+
+/// The run is stored and stays, while another one goes.
+async fn stays(world: &World, run: serde_json::Value, name: &str) {
+    world.create(run);
+    world.finish("taskruns", name);
+    world.annotated(name).await;
+    world.finished("free");
+    world.until(|p| p.collected == 1).await;
+    assert!(world.run(name).is_some());
 }
 
 #[tokio::test]
@@ -166,12 +154,7 @@ async fn a_run_that_is_held_stays_until_it_is_let_go() {
     let world = World::new(collecting()).await;
     let mut run = task_run("held");
     run["metadata"]["annotations"] = json!({"hindsight.dev/hold": "true"});
-    world.create(run);
-    world.finish("taskruns", "held");
-    world.annotated("held").await;
-    world.finished("free");
-    world.until(|p| p.collected == 1).await;
-    assert!(world.run("held").is_some());
+    stays(&world, run, "held").await;
     world.annotate("held", "hindsight.dev/hold", "false");
     world.until(|p| p.collected == 2).await;
 }
@@ -181,12 +164,7 @@ async fn only_selected_runs_go() {
     let world = World::new(with(|c| c.selector = "keep!=yes".parse().unwrap())).await;
     let mut run = task_run("kept");
     run["metadata"]["labels"] = json!({"keep": "yes"});
-    world.create(run);
-    world.finish("taskruns", "kept");
-    world.annotated("kept").await;
-    world.finished("free");
-    world.until(|p| p.collected == 1).await;
-    assert!(world.run("kept").is_some());
+    stays(&world, run, "kept").await;
 }
 
 #[tokio::test]
@@ -197,10 +175,7 @@ async fn a_run_stays_for_its_grace() {
     let ended = world.sim.now();
     status["completionTime"] = json!(ended.to_string());
     let status = json!({"status": status});
-    world
-        .sim
-        .merge("tekton.dev", "taskruns", NAMESPACE, "build", status, "x")
-        .unwrap();
+    world.merge("tekton.dev", "taskruns", "build", status);
     world.until(|p| p.collected == 1).await;
     assert!(world.sim.now().duration_since(ended) >= SignedDuration::from_millis(300));
     assert!(is_done(&world.copy(&uid)));
@@ -218,7 +193,7 @@ async fn a_dry_run_deletes_nothing() {
     // What is proved before a delete is proved all the same.
     within(world.sink.until(|sink| sink.calls() >= 2)).await;
     world.until(|p| p.waiting == 0).await;
-    assert_eq!((world.progress().collected, deletes(&world)), (0, 0));
+    assert_eq!((world.progress().collected, world.deletes()), (0, 0));
 }
 
 #[tokio::test]
@@ -231,7 +206,7 @@ async fn collection_is_off_unless_asked_for() {
     world.finished("build");
     world.annotated("build").await;
     world.until(|p| p.waiting == 0).await;
-    assert_eq!(deletes(&world), 0);
+    assert_eq!(world.deletes(), 0);
 }
 
 #[tokio::test]
@@ -244,38 +219,21 @@ async fn a_pipeline_run_waits_for_all_of_its_children_and_takes_them_along() {
         uids.push(world.create(child(name, &owner)));
         world.finish("taskruns", name);
     }
-    let mut status = done();
-    status["childReferences"] = json!([
+    let names = json!([
         {"apiVersion": "tekton.dev/v1", "kind": "TaskRun", "name": "nightly-build"},
         {"apiVersion": "tekton.dev/v1", "kind": "TaskRun", "name": "nightly-test"}]);
-    let status = json!({"status": status});
-    world
-        .sim
-        .merge(
-            "tekton.dev",
-            "pipelineruns",
-            NAMESPACE,
-            "nightly",
-            status,
-            "x",
-        )
-        .unwrap();
+    world.finish_pipeline("nightly", names);
     world.until(|p| p.stored == 2).await;
     // The refused child is tried more than once, and its owner stays.
     let calls = world.sink.calls();
     within(world.sink.until(|sink| sink.calls() > calls + 3)).await;
-    assert_eq!(deletes(&world), 0);
+    assert_eq!(world.deletes(), 0);
     world.sink.refuse("");
     world.until(|p| p.in_cluster == 0).await;
     assert_eq!(world.progress().collected, 1);
-    assert!(uids.iter().all(|uid| is_done(&world.copy(uid))));
-    let deleted = world.sim.calls().filter(|call| call.verb == "delete");
-    assert!(
-        deleted
-            .all()
-            .iter()
-            .all(|call| call.resource == "pipelineruns")
-    );
+    assert!(world.all_done(&uids));
+    let owners = world.sim.calls().verb("delete").resource("pipelineruns");
+    assert_eq!(owners.count(), world.deletes());
 }
 
 #[tokio::test]
@@ -284,21 +242,8 @@ async fn a_child_that_is_not_watched_keeps_its_owner() {
     config.kinds.retain(|kind| kind.kind != "CustomRun");
     let world = World::new(config).await;
     world.create(pipeline_run("nightly"));
-    let mut status = done();
-    status["childReferences"] =
-        json!([{"apiVersion": "tekton.dev/v1beta1", "kind": "CustomRun", "name": "loop"}]);
-    let status = json!({"status": status});
-    world
-        .sim
-        .merge(
-            "tekton.dev",
-            "pipelineruns",
-            NAMESPACE,
-            "nightly",
-            status,
-            "x",
-        )
-        .unwrap();
+    let child = json!([{"apiVersion": "tekton.dev/v1beta1", "kind": "CustomRun", "name": "loop"}]);
+    world.finish_pipeline("nightly", child);
     world.until(|p| p.stored == 1).await;
     world.finished("free");
     world.until(|p| p.collected == 1).await;
@@ -309,7 +254,7 @@ async fn a_child_that_is_not_watched_keeps_its_owner() {
 async fn a_run_made_again_under_the_same_name_is_not_hit() {
     let world = World::new(collecting()).await;
     // The watcher believes that its delete had no effect, and meanwhile the name is used again.
-    world.sim.faults().plan(Fault::lost_answer().verb("delete"));
+    world.fault(Fault::lost_answer().verb("delete"));
     let first = world.finished("build");
     world
         .cluster(|sim| sim.count("tekton.dev", "taskruns") == 0)
@@ -333,11 +278,8 @@ async fn a_finalizer_of_somebody_else_only_delays() {
     world.until(|p| p.collected == 1).await;
     assert!(world.run("build").unwrap()["metadata"]["deletionTimestamp"].is_string());
     let free = json!({"metadata": {"finalizers": null}});
-    world
-        .sim
-        .merge("tekton.dev", "taskruns", NAMESPACE, "build", free, "x")
-        .unwrap();
+    world.merge("tekton.dev", "taskruns", "build", free);
     world.until(|p| p.in_cluster == 0).await;
     assert!(is_done(&world.copy(&uid)));
-    assert_eq!(deletes(&world), 1);
+    assert_eq!(world.deletes(), 1);
 }

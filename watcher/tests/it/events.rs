@@ -49,10 +49,7 @@ fn told(world: &World, name: &str) -> String {
     let mut status = done();
     status["podName"] = json!(of("pod"));
     let patch = json!({"status": status});
-    world
-        .sim
-        .merge("tekton.dev", "taskruns", NAMESPACE, name, patch, "tekton")
-        .unwrap();
+    world.merge("tekton.dev", "taskruns", name, patch);
     uid
 }
 
@@ -113,7 +110,7 @@ async fn a_stored_list_is_not_replaced_by_what_the_cluster_still_remembers() {
 async fn a_run_does_not_go_before_its_events_are_stored() {
     let world = World::new(telling(collecting())).await;
     let failures = Fault::status(500).verb("list").resource("events").times(3);
-    world.sim.faults().plan(failures);
+    world.fault(failures);
     let uid = told(&world, "build");
     world.until(|p| p.collected == 1).await;
     assert_eq!(world.sim.faults().pending(), 0);
@@ -130,7 +127,7 @@ async fn events_that_may_not_be_read_hold_up_no_delete_of_others_for_ever() {
         .verb("list")
         .resource("events")
         .times(u32::MAX);
-    world.sim.faults().plan(forbidden);
+    world.fault(forbidden);
     let uid = world.create(task_run("build"));
     world
         .cluster(|sim| {

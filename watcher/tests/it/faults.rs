@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::{NAMESPACE, World, collecting, is_done, quick, task_run, within};
+use crate::support::{World, collecting, eventually, is_done, quick, task_run};
 use hindsight_watcher::config::{Config, Tuning};
 use kubesim::Fault;
 
@@ -24,7 +24,7 @@ async fn an_end_that_was_told_is_stored_though_reads_lag_behind() {
     world.until(|p| p.in_cluster == 1 && p.waiting == 0).await;
     let before = world.sim.version();
     let stale = Fault::stale(before).verb("get").resource("taskruns");
-    world.sim.faults().plan(stale.times(3));
+    world.fault(stale.times(3));
     world.finish("taskruns", "build");
     world.annotated("build").await;
     assert!(is_done(&world.copy(&uid)));
@@ -42,27 +42,18 @@ async fn a_run_that_an_outdated_list_does_not_know_is_neither_lost_nor_closed() 
     // The watch is refused for a while, and the next list is of before they were made.
     let stale = Fault::stale(before).verb("list").resource("taskruns");
     let refused = Fault::status(403).verb("watch").resource("taskruns");
-    world.sim.faults().plan(refused.times(3));
-    world.sim.faults().plan(stale);
+    world.fault(refused.times(3));
+    world.fault(stale);
     world.sim.faults().drop_watches();
-    within(async {
-        while world.sim.faults().pending() > 0 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
+    eventually(|| world.sim.faults().pending() == 0).await;
     world.until(|p| p.in_cluster == 2).await;
     world.finish("taskruns", "running");
     world.annotated("running").await;
     assert_eq!(world.progress().lost, 0, "{:?}", world.handle().lost(9));
     for uid in [running, ended] {
         assert!(is_done(&world.copy(&uid)));
-        let result = world.sink.result(&format!("{NAMESPACE}/results/{uid}"));
-        let closed = result
-            .unwrap()
-            .annotations
-            .get("hindsight.dev/closed")
-            .cloned();
+        let result = world.result(&uid);
+        let closed = result.annotations.get("hindsight.dev/closed").cloned();
         assert_eq!(closed, None);
     }
 }
@@ -103,10 +94,7 @@ async fn nothing_goes_unstored_while_reads_lag_behind_and_lists_are_slow() {
 async fn a_kind_that_is_slow_to_list_keeps_no_other_kind_waiting() {
     let mut world = World::without_watcher(quick());
     let slow = Fault::slow(Duration::from_secs(3600));
-    world
-        .sim
-        .faults()
-        .plan(slow.verb("list").resource("pipelineruns"));
+    world.fault(slow.verb("list").resource("pipelineruns"));
     world.start().await;
     let uid = world.finished("build");
     world.annotated("build").await;

@@ -1,5 +1,7 @@
 //! Deletes of others wait until a run is stored, and no longer than agreed.
 
+mod waiting;
+
 use std::sync::Arc;
 
 use hindsight_watcher::{config::Config, policy::Policy};
@@ -44,92 +46,6 @@ async fn gone(world: &World, name: &str) {
     world
         .cluster(|sim| sim.get("tekton.dev", "taskruns", NAMESPACE, name).is_none())
         .await;
-}
-
-#[tokio::test]
-async fn runs_are_protected_also_while_all_workers_wait_for_the_server() {
-    let mut config = patient();
-    config.threadiness = std::num::NonZeroUsize::new(2).unwrap();
-    // Longer than this test has patience.
-    config.tuning.server.first = std::time::Duration::from_secs(600);
-    config.tuning.server.most = config.tuning.server.first;
-    let world = World::new(config).await;
-    world.sink.away(true);
-    for name in ["a", "b", "c", "d"] {
-        world.create(task_run(name));
-        protected(&world, name).await;
-    }
-    for name in ["a", "b", "c", "d"] {
-        world.finish("taskruns", name);
-    }
-    within(world.sink.until(|sink| sink.calls() > 0)).await;
-    for name in ["late", "later"] {
-        world.create(task_run(name));
-        protected(&world, name).await;
-    }
-}
-
-#[tokio::test]
-async fn runs_are_protected_also_while_many_others_wait_to_be_stored() {
-    let mut config = patient();
-    config.threadiness = std::num::NonZeroUsize::new(1).unwrap();
-    let world = World::new(config).await;
-    world.sink.take(std::time::Duration::from_millis(20));
-    for n in 0..200 {
-        world.finished(&format!("done-{n}"));
-    }
-    within(world.sink.until(|sink| sink.writes() > 0)).await;
-    for n in 0..20 {
-        world.create(task_run(&format!("new-{n}")));
-    }
-    for n in 0..20 {
-        protected(&world, &format!("new-{n}")).await;
-    }
-    let stored = world.sink.writes();
-    assert!(stored < 50, "{stored} were stored before");
-}
-
-/// The server takes so long that nothing gets on, and no more is held than a few runs.
-#[tokio::test]
-async fn runs_are_protected_also_while_as_much_waits_as_may_be_held() {
-    let mut config = patient();
-    config.threadiness = std::num::NonZeroUsize::new(1).unwrap();
-    config.tuning.hold_bytes = 64 << 10;
-    let world = World::new(config).await;
-    world.sink.take(std::time::Duration::from_secs(600));
-    let finished: Vec<String> = (0..200)
-        .map(|n| world.finished(&format!("done-{n}")))
-        .collect();
-    for n in 0..20 {
-        world.create(task_run(&format!("new-{n}")));
-    }
-    for n in 0..20 {
-        protected(&world, &format!("new-{n}")).await;
-    }
-    assert_eq!(world.sink.writes(), 0);
-    let held = world.progress().held;
-    assert!(held <= 64 << 10, "{held} bytes are held");
-    world.sink.take(std::time::Duration::ZERO);
-    world.until(|p| p.stored == 200).await;
-    assert!(finished.iter().all(|uid| is_done(&world.copy(uid))));
-}
-
-/// Those that end before they could be protected, as after a stop of the watcher.
-#[tokio::test]
-async fn runs_that_ended_are_protected_also_while_the_server_is_away() {
-    let mut config = patient();
-    config.threadiness = std::num::NonZeroUsize::new(1).unwrap();
-    config.tuning.server.first = std::time::Duration::from_secs(600);
-    config.tuning.server.most = config.tuning.server.first;
-    let mut world = World::without_watcher(config);
-    world.sink.away(true);
-    for n in 0..20 {
-        world.finished(&format!("done-{n}"));
-    }
-    world.start().await;
-    for n in 0..20 {
-        protected(&world, &format!("done-{n}")).await;
-    }
 }
 
 /// As Tekton Results' watcher puts it on.
@@ -205,9 +121,7 @@ async fn at_the_deadline_a_run_is_let_go_and_stored_later() {
     world.sink.away(true);
     world.finish("taskruns", "build");
     // All workers are busy with a server that is away.
-    for n in 0..20 {
-        world.finished(&format!("other-{n}"));
-    }
+    world.finish_all("other", 20);
     world.until(|p| !p.is_server_up).await;
     world.delete("build");
     gone(&world, "build").await;
@@ -247,13 +161,8 @@ async fn a_run_deleted_before_it_ended_is_stored_and_let_go_at_once() {
     gone(&world, "build").await;
     world.until(|p| p.in_cluster == 0).await;
     assert!(!is_done(&world.copy(&uid)));
-    let result = world.sink.result(&format!("{NAMESPACE}/results/{uid}"));
-    assert!(
-        result
-            .unwrap()
-            .annotations
-            .contains_key("hindsight.dev/closed")
-    );
+    let result = world.result(&uid);
+    assert!(result.annotations.contains_key("hindsight.dev/closed"));
 }
 
 #[tokio::test]
@@ -275,7 +184,7 @@ async fn a_release_that_comes_too_late_for_its_version_is_decided_anew() {
     let world = World::new(patient()).await;
     let uid = world.create(task_run("build"));
     protected(&world, "build").await;
-    world.sim.faults().plan(Fault::status(409).verb("patch"));
+    world.fault(Fault::status(409).verb("patch"));
     world.finish("taskruns", "build");
     world.annotated("build").await;
     assert_eq!(world.sim.faults().pending(), 0);
@@ -290,7 +199,7 @@ async fn a_cluster_that_allows_no_finalizers_does_not_keep_runs_from_being_store
     let world = World::new(patient()).await;
     let sink = Arc::clone(&world.sink);
     for code in [403, 503] {
-        world.sim.faults().plan(Fault::status(code).verb("patch"));
+        world.fault(Fault::status(code).verb("patch"));
         let uid = world.finished(&format!("build-{code}"));
         within(sink.until(|sink| sink.copy(&uid).is_some())).await;
         world.annotated(&format!("build-{code}")).await;

@@ -1,14 +1,12 @@
 //! Kinds come and go; each is watched while it is there.
 
-use std::time::Duration;
-
 use hindsight_run::{KINDS, Outcome};
 use hindsight_watcher::config::Config;
 use kubesim::{Crd, Fault};
 use serde_json::{Value, json};
 
 use crate::support::{
-    NAMESPACE, World, child, collecting, from_file, quick, task_run, uid, within,
+    NAMESPACE, World, child, collecting, eventually, quick, task_run, uid, within,
 };
 
 fn workflow(name: &str) -> serde_json::Value {
@@ -31,10 +29,7 @@ async fn a_kind_that_is_installed_later_is_noticed() {
         world.copy(&uid)["status"]["nodes"]["n"]["phase"],
         json!("Failed")
     );
-    let result = world
-        .sink
-        .result(&format!("{NAMESPACE}/results/{uid}"))
-        .unwrap();
+    let result = world.result(&uid);
     assert_eq!(result.summary.unwrap().status, Outcome::Failure as i32);
     assert_eq!(result.data_type, "argoproj.io/v1alpha1.Workflow");
 }
@@ -68,28 +63,17 @@ async fn a_kind_that_is_served_in_another_version_alone_has_not_vanished() {
     world.until(|p| p.stored == 1).await;
     world.sim.install(newer);
     world.sim.stop_serving(&older);
-    within(async {
-        while world.sim.calls().resource("/apis/argoproj.io/v1").count() < 2 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
+    eventually(|| world.sim.calls().resource("/apis/argoproj.io/v1").count() >= 2).await;
     world.finished("build");
     world.annotated("build").await;
     let closed = |world: &World| {
-        let result = world.sink.result(&format!("{NAMESPACE}/results/{uid}"));
-        result
-            .unwrap()
-            .annotations
-            .contains_key("hindsight.dev/closed")
+        let result = world.result(&uid);
+        result.annotations.contains_key("hindsight.dev/closed")
     };
     assert_eq!((world.progress().in_cluster, closed(&world)), (2, false));
     world.sim.install(older);
     let done = json!({"metadata": {"labels": {"again": "yes"}}});
-    world
-        .sim
-        .merge("argoproj.io", "workflows", NAMESPACE, "etl", done, "x")
-        .unwrap();
+    world.merge("argoproj.io", "workflows", "etl", done);
     let is_again = |copy: Value| copy["metadata"]["labels"]["again"] == "yes";
     within(
         world
@@ -123,10 +107,7 @@ async fn two_kinds_of_one_name_are_two_kinds() {
         "spec": {},
     }));
     let done = json!({"status": {"conditions": [{"type": "Complete", "status": "True"}]}});
-    world
-        .sim
-        .merge("hindsight.dev", "workflows", NAMESPACE, "etl", done, "x")
-        .unwrap();
+    world.merge("hindsight.dev", "workflows", "etl", done);
     world.until(|p| p.stored == 2).await;
     assert_eq!(
         world.copy(&argo)["apiVersion"],
@@ -172,9 +153,7 @@ async fn long_lists_are_read_in_pages() {
     let mut config = quick();
     config.tuning.page_size = 7;
     let mut world = World::without_watcher(config);
-    for n in 0..40 {
-        world.finished(&format!("build-{n}"));
-    }
+    world.finish_all("build", 40);
     world.start().await;
     world.until(|p| p.stored == 40 && p.is_listed).await;
     let lists = world
@@ -192,7 +171,7 @@ async fn a_kind_that_may_not_be_seen_keeps_nobody_else_waiting() {
         .verb("list")
         .resource("workflows")
         .times(5);
-    world.sim.faults().plan(forbidden);
+    world.fault(forbidden);
     let uid = world.create(workflow("etl"));
     world.start().await;
     world.until(|p| p.is_listed).await;
@@ -215,10 +194,7 @@ async fn definitions_are_stored_as_they_change_and_a_restart_only_asks() {
     within(sink.until(|sink| sink.writes() == 1)).await;
     let patch = json!({"spec": {"displayName": "B"}});
     let group = "pipelines.kubeflow.org";
-    world
-        .sim
-        .merge(group, "pipelines", NAMESPACE, "training", patch, "x")
-        .unwrap();
+    world.merge(group, "pipelines", "training", patch);
     within(sink.until(|sink| sink.writes() == 2)).await;
     assert_eq!(world.copy(&uid)["spec"]["displayName"], json!("B"));
     world.stop().await;
@@ -256,10 +232,7 @@ async fn a_ray_cluster_is_part_of_its_job_and_ends_when_it_is_deleted() {
     let record = format!("{NAMESPACE}/results/{of_job}/records/{uid}");
     assert_eq!(sink.records(), [record]);
     let status = json!({"status": {"jobStatus": "SUCCEEDED", "jobDeploymentStatus": "Complete"}});
-    world
-        .sim
-        .merge("ray.io", "rayjobs", NAMESPACE, "train", status, "ray")
-        .unwrap();
+    world.merge("ray.io", "rayjobs", "train", status);
     within(sink.until(|sink| sink.copy(of_job).is_some())).await;
     world
         .sim
@@ -286,46 +259,6 @@ async fn only_jobs_with_the_wanted_labels_are_watched() {
     world.until(|p| p.stored == 1).await;
     assert!(world.sink.copy(&wanted).is_some());
     assert_eq!(world.progress().in_cluster, 1);
-}
-
-#[tokio::test]
-async fn a_declared_kind_is_stored_judged_and_collected_by_its_expressions() {
-    let text = "collect = true\ngrace = '-1s'\nnamespace_overrides = false\n[[kind]]\n\
-        group = 'backup.example'\nversion = 'v1'\nkind = 'Snapshot'\nplural = 'snapshots'\n\
-        done = \"object.status.state in ['Done', 'Broken']\"\n\
-        outcome = \"object.status.state == 'Done' ? 'success' : 'failure'\"\n\
-        started = 'object.status.begin'\nended = 'object.status.end'\n\
-        group_by = 'object.spec.series'\n";
-    let mut config = from_file(text);
-    config.tuning = quick().tuning;
-    let crd = Crd::namespaced("backup.example", "v1", "Snapshot", "snapshots").without_status();
-    let mut world = World::without_watcher(config);
-    world.sim.install(crd);
-    let snapshot = json!({"apiVersion": "backup.example/v1", "kind": "Snapshot",
-        "metadata": {"name": "a", "namespace": NAMESPACE}, "spec": {"series": "nightly-db"},
-        "status": {"state": "Busy", "begin": "2026-03-01T10:00:00Z"}});
-    let uid = world.create(snapshot);
-    world.start().await;
-    world.until(|p| p.in_cluster == 1 && p.is_listed).await;
-    let patch = json!({"status": {"state": "Broken", "end": "2026-03-01T10:07:00Z"}});
-    let change = |patch| {
-        let of = ("backup.example", "snapshots");
-        world
-            .sim
-            .merge(of.0, of.1, NAMESPACE, "a", patch, "x")
-            .unwrap();
-    };
-    change(patch);
-    world.until(|p| p.collected == 1).await;
-    let record = format!("{NAMESPACE}/results/nightly-db/records/{uid}");
-    assert_eq!(world.sink.records(), [record]);
-    let result = world
-        .sink
-        .result(&format!("{NAMESPACE}/results/nightly-db"));
-    let summary = result.unwrap().summary.unwrap();
-    assert_eq!(summary.status, Outcome::Failure as i32);
-    let lasted = summary.end_time.unwrap().seconds - summary.start_time.unwrap().seconds;
-    assert_eq!(lasted, 7 * 60);
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{NAMESPACE, World, collecting, is_done, quick, task_run, within};
+use crate::support::{NAMESPACE, World, collecting, eventually, is_done, quick, task_run, within};
 
 struct Replica {
     handle: Handle,
@@ -73,17 +73,7 @@ fn lease(world: &World) -> Value {
 
 fn write_lease(world: &World, spec: Value) {
     let patch = json!({"spec": spec});
-    world
-        .sim
-        .merge(
-            "coordination.k8s.io",
-            "leases",
-            NAMESPACE,
-            "watcher",
-            patch,
-            "x",
-        )
-        .unwrap();
+    world.merge("coordination.k8s.io", "leases", "watcher", patch);
 }
 
 fn lost(ended: Result<(), Error>) -> String {
@@ -99,9 +89,7 @@ async fn one_of_two_works_and_hands_over_when_it_ends() {
     let first = Replica::start(&world, replica(quick(), "first", 3600)).await;
     first.leads().await;
     let second = Replica::start(&world, replica(quick(), "second", 3600)).await;
-    for n in 0..10 {
-        world.finished(&format!("a-{n}"));
-    }
+    world.finish_all("a", 10);
     within(first.handle.until(|w| w.progress().stored == 10)).await;
     assert!(!second.handle.progress().is_leading);
     assert_eq!(second.handle.progress().in_cluster, 0);
@@ -114,9 +102,7 @@ async fn one_of_two_works_and_hands_over_when_it_ends() {
     first.stop().await;
     // It need not wait an hour.
     second.leads().await;
-    for n in 0..10 {
-        world.finished(&format!("b-{n}"));
-    }
+    world.finish_all("b", 10);
     within(second.handle.until(|w| w.progress().stored == 20)).await;
     assert_eq!(world.sink.writes(), 20);
     assert_eq!(lease(&world)["leaseTransitions"], 1);
@@ -163,26 +149,17 @@ async fn a_lease_that_cannot_be_renewed_is_lost_before_it_is_over() {
     watcher.leads().await;
     let before = lease(&world)["renewTime"].clone();
     // A few failures in a row are no reason to end.
-    world
-        .sim
-        .faults()
-        .plan(Fault::status(503).resource("leases").times(3));
+    world.fault(Fault::status(503).resource("leases").times(3));
     within(world.sim.until(|_| lease(&world)["renewTime"] != before)).await;
-    world
-        .sim
-        .faults()
-        .plan(Fault::status(503).resource("leases").times(u32::MAX));
+    world.fault(Fault::status(503).resource("leases").times(u32::MAX));
     let began = tokio::time::Instant::now();
     let why = lost(within(watcher.task).await.unwrap());
     assert!(
         why.contains("could not be renewed") && why.contains("503"),
         "{why}"
     );
-    assert!(
-        began.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        began.elapsed()
-    );
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(1), "{took:?}");
 }
 
 #[tokio::test]
@@ -264,9 +241,7 @@ async fn a_lease_that_another_one_takes_in_the_middle_of_collecting_ends_that_an
     let first = Replica::start(&world, replica(collecting(), "first", 3600)).await;
     first.leads().await;
     let second = Replica::start(&world, replica(collecting(), "second", 3600)).await;
-    for n in 0..RUNS {
-        world.finished(&format!("build-{n}"));
-    }
+    world.finish_all("build", RUNS);
     within(first.handle.until(|w| w.progress().collected >= 5)).await;
     // Somebody gives it to the other one, as a holder does whose clock is far ahead.
     write_lease(&world, json!({"holderIdentity": "second"}));
@@ -296,15 +271,10 @@ async fn a_lease_that_is_read_as_it_was_is_not_taken_from_its_holder() {
     write_lease(&world, json!({"holderIdentity": "first"}));
     for version in [before, given_back] {
         let stale = Fault::stale(version).resource("leases").verb("get");
-        world.sim.faults().plan(stale);
+        world.fault(stale);
     }
     let second = Replica::start(&world, replica(quick(), "second", 3600)).await;
-    within(async {
-        while world.sim.faults().pending() > 0 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
+    eventually(|| world.sim.faults().pending() == 0).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert!(!second.handle.progress().is_leading);
     assert_eq!(lease(&world)["holderIdentity"], "first");

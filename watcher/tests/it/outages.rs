@@ -13,15 +13,13 @@ use crate::support::{NAMESPACE, World, collecting, is_done, quick, task_run, wit
 async fn what_finishes_while_the_server_is_away_is_stored_when_it_is_back() {
     let world = World::new(quick()).await;
     world.sink.away(true);
-    let uids: Vec<String> = (0..50)
-        .map(|n| world.finished(&format!("build-{n}")))
-        .collect();
+    let uids = world.finish_all("build", 50);
     world.until(|p| !p.is_server_up && p.in_cluster == 50).await;
     let listed = |w: &Handle| w.unstored(100).len() == 50;
     within(world.handle().until(listed)).await;
     world.sink.away(false);
     world.until(|p| p.stored == 50 && p.is_server_up).await;
-    assert!(uids.iter().all(|uid| is_done(&world.copy(uid))));
+    assert!(world.all_done(&uids));
     assert_eq!(world.sink.writes(), 50);
 }
 
@@ -39,7 +37,7 @@ async fn what_finishes_and_is_deleted_while_the_server_is_away_is_stored_too() {
     world.until(|p| !p.is_server_up && p.in_cluster == 50).await;
     world.sink.away(false);
     world.until(|p| p.in_cluster == 0 && p.stored == 50).await;
-    assert!(uids.iter().all(|uid| is_done(&world.copy(uid))));
+    assert!(world.all_done(&uids));
     assert_eq!(world.progress().lost, 0);
 }
 
@@ -50,9 +48,7 @@ async fn a_server_that_is_away_is_called_once_in_a_while() {
     config.tuning.server.most = Duration::from_secs(3600);
     let world = World::new(config).await;
     world.sink.away(true);
-    for n in 0..100 {
-        world.finished(&format!("build-{n}"));
-    }
+    world.finish_all("build", 100);
     world
         .until(|p| !p.is_server_up && p.in_cluster == 100)
         .await;
@@ -68,11 +64,9 @@ async fn a_run_that_the_server_cannot_stand_does_not_stop_the_others() {
     world.sink.choke_on("bad");
     world.finished("bad");
     world.until(|p| !p.is_server_up).await;
-    let good: Vec<String> = (0..10)
-        .map(|n| world.finished(&format!("good-{n}")))
-        .collect();
+    let good = world.finish_all("good", 10);
     world.until(|p| p.stored == 10).await;
-    assert!(good.iter().all(|uid| is_done(&world.copy(uid))));
+    assert!(world.all_done(&good));
     world.sink.choke_on("");
     world.until(|p| p.stored == 11).await;
 }

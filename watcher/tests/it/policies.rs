@@ -157,9 +157,9 @@ async fn a_namespace_cannot_loosen_what_the_configuration_says() {
 async fn nothing_goes_while_namespaces_cannot_be_seen() {
     let mut world = World::without_watcher(with(|collect| collect.namespaces = true));
     let forbidden = Fault::status(403).verb("list").resource("namespaces");
-    world.sim.faults().plan(forbidden.times(1_000));
+    world.fault(forbidden.times(1_000));
     let forbidden = Fault::status(403).verb("watch").resource("namespaces");
-    world.sim.faults().plan(forbidden.times(1_000));
+    world.fault(forbidden.times(1_000));
     world.start().await;
     world.sim.load(ended("a", "a", 1, true)).unwrap();
     world.annotated_pipeline("a").await;

@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{
-    NAMESPACE, World, collecting, done, from_file, is_done, pipeline_run, quick, within,
+    NAMESPACE, World, collecting, eventually, is_done, pipeline_run, quick, within,
 };
 
 /// For as long as the test takes.
@@ -22,14 +22,8 @@ const FOR_GOOD: u32 = 1_000_000;
 /// A finished PipelineRun that names an Argo Workflow as its child; its UID.
 fn parent_of_workflow(world: &World, name: &str) -> String {
     let uid = world.create(pipeline_run(name));
-    let mut status = done();
-    status["childReferences"] =
-        json!([{"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "name": "etl"}]);
-    let status = json!({"status": status});
-    world
-        .sim
-        .merge("tekton.dev", "pipelineruns", NAMESPACE, name, status, "x")
-        .unwrap();
+    let child = json!([{"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "name": "etl"}]);
+    world.finish_pipeline(name, child);
     uid
 }
 
@@ -40,32 +34,23 @@ async fn goes_on_beside(faults: impl IntoIterator<Item = Fault>) {
     let mut world = World::without_watcher(config);
     world.sim.install(Crd::argo_workflow());
     for fault in faults {
-        world.sim.faults().plan(fault.times(FOR_GOOD));
+        world.fault(fault.times(FOR_GOOD));
     }
     world.start().await;
     world.until(|p| p.is_listed).await;
     let kept = parent_of_workflow(&world, "kept");
-    let free: Vec<String> = (0..5).map(|n| world.finished(&format!("a-{n}"))).collect();
+    let free = world.finish_all("a", 5);
     world.until(|p| p.collected == 5).await;
-    assert!(free.iter().all(|uid| is_done(&world.copy(uid))));
+    assert!(world.all_done(&free));
     within(world.sink.until(|sink| sink.copy(&kept).is_some())).await;
     // It waits without being read again and again.
     world.until(|p| p.waiting == 0).await;
     world.sim.clear_calls();
-    for n in 0..5 {
-        world.finished(&format!("b-{n}"));
-    }
+    world.finish_all("b", 5);
     world.until(|p| p.collected == 10).await;
     assert_eq!(world.sim.count("tekton.dev", "pipelineruns"), 1);
-    assert_eq!(
-        world
-            .sim
-            .calls()
-            .resource("pipelineruns")
-            .verb("get")
-            .count(),
-        0
-    );
+    let reads = world.sim.calls().resource("pipelineruns").verb("get");
+    assert_eq!(reads.count(), 0);
     // Once the kind is shown, and the child is not there, nothing keeps the parent.
     world.sim.faults().clear();
     world.until(|p| p.collected == 11).await;
@@ -87,7 +72,7 @@ async fn a_kind_whose_list_fails_for_good_stops_nothing_else() {
 async fn a_kind_that_discovery_does_not_tell_of_is_listed_all_the_same() {
     let mut world = World::without_watcher(quick());
     let discovery = Fault::status(403).resource("/apis/tekton.dev/v1");
-    world.sim.faults().plan(discovery.times(FOR_GOOD));
+    world.fault(discovery.times(FOR_GOOD));
     world.start().await;
     world.until(|p| p.is_listed).await;
     let uid = world.finished("build");
@@ -100,7 +85,7 @@ async fn a_watch_that_is_refused_for_a_moment_is_not_listed_anew() {
     let world = World::new(quick()).await;
     let before = lists(&world);
     let refused = Fault::status(403).verb("watch").resource("taskruns");
-    world.sim.faults().plan(refused.times(2));
+    world.fault(refused.times(2));
     world.sim.faults().drop_watches();
     let uid = world.finished("build");
     world.annotated("build").await;
@@ -135,19 +120,13 @@ async fn a_watch_is_read_however_slow_the_server_is_and_never_listed_anew() {
         uids.iter().all(known)
     };
     world.handle().until(seen).await;
-    assert!(
-        began.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        began.elapsed()
-    );
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(5), "{took:?}");
     // Hours later.
     world.handle().until(|w| w.progress().in_cluster == 0).await;
-    assert!(
-        began.elapsed() > Duration::from_hours(1),
-        "{:?}",
-        began.elapsed()
-    );
-    assert!(uids.iter().all(|uid| is_done(&world.copy(uid))));
+    let took = began.elapsed();
+    assert!(took > Duration::from_hours(1), "{took:?}");
+    assert!(world.all_done(&uids));
     assert_eq!(world.progress().lost, 0);
     assert_eq!(lists(&world), before);
 }
@@ -161,9 +140,7 @@ async fn a_list_waits_for_a_slow_server_only_so_long_before_the_watch_begins() {
     config.tuning.kind_poll = Duration::from_hours(1);
     let patience = config.tuning.list_patience;
     let mut world = World::without_watcher(config);
-    for n in 0..RUNS {
-        world.finished(&format!("build-{n}"));
-    }
+    world.finish_all("build", RUNS);
     world.sink.take(Duration::from_secs(10));
     let began = tokio::time::Instant::now();
     world.start().await;
@@ -185,10 +162,7 @@ async fn a_list_and_a_watch_that_get_no_answer_are_asked_for_again() {
     for verb in ["list", "watch"] {
         let mut world = World::without_watcher(quick());
         let silent = Fault::slow(Duration::from_hours(24 * 365));
-        world
-            .sim
-            .faults()
-            .plan(silent.verb(verb).resource("taskruns"));
+        world.fault(silent.verb(verb).resource("taskruns"));
         let began = tokio::time::Instant::now();
         world.start().await;
         let uid = world.finished("build");
@@ -217,16 +191,11 @@ async fn a_pause_counts_though_namespaces_may_be_seen_no_longer() {
     world.until(|p| p.collected == 1).await;
     for verb in ["list", "watch"] {
         let forbidden = Fault::status(403).verb(verb).resource("namespaces");
-        world.sim.faults().plan(forbidden.times(FOR_GOOD));
+        world.fault(forbidden.times(FOR_GOOD));
     }
     world.sim.faults().drop_watches();
     let refused = || world.sim.calls().resource("namespaces").status(403).count();
-    within(async {
-        while refused() == 0 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
+    eventually(|| refused() > 0).await;
     let pause = json!({"metadata": {"annotations": {"hindsight.dev/pause": "true"}}});
     world
         .sim
@@ -243,44 +212,6 @@ async fn a_pause_counts_though_namespaces_may_be_seen_no_longer() {
         .unwrap();
     world.sim.faults().clear();
     world.until(|p| p.collected == 2).await;
-}
-
-fn declared(group: &str, kind: &str, plural: &str) -> Config {
-    let text = format!(
-        "[[kind]]\ngroup = '{group}'\nversion = 'v1'\nkind = '{kind}'\nplural = '{plural}'\n\
-         done = 'has(object.data)'\n"
-    );
-    Config {
-        tuning: quick().tuning,
-        ..from_file(&text)
-    }
-}
-
-#[tokio::test]
-async fn a_declared_kind_may_be_of_the_core_group() {
-    let mut world = World::without_watcher(declared("", "ConfigMap", "configmaps"));
-    let uid = world.create(json!({"apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": "settings", "namespace": NAMESPACE}, "data": {"a": "b"}}));
-    world.start().await;
-    world.until(|p| p.stored == 1).await;
-    assert_eq!(world.copy(&uid)["data"]["a"], "b");
-    let result = world.sink.result(&format!("{NAMESPACE}/results/{uid}"));
-    assert_eq!(result.unwrap().data_type, "v1.ConfigMap");
-}
-
-#[tokio::test]
-async fn a_declared_kind_that_is_cluster_scoped_is_left_alone() {
-    let crd = Crd::namespaced("backup.example", "v1", "Vault", "vaults").cluster_scoped();
-    let mut world = World::without_watcher(declared("backup.example", "Vault", "vaults"));
-    world.sim.install(crd);
-    world.create(json!({"apiVersion": "backup.example/v1", "kind": "Vault",
-        "metadata": {"name": "v"}, "data": {}}));
-    world.start().await;
-    world.until(|p| p.is_listed).await;
-    world.finished("build");
-    world.annotated("build").await;
-    assert_eq!(world.sink.records().len(), 1);
-    assert_eq!(world.sim.calls().resource("vaults").count(), 0);
 }
 
 #[tokio::test]
@@ -350,13 +281,8 @@ async fn a_replica_that_stands_by_stores_what_is_in_its_spool() {
     world.start().await;
     world.sink.away(false);
     world.until(|p| p.stored == 10).await;
-    within(async {
-        while kept() > 0 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
-    assert!(uids.iter().all(|uid| is_done(&world.copy(uid))));
+    eventually(|| kept() == 0).await;
+    assert!(world.all_done(&uids));
     assert!(!world.progress().is_leading);
     assert_eq!(world.progress().lost, 0);
     world.stop().await;

@@ -98,9 +98,7 @@ async fn a_run_that_is_too_large_for_the_server_is_told_of_once_and_not_sent_ove
     assert!(watcher.reasons()[0].contains("larger than max"));
     // Others are stored meanwhile, and it is not sent again.
     server.calls();
-    for n in 0..20 {
-        world.finished(&format!("small-{n}"));
-    }
+    world.finish_all("small", 20);
     within(watcher.handle.until(|w| w.progress().stored == 20)).await;
     let calls = server.calls();
     assert_eq!(

@@ -5,10 +5,7 @@ use std::path::Path;
 use kubesim::{Crd, Sim};
 use serde_json::{Value, json};
 
-use crate::{
-    binary::program,
-    support::{NAMESPACE, done, task_run},
-};
+use crate::support::{NAMESPACE, done, process::program, task_run};
 
 const OWN: &str = "hindsight.dev/stored";
 const SHARED: &str = "results.tekton.dev/taskrun";

@@ -5,9 +5,8 @@ use std::{path::Path, time::Instant};
 use kubesim::{Crd, Sim};
 use serde_json::json;
 
-use crate::{
-    binary::Process,
-    support::{NAMESPACE, RpcServer, World, collecting, done, patiently, quick, task_run},
+use crate::support::{
+    NAMESPACE, RpcServer, World, collecting, done, patiently, process::Process, quick, task_run,
 };
 
 const RUNS: usize = 2000;

@@ -7,7 +7,7 @@ use hindsight_watcher::{
     config::{Config, SpoolConfig},
 };
 
-use crate::support::{World, is_done, quick, task_run, within};
+use crate::support::{World, eventually, is_done, quick, task_run, within};
 
 fn spooling(dir: &Path, limit: u64) -> Config {
     Config {
@@ -42,12 +42,7 @@ pub(crate) fn runs(dir: &Path) -> usize {
 }
 
 async fn spooled(dir: &Path, count: usize) {
-    within(async {
-        while files(dir).len() != count {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
+    eventually(|| files(dir).len() == count).await;
 }
 
 #[tokio::test]
@@ -56,10 +51,7 @@ async fn runs_that_finish_and_vanish_while_server_and_watcher_are_away_are_store
     let mut world = World::new(spooling(dir.path(), 1 << 20)).await;
     world.sink.away(true);
     // Some vanish while the watcher looks, some when it is dead, some stay.
-    let mut uids = Vec::new();
-    for n in 0..30 {
-        uids.push(world.finished(&format!("build-{n}")));
-    }
+    let mut uids = world.finish_all("build", 30);
     for n in 0..10 {
         world.delete(&format!("build-{n}"));
     }
@@ -123,7 +115,7 @@ async fn without_room_in_memory_the_disk_is_enough() {
     spooled(dir.path(), 20).await;
     world.sink.away(false);
     world.until(|p| p.in_cluster == 0 && p.stored == 20).await;
-    assert!(uids.iter().all(|uid| is_done(&world.copy(uid))));
+    assert!(world.all_done(&uids));
     assert_eq!(world.progress().lost, 0);
     spooled(dir.path(), 0).await;
 }
@@ -153,9 +145,7 @@ async fn a_full_spool_leaves_the_rest_to_memory() {
 async fn while_the_server_is_there_nothing_is_spooled() {
     let dir = tempfile::tempdir().unwrap();
     let world = World::new(spooling(dir.path(), 1 << 20)).await;
-    for n in 0..10 {
-        world.finished(&format!("build-{n}"));
-    }
+    world.finish_all("build", 10);
     world.until(|p| p.stored == 10).await;
     assert!(files(dir.path()).is_empty());
 }

@@ -26,11 +26,7 @@ async fn a_run_is_stored_once_and_in_its_final_state() {
         annotations["results.tekton.dev/childReadyForDeletion"],
         Value::Null
     );
-    let summary = world
-        .sink
-        .result(&format!("{NAMESPACE}/results/{uid}"))
-        .unwrap()
-        .summary;
+    let summary = world.result(&uid).summary;
     assert_eq!(summary.unwrap().status, Outcome::Success as i32);
     assert!(matches!(
         world.handle().state(&uid),
@@ -98,18 +94,11 @@ async fn our_own_annotations_are_not_stored_but_those_of_others_are() {
 #[tokio::test]
 async fn a_run_costs_the_cluster_one_write() {
     let world = World::new(quick()).await;
-    for n in 0..20 {
-        world.finished(&format!("build-{n}"));
-    }
-    for n in 0..20 {
-        world.annotated(&format!("build-{n}")).await;
-    }
+    world.finish_all("build", 20);
+    world.all_annotated("build", 20).await;
     let calls = world.sim.calls();
-    assert_eq!(calls.verb("patch").count(), 20);
-    assert_eq!(
-        world.sim.calls().verb("get").resource("taskruns").count(),
-        0
-    );
+    assert_eq!(calls.clone().verb("patch").count(), 20);
+    assert_eq!(calls.verb("get").resource("taskruns").count(), 0);
     assert_eq!(world.sink.writes(), 20);
 }
 
@@ -131,12 +120,8 @@ async fn children_are_stored_with_their_owner_and_marked() {
 #[tokio::test]
 async fn a_restart_with_everything_stored_writes_nothing() {
     let mut world = World::new(quick()).await;
-    for n in 0..30 {
-        world.finished(&format!("build-{n}"));
-    }
-    for n in 0..30 {
-        world.annotated(&format!("build-{n}")).await;
-    }
+    world.finish_all("build", 30);
+    world.all_annotated("build", 30).await;
     world.stop().await;
     assert_eq!(world.sink.writes(), 30);
     world.sim.clear_calls();
@@ -144,14 +129,7 @@ async fn a_restart_with_everything_stored_writes_nothing() {
     world.until(|p| p.is_listed && p.stored == 30).await;
     world.stop().await;
     assert_eq!(world.sink.writes(), 30);
-    assert_eq!(
-        world
-            .sim
-            .calls()
-            .filter(|call| call.verb == "patch")
-            .count(),
-        0
-    );
+    assert_eq!(world.sim.calls().verb("patch").count(), 0);
 }
 
 #[tokio::test]
@@ -198,10 +176,7 @@ async fn a_run_deleted_before_it_finished_is_stored_and_closed() {
     world.delete("build");
     world.until(|p| p.in_cluster == 0).await;
     assert!(!is_done(&world.copy(&uid)));
-    let result = world
-        .sink
-        .result(&format!("{NAMESPACE}/results/{uid}"))
-        .unwrap();
+    let result = world.result(&uid);
     let reason = result
         .annotations
         .get("hindsight.dev/closed")

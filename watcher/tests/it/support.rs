@@ -2,46 +2,29 @@
 //! can be stopped and started.
 
 mod memory;
+pub(crate) mod process;
 mod rpc;
+mod world;
 
 use std::{
     future::Future,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
 use hindsight_watcher::{
-    app::{App, Error},
     backoff::Backoff,
     config::{Config, File, Launch, Sources, Tuning},
     policy::{Collect, Policy},
-    progress::{Handle, Progress},
-    spool,
 };
 use jiff::SignedDuration;
-use kubesim::{Crd, Sim};
 use serde_json::{Value, json};
-use tokio::{task::JoinHandle, time::timeout};
-use tokio_util::sync::CancellationToken;
+use tokio::time::timeout;
 
 pub(crate) use memory::MemorySink;
 pub(crate) use rpc::RpcServer;
+pub(crate) use world::{World, stored_annotation};
 
 pub(crate) const NAMESPACE: &str = "ci";
-
-/// The world, with a watcher in it.
-pub(crate) struct World {
-    pub(crate) sim: Sim,
-    pub(crate) sink: Arc<MemorySink>,
-    pub(crate) config: Config,
-    watcher: Option<Watcher>,
-}
-
-struct Watcher {
-    handle: Handle,
-    shutdown: CancellationToken,
-    task: JoinHandle<()>,
-}
 
 /// A watcher that is quick to try again, because tests are.
 pub(crate) fn quick() -> Config {
@@ -95,161 +78,21 @@ pub(crate) fn collecting() -> Config {
     }
 }
 
-impl World {
-    /// A cluster with Tekton and a watcher that has seen all of it.
-    pub(crate) async fn new(config: Config) -> Self {
-        let mut world = Self::without_watcher(config);
-        world.start().await;
-        within(world.handle().until(|w| w.progress().is_listed)).await;
-        world
-    }
-
-    /// A cluster with Tekton.
-    pub(crate) fn without_watcher(config: Config) -> Self {
-        let sim = Sim::new();
-        sim.install_all(Crd::tekton());
-        sim.namespace(NAMESPACE);
-        Self {
-            sim,
-            sink: Arc::default(),
-            config,
-            watcher: None,
-        }
-    }
-
-    pub(crate) async fn start(&mut self) {
-        let sink = Arc::clone(&self.sink);
-        // A watcher that was killed lets its spool go when its last task has ended.
-        let app = within(async {
-            loop {
-                let sink = Arc::clone(&sink);
-                match App::bind(self.config.clone(), self.sim.client(), sink).await {
-                    Err(Error::Spool {
-                        source: spool::Error::InUse { .. },
-                    }) => tokio::time::sleep(Duration::from_millis(1)).await,
-                    app => return app.unwrap(),
-                }
-            }
-        })
-        .await;
-        let handle = app.handle();
-        let shutdown = CancellationToken::new();
-        let token = shutdown.clone();
-        let task = tokio::spawn(async move { app.run(token).await.unwrap() });
-        self.watcher = Some(Watcher {
-            handle,
-            shutdown,
-            task,
-        });
-    }
-
-    /// Stops the watcher in order.
-    pub(crate) async fn stop(&mut self) {
-        let watcher = self.watcher.take().unwrap();
-        watcher.shutdown.cancel();
-        within(watcher.task).await.unwrap();
-    }
-
-    /// Ends the watcher as SIGKILL would.
-    pub(crate) async fn kill(&mut self) {
-        let watcher = self.watcher.take().unwrap();
-        watcher.task.abort();
-        assert!(watcher.task.await.unwrap_err().is_cancelled());
-    }
-
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.watcher.as_ref().expect("the watcher runs").handle
-    }
-
-    pub(crate) fn progress(&self) -> Progress {
-        self.handle().progress()
-    }
-
-    /// Waits until the watcher has come so far.
-    pub(crate) async fn until(&self, mut holds: impl FnMut(&Progress) -> bool) {
-        within(self.handle().until(|watcher| holds(&watcher.progress()))).await;
-    }
-
-    /// Waits until the cluster is so.
-    pub(crate) async fn cluster(&self, holds: impl FnMut(&Sim) -> bool) {
-        within(self.sim.until(holds)).await;
-    }
-
-    /// Waits until the run has the annotation that says that it is stored.
-    pub(crate) async fn annotated(&self, name: &str) {
-        self.cluster(|sim| stored_annotation(sim, name).as_deref() == Some("true"))
-            .await;
-    }
-
-    /// The same for a PipelineRun.
-    pub(crate) async fn annotated_pipeline(&self, name: &str) {
-        let is_stored = |sim: &Sim| {
-            let run = sim.get("tekton.dev", "pipelineruns", NAMESPACE, name);
-            run.is_some_and(|run| {
-                run["metadata"]["annotations"]["results.tekton.dev/stored"] == json!("true")
-            })
-        };
-        self.cluster(is_stored).await;
-    }
-
-    /// Creates a run; returns its UID.
-    pub(crate) fn create(&self, run: Value) -> String {
-        uid(&self.sim.create(run).unwrap())
-    }
-
-    /// Creates a TaskRun and lets it finish; returns its UID.
-    pub(crate) fn finished(&self, name: &str) -> String {
-        let uid = self.create(task_run(name));
-        self.finish("taskruns", name);
-        uid
-    }
-
-    /// Lets a Tekton run finish.
-    pub(crate) fn finish(&self, plural: &str, name: &str) {
-        let patch = json!({"status": done()});
-        self.sim
-            .merge("tekton.dev", plural, NAMESPACE, name, patch, "tekton")
-            .unwrap();
-    }
-
-    pub(crate) fn annotate(&self, name: &str, key: &str, value: &str) {
-        let patch = json!({"metadata": {"annotations": {key: value}}});
-        self.sim
-            .merge("tekton.dev", "taskruns", NAMESPACE, name, patch, "somebody")
-            .unwrap();
-    }
-
-    pub(crate) fn delete(&self, name: &str) {
-        self.sim
-            .delete("tekton.dev", "taskruns", NAMESPACE, name)
-            .unwrap();
-    }
-
-    /// The TaskRun in the cluster.
-    pub(crate) fn run(&self, name: &str) -> Option<Value> {
-        self.sim.get("tekton.dev", "taskruns", NAMESPACE, name)
-    }
-
-    /// The stored object of a run, by its UID.
-    #[track_caller]
-    pub(crate) fn copy(&self, uid: &str) -> Value {
-        self.sink.copy(uid).expect("the run is stored")
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        if let Some(watcher) = &self.watcher {
-            watcher.task.abort();
-        }
-    }
-}
-
 /// Nothing that is waited for takes this long.
 pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
     timeout(Duration::from_secs(30), what)
         .await
         .expect("what is waited for happens")
+}
+
+/// Waits until it holds.
+pub(crate) async fn eventually(mut holds: impl FnMut() -> bool) {
+    within(async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
 }
 
 /// Waits longer than other tests do.
@@ -267,15 +110,6 @@ pub(crate) fn uid(object: &Value) -> String {
 
 pub(crate) fn is_done(object: &Value) -> bool {
     object["status"]["completionTime"].is_string()
-}
-
-pub(crate) fn stored_annotation(sim: &Sim, name: &str) -> Option<String> {
-    let run = sim.get("tekton.dev", "taskruns", NAMESPACE, name)?;
-    Some(
-        run["metadata"]["annotations"]["results.tekton.dev/stored"]
-            .as_str()?
-            .to_owned(),
-    )
 }
 
 pub(crate) fn task_run(name: &str) -> Value {

@@ -8,25 +8,10 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::support::{
-    NAMESPACE, World, child, collecting, done, is_done, pipeline_run, quick, task_run, uid, within,
+    NAMESPACE, World, child, collecting, is_done, pipeline_run, quick, task_run, uid, within,
 };
 
 const ANNOTATIONS: &str = "results.tekton.dev/resultAnnotations";
-
-fn deletes(world: &World) -> usize {
-    world.sim.calls().verb("delete").count()
-}
-
-/// Lets a PipelineRun finish that names these children.
-fn finish_pipeline(world: &World, name: &str, children: &Value) {
-    let mut status = done();
-    status["childReferences"] = children.clone();
-    let patch = json!({"status": status});
-    world
-        .sim
-        .merge("tekton.dev", "pipelineruns", NAMESPACE, name, patch, "x")
-        .unwrap();
-}
 
 #[tokio::test]
 async fn a_run_that_lives_and_dies_while_no_watch_is_open_is_stored() {
@@ -41,7 +26,7 @@ async fn a_run_that_lives_and_dies_while_no_watch_is_open_is_stored() {
         .collect();
     world.sim.faults().up();
     world.until(|p| p.stored == 10 && p.in_cluster == 0).await;
-    assert!(uids.iter().all(|uid| is_done(&world.copy(uid))));
+    assert!(world.all_done(&uids));
     assert_eq!(world.progress().lost, 0);
 }
 
@@ -114,17 +99,17 @@ async fn a_child_of_any_kind_keeps_its_owner_until_it_is_stored() {
     inner["metadata"]["ownerReferences"] =
         child("inner", &outer)["metadata"]["ownerReferences"].clone();
     let inner = world.create(inner);
-    finish_pipeline(&world, "inner", &json!([]));
+    world.finish_pipeline("inner", json!([]));
     let nested = json!({"apiVersion": "tekton.dev/v1", "kind": "PipelineRun", "name": "inner"});
-    finish_pipeline(&world, "outer", &json!([nested]));
+    world.finish_pipeline("outer", json!([nested]));
     // Of a kind that nobody can know to be stored.
     world.create(pipeline_run("approved"));
     let foreign = json!({"apiVersion": "example.dev/v1", "kind": "Approval", "name": "yes"});
-    finish_pipeline(&world, "approved", &json!([foreign]));
+    world.finish_pipeline("approved", json!([foreign]));
     world.until(|p| p.stored == 2).await;
     let calls = world.sink.calls();
     within(world.sink.until(|sink| sink.calls() > calls + 3)).await;
-    assert_eq!(deletes(&world), 0);
+    assert_eq!(world.deletes(), 0);
     world.sink.refuse("");
     world.until(|p| p.collected == 1 && p.in_cluster == 1).await;
     assert!(is_done(&world.copy(&inner)) && is_done(&world.copy(&uid(&outer))));
@@ -151,16 +136,15 @@ async fn a_child_that_is_born_with_the_marks_of_another_is_not_taken_for_stored(
     born["metadata"]["annotations"] = marks;
     let born = world.create(born);
     world.finish("taskruns", "nightly-build");
-    finish_pipeline(
-        &world,
+    world.finish_pipeline(
         "nightly",
-        &json!([{"apiVersion": "tekton.dev/v1", "kind": "TaskRun", "name": "nightly-build"}]),
+        json!([{"apiVersion": "tekton.dev/v1", "kind": "TaskRun", "name": "nightly-build"}]),
     );
     let sink = Arc::clone(&world.sink);
     within(sink.until(|sink| sink.copy(&uid(&owner)).is_some())).await;
     let calls = sink.calls();
     within(sink.until(|sink| sink.calls() > calls + 3)).await;
-    assert_eq!(deletes(&world), 0);
+    assert_eq!(world.deletes(), 0);
     world.sink.refuse("");
     world.until(|p| p.collected == 1).await;
     assert_eq!(uid(&world.copy(&born)), born);
@@ -183,7 +167,7 @@ async fn collection_that_is_switched_on_later_takes_what_was_stored_before() {
         .until(|p| p.is_listed && p.stored == 5 && p.waiting == 0)
         .await;
     world.stop().await;
-    assert_eq!(deletes(&world), 0);
+    assert_eq!(world.deletes(), 0);
     world.config = collecting();
     world.start().await;
     world.until(|p| p.collected == 5 && p.in_cluster == 0).await;
@@ -199,15 +183,8 @@ async fn what_a_user_writes_while_a_run_is_stored_stays_and_is_stored_too() {
     let sim = world.sim.clone();
     world.sink.when_stored(move || {
         let patch = json!({"metadata": {"annotations": {ANNOTATIONS: "{\"team\": \"blue\"}"}}});
-        sim.merge(
-            "tekton.dev",
-            "taskruns",
-            NAMESPACE,
-            "build",
-            patch,
-            "somebody",
-        )
-        .unwrap();
+        sim.merge("tekton.dev", "taskruns", NAMESPACE, "build", patch, "x")
+            .unwrap();
     });
     world.finish("taskruns", "build");
     let result = format!("{NAMESPACE}/results/{uid}");

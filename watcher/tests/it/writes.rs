@@ -3,13 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use hindsight_run::Kind;
 use hindsight_watcher::{config::Config, policy::Policy};
 use jiff::SignedDuration;
 use kubesim::{Crd, Fault, Sim};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{NAMESPACE, World, collecting, done, patiently, quick, task_run, within};
+use crate::support::{NAMESPACE, World, collecting, done, patiently, quick, task_run};
 
 const RUNS: usize = 2000;
 const BURST: u32 = 10;
@@ -40,7 +39,7 @@ async fn a_full_cluster_is_taken_over_at_the_configured_pace_and_stored_at_once(
     // One kind may never be seen.
     world.sim.install(Crd::argo_workflow());
     let forbidden = Fault::status(403).resource("workflows");
-    world.sim.faults().plan(forbidden.times(u32::MAX));
+    world.fault(forbidden.times(u32::MAX));
     for n in 0..runs {
         let mut run = task_run(&format!("build-{n}"));
         run["status"] = done();
@@ -73,9 +72,7 @@ async fn a_full_cluster_is_taken_over_at_the_configured_pace_and_stored_at_once(
 #[tokio::test]
 async fn a_run_that_is_due_is_deleted_without_being_annotated() {
     let world = World::new(collecting()).await;
-    for n in 0..20 {
-        world.finished(&format!("build-{n}"));
-    }
+    world.finish_all("build", 20);
     world.until(|p| p.collected == 20).await;
     assert_eq!(patches(&world.sim), 0);
 }
@@ -88,7 +85,7 @@ async fn what_is_refused_is_tried_ever_more_rarely_and_stops_nothing_else() {
     config.tuning.retry.first = Duration::from_secs(3600);
     let mut world = World::new(config).await;
     let forbidden = || Fault::status(403).verb("patch").times(u32::MAX);
-    world.sim.faults().plan(forbidden());
+    world.fault(forbidden());
     let runs: Vec<String> = (0..50).map(|n| format!("build-{n}")).collect();
     runs.iter().for_each(|name| drop(world.finished(name)));
     world.until(|p| p.stored == 50).await;
@@ -105,10 +102,7 @@ async fn what_is_refused_is_tried_ever_more_rarely_and_stops_nothing_else() {
 #[tokio::test]
 async fn what_was_refused_is_written_once_it_is_allowed() {
     let world = World::new(quick()).await;
-    world
-        .sim
-        .faults()
-        .plan(Fault::status(403).verb("patch").times(3));
+    world.fault(Fault::status(403).verb("patch").times(3));
     for name in ["a", "b", "c", "d"] {
         world.finished(name);
     }
@@ -124,7 +118,7 @@ async fn a_run_whose_annotations_alone_are_refused_is_given_up_and_collected() {
         .verb("patch")
         .name("full")
         .times(u32::MAX);
-    world.sim.faults().plan(refused);
+    world.fault(refused);
     world.finished("full");
     world.until(|_| patches(&world.sim) >= 1).await;
     for n in 0..5 {
@@ -142,16 +136,9 @@ async fn deletes_that_are_refused_are_tried_rarely_and_the_runs_are_annotated() 
     config.tuning.rare_retry = Duration::from_secs(3600);
     config.tuning.retry.first = Duration::from_secs(3600);
     let world = World::new(config).await;
-    world
-        .sim
-        .faults()
-        .plan(Fault::status(403).verb("delete").times(u32::MAX));
-    for n in 0..20 {
-        world.finished(&format!("build-{n}"));
-    }
-    for n in 0..20 {
-        world.annotated(&format!("build-{n}")).await;
-    }
+    world.fault(Fault::status(403).verb("delete").times(u32::MAX));
+    world.finish_all("build", 20);
+    world.all_annotated("build", 20).await;
     let deletes = world.sim.calls().verb("delete").count();
     assert!((1..=2).contains(&deletes), "{deletes}");
 }
@@ -160,7 +147,7 @@ async fn deletes_that_are_refused_are_tried_rarely_and_the_runs_are_annotated() 
 async fn an_api_server_that_names_a_time_is_left_alone_until_then() {
     let world = World::new(quick()).await;
     let busy = Fault::status(429).verb("patch").retry_after(1);
-    world.sim.faults().plan(busy);
+    world.fault(busy);
     world.finished("a");
     world.until(|_| patches(&world.sim) >= 1).await;
     let told = Instant::now();
@@ -172,108 +159,6 @@ async fn an_api_server_that_names_a_time_is_left_alone_until_then() {
         world.annotated(name).await;
     }
     assert!(told.elapsed() > Duration::from_millis(900), "{told:?}");
-}
-
-const OURS: &str = "hindsight.dev/stored";
-
-fn job(labels: Value) -> Value {
-    json!({
-        "apiVersion": "batch/v1", "kind": "Job",
-        "metadata": {"name": "etl", "namespace": NAMESPACE, "labels": labels},
-        "spec": {"template": {"spec": {"containers": []}}},
-    })
-}
-
-/// Jobs of one team are watched.
-fn of_team_a(config: Config) -> Config {
-    let job = Kind::named("batch", "Job").unwrap();
-    let mut config = config;
-    config.kinds.push(job);
-    config.selectors.push((job, "team in (a)".to_owned()));
-    config
-}
-
-fn patch_job(world: &World, patch: Value) {
-    let patched = world
-        .sim
-        .merge("batch", "jobs", NAMESPACE, "etl", patch, "somebody");
-    patched.unwrap();
-}
-
-fn the_job(sim: &Sim) -> Option<Value> {
-    sim.get("batch", "jobs", NAMESPACE, "etl")
-}
-
-fn finalizers_of(run: &Value) -> Vec<Value> {
-    let all = run["metadata"]["finalizers"].as_array();
-    all.cloned().unwrap_or_default()
-}
-
-fn finished_job() -> Value {
-    json!({"status": {"completionTime": "2026-03-01T10:05:00Z", "conditions": [
-        {"type": "Complete", "status": "True", "lastTransitionTime": "2026-03-01T10:05:00Z"}]}})
-}
-
-async fn watching_jobs(config: Config) -> World {
-    World::new(of_team_a(config)).await
-}
-
-#[tokio::test]
-async fn a_run_whose_labels_are_no_longer_watched_loses_its_finalizer() {
-    let policy = Policy {
-        finalizers: true,
-        ..quick().policy
-    };
-    let world = watching_jobs(Config { policy, ..quick() }).await;
-    world.create(job(json!({"team": "a"})));
-    let has_ours = |sim: &Sim| the_job(sim).is_some_and(|job| finalizers_of(&job) == [json!(OURS)]);
-    world.cluster(has_ours).await;
-    patch_job(&world, json!({"metadata": {"labels": {"team": null}}}));
-    world
-        .cluster(|sim| the_job(sim).is_some_and(|job| finalizers_of(&job).is_empty()))
-        .await;
-    world.sim.delete("batch", "jobs", NAMESPACE, "etl").unwrap();
-    world.cluster(|sim| the_job(sim).is_none()).await;
-}
-
-#[tokio::test]
-async fn a_run_whose_labels_change_is_not_closed_and_its_end_is_stored_when_they_are_back() {
-    let mut config = quick();
-    config.policy.store_incomplete = true;
-    let world = watching_jobs(config).await;
-    let uid = world.create(job(json!({"team": "a"})));
-    within(world.sink.until(|sink| sink.writes() == 1)).await;
-    world.sim.clear_calls();
-    patch_job(&world, json!({"metadata": {"labels": {"team": "b"}}}));
-    // It was looked for.
-    let sim = &world.sim;
-    world
-        .until(|_| sim.calls().verb("get").resource("jobs").count() > 0)
-        .await;
-    patch_job(&world, finished_job());
-    patch_job(&world, json!({"metadata": {"labels": {"team": "a"}}}));
-    world.until(|p| p.stored == 1).await;
-    assert!(world.copy(&uid)["status"]["completionTime"].is_string());
-    let result = world
-        .sink
-        .result(&format!("{NAMESPACE}/results/{uid}"))
-        .unwrap();
-    assert!(!result.annotations.contains_key("hindsight.dev/closed"));
-}
-
-#[tokio::test]
-async fn a_run_that_leaves_what_is_watched_and_is_finished_is_stored() {
-    let world = watching_jobs(quick()).await;
-    let uid = world.create(job(json!({"team": "a"})));
-    world.until(|p| p.in_cluster == 1).await;
-    // It ends before anybody has looked for it.
-    let slow = Fault::slow(Duration::from_millis(300));
-    world.sim.faults().plan(slow.verb("get").resource("jobs"));
-    patch_job(&world, json!({"metadata": {"labels": {"team": "b"}}}));
-    patch_job(&world, finished_job());
-    world.until(|p| p.stored == 1 && p.in_cluster == 0).await;
-    assert!(world.copy(&uid)["status"]["completionTime"].is_string());
-    assert_eq!(world.progress().lost, 0);
 }
 
 /// An earlier watcher was told to serve it, and put its finalizer on.
@@ -307,9 +192,7 @@ async fn finished_runs_get_no_finalizer_while_they_can_be_stored_at_once() {
         run["status"] = done();
         world.sim.load(run).unwrap();
     }
-    for n in 0..20 {
-        world.annotated(&format!("build-{n}")).await;
-    }
+    world.all_annotated("build", 20).await;
     assert_eq!(patches(&world.sim), 20);
 }
 
