@@ -1,8 +1,9 @@
 //! Authorization as RBAC decides it: the roles and bindings of the cluster, asked about one request.
 //! Who asks is found out in `access`.
 
+mod defaults;
+
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use crate::{
     kinds::RBAC,
@@ -10,6 +11,8 @@ use crate::{
     refusal::{About, Refusal},
     world::World,
 };
+
+pub(crate) use defaults::defaults;
 
 /// The group that may do everything, whatever the roles say.
 pub(crate) const MASTERS: &str = "system:masters";
@@ -252,58 +255,4 @@ impl Subject {
             kind => format!("{kind} \"{}\"", self.name),
         }
     }
-}
-
-/// The roles a cluster has from the start, with their bindings: what everybody may ask.
-pub(crate) fn defaults() -> Vec<Value> {
-    let paths = |paths: &[&str]| json!([{"verbs": ["get"], "nonResourceURLs": paths}]);
-    let info = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
-    let documents = [
-        "/api",
-        "/api/*",
-        "/apis",
-        "/apis/*",
-        "/openapi",
-        "/openapi/*",
-    ];
-    let own = json!([{
-        "verbs": ["create"],
-        "apiGroups": ["authorization.k8s.io"],
-        "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
-    }]);
-    let all = json!([
-        {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
-        {"verbs": ["*"], "nonResourceURLs": ["*"]},
-    ]);
-    let known = "system:authenticated";
-    let roles = [
-        ("cluster-admin", all, &[MASTERS][..]),
-        ("system:basic-user", own, &[known]),
-        (
-            "system:discovery",
-            paths(&[&info[..], &documents].concat()),
-            &[known],
-        ),
-        (
-            "system:public-info-viewer",
-            paths(&info),
-            &[known, "system:unauthenticated"],
-        ),
-    ];
-    let objects = roles.into_iter().flat_map(|(name, rules, groups)| {
-        let subjects: Vec<Value> = groups
-            .iter()
-            .map(|name| json!({"kind": "Group", "apiGroup": RBAC, "name": name}))
-            .collect();
-        let version = format!("{RBAC}/v1");
-        [
-            json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}),
-            json!({
-                "apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": name},
-                "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
-                "subjects": subjects,
-            }),
-        ]
-    });
-    objects.collect()
 }

@@ -16,7 +16,7 @@ use hyper::body::Frame;
 
 use crate::{
     answers::{Answer, SimBody, refused},
-    faults::{Ending, Fate},
+    faults::{Effect, Ending},
     limits::check_body,
     rbac::User,
     requests::Asked,
@@ -112,8 +112,8 @@ async fn answer(
     };
     let fate = shared.faults.meet(&call);
     match fate {
-        Fate::Wait(delay) => tokio::time::sleep(delay).await,
-        Fate::Hang => {
+        Some(Effect::Wait(delay)) => tokio::time::sleep(delay).await,
+        Some(Effect::Hang) => {
             shared.calls.record(call);
             return std::future::pending().await;
         }
@@ -126,18 +126,18 @@ async fn answer(
         body,
         user: &user,
         stale: match fate {
-            Fate::Stale(version) => Some(version),
+            Some(Effect::Stale(version)) => Some(version),
             _ => None,
         },
     };
     let answer = match fate {
-        Fate::Break => Err(broken("the connection was reset")),
-        Fate::Answer(refusal) => Ok(refused(&refusal)),
-        Fate::LoseAnswer => {
+        Some(Effect::Break) => Err(broken("the connection was reset")),
+        Some(Effect::Answer(refusal)) => Ok(refused(&refusal)),
+        Some(Effect::LoseAnswer) => {
             asked.run(&route, &call);
             Err(broken("the connection was reset before the answer"))
         }
-        Fate::Part(bytes, ending) => Ok(asked
+        Some(Effect::Part(bytes, ending)) => Ok(asked
             .run(&route, &call)
             .map(|body| part(body, bytes, ending))),
         _ => Ok(asked.run(&route, &call)),

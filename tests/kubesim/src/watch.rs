@@ -1,6 +1,9 @@
 //! Watches: the stream of changes from a version on, as one client sees it through its selector. A
 //! client that does not read is not waited for: its watch ends.
 
+mod lines;
+mod request;
+
 use std::{
     collections::VecDeque,
     io,
@@ -10,7 +13,6 @@ use std::{
 
 use bytes::Bytes;
 use futures::{Stream, stream};
-use serde_json::json;
 use tokio::{
     sync::{
         mpsc::{self, error::SendTimeoutError},
@@ -23,14 +25,15 @@ use crate::{
     faults::Signals,
     history::Event,
     kinds::Kind,
-    list::Form,
     objects::{KindId, Stored, Types},
-    refusal::Refusal,
-    route::Query,
-    select::Selector,
     shared::Shared,
     world::World,
 };
+use request::Start;
+
+use lines::{error_line, no_progress};
+
+pub(crate) use request::Watching;
 
 /// How many changes are read or sent at once.
 const BATCH: usize = 256;
@@ -40,121 +43,6 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
 /// How long a watch lasts when the client does not say.
 const LONGEST: Duration = Duration::from_hours(1);
-
-/// A request to watch.
-#[derive(Debug, Clone)]
-pub(crate) struct Watching {
-    namespace: Option<String>,
-    selector: Selector,
-    start: Start,
-    bookmarks: bool,
-    timeout: Duration,
-    form: Form,
-    /// Begins with what only a storage that tells its progress can give.
-    needs_progress: bool,
-}
-
-/// Where a watch begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Start {
-    /// With the present objects as ADDED, then what changes.
-    Present,
-    /// As `Present`, and a bookmark that says when the present objects are through.
-    PresentMarked,
-    /// With the changes after a version.
-    After(u64),
-}
-
-impl Watching {
-    /// Reads the query of a watch request.
-    ///
-    /// # Errors
-    /// 400 for parameters that do not parse; 422 for streaming lists where they are not offered or
-    /// not asked for properly.
-    pub(crate) fn parse(
-        query: &Query,
-        kind: &Kind,
-        namespace: &str,
-        form: Form,
-        streaming_lists: bool,
-    ) -> Result<Self, Refusal> {
-        let selector = Selector::of(query, kind)?;
-        let version = query.number("resourceVersion")?;
-        let bookmarks = query.flag("allowWatchBookmarks");
-        let initial = match query.text("sendInitialEvents") {
-            "" => None,
-            text => Some(text == "true" || text == "1"),
-        };
-        let rule = query.text("resourceVersionMatch");
-        let invalid = |why: &str| Refusal::new(422, "Invalid", why);
-        let start = match (initial, version) {
-            (Some(_), _) if !streaming_lists => {
-                return Err(invalid(
-                    "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
-                ));
-            }
-            (Some(_), _) if rule != "NotOlderThan" => {
-                return Err(invalid(
-                    "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-                ));
-            }
-            (None, _) if !rule.is_empty() => {
-                return Err(invalid(
-                    "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-                ));
-            }
-            (Some(true), _) => Start::PresentMarked,
-            (_, None | Some(0)) => Start::Present,
-            (_, Some(version)) => Start::After(version),
-        };
-        let timeout = query
-            .number("timeoutSeconds")?
-            .map_or(LONGEST, Duration::from_secs);
-        let namespace = (!namespace.is_empty()).then(|| namespace.to_owned());
-        Ok(Self {
-            namespace,
-            selector,
-            start,
-            bookmarks,
-            timeout,
-            form,
-            needs_progress: start == Start::PresentMarked || start == Start::Present && bookmarks,
-        })
-    }
-
-    fn sees(&self, object: &Stored) -> bool {
-        self.namespace
-            .as_ref()
-            .is_none_or(|wanted| *wanted == object.key.namespace)
-            && self.selector.matches(object)
-    }
-
-    /// Appends what this client sees of a change.
-    fn write(&self, event: &Event, types: &Types, out: &mut Vec<u8>) {
-        let before = event.before.as_ref().filter(|before| self.sees(before));
-        let after = (!event.deleted && self.sees(&event.after)).then_some(&event.after);
-        match (before, after) {
-            (None, None) => {}
-            (None, Some(after)) => self.line("ADDED", after, types, out),
-            (Some(_), Some(after)) => self.line("MODIFIED", after, types, out),
-            (Some(_), None) if event.deleted => self.line("DELETED", &event.after, types, out),
-            (Some(before), None) => {
-                // The object left the selector: it is shown as it was seen last, at this version.
-                let mut last = before.value(types);
-                last["metadata"]["resourceVersion"] = event.version.to_string().into();
-                self.line("DELETED", &Stored::new(&last), types, out);
-            }
-        }
-    }
-
-    fn line(&self, kind: &str, object: &Stored, types: &Types, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"{\"type\":\"");
-        out.extend_from_slice(kind.as_bytes());
-        out.extend_from_slice(b"\",\"object\":");
-        self.form.write(object, types, out);
-        out.extend_from_slice(b"}\n");
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -337,31 +225,6 @@ impl Watch {
         self.next_bookmark = (self.watching.bookmarks && next > now).then_some(next);
     }
 
-    /// Turns changes into lines.
-    fn show(&mut self, events: &[Event]) {
-        for event in events {
-            let mut line = Vec::new();
-            self.watching.write(event, &self.types, &mut line);
-            if !line.is_empty() {
-                self.told = event.version;
-                self.lines.push_back(line.into());
-            }
-        }
-    }
-
-    /// Some of the objects that were there when the watch began, then the mark that ends them.
-    fn present(&mut self) -> Option<Bytes> {
-        if self.initial.is_empty() {
-            return std::mem::take(&mut self.owes_mark).then(|| self.bookmark(true));
-        }
-        let mut out = Vec::new();
-        let some = self.initial.len().min(BATCH);
-        for object in self.initial.drain(..some) {
-            self.watching.line("ADDED", &object, &self.types, &mut out);
-        }
-        Some(out.into())
-    }
-
     /// Reads the next changes.
     fn look(&mut self) -> Look {
         let shared = Arc::clone(&self.shared);
@@ -409,42 +272,4 @@ impl Watch {
             self.watching.bookmarks && !signals.frozen && signals.bookmarks != before.bookmarks;
         wanted.then(|| Ok(self.bookmark(false)))
     }
-
-    fn bookmark(&mut self, ends_initial: bool) -> Bytes {
-        self.told = self.seen;
-        let mut metadata = json!({
-            "resourceVersion": self.seen.to_string(),
-            "creationTimestamp": null,
-        });
-        if ends_initial {
-            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
-        }
-        let object = json!({
-            "kind": self.types.kind,
-            "apiVersion": self.types.api_version,
-            "metadata": metadata,
-        });
-        format!("{}\n", json!({"type": "BOOKMARK", "object": object})).into()
-    }
-
-    fn too_old(&self) -> Bytes {
-        let world = self.shared.world();
-        let oldest = world.history.uncached(world.now);
-        drop(world);
-        let message = format!(
-            "too old resource version: {} ({oldest}) for {}",
-            self.seen, self.kind.plural
-        );
-        error_line(&Refusal::gone(message))
-    }
-}
-
-fn error_line(refusal: &Refusal) -> Bytes {
-    format!("{}\n", json!({"type": "ERROR", "object": refusal.status()})).into()
-}
-
-/// What a server says whose etcd does not tell its progress, as those before 3.5.13 do not.
-fn no_progress() -> Refusal {
-    let why = "a watch stream was requested by the client but the required storage feature RequestWatchProgress is disabled";
-    Refusal::new(500, "InternalError", why)
 }

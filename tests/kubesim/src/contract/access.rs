@@ -17,7 +17,7 @@ fn user(arena: &Arena, name: &str) -> String {
 }
 
 fn widgets(arena: &Arena) -> String {
-    format!("/apis/{GROUP}/v1/namespaces/{}/widgets", arena.namespace)
+    arena.path("widgets")
 }
 
 async fn get(arena: &Arena, user: &str, path: &str) -> Result<(u16, Value), Difference> {

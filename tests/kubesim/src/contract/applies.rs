@@ -108,8 +108,9 @@ pub async fn applied_finalizers_are_a_set(arena: Arena) -> Verdict {
         json!(new.metadata.finalizers),
         json!(["example.dev/theirs"]),
     )?;
-    let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    widgets.patch("a", &PatchParams::default(), &none).await?;
+    arena
+        .merge("a", json!({"metadata": {"finalizers": null}}))
+        .await?;
     Ok(())
 }
 
@@ -138,8 +139,7 @@ pub async fn an_apply_of_the_status_sets_the_status_alone(arena: Arena) -> Verdi
         .await?;
     same("the status", &new.data["status"], &json!({"ready": false}))?;
     let none = widgets.patch_status("none", &me, &config(json!({}))).await;
-    refused("the status of nothing", none, 404, "NotFound")?;
-    Ok(())
+    refused("the status of nothing", none, 404, "NotFound").map(drop)
 }
 
 /// An apply that names a uid never makes or changes another object.
@@ -176,15 +176,11 @@ pub async fn an_apply_with_a_uid_means_that_object(arena: Arena) -> Verdict {
 
 /// A merge patch that names a uid or a version means that object, as it was then.
 pub async fn a_merge_with_a_uid_means_that_object(arena: Arena) -> Verdict {
-    let widgets = arena.widgets();
     let hold = "example.dev/hold";
     let made = arena
         .widget(json!({"name": "a", "finalizers": [hold, "example.dev/too"]}))
         .await?;
-    let merge = async |metadata: Value| {
-        let patch = Patch::Merge(json!({"metadata": metadata}));
-        widgets.patch("a", &PatchParams::default(), &patch).await
-    };
+    let merge = async |metadata: Value| arena.merge("a", json!({"metadata": metadata})).await;
     let other = "00000000-0000-4000-8000-000000000000";
     for (what, metadata) in [
         ("another uid", json!({"uid": other, "finalizers": [hold]})),

@@ -1,6 +1,6 @@
 //! Deletions: preconditions, finalizers, and what goes along.
 
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions, WatchParams};
+use kube::api::{DeleteParams, ListParams, Preconditions, WatchParams};
 use serde_json::{Value, json};
 
 use super::{Arena, GROUP, Seen, Verdict, eventually, holds, names, refused, same, uid, version};
@@ -22,8 +22,7 @@ pub async fn preconditions_must_hold(arena: Arena) -> Verdict {
         409,
         "Conflict",
     )?;
-    let patch = Patch::Merge(json!({"spec": {"size": 2}}));
-    let new = widgets.patch("a", &PatchParams::default(), &patch).await?;
+    let new = arena.merge("a", json!({"spec": {"size": 2}})).await?;
     let stale = only(Some(uid(&made)), Some(version(&made)));
     refused(
         "a stale version",
@@ -35,22 +34,14 @@ pub async fn preconditions_must_hold(arena: Arena) -> Verdict {
         .delete("a", &only(Some(uid(&new)), Some(version(&new))))
         .await?;
     refused("it is gone", widgets.get("a").await, 404, "NotFound")?;
-    refused(
-        "twice",
-        widgets.delete("a", &DeleteParams::default()).await,
-        404,
-        "NotFound",
-    )?;
-    Ok(())
+    refused("twice", arena.delete("a").await, 404, "NotFound").map(drop)
 }
 
 /// A deletion without finalizers answers a status that names what went.
 pub async fn a_deletion_tells_what_went(arena: Arena) -> Verdict {
     let made = arena.widget(json!({"name": "a"})).await?;
-    let path = format!("/apis/{GROUP}/v1/namespaces/{}/widgets/a", arena.namespace);
-    let (code, status) = arena
-        .raw("DELETE", &path, "application/json", &Value::Null)
-        .await?;
+    let path = arena.path("widgets/a");
+    let (code, status) = arena.ask("DELETE", &path).await?;
     same("the code", code, 200)?;
     same("the kind", &status["kind"], "Status")?;
     same("the status", &status["status"], "Success")?;
@@ -64,34 +55,41 @@ pub async fn finalizers_hold_a_deletion(arena: Arena) -> Verdict {
         .widget(json!({"name": "a", "finalizers": ["example.dev/hold", "example.dev/too"]}))
         .await?;
     let mut seen = Seen::open(&widgets, &WatchParams::default(), &version(&made)).await?;
-    widgets.delete("a", &DeleteParams::default()).await?;
+    arena.delete("a").await?;
     let marked = widgets.get("a").await?;
     holds("it is marked", marked.metadata.deletion_timestamp.is_some())?;
     same("generation", marked.metadata.generation, Some(2))?;
     seen.expect("MODIFIED", "a").await?;
-    widgets.delete("a", &DeleteParams::default()).await?;
+    arena.delete("a").await?;
     same(
         "a second deletion changes nothing",
         version(&widgets.get("a").await?),
         version(&marked),
     )?;
 
-    let more =
-        Patch::Merge(json!({"metadata": {"finalizers": ["example.dev/hold", "example.dev/late"]}}));
-    let outcome = widgets.patch("a", &PatchParams::default(), &more).await;
+    let outcome = arena
+        .merge(
+            "a",
+            json!({"metadata": {"finalizers": ["example.dev/hold", "example.dev/late"]}}),
+        )
+        .await;
     refused("a new finalizer", outcome, 422, "Invalid")?;
-    let one = Patch::Merge(json!({"metadata": {"finalizers": ["example.dev/hold"]}}));
-    widgets.patch("a", &PatchParams::default(), &one).await?;
+    arena
+        .merge(
+            "a",
+            json!({"metadata": {"finalizers": ["example.dev/hold"]}}),
+        )
+        .await?;
     seen.expect("MODIFIED", "a").await?;
-    let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    widgets.patch("a", &PatchParams::default(), &none).await?;
+    arena
+        .merge("a", json!({"metadata": {"finalizers": null}}))
+        .await?;
     let gone = seen.expect("DELETED", "a").await?;
     holds(
         "it went marked",
         gone.is_some_and(|gone| gone.metadata.deletion_timestamp.is_some()),
     )?;
-    refused("it is gone", widgets.get("a").await, 404, "NotFound")?;
-    Ok(())
+    refused("it is gone", widgets.get("a").await, 404, "NotFound").map(drop)
 }
 
 /// A deleted object is told with a version of its own.
@@ -99,7 +97,7 @@ pub async fn a_deletion_has_a_version(arena: Arena) -> Verdict {
     let widgets = arena.widgets();
     let made = arena.widget(json!({"name": "a"})).await?;
     let mut seen = Seen::open(&widgets, &WatchParams::default(), &version(&made)).await?;
-    widgets.delete("a", &DeleteParams::default()).await?;
+    arena.delete("a").await?;
     let gone = seen.expect("DELETED", "a").await?;
     let numbers = gone.map(|gone| (number(&version(&gone)), number(&version(&made))));
     holds(
@@ -175,9 +173,8 @@ pub async fn a_foreground_deletion_waits_for_dependents(arena: Arena) -> Verdict
         json!(waiting.metadata.finalizers),
         json!(["foregroundDeletion"]),
     )?;
-    let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    widgets
-        .patch("child", &PatchParams::default(), &none)
+    arena
+        .merge("child", json!({"metadata": {"finalizers": null}}))
         .await?;
     eventually("both go", || async {
         Ok(widgets.list(&ListParams::default()).await?.items.is_empty())
@@ -188,12 +185,10 @@ pub async fn a_foreground_deletion_waits_for_dependents(arena: Arena) -> Verdict
 /// Options of a deletion may come in the query.
 pub async fn options_come_in_the_query_too(arena: Arena) -> Verdict {
     arena.widget(json!({"name": "a"})).await?;
-    let path = format!("/apis/{GROUP}/v1/namespaces/{}/widgets/a", arena.namespace);
+    let path = arena.path("widgets/a");
     let delete = async |query: &str| {
         let path = format!("{path}?{query}");
-        arena
-            .raw("DELETE", &path, "application/json", &Value::Null)
-            .await
+        arena.ask("DELETE", &path).await
     };
     for (query, wanted) in [
         ("dryRun=Some", 422),
@@ -243,17 +238,13 @@ pub async fn a_namespace_goes_with_its_content(arena: Arena) -> Verdict {
         .await?;
     arena.map("free", json!({})).await?;
     let path = format!("/api/v1/namespaces/{}", arena.namespace);
-    arena
-        .raw("DELETE", &path, "application/json", &Value::Null)
-        .await?;
+    arena.ask("DELETE", &path).await?;
     let maps = arena.maps();
     eventually("free content goes", || async {
         Ok(maps.get_opt("free").await?.is_none())
     })
     .await?;
-    let (_, namespace) = arena
-        .raw("GET", &path, "application/json", &Value::Null)
-        .await?;
+    let (_, namespace) = arena.ask("GET", &path).await?;
     same("the phase", &namespace["status"]["phase"], "Terminating")?;
     let late = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late"}});
     let (code, _) = arena
@@ -265,17 +256,14 @@ pub async fn a_namespace_goes_with_its_content(arena: Arena) -> Verdict {
         )
         .await?;
     same("nothing new is created", code, 403)?;
-    let none = Patch::Merge(json!({"metadata": {"finalizers": null, "uid": uid(&held)}}));
     arena
-        .widgets()
-        .patch("held", &PatchParams::default(), &none)
+        .merge(
+            "held",
+            json!({"metadata": {"finalizers": null, "uid": uid(&held)}}),
+        )
         .await?;
     eventually("the namespace goes", || async {
-        Ok(arena
-            .raw("GET", &path, "application/json", &Value::Null)
-            .await?
-            .0
-            == 404)
+        Ok(arena.ask("GET", &path).await?.0 == 404)
     })
     .await
 }

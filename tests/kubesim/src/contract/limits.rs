@@ -70,8 +70,9 @@ pub async fn names_of_finalizers_and_managers_are_checked(arena: Arena) -> Verdi
     arena
         .widget(json!({"name": "a", "finalizers": ["plain", "example.dev/hold"]}))
         .await?;
-    let bad = Patch::Merge(json!({"metadata": {"finalizers": ["a/b/c"]}}));
-    let outcome = widgets.patch("a", &PatchParams::default(), &bad).await;
+    let outcome = arena
+        .merge("a", json!({"metadata": {"finalizers": ["a/b/c"]}}))
+        .await;
     refused("a finalizer", outcome, 422, "Invalid")?;
     for manager in ["m".repeat(129), "a\u{7}b".to_owned()] {
         let params = PostParams {
@@ -87,7 +88,8 @@ pub async fn names_of_finalizers_and_managers_are_checked(arena: Arena) -> Verdi
             }
         }
     }
-    let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    widgets.patch("a", &PatchParams::default(), &none).await?;
+    arena
+        .merge("a", json!({"metadata": {"finalizers": null}}))
+        .await?;
     Ok(())
 }

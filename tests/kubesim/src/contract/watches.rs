@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use kube::api::{DeleteParams, Patch, PatchParams, WatchParams};
+use kube::api::{Patch, PatchParams, WatchParams};
 use serde_json::{Value, json};
 
-use super::{Arena, GROUP, PATIENCE, Seen, Verdict, holds, refused, same, version};
+use super::{Arena, PATIENCE, Seen, Verdict, holds, refused, same, version};
 
 /// Without a version, a watch begins with what is there.
 pub async fn a_watch_from_nowhere_begins_with_what_is_there(arena: Arena) -> Verdict {
@@ -26,10 +26,7 @@ pub async fn a_watch_from_nowhere_begins_with_what_is_there(arena: Arena) -> Ver
             .widget(json!({"name": name, "labels": {"late": "yes"}}))
             .await?;
         seen.expect("ADDED", &name).await?;
-        arena
-            .widgets()
-            .delete(&name, &DeleteParams::default())
-            .await?;
+        arena.delete(&name).await?;
     }
     Ok(())
 }
@@ -44,8 +41,7 @@ pub async fn a_selector_turns_changes_into_comings_and_goings(arena: Arena) -> V
     let set = PatchParams::default();
     widgets.patch("a", &set, &label(json!("yes"))).await?;
     seen.expect("ADDED", "a").await?;
-    let size = Patch::Merge(json!({"spec": {"size": 2}}));
-    widgets.patch("a", &set, &size).await?;
+    arena.merge("a", json!({"spec": {"size": 2}})).await?;
     seen.expect("MODIFIED", "a").await?;
     let left = widgets.patch("a", &set, &label(json!("no"))).await?;
     let shown = seen.expect("DELETED", "a").await?;
@@ -57,12 +53,11 @@ pub async fn a_selector_turns_changes_into_comings_and_goings(arena: Arena) -> V
     widgets
         .patch("a", &set, &Patch::Merge(json!({"spec": {"size": 3}})))
         .await?;
-    widgets.delete("a", &DeleteParams::default()).await?;
+    arena.delete("a").await?;
     arena
         .widget(json!({"name": "b", "labels": {"on": "yes"}}))
         .await?;
-    seen.expect("ADDED", "b").await?;
-    Ok(())
+    seen.expect("ADDED", "b").await.map(drop)
 }
 
 /// A watch by name shows one object.
@@ -72,8 +67,7 @@ pub async fn a_watch_can_be_of_one_name(arena: Arena) -> Verdict {
     let mut seen = Seen::open(&arena.widgets(), &params, &version(&first)).await?;
     arena.widget(json!({"name": "c"})).await?;
     arena.widget(json!({"name": "b"})).await?;
-    seen.expect("ADDED", "b").await?;
-    Ok(())
+    seen.expect("ADDED", "b").await.map(drop)
 }
 
 /// A version that is forgotten is told by an error event, in an answer that is otherwise fine.
@@ -81,8 +75,7 @@ pub async fn a_forgotten_version_is_expired(arena: Arena) -> Verdict {
     arena.widget(json!({"name": "a"})).await?;
     arena.forget();
     let mut seen = Seen::open(&arena.widgets(), &WatchParams::default(), "1").await?;
-    seen.expect("ERROR", "Expired").await?;
-    Ok(())
+    seen.expect("ERROR", "Expired").await.map(drop)
 }
 
 /// A watch ends when its time is over; before that an allowed bookmark comes, if there is news.
@@ -113,10 +106,7 @@ pub async fn bookmarks_come_only_to_who_allows_them(arena: Arena) -> Verdict {
 /// A watch of metadata shows metadata.
 pub async fn a_watch_can_be_of_metadata(arena: Arena) -> Verdict {
     arena.widget(json!({"name": "a"})).await?;
-    let path = format!(
-        "/apis/{GROUP}/v1/namespaces/{}/widgets?watch=true&timeoutSeconds=1",
-        arena.namespace
-    );
+    let path = arena.path("widgets?watch=true&timeoutSeconds=1");
     let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
     let (code, event) = arena.raw("GET", &path, accept, &Value::Null).await?;
     same("the code", code, 200)?;
@@ -151,13 +141,8 @@ pub async fn a_streaming_list_marks_its_end(arena: Arena) -> Verdict {
     seen.expect("BOOKMARK", "end").await?;
     arena.widget(json!({"name": "b"})).await?;
     seen.expect("ADDED", "b").await?;
-    let path = format!(
-        "/apis/{GROUP}/v1/namespaces/{}/widgets?watch=true&sendInitialEvents=true",
-        arena.namespace
-    );
-    let (code, _) = arena
-        .raw("GET", &path, "application/json", &Value::Null)
-        .await?;
+    let path = arena.path("widgets?watch=true&sendInitialEvents=true");
+    let (code, _) = arena.ask("GET", &path).await?;
     same("without resourceVersionMatch", code, 422)
 }
 

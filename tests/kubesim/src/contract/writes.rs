@@ -1,99 +1,9 @@
-//! Creates, updates and patches: what the server fills in, refuses, and leaves alone.
+//! Updates and patches: what the server fills in, refuses, and leaves alone.
 
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use super::{Arena, GROUP, Verdict, create, dynamic, holds, refused, same, uid, version, widget};
-
-/// The server names, numbers and dates a new object.
-pub async fn a_new_object_is_completed(arena: Arena) -> Verdict {
-    let made = arena
-        .widget(json!({"name": "a", "uid": "mine", "generation": 7}))
-        .await?;
-    let metadata = &made.metadata;
-    holds(
-        "it has a uid of its own",
-        metadata.uid.as_ref().is_some_and(|uid| uid.len() == 36),
-    )?;
-    same("generation", metadata.generation, Some(1))?;
-    same(
-        "namespace",
-        metadata.namespace.as_deref(),
-        Some(arena.namespace.as_str()),
-    )?;
-    holds("it has a time", metadata.creation_timestamp.is_some())?;
-    holds("it has a version", version(&made).parse::<u64>().is_ok())
-}
-
-/// A name can be taken once.
-pub async fn a_taken_name_is_refused(arena: Arena) -> Verdict {
-    arena.map("a", json!({})).await?;
-    let again =
-        dynamic(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}));
-    let outcome = arena.maps().create(&PostParams::default(), &again).await;
-    let status = refused("the second create", outcome, 409, "AlreadyExists")?;
-    same(
-        "the message",
-        status.message.as_str(),
-        "configmaps \"a\" already exists",
-    )
-}
-
-/// A generated name starts with what was asked for.
-pub async fn names_are_generated(arena: Arena) -> Verdict {
-    let first = arena.widget(json!({"generateName": "run-"})).await?;
-    let second = arena.widget(json!({"generateName": "run-"})).await?;
-    let name = first.metadata.name.clone().unwrap_or_default();
-    holds(
-        "the prefix and five letters",
-        name.starts_with("run-") && name.len() == 9,
-    )?;
-    holds(
-        "two names differ",
-        first.metadata.name != second.metadata.name,
-    )?;
-    same(
-        "generateName stays",
-        first.metadata.generate_name.as_deref(),
-        Some("run-"),
-    )
-}
-
-/// Names that are no names, and objects without one, are invalid.
-pub async fn bad_names_are_invalid(arena: Arena) -> Verdict {
-    for metadata in [
-        json!({"name": "Upper_Case"}),
-        json!({}),
-        json!({"name": "-a"}),
-    ] {
-        let object = dynamic(widget(metadata));
-        let outcome = arena
-            .widgets()
-            .create(&PostParams::default(), &object)
-            .await;
-        refused("a bad name", outcome, 422, "Invalid")?;
-    }
-    Ok(())
-}
-
-/// Objects live in namespaces that exist.
-pub async fn a_namespace_must_exist(arena: Arena) -> Verdict {
-    let path = "/api/v1/namespaces/there-is-no-such-namespace/configmaps";
-    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
-    let (code, status) = arena.raw("POST", path, "application/json", &body).await?;
-    same("the code", code, 404)?;
-    same(
-        "the message",
-        &status["message"],
-        "namespaces \"there-is-no-such-namespace\" not found",
-    )?;
-    let elsewhere = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}});
-    let path = format!("/api/v1/namespaces/{}/configmaps", arena.namespace);
-    let (code, _) = arena
-        .raw("POST", &path, "application/json", &elsewhere)
-        .await?;
-    same("the code for another namespace", code, 400)
-}
 
 /// An update needs the version it was made from.
 pub async fn a_stale_update_conflicts(arena: Arena) -> Verdict {
@@ -116,8 +26,12 @@ pub async fn a_stale_update_conflicts(arena: Arena) -> Verdict {
     let outcome = widgets.replace("a", &PostParams::default(), &blind).await;
     refused("an update without a version", outcome, 422, "Invalid")?;
 
-    let patch = Patch::Merge(json!({"metadata": {"resourceVersion": "1"}, "spec": {"size": 4}}));
-    let outcome = widgets.patch("a", &PatchParams::default(), &patch).await;
+    let outcome = arena
+        .merge(
+            "a",
+            json!({"metadata": {"resourceVersion": "1"}, "spec": {"size": 4}}),
+        )
+        .await;
     refused("a patch with a stale version", outcome, 409, "Conflict")?;
     same(
         "nothing happened",
@@ -135,8 +49,7 @@ pub async fn an_update_of_another_uid_conflicts(arena: Arena) -> Verdict {
         .maps()
         .replace("a", &PostParams::default(), &other)
         .await;
-    refused("another uid", outcome, 409, "Conflict")?;
-    Ok(())
+    refused("another uid", outcome, 409, "Conflict").map(drop)
 }
 
 /// A write that changes nothing makes no new version.
@@ -147,11 +60,7 @@ pub async fn a_write_that_changes_nothing_is_none(arena: Arena) -> Verdict {
         .replace("a", &PostParams::default(), &made)
         .await?;
     same("after an update", version(&same_again), version(&made))?;
-    let patch = Patch::Merge(json!({"spec": {"size": 1}}));
-    let patched = arena
-        .widgets()
-        .patch("a", &PatchParams::default(), &patch)
-        .await?;
+    let patched = arena.merge("a", json!({"spec": {"size": 1}})).await?;
     same("after a patch", version(&patched), version(&made))
 }
 
@@ -209,8 +118,7 @@ pub async fn merge_patches_merge(arena: Arena) -> Verdict {
         .maps()
         .patch("none", &PatchParams::default(), &patch)
         .await;
-    refused("a patch of nothing", outcome, 404, "NotFound")?;
-    Ok(())
+    refused("a patch of nothing", outcome, 404, "NotFound").map(drop)
 }
 
 /// A JSON patch does all of its steps or none.
@@ -248,8 +156,7 @@ pub async fn custom_kinds_take_no_strategic_patches(arena: Arena) -> Verdict {
         .widgets()
         .patch("a", &PatchParams::default(), &patch)
         .await;
-    refused("a strategic patch", outcome, 415, "UnsupportedMediaType")?;
-    Ok(())
+    refused("a strategic patch", outcome, 415, "UnsupportedMediaType").map(drop)
 }
 
 /// The status subresource writes the status, and nothing else writes it.
@@ -266,10 +173,7 @@ pub async fn status_is_written_apart(arena: Arena) -> Verdict {
         &Value::Null,
     )?;
     let params = PatchParams::default();
-    let both = Patch::Merge(
-        json!({"spec": {"size": 2}, "status": {"ready": true}, "metadata": {"labels": {"a": "b"}}}),
-    );
-    let new = widgets.patch("a", &params, &both).await?;
+    let new = arena.merge("a", json!({"spec": {"size": 2}, "status": {"ready": true}, "metadata": {"labels": {"a": "b"}}})).await?;
     same("a patch sets no status", &new.data["status"], &Value::Null)?;
     same(
         "a patch sets the spec",
@@ -302,11 +206,12 @@ pub async fn empty_metadata_is_none(arena: Arena) -> Verdict {
     let made = arena.widget(metadata).await?;
     same("labels", made.metadata.labels, None)?;
     same("finalizers", made.metadata.finalizers, None)?;
-    let params = PatchParams::default();
-    let some = Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}}));
-    arena.widgets().patch("a", &params, &some).await?;
-    let none = Patch::Merge(json!({"metadata": {"labels": {"a": null}}}));
-    let new = arena.widgets().patch("a", &params, &none).await?;
+    arena
+        .merge("a", json!({"metadata": {"labels": {"a": "b"}}}))
+        .await?;
+    let new = arena
+        .merge("a", json!({"metadata": {"labels": {"a": null}}}))
+        .await?;
     same("labels", new.metadata.labels, None)
 }
 
@@ -365,18 +270,4 @@ pub async fn a_dry_run_changes_nothing(arena: Arena) -> Verdict {
         &arena.widgets().get("a").await?.data["spec"],
         &json!({"size": 1}),
     )
-}
-
-/// Kinds and versions in bodies must be those of the path.
-pub async fn bodies_are_of_the_kind_of_the_path(arena: Arena) -> Verdict {
-    let path = format!("/apis/{GROUP}/v1/namespaces/{}/widgets", arena.namespace);
-    for (version, kind, wanted) in [("v2", "Widget", 400), ("v1", "Gadget", 422)] {
-        let body = json!({"apiVersion": format!("{GROUP}/{version}"), "kind": kind, "metadata": {"name": "a"}});
-        let (code, _) = arena.raw("POST", &path, "application/json", &body).await?;
-        same(kind, code, wanted)?;
-    }
-    let path = format!("/api/v1/namespaces/{}/configmaps", arena.namespace);
-    let body = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}});
-    let (code, _) = arena.raw("POST", &path, "application/json", &body).await?;
-    same("a built-in kind", code, 400)
 }

@@ -1,33 +1,17 @@
 //! What runs look like at each point of their life: a few recurring pipelines and tasks, whose
 //! resolved specs are embedded in the status as real controllers do it.
 
-use jiff::{SignedDuration, Timestamp};
+mod draw;
+mod specs;
+
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Mix, Outcome, Plan, condition, random::Random};
+use super::Outcome;
 use crate::clock::seconds;
+use specs::{pipeline_spec, task_spec};
 
-const PIPELINES: &[(&str, &[&str])] = &[
-    (
-        "nightly-release",
-        &["fetch-source", "build-image", "publish"],
-    ),
-    ("integration-tests", &["fetch-source", "run-tests"]),
-    ("deploy-staging", &["render-manifests", "apply-manifests"]),
-    ("docs-site", &["build-docs"]),
-];
-const TASKS: &[&str] = &["lint", "unit-tests", "security-scan", "backup-database"];
-const CUSTOM: &[&str] = &["approval", "wait-for-window"];
-const WORKFLOWS: &[&str] = &["etl", "train-model"];
-
-/// A run with the task runs it owns.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Run {
-    pub(crate) main: Act,
-    pub(crate) children: Vec<Act>,
-    /// How long it claims to have taken.
-    pub(crate) seconds: u32,
-}
+pub(crate) use draw::Run;
 
 /// The part of one object.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,95 +40,6 @@ enum Role {
 pub(crate) struct Span {
     pub(crate) created: Timestamp,
     pub(crate) finished: Timestamp,
-}
-
-impl Run {
-    /// The `number`th run of a plan; `None` when no kind may be drawn.
-    pub(crate) fn draw(random: &mut Random, number: usize, plan: &Plan, mix: &Mix) -> Option<Self> {
-        let total = mix.pipeline_runs + mix.task_runs + mix.custom_runs + mix.workflows;
-        if total == 0 {
-            return None;
-        }
-        let mut drawn = random.below(total);
-        let mut falls_in = |weight: u32| {
-            let inside = drawn < weight;
-            drawn = drawn.wrapping_sub(weight);
-            inside
-        };
-        let (role, of) = if falls_in(mix.pipeline_runs) {
-            let (pipeline, tasks) = random.one(PIPELINES)?;
-            (Role::PipelineRun(tasks), *pipeline)
-        } else if falls_in(mix.task_runs) {
-            (Role::TaskRun, *random.one(TASKS)?)
-        } else if falls_in(mix.custom_runs) {
-            (Role::CustomRun, *random.one(CUSTOM)?)
-        } else {
-            (Role::Workflow, *random.one(WORKFLOWS)?)
-        };
-        let outcome = match random.below(100) {
-            0..78 => Outcome::Succeeded,
-            78..90 => Outcome::Failed,
-            90..95 => Outcome::Cancelled,
-            _ => Outcome::TimedOut,
-        };
-        let namespace = random
-            .one(&plan.namespaces)
-            .cloned()
-            .unwrap_or_else(|| "default".into());
-        let uid = random.uid();
-        let revision = format!(
-            "{:016x}{:016x}{:08x}",
-            random.next(),
-            random.next(),
-            random.below(u32::MAX)
-        );
-        let name = format!("{of}-{number:05}");
-        let main = Act {
-            role,
-            name,
-            namespace,
-            uid,
-            outcome,
-            of,
-            revision,
-            number,
-        };
-        let tasks = if let Role::PipelineRun(tasks) = role {
-            tasks
-        } else {
-            &[]
-        };
-        let children = tasks
-            .iter()
-            .enumerate()
-            .map(|(position, task)| Act {
-                role: Role::TaskRun,
-                name: format!("{}-{task}", main.name),
-                uid: random.uid(),
-                outcome: if position + 1 == tasks.len() {
-                    outcome
-                } else {
-                    Outcome::Succeeded
-                },
-                of: task,
-                ..main.clone()
-            })
-            .collect();
-        let told = plan.told.end().saturating_sub(*plan.told.start());
-        let seconds = plan.told.start() + random.below(told.saturating_add(1));
-        Some(Self {
-            main,
-            children,
-            seconds,
-        })
-    }
-
-    /// When the child at `position` begins, and the one before it has ended.
-    pub(crate) fn share_of(&self, created: Timestamp, position: usize) -> Timestamp {
-        let parts = i64::try_from(self.children.len().max(1)).unwrap_or(1);
-        let position = i64::try_from(position).unwrap_or(0);
-        created + SignedDuration::from_secs(i64::from(self.seconds) * position / parts)
-    }
 }
 
 impl Act {
@@ -221,41 +116,6 @@ impl Act {
         }
         metadata["labels"] = labels;
         json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": self.spec()})
-    }
-
-    fn spec(&self) -> Value {
-        let params = json!([{"name": "revision", "value": self.revision}]);
-        match self.role {
-            Role::PipelineRun(_) => json!({
-                "pipelineRef": {"name": self.of},
-                "params": params,
-                "taskRunTemplate": {"serviceAccountName": "pipeline"},
-                "timeouts": {"pipeline": "1h0m0s"},
-            }),
-            Role::TaskRun => json!({
-                "taskRef": {"kind": "Task", "name": self.of},
-                "params": params,
-                "serviceAccountName": "pipeline",
-                "timeout": "1h0m0s",
-            }),
-            Role::CustomRun => json!({
-                "customRef": {"apiVersion": "gates.example.dev/v1", "kind": "Gate", "name": self.of},
-                "params": params,
-                "serviceAccountName": "default",
-            }),
-            Role::Workflow => json!({
-                "entrypoint": "main",
-                "arguments": {"parameters": params},
-                "templates": [{
-                    "name": "main",
-                    "container": {
-                        "image": format!("registry.example/{}:2.4", self.of),
-                        "command": ["sh", "-c"],
-                        "args": [script(self.of, 0)],
-                    },
-                }],
-            }),
-        }
     }
 
     /// The patch with which it begins to run.
@@ -436,53 +296,13 @@ impl Act {
     }
 }
 
-/// The resolved task: the same for every run of it.
-fn task_spec(task: &str) -> Value {
-    let step = |name: &str, part: usize| {
-        json!({
-            "name": name,
-            "image": format!("registry.example/tools/{task}:1.{part}"),
-            "computeResources": {"requests": {"cpu": "250m", "memory": "512Mi"}},
-            "env": [
-                {"name": "HOME", "value": "/tekton/home"},
-                {"name": "REVISION", "value": "$(params.revision)"},
-            ],
-            "script": script(task, part),
-        })
-    };
-    json!({
-        "params": [{"name": "revision", "type": "string"}],
-        "results": [{"name": "digest", "type": "string", "description": "digest of what was made"}],
-        "steps": [step("prepare", 0), step("run", 1)],
-    })
-}
-
-fn pipeline_spec(tasks: &[&str]) -> Value {
-    let tasks: Vec<Value> = tasks
-        .iter()
-        .enumerate()
-        .map(|(position, task)| {
-            let mut entry = json!({
-                "name": task,
-                "params": [{"name": "revision", "value": "$(params.revision)"}],
-                "taskSpec": task_spec(task),
-            });
-            if position > 0 {
-                entry["runAfter"] = json!([tasks[position - 1]]);
-            }
-            entry
-        })
-        .collect();
-    json!({"params": [{"name": "revision", "type": "string"}], "tasks": tasks})
-}
-
-/// A shell script of some length that is the same for every run of a task.
-fn script(task: &str, part: usize) -> String {
-    let mut text = String::from("#!/usr/bin/env bash\nset -euo pipefail\n");
-    for line in 0..14 {
-        text.push_str(&format!(
-            "echo \"{task}: part {part}, line {line}: working on $(params.revision)\" | tee -a /workspace/log-{part}.txt\n"
-        ));
-    }
-    text
+/// A condition of type `Succeeded`.
+fn condition(status: &str, reason: &str, message: &str, at: Timestamp) -> Value {
+    json!([{
+        "type": "Succeeded",
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": seconds(at),
+    }])
 }

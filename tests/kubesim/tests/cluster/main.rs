@@ -1,217 +1,61 @@
-//! What a test may do to a simulated cluster: faults, outages, scripted reviews, kinds that come
-//! and go, and the record of calls.
-#![expect(clippy::panic, reason = "tests may panic")]
+//! What a test may do to a simulated cluster, and what the cluster does by itself as a real one.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
+
+mod faults;
+mod steps;
 
 use std::{sync::Arc, time::Duration};
 
-use futures::{StreamExt, TryStreamExt, pin_mut};
+use futures::{TryStreamExt, pin_mut};
 use k8s_openapi::api::{
     authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
     core::v1::ConfigMap,
 };
 use kube::{
-    Api, Client, ResourceExt,
-    api::{DeleteParams, ListParams, ObjectMeta, PostParams, WatchEvent, WatchParams},
+    Api, ResourceExt,
+    api::{DeleteParams, ListParams, PostParams, WatchEvent, WatchParams},
     discovery::Discovery,
 };
-use kubesim::{Crd, Fault, Settings, Sim, SystemClock};
-use serde_json::json;
+use kubesim::{Crd, ManualClock, Settings, Sim, SystemClock};
+use serde_json::{Value, json};
 
-fn map(name: &str) -> ConfigMap {
-    ConfigMap {
-        metadata: ObjectMeta {
-            name: Some(name.into()),
-            ..ObjectMeta::default()
-        },
-        ..ConfigMap::default()
-    }
+/// A config map as it is sent.
+fn map(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})
 }
 
-fn maps(client: Client) -> Api<ConfigMap> {
-    Api::namespaced(client, "default")
+fn maps(sim: &Sim) -> Api<ConfigMap> {
+    Api::namespaced(sim.client(), "default")
+}
+
+/// Creates a config map as clients do.
+async fn create(maps: &Api<ConfigMap>, name: &str) -> kube::Result<ConfigMap> {
+    let map = serde_json::from_value(map(name)).unwrap();
+    maps.create(&PostParams::default(), &map).await
+}
+
+/// How many config maps a list shows.
+async fn listed(maps: &Api<ConfigMap>) -> kube::Result<usize> {
+    let list = maps.list(&ListParams::default()).await?;
+    Ok(list.items.len())
 }
 
 fn code<T: std::fmt::Debug>(outcome: Result<T, kube::Error>) -> u16 {
-    match outcome {
-        Err(kube::Error::Api(status)) => status.code,
-        other => panic!("expected a refusal, found {other:?}"),
+    match outcome.unwrap_err() {
+        kube::Error::Api(status) => status.code,
+        error => panic!("{error}"),
     }
 }
 
-#[tokio::test]
-async fn planned_faults_meet_the_next_matching_requests() {
-    let sim = Sim::new();
-    let maps = maps(sim.client());
-    sim.faults().plan(
-        Fault::status(500)
-            .verb("create")
-            .resource("configmaps")
-            .times(2),
-    );
-    sim.faults()
-        .plan(Fault::status(429).verb("create").retry_after(7));
-    maps.list(&ListParams::default()).await.unwrap();
-    for expected in [500, 500, 429] {
-        assert_eq!(
-            code(maps.create(&PostParams::default(), &map("a")).await),
-            expected
-        );
-    }
-    maps.create(&PostParams::default(), &map("a"))
-        .await
-        .unwrap();
-    assert_eq!(sim.faults().pending(), 0);
-    let creates = sim.calls().verb("create").resource("configmaps");
-    let codes: Vec<_> = creates.all().iter().map(|call| call.status).collect();
-    assert_eq!(codes, [Some(500), Some(500), Some(429), Some(201)]);
+/// A cluster whose time the test moves.
+fn manual(settings: Settings) -> (Sim, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::at("2026-03-01T10:00:00Z".parse().unwrap()));
+    let sim = Sim::with(settings, Arc::clone(&clock) as Arc<_>);
+    (sim, clock)
 }
 
-#[tokio::test]
-async fn a_retry_after_is_sent_as_a_header() {
-    let sim = Sim::new();
-    sim.faults().plan(Fault::status(429).retry_after(7));
-    let request = http::Request::get("/api/v1/configmaps")
-        .body(kube::client::Body::empty())
-        .unwrap();
-    let answer = sim.client().send(request).await.unwrap();
-    assert_eq!(answer.status(), 429);
-    assert_eq!(answer.headers()["retry-after"], "7");
-}
-
-#[tokio::test]
-async fn a_lost_answer_has_taken_effect_and_a_broken_request_has_not() {
-    let sim = Sim::new();
-    let maps = maps(sim.client());
-    sim.faults().plan(Fault::broken().verb("create"));
-    maps.create(&PostParams::default(), &map("a"))
-        .await
-        .unwrap_err();
-    assert!(sim.get("", "configmaps", "default", "a").is_none());
-    sim.faults().plan(Fault::lost_answer().verb("create"));
-    maps.create(&PostParams::default(), &map("a"))
-        .await
-        .unwrap_err();
-    assert!(sim.get("", "configmaps", "default", "a").is_some());
-    assert_eq!(
-        sim.calls()
-            .verb("create")
-            .filter(|call| call.status.is_none())
-            .count(),
-        2
-    );
-}
-
-#[tokio::test]
-async fn an_outage_breaks_requests_and_watches_on_a_socket_too() {
-    let sim = Sim::new();
-    let listening = sim.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    for client in [sim.client(), listening.client().unwrap()] {
-        let maps = maps(client);
-        let watch = maps.watch(&WatchParams::default(), "0").await.unwrap();
-        pin_mut!(watch);
-        sim.faults().down();
-        // The stream ends, or breaks: it must not hang.
-        while let Some(Ok(_)) = watch.next().await {}
-        maps.list(&ListParams::default()).await.unwrap_err();
-        sim.faults().up();
-        maps.list(&ListParams::default()).await.unwrap();
-    }
-}
-
-#[tokio::test]
-async fn dropped_watches_end_and_bookmarks_come_on_demand() {
-    let sim = Sim::new();
-    let maps = maps(sim.client());
-    let watch = maps.watch(&WatchParams::default(), "0").await.unwrap();
-    pin_mut!(watch);
-    let (event, ()) = futures::join!(watch.try_next(), async {
-        tokio::task::yield_now().await;
-        sim.faults().send_bookmarks();
-    });
-    let Some(WatchEvent::Bookmark(mark)) = event.unwrap() else {
-        panic!("expected a bookmark")
-    };
-    assert_eq!(mark.metadata.resource_version, sim.version().to_string());
-    sim.faults().drop_watches();
-    while let Some(Ok(_)) = watch.next().await {}
-}
-
-#[tokio::test]
-async fn latency_delays_every_answer() {
-    let sim = Sim::new();
-    let maps = maps(sim.client());
-    sim.faults().latency(Duration::from_millis(30));
-    let begin = tokio::time::Instant::now();
-    maps.list(&ListParams::default()).await.unwrap();
-    assert!(begin.elapsed() >= Duration::from_millis(30));
-    sim.faults().clear();
-}
-
-#[tokio::test]
-async fn a_slow_list_keeps_nobody_else_waiting() {
-    let sim = Sim::new();
-    let maps = maps(sim.client());
-    sim.faults()
-        .plan(Fault::slow(Duration::from_secs(3600)).verb("list"));
-    let slow = tokio::spawn({
-        let maps = maps.clone();
-        async move { maps.list(&ListParams::default()).await }
-    });
-    while sim.faults().pending() > 0 {
-        tokio::task::yield_now().await;
-    }
-    assert!(maps.list(&ListParams::default()).await.is_ok());
-    assert!(maps.get("none").await.is_err());
-    assert!(!slow.is_finished());
-    slow.abort();
-}
-
-#[tokio::test]
-async fn reads_may_lag_behind_but_writes_and_watches_do_not() {
-    let sim = Sim::new();
-    let maps = maps(sim.client());
-    let data = |text: &str| json!({"data": {"text": text}});
-    let map = |name: &str| {
-        let mut map = data("old");
-        map["metadata"] = json!({"name": name, "namespace": "default"});
-        (map["apiVersion"], map["kind"]) = (json!("v1"), json!("ConfigMap"));
-        map
-    };
-    let before = sim.version();
-    sim.create(map("a")).unwrap();
-    let old = sim.version();
-    sim.merge("", "configmaps", "default", "a", data("new"), "x")
-        .unwrap();
-    sim.create(map("b")).unwrap();
-    let plan = |version| sim.faults().plan(Fault::stale(version));
-    plan(before);
-    assert!(maps.get("a").await.is_err());
-    plan(old);
-    let found = maps.get("a").await.unwrap();
-    assert_eq!(found.data.unwrap()["text"], "old");
-    plan(old);
-    let list = maps.list(&ListParams::default()).await.unwrap();
-    assert_eq!(list.items.len(), 1);
-    assert_eq!(list.metadata.resource_version, Some(old.to_string()));
-    // What is told from there on is everything since.
-    let from = old.to_string();
-    let watch = maps.watch(&WatchParams::default(), &from).await.unwrap();
-    pin_mut!(watch);
-    for wanted in ["a", "b"] {
-        let event = watch.try_next().await.unwrap();
-        assert!(
-            matches!(&event, Some(WatchEvent::Modified(map) | WatchEvent::Added(map)) if map.name_any() == wanted),
-            "{event:?}"
-        );
-    }
-    // It is what it was, once the fault is over; and what is forgotten cannot be read.
-    assert_eq!(
-        maps.list(&ListParams::default()).await.unwrap().items.len(),
-        2
-    );
-    sim.compact();
-    plan(before);
-    assert!(maps.get("b").await.is_ok());
+fn seconds(seconds: i64) -> jiff::SignedDuration {
+    jiff::SignedDuration::from_secs(seconds)
 }
 
 #[tokio::test]
@@ -221,13 +65,12 @@ async fn a_short_history_forgets_and_a_live_watch_that_lags_is_told() {
         ..Settings::default()
     };
     let sim = Sim::with(settings, Arc::new(SystemClock));
-    let maps = maps(sim.client());
+    let maps = maps(&sim);
     let from = sim.version().to_string();
     let watch = maps.watch(&WatchParams::default(), &from).await.unwrap();
     pin_mut!(watch);
     for number in 0..6 {
-        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("m{number}")}});
-        sim.create(object).unwrap();
+        sim.create(map(&format!("m{number}"))).unwrap();
     }
     let Some(WatchEvent::Error(status)) = watch.try_next().await.unwrap() else {
         panic!("expected an error event")
@@ -353,10 +196,8 @@ async fn access_follows_the_policy_and_is_counted() {
 #[tokio::test]
 async fn calls_tell_what_was_asked_and_answered() {
     let sim = Sim::new();
-    let maps = maps(sim.client());
-    maps.create(&PostParams::default(), &map("a"))
-        .await
-        .unwrap();
+    let maps = maps(&sim);
+    create(&maps, "a").await.unwrap();
     maps.get("a").await.unwrap();
     maps.get("b").await.unwrap_err();
     maps.delete("a", &DeleteParams::default()).await.unwrap();
@@ -422,14 +263,11 @@ async fn pages_of_many_large_objects_are_quick() {
     let filler = "x".repeat(9_500);
     let number = 5_000;
     for number in 0..number {
-        let object = json!({
-            "apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": {"name": format!("m{number:05}")},
-            "data": {"filler": filler},
-        });
+        let mut object = map(&format!("m{number:05}"));
+        object["data"] = json!({"filler": filler});
         sim.create(object).unwrap();
     }
-    let maps = maps(sim.client());
+    let maps = maps(&sim);
     let mut params = ListParams::default().limit(500);
     let mut seen = 0;
     let begin = tokio::time::Instant::now();
