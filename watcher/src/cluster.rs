@@ -1,19 +1,20 @@
 //! The few things that are asked of the Kubernetes API about one object.
 
+mod error;
+mod finalizers;
 mod retry_after;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
     Api, Client, Resource,
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions},
-    core::{GroupVersionKind, ObjectMeta, Status},
+    core::GroupVersionKind,
     discovery::ApiResource,
 };
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
 use hindsight_run::{Kind, keys};
 
@@ -21,19 +22,13 @@ use crate::{
     list_watch::{Failure, Phase, read},
     object::Object,
 };
-use hindsight_runtime::error::report;
+use error::DEADLINE;
 
-/// How long one call may take.
-const DEADLINE: Duration = Duration::from_secs(30);
+pub(crate) use error::{ClusterError, call};
+pub(crate) use finalizers::Held;
 
 /// How many events are read at once.
 const EVENTS_A_PAGE: u32 = 500;
-
-/// How many objects are looked at at once for their finalizers.
-const HELD_A_PAGE: u32 = 500;
-
-/// Field manager of finalizers; Tekton Results' watcher takes off what this one put on.
-const FINALIZERS: &str = "tekton-results-watcher/finalizers";
 
 /// The cluster, as far as single objects go.
 #[derive(Clone)]
@@ -58,28 +53,6 @@ pub(crate) struct Address {
     pub(crate) name: String,
 }
 
-/// An object with finalizers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Held {
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-    pub(crate) uid: String,
-    pub(crate) version: String,
-    pub(crate) finalizers: Vec<String>,
-}
-
-impl Held {
-    fn of(meta: ObjectMeta) -> Option<Self> {
-        Some(Self {
-            namespace: meta.namespace.unwrap_or_default(),
-            name: meta.name?,
-            uid: meta.uid?,
-            version: meta.resource_version?,
-            finalizers: meta.finalizers.filter(|all| !all.is_empty())?,
-        })
-    }
-}
-
 /// What the cluster knows of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Found {
@@ -91,38 +64,6 @@ pub(crate) enum Found {
     Namespaced,
     /// Its objects are in none.
     ClusterScoped,
-}
-
-/// Why the cluster did not do what it was asked.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ClusterError {
-    /// There is no such object, or it is another one or another version by now.
-    #[error("the object is not there any more as it was")]
-    Moved,
-    /// It will not work until something is changed.
-    #[error("the cluster refuses ({code}): {message}")]
-    Refused {
-        code: u16,
-        /// What the API server says.
-        message: String,
-    },
-    /// It may work in a while.
-    #[error("the cluster is unavailable or busy: {message}")]
-    Passing {
-        message: String,
-        /// How long it asks clients to wait.
-        retry_after: Option<Duration>,
-    },
-}
-
-impl ClusterError {
-    /// How long the cluster wants to be left alone, if it says so.
-    pub(crate) fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::Passing { retry_after, .. } => *retry_after,
-            Self::Moved | Self::Refused { .. } => None,
-        }
-    }
 }
 
 impl Cluster {
@@ -257,53 +198,6 @@ impl Cluster {
         Ok(object.into_value(&resource(at.kind)))
     }
 
-    /// Puts a finalizer on the object, and returns it.
-    ///
-    /// It is one forced server-side apply. Because the UID is part of it, it can neither hit
-    /// another object of the same name nor make one.
-    pub(crate) async fn add_finalizer(
-        &self,
-        at: &Address,
-        uid: &str,
-        finalizer: &str,
-    ) -> Result<Value, ClusterError> {
-        let patch = json!({
-            "apiVersion": at.kind.api_version(),
-            "kind": at.kind.kind,
-            "metadata": {
-                "name": at.name, "namespace": at.namespace, "uid": uid,
-                "finalizers": [finalizer],
-            },
-        });
-        let params = PatchParams::apply(FINALIZERS).force();
-        let object = call(self.api(at).patch(&at.name, &params, &Patch::Apply(patch))).await?;
-        Ok(object.into_value(&resource(at.kind)))
-    }
-
-    /// Leaves only the finalizers `left` on the object and puts `annotations` on it, in one
-    /// write, if it has this UID and version, and returns it. It does not matter who put the
-    /// others on.
-    pub(crate) async fn remove_finalizers(
-        &self,
-        at: &Address,
-        uid: &str,
-        resource_version: &str,
-        left: &[String],
-        annotations: &BTreeMap<String, String>,
-    ) -> Result<Value, ClusterError> {
-        let mut patch = json!({
-            "metadata": {
-                "uid": uid, "resourceVersion": resource_version, "finalizers": left,
-            },
-        });
-        let mut manager = FINALIZERS;
-        if !annotations.is_empty() {
-            patch["metadata"]["annotations"] = json!(annotations);
-            manager = keys::FIELD_MANAGER;
-        }
-        self.merge(at, manager, patch).await
-    }
-
     /// The events that match, and the version of the list.
     pub(crate) async fn events(
         &self,
@@ -359,32 +253,6 @@ impl Cluster {
             .map(|_| ())
     }
 
-    /// A page of the objects of `kind` that have finalizers, and the token of the next one.
-    pub(crate) async fn held(
-        &self,
-        kind: &Kind,
-        token: Option<String>,
-    ) -> Result<(Vec<Held>, Option<String>), ClusterError> {
-        let mut params = ListParams::default().limit(HELD_A_PAGE);
-        params.continue_token = token;
-        let page = call(self.watched(kind).list_metadata(&params)).await?;
-        let held = page
-            .items
-            .into_iter()
-            .filter_map(|item| Held::of(item.metadata));
-        let next = page.metadata.continue_.filter(|token| !token.is_empty());
-        Ok((held.collect(), next))
-    }
-
-    /// The finalizers of one object, if it is there and has some.
-    pub(crate) async fn held_by(&self, at: &Address) -> Result<Option<Held>, ClusterError> {
-        match call(self.api(at).get_metadata(&at.name)).await {
-            Ok(found) => Ok(Held::of(found.metadata)),
-            Err(ClusterError::Moved) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Deletes the object if it has this UID and version, and what it owns in the background.
     pub(crate) async fn delete(
         &self,
@@ -424,48 +292,6 @@ fn event_resource() -> ApiResource {
 /// How namespaces are called in URLs.
 pub(crate) fn namespace() -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "Namespace"), "namespaces")
-}
-
-/// What follows from an error of the client.
-pub(crate) fn classify(error: &kube::Error) -> ClusterError {
-    match error {
-        kube::Error::Api(status) => match status.code {
-            404 | 409 | 410 => ClusterError::Moved,
-            // The UID of an object cannot be changed: another one has taken the name.
-            422 if is_about(status, "metadata.uid") => ClusterError::Moved,
-            408 | 429 | 500.. => ClusterError::Passing {
-                message: format!("{} {}", status.code, status.message),
-                retry_after: retry_after::of(status),
-            },
-            code => ClusterError::Refused {
-                code,
-                message: status.message.clone(),
-            },
-        },
-        error => ClusterError::Passing {
-            message: report(error),
-            retry_after: retry_after::of_header(error),
-        },
-    }
-}
-
-/// Whether `field` is a cause of what the API server says.
-fn is_about(status: &Status, field: &str) -> bool {
-    let causes = status.details.iter().flat_map(|details| &details.causes);
-    causes.into_iter().any(|cause| cause.field == field)
-}
-
-/// Makes a call, which may not take for ever.
-pub(crate) async fn call<T>(
-    request: impl Future<Output = Result<T, kube::Error>>,
-) -> Result<T, ClusterError> {
-    match timeout(DEADLINE, request).await {
-        Ok(answer) => answer.map_err(|error| classify(&error)),
-        Err(_elapsed) => Err(ClusterError::Passing {
-            message: format!("no answer in {} s", DEADLINE.as_secs()),
-            retry_after: None,
-        }),
-    }
 }
 
 #[cfg(test)]

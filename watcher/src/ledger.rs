@@ -4,6 +4,7 @@
 //! It is the only memory of the watcher and is rebuilt from the cluster and the server after a
 //! restart. It decides nothing and calls nobody.
 
+mod account;
 mod entry;
 mod lists;
 mod owners;
@@ -17,7 +18,6 @@ use std::{
 };
 
 use jiff::Timestamp;
-use serde::Serialize;
 
 use hindsight_run::{Kind, View};
 
@@ -28,41 +28,10 @@ pub use uid::Uid;
 
 use crate::{
     content::is_partial,
-    plan::{Annotations, Remembered, ServerCopy},
+    plan::{Remembered, ServerCopy},
 };
 
-/// How many lost runs are kept by name; older ones are only counted.
-const LOST_KEPT: usize = 1000;
-
-/// A run that was not, or not wholly, stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Unstored {
-    /// UID of the run in the cluster.
-    pub uid: Uid,
-    /// Kind of the run, such as `TaskRun`.
-    pub kind: &'static str,
-    /// Namespace of the run; empty for kinds outside of namespaces.
-    pub namespace: String,
-    /// Name of the run, unique only within kind and namespace.
-    pub name: String,
-    /// Since when that is so.
-    pub since: Timestamp,
-    /// Why, as far as it is known.
-    pub reason: String,
-}
-
-/// A run that would be deleted.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Announced {
-    /// UID of the run in the cluster.
-    pub uid: Uid,
-    /// Kind of the run, such as `TaskRun`.
-    pub kind: &'static str,
-    /// Namespace of the run; empty for kinds outside of namespaces.
-    pub namespace: String,
-    /// Name of the run, unique only within kind and namespace.
-    pub name: String,
-}
+pub use account::{Announced, Unstored};
 
 /// All runs in the cluster, and those that were lost.
 #[derive(Debug, Default)]
@@ -260,35 +229,6 @@ impl Ledger {
         self.count(how, entry.kind);
     }
 
-    /// Forgets a run of which nothing was stored, and keeps that it was lost.
-    pub fn lose(&mut self, uid: &Uid, reason: &'static str, now: Timestamp) {
-        let Some(entry) = self.remove(uid) else {
-            return;
-        };
-        self.count("lost", entry.kind);
-        if self.lost.len() == LOST_KEPT {
-            self.lost.pop_front();
-        }
-        let mut lost = unstored(uid, &entry, now);
-        lost.reason = match entry.error {
-            Some(error) => format!("{reason} ({error})"),
-            None => reason.to_owned(),
-        };
-        self.lost.push_back(lost);
-    }
-
-    /// How many runs are in each state, by state and kind. The states of runs that have left
-    /// (`collected`, `lost`, and `left` for those that others deleted) only ever grow.
-    pub fn counts(&self) -> BTreeMap<(&'static str, &'static str), u64> {
-        let mut counts = self.left.clone();
-        for entry in self.entries.values() {
-            *counts
-                .entry((entry.state().name(), entry.kind.kind))
-                .or_default() += 1;
-        }
-        counts
-    }
-
     /// How many runs are in the cluster, as far as it is known.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -297,33 +237,6 @@ impl Ledger {
     /// Whether no run is in the cluster.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
-    }
-
-    /// Runs that would have been deleted, if deleting were not only tried; by UID.
-    pub fn announced(&self) -> Vec<Announced> {
-        let announced = self.entries.iter().filter(|(_, entry)| entry.announced);
-        let mut all: Vec<Announced> = announced
-            .map(|(uid, entry)| Announced {
-                uid: uid.clone(),
-                kind: entry.kind.kind,
-                namespace: entry.namespace.to_string(),
-                name: entry.name.to_string(),
-            })
-            .collect();
-        all.sort();
-        all
-    }
-
-    /// How many stored runs the cluster takes no annotations on.
-    pub fn unmarked(&self) -> usize {
-        let all = self.entries.values();
-        all.filter(|entry| entry.remembered.annotations == Annotations::Refused)
-            .count()
-    }
-
-    /// The newest of the runs that were lost, at most `limit`.
-    pub fn lost(&self, limit: usize) -> Vec<Unstored> {
-        self.lost.iter().rev().take(limit).cloned().collect()
     }
 
     /// Which finished runs of their pipelines are the newest.
@@ -348,21 +261,6 @@ impl Ledger {
             self.names.remove(&key);
         }
         Some(entry)
-    }
-
-    fn count(&mut self, how: &'static str, kind: &Kind) {
-        *self.left.entry((how, kind.kind)).or_default() += 1;
-    }
-}
-
-fn unstored(uid: &Uid, entry: &Entry, since: Timestamp) -> Unstored {
-    Unstored {
-        uid: uid.clone(),
-        kind: entry.kind.kind,
-        namespace: entry.namespace.to_string(),
-        name: entry.name.to_string(),
-        since,
-        reason: entry.error.as_deref().unwrap_or("not tried yet").to_owned(),
     }
 }
 

@@ -80,7 +80,7 @@ struct Stub {
 #[derive(Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Kept {
-    name: Option<String>,
+    pub(super) name: Option<String>,
     namespace: Option<String>,
     uid: Option<String>,
     resource_version: Option<String>,

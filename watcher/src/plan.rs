@@ -19,7 +19,9 @@ pub(crate) mod annotations;
 mod collect;
 mod events;
 pub(crate) mod finalizer;
+mod gone;
 mod remembered;
+mod selection;
 mod step;
 mod stored;
 
@@ -29,7 +31,6 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
 
 use hindsight_proto::names::RecordName;
 use hindsight_run as run;
@@ -44,18 +45,13 @@ pub use stored::{CopyEnd, ServerCopy, StoredCopy};
 
 use crate::{
     content::{Digest, UNREADABLE},
-    policy::{Policy, TEKTON},
+    policy::Policy,
 };
-use hindsight_runtime::error::report;
+use gone::{on_deleted, unnameable, without_object};
 
-/// Why a run was closed that was deleted before it ended.
-pub const DELETED_UNFINISHED: &str = "deleted before it finished";
-/// Why a run was closed or lost whose end was not seen.
-pub const VANISHED: &str = "vanished while the watch was interrupted, last seen unfinished";
-/// Why a run was lost that no name could be made for.
-pub const UNNAMEABLE: &str = "left the cluster and could not be stored as it was";
-/// Why a finished run was lost.
-pub const VANISHED_FINAL: &str = "vanished before its final state was stored";
+pub use gone::{DELETED_UNFINISHED, UNNAMEABLE, VANISHED, VANISHED_FINAL};
+pub use selection::is_ours;
+pub(crate) use selection::{concerns_us, is_held, is_selected, lacks_annotations};
 
 /// How often a run is looked at that left what is watched before it ended.
 const UNSELECTED_AGAIN: SignedDuration = SignedDuration::from_mins(1);
@@ -150,24 +146,6 @@ pub fn plan(
     conclude(view, steps, annotate, remembered, policy, now)
 }
 
-/// What happens to a run that cannot be stored as it is.
-fn unnameable(
-    view: &View<'_>,
-    error: &Unstorable,
-    remembered: &Remembered,
-    policy: &Policy,
-    now: Timestamp,
-) -> Vec<Step> {
-    let reason = report(error);
-    let refuse = Step::Refuse { reason };
-    if remembered.presence.is_gone() {
-        return vec![refuse, Step::Lose { reason: UNNAMEABLE }, Step::Forget];
-    }
-    let overdue = is_overdue(view, policy, now);
-    let remove = overdue.then(|| finalizer::remove(view, Urgency::Overdue));
-    remove.flatten().into_iter().chain([refuse]).collect()
-}
-
 /// What happens to a run whose delete waits for us. It leaves once it is released, so that
 /// annotations would not be read. One that is deleted before it ended is not waited for: nothing goes
 /// on with it any more.
@@ -236,11 +214,6 @@ fn unselected(view: &View<'_>, store: Option<Step>, now: Timestamp) -> Vec<Step>
     store.into_iter().chain([last]).collect()
 }
 
-/// The cluster does not let the run go before we do.
-pub(crate) fn is_held(view: &View<'_>, policy: &Policy, now: Timestamp) -> bool {
-    finalizer::is_there(view, policy) && !is_overdue(view, policy, now)
-}
-
 /// A delete has waited for us as long as was agreed.
 fn is_overdue(view: &View<'_>, policy: &Policy, now: Timestamp) -> bool {
     finalizer::deadline(view, policy).is_some_and(|deadline| deadline <= now)
@@ -286,84 +259,6 @@ pub fn upload(view: &View<'_>, policy: &Policy) -> Result<Upload, Unstorable> {
         .transpose()
         .map_err(UploadError::from)?;
     Ok(run::upload(view, parent, &policy.summary)?)
-}
-
-/// Whether the run is Tekton's own, or of a controller that the configuration names.
-pub fn is_ours(view: &View<'_>, policy: &Policy) -> bool {
-    if view
-        .known_kind()
-        .is_none_or(|kind| kind.group != "tekton.dev")
-    {
-        return true;
-    }
-    let managed_by = view
-        .object()
-        .pointer("/spec/managedBy")
-        .and_then(Value::as_str);
-    let managed_by = managed_by.unwrap_or_default().trim();
-    managed_by.is_empty() || managed_by == TEKTON || policy.managed_by.contains(managed_by)
-}
-
-/// Whether there may be something to do about the run: it is ours, or a delete waits for a finalizer
-/// that an earlier watcher, configured to serve more, put on it.
-pub(crate) fn concerns_us(view: &View<'_>, policy: &Policy) -> bool {
-    is_ours(view, policy) || finalizer::deadline(view, policy).is_some()
-}
-
-/// Whether a stored run lacks the annotations that it should have.
-pub(crate) fn lacks_annotations(view: &View<'_>, remembered: &Remembered, policy: &Policy) -> bool {
-    let is_wanted = policy.annotate && remembered.annotations == Annotations::Unwritten;
-    let Some(upload) = upload(view, policy).ok().filter(|_| is_wanted) else {
-        return false;
-    };
-    let events = events::record(view, &upload, policy);
-    !annotations::are_there(view, &upload, events.as_ref())
-}
-
-/// Whether the run has the labels that are watched.
-pub(crate) fn is_selected(view: &View<'_>, policy: &Policy) -> bool {
-    let kind = view.known_kind();
-    let mut selectors = policy.selectors.iter();
-    selectors.all(|(of, labels)| Some(*of) != kind || labels.matches(view.labels()))
-}
-
-/// The run is gone and this was its last state.
-fn on_deleted(
-    upload: Upload,
-    is_stored: bool,
-    new_events: Option<RecordName>,
-    is_closed: bool,
-    remembered: &Remembered,
-) -> Vec<Step> {
-    let mut steps = Vec::new();
-    if !is_stored {
-        steps.push(Step::Store(Box::new(upload)));
-    }
-    steps.extend(new_events.map(Step::StoreEvents));
-    let is_closed = is_closed || remembered.copy().is_some_and(|c| c.end == CopyEnd::Closed);
-    if !is_closed {
-        steps.push(Step::Close {
-            reason: DELETED_UNFINISHED,
-        });
-    }
-    steps.push(Step::Forget);
-    steps
-}
-
-/// The run is gone and its last state is not known.
-fn without_object(remembered: &Remembered) -> Vec<Step> {
-    let step = match &remembered.server {
-        ServerCopy::Trusted => None,
-        ServerCopy::Stored(copy) if copy.end != CopyEnd::Open || remembered.long_lived => None,
-        ServerCopy::Stored(_) => Some(Step::Close { reason: VANISHED }),
-        ServerCopy::Unknown | ServerCopy::Absent => Some(Step::Lose {
-            reason: match remembered.finished {
-                Finished::No => VANISHED,
-                Finished::AtFirstSight(_) | Finished::Later(_) => VANISHED_FINAL,
-            },
-        }),
-    };
-    step.into_iter().chain([Step::Forget]).collect()
 }
 
 #[cfg(test)]

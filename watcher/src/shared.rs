@@ -1,13 +1,13 @@
 //! What the tasks of one watcher share: its configuration, its memory, and the ways out.
 
 mod leaving;
+mod parts;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64};
 
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
 
 use hindsight_run::{Kind, Kinds, View};
 
@@ -30,6 +30,8 @@ use crate::{
     uid_queue::UidQueue,
 };
 use hindsight_runtime::clock::Clock;
+
+pub(crate) use parts::{Budgets, ClusterSide, Counters, Queues, ServerSide};
 
 /// Clients of Kubernetes grant each object 25 events, and one every five minutes; this is for all.
 const EVENTS_AT_ONCE: u32 = 25;
@@ -67,58 +69,6 @@ pub(crate) struct Shared {
     changed: watch::Sender<()>,
     ledger: Mutex<Ledger>,
     role: Mutex<Role>,
-}
-
-/// The cluster, and what is known about it besides its runs.
-#[derive(Debug)]
-pub(crate) struct ClusterSide {
-    pub(crate) api: Cluster,
-    pub(crate) kinds: KindPresences,
-    pub(crate) health: Health,
-    pub(crate) namespaces: Namespaces,
-}
-
-/// The server, and what is kept for it while it is unavailable.
-#[derive(Debug)]
-pub(crate) struct ServerSide {
-    pub(crate) sink: Arc<dyn Sink>,
-    pub(crate) gate: Gate,
-    pub(crate) spool: Option<Arc<Spool>>,
-    /// Why nothing could be spooled the last time.
-    spool_problem: Mutex<Option<String>>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Queues {
-    pub(crate) runs: Queue,
-    /// For annotations, or for a finalizer that holds nothing up to come off.
-    pub(crate) annotations: UidQueue,
-    /// For the deadline of a delete by others.
-    pub(crate) deadlines: Deadlines,
-    /// For what is refused.
-    pub(crate) refusals: Refusals,
-}
-
-/// How fast things are done.
-#[derive(Debug)]
-pub(crate) struct Budgets {
-    pub(crate) deletes: Pace,
-    /// Other writes to the cluster.
-    pub(crate) writes: Pace,
-    /// Events about runs that cannot be stored.
-    pub(crate) events: Pace,
-    /// Warnings about single runs in the log.
-    pub(crate) warnings: Pace,
-    /// How many warnings were left out.
-    pub(crate) suppressed_warnings: AtomicU64,
-}
-
-/// How many runs there were since the watcher began.
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    pub(crate) stored: AtomicU64,
-    pub(crate) collected: AtomicU64,
-    pub(crate) lost: AtomicU64,
 }
 
 impl Shared {
@@ -277,33 +227,5 @@ impl Shared {
                 "its last state could not be held, because too much waits already",
             );
         }
-    }
-}
-
-impl ServerSide {
-    /// Notes whether the spool works; says so when that changes.
-    pub(crate) fn spool_works(&self, problem: Option<String>) {
-        let mut known = self
-            .spool_problem
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        match (&*known, &problem) {
-            (None, Some(problem)) => warn!("spool unavailable; runs are in memory only: {problem}"),
-            (Some(_), None) => info!("spool available again"),
-            _ => {}
-        }
-        *known = problem;
-    }
-
-    /// Nothing is kept on disk of a run any more.
-    pub(crate) fn remove_spooled(&self, uid: &Uid) {
-        if let Some(spool) = &self.spool {
-            spool.remove(uid);
-        }
-    }
-
-    /// Whether a state of a run is on disk.
-    pub(crate) fn is_spooled(&self, uid: &Uid) -> bool {
-        self.spool.as_ref().is_some_and(|spool| spool.has(uid))
     }
 }

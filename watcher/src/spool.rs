@@ -6,7 +6,7 @@
 //! all calls block.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     fs::{self, File},
     io::{self, Write},
     path::{Path, PathBuf},
@@ -21,6 +21,7 @@ use hindsight_run::View;
 use hindsight_run::json;
 
 use crate::ledger::Uid;
+use index::{Index, Inserted, Kept};
 
 /// Where what cannot be read is put.
 const ASIDE: &str = "corrupt";
@@ -63,21 +64,6 @@ pub(crate) struct Spool {
     written: Condvar,
     /// Held for as long as this lives.
     _lock: File,
-}
-
-#[derive(Debug, Default)]
-struct Index {
-    files: HashMap<Uid, Kept>,
-    /// The runs of which a state is being written: no two of one, because they may be the same file.
-    writing: HashSet<Uid>,
-    bytes: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Kept {
-    name: String,
-    size: u64,
-    version: u64,
 }
 
 impl Spool {
@@ -260,33 +246,6 @@ impl Spool {
     }
 }
 
-enum Inserted {
-    /// In place of another one, perhaps.
-    Newest(Option<Kept>),
-    /// A newer one is there.
-    Outdated,
-}
-
-impl Index {
-    fn insert(&mut self, uid: Uid, kept: Kept) -> Inserted {
-        if let Some(known) = self.files.get(&uid)
-            && known.version >= kept.version
-        {
-            return Inserted::Outdated;
-        }
-        self.bytes += kept.size;
-        let old = self.files.insert(uid, kept);
-        self.bytes -= old.as_ref().map_or(0, |old| old.size);
-        Inserted::Newest(old)
-    }
-
-    fn remove(&mut self, uid: &Uid) -> Option<Kept> {
-        let kept = self.files.remove(uid)?;
-        self.bytes -= kept.size;
-        Some(kept)
-    }
-}
-
 fn name(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut name = String::with_capacity(69);
@@ -325,5 +284,6 @@ fn set_aside(dir: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+mod index;
 #[cfg(test)]
 mod tests;

@@ -10,21 +10,21 @@ mod execute;
 mod finalize;
 mod gone;
 mod lane;
+mod outcome;
 mod report;
 mod server;
 mod spool;
 mod workers;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::Value;
 
 use hindsight_run::View;
 use hindsight_run::json;
 
 use crate::{
-    cluster::{Address, ClusterError},
+    cluster::Address,
     ledger::{Ledger, Series, Uid},
     plan::{self, Remembered, Step, plan},
     policy::Collect,
@@ -35,6 +35,8 @@ use crate::{
 };
 
 use lane::Lane;
+
+use outcome::{End, Interrupted, Next};
 pub(crate) use workers::{
     annotate, protect, release_overdue, retry_refused, spool_backlog, store, store_spooled,
 };
@@ -61,91 +63,6 @@ struct Task<'s> {
     is_stored_first: bool,
     /// The server held another state of it than was stored, and it was stored again.
     is_restored: bool,
-}
-
-/// Why work on a run ended before its end.
-#[derive(Debug)]
-enum Interrupted {
-    /// The watcher stops; what is left is stored after the next start.
-    Abandoned,
-    /// It has to be tried again.
-    Later {
-        error: String,
-        is_rare: bool,
-        /// The server does not take it.
-        is_refused: bool,
-        /// How long the cluster asks clients to wait.
-        retry_after: Option<Duration>,
-    },
-    /// It is refused for this run and others, and tried again when it may work.
-    Refused { error: String },
-    /// The server does not answer.
-    Unavailable { error: String },
-}
-
-/// How executing a plan ended.
-#[derive(Debug)]
-enum Next {
-    /// Things are no longer as they were when it was made.
-    Replan,
-    /// Work on the run ended.
-    End(End),
-}
-
-/// How work on a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// There is nothing to do before this time, if there is one.
-    Done(Option<Timestamp>),
-    /// What comes next is for workers of another lane.
-    HandOver,
-}
-
-impl Next {
-    const DONE: Self = Self::End(End::Done(None));
-}
-
-impl Interrupted {
-    fn passing(error: impl ToString) -> Self {
-        Self::Later {
-            error: error.to_string(),
-            is_rare: false,
-            is_refused: false,
-            retry_after: None,
-        }
-    }
-
-    /// What went wrong, if anything did.
-    fn error(&self) -> Option<&str> {
-        match self {
-            Self::Abandoned => None,
-            Self::Later { error, .. } | Self::Refused { error } | Self::Unavailable { error } => {
-                Some(error)
-            }
-        }
-    }
-
-    /// Trying again helps only when something else changes.
-    fn rare(error: impl ToString) -> Self {
-        Self::Later {
-            error: error.to_string(),
-            is_rare: true,
-            is_refused: false,
-            retry_after: None,
-        }
-    }
-}
-
-impl From<ClusterError> for Interrupted {
-    fn from(error: ClusterError) -> Self {
-        let is_rare = matches!(error, ClusterError::Refused { .. });
-        Self::Later {
-            error: error.to_string(),
-            is_rare,
-            is_refused: false,
-            retry_after: error.retry_after(),
-        }
-    }
 }
 
 impl<'s> Task<'s> {

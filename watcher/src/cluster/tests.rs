@@ -6,7 +6,7 @@ use hindsight_run::Kind;
 use kubesim::{Crd, Fault, Sim};
 use serde_json::json;
 
-use super::{Address, Cluster, ClusterError, classify};
+use super::{Address, Cluster, ClusterError, error::classify};
 
 fn run() -> (Sim, Cluster, Address, String) {
     let sim = Sim::new();

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::plan::Finished;
 
-use super::{Entry, Ledger, State, Uid, Unstored, unstored};
+use super::{Entry, Ledger, State, Uid, Unstored, account::unstored};
 
 impl Ledger {
     /// Those of [`Ledger::waiting`] that own the run, or own one that does, and so on.

@@ -1,8 +1,8 @@
 //! A sink that is a server of `tekton.results.v1alpha2`, ours or another.
 
 use std::{
-    fmt, fs, io,
-    path::{Path, PathBuf},
+    io,
+    path::PathBuf,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -14,14 +14,12 @@ use tonic_types::StatusExt as _;
 use tracing::{Instrument as _, Span, info_span};
 
 use hindsight_client as client;
-use hindsight_client::{Batched, Client, Options};
+use hindsight_client::{Client, Options};
 use hindsight_proto::names::RecordName;
 use hindsight_run::{Kinds, Upload};
 
 use super::{Severity, Sink, SinkError};
-
-/// How long a token is used before its file is looked at again.
-const TOKEN_AGE: Duration = Duration::from_secs(30);
+use renewal::{Renewal, Ways, read};
 
 /// Stores runs on a server, by gRPC: those that wait at the same time over one stream, or by plain
 /// calls where the server has no such stream.
@@ -31,38 +29,6 @@ pub struct GrpcSink {
     renewal: Option<Renewal>,
     plain_calls: bool,
     kinds: Kinds,
-}
-
-/// The clients of one server.
-#[derive(Debug, Clone)]
-struct Ways {
-    plain: Client,
-    batched: Batched,
-}
-
-impl From<Client> for Ways {
-    fn from(plain: Client) -> Self {
-        let batched = plain.batched();
-        Self { plain, batched }
-    }
-}
-
-/// Tokens of service accounts are replaced about every hour.
-struct Renewal {
-    client: Box<WithToken>,
-    path: PathBuf,
-    read: Mutex<(String, Instant)>,
-}
-
-/// Makes a client that uses a token.
-type WithToken = dyn Fn(&str) -> Result<Client, client::Error> + Send + Sync;
-
-impl fmt::Debug for Renewal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Renewal")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
-    }
 }
 
 /// Why a sink cannot be made.
@@ -176,26 +142,6 @@ impl GrpcSink {
         }
         ways.clone()
     }
-}
-
-impl Renewal {
-    /// A client with a newer token, if there is one. A file that cannot be read, or holds
-    /// nonsense, leaves the token that is known; the server says if that is not enough.
-    fn newer(&self) -> Option<Client> {
-        let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.1.elapsed() < TOKEN_AGE {
-            return None;
-        }
-        known.1 = Instant::now();
-        let token = read(&self.path).ok().filter(|token| *token != known.0)?;
-        let client = (self.client)(&token).ok()?;
-        known.0 = token;
-        Some(client)
-    }
-}
-
-fn read(path: &Path) -> io::Result<String> {
-    fs::read_to_string(path).map(|text| text.trim().to_owned())
 }
 
 /// One call, as a part of a trace.
@@ -312,60 +258,6 @@ fn is_too_large(message: &str) -> bool {
         .any(|words| message.contains(words))
 }
 
+mod renewal;
 #[cfg(test)]
-mod tests {
-    use std::{io, sync::Arc, time::Duration};
-
-    use tonic::{Code, Status};
-    use tonic_types::{ErrorDetails, StatusExt as _};
-
-    use super::classify;
-    use crate::sink::Severity;
-
-    #[test]
-    fn a_broken_connection_is_told_from_an_error_of_the_server() {
-        let sent = Status::unknown("duplicate key value");
-        assert_eq!(classify(&sent).severity, Severity::Passing);
-        let mut broken = Status::unknown("h2 protocol error");
-        broken.set_source(Arc::new(io::Error::from(io::ErrorKind::BrokenPipe)));
-        assert_eq!(classify(&broken).severity, Severity::Unavailable);
-        assert_eq!(
-            classify(&Status::unavailable("store")).severity,
-            Severity::Unavailable
-        );
-        assert_eq!(
-            classify(&Status::invalid_argument("name")).severity,
-            Severity::Lasting
-        );
-    }
-    #[test]
-    fn a_run_that_is_too_large_is_told_from_a_budget_that_is_spent() {
-        for said in [
-            "grpc: received message larger than max (5000000 vs. 4194304)",
-            "Error, decoded message length too large: found 9 bytes, the limit is: 5 bytes",
-            "gRPC message exceeds maximum size 4194304: 5000000",
-        ] {
-            let error = classify(&Status::resource_exhausted(said));
-            assert_eq!(
-                (error.severity, error.retry_after),
-                (Severity::Lasting, None)
-            );
-        }
-        let spent = Status::resource_exhausted("enough for now");
-        assert_eq!(classify(&spent).severity, Severity::Passing);
-        let second = Some(Duration::from_secs(1));
-        let details = ErrorDetails::with_retry_info(second);
-        let told = Status::with_error_details(Code::ResourceExhausted, "not yet", details);
-        let mut by_proxy = spent;
-        by_proxy
-            .metadata_mut()
-            .insert("retry-after", "1".parse().unwrap());
-        for status in [told, by_proxy] {
-            let error = classify(&status);
-            assert_eq!(
-                (error.severity, error.retry_after),
-                (Severity::Unavailable, second)
-            );
-        }
-    }
-}
+mod tests;

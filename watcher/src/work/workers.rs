@@ -1,28 +1,21 @@
 //! The loops of the workers: each takes runs from its queue, and says what becomes of them.
 
+mod after;
+
 use std::{sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use hindsight_run::{View, json};
+use hindsight_run::json;
 
 use super::{End, Interrupted, Task, lane::Lane};
 use crate::{
     gate::Closed,
-    object::to_bytes,
-    plan,
     queue::{Done, Job, Work},
     shared::Shared,
 };
-
-/// After how many failures in a row an event is written about a run that the server does not take;
-/// with the waits between them that is about a minute.
-const FAILURES_BEFORE_EVENT: u32 = 8;
-
-/// How long a run waits whose turn after a refusal never comes.
-const REFUSED: Duration = Duration::from_hours(1);
 
 /// Works on runs until `stop`; then stores the last states of runs that are gone, which are known
 /// here alone, until there are none or the time is over.
@@ -217,91 +210,7 @@ pub(crate) async fn store_spooled(shared: &Shared) {
     }
 }
 
-impl Task<'_> {
-    /// All is done about the version that was looked at.
-    fn reconciled(&self) {
-        let version = self
-            .object
-            .as_ref()
-            .and_then(|o| View::new(o).resource_version());
-        if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
-            entry.error = None;
-            entry.reconciled = version.map(Into::into);
-            let is_gone = entry.remembered.presence.is_gone();
-            // Its newest state is stored. That of one that is gone is removed when it is forgotten.
-            if !is_gone && !self.shared.queues.runs.has_news(&self.uid) {
-                self.shared.server.remove_spooled(&self.uid);
-            }
-        }
-    }
-
-    /// What becomes of the run after an attempt that failed, the last of so many in a row.
-    async fn failed(&mut self, interrupted: Interrupted, failures: u32) -> Done {
-        let failures = failures.saturating_add(1);
-        let tuning = &self.shared.config.tuning;
-        let (wait, keep) = match interrupted {
-            Interrupted::Abandoned => (Duration::ZERO, true),
-            Interrupted::Unavailable { error } => {
-                self.note_error(&error);
-                // Its state is kept: it may be gone from the cluster before the server is back.
-                (tuning.retry.after(failures), true)
-            }
-            // What waits is woken by the one that finds out that it is no longer refused.
-            Interrupted::Refused { error } => {
-                self.note_error(&error);
-                if self.gone {
-                    self.spool().await;
-                }
-                (REFUSED, self.gone)
-            }
-            Interrupted::Later {
-                error,
-                is_rare,
-                is_refused,
-                retry_after,
-            } => {
-                self.note_error(&error);
-                self.warn_of_retry(&error, failures, is_rare);
-                if is_rare || (is_refused && failures >= FAILURES_BEFORE_EVENT) {
-                    self.write_event(&error).await;
-                }
-                if self.gone && is_refused {
-                    self.spool().await;
-                }
-                let wait = match is_rare {
-                    true => tuning.rare_retry,
-                    false => tuning.retry.after(failures),
-                };
-                (wait.max(retry_after.unwrap_or_default()), self.gone)
-            }
-        };
-        Done::Failed(Instant::now() + wait, self.leftover(keep))
-    }
-
-    /// What the next attempt needs. A state that is not kept is read again.
-    fn leftover(&mut self, keep: bool) -> Work {
-        let is_kept = self.gone && self.shared.server.is_spooled(&self.uid);
-        let object = self.bytes.take().filter(|_| keep && !is_kept);
-        let view = self.object.as_ref().map(|object| self.shared.view(object));
-        let policy = &self.shared.config.policy;
-        Work {
-            object,
-            gone: self.gone,
-            is_final: view.as_ref().is_some_and(|view| view.finish().done),
-            needs_finalizer: view.is_some_and(|view| plan::finalizer::is_missing(&view, policy)),
-        }
-    }
-
-    /// What workers of other lanes need, so that they need not read the run again.
-    fn rest(&mut self) -> Work {
-        let object = self.object.as_ref();
-        Work {
-            is_final: object.is_some_and(|object| self.shared.view(object).finish().done),
-            object: self.bytes.take().or_else(|| object.map(to_bytes)),
-            ..Work::default()
-        }
-    }
-}
+impl Task<'_> {}
 
 impl Shared {
     /// When a time of day will be.
