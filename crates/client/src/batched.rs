@@ -4,8 +4,9 @@
 //! A server that has no such stream gets plain calls; it is asked again after a while, because
 //! servers are replaced by newer ones.
 
+mod line;
+
 use std::{
-    collections::HashMap,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -16,14 +17,13 @@ use std::{
 use bytes::Bytes;
 use prost::Message as _;
 use tokio::{
-    sync::{Semaphore, mpsc, oneshot},
+    sync::{Semaphore, oneshot},
     time::{Instant, timeout},
 };
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status};
 
 use super::{
-    Client, Effect, Ingest, Stored,
+    Client, Effect, Stored,
     store::{as_record, says_something},
 };
 use hindsight_proto::{
@@ -32,6 +32,8 @@ use hindsight_proto::{
 };
 use hindsight_run::Upload;
 use hindsight_runtime::traces;
+
+use line::{Entry, Line, broken};
 
 /// Bytes of runs that may be sent and not answered; further callers wait.
 const ROOM: usize = 64 << 20;
@@ -58,19 +60,6 @@ struct Inner {
     /// Until when plain calls are made.
     plain: Mutex<Option<Instant>>,
 }
-
-/// One stream, as long as it lasts.
-#[derive(Debug, Clone)]
-struct Line {
-    requests: mpsc::Sender<UpsertRequest>,
-    pending: Arc<Pending>,
-}
-
-type Waiting = HashMap<u64, oneshot::Sender<Result<UpsertOutcome, Status>>>;
-
-/// Who waits for an answer; none once the stream has ended.
-#[derive(Debug)]
-struct Pending(Mutex<Option<Waiting>>);
 
 impl Batched {
     pub(super) fn new(client: Client) -> Self {
@@ -208,82 +197,6 @@ impl Inner {
         new.pending.add(id, &mut answer);
         line.insert(new).clone()
     }
-}
-
-/// Forgets a request once its caller has gone.
-struct Entry<'p> {
-    id: u64,
-    pending: &'p Pending,
-}
-
-impl Drop for Entry<'_> {
-    fn drop(&mut self) {
-        self.pending.take(self.id);
-    }
-}
-
-impl Line {
-    fn open(mut ingest: Ingest) -> Self {
-        let (requests, sending) = mpsc::channel(QUEUE);
-        let pending = Arc::new(Pending(Mutex::new(Some(Waiting::new()))));
-        let waiting = Arc::clone(&pending);
-        tokio::spawn(async move {
-            let answering = async {
-                let answers = ingest.upsert(ReceiverStream::new(sending)).await?;
-                let mut answers = answers.into_inner();
-                while let Some(answer) = answers.message().await? {
-                    for outcome in answer.outcomes {
-                        if let Some(caller) = waiting.take(outcome.id) {
-                            // One that went away wants no answer.
-                            drop(caller.send(Ok(outcome)));
-                        }
-                    }
-                }
-                Ok(())
-            };
-            let ended: Result<(), Status> = answering.await;
-            waiting.end(&ended.err().unwrap_or_else(broken));
-        });
-        Self { requests, pending }
-    }
-}
-
-impl Pending {
-    /// Adds one who waits, unless the stream has ended.
-    fn add(
-        &self,
-        id: u64,
-        answer: &mut Option<oneshot::Sender<Result<UpsertOutcome, Status>>>,
-    ) -> bool {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match (&mut *waiting, answer.take()) {
-            (Some(waiting), Some(answer)) => {
-                waiting.insert(id, answer);
-                true
-            }
-            (_, given) => {
-                *answer = given;
-                false
-            }
-        }
-    }
-
-    fn take(&self, id: u64) -> Option<oneshot::Sender<Result<UpsertOutcome, Status>>> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.as_mut()?.remove(&id)
-    }
-
-    /// Tells everybody how the stream ended.
-    fn end(&self, status: &Status) {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, caller) in waiting.take().into_iter().flatten() {
-            drop(caller.send(Err(status.clone())));
-        }
-    }
-}
-
-fn broken() -> Status {
-    Status::unavailable("the stream ended before the answer")
 }
 
 fn stored(outcome: UpsertOutcome) -> Result<Stored, Status> {

@@ -2,8 +2,10 @@
 
 mod clients;
 mod hostile;
+mod indexes;
 mod language;
 mod limits;
 mod refusals;
+mod resources;
 mod rows;
 mod splits;

@@ -1,5 +1,8 @@
 //! Calls: which function is meant, and whether it fits its arguments.
 
+mod conversions;
+mod tables;
+
 use super::{Lowered, Lowering, containing, listed, macros, short, spell};
 use crate::{
     error::Problem,
@@ -11,66 +14,11 @@ use crate::{
     types::Type,
     value::Value,
 };
+use tables::{GLOBAL, MACROS, PARTS, TEXT};
 
-/// Functions that are written before their argument.
-static GLOBAL: [(&str, Function); 11] = [
-    ("size", Function::Size),
-    ("int", Function::Int),
-    ("uint", Function::Uint),
-    ("double", Function::Double),
-    ("string", Function::Text),
-    ("bool", Function::Bool),
-    ("bytes", Function::Bytes),
-    ("dyn", Function::Dyn),
-    ("type", Function::Type),
-    ("timestamp", Function::Timestamp),
-    ("duration", Function::Duration),
-];
+use conversions::converted;
 
-const PARTS: [(&str, TimePart); 10] = [
-    ("getFullYear", TimePart::FullYear),
-    ("getMonth", TimePart::Month),
-    ("getDate", TimePart::Date),
-    ("getDayOfMonth", TimePart::DayOfMonth),
-    ("getDayOfWeek", TimePart::DayOfWeek),
-    ("getDayOfYear", TimePart::DayOfYear),
-    ("getHours", TimePart::Hours),
-    ("getMinutes", TimePart::Minutes),
-    ("getSeconds", TimePart::Seconds),
-    ("getMilliseconds", TimePart::Milliseconds),
-];
-
-/// Functions of a text: their arguments, of which the last so many may be left out.
-static TEXT: [(&str, Function, &[Type], usize); 13] = [
-    ("contains", Function::Contains, &[Type::Text], 0),
-    ("startsWith", Function::StartsWith, &[Type::Text], 0),
-    ("endsWith", Function::EndsWith, &[Type::Text], 0),
-    ("matches", Function::Matches, &[Type::Text], 0),
-    ("lowerAscii", Function::LowerAscii, &[], 0),
-    ("upperAscii", Function::UpperAscii, &[], 0),
-    ("trim", Function::Trim, &[], 0),
-    ("split", Function::Split, &[Type::Text, Type::Int], 1),
-    (
-        "replace",
-        Function::Replace,
-        &[Type::Text, Type::Text, Type::Int],
-        1,
-    ),
-    ("substring", Function::Substring, &[Type::Int, Type::Int], 1),
-    ("indexOf", Function::IndexOf, &[Type::Text, Type::Int], 1),
-    ("lastIndexOf", Function::LastIndexOf, &[Type::Text], 0),
-    ("charAt", Function::CharAt, &[Type::Int], 0),
-];
-
-const MACROS: [&str; 7] = [
-    "has",
-    "exists",
-    "all",
-    "exists_one",
-    "existsOne",
-    "map",
-    "filter",
-];
+pub(super) use conversions::conversion_problem;
 
 impl Lowering<'_> {
     pub(super) fn call(
@@ -323,30 +271,6 @@ impl Lowering<'_> {
     }
 }
 
-/// The type that a global function makes of a value, if it takes it.
-fn converted(function: &Function, from: &Type) -> Option<Type> {
-    use Type::{Bool, Bytes, Double, Duration, Dyn, Int, List, Map, Text, Time, Uint};
-    let number = from.is_number();
-    let (to, takes) = match function {
-        Function::Size => (Int, matches!(from, Text | Bytes | List(_) | Map(_))),
-        Function::Int => (Int, number || matches!(from, Text | Time)),
-        Function::Uint => (Uint, number || *from == Text),
-        Function::Double => (Double, number || *from == Text),
-        Function::Text => (
-            Text,
-            number || matches!(from, Text | Bool | Bytes | Time | Duration),
-        ),
-        Function::Bool => (Bool, matches!(from, Bool | Text)),
-        Function::Bytes => (Bytes, matches!(from, Bytes | Text)),
-        Function::Timestamp => (Time, matches!(from, Time | Text | Int | Uint)),
-        Function::Duration => (Duration, matches!(from, Duration | Text)),
-        Function::Dyn => (Dyn, true),
-        Function::Type => (Type::Name, true),
-        _ => return None,
-    };
-    (takes || from.is_dyn()).then_some(to)
-}
-
 fn bad_pattern(text: &str, error: Malformed) -> String {
     let text = short(text);
     match error {
@@ -359,26 +283,4 @@ fn bad_pattern(text: &str, error: Malformed) -> String {
             format!("the pattern `{text}` is not a regular expression: {why}")
         }
     }
-}
-
-/// What is wrong with a conversion of a constant that has no value.
-pub(super) fn conversion_problem(expr: &Expr) -> Option<String> {
-    let ExprKind::Call(function, args) = &expr.kind else {
-        return None;
-    };
-    let Some(Value::Text(text)) = args.first()?.constant() else {
-        return None;
-    };
-    let text = short(text);
-    Some(match function {
-        Function::Timestamp => {
-            format!("`{text}` is not a time; write it as `2026-01-02T03:04:05Z`")
-        }
-        Function::Duration => format!("`{text}` is not a duration; write it as `1h30m` or `90s`"),
-        Function::Int | Function::Uint | Function::Double => {
-            format!("`{text}` is not a number of this type")
-        }
-        Function::Bool => format!("`{text}` is neither `true` nor `false`"),
-        _ => return None,
-    })
 }

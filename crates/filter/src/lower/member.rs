@@ -1,6 +1,6 @@
 //! Fields and elements: `a.b`, `a["b"]`, `a[0]`, `has(a.b)`.
 
-use super::{Lowered, Lowering, listed, path, short, spell};
+use super::{Lowered, Lowering, listed, short, spell, told::path};
 use crate::{
     error::Problem,
     expr::{Expr, ExprKind},

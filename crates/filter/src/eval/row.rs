@@ -1,0 +1,104 @@
+//! A row as filters see it: its fields, and its body, which is read once.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use hindsight_run::json;
+use serde_json::Value as Json;
+
+use crate::{
+    expr::Field,
+    model::{Record, RunResult},
+    prune::prune,
+    reads::Reads,
+    value::{Shared, Value},
+};
+
+/// One row to judge.
+#[derive(Debug, Clone, Copy)]
+pub enum Row<'r> {
+    /// A result, with everything that filters may read of it.
+    Result(&'r RunResult),
+    /// A record. Of its data only the type is read from it.
+    Record {
+        /// The record; its `data` may lack the bytes.
+        record: &'r Record,
+        /// The payload, from which `data` in filters is read.
+        body: &'r Body,
+    },
+}
+
+/// A record's payload, parsed when it is first needed.
+#[derive(Debug)]
+pub struct Body {
+    bytes: Option<Bytes>,
+    reads: Option<Arc<Reads>>,
+    json: OnceLock<Option<Json>>,
+}
+
+impl Body {
+    /// The payload of `record`.
+    pub fn of(record: &Record) -> Self {
+        let bytes = record.data.as_ref().map(|data| data.value.clone());
+        Self {
+            bytes,
+            reads: None,
+            json: OnceLock::new(),
+        }
+    }
+
+    /// The payload of `record`, cut to what is read of it.
+    pub(crate) fn cut_to(record: &Record, reads: &Arc<Reads>) -> Self {
+        Self {
+            reads: Some(Arc::clone(reads)),
+            ..Self::of(record)
+        }
+    }
+
+    /// The JSON, unless there is none.
+    pub fn json(&self) -> Option<&Json> {
+        let parse = || {
+            let bytes = self.bytes.as_deref()?;
+            let cut = self.reads.as_ref().and_then(|reads| prune(bytes, reads));
+            cut.or_else(|| json::parse(bytes).ok())
+        };
+        self.json.get_or_init(parse).as_ref()
+    }
+
+    /// Whether it was looked at and is no JSON.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self.json.get(), Some(None))
+    }
+}
+
+pub(super) fn result_field(result: &RunResult, field: Field) -> Option<Value<'_>> {
+    let summary = result.summary.as_ref();
+    Some(match field {
+        Field::Parent => Value::text(result.name.parent().as_str()),
+        Field::Uid => Value::text(&result.uid),
+        Field::CreateTime => Value::Time(result.create_time),
+        Field::UpdateTime => Value::Time(result.update_time),
+        Field::Annotations => Value::Texts(&result.annotations),
+        Field::Summary => summary.map(|_| Value::Map([].into()))?,
+        Field::SummaryRecord => Value::Text(Shared::own(summary?.record.to_string())),
+        Field::SummaryType => Value::text(&summary?.data_type),
+        Field::SummaryStartTime => Value::Time(summary?.start_time?),
+        Field::SummaryEndTime => Value::Time(summary?.end_time?),
+        Field::SummaryStatus => Value::Int(i64::from(summary?.status)),
+        Field::SummaryAnnotations => Value::Texts(&summary?.annotations),
+        Field::ResultName | Field::Name | Field::DataType => return None,
+    })
+}
+
+pub(super) fn record_field(record: &Record, field: Field) -> Option<Value<'_>> {
+    Some(match field {
+        Field::Parent => Value::text(record.name.result().parent().as_str()),
+        Field::Uid => Value::text(&record.uid),
+        Field::CreateTime => Value::Time(record.create_time),
+        Field::UpdateTime => Value::Time(record.update_time),
+        Field::ResultName => Value::text(record.name.result().id()),
+        Field::Name => Value::Text(Shared::own(record.name.to_string())),
+        Field::DataType => Value::text(&record.data.as_ref()?.data_type),
+        _ => return None,
+    })
+}
