@@ -10,7 +10,7 @@ use std::{io::Read as _, time::Duration};
 
 use axum::{
     body::{Body, BodyDataStream},
-    http::{HeaderMap, header},
+    http::HeaderMap,
 };
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use flate2::read::GzDecoder;
@@ -270,54 +270,8 @@ fn unpacked(packed: &[u8], mut held: Held, terms: &Terms, most: usize) -> Result
     Ok(Unpacked::Whole(message.into()))
 }
 
-/// A body that is one message, of which its head may say how long it is.
-pub(super) fn whole(body: Body, headers: &HeaderMap, terms: Terms) -> Body {
-    let said = headers.get(header::CONTENT_LENGTH);
-    let said = said.and_then(|length| length.to_str().ok()?.parse().ok());
-    let whole = Whole {
-        parts: Parts::of(body),
-        expected: said.unwrap_or(0).min(terms.limit),
-        end: terms.end(said.unwrap_or(terms.limit).min(terms.limit)),
-        terms,
-        held: None,
-        came: 0,
-    };
-    let steps = stream::try_unfold(whole, async |mut whole| {
-        let next = whole.next().await?;
-        Ok::<_, Status>((!next.is_empty()).then_some((next, whole)))
-    });
-    Body::from_stream(steps)
-}
-
-struct Whole {
-    parts: Parts,
-    terms: Terms,
-    expected: usize,
-    end: Instant,
-    held: Option<Held>,
-    came: usize,
-}
-
-impl Whole {
-    async fn next(&mut self) -> Result<Bytes, Status> {
-        if self.held.is_none() {
-            self.held = Some(self.terms.take(self.expected).await?);
-        }
-        let patience = self.terms.patience;
-        let part = self.parts.next(STEP, patience, Some(self.end)).await?;
-        self.came += part.len();
-        if let Some(held) = &mut self.held {
-            if self.came > self.expected {
-                self.expected = self.came + STEP;
-                self.terms.resize(held, self.expected)?;
-            }
-            if part.is_empty() {
-                self.terms.keep(std::mem::take(held));
-            }
-        }
-        Ok(part)
-    }
-}
-
 #[cfg(test)]
 mod tests;
+mod whole;
+
+pub(super) use whole::whole;

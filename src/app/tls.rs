@@ -9,97 +9,27 @@ use std::{
 };
 
 use jiff::Timestamp;
-use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::{
     TlsAcceptor,
     rustls::{
-        self, RootCertStore, ServerConfig,
+        ServerConfig,
         crypto::{CryptoProvider, aws_lc_rs},
-        pki_types::{
-            CertificateDer, PrivateKeyDer,
-            pem::{self, PemObject as _},
-        },
-        server::{VerifierBuilderError, WebPkiClientVerifier},
+        pki_types::{PrivateKeyDer, pem::PemObject as _},
         version::{TLS12, TLS13},
     },
     server::TlsStream,
 };
-
-use x509_parser::prelude::{FromDer as _, X509Certificate, X509Version};
 
 use super::reload::Reload;
 use crate::config::{CipherSuites, Config, TlsVersion};
 use hindsight_runtime::clock::Clock;
 use hindsight_runtime::error::report;
 
+use files::{Files, certificates, clients, expiration, pem};
+
 /// How long a client may take until the connection is secure.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-
-/// Why connections cannot be secured. No text repeats what is in a file.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    /// A file is not there, or not ours to read.
-    #[error("`{}` cannot be read", path.display())]
-    Unreadable {
-        /// The file as the configuration names it.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-    /// A file holds nothing of what it is for.
-    #[error("`{}` holds no {what} in PEM", path.display())]
-    Pem {
-        /// The file as the configuration names it.
-        path: PathBuf,
-        /// What it is for.
-        what: &'static str,
-        /// What the parser said.
-        #[source]
-        source: pem::Error,
-    },
-    /// A certificate is none that a server can show.
-    #[error("`{}` holds a certificate that cannot be used: {why}", path.display())]
-    Certificate {
-        /// The certificate or key file, as the configuration names it.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// Certificate and key do not work.
-    #[error("the certificate in `{}` and the key in `{}` do not work together", cert.display(), key.display())]
-    Pair {
-        /// The file of certificates.
-        cert: PathBuf,
-        /// The file of the key.
-        key: PathBuf,
-        /// What the TLS library found, such as a key of another certificate.
-        #[source]
-        source: rustls::Error,
-    },
-    /// A certificate is none that could have signed others.
-    #[error("`{}` holds a certificate that no client can be checked by", path.display())]
-    ClientCa {
-        /// The file of certificates.
-        path: PathBuf,
-        /// What the TLS library found wrong with the certificate.
-        #[source]
-        source: rustls::Error,
-    },
-    /// No cipher suite of those that are wanted belongs to a version that is.
-    #[error("tls_cipher_suites and tls_min_version leave nothing to speak")]
-    Suites(#[source] rustls::Error),
-    /// No client could be checked.
-    #[error("no client can be checked by the certificates in `{}`", path.display())]
-    Verifier {
-        /// The file of certificates.
-        path: PathBuf,
-        /// Why the TLS library makes no verifier of them.
-        #[source]
-        source: VerifierBuilderError,
-    },
-}
 
 /// Where everything is, and what is wanted.
 #[derive(Debug)]
@@ -109,13 +39,6 @@ struct Wanted {
     client_ca: Option<PathBuf>,
     min_version: TlsVersion,
     suites: Option<CipherSuites>,
-}
-
-/// The bytes of the files.
-struct Files {
-    cert: Vec<u8>,
-    key: Vec<u8>,
-    client_ca: Option<Vec<u8>>,
 }
 
 /// What connections are secured by.
@@ -307,72 +230,9 @@ fn provider(suites: Option<&CipherSuites>) -> CryptoProvider {
     provider
 }
 
-impl Files {
-    fn digest(&self) -> [u8; 32] {
-        let mut hash = Sha256::new();
-        for file in [Some(&self.cert), Some(&self.key), self.client_ca.as_ref()] {
-            let digest = file.map(Sha256::digest).unwrap_or_default();
-            hash.update(digest);
-        }
-        hash.finalize().into()
-    }
-}
+mod error;
 
-fn pem(path: &Path, what: &'static str, source: pem::Error) -> TlsError {
-    TlsError::Pem {
-        path: path.to_owned(),
-        what,
-        source,
-    }
-}
-
-/// The certificates of a file, of which there must be one.
-fn certificates(path: &Path, bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bytes).collect();
-    match all {
-        Ok(all) if all.is_empty() => Err(pem::Error::NoItemsFound),
-        all => all,
-    }
-    .map_err(|source| pem(path, "certificate", source))
-}
-
-/// When a certificate ends, or why no server can show it.
-fn expiration(certificate: &CertificateDer<'_>) -> Result<Timestamp, String> {
-    let (_, certificate) = X509Certificate::from_der(certificate)
-        .map_err(|error| format!("it is no X.509 certificate: {error}"))?;
-    if certificate.version() != X509Version::V3 {
-        return Err(format!(
-            "it is of X.509 version {}, want version 3; make one with the extension \
-             subjectAltName, which clients need",
-            certificate.version().0 + 1
-        ));
-    }
-    let until = certificate.validity().not_after.timestamp();
-    Timestamp::from_second(until).or(Ok(Timestamp::MAX))
-}
-
-/// Whoever checks clients by the certificates of a file.
-fn clients(
-    path: &Path,
-    bytes: &[u8],
-    provider: Arc<CryptoProvider>,
-) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, TlsError> {
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(path, bytes)? {
-        roots
-            .add(certificate)
-            .map_err(|source| TlsError::ClientCa {
-                path: path.to_owned(),
-                source,
-            })?;
-    }
-    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-        .build()
-        .map_err(|source| TlsError::Verifier {
-            path: path.to_owned(),
-            source,
-        })
-}
-
+pub use error::TlsError;
+mod files;
 #[cfg(test)]
 mod tests;
