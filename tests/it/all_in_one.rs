@@ -6,7 +6,7 @@ use hindsight_access::auth::token_hash;
 use hindsight_client::{Client, Options};
 use hindsight_proto::v1alpha2 as pb;
 use hindsight_run::View;
-use kubesim::{Crd, Listening, Mix, Plan, Player, Playing, Sim};
+use kubesim::{Crd, Finished, Listening, Mix, Plan, Player, Playing, Sim};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -24,6 +24,20 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The program, started with these arguments.
 async fn start(arguments: &[&str]) -> Program {
     Program::start("all-in-one", arguments).await
+}
+
+/// Arguments for a database and a cluster, without an admin port.
+fn of<'a>(db: &'a str, kubeconfig: &'a str) -> [&'a str; 5] {
+    let to = ["--metrics-listen=off", "--watcher-kubeconfig", kubeconfig];
+    ["--db", db, to[0], to[1], to[2]]
+}
+
+/// Every run that was played is stored as it ended, and nothing else.
+async fn all_stored(program: &Program, playing: &Playing) {
+    let (records, finished) = (records(program).await, playing.finished());
+    assert_eq!(records.len(), finished.len());
+    let is_done = |run: &Finished| View::new(&records[&run.uid]).finish().done;
+    assert!(finished.iter().all(is_done));
 }
 
 /// All records, by the UID of their runs.
@@ -139,14 +153,7 @@ async fn runs_go_from_the_cluster_to_the_api_with_no_socket_between() {
         metrics.contains("\nhindsight_connections_taken_total 0\n"),
         "{metrics}"
     );
-    let records = records(&program).await;
-    let finished = playing.finished();
-    assert_eq!(records.len(), finished.len());
-    assert!(
-        finished
-            .iter()
-            .all(|run| View::new(&records[&run.uid]).finish().done)
-    );
+    all_stored(&program, &playing).await;
     let (code, said) = program.terminate().await;
     assert_eq!(code, Some(0), "{said:#?}");
     let at = |what: &str| {
@@ -163,14 +170,7 @@ async fn a_stop_in_the_middle_of_it_loses_nothing() {
     let database = Database::sqlite();
     let db = database.url();
     let kubeconfig = listening.kubeconfig().display().to_string();
-    let own = [
-        "--db",
-        &db,
-        "--metrics-listen",
-        "off",
-        "--watcher-kubeconfig",
-        &kubeconfig,
-    ];
+    let own = of(&db, &kubeconfig);
     let arguments = [&own[..], &COLLECT].concat();
     let mut program = start(&arguments).await;
     let playing = play(&sim);
@@ -184,14 +184,7 @@ async fn a_stop_in_the_middle_of_it_loses_nothing() {
     }
     assert_eq!(playing.over().await.lost, 0);
     emptied(&sim).await;
-    let records = records(&program).await;
-    let finished = playing.finished();
-    assert_eq!(records.len(), finished.len());
-    assert!(
-        finished
-            .iter()
-            .all(|run| View::new(&records[&run.uid]).finish().done)
-    );
+    all_stored(&program, &playing).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -218,14 +211,7 @@ async fn with_auth_the_watcher_is_asked_who_it_is_like_everybody() {
     let database = Database::sqlite();
     let db = database.url();
     let kubeconfig = listening.kubeconfig().display().to_string();
-    let own = [
-        "--db",
-        &db,
-        "--metrics-listen",
-        "off",
-        "--watcher-kubeconfig",
-        &kubeconfig,
-    ];
+    let own = of(&db, &kubeconfig);
     let asked = [
         "--auth",
         "tokens",
@@ -268,15 +254,8 @@ async fn events_of_runs_are_found_by_their_type() {
     });
     sim.create(event).unwrap();
     sim.load_dump(RUN).unwrap();
-    let program = start(&[
-        "--db",
-        &db,
-        "--metrics-listen=off",
-        "--watcher-kubeconfig",
-        &kubeconfig,
-        "--watcher-store-events",
-    ])
-    .await;
+    let own = of(&db, &kubeconfig);
+    let program = start(&[&own[..], &["--watcher-store-events"]].concat()).await;
     marked(&sim).await;
     let mut rpc = Client::new(&Options::new(&program.url)).unwrap().rpc();
     let request = pb::ListRecordsRequest {
@@ -319,16 +298,8 @@ async fn a_watcher_that_cannot_start_ends_the_server_in_order() {
     let kubeconfig = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(kubeconfig.path(), "current-context: nowhere\n").unwrap();
     let kubeconfig = kubeconfig.path().display().to_string();
-    let Said { code, err, .. } = run(&[
-        "all-in-one",
-        "--db",
-        &db,
-        "--listen=127.0.0.1:0",
-        "--metrics-listen=off",
-        "--watcher-kubeconfig",
-        &kubeconfig,
-    ])
-    .await;
+    let port = ["all-in-one", "--listen=127.0.0.1:0"];
+    let Said { code, err, .. } = run(&[&port[..], &of(&db, &kubeconfig)].concat()).await;
     assert_eq!(code, 1, "{err}");
     let why = format!("kubeconfig `{kubeconfig}` leads nowhere");
     assert!(err.contains(&why), "{err}");

@@ -1,5 +1,7 @@
 //! The command line as people and scripts use it.
 
+mod program;
+
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -139,22 +141,12 @@ async fn get_prints_the_stored_bytes() {
 async fn what_is_missing_is_exit_code_3_and_a_server_that_is_missing_5() {
     let (_database, server) = given().await;
     let said = ask(&server, &["get", "run", "no-such", "-n", "ci"]).await;
-    assert_eq!(said.code, 3, "{said:?}");
-    assert!(
-        said.err.contains("no run `no-such` in namespace ci"),
-        "{}",
-        said.err
-    );
+    said.fails(3, "no run `no-such` in namespace ci");
     let said = ask(&server, &["get", "record", "ci/results/x/records/y"]).await;
     assert_eq!(said.code, 3, "{said:?}");
     server.stop().await;
     let said = run(&["list", "runs", "--server", "http://127.0.0.1:1"]).await;
-    assert_eq!(said.code, 5, "{said:?}");
-    assert!(
-        said.err.contains("http://127.0.0.1:1 does not answer"),
-        "{}",
-        said.err
-    );
+    said.fails(5, "http://127.0.0.1:1 does not answer");
     let said = run(&["list", "runs", "--server", "ftp://x"]).await;
     assert_eq!(said.code, 2, "{said:?}");
 }
@@ -164,8 +156,7 @@ async fn delete_asks_first_and_removes_for_good() {
     let (_database, server) = given().await;
     let name = "ci/results/build-1/records/blob";
     let said = ask(&server, &["delete", "record", name]).await;
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.err.contains("--yes"), "{}", said.err);
+    said.fails(2, "--yes");
     let said = ask(&server, &["delete", "record", name, "--yes"]).await;
     assert_eq!(
         (said.code, said.out.as_str()),
@@ -289,103 +280,4 @@ async fn jobs_and_declared_kinds_are_runs() {
         said.err
     );
     server.stop().await;
-}
-
-#[tokio::test]
-async fn what_goes_wrong_before_a_call_is_named() {
-    let (_database, server) = given().await;
-    let tls = server.url.replace("http://", "https://");
-    let said = run(&["list", "runs", "--server", &tls]).await;
-    assert_eq!(said.code, 5, "{said:?}");
-    assert!(
-        said.err.contains("does not speak TLS; use http://"),
-        "{}",
-        said.err
-    );
-    let said = run(&["list", "runs", "--token-file", "nope"]).await;
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.err.contains("`nope` cannot be read"), "{}", said.err);
-    let said = run(&["list", "runs", "--client-cert", "x", "--client-key", "y"]).await;
-    assert_eq!(said.code, 2, "{said:?}");
-    let folder = tempfile::tempdir().unwrap();
-    let missing = format!("sqlite:{}/none.db", folder.path().display());
-    let said = run(&["index", "list", "--db", &missing]).await;
-    assert!(said.err.contains("there is no file"), "{said:?}");
-    let said = run(&[
-        "all-in-one",
-        "--db",
-        &missing,
-        "--watcher-kubeconfig",
-        "nope",
-    ])
-    .await;
-    assert_eq!(said.code, 2, "{said:?}");
-    let why = "kubeconfig `nope` cannot be read: No such file or directory (os error 2)";
-    assert!(said.err.trim_end().ends_with(why), "{}", said.err);
-    assert_eq!(
-        std::fs::read_dir(folder.path()).unwrap().count(),
-        0,
-        "nothing was made"
-    );
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn help_names_every_command_once_and_migrate_only_its_own_flags() {
-    let said = run(&["--help"]).await;
-    let tree = hindsight::cli::command();
-    let mut named: Vec<&str> = said
-        .out
-        .lines()
-        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
-        .filter(|word| word.starts_with(|first: char| first.is_ascii_lowercase()))
-        .collect();
-    named.sort_unstable();
-    let mut commands: Vec<_> = tree
-        .get_subcommands()
-        .map(clap::Command::get_name)
-        .collect();
-    commands.push("help");
-    commands.sort_unstable();
-    assert_eq!(named, commands, "{}", said.out);
-    let said = run(&["migrate", "--help"]).await;
-    assert!(said.out.lines().count() < 30, "{}", said.out);
-}
-
-#[tokio::test]
-async fn the_program_explains_itself() {
-    for arguments in [
-        &["--help"][..],
-        &["list", "--help"],
-        &["serve", "--help"],
-        &["import", "--help"],
-    ] {
-        let said = run(arguments).await;
-        assert_eq!(said.code, 0);
-        assert!(said.out.contains("hindsight"), "{}", said.out);
-    }
-    let said = run(&["completion", "bash"]).await;
-    assert!(said.out.contains("_hindsight"), "{}", said.out);
-    let said = run(&["config", "print", "--db", "postgres://u:secret@h/d"]).await;
-    assert!(
-        said.out.contains("--db") && !said.out.contains("secret"),
-        "{}",
-        said.out
-    );
-    let said = run(&["frobnicate"]).await;
-    assert_eq!(said.code, 2);
-}
-
-#[tokio::test]
-async fn migrate_says_what_it_did() {
-    let database = Database::sqlite();
-    let said = run(&["migrate", "--db", &database.url()]).await;
-    assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.out.contains("applied migration 1"), "{}", said.out);
-    let said = run(&["migrate", "--db", &database.url()]).await;
-    assert!(
-        said.out.contains("the schema is up to date"),
-        "{}",
-        said.out
-    );
 }

@@ -4,27 +4,21 @@
 mod all_in_one;
 mod image;
 mod limits;
+mod programs;
 mod render;
 mod rights;
+mod typed;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     process::Command,
 };
 
-use hindsight::config::{Config, File, Sources};
-use hindsight_watcher::config::Launch;
-use k8s_openapi::api::{
-    apps::v1::{Deployment, StatefulSet},
-    core::v1::{ConfigMap, Namespace, Service, ServiceAccount},
-    networking::v1::NetworkPolicy,
-    policy::v1::PodDisruptionBudget,
-    rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding},
-};
-use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+use programs::{arguments, environment, watcher_config};
 use render::{render, root};
+use typed::check;
 
 /// Those of two programs.
 const OVERLAYS: [&str; 3] = ["sqlite", "postgres", "complete"];
@@ -55,106 +49,6 @@ fn container(pod: &Value) -> &Value {
     let containers = pod["spec"]["containers"].as_array().unwrap();
     assert_eq!(containers.len(), 1);
     &containers[0]
-}
-
-/// What an object says that its type does not know.
-fn unknown<T: Serialize + DeserializeOwned>(object: &Value) -> Vec<String> {
-    let typed: T = match serde_json::from_value(object.clone()) {
-        Ok(typed) => typed,
-        Err(error) => return vec![error.to_string()],
-    };
-    let mut missing = Vec::new();
-    compare(
-        object,
-        &serde_json::to_value(typed).unwrap(),
-        "",
-        &mut missing,
-    );
-    missing
-}
-
-fn compare(said: &Value, kept: &Value, path: &str, missing: &mut Vec<String>) {
-    match (said, kept) {
-        (Value::Object(said), Value::Object(kept)) => {
-            for (key, value) in said {
-                let path = format!("{path}.{key}");
-                match kept.get(key) {
-                    Some(kept) => compare(value, kept, &path, missing),
-                    None => missing.push(path),
-                }
-            }
-        }
-        (Value::Array(said), Value::Array(kept)) => {
-            for (at, (said, kept)) in said.iter().zip(kept).enumerate() {
-                compare(said, kept, &format!("{path}[{at}]"), missing);
-            }
-        }
-        (said, kept) if said == kept => {}
-        (said, kept) => missing.push(format!("{path}: {said} is {kept}")),
-    }
-}
-
-fn check(object: &Value) -> Vec<String> {
-    let kind = object["kind"].as_str().unwrap_or_default();
-    let (version, unknown) = match kind {
-        "Namespace" => ("v1", unknown::<Namespace>(object)),
-        "ServiceAccount" => ("v1", unknown::<ServiceAccount>(object)),
-        "ConfigMap" => ("v1", unknown::<ConfigMap>(object)),
-        "Service" => ("v1", unknown::<Service>(object)),
-        "Deployment" => ("apps/v1", unknown::<Deployment>(object)),
-        "StatefulSet" => ("apps/v1", unknown::<StatefulSet>(object)),
-        "NetworkPolicy" => ("networking.k8s.io/v1", unknown::<NetworkPolicy>(object)),
-        "PodDisruptionBudget" => ("policy/v1", unknown::<PodDisruptionBudget>(object)),
-        "ClusterRole" => (RBAC, unknown::<ClusterRole>(object)),
-        "ClusterRoleBinding" => (RBAC, unknown::<ClusterRoleBinding>(object)),
-        "Role" => (RBAC, unknown::<Role>(object)),
-        "RoleBinding" => (RBAC, unknown::<RoleBinding>(object)),
-        _ => return vec![format!("`{kind}` is no kind that is expected here")],
-    };
-    if object["apiVersion"] != version {
-        return vec![format!(
-            "{kind} is of {version}, not {}",
-            object["apiVersion"]
-        )];
-    }
-    unknown
-}
-
-const RBAC: &str = "rbac.authorization.k8s.io/v1";
-
-#[test]
-fn every_object_of_every_overlay_is_one_that_the_api_server_takes() {
-    for of in ALL_OVERLAYS {
-        let objects = overlay(of);
-        let mut seen = BTreeSet::new();
-        for object in &objects {
-            let what = (
-                object["kind"].as_str().unwrap(),
-                object["metadata"]["namespace"].as_str().unwrap_or_default(),
-                name(object),
-            );
-            assert!(seen.insert(what), "{of}: {what:?} is there twice");
-            assert_eq!(check(object), Vec::<String>::new(), "{of}: {what:?}");
-        }
-        assert!(objects.len() >= 15, "{of}: {} objects", objects.len());
-    }
-}
-
-#[test]
-fn a_field_that_does_not_exist_is_noticed() {
-    let mut objects = overlay("sqlite");
-    let set = objects
-        .iter_mut()
-        .find(|object| object["kind"] == "StatefulSet")
-        .unwrap();
-    set["spec"]["template"]["spec"]["containers"][0]["redinessProbe"] =
-        Value::Object([].into_iter().collect());
-    assert_eq!(
-        check(set),
-        [".spec.template.spec.containers[0].redinessProbe"]
-    );
-    set["spec"]["replicas"] = "one".into();
-    assert_eq!(check(set).len(), 1);
 }
 
 #[test]
@@ -333,134 +227,6 @@ fn every_pod_is_bound_to_as_little_as_it_needs() {
                 let known = volumes.iter().any(|volume| volume["name"] == mount["name"]);
                 assert!(known || mount["name"] == *claimed, "{what}: {mount}");
             }
-        }
-    }
-}
-
-/// The environment of a container, without what comes from elsewhere.
-fn environment(container: &Value) -> BTreeMap<String, String> {
-    let entries = container["env"].as_array().cloned().unwrap_or_default();
-    entries
-        .iter()
-        .filter(|entry| entry["name"] != "SSL_CERT_FILE")
-        .map(|entry| {
-            let text = entry["value"]
-                .as_str()
-                .unwrap_or("postgres://hindsight:x@db/hindsight");
-            (entry["name"].as_str().unwrap().to_owned(), text.to_owned())
-        })
-        .collect()
-}
-
-fn arguments(container: &Value) -> Vec<&str> {
-    container["args"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|text| text.as_str().unwrap())
-        .collect()
-}
-
-/// What a server of this overlay runs with.
-fn server_config(objects: &[Value]) -> Config {
-    let pods = pods(objects);
-    let container = container(pods["hindsight"]);
-    assert_eq!(
-        arguments(container),
-        ["serve", "--config=/etc/hindsight/hindsight.toml"]
-    );
-    let map = all(objects, "ConfigMap")
-        .find(|map| name(map) == "hindsight")
-        .unwrap();
-    let file = File {
-        path: "/etc/hindsight/hindsight.toml".to_owned(),
-        text: Ok(map["data"]["hindsight.toml"].as_str().unwrap().to_owned()),
-    };
-    let sources = Sources {
-        file: Some(file),
-        env: environment(container),
-        flags: BTreeMap::new(),
-    };
-    Config::load(&sources).unwrap_or_else(|problems| panic!("{problems}"))
-}
-
-/// What a watcher of this overlay runs with.
-fn watcher_config(objects: &[Value]) -> Launch {
-    let pods = pods(objects);
-    let container = container(pods["hindsight-watcher"]);
-    let flags = arguments(container).into_iter().map(|argument| {
-        let argument = argument.strip_prefix("--").unwrap();
-        let (name, text) = argument.split_once('=').unwrap_or((argument, "true"));
-        (name.replace('-', "_"), text.to_owned())
-    });
-    let sources = Sources {
-        flags: flags.collect(),
-        env: environment(container),
-        file: None,
-    };
-    Launch::load(&sources).unwrap_or_else(|problems| panic!("{problems}"))
-}
-
-#[test]
-fn the_programs_take_what_they_are_told() {
-    for of in OVERLAYS {
-        let objects = overlay(of);
-        let (server, watcher) = (server_config(&objects), watcher_config(&objects));
-        let pods = pods(&objects);
-        let port = |pod: &str, name: &str| {
-            let ports = container(pods[pod])["ports"].as_array().unwrap();
-            let port = ports.iter().find(|port| port["name"] == name).unwrap();
-            u16::try_from(port["containerPort"].as_u64().unwrap()).unwrap()
-        };
-        assert_eq!(server.listen.port(), port("hindsight", "api"), "{of}");
-        let metrics = [server.metrics_listen, watcher.config.metrics_listen];
-        let ports = [("hindsight", "9090"), ("hindsight-watcher", "9091")];
-        for (address, (pod, scraped)) in metrics.into_iter().zip(ports) {
-            assert_eq!(address.unwrap().port(), port(pod, "metrics"), "{of}");
-            let told = &pods[pod]["metadata"]["annotations"]["prometheus.io/port"];
-            assert_eq!(told, scraped, "{of}");
-        }
-        let scheme = if server.tls_cert.is_some() {
-            "https"
-        } else {
-            "http"
-        };
-        assert!(
-            watcher
-                .settings
-                .server
-                .as_str()
-                .starts_with(&format!("{scheme}://hindsight")),
-            "{of}"
-        );
-        assert!(watcher.settings.server.as_str().ends_with(":8080"), "{of}");
-        assert!(watcher.config.lease.is_some(), "{of}: there are two");
-        assert_eq!(watcher.config.policy.collect.is_some(), of == "complete");
-
-        // Kubernetes waits for what the server waits for.
-        let spec = &pods["hindsight"]["spec"];
-        let sleeps =
-            container(pods["hindsight"])["lifecycle"]["preStop"]["sleep"]["seconds"].as_u64();
-        let waits = spec["terminationGracePeriodSeconds"].as_u64().unwrap();
-        assert!(
-            waits > sleeps.unwrap() + server.shutdown_grace.get().as_secs(),
-            "{of}"
-        );
-        let waits = pods["hindsight-watcher"]["spec"]["terminationGracePeriodSeconds"].as_u64();
-        assert!(
-            waits.unwrap() > watcher.config.shutdown_grace.as_secs(),
-            "{of}"
-        );
-
-        // What is written to is mounted so that it can be.
-        if let Some(file) = server.db.to_string().strip_prefix("sqlite:") {
-            let mounts = container(pods["hindsight"])["volumeMounts"]
-                .as_array()
-                .unwrap();
-            let mount = mounts.iter().find(|mount| {
-                file.starts_with(&format!("{}/", mount["mountPath"].as_str().unwrap()))
-            });
-            assert_ne!(mount.unwrap()["readOnly"], true);
         }
     }
 }

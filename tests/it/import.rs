@@ -88,12 +88,7 @@ async fn every_object_is_stored_byte_for_byte_and_a_second_import_changes_nothin
             .map(|name| fixture(name).display().to_string())
             .collect();
         let said = import(&server, &files).await;
-        assert_eq!(said.code, 0, "{said:?}");
-        assert!(
-            said.out
-                .contains("14 created, 0 updated, 0 unchanged, 0 refused"),
-            "{said:?}"
-        );
+        said.prints(0, "14 created, 0 updated, 0 unchanged, 0 refused");
         let before = everything(&server).await;
         assert_eq!((before.0.len(), before.1.len()), (8, 14));
         for (text, object) in objects() {
@@ -183,8 +178,7 @@ async fn an_input_without_objects_is_refused() {
         let file = folder.path().join("empty.json");
         std::fs::write(&file, text).unwrap();
         let said = run(&["import", file.to_str().unwrap()]).await;
-        assert_eq!(said.code, 2, "{said:?}");
-        assert!(said.err.contains("no objects"), "{said:?}");
+        said.fails(2, "no objects");
     }
 }
 
@@ -270,17 +264,14 @@ async fn what_cannot_be_stored_is_listed_and_the_rest_is_stored() {
         )
         .unwrap();
         let said = import(&server, &[file.display().to_string()]).await;
-        assert_eq!(said.code, 1, "{said:?}");
-        assert!(said.err.contains("refused Pod/ci/no-uid: the object has no `metadata.uid`"), "{said:?}");
+        said.fails(1, "refused Pod/ci/no-uid: the object has no `metadata.uid`");
         assert!(said.out.contains("1 created, 0 updated, 0 unchanged, 1 refused"), "{said:?}");
 
         std::fs::write(&file, "{\"kind\": \"List\", \"items\": [{").unwrap();
         let said = import(&server, &[file.display().to_string()]).await;
-        assert_eq!(said.code, 2, "{said:?}");
-        assert!(said.err.contains("mixed.json: the input is not JSON"), "{said:?}");
+        said.fails(2, "mixed.json: the input is not JSON");
         let said = import(&server, &["/no/such/file.json".to_owned()]).await;
-        assert_eq!(said.code, 2, "{said:?}");
-        assert!(said.err.contains("/no/such/file.json"), "{said:?}");
+        said.fails(2, "/no/such/file.json");
     })
     .await;
 }

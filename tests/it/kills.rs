@@ -5,17 +5,15 @@
 //! after a kill: the last that was acknowledged, and the one that was asked for and not answered.
 //! A few rounds by default; `HINDSIGHT_TEST_KILLS` says how many (`make crash`).
 
+mod load;
+
 use std::{
     collections::BTreeMap,
     process::{Child, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use bytes::Bytes;
 use hindsight_client::{Client, Options, Rpc};
 use hindsight_proto::v1alpha2 as pb;
 use hindsight_storage::{
@@ -24,8 +22,6 @@ use hindsight_storage::{
     snapshot::Snapshot,
 };
 use jiff::Timestamp;
-use tokio::sync::Notify;
-use tonic::Code;
 
 use crate::support::{
     Database,
@@ -33,6 +29,7 @@ use crate::support::{
     database::variable,
     process::hindsight,
 };
+use load::{Dice, Model, Shared, write};
 
 const WRITERS: usize = 8;
 /// A server that does not answer after so long is broken.
@@ -95,133 +92,6 @@ impl Drop for Server {
         drop(self.child.kill());
         drop(self.child.wait());
     }
-}
-
-/// What is known of a record.
-#[derive(Debug, Clone, Default)]
-struct Known {
-    /// Its payload as it was last acknowledged or seen; none if it is not there.
-    is: Option<Bytes>,
-    etag: String,
-    /// What was asked for and not answered.
-    asked: Option<Option<Bytes>>,
-}
-
-type Model = BTreeMap<String, Known>;
-
-/// Numbers that look random.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 33) % end
-    }
-}
-
-/// One in four does not compress, so that it lies outside.
-fn payload(name: &str, version: u64) -> Bytes {
-    let mut dice = Dice(version);
-    let script = match version % 4 {
-        0 => (0..500)
-            .map(|_| format!("{:08x}", dice.below(1 << 31)))
-            .collect(),
-        _ => "set -e; make test; ".repeat(60),
-    };
-    let text = format!(
-        r#"{{"kind":"TaskRun","metadata":{{"name":"{name}","labels":{{"v":"{version}"}}}},"spec":{{"script":"{script}"}},"status":{{"conditions":[{{"type":"Succeeded","status":"True"}}]}}}}"#
-    );
-    text.into()
-}
-
-fn any(value: &Bytes) -> pb::Any {
-    pb::Any {
-        r#type: "tekton.dev/v1.TaskRun".to_owned(),
-        value: value.clone(),
-    }
-}
-
-#[derive(Default)]
-struct Shared {
-    acknowledged: AtomicUsize,
-    news: Notify,
-    stop: AtomicBool,
-}
-
-/// Creates, updates and deletes its own records until it is told to stop or a call fails.
-async fn write(
-    mut rpc: Rpc,
-    writer: usize,
-    mut model: Model,
-    seed: u64,
-    shared: Arc<Shared>,
-) -> Model {
-    let mut dice = Dice(seed);
-    while !shared.stop.load(Ordering::Relaxed) {
-        let name = format!("ci/results/w{writer}/records/r{}", dice.below(60));
-        let known = model.entry(name.clone()).or_default();
-        let value = payload(&name, dice.below(1_000_000));
-        let outcome = match (&known.is, dice.below(5)) {
-            (None, _) => {
-                known.asked = Some(Some(value.clone()));
-                let record = pb::Record {
-                    name: name.clone(),
-                    data: Some(any(&value)),
-                    ..pb::Record::default()
-                };
-                let request = pb::CreateRecordRequest {
-                    parent: format!("ci/results/w{writer}"),
-                    record: Some(record),
-                };
-                rpc.create_record(request)
-                    .await
-                    .map(|r| r.into_inner().etag)
-            }
-            (Some(_), 0) => {
-                known.asked = Some(None);
-                let request = pb::DeleteRecordRequest { name: name.clone() };
-                rpc.delete_record(request).await.map(|_| String::new())
-            }
-            (Some(_), _) => {
-                known.asked = Some(Some(value.clone()));
-                let record = pb::Record {
-                    name: name.clone(),
-                    data: Some(any(&value)),
-                    ..pb::Record::default()
-                };
-                let request = pb::UpdateRecordRequest {
-                    record: Some(record),
-                    etag: known.etag.clone(),
-                    ..pb::UpdateRecordRequest::default()
-                };
-                rpc.update_record(request)
-                    .await
-                    .map(|r| r.into_inner().etag)
-            }
-        };
-        match outcome {
-            Ok(etag) => {
-                known.is = known.asked.take().expect("it was asked for");
-                known.etag = etag;
-                shared.acknowledged.fetch_add(1, Ordering::Relaxed);
-                shared.news.notify_one();
-            }
-            Err(status) => {
-                let gone = [
-                    Code::Unavailable,
-                    Code::Unknown,
-                    Code::Internal,
-                    Code::Cancelled,
-                ];
-                assert!(gone.contains(&status.code()), "{name}: {status:?}");
-                break;
-            }
-        }
-    }
-    model
 }
 
 /// Writes until `kill` has killed, after a number of acknowledgements that looks random; gives
@@ -361,18 +231,6 @@ async fn kills(db: &str, kill: impl Fn(&mut Server), is_server: bool) {
     );
 }
 
-fn cluster() -> Option<Cluster> {
-    let cluster = Cluster::start();
-    if cluster.is_none() {
-        assert!(
-            variable("HINDSIGHT_FORBID_SKIP").is_none(),
-            "run this under tests/with-postgres"
-        );
-        eprintln!("skipped: HINDSIGHT_TEST_PG_BIN is not set");
-    }
-    cluster
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_killed_again_and_again_loses_nothing_on_sqlite() {
     let database = Database::sqlite();
@@ -381,13 +239,17 @@ async fn a_server_killed_again_and_again_loses_nothing_on_sqlite() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_killed_again_and_again_loses_nothing_on_postgres() {
-    let Some(cluster) = cluster() else { return };
+    let Some(cluster) = Cluster::start() else {
+        return;
+    };
     kills(&cluster.url(), Server::kill, true).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgres_killed_again_and_again_loses_nothing() {
-    let Some(cluster) = cluster() else { return };
+    let Some(cluster) = Cluster::start() else {
+        return;
+    };
     // The server outlives it, and answers again without being told to.
     let kill = |_: &mut Server| {
         cluster.kill();

@@ -95,15 +95,9 @@ async fn a_payload_of_25_mib_lies_in_a_directory_and_comes_back() {
         let said = run(&["migrate", "--db", &db]).await;
         assert_eq!(said.code, 0, "migrating reads no payload: {said:?}");
         let blind = run(&["fsck", "--db", &db]).await;
-        assert!(
-            blind.code == 1 && blind.err.contains("objects-url"),
-            "{blind:?}"
-        );
+        blind.fails(1, "objects-url");
         let said = run(&["fsck", "--db", &db, "--objects-url", &url]).await;
-        assert!(
-            said.code == 0 && said.out.contains("1 payloads of"),
-            "{said:?}"
-        );
+        said.prints(0, "1 payloads of");
         database.remove().await;
     }
 }
@@ -175,25 +169,16 @@ async fn payloads_lie_in_what_speaks_the_api_of_s3() {
         assert!(page.contains(line), "{line} is not in {page}");
     }
     let said = fsck(&database, &bucket, &[]).await;
-    assert!(
-        said.code == 0 && said.out.contains("2 payloads of"),
-        "{said:?}"
-    );
+    said.prints(0, "2 payloads of");
     // A stranger is found, being from January, and removed.
     let (folder, _) = objects[0].0.rsplit_once('/').unwrap();
     let folder = folder.split('/').take(3).collect::<Vec<_>>().join("/");
     let stranger = format!("{folder}/00/00000000000000000000000000000000");
     bucket.put(&stranger, "stranger".into());
     let said = fsck(&database, &bucket, &["--quick"]).await;
-    assert!(
-        said.code == 6 && said.out.contains("object-orphan"),
-        "{said:?}"
-    );
+    said.prints(6, "object-orphan");
     let said = fsck(&database, &bucket, &["--remove-orphans"]).await;
-    assert!(
-        said.code == 0 && said.out.contains("1 objects of 8 bytes were removed"),
-        "{said:?}"
-    );
+    said.prints(0, "1 objects of 8 bytes were removed");
     assert_eq!(bucket.list(), objects);
 
     let is_big = |(_, size): &&(String, usize)| *size > 10 << 20;
@@ -262,29 +247,18 @@ async fn a_backup_tells_of_payloads_outside_and_keeps_indexes() {
     assert_eq!(before.len(), 2);
     let to = folder.path().join("copy.db");
     let said = run(&["backup", "--db", &db, "--to", &to.display().to_string()]).await;
-    assert_eq!(said.code, 0, "{said:?}");
-    assert!(
-        said.out
-            .contains("1 payloads (5000 bytes) lie in the object store"),
-        "{said:?}"
-    );
+    said.prints(0, "1 payloads (5000 bytes) lie in the object store");
     assert!(said.out.contains("they stay there for 7d"), "{said:?}");
     // Into another object store, and, without one, into the database itself.
     let other = format!("file://{}/other", folder.path().display());
     let copy = format!("sqlite:{}", folder.path().join("other.db").display());
     let from = ["copy", "--from", &db, "--to", &copy];
     let blind = run(&from).await;
-    assert!(
-        blind.code == 1 && blind.err.contains("keeps 1 bodies"),
-        "{blind:?}"
-    );
+    blind.fails(1, "keeps 1 bodies");
     let places = ["--from-objects", &objects, "--to-objects", &other];
     let above = ["--objects-above", "1KiB"];
     let said = run(&[&from[..], &places, &above].concat()).await;
-    assert!(
-        said.code == 0 && said.out.contains("verified: 5 rows"),
-        "{said:?}"
-    );
+    said.prints(0, "verified: 5 rows");
     assert_eq!(files(&folder.path().join("other")), 1);
     let said = run(&["fsck", "--db", &copy, "--objects-url", &other]).await;
     assert_eq!(said.code, 0, "{said:?}");
@@ -312,7 +286,7 @@ async fn a_backup_tells_of_payloads_outside_and_keeps_indexes() {
         &objects,
     ])
     .await;
-    assert!(said.code == 0 && said.out.contains("env"), "{said:?}");
+    said.prints(0, "env");
     let said = run(&["fsck", "--db", &restored.url(), "--objects-url", &objects]).await;
     assert_eq!(said.code, 0, "{said:?}");
     let server = TestServer::start_with(&restored, &more).await;

@@ -1,6 +1,8 @@
 //! The matrix: method by identity by parent by mode by door. What is expected follows from a
 //! table of rights; what the table does not cover is in `open.txt`.
 
+mod cases;
+mod doors;
 mod files;
 
 use std::collections::{BTreeSet, HashMap};
@@ -9,14 +11,15 @@ use bytes::Bytes;
 use hindsight_proto::FILE_DESCRIPTOR_SET;
 use http_body_util::Full;
 use hyper::Request;
-use prost_reflect::{DescriptorPool, DynamicMessage, prost::Message as _};
-use serde_json::{Value, json};
+use prost_reflect::DescriptorPool;
 
-use super::{GROUP, bearer, cluster};
-use crate::support::{
-    Database, TestServer,
-    http::{Http, Reply, target},
-};
+use super::{GROUP, cluster};
+use crate::support::{Database, TestServer, http::Http};
+use cases::{CASES, Case};
+
+use doors::Doors;
+
+pub use cases::record;
 
 const SERVICE: &str = "tekton.results.v1alpha2.Results";
 const QUERIES: &str = "hindsight.v1.Queries";
@@ -96,256 +99,6 @@ impl Identity {
             Some(_) if allowed => None,
             Some(_) => Some(7),
         }
-    }
-}
-
-/// A method, what it takes, how it is asked about the thing `id` below a parent, and what is
-/// answered when there is no such thing.
-struct Case {
-    method: &'static str,
-    verb: &'static str,
-    resource: &'static str,
-    grpc: fn(&str, &str) -> Value,
-    rest: fn(&str, &str) -> (&'static str, String, Value),
-    missing: &'static [i32],
-}
-
-fn result(parent: &str, id: &str) -> String {
-    format!("{parent}/results/{id}")
-}
-
-pub fn record(parent: &str, id: &str) -> String {
-    format!("{parent}/results/{id}/records/{id}")
-}
-
-/// What a create calls the thing that others do not find.
-fn made(id: &str) -> &str {
-    if id == "gone" { "made" } else { id }
-}
-
-fn data(name: &str) -> Value {
-    json!({"name": name, "data": {"type": "t", "value": "e30="}})
-}
-
-const CASES: &[Case] = &[
-    Case {
-        method: "CreateResult",
-        verb: "create",
-        resource: "results",
-        grpc: |p, id| json!({"parent": p, "result": {"name": result(p, made(id))}}),
-        rest: |p, id| {
-            let body = json!({"name": result(p, made(id))});
-            ("POST", format!("{p}/results"), body)
-        },
-        missing: &[0, 6],
-    },
-    Case {
-        method: "UpdateResult",
-        verb: "update",
-        resource: "results",
-        grpc: |p, id| json!({"name": result(p, id), "result": {"name": result(p, id)}}),
-        rest: |p, id| ("PATCH", result(p, id), json!({})),
-        missing: &[5],
-    },
-    Case {
-        method: "GetResult",
-        verb: "get",
-        resource: "results",
-        grpc: |p, id| json!({"name": result(p, id)}),
-        rest: |p, id| ("GET", result(p, id), Value::Null),
-        missing: &[5],
-    },
-    Case {
-        method: "DeleteResult",
-        verb: "delete",
-        resource: "results",
-        grpc: |p, id| json!({"name": result(p, id)}),
-        rest: |p, id| ("DELETE", result(p, id), Value::Null),
-        missing: &[5],
-    },
-    Case {
-        method: "ListResults",
-        verb: "list",
-        resource: "results",
-        grpc: |p, _| json!({"parent": p}),
-        rest: |p, _| ("GET", format!("{p}/results"), Value::Null),
-        missing: &[0],
-    },
-    Case {
-        method: "CreateRecord",
-        verb: "create",
-        resource: "records",
-        grpc: |p, id| json!({"parent": result(p, id), "record": data(&record(p, id))}),
-        rest: |p, id| {
-            let path = format!("{p}/results/{id}/records");
-            ("POST", path, data(&record(p, id)))
-        },
-        missing: &[5],
-    },
-    Case {
-        method: "UpdateRecord",
-        verb: "update",
-        resource: "records",
-        grpc: |p, id| json!({"record": data(&record(p, id))}),
-        rest: |p, id| ("PATCH", record(p, id), json!({"data": {"type": "t"}})),
-        missing: &[5],
-    },
-    Case {
-        method: "GetRecord",
-        verb: "get",
-        resource: "records",
-        grpc: |p, id| json!({"name": record(p, id)}),
-        rest: |p, id| ("GET", record(p, id), Value::Null),
-        missing: &[5],
-    },
-    Case {
-        method: "ListRecords",
-        verb: "list",
-        resource: "records",
-        grpc: |p, id| json!({"parent": result(p, id)}),
-        rest: |p, id| ("GET", format!("{p}/results/{id}/records"), Value::Null),
-        missing: &[0],
-    },
-    Case {
-        method: "DeleteRecord",
-        verb: "delete",
-        resource: "records",
-        grpc: |p, id| json!({"name": record(p, id)}),
-        rest: |p, id| ("DELETE", record(p, id), Value::Null),
-        missing: &[5],
-    },
-    // Whoever may list may know how.
-    Case {
-        method: "Explain",
-        verb: "list",
-        resource: "records",
-        grpc: |p, id| json!({"parent": result(p, id)}),
-        rest: |p, id| {
-            let path = format!("{QUERIES}{}/explain", result(p, id));
-            ("GET", path, Value::Null)
-        },
-        missing: &[0],
-    },
-    // Whoever may list records may count them.
-    Case {
-        method: "Aggregate",
-        verb: "list",
-        resource: "records",
-        grpc: |p, id| json!({"parent": result(p, id)}),
-        rest: |p, id| {
-            let path = format!("{QUERIES}{}/aggregate", result(p, id));
-            ("GET", path, Value::Null)
-        },
-        missing: &[0],
-    },
-    Case {
-        method: "GetRecordListSummary",
-        verb: "list",
-        resource: "records",
-        grpc: |p, id| json!({"parent": result(p, id), "summary": "total"}),
-        rest: |p, id| {
-            let path = format!("{p}/results/{id}/records/summary");
-            ("GET", path, Value::Null)
-        },
-        missing: &[0],
-    },
-];
-
-/// A request message on the wire, read from JSON.
-fn framed(pool: &DescriptorPool, method: &str, request: Value) -> Vec<u8> {
-    let service = pool.get_service_by_name(service(method)).unwrap();
-    let method = service.methods().find(|m| m.name() == method).unwrap();
-    let message = DynamicMessage::deserialize(method.input(), request).unwrap();
-    let mut frame = vec![0];
-    frame.extend(u32::try_from(message.encoded_len()).unwrap().to_be_bytes());
-    frame.extend(message.encode_to_vec());
-    frame
-}
-
-/// Code and text of an answer.
-fn told(reply: &Reply) -> (i32, String) {
-    let code = reply
-        .header("grpc-status")
-        .map_or(0, |c| c.parse().unwrap());
-    let text = reply.header("grpc-message").unwrap_or_default();
-    let text = percent_encoding::percent_decode_str(text).decode_utf8();
-    (code, text.unwrap().into_owned())
-}
-
-struct Doors {
-    /// What identities show instead of their names.
-    tokens: HashMap<&'static str, String>,
-    pool: DescriptorPool,
-    grpc: Http,
-    rest: Http,
-}
-
-impl Doors {
-    async fn to(server: &TestServer) -> Self {
-        Self {
-            tokens: HashMap::new(),
-            pool: DescriptorPool::decode(FILE_DESCRIPTOR_SET).unwrap(),
-            grpc: Http::two(&server.url).await,
-            rest: Http::one(&server.url).await,
-        }
-    }
-
-    /// Asks at both doors, which must agree; returns the code and the text.
-    async fn ask(&mut self, case: &Case, who: &Identity, parent: &str, id: &str) -> (i32, String) {
-        let shown = |name: &&str| {
-            self.tokens
-                .get(name)
-                .map_or(*name, String::as_str)
-                .to_owned()
-        };
-        let token = who.token.as_ref().map(shown).map(|token| bearer(&token));
-        let with = |kind: &'static str| {
-            let mut headers = vec![("content-type", kind), ("te", "trailers")];
-            headers.extend(token.iter().map(|token| ("authorization", token.as_str())));
-            headers
-        };
-        let body = framed(&self.pool, case.method, (case.grpc)(parent, id));
-        let path = format!("/{}/{}", service(case.method), case.method);
-        let headers = with("application/grpc");
-        let reply = self.grpc.send("POST", &path, &headers, body).await;
-        let (code, text) = told(&reply);
-
-        let (verb, path, body) = (case.rest)(parent, id);
-        let body = if body.is_null() {
-            String::new()
-        } else {
-            body.to_string()
-        };
-        let query: &[_] = if case.method == "GetRecordListSummary" {
-            &[("summary", "total")]
-        } else {
-            &[]
-        };
-        let path = match path.strip_prefix(QUERIES) {
-            Some(rest) => format!("/apis/hindsight.dev/v1/parents/{rest}"),
-            None => target(&path, query),
-        };
-        let headers = with("application/json");
-        let reply = self.rest.send(verb, &path, &headers, body).await;
-        let what = format!("{} by {:?} at {path}", case.method, who.token);
-        let seen = if reply.status == 200 {
-            0
-        } else {
-            reply.json()["code"].as_i64().unwrap()
-        };
-        // What was created at one door exists at the other.
-        let created = case.method == "CreateResult" && code == 0 && seen == 6;
-        assert!(
-            seen == i64::from(code) || created,
-            "{what}: {code} and {seen}"
-        );
-        if matches!(code, 7 | 16) {
-            assert_eq!(reply.json()["message"], text, "{what}");
-            assert_eq!(reply.status, if code == 7 { 403 } else { 401 }, "{what}");
-            let asks = reply.header("www-authenticate");
-            assert_eq!(asks, (code == 16).then_some("Bearer"), "{what}");
-        }
-        (code, text)
     }
 }
 

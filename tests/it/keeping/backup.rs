@@ -73,18 +73,13 @@ async fn a_backup_beside_writers_is_whole_and_restores_to_what_was_there() {
     }
     let before = count.load(Ordering::Relaxed);
     let said = backup(&database.url(), &to).await;
-    assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.out.contains("its rows are sound"), "{said:?}");
+    said.prints(0, "its rows are sound");
     stop.store(true, Ordering::Relaxed);
     writing.await.unwrap();
     assert_eq!(files(folder.path()), std::slice::from_ref(&to));
 
     let again = backup(&database.url(), &to).await;
-    assert_eq!(again.code, 1, "{again:?}");
-    assert!(
-        again.err.contains("exists, and nothing is overwritten"),
-        "{again:?}"
-    );
+    again.fails(1, "exists, and nothing is overwritten");
     let own = PathBuf::from(database.url().trim_start_matches("sqlite:"));
     let said = restore(&to, &database.url()).await;
     assert_eq!(said.code, 1, "a live database is not overwritten: {said:?}");
@@ -136,8 +131,7 @@ async fn a_damaged_or_foreign_backup_is_not_restored_and_leaves_nothing() {
     ] {
         std::fs::write(&bad, bytes).unwrap();
         let said = restore(&bad, &url).await;
-        assert_eq!(said.code, 1, "{said:?}");
-        assert!(said.err.contains(why), "{said:?}");
+        said.fails(1, why);
     }
     // A sound file whose rows are not.
     std::fs::write(&bad, &whole).unwrap();
@@ -147,11 +141,7 @@ async fn a_damaged_or_foreign_backup_is_not_restored_and_leaves_nothing() {
     sqlx::query(spoil).execute(&pool).await.unwrap();
     pool.close().await;
     let said = restore(&bad, &url).await;
-    assert_eq!(said.code, 1, "{said:?}");
-    assert!(
-        said.err.contains("body-missing: ci/results/r/records/x"),
-        "{said:?}"
-    );
+    said.fails(1, "body-missing: ci/results/r/records/x");
     assert!(
         said.err.contains("is damaged; nothing was restored"),
         "{said:?}"
@@ -174,8 +164,7 @@ async fn postgres_is_backed_up_by_its_own_tools_as_the_document_shows() {
             .await;
     }
     let said = backup(&database.url(), Path::new("/nowhere/x.db")).await;
-    assert_eq!(said.code, 1);
-    assert!(said.err.contains("pg_dump"), "{said:?}");
+    said.fails(1, "pg_dump");
 
     let folder = tempfile::tempdir().unwrap();
     let restored = Database::postgres().await.unwrap();

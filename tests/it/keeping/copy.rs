@@ -77,8 +77,7 @@ async fn what_cannot_be_copied_has_exit_codes() {
     assert_eq!(said.code, 2, "{said:?}");
     let other = Database::sqlite();
     let said = run(&["copy", "--from", &url, "--to", &other.url()]).await;
-    assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.err.contains("there is no file `"), "{said:?}");
+    said.fails(1, "there is no file `");
     let said = run(&["copy", "--from", "mysql:x", "--to", &url]).await;
     assert_eq!(said.code, 2, "{said:?}");
 }

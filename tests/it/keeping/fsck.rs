@@ -81,14 +81,12 @@ async fn what_cannot_be_looked_at_has_exit_codes_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let missing = format!("sqlite:{}", folder.path().join("none.db").display());
     let said = run(&["fsck", "--db", &missing]).await;
-    assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.err.contains("there is no file `"), "{said:?}");
+    said.fails(1, "there is no file `");
     assert!(!folder.path().join("none.db").exists());
     let text = folder.path().join("text.db");
     std::fs::write(&text, "This is a letter. ".repeat(1000)).unwrap();
     let said = run(&["fsck", "--db", &format!("sqlite:{}", text.display())]).await;
-    assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.err.contains("is not a SQLite database"), "{said:?}");
+    said.fails(1, "is not a SQLite database");
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = closed.local_addr().unwrap().port();
     drop(closed);

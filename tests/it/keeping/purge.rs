@@ -43,11 +43,7 @@ async fn what_is_purged_is_counted_confirmed_and_gone() {
         assert_eq!(said.code, 0, "{said:?}");
         assert_eq!(said.out, "purged 1 result, 1 record and 0 objects\n");
         let said = purge(&database, &["--parent", "a", "--yes"]).await;
-        assert_eq!(said.code, 3, "{said:?}");
-        assert!(
-            said.err.contains("there is nothing of the parent `a`"),
-            "{said:?}"
-        );
+        said.fails(3, "there is nothing of the parent `a`");
         let said = purge(&database, &["--parent", "b", "--dry-run"]).await;
         assert_eq!(said.out, "would purge 1 result, 1 record and 0 objects\n");
         database.remove().await;

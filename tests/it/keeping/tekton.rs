@@ -245,10 +245,6 @@ async fn a_database_that_is_not_of_tekton_results_is_refused_with_the_reason() {
     assert!(said.err.contains(why), "{said:?}");
     TestServer::start(&other).await.stop().await;
     let said = import().await;
-    assert_eq!(said.code, 1, "{said:?}");
-    assert!(
-        said.err.contains("copy it with `hindsight copy`"),
-        "{said:?}"
-    );
+    said.fails(1, "copy it with `hindsight copy`");
     other.remove().await;
 }

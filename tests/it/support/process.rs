@@ -31,6 +31,22 @@ pub struct Said {
     pub err: String,
 }
 
+impl Said {
+    /// It ended with this code, and printed this among other things.
+    #[track_caller]
+    pub fn prints(&self, code: i32, text: &str) {
+        let (found, out) = (self.code, &self.out);
+        assert!(found == code && out.contains(text), "no `{text}`: {self:?}");
+    }
+
+    /// It ended with this code, and said this on standard error among other things.
+    #[track_caller]
+    pub fn fails(&self, code: i32, text: &str) {
+        let (found, err) = (self.code, &self.err);
+        assert!(found == code && err.contains(text), "no `{text}`: {self:?}");
+    }
+}
+
 impl From<Output> for Said {
     fn from(output: Output) -> Self {
         Self {

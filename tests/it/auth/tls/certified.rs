@@ -2,22 +2,46 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use super::{Authority, Files, address, list, rpc, start};
-use crate::support::Database;
+use super::{Authority, Files, list, rpc, setup::address, start};
+use crate::support::{Database, TestServer};
+
+/// A server that wants certificates of clients, and what one of them has.
+struct Certified {
+    server: TestServer,
+    authority: Authority,
+    people: Authority,
+    own: Files,
+    trusted: PathBuf,
+    // They are there as long as the server is.
+    _kept: (Files, Database),
+}
+
+impl Certified {
+    async fn new() -> Self {
+        let (authority, people) = (Authority::new(), Authority::new());
+        let files = Files::new(&authority.certify());
+        let (ca, trusted) = (files.path("ca.pem"), files.path("trusted.pem"));
+        std::fs::write(&ca, people.pem()).unwrap();
+        std::fs::write(&trusted, authority.pem()).unwrap();
+        let mut keys = files.keys();
+        keys.push(("tls_client_ca", ca.display().to_string()));
+        let database = Database::sqlite();
+        Self {
+            server: start(&database, &keys).await,
+            own: Files::new(&people.certify()),
+            authority,
+            people,
+            trusted,
+            _kept: (files, database),
+        }
+    }
+}
 
 #[tokio::test]
 async fn commands_show_a_client_certificate_and_say_that_one_is_wanted() {
-    let (authority, people) = (Authority::new(), Authority::new());
-    let files = Files::new(&authority.certify());
-    let (ca, trusted) = (files.path("ca.pem"), files.path("trusted.pem"));
-    std::fs::write(&ca, people.pem()).unwrap();
-    std::fs::write(&trusted, authority.pem()).unwrap();
-    let mut keys = files.keys();
-    keys.push(("tls_client_ca", ca.display().to_string()));
-    let database = Database::sqlite();
-    let server = start(&database, &keys).await;
-    let own = Files::new(&people.certify());
-    let port = address(&server).rsplit_once(':').unwrap().1;
+    let scene = Certified::new().await;
+    let (server, own) = (&scene.server, &scene.own);
+    let port = address(server).rsplit_once(':').unwrap().1;
     let list = async |scheme: &str, more: &[(&str, PathBuf)]| {
         let url = format!("{scheme}://localhost:{port}");
         let mut all = ["list", "runs", "-A", "--server", &url]
@@ -28,7 +52,7 @@ async fn commands_show_a_client_certificate_and_say_that_one_is_wanted() {
         }
         crate::support::process::run(&all).await
     };
-    let trust = ("--server-ca", trusted);
+    let trust = ("--server-ca", scene.trusted.clone());
     let shown = [
         trust.clone(),
         ("--client-cert", own.path("cert.pem")),
@@ -48,26 +72,17 @@ async fn commands_show_a_client_certificate_and_say_that_one_is_wanted() {
         // The refusal races the first request; it is named whichever is first.
         for _ in 0..3 {
             let said = list(scheme, more).await;
-            assert_eq!(said.code, 5, "{said:?}");
-            assert!(said.err.contains(why), "{}", said.err);
+            said.fails(5, why);
         }
     }
-    server.stop().await;
+    scene.server.stop().await;
 }
 
 #[tokio::test]
 async fn a_watcher_shows_a_client_certificate() {
-    let (authority, people) = (Authority::new(), Authority::new());
-    let files = Files::new(&authority.certify());
-    let (ca, trusted) = (files.path("ca.pem"), files.path("trusted.pem"));
-    std::fs::write(&ca, people.pem()).unwrap();
-    std::fs::write(&trusted, authority.pem()).unwrap();
-    let mut keys = files.keys();
-    keys.push(("tls_client_ca", ca.display().to_string()));
-    let database = Database::sqlite();
-    let server = start(&database, &keys).await;
-    let own = Files::new(&people.certify());
-    let port = address(&server).rsplit_once(':').unwrap().1;
+    let scene = Certified::new().await;
+    let (server, own) = (&scene.server, &scene.own);
+    let port = address(server).rsplit_once(':').unwrap().1;
     let sim = kubesim::Sim::new();
     sim.install_all(kubesim::Crd::tekton());
     sim.namespace("ci");
@@ -78,7 +93,7 @@ async fn a_watcher_shows_a_client_certificate() {
         .env_clear()
         .args(["--server", &format!("https://localhost:{port}")])
         .arg("--server-ca")
-        .arg(&trusted)
+        .arg(&scene.trusted)
         .arg("--client-cert")
         .arg(own.path("cert.pem"))
         .arg("--client-key")
@@ -89,7 +104,7 @@ async fn a_watcher_shows_a_client_certificate() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    let mut asking = rpc(&server, &authority, Some(&people.certify()));
+    let mut asking = rpc(server, &scene.authority, Some(&scene.people.certify()));
     let stored = async {
         while asking
             .list_results(list())
@@ -107,5 +122,5 @@ async fn a_watcher_shows_a_client_certificate() {
     watcher.wait().unwrap();
     stored.expect("the run is stored");
     cluster.stop().await;
-    server.stop().await;
+    scene.server.stop().await;
 }

@@ -1,0 +1,157 @@
+//! The methods, what each takes at either door, and what is answered where there is nothing.
+
+use serde_json::{Value, json};
+
+use super::QUERIES;
+
+/// A method, what it takes, how it is asked about the thing `id` below a parent, and what is
+/// answered when there is no such thing.
+pub(super) struct Case {
+    pub(super) method: &'static str,
+    pub(super) verb: &'static str,
+    pub(super) resource: &'static str,
+    pub(super) grpc: fn(&str, &str) -> Value,
+    pub(super) rest: fn(&str, &str) -> (&'static str, String, Value),
+    pub(super) missing: &'static [i32],
+}
+
+fn result(parent: &str, id: &str) -> String {
+    format!("{parent}/results/{id}")
+}
+
+pub fn record(parent: &str, id: &str) -> String {
+    format!("{parent}/results/{id}/records/{id}")
+}
+
+/// What a create calls the thing that others do not find.
+fn made(id: &str) -> &str {
+    if id == "gone" { "made" } else { id }
+}
+
+fn data(name: &str) -> Value {
+    json!({"name": name, "data": {"type": "t", "value": "e30="}})
+}
+
+pub(super) const CASES: &[Case] = &[
+    Case {
+        method: "CreateResult",
+        verb: "create",
+        resource: "results",
+        grpc: |p, id| json!({"parent": p, "result": {"name": result(p, made(id))}}),
+        rest: |p, id| {
+            let body = json!({"name": result(p, made(id))});
+            ("POST", format!("{p}/results"), body)
+        },
+        missing: &[0, 6],
+    },
+    Case {
+        method: "UpdateResult",
+        verb: "update",
+        resource: "results",
+        grpc: |p, id| json!({"name": result(p, id), "result": {"name": result(p, id)}}),
+        rest: |p, id| ("PATCH", result(p, id), json!({})),
+        missing: &[5],
+    },
+    Case {
+        method: "GetResult",
+        verb: "get",
+        resource: "results",
+        grpc: |p, id| json!({"name": result(p, id)}),
+        rest: |p, id| ("GET", result(p, id), Value::Null),
+        missing: &[5],
+    },
+    Case {
+        method: "DeleteResult",
+        verb: "delete",
+        resource: "results",
+        grpc: |p, id| json!({"name": result(p, id)}),
+        rest: |p, id| ("DELETE", result(p, id), Value::Null),
+        missing: &[5],
+    },
+    Case {
+        method: "ListResults",
+        verb: "list",
+        resource: "results",
+        grpc: |p, _| json!({"parent": p}),
+        rest: |p, _| ("GET", format!("{p}/results"), Value::Null),
+        missing: &[0],
+    },
+    Case {
+        method: "CreateRecord",
+        verb: "create",
+        resource: "records",
+        grpc: |p, id| json!({"parent": result(p, id), "record": data(&record(p, id))}),
+        rest: |p, id| {
+            let path = format!("{p}/results/{id}/records");
+            ("POST", path, data(&record(p, id)))
+        },
+        missing: &[5],
+    },
+    Case {
+        method: "UpdateRecord",
+        verb: "update",
+        resource: "records",
+        grpc: |p, id| json!({"record": data(&record(p, id))}),
+        rest: |p, id| ("PATCH", record(p, id), json!({"data": {"type": "t"}})),
+        missing: &[5],
+    },
+    Case {
+        method: "GetRecord",
+        verb: "get",
+        resource: "records",
+        grpc: |p, id| json!({"name": record(p, id)}),
+        rest: |p, id| ("GET", record(p, id), Value::Null),
+        missing: &[5],
+    },
+    Case {
+        method: "ListRecords",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"parent": result(p, id)}),
+        rest: |p, id| ("GET", format!("{p}/results/{id}/records"), Value::Null),
+        missing: &[0],
+    },
+    Case {
+        method: "DeleteRecord",
+        verb: "delete",
+        resource: "records",
+        grpc: |p, id| json!({"name": record(p, id)}),
+        rest: |p, id| ("DELETE", record(p, id), Value::Null),
+        missing: &[5],
+    },
+    // Whoever may list may know how.
+    Case {
+        method: "Explain",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"parent": result(p, id)}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/explain", result(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[0],
+    },
+    // Whoever may list records may count them.
+    Case {
+        method: "Aggregate",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"parent": result(p, id)}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/aggregate", result(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[0],
+    },
+    Case {
+        method: "GetRecordListSummary",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"parent": result(p, id), "summary": "total"}),
+        rest: |p, id| {
+            let path = format!("{p}/results/{id}/records/summary");
+            ("GET", path, Value::Null)
+        },
+        missing: &[0],
+    },
+];
