@@ -211,11 +211,7 @@ async fn summaries_of_results_must_be_whole() {
                 summary: Some(summary),
                 ..pb::Result::default()
             };
-            let request = pb::CreateResultRequest {
-                result: Some(result),
-                ..Default::default()
-            };
-            let answer = server.rpc().create_result(request).await;
+            let answer = server.create_result(result).await;
             refused(answer, Code::InvalidArgument, says);
         }
     })

@@ -10,7 +10,13 @@ use crate::support::{
     process::{Said, run},
 };
 
-async fn ask(server: &TestServer, arguments: &[&str]) -> Said {
+/// What a command says, whose words have no spaces in them.
+async fn ask(server: &TestServer, command: &str) -> Said {
+    let words: Vec<_> = command.split(' ').collect();
+    ask_all(server, &words).await
+}
+
+async fn ask_all(server: &TestServer, arguments: &[&str]) -> Said {
     let mut all = arguments.to_vec();
     all.extend(["--server", &server.url]);
     run(&all).await
@@ -34,7 +40,7 @@ async fn given() -> (Database, TestServer) {
 #[tokio::test]
 async fn runs_are_listed_in_columns_without_colour_for_a_pipe() {
     let (_database, server) = given().await;
-    let said = ask(&server, &["list", "runs", "-n", "ci"]).await;
+    let said = ask(&server, "list runs -n ci").await;
     let lines: Vec<Vec<&str>> = said
         .out
         .lines()
@@ -48,7 +54,7 @@ async fn runs_are_listed_in_columns_without_colour_for_a_pipe() {
     assert_eq!(lines[1][5..], ["3m00s", "Failed"]);
     assert_eq!((lines.len(), said.code), (3, 0), "{said:?}");
     assert!(!said.out.contains('\u{1b}'), "{}", said.out);
-    let said = ask(&server, &["list", "runs"]).await;
+    let said = ask(&server, "list runs").await;
     assert_eq!((said.out.as_str(), said.code), ("", 0));
     assert!(
         said.err.contains("no runs found in namespace default"),
@@ -62,7 +68,7 @@ async fn runs_are_listed_in_columns_without_colour_for_a_pipe() {
 async fn a_filter_narrows_a_list_and_a_wrong_one_is_exit_code_2() {
     let (_database, server) = given().await;
     let filter = "data.status.conditions[0].reason == 'Failed'";
-    let said = ask(
+    let said = ask_all(
         &server,
         &["list", "records", "-A", "-f", filter, "-o", "json"],
     )
@@ -73,7 +79,7 @@ async fn a_filter_narrows_a_list_and_a_wrong_one_is_exit_code_2() {
         list["items"][0]["data"]["value"],
         task_run("build-2", "Failed")
     );
-    let said = ask(&server, &["list", "runs", "-A", "-f", "nme == 'x'"]).await;
+    let said = ask_all(&server, &["list", "runs", "-A", "-f", "nme == 'x'"]).await;
     assert_eq!((said.code, said.out.as_str()), (2, ""), "{said:?}");
     assert!(said.err.contains("nme"), "{}", said.err);
     server.stop().await;
@@ -82,14 +88,10 @@ async fn a_filter_narrows_a_list_and_a_wrong_one_is_exit_code_2() {
 #[tokio::test]
 async fn more_rows_than_the_limit_are_announced_and_can_be_continued() {
     let (_database, server) = given().await;
-    let first = ask(
-        &server,
-        &["list", "records", "-A", "--limit", "2", "-o", "json"],
-    )
-    .await;
+    let first = ask(&server, "list records -A --limit 2 -o json").await;
     let first: Value = serde_json::from_str(&first.out).unwrap();
     let token = first["nextPageToken"].as_str().unwrap();
-    let rest = ask(
+    let rest = ask_all(
         &server,
         &["list", "records", "-A", "--page-token", token, "-o", "json"],
     )
@@ -97,7 +99,7 @@ async fn more_rows_than_the_limit_are_announced_and_can_be_continued() {
     let rest: Value = serde_json::from_str(&rest.out).unwrap();
     assert_eq!(rest["items"].as_array().unwrap().len(), 1);
     assert_eq!(rest.get("nextPageToken"), None);
-    let said = ask(&server, &["list", "records", "-A", "--limit", "2"]).await;
+    let said = ask(&server, "list records -A --limit 2").await;
     assert!(said.err.contains("there are more"), "{}", said.err);
     server.stop().await;
 }
@@ -105,26 +107,16 @@ async fn more_rows_than_the_limit_are_announced_and_can_be_continued() {
 #[tokio::test]
 async fn get_prints_the_stored_bytes() {
     let (_database, server) = given().await;
-    let said = ask(
-        &server,
-        &["get", "run", "build-1", "-n", "ci", "-o", "json"],
-    )
-    .await;
+    let said = ask(&server, "get run build-1 -n ci -o json").await;
     assert_eq!(
         said.out.trim_end().as_bytes(),
         bytes(&task_run("build-1", "Succeeded"))
     );
-    let said = ask(&server, &["get", "run", "uid-build-1", "-A", "-o", "yaml"]).await;
+    let said = ask(&server, "get run uid-build-1 -A -o yaml").await;
     assert!(said.out.contains("name: build-1"), "{}", said.out);
     let said = ask(
         &server,
-        &[
-            "get",
-            "record",
-            "ci/results/build-1/records/blob",
-            "-o",
-            "json",
-        ],
+        "get record ci/results/build-1/records/blob -o json",
     )
     .await;
     let record: Value = serde_json::from_str(&said.out).unwrap();
@@ -132,7 +124,7 @@ async fn get_prints_the_stored_bytes() {
         record["data"],
         json!({"type": "blob", "valueBase64": "/wA="})
     );
-    let said = ask(&server, &["get", "result", "ci/results/build-1"]).await;
+    let said = ask(&server, "get result ci/results/build-1").await;
     assert!(said.out.contains("ci/results/build-1"), "{}", said.out);
     server.stop().await;
 }
@@ -140,9 +132,9 @@ async fn get_prints_the_stored_bytes() {
 #[tokio::test]
 async fn what_is_missing_is_exit_code_3_and_a_server_that_is_missing_5() {
     let (_database, server) = given().await;
-    let said = ask(&server, &["get", "run", "no-such", "-n", "ci"]).await;
+    let said = ask(&server, "get run no-such -n ci").await;
     said.fails(3, "no run `no-such` in namespace ci");
-    let said = ask(&server, &["get", "record", "ci/results/x/records/y"]).await;
+    let said = ask(&server, "get record ci/results/x/records/y").await;
     assert_eq!(said.code, 3, "{said:?}");
     server.stop().await;
     let said = run(&["list", "runs", "--server", "http://127.0.0.1:1"]).await;
@@ -155,22 +147,16 @@ async fn what_is_missing_is_exit_code_3_and_a_server_that_is_missing_5() {
 async fn delete_asks_first_and_removes_for_good() {
     let (_database, server) = given().await;
     let name = "ci/results/build-1/records/blob";
-    let said = ask(&server, &["delete", "record", name]).await;
+    let said = ask_all(&server, &["delete", "record", name]).await;
     said.fails(2, "--yes");
-    let said = ask(&server, &["delete", "record", name, "--yes"]).await;
+    let said = ask_all(&server, &["delete", "record", name, "--yes"]).await;
     assert_eq!(
         (said.code, said.out.as_str()),
         (0, "ci/results/build-1/records/blob deleted\n")
     );
     let said = ask(
         &server,
-        &[
-            "delete",
-            "result",
-            "ci/results/none",
-            "ci/results/build-2",
-            "--yes",
-        ],
+        "delete result ci/results/none ci/results/build-2 --yes",
     )
     .await;
     assert_eq!(said.code, 3, "{said:?}");
@@ -222,16 +208,16 @@ async fn a_run_is_deleted_with_what_it_owns_and_its_result_with_the_last_run() {
         .given_record("ci/results/event/records/log", log, b"{}")
         .await;
     let delete = ["delete", "run", "first", "-n", "ci", "--yes"];
-    let said = ask(&server, &delete).await;
+    let said = ask_all(&server, &delete).await;
     assert_eq!(said.code, 0, "{said:?}");
     let mut left = server.ids("ci/results/event", "").await.unwrap();
     left.sort();
     assert_eq!(left, ["log", "second", "second-task"]);
-    let said = ask(&server, &["delete", "run", "second", "-n", "ci", "--yes"]).await;
+    let said = ask(&server, "delete run second -n ci --yes").await;
     assert_eq!(said.out, "ci/results/event deleted\n", "{said:?}");
-    let said = ask(&server, &["list", "results", "-A"]).await;
+    let said = ask(&server, "list results -A").await;
     assert_eq!(said.out, "", "no result is left behind");
-    let said = ask(&server, &[&delete[..], &["--ignore-not-found"]].concat()).await;
+    let said = ask_all(&server, &[&delete[..], &["--ignore-not-found"]].concat()).await;
     assert_eq!(said.code, 0, "{said:?}");
     server.stop().await;
 }
@@ -250,19 +236,15 @@ async fn jobs_and_declared_kinds_are_runs() {
         server
             .given_record(&record, data_type, &bytes(&object))
             .await;
-        let said = ask(&server, &["get", "run", name, "-n", "ci", "-o", "json"]).await;
+        let said = ask_all(&server, &["get", "run", name, "-n", "ci", "-o", "json"]).await;
         assert_eq!(said.code, 0, "{said:?}");
     }
-    let said = ask(&server, &["list", "runs", "-n", "ci", "-o", "json"]).await;
+    let said = ask(&server, "list runs -n ci -o json").await;
     let listed: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(listed["items"].as_array().unwrap().len(), 4, "not the blob");
-    let said = ask(
-        &server,
-        &["stats", "-n", "ci", "--measure", "count", "-o", "json"],
-    )
-    .await;
+    let said = ask(&server, "stats -n ci --measure count -o json").await;
     assert!(said.out.contains(r#"{"count":4}"#), "{}", said.out);
-    let said = ask(&server, &["list", "runs", "--result", "ci/results/film"]).await;
+    let said = ask(&server, "list runs --result ci/results/film").await;
     assert!(said.out.contains("film"), "{said:?}");
     let having = [
         "stats",
@@ -273,7 +255,7 @@ async fn jobs_and_declared_kinds_are_runs() {
         "--having",
         "count >= 10",
     ];
-    let said = ask(&server, &having).await;
+    let said = ask_all(&server, &having).await;
     assert!(
         said.err.contains("no group passes --having"),
         "{}",

@@ -90,11 +90,7 @@ async fn a_page_of_results_ends_before_its_summaries_outgrow_a_message() {
             summary: Some(summary),
             ..Default::default()
         };
-        let request = pb::CreateResultRequest {
-            result: Some(result),
-            ..Default::default()
-        };
-        server.rpc().create_result(request).await.unwrap();
+        server.create_result(result).await.unwrap();
     }
     let (mut seen, mut token) = (0, String::new());
     loop {

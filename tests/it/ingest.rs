@@ -322,10 +322,7 @@ async fn the_run_that_began_first_speaks_for_a_result_whoever_comes_first() {
             .collect()
             .await;
         assert!(stored.iter().all(Result::is_ok), "{stored:?}");
-        let request = pb::GetResultRequest {
-            name: "ci/results/event".to_owned(),
-        };
-        let result = server.rpc().get_result(request).await.unwrap().into_inner();
+        let result = server.get_result("ci/results/event").await.unwrap();
         let summary = result.summary.unwrap();
         assert_eq!(summary.record, "ci/results/event/records/uid-e10");
         assert_eq!(server.ids("ci/results/event", "").await.unwrap().len(), 30);

@@ -168,8 +168,7 @@ async fn results_without_a_sort_key_come_last_and_are_never_lost() {
             });
             let result =
                 pb::Result { name: format!("ci/results/r{n}"), summary, ..Default::default() };
-            let request = pb::CreateResultRequest { result: Some(result), ..Default::default() };
-            server.rpc().create_result(request).await.unwrap();
+            server.create_result(result).await.unwrap();
         }
         for (order_by, first) in [
             ("summary.start_time asc", ["r8", "r4", "r2"]),

@@ -48,10 +48,7 @@ async fn results_are_listed_and_described() {
         given(&server).await;
         let all = results(&server, "ci", "").await;
         assert_eq!(all, ["ci/results/other", "ci/results/r"]);
-        let request = pb::GetResultRequest {
-            name: "ci/results/r".to_owned(),
-        };
-        let result = server.rpc().get_result(request).await.unwrap().into_inner();
+        let result = server.get_result("ci/results/r").await.unwrap();
         let by_uid = format!("uid==\"{}\"", result.uid);
         for parent in ["ci", "-"] {
             assert_eq!(results(&server, parent, &by_uid).await, ["ci/results/r"]);

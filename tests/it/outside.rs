@@ -42,13 +42,6 @@ async fn listed(server: &TestServer) -> Vec<pb::Record> {
     reply.into_inner().records
 }
 
-async fn delete(server: &TestServer, name: &str) {
-    let request = pb::DeleteRecordRequest {
-        name: name.to_owned(),
-    };
-    server.rpc().delete_record(request).await.unwrap();
-}
-
 fn files(folder: &std::path::Path) -> usize {
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -190,7 +183,7 @@ async fn payloads_lie_in_what_speaks_the_api_of_s3() {
         &format!("s3://bucket/{lost}"),
     );
     bucket.put(&lost, bytes);
-    delete(&server, NAME).await;
+    server.delete_record(NAME).await.unwrap();
     assert_eq!(bucket.list().len(), 3, "it stays a while");
     bucket.go_away();
     refused(
@@ -264,30 +257,16 @@ async fn a_backup_tells_of_payloads_outside_and_keeps_indexes() {
     assert_eq!(said.code, 0, "{said:?}");
 
     // After the backup: the object of what is deleted is still there.
-    delete(&server, NAME).await;
+    server.delete_record(NAME).await.unwrap();
     server.stop().await;
 
     let restored = Database::sqlite();
-    let said = run(&[
-        "restore",
-        "--from",
-        &to.display().to_string(),
-        "--db",
-        &restored.url(),
-    ])
-    .await;
+    let (db, to) = (restored.url(), to.display().to_string());
+    let said = run(&["restore", "--from", &to, "--db", &db]).await;
     assert_eq!(said.code, 0, "{said:?}");
-    let said = run(&[
-        "index",
-        "list",
-        "--db",
-        &restored.url(),
-        "--objects-url",
-        &objects,
-    ])
-    .await;
+    let said = run(&["index", "list", "--db", &db, "--objects-url", &objects]).await;
     said.prints(0, "env");
-    let said = run(&["fsck", "--db", &restored.url(), "--objects-url", &objects]).await;
+    let said = run(&["fsck", "--db", &db, "--objects-url", &objects]).await;
     assert_eq!(said.code, 0, "{said:?}");
     let server = TestServer::start_with(&restored, &more).await;
     assert_eq!(server.ids("ci/results/-", asked).await.unwrap(), before);

@@ -63,10 +63,7 @@ async fn the_reply_to_a_write_equals_the_next_read() {
             .await
             .unwrap()
             .into_inner();
-        let request = pb::GetResultRequest {
-            name: "ci/results/r".to_owned(),
-        };
-        let read = server.rpc().get_result(request).await.unwrap().into_inner();
+        let read = server.get_result("ci/results/r").await.unwrap();
         assert_eq!(created, read);
         assert_eq!(read.summary.unwrap().start_time.unwrap().nanos, 123_456_000);
         assert!(
@@ -237,16 +234,7 @@ async fn an_update_of_a_result_replaces_annotations_and_summary() {
             annotations: BTreeMap::from([("a".to_owned(), "1".to_owned())]),
             ..pb::Result::default()
         };
-        let request = pb::CreateResultRequest {
-            result: Some(result),
-            ..Default::default()
-        };
-        let created = server
-            .rpc()
-            .create_result(request)
-            .await
-            .unwrap()
-            .into_inner();
+        let created = server.create_result(result).await.unwrap();
         let request = pb::UpdateResultRequest {
             name: created.name.clone(),
             result: Some(pb::Result::default()),

@@ -241,11 +241,7 @@ pub async fn given(server: &TestServer) {
             }),
             ..pb::Result::default()
         };
-        let request = pb::CreateResultRequest {
-            result: Some(result),
-            ..Default::default()
-        };
-        server.rpc().create_result(request).await.unwrap();
+        server.create_result(result).await.unwrap();
     }
     for (name, data_type, value) in records() {
         server.given_record(&name, &data_type, &value).await;

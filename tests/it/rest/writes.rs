@@ -23,10 +23,7 @@ async fn rest_and_grpc_give_equal_messages() {
         });
         let reply = http.put("POST", "ci/results", &result).await;
         let created: pb::Result = strictly(&reply, "Result");
-        let request = pb::GetResultRequest {
-            name: "ci/results/r".into(),
-        };
-        let stored = server.rpc().get_result(request).await.unwrap().into_inner();
+        let stored = server.get_result("ci/results/r").await.unwrap();
         assert_eq!(created, stored);
         assert_eq!(created.summary.as_ref().unwrap().status, 1);
         assert!(
@@ -145,10 +142,7 @@ async fn a_result_is_patched_by_its_path() {
             .put("PATCH", "ci/results/a?name=ci/results/b", &body)
             .await;
         assert_eq!(other.status, 400, "{}", other.text());
-        let request = pb::GetResultRequest {
-            name: "ci/results/b".into(),
-        };
-        let untouched = server.rpc().get_result(request).await.unwrap().into_inner();
+        let untouched = server.get_result("ci/results/b").await.unwrap();
         assert!(untouched.annotations.is_empty());
     })
     .await;

@@ -86,24 +86,35 @@ impl TestServer {
             name: name.to_owned(),
             ..pb::Result::default()
         };
+        self.create_result(result).await.unwrap()
+    }
+
+    pub async fn create_result(&self, result: pb::Result) -> Result<pb::Result, Status> {
         let request = pb::CreateResultRequest {
             result: Some(result),
             ..Default::default()
         };
-        self.rpc()
-            .create_result(request)
-            .await
-            .unwrap()
-            .into_inner()
+        Ok(self.rpc().create_result(request).await?.into_inner())
+    }
+
+    pub async fn get_result(&self, name: &str) -> Result<pb::Result, Status> {
+        let request = pb::GetResultRequest {
+            name: name.to_owned(),
+        };
+        Ok(self.rpc().get_result(request).await?.into_inner())
+    }
+
+    pub async fn delete_record(&self, name: &str) -> Result<(), Status> {
+        let request = pb::DeleteRecordRequest {
+            name: name.to_owned(),
+        };
+        self.rpc().delete_record(request).await.map(drop)
     }
 
     /// Stores a record, and its result if that is not there.
     pub async fn given_record(&self, name: &str, data_type: &str, value: &[u8]) -> pb::Record {
         let (result, _) = name.rsplit_once("/records/").unwrap();
-        let request = pb::GetResultRequest {
-            name: result.to_owned(),
-        };
-        if self.rpc().get_result(request).await.is_err() {
+        if self.get_result(result).await.is_err() {
             self.given_result(result).await;
         }
         self.create_record(name, data_type, value).await.unwrap()
