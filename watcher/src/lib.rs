@@ -10,7 +10,6 @@ pub mod expression;
 pub mod ledger;
 pub mod plan;
 pub mod policy;
-pub mod selector;
 
 // Doing: these act.
 mod admin;

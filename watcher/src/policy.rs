@@ -7,9 +7,7 @@ use std::{collections::BTreeSet, str::FromStr};
 use jiff::SignedDuration;
 
 use hindsight_proto::names::{Parent, ParseNameError};
-use hindsight_run::{Kind, SummaryPolicy};
-
-use crate::selector::Selector;
+use hindsight_run::{Kind, SummaryPolicy, selector::Selector};
 
 pub use hindsight_run::keys::CLOSED;
 pub use rules::{Collect, Rule, Terms, Tightening};

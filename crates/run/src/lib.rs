@@ -13,6 +13,7 @@ pub mod keys;
 mod kind;
 mod kinds;
 mod outcome;
+pub mod selector;
 mod summary;
 mod view;
 

@@ -5,8 +5,8 @@ use std::{
     num::NonZeroUsize,
 };
 
-use hindsight_config::{Problem, Problems, Program, Reader, Settings as _, Sources};
-use hindsight_run::{JOB, Kind, SummaryPolicy};
+use hindsight_config::{Problem, Problems, Program, Reader, Settings as _, Sources, Value};
+use hindsight_run::{JOB, Kind, SummaryPolicy, selector::Selector};
 
 use super::{
     Config, Launch, LeaseConfig, PROGRAM, Settings, SpoolConfig, Tuning, tables, values::Namespace,
@@ -111,7 +111,7 @@ impl Settings {
     }
 
     fn selectors(&self, declared: &[Declared]) -> Vec<(&'static Kind, String)> {
-        let jobs = self.job_selector.as_ref().map(ToString::to_string);
+        let jobs = self.job_selector.as_ref().map(Value::show);
         let jobs = Kind::named(JOB.group, JOB.kind).zip(jobs);
         let declared = declared.iter();
         let declared = declared.filter_map(|(kind, labels)| Some((*kind, labels.clone()?)));
@@ -122,7 +122,10 @@ impl Settings {
         let list = |list: &Option<Vec<String>>| list.clone().unwrap_or_default();
         let collect = Collect {
             grace: self.grace,
-            selector: self.label_selector.clone().unwrap_or_default(),
+            selector: self
+                .label_selector
+                .clone()
+                .map_or_else(Selector::default, |labels| labels.0),
             check_owner: self.check_owner,
             recheck: self.recheck.signed(),
             keep_last: self.keep_last.as_usize(),

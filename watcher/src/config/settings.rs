@@ -7,8 +7,8 @@ use hindsight_config::{ByteSize, Endpoint, Number, Secret, Span, settings};
 use hindsight_runtime::telemetry::{LogFilter, LogFormat};
 use jiff::SignedDuration;
 
-use super::values::{ClusterName, Kinds, Namespace, Rate};
-use crate::{expression::Expression, selector::Selector};
+use super::values::{ClusterName, Kinds, LabelSelector, Namespace, Rate};
+use crate::expression::Expression;
 
 /// A duration of more than nothing.
 pub(super) type Positive = Span<1>;
@@ -48,7 +48,7 @@ settings! {
     /// the cluster has.
     kinds: Option<Kinds>;
     /// Labels of batch Jobs to watch as well. When absent, no Jobs.
-    job_selector: Option<Selector>;
+    job_selector: Option<LabelSelector>;
     /// Interval of looking for kinds that the cluster does not have or does not show.
     kind_poll: Positive = "30s";
     /// Labels that are copied from a run to the annotations of its result.
@@ -85,7 +85,7 @@ settings! {
     /// Time that a finished run stays in the cluster; negative, as in `-1s`, for none.
     grace: SignedDuration = "10m";
     /// Labels of the runs to delete; all runs are stored. When absent, all.
-    label_selector: Option<Selector>;
+    label_selector: Option<LabelSelector>;
     /// Keep every run that has an owner. With `false`, only those of a PipelineRun, until it
     /// is deleted itself.
     check_owner: bool = "true";

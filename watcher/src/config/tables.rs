@@ -1,15 +1,14 @@
 //! The tables of the file: `[[rule]]` and `[[kind]]`.
 
-use hindsight_config::{BadValue, Value as _, one_of, signed_duration};
-use hindsight_run::Kind;
+use hindsight_config::{BadValue, Value, one_of, signed_duration};
+use hindsight_run::{Kind, selector::Selector};
 use serde::Deserialize;
 
-use super::values::Kinds;
+use super::values::{Kinds, LabelSelector};
 use crate::{
     declared::Declared,
     expression::Expression,
     policy::{Rule, rules::OUTCOMES},
-    selector::Selector,
 };
 
 /// The keys of `[[rule]]`.
@@ -38,11 +37,7 @@ pub(super) fn rule(text: RuleText) -> Result<Rule, String> {
     Ok(Rule {
         kinds: Kinds::read(&text.kinds.join(",")).map_err(why)?.0,
         namespaces: text.namespaces,
-        selector: text
-            .label_selector
-            .unwrap_or_default()
-            .parse()
-            .map_err(|error| format!("label_selector: {error}"))?,
+        selector: labels(text.label_selector)?.map_or_else(Selector::default, |labels| labels.0),
         outcomes: text
             .outcomes
             .iter()
@@ -96,14 +91,14 @@ pub(super) fn kind(text: KindText) -> Result<(&'static Kind, Option<String>), St
         ended: optional("ended", &text.ended)?,
         group: optional("group_by", &text.group_by)?,
     };
-    let labels = text
-        .label_selector
-        .as_deref()
-        .map(Selector::read)
-        .transpose();
-    let labels = labels.map_err(|bad| format!("label_selector: {bad}"))?;
+    let labels = labels(text.label_selector)?;
     let kind = judge.declare(&text.group, &text.version, &text.kind, &text.plural)?;
-    Ok((kind, labels.map(|labels| labels.to_string())))
+    Ok((kind, labels.as_ref().map(Value::show)))
+}
+
+fn labels(text: Option<String>) -> Result<Option<LabelSelector>, String> {
+    let labels = text.as_deref().map(LabelSelector::read).transpose();
+    labels.map_err(|bad| format!("label_selector: {bad}"))
 }
 
 fn outcome(name: &str) -> Result<hindsight_run::Outcome, String> {

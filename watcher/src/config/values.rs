@@ -1,12 +1,11 @@
 //! Types of values that only a watcher has.
 
 use hindsight_config::{BadValue, Kind as TextKind, Value};
-use hindsight_run::Kind;
+use hindsight_run::{Kind, selector::Selector};
 
 use crate::{
     expression::Expression,
     policy::{ClusterId, ClusterIdError, rules::VARIABLES},
-    selector::{ParseSelectorError, Selector},
 };
 
 /// So many a second.
@@ -114,16 +113,20 @@ impl Value for Kinds {
     }
 }
 
-impl Value for Selector {
+/// Labels of objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabelSelector(pub(super) Selector);
+
+impl Value for LabelSelector {
     const WORD: &'static str = "SELECTOR";
 
     fn read(text: &str) -> Result<Self, BadValue> {
-        let selector = text.parse();
-        selector.map_err(|bad: ParseSelectorError| BadValue::new(bad.to_string()))
+        let selector = text.parse().map(Self);
+        selector.map_err(|bad| BadValue::new(format!("`{text}` is not a label selector: {bad}")))
     }
 
     fn show(&self) -> String {
-        self.to_string()
+        self.0.to_string()
     }
 }
 

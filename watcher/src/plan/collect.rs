@@ -47,7 +47,7 @@ pub(super) fn decide(
         || remembered.presence.is_delete_requested()
         || view.deletion().is_some()
         || view.annotation(HOLD) == Some("true")
-        || !collect.selector.matches(view.labels())
+        || !collect.selector.matches(|key| view.label(key))
         || content::is_partial(view.object())
     {
         return Decision::Keep;

@@ -49,5 +49,5 @@ pub(crate) fn lacks_annotations(view: &View<'_>, remembered: &Remembered, policy
 pub(crate) fn is_selected(view: &View<'_>, policy: &Policy) -> bool {
     let kind = view.known_kind();
     let mut selectors = policy.selectors.iter();
-    selectors.all(|(of, labels)| Some(*of) != kind || labels.matches(view.labels()))
+    selectors.all(|(of, labels)| Some(*of) != kind || labels.matches(|key| view.label(key)))
 }

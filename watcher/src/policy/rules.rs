@@ -5,12 +5,9 @@ use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 
-use hindsight_run::{Kind, Outcome, View};
+use hindsight_run::{Kind, Outcome, View, selector::Selector};
 
-use crate::{
-    expression::{Expression, Facts},
-    selector::Selector,
-};
+use crate::expression::{Expression, Facts};
 
 /// Names that `collect-when` may use besides `object`.
 pub const VARIABLES: &[&str] = &["kind", "pipeline", "outcome"];
@@ -125,7 +122,7 @@ impl Rule {
         let namespace = run.namespace().unwrap_or_default();
         (self.kinds.is_empty() || kind.is_some_and(|kind| self.kinds.contains(&kind)))
             && (self.namespaces.is_empty() || self.namespaces.iter().any(|p| is_like(namespace, p)))
-            && self.selector.matches(run.labels())
+            && self.selector.matches(|key| run.label(key))
             && (self.outcomes.is_empty() || self.outcomes.contains(&run.finish().outcome))
     }
 }

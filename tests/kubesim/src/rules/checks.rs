@@ -1,5 +1,6 @@
 //! What a write may not bring: each check refuses in the words of a real server.
 
+use hindsight_run::selector::is_qualified_name;
 use serde_json::{Map, Value};
 
 use super::metadata_of;
@@ -7,7 +8,6 @@ use crate::{
     kinds::{Kind, api_version},
     objects::Stored,
     refusal::{About, Refusal},
-    select::is_qualified_name,
 };
 
 /// Checks the types of a body. Built-in kinds may leave `apiVersion` and `kind` out.

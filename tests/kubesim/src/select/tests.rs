@@ -36,61 +36,11 @@ fn fields(fields: &str, expected: bool) {
 }
 
 #[test]
-fn every_form_of_label_requirement_has_its_meaning() {
-    for matching in [
-        "",
-        "app",
-        "!gone",
-        "app=web",
-        "app==web",
-        "app = web",
-        "app!=db",
-        "gone!=db",
-        "tier=",
-        "tier=,app",
-        "app in (db, web)",
-        "app in (db,web),weight>6",
-        "app notin (db)",
-        "gone notin (db)",
-        "tier in (,x)",
-        "weight<8,weight>6",
-        "tekton.dev/pipeline=nightly",
-    ] {
-        selects(matching, true);
-    }
-    for missing in [
-        "!app",
-        "gone",
-        "app=db",
-        "app!=web",
-        "app in (db)",
-        "gone in (db)",
-        "app notin (web,db)",
-        "weight>7",
-        "app>1",
-        "app,gone",
-    ] {
-        selects(missing, false);
-    }
-}
-
-#[test]
-fn malformed_label_selectors_are_refused() {
-    for bad in [
-        "=",
-        "app=(a)",
-        "app in web",
-        "app in (web",
-        "app web",
-        "a,,b",
-        "app=a b",
-        "-a",
-        "w>x",
-        "a=b/c",
-    ] {
-        let refusal = Selector::parse(bad, "", &events()).expect_err(bad);
-        assert_eq!(refusal.code, 400, "{bad}");
-    }
+fn labels_and_fields_must_both_fit() {
+    selects("app=web,!gone", true);
+    selects("app=db", false);
+    let refusal = Selector::parse("app=a b", "", &events()).expect_err("two words");
+    assert_eq!(refusal.code, 400);
 }
 
 #[test]

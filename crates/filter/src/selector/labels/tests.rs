@@ -1,5 +1,7 @@
 //! What label selectors mean and what they refuse.
 
+use hindsight_run::selector::Selector;
+
 use crate::{
     Body, Filter, Language, Row, Selection,
     condition::Ability,
@@ -40,43 +42,33 @@ const RUN: &str = r#"{"metadata":{"labels":{"app":"build","tekton.dev/pipeline":
     "keep":"","weight":"7"}}}"#;
 
 #[test]
-fn a_selector_means_what_kubectl_means() {
-    for text in [
+fn records_match_where_the_labels_of_their_objects_do() {
+    let object: serde_json::Value = serde_json::from_str(RUN).unwrap();
+    let labels = &object["metadata"]["labels"];
+    for requirement in [
         "app",
-        "app=build",
-        " app == build ",
-        "app!=test",
-        "other!=x",
-        "!other",
-        "! other",
-        "app in (test, build)",
-        "app in (build,)",
-        "app notin (test)",
-        "other notin (test)",
-        "keep=",
-        "keep==",
-        "keep in ()",
-        "tekton.dev/pipeline=nightly,app=build",
-        "weight>6,weight<8",
-        "in,!notin",
-    ] {
-        let payload = RUN.replace("\"app\"", "\"in\":\"\",\"app\"");
-        assert!(matches(text, &payload), "{text}");
-    }
-    for text in [
-        "other",
-        "app=test",
-        "app=Build",
-        "app!=build",
         "!app",
-        "app in (test)",
-        "app notin (build, test)",
-        "app=build,other=x",
-        "weight>7",
+        "app=build",
+        "app!=build",
+        "app in (test, build)",
+        "app notin (test, build)",
+        "other",
+        "!other",
+        "other!=x",
+        "other in (x,y)",
+        "other notin (x,y)",
+        "keep=",
+        "keep in (,x)",
+        "weight>6",
+        "weight<7",
         "app>1",
         "other<1",
     ] {
-        assert!(!matches(text, RUN), "{text}");
+        for text in [requirement.to_owned(), format!("keep,{requirement}")] {
+            let selector: Selector = text.parse().unwrap();
+            let expected = selector.matches(|key| labels[key].as_str());
+            assert_eq!(matches(&text, RUN), expected, "{text}");
+        }
     }
     assert!(matches("!app,app!=x,app notin (y)", "{}"));
     assert!(!matches("app", "{}"));
@@ -103,58 +95,10 @@ fn labels_are_asked_of_the_database() {
 
 #[test]
 fn nonsense_is_refused_with_its_place() {
-    for (text, why) in [
-        (
-            "app in (a",
-            "column 10: the end is not expected here; want `,` or `)`",
-        ),
-        (
-            "app (a)",
-            "column 5: `(` is not expected here; want one of `=`, `==`, `!=`, `in`, \
-          `notin`, `<` and `>`",
-        ),
-        (
-            "a b=c",
-            "column 3: `b` is not expected here; want one of `=`, `==`, `!=`, `in`, \
-          `notin`, `<` and `>`",
-        ),
-        (
-            "app=a b",
-            "column 7: `b` is not expected here; want `,` or the end",
-        ),
-        ("=x", "column 1: `=` is not expected here; want a label"),
-        ("a,", "column 3: the end is not expected here; want a label"),
-        ("a=b,,c", "column 5: `,` is not expected here; want a label"),
-        (
-            "a>b",
-            "column 3: `b` is not expected here; want a whole number",
-        ),
-        (
-            "a=é",
-            "column 3: `é` has no meaning here; want for example \
-          `app=shop,tier!=test,env in (a,b),!keep`",
-        ),
-        (
-            "a='b'",
-            "column 3: `'` has no meaning here; want for example \
-          `app=shop,tier!=test,env in (a,b),!keep`",
-        ),
-        (
-            "/a=b",
-            "column 1: `/a` is no label; want `name` or `example.com/name`",
-        ),
-        (
-            "a=-b",
-            "column 3: `-b` is no value of a label; want up to 63 letters, digits, `-`, `_` \
-          and `.`, with a letter or digit at both ends",
-        ),
-    ] {
-        assert_eq!(
-            selected(text, Resource::Records).unwrap_err(),
-            format!("label selector {why}"),
-            "{text}"
-        );
-    }
+    assert_eq!(
+        selected("app in (a", Resource::Records).unwrap_err(),
+        "label selector column 10: the end is not expected here; want `,` or `)`"
+    );
     assert_eq!(
         selected("app=shop", Resource::Results).unwrap_err(),
         "label selector column 1: results have no labels; select records, or write a filter on \
