@@ -216,7 +216,7 @@ fn crates_are_named_only_where_they_may_be() {
         "watcher/src/plan/a.rs",
         grouped,
         &[
-            "watcher/src/plan/a.rs:3: `cel` may be named only in crates/filter/src/parse.rs, crates/filter/src/parse/, watcher/src/expression.rs",
+            "watcher/src/plan/a.rs:3: `cel` may be named only in crates/filter/src/parse.rs, crates/filter/src/parse/",
             "watcher/src/plan/a.rs:6: `kube` may not be named in watcher/src/plan*",
             "watcher/src/plan/a.rs:5: `anyhow` may be named only in src/main.rs, src/cli*, \
          watcher/src/main.rs, watcher/src/cli*, tests/kubesim/src/main.rs",

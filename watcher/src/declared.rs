@@ -6,12 +6,10 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use hindsight_filter::Expression;
 use hindsight_run::{Completion, Kind, Outcome, StatusReader};
 
-use crate::{
-    expression::{Expression, Facts},
-    policy::rules::OUTCOMES,
-};
+use crate::policy::rules::OUTCOMES;
 
 /// The kinds of the core group whose objects are in no namespace. Of others, the cluster tells.
 const CLUSTER_SCOPED: [&str; 4] = ["ComponentStatus", "Namespace", "Node", "PersistentVolume"];
@@ -83,17 +81,13 @@ impl Declared {
     }
 }
 
-fn facts(object: &Value) -> Facts<'_> {
-    Facts { object, texts: &[] }
-}
-
 fn text(expression: Option<&Expression>, object: &Value) -> Option<String> {
-    expression?.text(&facts(object)).ok().flatten()
+    expression?.text(object, &[])
 }
 
 impl StatusReader for Declared {
     fn finish(&self, object: &Value) -> (bool, Outcome) {
-        let done = self.done.holds(&facts(object)).unwrap_or(false);
+        let done = self.done.holds(object, &[]);
         let outcome = match (done, &self.outcome) {
             (false, _) | (_, None) => Outcome::Unknown,
             (_, Some(outcome)) => {

@@ -6,7 +6,6 @@
 
 // Pure: these decide.
 pub mod content;
-pub mod expression;
 pub mod ledger;
 pub mod plan;
 pub mod policy;

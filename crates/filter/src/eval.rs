@@ -58,6 +58,14 @@ pub(super) fn value<'a>(
     }
 }
 
+/// What `expr` is when its variables have these values; nothing if that is unknown or takes too many
+/// steps.
+pub(super) fn with_variables<'a>(expr: &'a Expr, values: Vec<Value<'a>>) -> Option<Value<'a>> {
+    let mut judge = Judge::new(None, Meter::default());
+    judge.locals = values;
+    judge.eval(expr).ok()
+}
+
 /// The value of an expression that is made of constants, at the expense of `meter`.
 pub(super) fn constant<'e>(expr: &'e Expr, meter: &mut Meter) -> Answer<Value<'e>> {
     let mut judge = Judge::new(None, std::mem::take(meter));

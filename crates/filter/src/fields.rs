@@ -75,8 +75,12 @@ impl Field {
     }
 }
 
-/// What a name means, if it means anything.
-pub(super) fn name(resource: Resource, name: &str) -> Option<(Type, ExprKind)> {
+/// What a name means on rows of `resource`, or without any, if it means anything.
+pub(super) fn name(resource: Option<Resource>, name: &str) -> Option<(Type, ExprKind)> {
+    let Some(resource) = resource else {
+        let ty = TypeName::of_text(name)?;
+        return Some((Type::Name, ExprKind::Const(Value::Type(ty))));
+    };
     let variables: &[(&str, Field)] = match resource {
         Resource::Results => &RESULT_VARIABLES,
         Resource::Records => &RECORD_VARIABLES,

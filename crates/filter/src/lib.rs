@@ -18,6 +18,7 @@ mod error;
 mod eval;
 mod explain;
 mod expr;
+mod expression;
 mod fields;
 pub mod indexed;
 mod language;
@@ -41,6 +42,7 @@ mod value;
 pub use cost::CostBudget;
 pub use error::{EvalError, FilterError, Place};
 pub use eval::{Body, Row};
+pub use expression::Expression;
 pub use language::{Language, Selection, UnknownLanguage};
 pub use limits::{
     MAX_CHARS, MAX_COMPILE_STEPS, MAX_CONSTANT_BYTES, MAX_DEPTH, MAX_NODES, MAX_PATTERN_STATES,

@@ -23,6 +23,8 @@ use crate::model::Resource;
 use told::{listed, plain, short, spell, start};
 
 type Lowered = Result<Expr, Problem>;
+/// Variables and their types, in the order of their numbers.
+type Scope = Vec<(String, Type)>;
 
 /// Gives `tree` its meaning on rows of `resource`. It must be a test.
 pub(super) fn lower(tree: &Node, resource: Resource, budget: &mut CostBudget) -> Lowered {
@@ -40,12 +42,23 @@ pub(super) fn lower(tree: &Node, resource: Resource, budget: &mut CostBudget) ->
 
 /// Gives `tree` its meaning on rows of `resource`, whatever it is.
 pub(super) fn expression(tree: &Node, resource: Resource, budget: &mut CostBudget) -> Lowered {
+    let resource = Some(resource);
     let mut lowering = Lowering {
         resource,
         budget,
         scope: Vec::new(),
     };
     lowering.expr(tree)
+}
+
+/// Gives `tree` its meaning over the variables in `scope`, whatever it is.
+pub(super) fn over(tree: &Node, scope: Scope, budget: &mut CostBudget) -> Lowered {
+    let mut lowering = Lowering {
+        resource: None,
+        budget,
+        scope,
+    };
+    lowering.value(tree)
 }
 
 fn advice_for_test(ty: &Type) -> &'static str {
@@ -58,11 +71,12 @@ fn advice_for_test(ty: &Type) -> &'static str {
 }
 
 struct Lowering<'b> {
-    resource: Resource,
+    /// What rows are of; none if there are only variables.
+    resource: Option<Resource>,
     /// What working out constants and compiling patterns is charged to.
     budget: &'b mut CostBudget,
-    /// The variables of the macros around, outermost first.
-    scope: Vec<(String, Type)>,
+    /// The variables, those of the macros around last and outermost first.
+    scope: Scope,
 }
 
 impl Lowering<'_> {
@@ -130,24 +144,27 @@ impl Lowering<'_> {
         if let Some((ty, kind)) = fields::name(self.resource, name) {
             return Ok(Expr::new(ty, kind));
         }
-        let (here, other, there) = match self.resource {
-            Resource::Results => ("results", Resource::Records, "records"),
-            Resource::Records => ("records", Resource::Results, "results"),
+        let other = match self.resource {
+            Some(Resource::Results) => Some(("results", Resource::Records, "records")),
+            Some(Resource::Records) => Some(("records", Resource::Results, "results")),
+            None => None,
         };
-        if fields::name(other, name).is_some() {
-            let names = listed(fields::variables(self.resource));
+        let in_scope = self.scope.iter().map(|(name, _)| name.as_str());
+        let (variables, names) = match self.resource {
+            Some(resource) => (fields::variables(resource), fields::names(resource)),
+            None => (in_scope.clone().collect(), Vec::new()),
+        };
+        if let Some((here, other, there)) = other
+            && fields::name(Some(other), name).is_some()
+        {
+            let names = listed(variables);
             let what = format!("`{name}` is a variable of {there}; those of {here} are {names}");
             return Err(Problem::new(node.at, what));
         }
-        let known = self.scope.iter().map(|(name, _)| name.as_str());
-        let advice =
-            match fields::nearest(name, fields::names(self.resource).into_iter().chain(known)) {
-                Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => format!(
-                    "the names here are {}",
-                    listed(fields::variables(self.resource))
-                ),
-            };
+        let advice = match fields::nearest(name, names.into_iter().chain(in_scope)) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!("the names here are {}", listed(variables)),
+        };
         Err(Problem::new(
             node.at,
             format!("unknown name `{}`; {advice}", short(name)),

@@ -129,7 +129,7 @@ impl Settings {
             check_owner: self.check_owner,
             recheck: self.recheck.signed(),
             keep_last: self.keep_last.as_usize(),
-            when: self.collect_when.clone(),
+            when: self.collect_when.as_ref().map(|when| when.0.clone()),
             rules,
             namespaces: self.namespace_overrides,
         };

@@ -7,8 +7,7 @@ use hindsight_config::{ByteSize, Endpoint, Number, Secret, Span, settings};
 use hindsight_runtime::telemetry::{LogFilter, LogFormat};
 use jiff::SignedDuration;
 
-use super::values::{ClusterName, Kinds, LabelSelector, Namespace, Rate};
-use crate::expression::Expression;
+use super::values::{ClusterName, Condition, Kinds, LabelSelector, Namespace, Rate};
 
 /// A duration of more than nothing.
 pub(super) type Positive = Span<1>;
@@ -95,7 +94,7 @@ settings! {
     keep_last: Number = "0";
     /// Condition in CEL that a run to be deleted fulfils, over `object`, `kind`,
     /// `pipeline` and `outcome`.
-    collect_when: Option<Expression>;
+    collect_when: Option<Condition>;
     /// Let annotations of namespaces keep their runs longer. Needs list and watch of namespaces;
     /// without them nothing is deleted.
     namespace_overrides: bool = "true";

@@ -4,10 +4,9 @@ use hindsight_config::{BadValue, Value, one_of, signed_duration};
 use hindsight_run::{Kind, selector::Selector};
 use serde::Deserialize;
 
-use super::values::{Kinds, LabelSelector};
+use super::values::{Condition, Kinds, LabelSelector, expression};
 use crate::{
     declared::Declared,
-    expression::Expression,
     policy::{Rule, rules::OUTCOMES},
 };
 
@@ -52,9 +51,10 @@ pub(super) fn rule(text: RuleText) -> Result<Rule, String> {
         keep_last: text.keep_last,
         when: text
             .collect_when
-            .map(|text| Expression::read(&text))
+            .map(|text| Condition::read(&text))
             .transpose()
-            .map_err(|bad| format!("collect_when: {bad}"))?,
+            .map_err(|bad| format!("collect_when: {bad}"))?
+            .map(|when| when.0),
     })
 }
 
@@ -79,9 +79,8 @@ pub(super) struct KindText {
 /// # Errors
 /// What is wrong with it, or that it is known already.
 pub(super) fn kind(text: KindText) -> Result<(&'static Kind, Option<String>), String> {
-    let read = |key: &str, text: &str| {
-        Expression::parse(text, &[]).map_err(|error| format!("{key}: {error}"))
-    };
+    let read =
+        |key: &str, text: &str| expression(text, &[]).map_err(|error| format!("{key}: {error}"));
     let optional =
         |key: &str, text: &Option<String>| text.as_deref().map(|text| read(key, text)).transpose();
     let judge = Declared {

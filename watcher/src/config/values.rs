@@ -1,12 +1,10 @@
 //! Types of values that only a watcher has.
 
 use hindsight_config::{BadValue, Kind as TextKind, Value};
+use hindsight_filter::Expression;
 use hindsight_run::{Kind, selector::Selector};
 
-use crate::{
-    expression::Expression,
-    policy::{ClusterId, ClusterIdError, rules::VARIABLES},
-};
+use crate::policy::{ClusterId, ClusterIdError, rules::VARIABLES};
 
 /// So many a second.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -131,14 +129,26 @@ impl Value for LabelSelector {
 }
 
 /// The condition of a run that is collected.
-impl Value for Expression {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition(pub(super) Expression);
+
+impl Value for Condition {
     const WORD: &'static str = "CEL";
 
     fn read(text: &str) -> Result<Self, BadValue> {
-        Self::parse(text, VARIABLES).map_err(|bad| BadValue::new(bad.to_string()))
+        expression(text, VARIABLES).map(Self)
     }
 
     fn show(&self) -> String {
-        self.to_string()
+        self.0.to_string()
     }
+}
+
+/// An expression over `object` and `variables`.
+pub(super) fn expression(text: &str, variables: &[&str]) -> Result<Expression, BadValue> {
+    Expression::compile(text, variables).map_err(|bad| {
+        let bad = bad.to_string();
+        let bad = bad.trim_start_matches("filter ");
+        BadValue::new(format!("`{text}` is not a valid expression: {bad}"))
+    })
 }

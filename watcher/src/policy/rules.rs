@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 
+use hindsight_filter::Expression;
 use hindsight_run::{Kind, Outcome, View, selector::Selector};
-
-use crate::expression::{Expression, Facts};
 
 /// Names that `collect-when` may use besides `object`.
 pub const VARIABLES: &[&str] = &["kind", "pipeline", "outcome"];
@@ -138,16 +137,9 @@ impl Terms<'_> {
     /// Whether what must be true of the run is. What has no answer is not true: the run stays.
     pub fn hold(&self, run: &View<'_>) -> bool {
         let Some(when) = self.when else { return true };
-        let texts = [
-            ("kind", run.kind().unwrap_or_default()),
-            ("pipeline", run.pipeline().unwrap_or_default()),
-            ("outcome", name(run.finish().outcome)),
-        ];
-        let facts = Facts {
-            object: run.object(),
-            texts: &texts,
-        };
-        when.holds(&facts).unwrap_or(false)
+        let kind = run.kind().unwrap_or_default();
+        let pipeline = run.pipeline().unwrap_or_default();
+        when.holds(run.object(), &[kind, pipeline, name(run.finish().outcome)])
     }
 }
 

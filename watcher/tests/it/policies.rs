@@ -3,9 +3,9 @@
 
 use std::{collections::BTreeSet, time::Instant};
 
+use hindsight_filter::Expression;
 use hindsight_watcher::{
     config::Config,
-    expression::Expression,
     policy::{Collect, Rule, rules::VARIABLES},
 };
 use jiff::SignedDuration;
@@ -93,7 +93,7 @@ async fn rules_tell_outcomes_and_expressions_tell_the_rest() {
         selector: "keep".parse().unwrap(),
         ..Rule::default()
     };
-    let when = Expression::parse("object.metadata.name != 'special'", VARIABLES).unwrap();
+    let when = Expression::compile("object.metadata.name != 'special'", VARIABLES).unwrap();
     let config = with(|collect| {
         collect.rules = vec![kept, failures];
         collect.when = Some(when);
@@ -192,7 +192,7 @@ async fn a_dry_run_says_exactly_what_goes() {
             collect.keep_last = 1;
             collect.namespaces = true;
             collect.when = Some(
-                Expression::parse("!object.metadata.name.startsWith('x')", VARIABLES).unwrap(),
+                Expression::compile("!object.metadata.name.startsWith('x')", VARIABLES).unwrap(),
             );
         })
     };

@@ -127,7 +127,7 @@ fn every_problem_is_said_at_once_with_its_place() {
             "grace in /etc/w.toml line 1: `soon` is not a valid duration",
             "--label-selector: `a in (` is not a label selector",
             "--recheck: `0` is too short",
-            "--collect-when: `nothing == 1` is no expression: there is no `nothing`",
+            "--collect-when: `nothing == 1` is not a valid expression: column 1: unknown name `nothing`",
             "--deletes-per-second: `0` is not a valid rate",
             "HINDSIGHT_WATCHER_THREADINESS in environment: `0` is not a valid number; want a whole \
              number from 1 to 1024",
@@ -193,7 +193,7 @@ fn a_wrong_rule_is_refused_by_its_number() {
             "`bad` is not a valid outcome; want `success`",
         ),
         ("[[rule]]\ngrace = 'soon'", "is not a valid duration"),
-        ("[[rule]]\ncollect_when = 'run.x'", "there is no `run`"),
+        ("[[rule]]\ncollect_when = 'run.x'", "unknown name `run`"),
         (
             "[[rule]]\nlabel_selector = 'a in (b'",
             "is not a label selector",
@@ -232,7 +232,7 @@ fn kinds_can_be_declared_in_the_file() {
         ),
         (
             "group = ''\nversion = 'v1'\nkind = 'X'\nplural = 'xs'\ndone = 'status.x'",
-            "done: `status.x` is no expression: there is no `status`",
+            "done: `status.x` is not a valid expression: column 1: unknown name `status`",
         ),
     ] {
         refuses(&file(&format!("[[kind]]\n{text}")), &[why]);

@@ -126,7 +126,7 @@ fn what_an_expression_cannot_tell_keeps_the_run() {
         ("object.spec", false),
     ] {
         let collect = Collect {
-            when: Some(Expression::parse(text, VARIABLES).unwrap()),
+            when: Some(Expression::compile(text, VARIABLES).unwrap()),
             ..Collect::default()
         };
         let view = View::new(&run);
