@@ -6,7 +6,7 @@ use hindsight_proto::metadata::{IMPERSONATE, REQUEST_ID, WARNING};
 use percent_encoding::percent_decode_str;
 use tokio_util::sync::CancellationToken;
 use tonic::{
-    Response, Status,
+    Request, Response, Status,
     codegen::http::HeaderMap,
     metadata::{MetadataMap, MetadataValue},
 };
@@ -17,7 +17,7 @@ use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{self, Access, ActingFor, Authorizer, Credentials, Grant, Verb};
 use hindsight_access::budget::{Arrival, Budgets};
-use hindsight_filter::model::{ParentPattern, RecordName, Resource, ResultName};
+use hindsight_filter::model::{Parent, ParentPattern, RecordName, Resource, ResultName};
 use hindsight_runtime::error::HasKind as _;
 use hindsight_runtime::telemetry::RequestMetrics;
 
@@ -51,14 +51,16 @@ impl ResultsServer {
     }
 
     /// Answers one call, counting and logging it under the name of its method.
-    pub(super) async fn answer<T>(
+    pub(super) async fn answer<Q, T, W: Future<Output = Result<T, Error>>>(
         &self,
         method: &'static str,
-        work: impl Future<Output = Result<T, Error>>,
+        request: Request<Q>,
+        work: impl FnOnce(MetadataMap, Q) -> W,
     ) -> Result<Response<T>, Status> {
         let span = tracing::info_span!("rpc", rpc.method = method);
         let ongoing = self.metrics.start(method);
-        let answer = work.instrument(span.clone()).await;
+        let (metadata, _, request) = request.into_parts();
+        let answer = work(metadata, request).instrument(span.clone()).await;
         let code = answer
             .as_ref()
             .map_or_else(|error| error.kind().grpc_code(), |_| 0);
@@ -94,12 +96,9 @@ impl ResultsServer {
         &self,
         metadata: &MetadataMap,
         verb: Verb,
-        of: Changed<'_>,
+        name: &impl Name,
     ) -> Result<(RequestContext, Grant), Error> {
-        let (resource, parent, name): (_, _, &(dyn Display + Sync)) = match of {
-            Changed::Result(name) => (Resource::Results, name.parent(), name),
-            Changed::Record(name) => (Resource::Records, name.result().parent(), name),
-        };
+        let (resource, parent) = name.access();
         let parent = ParentPattern::Exact(parent.clone());
         let admitted = self.admit(metadata, verb, resource, parent).await;
         if let Err((Some(by), why)) = &admitted {
@@ -157,11 +156,22 @@ impl ResultsServer {
     }
 }
 
-/// What a call is to change.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Changed<'a> {
-    Result(&'a ResultName),
-    Record(&'a RecordName),
+/// The name of what a call changes.
+pub(super) trait Name: Display + Sync {
+    /// The resource that it names, and the parent of that.
+    fn access(&self) -> (Resource, &Parent);
+}
+
+impl Name for ResultName {
+    fn access(&self) -> (Resource, &Parent) {
+        (Resource::Results, self.parent())
+    }
+}
+
+impl Name for RecordName {
+    fn access(&self) -> (Resource, &Parent) {
+        (Resource::Records, self.result().parent())
+    }
 }
 
 /// The id that the client gave the request of this metadata.

@@ -1,7 +1,7 @@
 //! `hindsight.v1.Queries/Explain`.
 
 use hindsight_proto::v1::{Certainty, ExplainRequest, ExplainResponse, LeftOver, Listed};
-use tonic::Request;
+use tonic::metadata::MetadataMap;
 
 use super::{ResultsServer, convert, selector::selector};
 use crate::service::{Certain, Error, Explanation, ListRequest, Rest, page_size};
@@ -10,9 +10,9 @@ use hindsight_filter::model::{Resource, ResultPattern};
 
 pub(super) async fn explain(
     server: &ResultsServer,
-    request: Request<ExplainRequest>,
+    metadata: MetadataMap,
+    request: ExplainRequest,
 ) -> Result<ExplainResponse, Error> {
-    let (metadata, _, request) = request.into_parts();
     let of: ResultPattern = convert::name("parent", request.parent.trim())?;
     let resource = match Listed::try_from(request.listed) {
         Ok(Listed::Records) => Resource::Records,

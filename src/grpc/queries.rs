@@ -18,12 +18,10 @@ impl Queries for ResultsServer {
         &self,
         request: Request<AggregateRequest>,
     ) -> Result<Response<AggregateResponse>, Status> {
-        self.answer("Aggregate", async {
-            let (metadata, _, request) = request.into_parts();
-            let of: ResultPattern = convert::name("parent", request.parent.trim())?;
-            let (by, grant) = self
-                .grant(&metadata, Verb::List, Resource::Records, of.parent)
-                .await?;
+        self.answer("Aggregate", request, |metadata, request| async move {
+            let ResultPattern { parent, id } = convert::name("parent", request.parent.trim())?;
+            let resource = Resource::Records;
+            let (by, grant) = self.grant(&metadata, Verb::List, resource, parent).await?;
             let selector = selector(&metadata, request.filter)?;
             let ask = AggregateAsk {
                 group_by: request.group_by,
@@ -35,9 +33,8 @@ impl Queries for ResultsServer {
             };
             let answered = self
                 .service
-                .aggregate_records(&by, &grant, of.id, selector, ask)
-                .await?;
-            Ok(from_answered(answered))
+                .aggregate_records(&by, &grant, id, selector, ask);
+            Ok(from_answered(answered.await?))
         })
         .await
     }
@@ -46,8 +43,10 @@ impl Queries for ResultsServer {
         &self,
         request: Request<ExplainRequest>,
     ) -> Result<Response<ExplainResponse>, Status> {
-        self.answer("Explain", explain::explain(self, request))
-            .await
+        self.answer("Explain", request, |metadata, request| {
+            explain::explain(self, metadata, request)
+        })
+        .await
     }
 }
 

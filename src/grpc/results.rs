@@ -6,22 +6,13 @@ use hindsight_proto::v1alpha2::{self as pb, results_server::Results};
 use prost_types::FieldMask;
 use tonic::{Request, Response, Status};
 
-use super::{
-    ResultsServer,
-    call::{Changed, with_warnings},
-    convert,
-    selector::selector,
-};
+use super::{ResultsServer, call::with_warnings, convert, selector::selector};
 use crate::service::{Error, ListRequest, RecordChange, SummaryQuery, page_size};
 use hindsight_access::auth::Verb;
 use hindsight_filter::model::{ParentPattern, RecordName, Resource, ResultName, ResultPattern};
 
 const RESULTS: Resource = Resource::Results;
 const RECORDS: Resource = Resource::Records;
-
-fn exact(parent: &hindsight_filter::model::Parent) -> ParentPattern {
-    ParentPattern::Exact(parent.clone())
-}
 
 /// The parent given beside a resource must be the one in its name; empty asks for nothing.
 fn same_parent(given: &str, named: &str) -> Result<(), Error> {
@@ -77,24 +68,18 @@ impl Results for ResultsServer {
         &self,
         request: Request<pb::CreateResultRequest>,
     ) -> Result<Response<pb::Result>, Status> {
-        self.answer("CreateResult", async {
-            let (metadata, _, request) = request.into_parts();
+        self.answer("CreateResult", request, |metadata, request| async move {
             let result = convert::required("result", request.result)?;
             let name: ResultName = convert::name("result.name", &result.name)?;
             same_parent(&request.parent, name.parent().as_str())?;
-            let (by, grant) = self
-                .grant_change(&metadata, Verb::Create, Changed::Result(&name))
-                .await?;
+            let (by, grant) = self.grant_change(&metadata, Verb::Create, &name).await?;
             let summary = result.summary.map(convert::to_summary).transpose();
-            let summary = self
-                .service
-                .audited(&by, Verb::Create, &name, summary)
-                .await?;
+            let summary = self.service.audited(&by, Verb::Create, &name, summary);
+            let summary = summary.await?;
             let stored = self
                 .service
-                .create_result(&by, &grant, name, result.annotations, summary)
-                .await?;
-            Ok(convert::from_result(stored))
+                .create_result(&by, &grant, name, result.annotations, summary);
+            Ok(convert::from_result(stored.await?))
         })
         .await
     }
@@ -103,8 +88,7 @@ impl Results for ResultsServer {
         &self,
         request: Request<pb::UpdateResultRequest>,
     ) -> Result<Response<pb::Result>, Status> {
-        self.answer("UpdateResult", async {
-            let (metadata, _, request) = request.into_parts();
+        self.answer("UpdateResult", request, |metadata, request| async move {
             let result = request.result.unwrap_or_default();
             let (field, text) = match request.name.as_str() {
                 "" => ("result.name", &result.name),
@@ -117,20 +101,15 @@ impl Results for ResultsServer {
                     result.name
                 )));
             }
-            let (by, grant) = self
-                .grant_change(&metadata, Verb::Update, Changed::Result(&name))
-                .await?;
+            let (by, grant) = self.grant_change(&metadata, Verb::Update, &name).await?;
             let summary = result.summary.map(convert::to_summary).transpose();
-            let summary = self
-                .service
-                .audited(&by, Verb::Update, &name, summary)
-                .await?;
+            let summary = self.service.audited(&by, Verb::Update, &name, summary);
+            let summary = summary.await?;
             let etags = [request.etag.as_str(), result.etag.as_str()];
-            let stored = self
-                .service
-                .update_result(&by, &grant, &name, result.annotations, summary, etags)
-                .await?;
-            Ok(convert::from_result(stored))
+            let stored =
+                self.service
+                    .update_result(&by, &grant, &name, result.annotations, summary, etags);
+            Ok(convert::from_result(stored.await?))
         })
         .await
     }
@@ -139,15 +118,12 @@ impl Results for ResultsServer {
         &self,
         request: Request<pb::GetResultRequest>,
     ) -> Result<Response<pb::Result>, Status> {
-        self.answer("GetResult", async {
-            let (metadata, _, request) = request.into_parts();
+        self.answer("GetResult", request, |metadata, request| async move {
             let name: ResultName = convert::name("name", &request.name)?;
-            let (_by, grant) = self
-                .grant(&metadata, Verb::Get, RESULTS, exact(name.parent()))
-                .await?;
-            Ok(convert::from_result(
-                self.service.get_result(&grant, &name).await?,
-            ))
+            let parent = ParentPattern::Exact(name.parent().clone());
+            let (_by, grant) = self.grant(&metadata, Verb::Get, RESULTS, parent).await?;
+            let found = self.service.get_result(&grant, &name).await?;
+            Ok(convert::from_result(found))
         })
         .await
     }
@@ -156,12 +132,9 @@ impl Results for ResultsServer {
         &self,
         request: Request<pb::DeleteResultRequest>,
     ) -> Result<Response<()>, Status> {
-        self.answer("DeleteResult", async {
-            let (metadata, _, request) = request.into_parts();
+        self.answer("DeleteResult", request, |metadata, request| async move {
             let name: ResultName = convert::name("name", &request.name)?;
-            let (by, grant) = self
-                .grant_change(&metadata, Verb::Delete, Changed::Result(&name))
-                .await?;
+            let (by, grant) = self.grant_change(&metadata, Verb::Delete, &name).await?;
             self.service.delete_result(&by, &grant, &name).await
         })
         .await
@@ -171,8 +144,7 @@ impl Results for ResultsServer {
         &self,
         request: Request<pb::ListResultsRequest>,
     ) -> Result<Response<pb::ListResultsResponse>, Status> {
-        self.answer("ListResults", async {
-            let (metadata, _, request) = request.into_parts();
+        self.answer("ListResults", request, |metadata, request| async move {
             let parent: ParentPattern = convert::name("parent", request.parent.trim())?;
             let (by, grant) = self.grant(&metadata, Verb::List, RESULTS, parent).await?;
             let list = ListRequest {
@@ -194,14 +166,11 @@ impl Results for ResultsServer {
         &self,
         request: Request<pb::CreateRecordRequest>,
     ) -> Result<Response<pb::Record>, Status> {
-        self.answer("CreateRecord", async {
-            let (metadata, _, request) = request.into_parts();
+        self.answer("CreateRecord", request, |metadata, request| async move {
             let record = convert::required("record", request.record)?;
             let name: RecordName = convert::name("record.name", &record.name)?;
             same_parent(&request.parent, &name.result().to_string())?;
-            let (by, grant) = self
-                .grant_change(&metadata, Verb::Create, Changed::Record(&name))
-                .await?;
+            let (by, grant) = self.grant_change(&metadata, Verb::Create, &name).await?;
             let data = convert::to_payload(record.data);
             let stored = self.service.create_record(&by, &grant, name, data).await?;
             Ok(convert::from_record(stored))
@@ -213,24 +182,18 @@ impl Results for ResultsServer {
         &self,
         request: Request<pb::UpdateRecordRequest>,
     ) -> Result<Response<pb::Record>, Status> {
-        self.answer("UpdateRecord", async {
-            let (metadata, _, request) = request.into_parts();
+        self.answer("UpdateRecord", request, |metadata, request| async move {
             let record = convert::required("record", request.record)?;
             let name: RecordName = convert::name("record.name", &record.name)?;
-            let (by, grant) = self
-                .grant_change(&metadata, Verb::Update, Changed::Record(&name))
-                .await?;
+            let (by, grant) = self.grant_change(&metadata, Verb::Update, &name).await?;
             let change = change(record.data, request.update_mask);
-            let change = self
-                .service
-                .audited(&by, Verb::Update, &name, change)
-                .await?;
+            let change = self.service.audited(&by, Verb::Update, &name, change);
+            let change = change.await?;
             let etags = [request.etag.as_str(), record.etag.as_str()];
             let stored = self
                 .service
-                .update_record(&by, &grant, &name, &change, etags)
-                .await?;
-            Ok(convert::from_record(stored))
+                .update_record(&by, &grant, &name, &change, etags);
+            Ok(convert::from_record(stored.await?))
         })
         .await
     }
@@ -239,14 +202,12 @@ impl Results for ResultsServer {
         &self,
         request: Request<pb::GetRecordRequest>,
     ) -> Result<Response<pb::Record>, Status> {
-        self.answer("GetRecord", async {
-            let (metadata, _, request) = request.into_parts();
+        self.answer("GetRecord", request, |metadata, request| async move {
             let name: RecordName = convert::name("name", &request.name)?;
-            let parent = exact(name.result().parent());
+            let parent = ParentPattern::Exact(name.result().parent().clone());
             let (by, grant) = self.grant(&metadata, Verb::Get, RECORDS, parent).await?;
-            Ok(convert::from_record(
-                self.service.get_record(&by, &grant, &name).await?,
-            ))
+            let found = self.service.get_record(&by, &grant, &name).await?;
+            Ok(convert::from_record(found))
         })
         .await
     }
@@ -255,19 +216,16 @@ impl Results for ResultsServer {
         &self,
         request: Request<pb::ListRecordsRequest>,
     ) -> Result<Response<pb::ListRecordsResponse>, Status> {
-        self.answer("ListRecords", async {
-            let (metadata, _, request) = request.into_parts();
-            let of: ResultPattern = convert::name("parent", request.parent.trim())?;
-            let (by, grant) = self
-                .grant(&metadata, Verb::List, RECORDS, of.parent)
-                .await?;
+        self.answer("ListRecords", request, |metadata, request| async move {
+            let ResultPattern { parent, id } = convert::name("parent", request.parent.trim())?;
+            let (by, grant) = self.grant(&metadata, Verb::List, RECORDS, parent).await?;
             let list = ListRequest {
                 selector: selector(&metadata, request.filter)?,
                 order_by: request.order_by,
                 size: page_size(request.page_size)?,
                 token: request.page_token,
             };
-            let page = self.service.list_records(&by, &grant, of.id, list).await?;
+            let page = self.service.list_records(&by, &grant, id, list).await?;
             let reply = pb::ListRecordsResponse {
                 records: page.items.into_iter().map(convert::from_record).collect(),
                 next_page_token: page.next,
@@ -282,12 +240,9 @@ impl Results for ResultsServer {
         &self,
         request: Request<pb::DeleteRecordRequest>,
     ) -> Result<Response<()>, Status> {
-        self.answer("DeleteRecord", async {
-            let (metadata, _, request) = request.into_parts();
+        self.answer("DeleteRecord", request, |metadata, request| async move {
             let name: RecordName = convert::name("name", &request.name)?;
-            let (by, grant) = self
-                .grant_change(&metadata, Verb::Delete, Changed::Record(&name))
-                .await?;
+            let (by, grant) = self.grant_change(&metadata, Verb::Delete, &name).await?;
             self.service.delete_record(&by, &grant, &name).await
         })
         .await
@@ -297,24 +252,22 @@ impl Results for ResultsServer {
         &self,
         request: Request<pb::RecordListSummaryRequest>,
     ) -> Result<Response<pb::RecordListSummary>, Status> {
-        self.answer("GetRecordListSummary", async {
-            let (metadata, _, request) = request.into_parts();
-            let of: ResultPattern = convert::name("parent", request.parent.trim())?;
-            let (by, grant) = self
-                .grant(&metadata, Verb::List, RECORDS, of.parent)
-                .await?;
-            let query = SummaryQuery {
-                selector: selector(&metadata, request.filter)?,
-                summary: request.summary,
-                group_by: request.group_by,
-                order_by: request.order_by,
-            };
-            let groups = self
-                .service
-                .summarize_records(&by, &grant, of.id, query)
-                .await?;
-            Ok(convert::from_groups(groups))
-        })
+        self.answer(
+            "GetRecordListSummary",
+            request,
+            |metadata, ask| async move {
+                let ResultPattern { parent, id } = convert::name("parent", ask.parent.trim())?;
+                let (by, grant) = self.grant(&metadata, Verb::List, RECORDS, parent).await?;
+                let query = SummaryQuery {
+                    selector: selector(&metadata, ask.filter)?,
+                    summary: ask.summary,
+                    group_by: ask.group_by,
+                    order_by: ask.order_by,
+                };
+                let groups = self.service.summarize_records(&by, &grant, id, query);
+                Ok(convert::from_groups(groups.await?))
+            },
+        )
         .await
     }
 }
