@@ -138,21 +138,16 @@ pub(super) struct Connections {
 
 impl Connections {
     pub(super) fn new(registry: &mut Registry) -> Self {
-        let metrics = Self {
-            open: Gauge::default(),
-            taken: Counter::default(),
-        };
-        registry.register(
-            "connections",
-            "Connections to the port of the API that are open",
-            metrics.open.clone(),
-        );
-        registry.register(
-            "connections_taken",
-            "Connections to the port of the API that were taken",
-            metrics.taken.clone(),
-        );
-        metrics
+        Self {
+            open: registry.register(
+                "connections",
+                "Connections to the port of the API that are open",
+            ),
+            taken: registry.register(
+                "connections_taken",
+                "Connections to the port of the API that were taken",
+            ),
+        }
     }
 
     /// Counts a connection as open for as long as the answer lives.

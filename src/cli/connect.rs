@@ -13,14 +13,14 @@ use hindsight_runtime::error::report;
 
 /// Which server to ask.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Server")]
 pub(super) struct Connect {
     /// The server to ask
     #[arg(
         long,
         value_name = "URL",
         env = "HINDSIGHT_SERVER",
-        default_value = "http://127.0.0.1:8080",
-        help_heading = "Server"
+        default_value = "http://127.0.0.1:8080"
     )]
     pub(super) server: String,
 
@@ -32,14 +32,14 @@ pub(super) struct Connect {
         long,
         value_name = "SECONDS",
         default_value_t = 60,
-        value_parser = clap::value_parser!(u64).range(1..),
-        help_heading = "Server"
+        value_parser = clap::value_parser!(u64).range(1..)
     )]
     timeout: u64,
 }
 
 /// What is shown to a server, and what it has to show.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Server")]
 pub(super) struct Credentials {
     /// Bearer token; other users of this machine can read it from the command line, so prefer
     /// --token-file
@@ -47,8 +47,7 @@ pub(super) struct Credentials {
         long,
         value_name = "TOKEN",
         env = "HINDSIGHT_TOKEN",
-        hide_env_values = true,
-        help_heading = "Server"
+        hide_env_values = true
     )]
     token: Option<String>,
 
@@ -57,18 +56,12 @@ pub(super) struct Credentials {
         long,
         value_name = "FILE",
         env = "HINDSIGHT_TOKEN_FILE",
-        conflicts_with = "token",
-        help_heading = "Server"
+        conflicts_with = "token"
     )]
     token_file: Option<PathBuf>,
 
     /// Extra CA certificates (PEM) to trust, besides those of the system
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "HINDSIGHT_SERVER_CA",
-        help_heading = "Server"
-    )]
+    #[arg(long, value_name = "FILE", env = "HINDSIGHT_SERVER_CA")]
     server_ca: Option<PathBuf>,
 
     /// Client certificate (PEM), for servers that want one
@@ -76,8 +69,7 @@ pub(super) struct Credentials {
         long,
         value_name = "FILE",
         env = "HINDSIGHT_CLIENT_CERT",
-        requires = "client_key",
-        help_heading = "Server"
+        requires = "client_key"
     )]
     client_cert: Option<PathBuf>,
 
@@ -86,8 +78,7 @@ pub(super) struct Credentials {
         long,
         value_name = "FILE",
         env = "HINDSIGHT_CLIENT_KEY",
-        requires = "client_cert",
-        help_heading = "Server"
+        requires = "client_cert"
     )]
     client_key: Option<PathBuf>,
 }

@@ -18,7 +18,7 @@ pub(crate) fn registered(files: &[Source]) -> BTreeSet<String> {
             "hindsight_"
         };
         // What is looked at when somebody asks is described then.
-        let starts = [".register(", ".encode_descriptor("];
+        let starts = [".register(", ".register_with(", ".encode_descriptor("];
         let all = starts
             .iter()
             .flat_map(|start| file.text.match_indices(start));

@@ -13,21 +13,13 @@ pub(super) struct Metrics {
 
 impl Metrics {
     pub(super) fn new(registry: &mut Registry) -> Self {
-        let metrics = Self {
-            lines: Counter::default(),
-            lost: Counter::default(),
-        };
-        registry.register(
-            "audit_lines",
-            "Lines written to the audit log",
-            metrics.lines.clone(),
-        );
-        registry.register(
-            "audit_lost",
-            "Lines that could not be written to the audit log",
-            metrics.lost.clone(),
-        );
-        metrics
+        Self {
+            lines: registry.register("audit_lines", "Lines written to the audit log"),
+            lost: registry.register(
+                "audit_lost",
+                "Lines that could not be written to the audit log",
+            ),
+        }
     }
 
     pub(super) fn written(&self, lines: u64) {

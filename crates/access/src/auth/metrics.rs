@@ -43,22 +43,17 @@ pub(super) struct Counts {
 
 impl Metrics {
     pub(super) fn new(registry: &mut Registry) -> Self {
-        let metrics = Self {
-            answers: Family::default(),
-            entries: Family::default(),
-        };
-        registry.register(
-            "auth_cache_answers",
-            "Answers about callers by where they come from: remembered, asked for by somebody \
-             else already, or asked for",
-            metrics.answers.clone(),
-        );
-        registry.register(
-            "auth_cache_entries",
-            "Answers about callers that are held, also those that do not count any more",
-            metrics.entries.clone(),
-        );
-        metrics
+        Self {
+            answers: registry.register(
+                "auth_cache_answers",
+                "Answers about callers by where they come from: remembered, asked for by somebody \
+                 else already, or asked for",
+            ),
+            entries: registry.register(
+                "auth_cache_entries",
+                "Answers about callers that are held, also those that do not count any more",
+            ),
+        }
     }
 
     pub(super) fn of(&self, cache: &'static str) -> Counts {
@@ -85,13 +80,10 @@ pub(super) struct Rejections(Family<Reason, Counter>);
 
 impl Rejections {
     pub(super) fn new(registry: &mut Registry) -> Self {
-        let rejections = Self(Family::default());
-        registry.register(
+        Self(registry.register(
             "auth_rejected_tokens",
             "Tokens of auth `oidc` that were looked at and rejected, by reason",
-            rejections.0.clone(),
-        );
-        rejections
+        ))
     }
 
     pub(super) fn count(&self, reason: &'static str) {

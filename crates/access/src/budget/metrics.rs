@@ -22,21 +22,16 @@ pub(super) struct Metrics {
 
 impl Metrics {
     pub(super) fn new(registry: &mut Registry) -> Self {
-        let metrics = Self {
-            refusals: Family::default(),
-            scanned: Counter::default(),
-        };
-        registry.register(
-            "budget_refusals",
-            "Requests refused because a caller has used up a budget",
-            metrics.refusals.clone(),
-        );
-        registry.register(
-            "scanned_records",
-            "Records read for filters that the database does not answer by itself",
-            metrics.scanned.clone(),
-        );
-        metrics
+        Self {
+            refusals: registry.register(
+                "budget_refusals",
+                "Requests refused because a caller has used up a budget",
+            ),
+            scanned: registry.register(
+                "scanned_records",
+                "Records read for filters that the database does not answer by itself",
+            ),
+        }
     }
 
     pub(super) fn refused(&self, exceeded: &QuotaExceeded) {

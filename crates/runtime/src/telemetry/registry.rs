@@ -33,14 +33,27 @@ impl Registry {
 
     /// Adds `metric` as `hindsight_<name>`. Counters are printed with `_total` behind the
     /// name, so `name` has none; units belong into the name, as in `request_seconds`.
-    /// `help` has no full stop; one is added.
-    ///
-    /// Give a clone and keep the handle: clones share their value.
-    pub fn register(&mut self, name: &'static str, help: &'static str, metric: impl Metric) {
-        self.inner.register(name, help, metric);
+    /// `help` has no full stop; one is added. Gives it back, since clones share their value.
+    pub fn register_with<M: Metric + Clone>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        metric: M,
+    ) -> M {
+        self.inner.register(name, help, metric.clone());
+        metric
     }
 
-    /// Adds what is looked at when somebody asks; what [`Registry::register`] says of names and
+    /// Adds a metric as [`Registry::register_with`] does that counts from nothing.
+    pub fn register<M: Metric + Clone + Default>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+    ) -> M {
+        self.register_with(name, help, M::default())
+    }
+
+    /// Adds what is looked at when somebody asks; what [`Registry::register_with`] says of names and
     /// values holds for it too.
     pub fn collect(&mut self, collector: impl Collector) {
         self.inner.register_collector(Box::new(collector));
@@ -88,8 +101,7 @@ mod tests {
     #[test]
     fn a_metric_is_printed_with_the_prefix_of_the_program() {
         let mut registry = Registry::new();
-        let stored: Counter = Counter::default();
-        registry.register("records_stored", "Records written", stored.clone());
+        let stored: Counter = registry.register("records_stored", "Records written");
         stored.inc_by(3);
         assert_eq!(
             registry.render(),
@@ -109,8 +121,7 @@ mod tests {
     #[test]
     fn two_registries_share_nothing() {
         let mut first = Registry::new();
-        let stored: Counter = Counter::default();
-        first.register("records_stored", "Records written", stored);
+        let _: Counter = first.register("records_stored", "Records written");
         assert!(!Registry::new().render().contains("records_stored"));
     }
 }

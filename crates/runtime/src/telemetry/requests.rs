@@ -39,27 +39,15 @@ impl RequestMetrics {
     /// New metrics, printed by `registry`.
     #[must_use]
     pub fn new(registry: &mut Registry) -> Self {
-        let metrics = Self {
-            answered: Family::default(),
-            seconds: Family::new_with_constructor(|| Histogram::new(BOUNDS)),
-            ongoing: Family::default(),
-        };
-        registry.register(
-            "requests",
-            "Requests answered, by method and gRPC code",
-            metrics.answered.clone(),
-        );
-        registry.register(
-            "request_seconds",
-            "Time from the arrival of a request to the end of its answer",
-            metrics.seconds.clone(),
-        );
-        registry.register(
-            "requests_ongoing",
-            "Requests that wait for their answer",
-            metrics.ongoing.clone(),
-        );
-        metrics
+        Self {
+            answered: registry.register("requests", "Requests answered, by method and gRPC code"),
+            seconds: registry.register_with(
+                "request_seconds",
+                "Time from the arrival of a request to the end of its answer",
+                Family::new_with_constructor(|| Histogram::new(BOUNDS)),
+            ),
+            ongoing: registry.register("requests_ongoing", "Requests that wait for their answer"),
+        }
     }
 
     /// Counts a request as ongoing until the answer is finished or dropped.
