@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-scale bench-doors flood crash chaos fuzz fuzz-doors openapi-test wire-test lint tidy model postgres
+.PHONY: contract demo takeover test image image-test bench bench-scale bench-isolation flood crash chaos fuzz fuzz-server openapi-test wire-test lint tidy model postgres
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -54,13 +54,13 @@ bench-scale: postgres
 		tests/with-postgres $(CARGO) bench --locked --bench scale
 
 # Calls of known callers beside calls of anybody, and small calls beside a caller who asks for much.
-bench-doors: postgres
-	tests/with-postgres $(CARGO) bench --locked --bench doors
+bench-isolation: postgres
+	tests/with-postgres $(CARGO) bench --locked --bench isolation
 
 # 200 connections that stall, bomb, take nothing and reset, from strangers and from one caller: what the
 # server holds, and how long others wait.
 flood:
-	$(CARGO) bench --locked --bench doors -- flood
+	$(CARGO) bench --locked --bench isolation -- flood
 
 # Random bytes against everything that reads text of strangers, FUZZ_SECONDS each. Wants
 # `cargo install cargo-fuzz`; on a stable compiler it borrows the flags of a nightly one. A
@@ -73,11 +73,11 @@ fuzz:
 			-- -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 || exit 1; \
 	done
 
-# Random requests at both doors of a server on SQLite: HTTP/1.1, HTTP/2 and gRPC, spoilt on their
+# Random requests by REST and gRPC to a server on SQLite, over HTTP/1.1 and HTTP/2, spoilt on their
 # way. A finding is printed with its seed, which HINDSIGHT_TEST_FUZZ_SEED tries again.
-FUZZ_DOORS_SECONDS ?= 600
-fuzz-doors:
-	HINDSIGHT_TEST_FUZZ_SECONDS=$(FUZZ_DOORS_SECONDS) $(CARGO) test --locked --test it doors::fuzz:: -- --nocapture
+FUZZ_SERVER_SECONDS ?= 600
+fuzz-server:
+	HINDSIGHT_TEST_FUZZ_SECONDS=$(FUZZ_SERVER_SECONDS) $(CARGO) test --locked --test it server::fuzz:: -- --nocapture
 
 # The server's OpenAPI document against its answers, by schemathesis, which is installed below
 # target/ from PyPI.

@@ -5,27 +5,27 @@
 //! every request that was taken has been answered or the grace is over.
 
 mod access;
-mod arriving;
 mod assembly;
 mod browser;
-mod depot;
+mod conn_state;
+mod connection;
 mod error;
 mod gate;
 mod health;
 mod in_process;
-mod leaving;
-mod lent;
-mod line;
+mod lingering_socket;
 mod listen;
 mod live;
 mod metrics;
-mod patience;
+mod objects;
 mod reload;
+mod request_body;
+mod response_body;
 mod serve;
-mod signs;
 mod sweep;
 mod throttle;
 mod tls;
+mod write_timeout;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -50,9 +50,9 @@ use hindsight_transcode::Rest;
 
 use assembly::{engine, language, probes, readiness, secured, services, store, tokens};
 
-pub use depot::{depot, depot_at};
 pub use error::Error;
 pub use live::Live;
+pub use objects::{object_backend, object_backend_at};
 pub use tls::TlsError;
 
 /// What a reply may have more than the request that it answers: what the server adds to a
@@ -97,7 +97,7 @@ impl App {
             db: config.db.to_string(),
             source,
         };
-        let depot = depot(config).map_err(unusable)?;
+        let objects = object_backend(config).map_err(unusable)?;
         // What may be misspelt is read before the schema is changed, which older servers would
         // refuse.
         let mut registry = Registry::new();
@@ -105,7 +105,7 @@ impl App {
         let (authorizer, reload) =
             access::authorizer(config, Arc::clone(&clock), &mut registry).await?;
         let audit = live::audit(config, &mut registry).map_err(Error::Audit)?;
-        let opened = store(config, depot.clone()).await.map_err(unusable)?;
+        let opened = store(config, objects.clone()).await.map_err(unusable)?;
         let tokens = tokens(config, &*opened.maintenance)
             .await
             .map_err(unusable)?;
@@ -117,8 +117,8 @@ impl App {
             .with_default_language(language(config));
         let metrics = RequestMetrics::new(&mut registry);
         registry.collect(metrics::Database(Arc::clone(&opened.maintenance)));
-        if let Some(depot) = depot {
-            registry.collect(metrics::Objects(depot));
+        if let Some(objects) = objects {
+            registry.collect(metrics::Objects(objects));
         }
         let stopping = CancellationToken::new();
         let live = Live::new(config, budgets.clone());
@@ -207,12 +207,12 @@ impl App {
         let drained = CancellationToken::new();
         let readiness = readiness(Arc::clone(&self.maintenance), shutdown.clone());
         let pages = admin::router(self.registry, readiness);
-        let rest = self.gate.before(self.rest.router(), gate::Speech::Rest);
+        let rest = self.gate.before(self.rest.router(), gate::Protocol::Rest);
         let mut http = probes(rest, &pages);
         if let Some(cors) = self.cors {
             http = http.layer(cors);
         }
-        let grpc = self.gate.before(self.grpc, gate::Speech::Grpc);
+        let grpc = self.gate.before(self.grpc, gate::Protocol::Grpc);
         let front = serve::front(grpc, http);
         let admin = self.admin.map(|listener| {
             let drained = drained.clone();

@@ -1,4 +1,4 @@
-//! The use-cases: what each method of the API does, on types, for whoever holds a [`Grant`].
+//! The use-cases: what each method of the API does, on types, for callers with a [`Grant`].
 //!
 //! Rules of the resources live here (what a name, a summary or a payload may be, how updates
 //! merge); wire formats do not.
@@ -88,7 +88,7 @@ pub struct Service {
     store: Arc<dyn Store>,
     engine: Engine,
     clock: Arc<dyn Clock>,
-    turns: write::Turns,
+    turns: write::KeyedLocks,
     known: known::KnownResults,
     audit: Audit,
     language: Language,
@@ -101,7 +101,7 @@ impl Service {
             store,
             engine,
             clock,
-            turns: write::Turns::new(),
+            turns: write::KeyedLocks::new(),
             known: known::KnownResults::default(),
             audit: Audit::default(),
             language: Language::default(),

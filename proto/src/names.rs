@@ -1,7 +1,7 @@
 //! Names of resources, as types: what text may name a parent, a result or a record, and
 //! which patterns a list may ask for.
 //!
-//! A name is parsed once, at the door. `-` is a wildcard and therefore never a name.
+//! A name is parsed once, on arrival. `-` is a wildcard and therefore never a name.
 //!
 //! Grammar (a superset of what Tekton Results accepts):
 //!

@@ -1,4 +1,4 @@
-//! Who decides about callers, as configured.
+//! The authorizer that the configuration names.
 
 use std::sync::Arc;
 

@@ -163,7 +163,7 @@ pub(super) fn probes(api: Router, pages: &Router) -> Router {
     })
 }
 
-/// Ready while the store answers and nobody asked to stop.
+/// Ready while the store answers and the server is not stopping.
 pub(super) fn readiness(
     maintenance: Arc<dyn Maintenance>,
     shutdown: CancellationToken,
@@ -174,7 +174,7 @@ pub(super) fn readiness(
             if shutdown.is_cancelled() {
                 return Err("the server is stopping".to_owned());
             }
-            // Strangers may ask. The causes are in the log of whoever watches the store.
+            // The probe is public. The causes are in the log of the store.
             maintenance.ping().await.map_err(|error| error.to_string())
         }
     })

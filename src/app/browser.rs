@@ -1,5 +1,5 @@
-//! What protects a server that asks nobody who they are from the pages that a browser on the same
-//! machine shows: any page can send requests to loopback, and by DNS rebinding read the answers.
+//! Protection of a server without auth from pages in a browser on the same machine: any
+//! page can send requests to loopback, and by DNS rebinding read the answers.
 
 use axum::{
     Router,

@@ -1,7 +1,7 @@
-//! Who sends a request is asked before its body is read.
+//! Authentication of a request before its body is read.
 //!
-//! A caller who is known has an account, at whose expense the body comes and the answer goes. Of one who
-//! is not known nothing is read. Health and reflection are for everybody, so they get little.
+//! Body and answer are charged to the account of the caller. Without a known caller no body is read.
+//! Health and reflection need no caller, and have small limits instead.
 
 use std::{future::poll_fn, net::IpAddr, sync::Arc, task::Poll, time::Duration};
 
@@ -15,8 +15,8 @@ use tonic::Status;
 use tower_service::Service as _;
 
 use super::{
-    arriving::{Terms, messages, whole},
-    leaving::leaving,
+    request_body::{BodyLimits, messages, whole},
+    response_body::with_timeout,
     throttle::Known,
 };
 use crate::grpc;
@@ -28,7 +28,7 @@ use hindsight_transcode as rest;
 
 /// Under which name requests are counted whose sender is not known.
 const UNIDENTIFIED: &str = "unidentified";
-/// Memory for heads of requests while somebody is asked who sent them.
+/// Memory for heads of requests while their callers are looked up.
 const HEADS: usize = 32 << 20;
 /// What a request takes beside its head.
 const OVERHEAD: usize = 8 << 10;
@@ -42,18 +42,18 @@ const OPEN_PAGES: [&str; 2] = ["/healthz", "/openapi.json"];
 /// Where messages follow one another.
 const STREAM: &str = "/hindsight.v1.Ingest/Upsert";
 
-/// What the port speaks to whoever asks.
+/// Protocol of a request, on the one port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Speech {
+pub(super) enum Protocol {
     Grpc,
     Rest,
 }
 
-/// From which machine a request came.
+/// IP address that a request came from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source(pub(super) IpAddr);
 
-/// The gate. Clones are the same gate.
+/// Authenticates requests. Clones share their limits.
 #[derive(Debug, Clone)]
 pub(super) struct Gate {
     authorizer: Arc<dyn Authorizer>,
@@ -66,30 +66,30 @@ pub(super) struct Gate {
     patience: Duration,
 }
 
-/// Why a request does not get through.
+/// Why a request is refused before it is read.
 #[derive(Debug, thiserror::Error)]
-enum Stopped {
+enum Rejection {
     #[error(transparent)]
     Auth(#[from] auth::Error),
     #[error(transparent)]
     Quota(#[from] QuotaExceeded),
     #[error("too many callers wait to be recognised; try again")]
-    Crowded,
+    QueueFull,
 }
 
-impl HasKind for Stopped {
+impl HasKind for Rejection {
     fn kind(&self) -> hindsight_runtime::error::ErrorKind {
         match self {
             Self::Auth(error) => error.kind(),
             Self::Quota(exceeded) => exceeded.kind(),
-            Self::Crowded => hindsight_runtime::error::ErrorKind::Unavailable,
+            Self::QueueFull => hindsight_runtime::error::ErrorKind::Unavailable,
         }
     }
 
     fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Quota(exceeded) => exceeded.retry_after(),
-            Self::Auth(_) | Self::Crowded => None,
+            Self::Auth(_) | Self::QueueFull => None,
         }
     }
 }
@@ -114,16 +114,16 @@ impl Gate {
     }
 
     /// What `router` answers, to those who get through.
-    pub(super) fn before(&self, router: Router, speech: Speech) -> Router {
+    pub(super) fn before(&self, router: Router, protocol: Protocol) -> Router {
         let gate = self.clone();
         Router::new().fallback(move |request: Request<Body>| {
             let (gate, router) = (gate.clone(), router.clone());
             async move {
-                let passed = match is_open(&request, speech) {
-                    true => gate.pass_anybody(router, request, speech).await,
-                    false => gate.pass(router, request, speech).await,
+                let passed = match is_open(&request, protocol) {
+                    true => gate.pass_anybody(router, request, protocol).await,
+                    false => gate.pass(router, request, protocol).await,
                 };
-                passed.unwrap_or_else(|stopped| refused(&stopped, speech))
+                passed.unwrap_or_else(|stopped| refused(&stopped, protocol))
             }
         })
     }
@@ -132,15 +132,15 @@ impl Gate {
         &self,
         mut router: Router,
         request: Request<Body>,
-        speech: Speech,
-    ) -> Result<Response<Body>, Stopped> {
+        protocol: Protocol,
+    ) -> Result<Response<Body>, Rejection> {
         let head = head(&request);
         let source = request.extensions().get().map(|Source(source)| *source);
         let credentials = Credentials {
             source,
-            ..match speech {
-                Speech::Grpc => grpc::credentials(request.headers()),
-                Speech::Rest => grpc::credentials(&rest::call_metadata(request.headers())),
+            ..match protocol {
+                Protocol::Grpc => grpc::credentials(request.headers()),
+                Protocol::Rest => grpc::credentials(&rest::call_metadata(request.headers())),
             }
         };
         let caller = match self.identify(&credentials, head).await {
@@ -152,44 +152,44 @@ impl Gate {
             }
         };
         let arrival = self.budgets.arrive(&caller.name, head)?;
-        let request = self.measured(request, speech, arrival.clone());
+        let request = self.measured(request, protocol, arrival.clone());
         let Ok(mut response) = arrival.clone().scope(router.call(request)).await;
         response.extensions_mut().insert(Known);
-        Ok(response.map(|body| leaving(body, arrival, self.patience)))
+        Ok(response.map(|body| with_timeout(body, arrival, self.patience)))
     }
 
     async fn pass_anybody(
         &self,
         mut router: Router,
         request: Request<Body>,
-        speech: Speech,
-    ) -> Result<Response<Body>, Stopped> {
+        protocol: Protocol,
+    ) -> Result<Response<Body>, Rejection> {
         let turn = Arc::clone(&self.open).try_acquire_owned();
-        let turn = turn.map_err(|_all| Stopped::Crowded)?;
-        let request = match speech {
-            Speech::Grpc => {
+        let turn = turn.map_err(|_all| Rejection::QueueFull)?;
+        let request = match protocol {
+            Protocol::Grpc => {
                 let (parts, body) = request.into_parts();
-                let terms = Terms {
+                let limits = BodyLimits {
                     arrival: None,
                     limit: OPEN_MESSAGE,
                     patience: self.patience,
                     streams: false,
                 };
-                let body = messages(body, &parts.headers, terms);
+                let body = messages(body, &parts.headers, limits);
                 Request::from_parts(parts, body)
             }
-            Speech::Rest => request,
+            Protocol::Rest => request,
         };
         let Ok(response) = router.call(request).await;
-        Ok(response.map(|body| leaving(body, turn, self.patience)))
+        Ok(response.map(|body| with_timeout(body, turn, self.patience)))
     }
 
-    /// Asks who sent this. While somebody else has to be asked, the head takes memory.
+    /// The caller of a request. While it is looked up elsewhere, the head takes memory.
     async fn identify(
         &self,
         credentials: &Credentials,
         head: usize,
-    ) -> Result<Arc<Caller>, Stopped> {
+    ) -> Result<Arc<Caller>, Rejection> {
         let mut identified = self.authorizer.identify(credentials);
         // Those who are remembered never wait for those who are not.
         let first = poll_fn(|cx| Poll::Ready(identified.as_mut().poll(cx))).await;
@@ -198,26 +198,31 @@ impl Gate {
         }
         let bytes = u32::try_from(head + OVERHEAD).unwrap_or(u32::MAX);
         let room = self.heads.try_acquire_many(bytes);
-        let _room = room.map_err(|_none| Stopped::Crowded)?;
+        let _room = room.map_err(|_none| Rejection::QueueFull)?;
         Ok(identified.await?)
     }
 
-    fn measured(&self, request: Request<Body>, speech: Speech, arrival: Arrival) -> Request<Body> {
+    fn measured(
+        &self,
+        request: Request<Body>,
+        protocol: Protocol,
+        arrival: Arrival,
+    ) -> Request<Body> {
         if request.body().is_end_stream() {
             return request;
         }
         let (parts, body) = request.into_parts();
-        let mut terms = Terms {
+        let mut limits = BodyLimits {
             arrival: Some(arrival),
             limit: self.limit,
             patience: self.patience,
             streams: parts.uri.path() == STREAM,
         };
-        let body = match speech {
-            Speech::Grpc => messages(body, &parts.headers, terms),
-            Speech::Rest => {
-                terms.limit = rest::largest_body(self.limit);
-                whole(body, &parts.headers, terms)
+        let body = match protocol {
+            Protocol::Grpc => messages(body, &parts.headers, limits),
+            Protocol::Rest => {
+                limits.limit = rest::largest_body(self.limit);
+                whole(body, &parts.headers, limits)
             }
         };
         Request::from_parts(parts, body)
@@ -225,11 +230,11 @@ impl Gate {
 }
 
 /// Whether this is for everybody.
-fn is_open(request: &Request<Body>, speech: Speech) -> bool {
+fn is_open(request: &Request<Body>, protocol: Protocol) -> bool {
     let path = request.uri().path();
-    match speech {
-        Speech::Grpc => path.starts_with(OPEN_SERVICES),
-        Speech::Rest => OPEN_PAGES.contains(&path) || request.method() == Method::OPTIONS,
+    match protocol {
+        Protocol::Grpc => path.starts_with(OPEN_SERVICES),
+        Protocol::Rest => OPEN_PAGES.contains(&path) || request.method() == Method::OPTIONS,
     }
 }
 
@@ -243,10 +248,10 @@ fn head(request: &Request<Body>) -> usize {
     fields + target.map_or(0, |target| target.as_str().len())
 }
 
-fn refused(stopped: &Stopped, speech: Speech) -> Response<Body> {
+fn refused(stopped: &Rejection, protocol: Protocol) -> Response<Body> {
     let status: Status = grpc::refusal("a request", stopped);
-    match speech {
-        Speech::Grpc => status.into_http(),
-        Speech::Rest => rest::refusal(status),
+    match protocol {
+        Protocol::Grpc => status.into_http(),
+        Protocol::Rest => rest::refusal(status),
     }
 }

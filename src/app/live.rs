@@ -1,5 +1,5 @@
-//! What of the configuration counts without a restart: the keys that are marked as live. Files that
-//! other keys name are read again by themselves.
+//! Keys of the configuration that are applied without a restart, which are marked as live. Files that
+//! other keys name are watched by themselves.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},

@@ -21,7 +21,7 @@ use tower_service::Service as _;
 use tracing::Instrument as _;
 
 use super::{
-    line::Line,
+    connection::ConnectionTask,
     listen::Listener,
     metrics::Connections,
     throttle::{Standing, Throttle},
@@ -156,7 +156,7 @@ pub(super) struct Port {
 impl Port {
     /// Answers connections until `stop`, then until the last request that was taken is answered.
     /// No connection is taken after `stop`, but those that the system took are answered too.
-    /// With TLS no other speech is understood.
+    /// With TLS no other protocol is understood.
     pub(super) async fn serve(self, listener: Listener, stop: CancellationToken) {
         let slots = Arc::new(Semaphore::new(self.limits.connections));
         let (open, leave) = (TaskTracker::new(), CancellationToken::new());
@@ -188,8 +188,8 @@ impl Port {
         open.wait().await;
     }
 
-    fn line(&self, leave: &CancellationToken, throttle: &Arc<Throttle>) -> Line {
-        Line {
+    fn line(&self, leave: &CancellationToken, throttle: &Arc<Throttle>) -> ConnectionTask {
+        ConnectionTask {
             builder: self.builder.clone(),
             router: self.router.clone(),
             patience: self.limits.patience,

@@ -1,4 +1,4 @@
-//! What is done behind the requests: letting go of what no record has any more.
+//! Background sweeps: what no record refers to any more is removed.
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ const PIECES: Duration = Duration::from_mins(1);
 /// How many dictionaries go at once, so that writers never wait long.
 const MOST: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
 
-/// Removes objects that nobody refers to any more, now and then, for as long as it is polled.
+/// Removes unreferenced objects at intervals, for as long as it is polled.
 /// Several servers may do so at once.
 pub(super) async fn objects(maintenance: Arc<dyn Maintenance>, clock: Arc<dyn Clock>) {
     loop {

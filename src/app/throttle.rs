@@ -1,5 +1,5 @@
-//! The processor time of connections whose requests fail. They share a part of it, so that however many
-//! requests are refused or reset, others are answered as ever.
+//! CPU throttling of connections whose requests fail. They share a part of the processor time, so that
+//! refused and reset requests, however many, do not delay others.
 //!
 //! A connection is in good standing once a request of a known caller on it was answered, and until
 //! one is refused for its sender or its load, is malformed, or is reset. Until then each poll of the

@@ -101,13 +101,15 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     let (from, to) = (given.from.expose(), given.to.expose());
     let config = serve::load(matches)?;
-    let depot = |url: Option<&String>| {
-        let opened = url.map(|url| app::depot_at(&config, url)).transpose();
+    let object_backend = |url: Option<&String>| {
+        let opened = url
+            .map(|url| app::object_backend_at(&config, url))
+            .transpose();
         opened.map_err(|error| Failure::store(&error))
     };
     let depots = Depots {
-        from: depot(given.from_objects.as_ref())?,
-        to: depot(given.to_objects.as_ref())?,
+        from: object_backend(given.from_objects.as_ref())?,
+        to: object_backend(given.to_objects.as_ref())?,
     };
     let mut watch = Watch::new();
     let mut see = |event| watch.see(event);
@@ -126,9 +128,9 @@ pub(super) fn tekton_results(matches: &ArgMatches) -> Result<ExitCode, Failure> 
     let (from, to) = (given.from.expose(), config.db.expose());
     let mut watch = Watch::new();
     let mut see = |event| watch.see(event);
-    let depot = app::depot(&config).map_err(|error| Failure::store(&error))?;
+    let object_backend = app::object_backend(&config).map_err(|error| Failure::store(&error))?;
     let verify = verify(given.no_verify);
-    let importing = tekton::import(&from, &to, depot.as_ref(), verify, &mut see);
+    let importing = tekton::import(&from, &to, object_backend.as_ref(), verify, &mut see);
     let outcome = super::runtime()?.block_on(importing);
     watch.conclude(outcome, "imported")
 }

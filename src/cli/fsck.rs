@@ -102,8 +102,8 @@ impl Fsck {
             database,
             ..Report::default()
         };
-        let depot = app::depot(config).map_err(failed)?;
-        let snapshot = Snapshot::open_with(&config.db.expose(), depot.as_ref()).await;
+        let object_backend = app::object_backend(config).map_err(failed)?;
+        let snapshot = Snapshot::open_with(&config.db.expose(), object_backend.as_ref()).await;
         let mut snapshot = snapshot.map_err(failed)?;
         let mut bar = ProgressBar::hidden();
         let mut said = Ok(());

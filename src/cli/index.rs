@@ -202,7 +202,7 @@ fn on(
     super::runtime()?.block_on(async {
         let options = Options {
             schema: Schema::Require,
-            depot: app::depot(&config).map_err(|error| Failure::store(&error))?,
+            depot: app::object_backend(&config).map_err(|error| Failure::store(&error))?,
             ..Options::default()
         };
         let opened = open(&config.db.expose(), &options).await;

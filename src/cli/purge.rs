@@ -91,7 +91,7 @@ impl Purge {
             schema: Schema::Require,
             // Rewriting takes as long as it takes.
             statement_timeout: std::time::Duration::ZERO,
-            depot: app::depot(config).map_err(failed)?,
+            depot: app::object_backend(config).map_err(failed)?,
             ..Options::default()
         };
         let opened = open(&config.db.expose(), &options).await.map_err(failed)?;

@@ -139,7 +139,7 @@ impl ResultsServer {
         }
     }
 
-    /// Asks whether whoever showed `credentials` may do this.
+    /// Asks whether the caller of `credentials` may do this.
     pub(super) async fn allow(
         &self,
         credentials: &Credentials,

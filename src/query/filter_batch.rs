@@ -9,7 +9,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 
 use super::{Error, item::Item};
-use hindsight_access::budget::{QuotaGuard, Turn};
+use hindsight_access::budget::{FairPermit, QuotaGuard};
 use hindsight_filter::Filter;
 use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
@@ -48,7 +48,7 @@ pub(super) async fn filter_batch<T: Item>(
     mut rows: Vec<Listed<T::Encoded>>,
     filter: Arc<Filter>,
     quota: &QuotaGuard,
-    mut turn: Option<Arc<Turn>>,
+    mut turn: Option<Arc<FairPermit>>,
 ) -> Result<Vec<Listed<T>>, Error> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let share = rows.len().div_ceil(cores).max(FEW_ROWS);

@@ -3,7 +3,7 @@
 use std::{num::NonZeroU32, sync::Arc};
 
 use super::{Error, filter_batch::filter_batch, item::Item};
-use hindsight_access::budget::{Held, QuotaExceeded, QuotaGuard};
+use hindsight_access::budget::{MemoryPermit, QuotaExceeded, QuotaGuard};
 use hindsight_filter::{Filter, Position};
 use hindsight_storage::{ListQuery, Listed, Store};
 
@@ -35,11 +35,11 @@ pub(super) struct Scan<'a, T: Item> {
     /// Whether all rows were read.
     ended: bool,
     /// Rows that were read and not filtered.
-    ahead: Option<(Vec<Listed<T::Encoded>>, Held)>,
+    ahead: Option<(Vec<Listed<T::Encoded>>, MemoryPermit)>,
     /// Whether a chunk waits for its turn among the long calls.
     pub(super) takes_turns: bool,
     /// Memory of the rows that were given out last.
-    held: Held,
+    held: MemoryPermit,
     /// Whether memory of rows given out before is kept.
     keeps: bool,
 }
@@ -71,7 +71,7 @@ impl<'a, T: Item> Scan<'a, T> {
             row_bytes: chunk_bytes / FIRST_CHUNK as usize,
             ended: false,
             ahead: None,
-            held: Held::default(),
+            held: MemoryPermit::default(),
             keeps: false,
         }
     }
@@ -96,7 +96,7 @@ impl<T: Item> Scan<'_, T> {
 
     /// The matching rows of the next chunk; `None` after the last.
     pub(super) async fn next(&mut self, wanted: usize) -> Result<Option<Vec<Listed<T>>>, Error> {
-        self.held = Held::default();
+        self.held = MemoryPermit::default();
         if self.ended && self.ahead.is_none() {
             return Ok(None);
         }
@@ -146,7 +146,7 @@ impl<T: Item> Scan<'_, T> {
     }
 
     /// Memory for the next chunk. Who keeps some already does not wait for others like that.
-    async fn room(&mut self) -> Result<Held, Error> {
+    async fn room(&mut self) -> Result<MemoryPermit, Error> {
         if !self.keeps {
             return Ok(self.quota.expect(self.chunk_bytes).await?);
         }
@@ -161,7 +161,10 @@ impl<T: Item> Scan<'_, T> {
     }
 
     /// Reads the next chunk to be filtered: as much as fits, because few of its rows will match.
-    async fn read(&mut self, mut held: Held) -> Result<(Vec<Listed<T::Encoded>>, Held), Error> {
+    async fn read(
+        &mut self,
+        mut held: MemoryPermit,
+    ) -> Result<(Vec<Listed<T::Encoded>>, MemoryPermit), Error> {
         let limit = self.fitting();
         let rows = T::fetch_encoded(self.store, self.chunk(limit)).await?;
         self.was_read(&rows, T::encoded_weight, limit, &mut held)?;
@@ -186,7 +189,7 @@ impl<T: Item> Scan<'_, T> {
         rows: &[Listed<R>],
         weight: impl Fn(&R) -> usize,
         limit: usize,
-        held: &mut Held,
+        held: &mut MemoryPermit,
     ) -> Result<(), Error> {
         // Payloads that reach the bytes may have cut the chunk short.
         let bytes: usize = rows.iter().map(|row| weight(&row.item)).sum();

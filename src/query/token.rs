@@ -27,7 +27,7 @@ pub enum TokenError {
     /// It is not a token at all.
     #[error("the page token is malformed; send `next_page_token` of the previous page unchanged")]
     Malformed,
-    /// It was sealed for another list, or by somebody else.
+    /// It was sealed for another list, or under another key.
     #[error(
         "the page token belongs to another list: parent, filter and order_by must be the same \
          as on the page before"

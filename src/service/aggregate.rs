@@ -26,7 +26,7 @@ use hindsight_storage as storage;
 
 /// Most groups that are given out.
 const MOST: u32 = 10_000;
-/// Groups that are given out where nobody says how many.
+/// Default of the most groups in an answer.
 const USUAL: u32 = 1_000;
 /// Most measures that one question may have.
 const MOST_MEASURES: usize = 50;

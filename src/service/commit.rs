@@ -7,7 +7,7 @@ use tracing::Instrument as _;
 
 use super::{Error, Service};
 use hindsight_access::RequestContext;
-use hindsight_access::audit::{Changed, Line};
+use hindsight_access::audit::{AuditEvent, Changed};
 use hindsight_access::auth::Verb;
 use hindsight_filter::model::Etag;
 use hindsight_runtime::error::HasKind as _;
@@ -22,9 +22,9 @@ const RACES: usize = 64;
 pub(super) enum AuditPolicy {
     /// Every outcome, also of writes that lost a race.
     All,
-    /// Not that somebody else changed it first, because then it is tried again.
+    /// Not that another writer changed it first, because then it is tried again.
     UnlessStale,
-    /// Not that somebody else was faster, because then it is tried again.
+    /// Not that another writer was faster, because then it is tried again.
     UnlessLost,
 }
 
@@ -59,7 +59,7 @@ impl Service {
     ) {
         if self.audit.is_on() {
             let (name, now) = (name.to_string(), self.clock.now());
-            let line = Line::refused(by, verb, name, why.kind(), now);
+            let line = AuditEvent::refused(by, verb, name, why.kind(), now);
             self.audit.write(vec![line]).await;
         }
     }
@@ -157,10 +157,10 @@ impl Service {
     fn lines<'a>(
         &self,
         changes: impl Iterator<Item = (&'a RequestContext, &'a Change)>,
-    ) -> Vec<Line> {
+    ) -> Vec<AuditEvent> {
         let now = self.clock.now();
         changes
-            .map(|(by, change)| Line::new(by, changed(change), now))
+            .map(|(by, change)| AuditEvent::new(by, changed(change), now))
             .collect()
     }
 

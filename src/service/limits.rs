@@ -74,7 +74,7 @@ pub(super) fn data_type(what: &str, text: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// A result is summed up by a record of its own parent: whoever reads the one may read the other.
+/// A result is summed up by a record of its own parent: a caller that reads the one may read the other.
 pub(super) fn summary(summary: &Summary, parent: &Parent) -> Result<(), Error> {
     if summary.record.result().parent() != parent {
         return Err(Error::Invalid(format!(

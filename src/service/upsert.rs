@@ -20,7 +20,7 @@ use hindsight_filter::model::{Payload, Record, RecordName, Resource, Summary};
 use hindsight_storage as storage;
 use hindsight_storage::Change;
 
-/// How often what was lost to somebody else is tried again.
+/// Most retries of what was lost to another writer.
 pub(super) const RACES: usize = 64;
 
 /// How many rows are read at once.

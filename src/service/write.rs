@@ -1,9 +1,9 @@
 //! Read, decide, write: the loop behind every update.
 //!
 //! An update computes the new state from the one it read and writes it only if the row still
-//! has that etag. When somebody else was faster, a caller who sent an etag is told; for one who
-//! did not, the loop starts over. Those who sent none take [`Turns`], so that the loop is lost
-//! only to other replicas and to callers with an etag, however many there are.
+//! has that etag. When another writer was faster, a caller who sent an etag is told; for one who
+//! did not, the loop starts over. Updates without an etag hold one of [`KeyedLocks`], so that the loop
+//! is lost only to other replicas and to callers with an etag.
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -23,31 +23,31 @@ use hindsight_storage::Change;
 /// How often a lost race is tried again for callers who sent no etag.
 const RACES: usize = 64;
 
-/// How many turns there are. Names that share one wait for each other, which costs time only.
-const TURNS: usize = 256;
+/// Number of locks. Names that share one wait for each other, which costs time only.
+const LOCKS: usize = 256;
 
-/// Lets updates without an etag of one resource happen one after the other.
+/// Locks by name, which serialize updates of a resource without an etag.
 #[derive(Debug, Clone)]
-pub(super) struct Turns {
-    turns: Arc<[Mutex<()>]>,
+pub(super) struct KeyedLocks {
+    locks: Arc<[Mutex<()>]>,
     hasher: RandomState,
 }
 
-impl Turns {
+impl KeyedLocks {
     pub(super) fn new() -> Self {
         Self {
-            turns: std::iter::repeat_with(Mutex::default).take(TURNS).collect(),
+            locks: std::iter::repeat_with(Mutex::default).take(LOCKS).collect(),
             hasher: RandomState::new(),
         }
     }
 
-    /// Waits for the turn to update `name`; those who sent an etag need none.
+    /// Locks `name` for an update without an etag.
     async fn take(&self, name: &str, etags: [&str; 2]) -> Option<MutexGuard<'_, ()>> {
         if etags != ["", ""] {
             return None;
         }
         let hash = usize::try_from(self.hasher.hash_one(name) >> 32).unwrap_or_default();
-        Some(self.turns[hash % TURNS].lock().await)
+        Some(self.locks[hash % LOCKS].lock().await)
     }
 }
 
@@ -55,7 +55,7 @@ impl Service {
     /// Updates what is called `name`: `step` reads it and says what to write and what to answer.
     ///
     /// # Errors
-    /// Those of `step`, and [`storage::Error::Stale`] if somebody else was faster than a caller
+    /// Those of `step`, and [`storage::Error::Stale`] if another writer was faster than a caller
     /// who sent an etag.
     pub(super) async fn update<T, S, F>(
         &self,

@@ -1,4 +1,4 @@
-//! `hindsight.v1.Queries/Aggregate`: what is measured, on both databases and at both doors.
+//! `hindsight.v1.Queries/Aggregate`: what is measured, on both databases, by REST and gRPC.
 
 use hindsight_proto::v1::{AggregateRequest, AggregateResponse};
 use prost_types::{Struct, value::Kind};

@@ -1,4 +1,4 @@
-//! Who may do what: every method, asked by everybody, in every mode, through both doors.
+//! Who may do what: every method, asked by everybody, in every mode, by REST and gRPC.
 
 mod matrix;
 mod oidc;

@@ -1,4 +1,4 @@
-//! How lists would be answered, through every door.
+//! How lists would be answered, by REST, gRPC and the command line.
 
 use hindsight_proto::v1::{Certainty, ExplainRequest, ExplainResponse, LeftOver, Listed};
 use tonic::{Code, Request, Status};

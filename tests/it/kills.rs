@@ -166,13 +166,13 @@ fn compare(models: &mut [Model], mut stored: BTreeMap<String, pb::Record>, round
 
 async fn is_clean(db: &str, objects: &str, round: usize) {
     let mut found = Vec::new();
-    let depot = ObjectBackend::open(&Settings {
+    let object_backend = ObjectBackend::open(&Settings {
         url: objects.to_owned(),
         above: 0,
         keep: Some(Duration::ZERO),
         options: BTreeMap::new(),
     });
-    let snapshot = Snapshot::open_with(db, Some(&depot.unwrap())).await;
+    let snapshot = Snapshot::open_with(db, Some(&object_backend.unwrap())).await;
     let mut snapshot = snapshot.unwrap();
     let mut take = |event| {
         if let Event::Found(finding) = event {

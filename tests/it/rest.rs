@@ -1,4 +1,4 @@
-//! The REST door, asked as its clients ask and read as strictly as they read.
+//! The REST API, asked as its clients ask and read as strictly as they read.
 
 mod browser;
 mod consoles;

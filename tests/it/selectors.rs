@@ -1,4 +1,4 @@
-//! Selectors of Kubernetes, through every door.
+//! Selectors of Kubernetes, by REST, gRPC and the command line.
 
 use hindsight_proto::{v1::AggregateRequest, v1alpha2 as pb};
 use serde_json::json;

@@ -45,9 +45,9 @@ pub struct Changed {
     pub after: Option<String>,
 }
 
-/// A line: one change that was asked for, and what came of it.
+/// One change that was asked for, and its outcome: a line of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Line {
+pub struct AuditEvent {
     time: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     request: Option<String>,
@@ -63,7 +63,7 @@ pub struct Line {
     outcome: &'static str,
 }
 
-impl Line {
+impl AuditEvent {
     /// A change that a request asks for, before its outcome is known.
     #[must_use]
     pub fn new(by: &RequestContext, change: Changed, time: Timestamp) -> Self {
@@ -119,7 +119,7 @@ impl Line {
 }
 
 struct Message {
-    lines: Vec<Line>,
+    lines: Vec<AuditEvent>,
     written: oneshot::Sender<()>,
 }
 
@@ -189,7 +189,7 @@ impl Audit {
     }
 
     /// Writes lines, in order, and returns once they are written.
-    pub async fn write(&self, lines: Vec<Line>) {
+    pub async fn write(&self, lines: Vec<AuditEvent>) {
         let Some(sender) = self.sender.as_ref().filter(|_| !lines.is_empty()) else {
             return;
         };
@@ -221,7 +221,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn write<'a>(&mut self, lines: impl Iterator<Item = &'a Line>) {
+    fn write<'a>(&mut self, lines: impl Iterator<Item = &'a AuditEvent>) {
         let (mut text, mut count) = (Vec::new(), 0);
         for line in lines {
             serde_json::to_writer(&mut text, line).expect("a line is JSON");

@@ -26,7 +26,7 @@ pub use self::tokens::{FileError, Tokens, token_hash};
 use hindsight_proto::names::{Parent, ParentPattern, Resource};
 use hindsight_runtime::error::{ErrorKind, HasKind};
 
-/// What somebody wants to do.
+/// What a caller asks to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verb {
     /// Make a new one.
@@ -81,7 +81,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Why they are nobody's.
+    /// Why they are refused.
     fn unknown(&self) -> Error {
         if self.bearer.is_empty() {
             Error::NoToken
@@ -107,7 +107,7 @@ impl Debug for Credentials {
     }
 }
 
-/// Whom a caller wants to be taken for. Empty when nobody is named.
+/// The identity that a caller impersonates; empty without impersonation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ActingFor {
     /// The name of the user.
@@ -118,7 +118,7 @@ pub struct ActingFor {
     pub uid: Option<String>,
     /// Anything else, by key.
     pub extra: BTreeMap<String, Vec<String>>,
-    /// Whether something was said that cannot be read: then nobody may be assumed.
+    /// Whether part of it cannot be read: then no identity is assumed.
     pub unreadable: bool,
 }
 
@@ -133,9 +133,9 @@ impl ActingFor {
 /// Somebody who was let in, as far as they are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
-    /// Their name; empty where nobody tells callers apart.
+    /// Name of the caller; empty where callers are not told apart.
     pub name: String,
-    /// Who acts for them, if that is somebody else.
+    /// Name of the impersonating caller, if there is one.
     pub by: Option<String>,
 }
 
@@ -193,7 +193,7 @@ impl Grant {
     }
 }
 
-/// Why somebody may not do a thing. The texts say nothing of who the caller is, of what exists,
+/// Why access is refused. The texts say nothing of who the caller is, of what exists,
 /// or of what others may do.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
@@ -256,6 +256,6 @@ pub trait Authorizer: Debug + Send + Sync + 'static {
     /// Says whose `credentials` are, before anything is known of what they want.
     async fn identify(&self, credentials: &Credentials) -> Result<Arc<Caller>, Error>;
 
-    /// Grants `access` to whoever showed `credentials`.
+    /// Grants `access` to the caller of `credentials`.
     async fn authorize(&self, credentials: &Credentials, access: Access) -> Result<Grant, Error>;
 }

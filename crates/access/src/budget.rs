@@ -1,15 +1,14 @@
 //! What one caller may use while others are there too: requests, memory, records that filters
 //! read, and turns to evaluate them.
 //!
-//! Callers are told apart by name; where nobody tells them apart, only turns are taken, and memory
-//! is that of all. Nothing
-//! here says no for long: every refusal says when to come again.
+//! Callers are told apart by name; where they are not, only scan concurrency is limited, and memory
+//! is that of all. Every refusal says when to try again.
 
 mod arrival;
 mod bucket;
+mod fair_semaphore;
 mod memory;
 mod metrics;
-mod turns;
 
 use std::{
     collections::HashMap,
@@ -28,12 +27,12 @@ use tokio::sync::Notify;
 
 pub use self::{
     arrival::{Arrival, Streaming},
-    memory::Held,
-    turns::{Turn, Turns},
+    fair_semaphore::{FairPermit, FairSemaphore},
+    memory::MemoryPermit,
 };
 use self::{
     bucket::Bucket,
-    memory::{Room, Share},
+    memory::{MemoryPool, MemoryShare},
     metrics::Metrics,
 };
 
@@ -123,10 +122,10 @@ struct Inner {
     clock: Arc<dyn Clock>,
     limits: RwLock<Limits>,
     accounts: Mutex<HashMap<Arc<str>, Arc<Account>>>,
-    turns: Turns,
-    room: Room,
-    /// The memory of callers whom nobody tells apart.
-    nameless: Share,
+    turns: FairSemaphore,
+    pool: MemoryPool,
+    /// The memory of callers that are not told apart.
+    nameless: MemoryShare,
     metrics: Metrics,
 }
 
@@ -136,7 +135,7 @@ struct Account {
     /// Requests that came and whose answers are not gone.
     arrived: AtomicU32,
     streams: AtomicU32,
-    share: Share,
+    share: MemoryShare,
     in_flight: AtomicU32,
     /// Told when one of those in flight is over.
     over: Notify,
@@ -155,12 +154,12 @@ impl Budgets {
         registry: &mut Registry,
     ) -> Self {
         let metrics = Metrics::new(registry);
-        let room = Room::new(memory);
+        let pool = MemoryPool::new(memory);
         Self {
             inner: Arc::new(Inner {
-                nameless: room.whole(),
-                room,
-                turns: Turns::new(slots),
+                nameless: pool.whole(),
+                pool,
+                turns: FairSemaphore::new(slots),
                 limits: RwLock::new(limits),
                 accounts: Mutex::default(),
                 clock,
@@ -179,7 +178,7 @@ impl Budgets {
     }
 
     /// Takes a request of `caller` in; it counts as in flight for as long as the guard lives. An
-    /// empty name is nobody's, and nothing is counted.
+    /// empty name stands for no caller, and nothing is counted.
     ///
     /// # Errors
     /// If too many are in flight, or began in the last second.
@@ -251,7 +250,7 @@ impl Inner {
             name: Arc::clone(&name),
             arrived: AtomicU32::new(0),
             streams: AtomicU32::new(0),
-            share: self.room.share(),
+            share: self.pool.share(),
             in_flight: AtomicU32::new(0),
             over: Notify::new(),
             requests: Mutex::default(),
@@ -277,11 +276,11 @@ struct InFlight {
     inner: Arc<Inner>,
     account: Option<Arc<Account>>,
     /// Memory of what was read for the answer.
-    held: Mutex<Vec<Held>>,
+    held: Mutex<Vec<MemoryPermit>>,
 }
 
 impl InFlight {
-    fn share(&self) -> &Share {
+    fn share(&self) -> &MemoryShare {
         let account = self.account.as_ref();
         account.map_or(&self.inner.nameless, |account| &account.share)
     }
@@ -303,13 +302,13 @@ pub struct QuotaGuard(Option<Arc<InFlight>>);
 impl QuotaGuard {
     /// Waits for a turn to evaluate a filter on some records. Callers take turns, however many
     /// requests each of them has.
-    pub async fn turn(&self) -> Option<Turn> {
+    pub async fn turn(&self) -> Option<FairPermit> {
         let request = self.0.as_ref()?;
         let name = request
             .account
             .as_ref()
             .map_or("", |account| &*account.name);
-        Some(request.inner.turns.take(name).await)
+        Some(request.inner.turns.acquire(name).await)
     }
 
     /// Waits for memory for what is about to be read, which has at most `most` bytes; about as
@@ -317,9 +316,9 @@ impl QuotaGuard {
     ///
     /// # Errors
     /// If there is none for a long time.
-    pub async fn expect(&self, most: usize) -> Result<Held, QuotaExceeded> {
+    pub async fn expect(&self, most: usize) -> Result<MemoryPermit, QuotaExceeded> {
         let Some(request) = &self.0 else {
-            return Ok(Held::default());
+            return Ok(MemoryPermit::default());
         };
         let share = request.share();
         let held = share.take(share.guess(most), ANSWERS_WAIT).await;
@@ -329,9 +328,9 @@ impl QuotaGuard {
     /// The same for those who hold memory already, and must not wait for others like them: nothing
     /// if there is none at once.
     #[must_use]
-    pub fn expect_more(&self, most: usize) -> Option<Held> {
+    pub fn expect_more(&self, most: usize) -> Option<MemoryPermit> {
         let Some(request) = &self.0 else {
-            return Some(Held::default());
+            return Some(MemoryPermit::default());
         };
         let share = request.share();
         share.try_take(share.guess(most))
@@ -341,7 +340,7 @@ impl QuotaGuard {
     ///
     /// # Errors
     /// If they are more than was expected, and there is no memory for them.
-    pub fn was_read(&self, held: &mut Held, bytes: usize) -> Result<(), QuotaExceeded> {
+    pub fn was_read(&self, held: &mut MemoryPermit, bytes: usize) -> Result<(), QuotaExceeded> {
         let Some(request) = &self.0 else {
             return Ok(());
         };
@@ -354,13 +353,13 @@ impl QuotaGuard {
 
     /// Makes `held` what so many bytes take, of what was read; false if there is no memory for them.
     #[must_use]
-    pub fn holds(&self, held: &mut Held, bytes: usize) -> bool {
+    pub fn holds(&self, held: &mut MemoryPermit, bytes: usize) -> bool {
         let request = self.0.as_ref();
         request.is_none_or(|request| request.share().resize(held, bytes))
     }
 
     /// Keeps memory until the answer is gone.
-    pub fn keep(&self, held: Held) {
+    pub fn keep(&self, held: MemoryPermit) {
         if let Some(request) = &self.0 {
             locked(&request.held).push(held);
         }

@@ -35,7 +35,7 @@ pub(super) struct Refusal {
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct ErrorBody<'a> {
     code: i32,
     message: &'a str,
 }
@@ -90,7 +90,7 @@ impl Refusal {
     }
 
     pub(super) fn into_response(self) -> Response<Body> {
-        let told = Told {
+        let told = ErrorBody {
             code: self.code,
             message: &self.message,
         };

@@ -1,4 +1,4 @@
-//! One call of a gRPC method in this process: the same door, checks and counters as over the
+//! One call of a gRPC method in this process: the same checks and counters as over the
 //! network, without a socket.
 
 use axum::{

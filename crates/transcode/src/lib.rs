@@ -1,9 +1,9 @@
-//! The REST door: every annotated method of the gRPC services as HTTP and JSON.
+//! The REST API: every annotated method of the gRPC services as HTTP and JSON.
 //!
 //! Routes come from the `google.api.http` options of the descriptors. A request becomes the
-//! message that gRPC would have brought and goes through the gRPC door in this process, so that
-//! both doors have one lock, one set of counters and one deadline. Nothing is decided here, and
-//! nothing is said in an answer that the message does not say.
+//! message that gRPC would have brought and goes to the gRPC service in this process, so that both
+//! share one check of access, one set of counters and one deadline. Nothing is decided here, and an
+//! answer has nothing that the message does not have.
 
 mod answer;
 mod call;
@@ -36,7 +36,7 @@ use tracing::Instrument as _;
 
 use answer::Refusal;
 use json::Json;
-use routes::{Lost, Route, Routes};
+use routes::{NoRoute, Route, Routes};
 
 pub use call::metadata as call_metadata;
 
@@ -84,7 +84,7 @@ pub enum Error {
     },
 }
 
-/// The door, over the services of one gRPC router.
+/// The REST API over the services of one gRPC router.
 #[derive(Debug, Clone)]
 pub struct Rest {
     inner: Arc<Inner>,
@@ -101,7 +101,7 @@ struct Inner {
 }
 
 impl Rest {
-    /// A door to the services that `pool` describes and `grpc` answers; a request message may
+    /// A REST API of the services that `pool` describes and `grpc` answers; a request message may
     /// have `limit` bytes. With `only_json` a body is taken only with a content type that pages
     /// of other origins cannot send unasked.
     ///
@@ -169,8 +169,8 @@ impl Inner {
             self.routes
                 .find(&parts.method, &path)
                 .map_err(|lost| match lost {
-                    Lost::Path => Refusal::unknown_path(),
-                    Lost::Verb => Refusal::wrong_verb(),
+                    NoRoute::Path => Refusal::unknown_path(),
+                    NoRoute::Verb => Refusal::wrong_verb(),
                 })?;
         let query = request::query(parts.uri.query().unwrap_or_default())?;
         let metadata = metadata(&parts, &query, id)?;

@@ -40,7 +40,7 @@ pub(super) enum Body {
 
 /// Why a request has no route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lost {
+pub(super) enum NoRoute {
     /// Nothing has this path.
     Path,
     /// Something has this path, but not for this verb.
@@ -77,14 +77,14 @@ impl Routes {
         &self,
         verb: &Method,
         path: &[String],
-    ) -> Result<(&Route, Vec<Capture>), Lost> {
-        let mut lost = Lost::Path;
+    ) -> Result<(&Route, Vec<Capture>), NoRoute> {
+        let mut lost = NoRoute::Path;
         for route in &self.0 {
             if let Some(captures) = route.template.matches(path, route.dialect.first) {
                 if route.verb == verb {
                     return Ok((route, captures));
                 }
-                lost = Lost::Verb;
+                lost = NoRoute::Verb;
             }
         }
         Err(lost)
@@ -200,7 +200,7 @@ mod tests {
         (pool, routes)
     }
 
-    fn find(verb: Method, path: &str) -> Result<String, Lost> {
+    fn find(verb: Method, path: &str) -> Result<String, NoRoute> {
         let path: Vec<_> = path.split('/').skip(1).map(str::to_owned).collect();
         let (_, routes) = routes();
         let found = routes.find(&verb, &path);
@@ -257,8 +257,8 @@ mod tests {
             find(Method::DELETE, &summary).as_deref(),
             Ok("DeleteRecord")
         );
-        assert_eq!(find(Method::PUT, &summary), Err(Lost::Verb));
-        assert_eq!(find(Method::GET, &at("/ci")), Err(Lost::Path));
-        assert_eq!(find(Method::GET, "/"), Err(Lost::Path));
+        assert_eq!(find(Method::PUT, &summary), Err(NoRoute::Verb));
+        assert_eq!(find(Method::GET, &at("/ci")), Err(NoRoute::Path));
+        assert_eq!(find(Method::GET, "/"), Err(NoRoute::Path));
     }
 }

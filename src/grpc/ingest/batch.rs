@@ -17,7 +17,7 @@ use crate::{
 };
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{self, Credentials, Verb};
-use hindsight_access::budget::{Held, QuotaGuard};
+use hindsight_access::budget::{MemoryPermit, QuotaGuard};
 use hindsight_filter::model::{Parent, ParentPattern, RecordName, Resource};
 use hindsight_runtime::error::HasKind as _;
 use hindsight_runtime::telemetry::Ongoing;
@@ -33,8 +33,8 @@ pub(super) struct Taken {
     pub(super) request: UpsertRequest,
     /// Counts it until it is answered.
     pub(super) ongoing: Ongoing,
-    /// What it takes and at whose expense, until it is durable.
-    pub(super) cost: (Held, QuotaGuard),
+    /// Quota and memory that it holds until it is durable.
+    pub(super) cost: (MemoryPermit, QuotaGuard),
     pub(super) bytes: usize,
 }
 

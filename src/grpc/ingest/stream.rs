@@ -137,7 +137,7 @@ impl Storing {
             }
             while self.batches.len() < BATCHES && self.begin() {}
         }
-        // What was begun is finished even if nobody listens.
+        // What was begun is finished even after the caller is gone.
         while self.batches.join_next().await.is_some() {}
         is_heard
     }

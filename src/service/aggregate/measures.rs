@@ -50,7 +50,7 @@ const OUTCOMES: [(&str, Outcome); 5] = [
 ];
 
 impl Measure {
-    /// What is asked where nobody asks.
+    /// Measures of a request that names none.
     pub(super) const COUNT: Self = Self::Count;
 
     /// Its name in answers.

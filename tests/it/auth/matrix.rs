@@ -1,8 +1,8 @@
-//! The matrix: method by identity by parent by mode by door. What is expected follows from a
+//! The matrix: method by identity by parent by mode by protocol. What is expected follows from a
 //! table of rights; what the table does not cover is in `open.txt`.
 
 mod cases;
-mod doors;
+mod clients;
 mod files;
 
 use std::collections::{BTreeSet, HashMap};
@@ -17,7 +17,7 @@ use super::{GROUP, cluster};
 use crate::support::{Database, TestServer, http::Http};
 use cases::{CASES, Case};
 
-use doors::Doors;
+use clients::Clients;
 
 pub use cases::record;
 
@@ -113,19 +113,19 @@ async fn check_with(
     tokens: HashMap<&'static str, String>,
     refusal: impl Fn(&Identity, &Case, &str) -> Option<i32>,
 ) {
-    let mut doors = Doors::to(server).await;
-    doors.tokens = tokens;
+    let mut clients = Clients::to(server).await;
+    clients.tokens = tokens;
     for case in CASES {
         for parent in PARENTS.iter().filter(|p| **p != "-" || case.verb == "list") {
             for who in IDENTITIES {
                 let what = format!("{} by {:?} on {parent}", case.method, who.token);
-                let gone = doors.ask(case, who, parent, "gone").await;
+                let gone = clients.ask(case, who, parent, "gone").await;
                 match refusal(who, case, parent) {
                     None => assert!(case.missing.contains(&gone.0), "{what}: {gone:?}"),
                     Some(code) => {
                         assert_eq!(gone.0, code, "{what}: {gone:?}");
                         // What is there is refused in the same words as what is not.
-                        let kept = doors.ask(case, who, parent, "kept").await;
+                        let kept = clients.ask(case, who, parent, "kept").await;
                         assert_eq!(kept, gone, "{what}");
                     }
                 }
@@ -138,7 +138,11 @@ async fn check_with(
     for method in ["GetResult", "GetRecord"] {
         let case = CASES.iter().find(|case| case.method == method).unwrap();
         for parent in &PARENTS[..3] {
-            assert_eq!(doors.ask(case, root, parent, "kept").await.0, 0, "{parent}");
+            assert_eq!(
+                clients.ask(case, root, parent, "kept").await.0,
+                0,
+                "{parent}"
+            );
         }
     }
     answers_everybody(server).await;

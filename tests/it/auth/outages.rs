@@ -19,7 +19,7 @@ fn list(parent: &str) -> pb::ListResultsRequest {
 }
 
 #[tokio::test]
-async fn a_crowd_is_one_question_and_an_outage_is_unavailable_at_both_doors() {
+async fn a_crowd_is_one_question_and_an_outage_is_unavailable_by_both_protocols() {
     let (sim, listening) = cluster().await;
     sim.policy()
         .token("zoe", "zoe", &[])
@@ -63,7 +63,7 @@ async fn a_crowd_is_one_question_and_an_outage_is_unavailable_at_both_doors() {
 }
 
 #[tokio::test]
-async fn impersonation_headers_reach_the_cluster_through_both_doors() {
+async fn impersonation_headers_reach_the_cluster_by_both_protocols() {
     let (sim, listening) = cluster().await;
     sim.policy()
         .token("proxy", "proxy", &["proxies"])

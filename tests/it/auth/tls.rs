@@ -24,7 +24,7 @@ use crate::support::{Database, server::config};
 use setup::{Authority, BOTH, Files, Pair, connect, list, listed, rpc, start, trusting};
 
 #[tokio::test]
-async fn both_doors_answer_on_the_secured_port_and_plain_text_does_not() {
+async fn both_protocols_answer_on_the_secured_port_and_plain_text_does_not() {
     let authority = Authority::new();
     let files = Files::new(&authority.certify());
     let database = Database::sqlite();

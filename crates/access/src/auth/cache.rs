@@ -1,5 +1,5 @@
-//! Answers that are remembered for seconds: bounded, asked for once however many wait, and never
-//! kept when there was no answer.
+//! A cache of answers with a TTL of seconds: bounded, one question at a time for a key, and no entry
+//! when there was no answer.
 //!
 //! Keys are digests, so that nothing secret is held. What is allowed and what is not are kept
 //! apart: a flood of bad tokens cannot push out the good ones.
@@ -37,9 +37,9 @@ pub(super) fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Key {
     hash.finalize().into()
 }
 
-/// For how long answers are kept, counted from the moment of the question.
+/// TTLs and size of a cache; a TTL counts from the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Keep {
+pub(super) struct CachePolicy {
     pub(super) allowed: Duration,
     pub(super) denied: Duration,
     /// How many of each kind at most.
@@ -53,26 +53,26 @@ type Answer<V> = Result<Option<V>, Error>;
 #[derive(Clone)]
 pub(super) struct Cache<V> {
     clock: Arc<dyn Clock>,
-    keep: Keep,
+    keep: CachePolicy,
     state: Arc<Mutex<State<V>>>,
     counts: Counts,
 }
 
 struct State<V> {
-    allowed: Shelf<V>,
+    allowed: TtlMap<V>,
     /// What was allowed within the last hour, whether or not that still counts.
-    familiar: Shelf<()>,
-    denied: Shelf<()>,
+    familiar: TtlMap<()>,
+    denied: TtlMap<()>,
     pending: HashMap<Key, Shared<BoxFuture<'static, Answer<V>>>>,
 }
 
-/// Answers of one kind, which all live equally long; the oldest go first.
-struct Shelf<V> {
+/// Answers with one TTL; the oldest are evicted first.
+struct TtlMap<V> {
     held: HashMap<Key, (Timestamp, V)>,
     order: VecDeque<(Key, Timestamp)>,
 }
 
-impl<V> Shelf<V> {
+impl<V> TtlMap<V> {
     fn new() -> Self {
         Self {
             held: HashMap::new(),
@@ -111,11 +111,11 @@ fn alive(since: Timestamp, now: Timestamp, keep: Duration) -> bool {
 }
 
 impl<V: Clone + Send + Sync + 'static> Cache<V> {
-    pub(super) fn new(clock: Arc<dyn Clock>, keep: Keep, counts: Counts) -> Self {
+    pub(super) fn new(clock: Arc<dyn Clock>, keep: CachePolicy, counts: Counts) -> Self {
         let state = State {
-            allowed: Shelf::new(),
-            familiar: Shelf::new(),
-            denied: Shelf::new(),
+            allowed: TtlMap::new(),
+            familiar: TtlMap::new(),
+            denied: TtlMap::new(),
             pending: HashMap::new(),
         };
         Self {
@@ -126,7 +126,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         }
     }
 
-    /// The answer under `key`: the remembered one, the one somebody is asking for already, or
+    /// The answer under `key`: the cached one, that of a question that is pending already, or
     /// that of `question`, which then runs to its end even if this caller goes away.
     pub(super) async fn ask<F>(&self, key: Key, question: impl FnOnce() -> F) -> Answer<V>
     where
@@ -173,7 +173,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
     ) -> Shared<BoxFuture<'static, Answer<V>>> {
         let cache = self.clone();
         let task = tokio::spawn(async move {
-            let asking = Asking { cache, key };
+            let asking = PendingGuard { cache, key };
             let answer = question.await;
             asking.cache.remember(key, &answer, since);
             answer
@@ -189,7 +189,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
     }
 
     fn remember(&self, key: Key, answer: &Answer<V>, since: Timestamp) {
-        let Keep {
+        let CachePolicy {
             allowed,
             denied,
             most,
@@ -227,13 +227,13 @@ impl<V> fmt::Debug for Cache<V> {
     }
 }
 
-/// A question that runs; nobody waits for it once this is gone.
-struct Asking<V> {
+/// Removes a question from `pending` when it is dropped.
+struct PendingGuard<V> {
     cache: Cache<V>,
     key: Key,
 }
 
-impl<V> Drop for Asking<V> {
+impl<V> Drop for PendingGuard<V> {
     fn drop(&mut self) {
         self.cache.state().pending.remove(&self.key);
     }

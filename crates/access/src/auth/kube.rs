@@ -26,10 +26,10 @@ use self::{
 };
 use super::{
     Access, Authorizer, Caller, Credentials, Error, Grant,
-    cache::{Cache, Keep, digest},
+    cache::{Cache, CachePolicy, digest},
     metrics::Metrics,
 };
-use crate::budget::Turns;
+use crate::budget::FairSemaphore;
 use hindsight_runtime::clock::Clock;
 use hindsight_runtime::telemetry::Registry;
 
@@ -115,7 +115,7 @@ impl Kubernetes {
     }
 
     fn over(client: Client, options: Options, clock: Arc<dyn Clock>, metrics: &Metrics) -> Self {
-        let keep = Keep {
+        let keep = CachePolicy {
             allowed: options.keep_allowed,
             denied: options.keep_denied,
             most: REMEMBERED,
@@ -124,7 +124,7 @@ impl Kubernetes {
             reviewer: Reviewer {
                 client,
                 turns: Arc::new(Semaphore::new(AT_ONCE)),
-                unknown: Turns::new(UNKNOWN_AT_ONCE),
+                unknown: FairSemaphore::new(UNKNOWN_AT_ONCE),
             },
             tokens: Cache::new(Arc::clone(&clock), keep, metrics.of("tokens")),
             rights: Cache::new(clock, keep, metrics.of("rights")),
@@ -189,13 +189,13 @@ impl Kubernetes {
 
     async fn subject(&self, token: &str, source: Option<IpAddr>) -> Result<Arc<Subject>, Error> {
         let key = digest([token.as_bytes()]);
-        let lane = match self.tokens.was_allowed(&key) {
-            true => Lane::Known,
-            false => Lane::Unknown(network(source)),
+        let queue = match self.tokens.was_allowed(&key) {
+            true => ReviewQueue::Known,
+            false => ReviewQueue::Unknown(network(source)),
         };
         let question = || {
             let (reviewer, token) = (self.reviewer.clone(), token.to_owned());
-            async move { reviewer.token(token, &lane).await }
+            async move { reviewer.token(token, &queue).await }
         };
         self.tokens.ask(key, question).await?.ok_or(Error::BadToken)
     }
@@ -243,17 +243,17 @@ impl Authorizer for Kubernetes {
     }
 }
 
-/// Whoever asks the API server.
+/// A client of the reviews, with their limits.
 #[derive(Clone)]
 struct Reviewer {
     client: Client,
     turns: Arc<Semaphore>,
-    unknown: Turns,
+    unknown: FairSemaphore,
 }
 
-/// With whom a review waits for its turn.
+/// The queue in which a review waits.
 #[derive(Debug)]
-enum Lane {
+enum ReviewQueue {
     /// Those who are known, or were lately.
     Known,
     /// Anybody, by where they come from.
@@ -275,7 +275,7 @@ fn network(source: Option<IpAddr>) -> String {
 /// Too many wait already.
 #[derive(Debug, thiserror::Error)]
 #[error("{UNKNOWN_WAITING} unknown tokens from one machine wait to be reviewed")]
-struct Crowded;
+struct QueueFull;
 
 impl std::fmt::Debug for Reviewer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -287,18 +287,18 @@ impl Reviewer {
     /// Waits for a turn and does `review` in it, all within the patience.
     async fn in_turn<T>(
         &self,
-        lane: &Lane,
+        queue: &ReviewQueue,
         review: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, Error> {
         in_time(async {
-            match lane {
-                Lane::Known => {
+            match queue {
+                ReviewQueue::Known => {
                     let _turn = self.turns.acquire().await.map_err(unanswered)?;
                     review.await.map_err(unanswered)
                 }
-                Lane::Unknown(network) => {
-                    let turn = self.unknown.take_among(network, UNKNOWN_WAITING).await;
-                    let _turn = turn.ok_or_else(|| unanswered(Crowded))?;
+                ReviewQueue::Unknown(network) => {
+                    let turn = self.unknown.acquire_among(network, UNKNOWN_WAITING).await;
+                    let _turn = turn.ok_or_else(|| unanswered(QueueFull))?;
                     review.await.map_err(unanswered)
                 }
             }

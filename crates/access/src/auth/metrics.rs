@@ -14,7 +14,7 @@ struct Asked {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Held {
+struct Entry {
     cache: &'static str,
     says: &'static str,
 }
@@ -23,7 +23,7 @@ struct Held {
 #[derive(Debug)]
 pub(super) struct Metrics {
     answers: Family<Asked, Counter>,
-    entries: Family<Held, Gauge>,
+    entries: Family<Entry, Gauge>,
 }
 
 /// What is counted of one cache. Clones share their values.
@@ -31,7 +31,7 @@ pub(super) struct Metrics {
 pub(super) struct Counts {
     /// Answers that were remembered.
     pub(super) hit: Counter,
-    /// Answers for which somebody else had asked already.
+    /// Answers of a question that was pending already.
     pub(super) shared: Counter,
     /// Questions that were asked.
     pub(super) miss: Counter,
@@ -58,7 +58,7 @@ impl Metrics {
 
     pub(super) fn of(&self, cache: &'static str) -> Counts {
         let answers = |answer| self.answers.get_or_create_owned(&Asked { cache, answer });
-        let entries = |says| self.entries.get_or_create_owned(&Held { cache, says });
+        let entries = |says| self.entries.get_or_create_owned(&Entry { cache, says });
         Counts {
             hit: answers("hit"),
             shared: answers("shared"),

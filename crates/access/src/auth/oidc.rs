@@ -24,7 +24,7 @@ use serde_json::Value;
 use self::{keys::Keys, rejected::Rejected, roles::Roles};
 use super::{
     Access, Authorizer, Caller, Credentials, Error, Grant,
-    cache::{Cache, Keep, digest},
+    cache::{Cache, CachePolicy, digest},
     metrics::{Metrics, Rejections},
 };
 use hindsight_runtime::clock::Clock;
@@ -164,7 +164,7 @@ impl Oidc {
         )?;
         let text = read(&options.roles)?;
         let roles = parse(&options.roles, &text)?;
-        let keep = Keep {
+        let keep = CachePolicy {
             allowed: options.keep_allowed,
             denied: options.keep_denied,
             most: REMEMBERED,
@@ -263,7 +263,7 @@ impl Oidc {
     }
 }
 
-/// Whose `token` is, or why it is nobody's.
+/// The caller of `token`, or why it is rejected.
 async fn verify(
     keys: &Keys,
     options: &Options,

@@ -1,4 +1,4 @@
-//! One request from its head to the end of its answer: whose it is, and what memory it takes.
+//! One request from its head to the end of its answer: its account, and the memory that it takes.
 
 use std::{
     collections::VecDeque,
@@ -7,13 +7,14 @@ use std::{
 };
 
 use super::{
-    Account, Budgets, Held, Inner, QuotaExceeded, QuotaGuard, Turn, locked, memory::Share,
+    Account, Budgets, FairPermit, Inner, MemoryPermit, QuotaExceeded, QuotaGuard, locked,
+    memory::MemoryShare,
 };
 
 /// How long the body of a request waits for memory before it is refused.
 const WAIT: Duration = Duration::from_secs(5);
 /// How long a stream waits, which is held back and not refused.
-const FOR_EVER: Duration = Duration::from_hours(24 * 365);
+const STREAM_WAIT: Duration = Duration::from_hours(24 * 365);
 /// Heads up to this take no memory that is counted; only so many requests of a caller arrive.
 const SMALL_HEAD: usize = 16 << 10;
 /// How many streams one caller may have.
@@ -25,17 +26,17 @@ tokio::task_local! {
 
 /// A request of a caller who is known. Clones are the same request.
 #[derive(Debug, Clone)]
-pub struct Arrival(Arc<Inside>);
+pub struct Arrival(Arc<ArrivalState>);
 
 #[derive(Debug)]
-struct Inside {
+struct ArrivalState {
     inner: Arc<Inner>,
     account: Option<Arc<Account>>,
-    share: Share,
+    share: MemoryShare,
     /// Memory of the request, until its answer is gone.
-    kept: Mutex<Vec<Held>>,
+    kept: Mutex<Vec<MemoryPermit>>,
     /// Memory of the messages of a stream, in their order.
-    messages: Mutex<VecDeque<Held>>,
+    messages: Mutex<VecDeque<MemoryPermit>>,
     /// The quota that its answer is charged to, held until the answer is gone.
     quota: Mutex<Option<QuotaGuard>>,
 }
@@ -49,7 +50,7 @@ impl Budgets {
         let inner = &self.inner;
         let account = (!caller.is_empty()).then(|| inner.account(caller));
         let share = account.as_ref().map_or(&inner.nameless, |of| &of.share);
-        let arrival = Arrival(Arc::new(Inside {
+        let arrival = Arrival(Arc::new(ArrivalState {
             share: share.clone(),
             inner: Arc::clone(inner),
             kept: Mutex::default(),
@@ -83,7 +84,7 @@ impl Arrival {
         CURRENT.scope(self, work).await
     }
 
-    /// Who is known to have sent it; empty where nobody tells callers apart.
+    /// Name of its caller; empty where callers are not told apart.
     #[must_use]
     pub fn caller(&self) -> &str {
         self.0.account.as_ref().map_or("", |account| &account.name)
@@ -94,8 +95,8 @@ impl Arrival {
     ///
     /// # Errors
     /// If there is none in time.
-    pub async fn take(&self, bytes: usize, held_back: bool) -> Result<Held, QuotaExceeded> {
-        let wait = if held_back { FOR_EVER } else { WAIT };
+    pub async fn take(&self, bytes: usize, held_back: bool) -> Result<MemoryPermit, QuotaExceeded> {
+        let wait = if held_back { STREAM_WAIT } else { WAIT };
         let held = self.0.share.take(bytes, wait).await;
         held.ok_or_else(|| self.0.inner.refuse(QuotaExceeded::Memory))
     }
@@ -104,7 +105,7 @@ impl Arrival {
     ///
     /// # Errors
     /// If there is no more memory.
-    pub fn resize(&self, held: &mut Held, bytes: usize) -> Result<(), QuotaExceeded> {
+    pub fn resize(&self, held: &mut MemoryPermit, bytes: usize) -> Result<(), QuotaExceeded> {
         if self.0.share.resize(held, bytes) {
             Ok(())
         } else {
@@ -114,23 +115,23 @@ impl Arrival {
 
     /// Waits for a turn to do what takes long. Callers take turns, however many requests each of them
     /// has.
-    pub async fn turn(&self) -> Turn {
-        self.0.inner.turns.take(self.caller()).await
+    pub async fn turn(&self) -> FairPermit {
+        self.0.inner.turns.acquire(self.caller()).await
     }
 
     /// Keeps memory until the answer is gone.
-    pub fn keep(&self, held: Held) {
+    pub fn keep(&self, held: MemoryPermit) {
         locked(&self.0.kept).push(held);
     }
 
     /// Keeps memory for the next message of a stream, until that is taken.
-    pub fn keep_for_message(&self, held: Held) {
+    pub fn keep_for_message(&self, held: MemoryPermit) {
         locked(&self.0.messages).push_back(held);
     }
 
     /// The memory of the message that was just taken from a stream.
     #[must_use]
-    pub fn of_message(&self) -> Held {
+    pub fn of_message(&self) -> MemoryPermit {
         locked(&self.0.messages).pop_front().unwrap_or_default()
     }
 
@@ -157,7 +158,7 @@ impl Arrival {
     }
 }
 
-impl Drop for Inside {
+impl Drop for ArrivalState {
     fn drop(&mut self) {
         if let Some(account) = &self.account {
             account.arrived.fetch_sub(1, Ordering::Relaxed);

@@ -22,12 +22,12 @@ const LITTLE: usize = 64 << 10;
 
 /// The memory of all callers.
 #[derive(Debug, Clone)]
-pub(super) struct Room {
+pub(super) struct MemoryPool {
     all: Arc<Semaphore>,
     bytes: usize,
 }
 
-impl Room {
+impl MemoryPool {
     pub(super) fn new(bytes: usize) -> Self {
         // What is taken at once is counted in 32 bits.
         let bytes = bytes.clamp(1, u32::MAX as usize);
@@ -38,17 +38,17 @@ impl Room {
     }
 
     /// What one caller may have: half, so that there is some left for others.
-    pub(super) fn share(&self) -> Share {
+    pub(super) fn share(&self) -> MemoryShare {
         self.of(self.bytes.div_ceil(2))
     }
 
-    /// What callers may have who are not told apart.
-    pub(super) fn whole(&self) -> Share {
+    /// Memory of callers that are not told apart: all of it.
+    pub(super) fn whole(&self) -> MemoryShare {
         self.of(self.bytes)
     }
 
-    fn of(&self, bytes: usize) -> Share {
-        Share {
+    fn of(&self, bytes: usize) -> MemoryShare {
+        MemoryShare {
             all: Arc::clone(&self.all),
             own: Arc::new(Semaphore::new(bytes)),
             most: bytes,
@@ -59,7 +59,7 @@ impl Room {
 
 /// The memory of one caller. Clones share it.
 #[derive(Debug, Clone)]
-pub(super) struct Share {
+pub(super) struct MemoryShare {
     all: Arc<Semaphore>,
     own: Arc<Semaphore>,
     most: usize,
@@ -67,13 +67,13 @@ pub(super) struct Share {
     typical: Arc<AtomicUsize>,
 }
 
-impl Share {
+impl MemoryShare {
     /// Waits until there is memory for `bytes`, at most for `wait`. What is larger than the share
     /// takes all of it.
-    pub(super) async fn take(&self, bytes: usize, wait: Duration) -> Option<Held> {
+    pub(super) async fn take(&self, bytes: usize, wait: Duration) -> Option<MemoryPermit> {
         let amount = self.amount(bytes);
         let both = async {
-            // Whoever waits for more than their share keeps nobody else waiting.
+            // A caller that waits for its own share keeps no other caller waiting.
             let own = Arc::clone(&self.own)
                 .acquire_many_owned(amount)
                 .await
@@ -82,7 +82,7 @@ impl Share {
                 .acquire_many_owned(amount)
                 .await
                 .ok()?;
-            Some(Held(Some([own, all])))
+            Some(MemoryPermit(Some([own, all])))
         };
         match self.try_take(bytes) {
             Some(held) => Some(held),
@@ -90,14 +90,14 @@ impl Share {
         }
     }
 
-    pub(super) fn try_take(&self, bytes: usize) -> Option<Held> {
+    pub(super) fn try_take(&self, bytes: usize) -> Option<MemoryPermit> {
         self.try_amount(self.amount(bytes))
     }
 
-    fn try_amount(&self, amount: u32) -> Option<Held> {
+    fn try_amount(&self, amount: u32) -> Option<MemoryPermit> {
         let own = Arc::clone(&self.own).try_acquire_many_owned(amount).ok()?;
         let all = Arc::clone(&self.all).try_acquire_many_owned(amount).ok()?;
-        Some(Held(Some([own, all])))
+        Some(MemoryPermit(Some([own, all])))
     }
 
     fn amount(&self, bytes: usize) -> u32 {
@@ -106,7 +106,7 @@ impl Share {
     }
 
     /// Makes `held` what `bytes` take; false, and nothing changes, if there is not so much.
-    pub(super) fn resize(&self, held: &mut Held, bytes: usize) -> bool {
+    pub(super) fn resize(&self, held: &mut MemoryPermit, bytes: usize) -> bool {
         let amount = self.amount(bytes) as usize;
         let Some(permits) = &mut held.0 else {
             return true;
@@ -114,7 +114,7 @@ impl Share {
         let had = permits[0].num_permits();
         if let Some(more) = amount.checked_sub(had).filter(|more| *more > 0) {
             let more = u32::try_from(more).unwrap_or(u32::MAX);
-            let Some(Held(Some([own, all]))) = self.try_amount(more) else {
+            let Some(MemoryPermit(Some([own, all]))) = self.try_amount(more) else {
                 return false;
             };
             permits[0].merge(own);
@@ -142,7 +142,7 @@ impl Share {
 
 /// Memory that is taken until this is dropped.
 #[derive(Debug, Default)]
-pub struct Held(Option<[OwnedSemaphorePermit; 2]>);
+pub struct MemoryPermit(Option<[OwnedSemaphorePermit; 2]>);
 
 #[cfg(test)]
 mod tests {
@@ -152,8 +152,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_caller_leaves_half_to_the_others() {
-        let room = Room::new(400);
-        let (ann, bob) = (room.share(), room.share());
+        let pool = MemoryPool::new(400);
+        let (ann, bob) = (pool.share(), pool.share());
         let first = ann.take(60, WAIT).await.unwrap();
         assert!(ann.try_take(41).is_none(), "each byte counts twice");
         assert!(ann.take(41, WAIT).await.is_none(), "nothing came free");
@@ -164,13 +164,13 @@ mod tests {
         drop(first);
         assert!(waiting.await.unwrap());
         drop(all);
-        assert!(room.whole().try_take(200).is_some());
+        assert!(pool.whole().try_take(200).is_some());
     }
 
     #[test]
     fn what_is_held_follows_what_there_is() {
-        let room = Room::new(400);
-        let ann = room.share();
+        let pool = MemoryPool::new(400);
+        let ann = pool.share();
         let mut held = ann.try_take(50).unwrap();
         assert!(ann.resize(&mut held, 100));
         assert!(ann.try_take(1).is_none());
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn reads_are_expected_to_be_like_those_before() {
-        let ann = Room::new(1 << 20).share();
+        let ann = MemoryPool::new(1 << 20).share();
         assert_eq!(ann.guess(1 << 30), LITTLE);
         ann.learn(8 << 20);
         assert_eq!(ann.guess(1 << 30), 8 << 20);

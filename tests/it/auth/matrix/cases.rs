@@ -1,4 +1,4 @@
-//! The methods, what each takes at either door, and what is answered where there is nothing.
+//! The methods, what each takes by either protocol, and what is answered where there is nothing.
 
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@ use crate::auth::metrics::Metrics;
 use hindsight_runtime::clock::ManualClock;
 use hindsight_runtime::telemetry::Registry;
 
-const KEEP: Keep = Keep {
+const KEEP: CachePolicy = CachePolicy {
     allowed: Duration::from_secs(10),
     denied: Duration::from_secs(5),
     most: 4,

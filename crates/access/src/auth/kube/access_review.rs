@@ -1,4 +1,4 @@
-//! Whether somebody may do something.
+//! SubjectAccessReview: whether a caller may do something.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,7 +7,7 @@ use k8s_openapi::api::authorization::v1::{
 };
 use kube::{Api, api::PostParams};
 
-use super::{Lane, Reviewer};
+use super::{ReviewQueue, Reviewer};
 use crate::auth::{
     Access, Caller, Error,
     cache::{Key, digest},
@@ -123,7 +123,7 @@ impl Reviewer {
         let api: Api<SubjectAccessReview> = Api::all(self.client.clone());
         let ask = Box::pin(async move { api.create(&PostParams::default(), &review).await });
         let status = self
-            .in_turn(&Lane::Known, ask)
+            .in_turn(&ReviewQueue::Known, ask)
             .await?
             .status
             .unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Acting for somebody else: what a caller needs for that, and who they are then.
+//! Impersonation: the rights that a caller needs for it, and the identity that it gives.
 //!
 //! The rules are those of the Kubernetes API server. Unlike Tekton Results, the caller's groups
 //! count when it is asked whether they may impersonate.
@@ -86,7 +86,7 @@ fn needed(user: &str, acting: &ActingFor) -> Vec<Attributes> {
     needed
 }
 
-/// The groups of somebody for whom `named` were asked.
+/// Groups of an impersonated user for whom `named` were asked.
 fn groups(user: &str, named: &[String]) -> Vec<String> {
     let mut groups = named.to_vec();
     if let (Some((namespace, _)), true) = (service_account(user), named.is_empty()) {

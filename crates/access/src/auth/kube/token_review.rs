@@ -5,15 +5,15 @@ use std::sync::Arc;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use kube::{Api, api::PostParams};
 
-use super::{Lane, Reviewer, access_review::Subject};
+use super::{ReviewQueue, Reviewer, access_review::Subject};
 use crate::auth::Error;
 
 impl Reviewer {
-    /// Asks whose `token` is; `None` if it is nobody's. The audience is the API server's own.
+    /// The caller of `token`, by TokenReview; `None` if it is rejected. The audience is the API server's own.
     pub(super) async fn token(
         &self,
         token: String,
-        lane: &Lane,
+        queue: &ReviewQueue,
     ) -> Result<Option<Arc<Subject>>, Error> {
         let review = TokenReview {
             spec: TokenReviewSpec {
@@ -24,7 +24,7 @@ impl Reviewer {
         };
         let api: Api<TokenReview> = Api::all(self.client.clone());
         let ask = Box::pin(async move { api.create(&PostParams::default(), &review).await });
-        let status = self.in_turn(lane, ask).await?.status.unwrap_or_default();
+        let status = self.in_turn(queue, ask).await?.status.unwrap_or_default();
         if status.authenticated != Some(true) {
             return Ok(None);
         }

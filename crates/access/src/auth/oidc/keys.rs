@@ -51,7 +51,7 @@ struct State {
     asked: Option<Timestamp>,
 }
 
-/// Trust in the authorities of a file and in nobody else.
+/// Trust in the authorities of a file alone.
 fn trusting(path: &Path) -> Result<ClientConfig, SetupError> {
     let refuse = |why: String| SetupError::Authority {
         path: path.to_owned(),

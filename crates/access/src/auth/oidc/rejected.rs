@@ -1,10 +1,10 @@
-//! Why a token is nobody's: for the log and the metrics, never for the caller.
+//! Why a token is rejected: for the log and the metrics, never for the caller.
 
 use std::fmt;
 
 use jsonwebtoken::errors::ErrorKind;
 
-/// Why a token is nobody's.
+/// Reason for which a token is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rejected {
     /// It is not a signed JWT.

@@ -1,9 +1,10 @@
-//! What the doors cost and what they keep apart: the rate of calls by callers that are known, beside
-//! that of calls by anybody, and how long small calls take beside a caller who asks for much, or
-//! beside a flood.
+//! What authentication costs, and how well callers are isolated from one another: the rate of calls of
+//! known callers beside that of anonymous calls, and how long small calls take beside a caller with
+//! large ones, or beside a flood.
 //!
-//! `make bench-doors` runs it; `cargo bench --bench doors -- auth` (`fairness`, `flood`) runs one part.
-//! Each line of `target/bench/doors.jsonl` is one figure, with what it should reach. What is compared
+//! `make bench-isolation` runs it; `cargo bench --bench isolation -- auth` (`fairness`, `flood`) does one
+//! part alone.
+//! Each line of `target/bench/isolation.jsonl` is one figure, with what it should reach. What is compared
 //! is measured in turns, in the same run, and the middle of the turns counts.
 #![expect(
     clippy::unwrap_used,
@@ -75,7 +76,7 @@ fn main() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let folder = folder.parent().unwrap().join("bench");
     std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("doors.jsonl");
+    let path = folder.join("isolation.jsonl");
     let mut file = File::create(&path).unwrap();
     let asked: Vec<String> = std::env::args()
         .skip(1)

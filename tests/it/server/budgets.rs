@@ -32,7 +32,7 @@ async fn start(database: &Database, more: &[(&str, &str)]) -> TestServer {
 }
 
 #[tokio::test]
-async fn who_asks_too_often_is_told_when_to_come_again_at_both_doors() {
+async fn who_asks_too_often_is_told_when_to_come_again_by_both_protocols() {
     let database = Database::sqlite();
     let server = start(&database, &[("caller_max_rate", "2")]).await;
     let get = || ask(&server, "ann", "GET", "ci/results/r", &[], "");

@@ -140,7 +140,7 @@ async fn old_connections_are_given_up_and_what_was_sent_is_answered() {
 }
 
 #[tokio::test]
-async fn every_request_has_a_name_at_both_doors() {
+async fn every_request_has_a_name_by_both_protocols() {
     let database = Database::sqlite();
     let server = TestServer::start(&database).await;
     let path = target("ci/results", &[]);

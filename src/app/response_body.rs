@@ -1,5 +1,5 @@
-//! Bodies of answers on their way out: they go in small parts, and one whose peer takes nothing for
-//! too long is dropped, with all that is held for it.
+//! Bodies of answers: they are sent in small parts, and dropped with all that they hold when the peer
+//! reads nothing for too long.
 //!
 //! HTTP/2 takes whatever a body gives it and keeps it until the peer grants a window, and asks
 //! for no more meanwhile. So a body that was asked for everything may still be in memory whole, and one
@@ -23,12 +23,12 @@ const PART: usize = 16 << 10;
 
 /// An answer that is dropped when its peer takes nothing of it for `patience`. `held` is dropped
 /// with it.
-pub(super) fn leaving(body: Body, held: impl Send + 'static, patience: Duration) -> Body {
+pub(super) fn with_timeout(body: Body, held: impl Send + 'static, patience: Duration) -> Body {
     if HttpBody::is_end_stream(&body) {
         return body;
     }
-    Body::new(Leaving {
-        shared: Arc::new(Mutex::new(Some(Kept {
+    Body::new(TimedBody {
+        shared: Arc::new(Mutex::new(Some(Pending {
             body,
             left: Bytes::new(),
             given: None,
@@ -39,27 +39,27 @@ pub(super) fn leaving(body: Body, held: impl Send + 'static, patience: Duration)
     })
 }
 
-struct Leaving {
+struct TimedBody {
     /// Nothing, once it was dropped.
-    shared: Arc<Mutex<Option<Kept>>>,
+    shared: Arc<Mutex<Option<Pending>>>,
     patience: Duration,
     watch: Option<AbortOnDropHandle<()>>,
 }
 
-struct Kept {
+struct Pending {
     body: Body,
-    /// What the body gave and was not given on.
+    /// Bytes of the body that are not sent yet.
     left: Bytes,
-    /// When something was given of which the peer has not taken all, as far as is known.
+    /// When a part was sent that the peer may not have read.
     given: Option<Instant>,
     _held: Box<dyn Send>,
 }
 
-fn locked(shared: &Mutex<Option<Kept>>) -> MutexGuard<'_, Option<Kept>> {
+fn locked(shared: &Mutex<Option<Pending>>) -> MutexGuard<'_, Option<Pending>> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Kept {
+impl Pending {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         self.given = None;
         while self.left.is_empty() {
@@ -78,7 +78,7 @@ impl Kept {
     }
 }
 
-impl HttpBody for Leaving {
+impl HttpBody for TimedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -87,7 +87,7 @@ impl HttpBody for Leaving {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let polled = match &mut *locked(&self.shared) {
-            Some(kept) => kept.poll(cx),
+            Some(pending) => pending.poll(cx),
             None => Poll::Ready(Some(Err(axum::Error::new(
                 "nothing of the answer was taken within client_timeout",
             )))),
@@ -105,10 +105,13 @@ impl HttpBody for Leaving {
     }
 
     fn size_hint(&self) -> SizeHint {
-        let Some(kept) = &*locked(&self.shared) else {
+        let Some(pending) = &*locked(&self.shared) else {
             return SizeHint::default();
         };
-        let (hint, left) = (HttpBody::size_hint(&kept.body), kept.left.len() as u64);
+        let (hint, left) = (
+            HttpBody::size_hint(&pending.body),
+            pending.left.len() as u64,
+        );
         let mut all = SizeHint::new();
         all.set_lower(hint.lower() + left);
         if let Some(upper) = hint.upper() {
@@ -118,8 +121,8 @@ impl HttpBody for Leaving {
     }
 }
 
-/// Drops what is kept once the peer has taken nothing of it for `patience`.
-async fn watch(shared: Weak<Mutex<Option<Kept>>>, patience: Duration) {
+/// Drops what is pending once the peer has taken nothing of it for `patience`.
+async fn watch(shared: Weak<Mutex<Option<Pending>>>, patience: Duration) {
     loop {
         let Some(shared) = shared.upgrade() else {
             return;
@@ -127,7 +130,7 @@ async fn watch(shared: Weak<Mutex<Option<Kept>>>, patience: Duration) {
         let since = match &*locked(&shared) {
             None => return,
             // Nothing waits for the peer.
-            Some(kept) => kept.given.unwrap_or_else(Instant::now),
+            Some(pending) => pending.given.unwrap_or_else(Instant::now),
         };
         if since.elapsed() >= patience {
             let dropped = locked(&shared).take();
@@ -153,7 +156,7 @@ mod tests {
     async fn an_answer_of_which_nothing_is_taken_is_dropped_with_what_it_holds() {
         let held = Arc::new(());
         let whole = Body::from(vec![7; 5 * PART]);
-        let mut body = leaving(whole, Arc::clone(&held), PATIENCE);
+        let mut body = with_timeout(whole, Arc::clone(&held), PATIENCE);
         for _ in 0..3 {
             let part = body.frame().await.unwrap().unwrap();
             assert_eq!(part.data_ref().unwrap().len(), PART);
@@ -171,7 +174,7 @@ mod tests {
         let (say, said) = tokio::sync::mpsc::channel(1);
         let said = tokio_stream::wrappers::ReceiverStream::new(said);
         let held = Arc::new(());
-        let mut body = leaving(Body::from_stream(said), Arc::clone(&held), PATIENCE);
+        let mut body = with_timeout(Body::from_stream(said), Arc::clone(&held), PATIENCE);
         say.send(Ok::<_, axum::Error>("a")).await.unwrap();
         assert!(body.frame().await.unwrap().is_ok());
         let waits = tokio::spawn(async move {
@@ -194,11 +197,11 @@ mod tests {
         let whole = Full::new(Bytes::from(text.clone()));
         let after = trailers.clone();
         let whole = whole.with_trailers(async move { Some(Ok(after)) });
-        let body = leaving(Body::new(whole), (), PATIENCE);
+        let body = with_timeout(Body::new(whole), (), PATIENCE);
         let came = body.collect().await.unwrap();
         assert_eq!(came.trailers(), Some(&trailers));
         assert_eq!(came.to_bytes(), text);
-        let body = leaving(Body::from(text.clone()), (), PATIENCE);
+        let body = with_timeout(Body::from(text.clone()), (), PATIENCE);
         assert_eq!(HttpBody::size_hint(&body).exact(), Some(text.len() as u64));
     }
 }

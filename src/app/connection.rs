@@ -1,8 +1,8 @@
 //! One connection, from the first byte to the last.
 //!
-//! A connection is given up so that its peer loses nothing: what was asked is answered, HTTP/2 is
-//! told to go away, and HTTP/1.1, where nobody can be told before they ask, is given a while to ask
-//! once more. Then the peer is let read what was sent before the socket is gone.
+//! A connection is drained so that its peer loses nothing: requests that came are answered, HTTP/2
+//! gets GOAWAY, and HTTP/1.1, which has no such frame, may send one more request within
+//! [`DRAIN_IDLE`]. Then the socket lingers until the peer has read what was sent.
 
 use std::{
     sync::Arc,
@@ -29,15 +29,15 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    gate::Source, lent, metrics::Open, patience::Patient, signs::Signs, throttle::Standing,
-    tls::Tls,
+    conn_state::ConnState, gate::Source, lingering_socket, metrics::Open, throttle::Standing,
+    tls::Tls, write_timeout::WriteTimeout,
 };
 
-/// How long a connection of HTTP/1.1 that is given up is silent before it is closed.
-const LAST_CALL: Duration = Duration::from_millis(300);
+/// Idle time after which a connection of HTTP/1.1 that is drained is closed.
+const DRAIN_IDLE: Duration = Duration::from_millis(300);
 
 /// What one connection needs.
-pub(super) struct Line {
+pub(super) struct ConnectionTask {
     pub(super) builder: auto::Builder<TokioExecutor>,
     pub(super) router: Router,
     /// For how long the peer may be slow.
@@ -50,7 +50,7 @@ pub(super) struct Line {
     pub(super) standing: Standing,
 }
 
-impl Line {
+impl ConnectionTask {
     /// Answers on `stream`, within TLS if there is any. Has the slot for as long.
     pub(super) async fn secured(
         self,
@@ -59,13 +59,13 @@ impl Line {
         tls: Option<Arc<Tls>>,
     ) {
         let source = stream.peer_addr().ok().map(|peer| Source(peer.ip()));
-        let (stream, back) = lent::lend(stream);
+        let (stream, back) = lingering_socket::lend(stream);
         match tls {
             None => self.answer(stream, source).await,
             Some(tls) => {
                 let late = async {
                     self.leave.cancelled().await;
-                    sleep(LAST_CALL).await;
+                    sleep(DRAIN_IDLE).await;
                 };
                 let secured = tokio::select! {
                     // Nothing was asked yet, so nothing is lost.
@@ -78,7 +78,7 @@ impl Line {
                 }
             }
         }
-        lent::part(back).await;
+        lingering_socket::linger(back).await;
     }
 
     /// Answers until the peer goes, and takes no more requests once all are given up, the
@@ -88,21 +88,21 @@ impl Line {
         io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         source: Option<Source>,
     ) {
-        let signs = Arc::new(Signs::default());
-        let service = Noticing {
+        let state = Arc::new(ConnState::default());
+        let service = TrackRequests {
             router: self.router,
-            signs: Arc::clone(&signs),
+            state: Arc::clone(&state),
             source,
             standing: self.standing.clone(),
         };
-        let io = TokioIo::new(Patient::new(io, self.patience, Arc::clone(&signs)));
+        let io = TokioIo::new(WriteTimeout::new(io, self.patience, Arc::clone(&state)));
         let connection = self
             .builder
             .serve_connection(io, TowerToHyperService::new(service));
         let mut connection = self.standing.metered(connection);
         let mut silence = std::pin::pin!(sleep(self.patience));
         let mut age = std::pin::pin!(after(self.age));
-        let mut last_call = std::pin::pin!(sleep(LAST_CALL));
+        let mut drain_idle = std::pin::pin!(sleep(DRAIN_IDLE));
         let (mut wanted, mut called, mut patient) = (true, false, true);
         loop {
             tokio::select! {
@@ -114,12 +114,12 @@ impl Line {
                 }
                 () = self.leave.cancelled(), if wanted => {}
                 () = age.as_mut(), if wanted => {}
-                () = last_call.as_mut(), if called => {
-                    called = signs.expects_a_request();
+                () = drain_idle.as_mut(), if called => {
+                    called = state.expects_a_request();
                 }
                 () = silence.as_mut(), if patient => {
                     patient = false;
-                    if signs.was_asked() {
+                    if state.was_asked() {
                         continue;
                     }
                     (wanted, called) = (false, false);
@@ -127,11 +127,11 @@ impl Line {
             }
             if wanted {
                 wanted = false;
-                signs.give_up();
-                called = !signs.is_two();
+                state.give_up();
+                called = !state.is_two();
             }
             if called {
-                last_call.as_mut().reset(Instant::now() + LAST_CALL);
+                drain_idle.as_mut().reset(Instant::now() + DRAIN_IDLE);
             } else {
                 connection.work().graceful_shutdown();
             }
@@ -149,16 +149,16 @@ async fn after(age: Option<Duration>) {
     sleep(age - age / 10 * by_chance / 256).await;
 }
 
-/// The router, which notices that it was asked, and says when it is not to be asked again.
+/// The router with a count of its requests; it adds `connection: close` to answers while it drains.
 #[derive(Clone)]
-struct Noticing {
+struct TrackRequests {
     router: Router,
-    signs: Arc<Signs>,
+    state: Arc<ConnState>,
     source: Option<Source>,
     standing: Standing,
 }
 
-impl<B> tower_service::Service<Request<B>> for Noticing
+impl<B> tower_service::Service<Request<B>> for TrackRequests
 where
     Router: tower_service::Service<Request<B>, Response = Response<axum::body::Body>>,
     <Router as tower_service::Service<Request<B>>>::Future: Send + 'static,
@@ -175,9 +175,9 @@ where
         if let Some(source) = self.source {
             request.extensions_mut().insert(source);
         }
-        let signs = Arc::clone(&self.signs);
+        let state = Arc::clone(&self.state);
         let is_two = request.version() == Version::HTTP_2;
-        signs.asked(is_two);
+        state.asked(is_two);
         let taken = self.standing.request();
         let answer = self.standing.metered(self.router.call(request));
         answer
@@ -185,9 +185,9 @@ where
                 if let Ok(answer) = &answer {
                     taken.answered(answer.status(), answer.headers(), answer.extensions());
                 }
-                signs.answered();
+                state.answered();
                 answer.map(|mut answer| {
-                    if !is_two && signs.is_unwanted() {
+                    if !is_two && state.is_unwanted() {
                         let close = HeaderValue::from_static("close");
                         answer.headers_mut().insert(header::CONNECTION, close);
                     }

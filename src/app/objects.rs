@@ -10,16 +10,16 @@ use hindsight_storage::objects::{ObjectBackend, Settings};
 ///
 /// # Errors
 /// [`storage::Error::Incompatible`] if it cannot be used.
-pub fn depot(config: &Config) -> Result<Option<Arc<ObjectBackend>>, storage::Error> {
+pub fn object_backend(config: &Config) -> Result<Option<Arc<ObjectBackend>>, storage::Error> {
     let url = config.objects_url.as_ref().map(|url| url.as_str());
-    url.map(|url| depot_at(config, url)).transpose()
+    url.map(|url| object_backend_at(config, url)).transpose()
 }
 
 /// The same at another place.
 ///
 /// # Errors
 /// [`storage::Error::Incompatible`] if it cannot be used.
-pub fn depot_at(config: &Config, url: &str) -> Result<Arc<ObjectBackend>, storage::Error> {
+pub fn object_backend_at(config: &Config, url: &str) -> Result<Arc<ObjectBackend>, storage::Error> {
     ObjectBackend::open(&Settings {
         url: url.to_owned(),
         above: config.objects_above.as_usize(),

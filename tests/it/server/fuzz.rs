@@ -1,10 +1,10 @@
-//! Random requests at both doors of a server process: whatever comes, it does not panic, does not
+//! Random requests by REST and gRPC to a server process: whatever comes, it does not panic, does not
 //! call itself broken, does not grow, and answers the next one.
 //!
 //! Requests are made from the descriptors and spoilt on their way: names, filters, JSON, base64,
 //! headers, protobuf, frames. A few thousand by default, always the same;
 //! `HINDSIGHT_TEST_FUZZ_SECONDS` goes on for as long, with another seed each time or the one of
-//! `HINDSIGHT_TEST_FUZZ_SEED` (`make fuzz-doors`).
+//! `HINDSIGHT_TEST_FUZZ_SEED` (`make fuzz-server`).
 
 mod giants;
 mod judge;
@@ -99,7 +99,7 @@ impl Process {
         kib.parse::<u64>().unwrap() / 1024
     }
 
-    /// An ordinary request at each door.
+    /// An ordinary request by each protocol.
     async fn answers(&self) {
         let url = format!("http://{}", self.address);
         let mut http = Http::one(&url).await;

@@ -1,5 +1,4 @@
-//! Bodies of requests on their way in: each byte has its place in memory before it is taken, and
-//! none is waited for too long.
+//! Bodies of requests: memory is reserved before a byte is read, and reads time out.
 //!
 //! A gRPC message says how long it is before it comes, and is unpacked here, so that what it takes
 //! is known too. A body of REST takes what its `content-length` says, or more as it comes.
@@ -20,7 +19,7 @@ use tonic::Status;
 
 use self::outline::Outline;
 use crate::grpc::refusal;
-use hindsight_access::budget::{Arrival, Held};
+use hindsight_access::budget::{Arrival, MemoryPermit};
 use hindsight_runtime::low_priority;
 
 /// A message on the wire is preceded by a flag and its length.
@@ -32,10 +31,10 @@ const SMALL: usize = 4 << 10;
 /// By how much memory of what turns out to be larger grows.
 const STEP: usize = 1 << 20;
 
-/// Who sends a body, and what they may send.
+/// Limits of one body: its memory, size and time.
 #[derive(Debug, Clone)]
-pub(super) struct Terms {
-    /// Whose memory it takes; nobody's, where only little may come.
+pub(super) struct BodyLimits {
+    /// The request that its memory is charged to; none for small bodies of unknown callers.
     pub(super) arrival: Option<Arrival>,
     pub(super) limit: usize,
     /// How long nothing may come.
@@ -44,18 +43,18 @@ pub(super) struct Terms {
     pub(super) streams: bool,
 }
 
-impl Terms {
-    async fn take(&self, bytes: usize) -> Result<Held, Status> {
+impl BodyLimits {
+    async fn take(&self, bytes: usize) -> Result<MemoryPermit, Status> {
         match &self.arrival {
             Some(arrival) => arrival
                 .take(bytes, self.streams)
                 .await
                 .map_err(|spent| refusal("a request", &spent)),
-            None => Ok(Held::default()),
+            None => Ok(MemoryPermit::default()),
         }
     }
 
-    fn resize(&self, held: &mut Held, bytes: usize) -> Result<(), Status> {
+    fn resize(&self, held: &mut MemoryPermit, bytes: usize) -> Result<(), Status> {
         self.arrival.as_ref().map_or(Ok(()), |arrival| {
             arrival
                 .resize(held, bytes)
@@ -63,7 +62,7 @@ impl Terms {
         })
     }
 
-    fn keep(&self, held: Held) {
+    fn keep(&self, held: MemoryPermit) {
         match &self.arrival {
             Some(arrival) if self.streams => arrival.keep_for_message(held),
             Some(arrival) => arrival.keep(held),
@@ -123,12 +122,12 @@ impl Parts {
 
 /// A gRPC body whose messages are unpacked and have their memory. What is wrong with its framing
 /// is passed on, to be refused as ever.
-pub(super) fn messages(body: Body, headers: &HeaderMap, terms: Terms) -> Body {
+pub(super) fn messages(body: Body, headers: &HeaderMap, limits: BodyLimits) -> Body {
     let coding = headers.get("grpc-encoding");
     let messages = Messages {
         parts: Parts::of(body),
         gzip: coding.is_some_and(|coding| coding == "gzip"),
-        terms,
+        limits,
         rest: 0,
         outline: Outline::default(),
         end: None,
@@ -142,7 +141,7 @@ pub(super) fn messages(body: Body, headers: &HeaderMap, terms: Terms) -> Body {
 
 struct Messages {
     parts: Parts,
-    terms: Terms,
+    limits: BodyLimits,
     gzip: bool,
     /// What is still to come of the message that is passed on.
     rest: usize,
@@ -154,31 +153,31 @@ struct Messages {
 
 impl Messages {
     async fn next(&mut self) -> Result<Bytes, Status> {
-        let patience = self.terms.patience;
+        let patience = self.limits.patience;
         if self.rest > 0 {
             let part = self.parts.next(self.rest, patience, self.end).await?;
             self.rest -= part.len();
             self.outline.read(&part)?;
             return Ok(part);
         }
-        let first = (!self.terms.streams).then(|| self.terms.end(0));
+        let first = (!self.limits.streams).then(|| self.limits.end(0));
         let head = self.read(FRAME, first).await?;
         if head.len() < FRAME {
             return Ok(head);
         }
         let mut fields = head.clone();
         let (flag, length) = (fields.get_u8(), fields.get_u32() as usize);
-        let limit = self.terms.limit;
+        let limit = self.limits.limit;
         if length > limit {
             return Err(Status::resource_exhausted(format!(
                 "Error, decoded message length too large: found {length} bytes, the limit is: \
                  {limit} bytes"
             )));
         }
-        let held = self.terms.take(length).await?;
-        self.end = Some(self.terms.end(length));
+        let held = self.limits.take(length).await?;
+        self.end = Some(self.limits.end(length));
         if (flag, self.gzip) != (1, true) {
-            self.terms.keep(held);
+            self.limits.keep(held);
             self.rest = length;
             self.outline = Outline::default();
             return Ok(head);
@@ -187,19 +186,19 @@ impl Messages {
         if packed.len() < length {
             return Ok([head, packed].concat().into());
         }
-        let terms = self.terms.clone();
-        let held = match unpacked(&packed, held, &terms, SMALL)? {
+        let limits = self.limits.clone();
+        let held = match unpacked(&packed, held, &limits, SMALL)? {
             Unpacked::Whole(message) => return Ok(message),
             Unpacked::Larger(held) => held,
         };
         // Some milliseconds for each MiB: at low priority, and in turns with other callers.
-        let turn = match &terms.arrival {
+        let turn = match &limits.arrival {
             Some(arrival) => Some(arrival.turn().await),
             None => None,
         };
         let work = async move {
             let _turn = turn;
-            unpacked(&packed, held, &terms, terms.limit)
+            unpacked(&packed, held, &limits, limits.limit)
         };
         let done = low_priority::run(work).await;
         match done.map_err(|broken| Status::internal(broken.to_string()))?? {
@@ -217,12 +216,12 @@ impl Messages {
         let mut end = end;
         while read.len() < bytes {
             let more = bytes - read.len();
-            let part = self.parts.next(more, self.terms.patience, end).await?;
+            let part = self.parts.next(more, self.limits.patience, end).await?;
             if part.is_empty() {
                 break;
             }
             read.put(part);
-            end = end.or_else(|| Some(self.terms.end(0)));
+            end = end.or_else(|| Some(self.limits.end(0)));
         }
         Ok(read.freeze())
     }
@@ -233,19 +232,24 @@ enum Unpacked {
     /// As it would have come unpacked.
     Whole(Bytes),
     /// It is larger than it may be; the memory is given back.
-    Larger(Held),
+    Larger(MemoryPermit),
 }
 
 /// Unpacks a message of at most `most` bytes. Whatever is in it, no more of it is unpacked than
 /// there is memory for.
-fn unpacked(packed: &[u8], mut held: Held, terms: &Terms, most: usize) -> Result<Unpacked, Status> {
-    let most = most.min(terms.limit) + FRAME;
+fn unpacked(
+    packed: &[u8],
+    mut held: MemoryPermit,
+    limits: &BodyLimits,
+    most: usize,
+) -> Result<Unpacked, Status> {
+    let most = most.min(limits.limit) + FRAME;
     let mut message = vec![0; FRAME];
     let mut input = GzDecoder::new(packed);
     loop {
         let before = message.len();
         let step = STEP.min(most + 1 - before);
-        terms.resize(&mut held, packed.len() + before + step)?;
+        limits.resize(&mut held, packed.len() + before + step)?;
         message.reserve_exact(step);
         let read = input.by_ref().take(step as u64).read_to_end(&mut message);
         read.map_err(|error| {
@@ -254,7 +258,7 @@ fn unpacked(packed: &[u8], mut held: Held, terms: &Terms, most: usize) -> Result
             ))
         })?;
         if message.len() > most {
-            terms.resize(&mut held, packed.len())?;
+            limits.resize(&mut held, packed.len())?;
             return Ok(Unpacked::Larger(held));
         }
         if message.len() == before {
@@ -263,8 +267,8 @@ fn unpacked(packed: &[u8], mut held: Held, terms: &Terms, most: usize) -> Result
     }
     let length = message.len() - FRAME;
     Outline::default().read(&message[FRAME..])?;
-    terms.resize(&mut held, length)?;
-    terms.keep(held);
+    limits.resize(&mut held, length)?;
+    limits.keep(held);
     let length = u32::try_from(length).expect("the limit is smaller");
     message[1..FRAME].copy_from_slice(&length.to_be_bytes());
     Ok(Unpacked::Whole(message.into()))

@@ -1,5 +1,5 @@
-//! Turns: some work at once, and the next turn goes to the next caller who waits, not to the
-//! next request. So one with a hundred requests and one with a single one wait equally long.
+//! A semaphore that is fair to callers: the next permit goes to the next caller who waits, not to the
+//! next request. A caller with a hundred requests and one with a single request wait equally long.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,39 +11,39 @@ use tokio::sync::oneshot;
 
 use super::locked;
 
-/// Who waits. Clones are the same turns.
+/// Permits, and the callers that wait for one. Clones share both.
 #[derive(Clone)]
-pub struct Turns(Arc<Mutex<State>>);
+pub struct FairSemaphore(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
     free: usize,
-    /// Whose turn is next; each who waits is there once.
+    /// Callers in the order of their turns; each who waits is there once.
     order: VecDeque<Arc<str>>,
-    waiting: HashMap<Arc<str>, VecDeque<oneshot::Sender<Turn>>>,
+    waiting: HashMap<Arc<str>, VecDeque<oneshot::Sender<FairPermit>>>,
 }
 
-/// A turn, until it is dropped.
-pub struct Turn(Option<Turns>);
+/// A permit, which passes to the next caller when it is dropped.
+pub struct FairPermit(Option<FairSemaphore>);
 
-impl fmt::Debug for Turns {
+impl fmt::Debug for FairSemaphore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = locked(&self.0);
-        f.debug_struct("Turns")
+        f.debug_struct("FairSemaphore")
             .field("free", &state.free)
             .field("waiting", &state.order)
             .finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Turn {
+impl fmt::Debug for FairPermit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Turn")
+        f.write_str("FairPermit")
     }
 }
 
-impl Turns {
-    /// So many turns at once.
+impl FairSemaphore {
+    /// A semaphore with so many permits, at least one.
     #[must_use]
     pub fn new(slots: usize) -> Self {
         let state = State {
@@ -53,18 +53,18 @@ impl Turns {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    pub(super) async fn take(&self, caller: &str) -> Turn {
-        let turn = self.take_among(caller, usize::MAX).await;
-        turn.expect("nobody is turned away")
+    pub(super) async fn acquire(&self, caller: &str) -> FairPermit {
+        let permit = self.acquire_among(caller, usize::MAX).await;
+        permit.expect("nobody is turned away")
     }
 
-    /// Waits for a turn, unless so many of this caller wait already.
-    pub async fn take_among(&self, caller: &str, most: usize) -> Option<Turn> {
+    /// Waits for a permit, unless so many requests of this caller wait already.
+    pub async fn acquire_among(&self, caller: &str, most: usize) -> Option<FairPermit> {
         let granted = {
             let mut state = locked(&self.0);
             if state.free > 0 {
                 state.free -= 1;
-                return Some(Turn(Some(self.clone())));
+                return Some(FairPermit(Some(self.clone())));
             }
             let (grant, granted) = oneshot::channel();
             let caller: Arc<str> = caller.into();
@@ -83,11 +83,11 @@ impl Turns {
             }
             granted
         };
-        let turn = granted.await;
-        Some(turn.expect("whoever waits is given a turn at last"))
+        let permit = granted.await;
+        Some(permit.expect("whoever waits is given a permit at last"))
     }
 
-    /// Gives a turn that ended to the next who waits, or keeps it.
+    /// Gives a permit that was dropped to the next caller, or keeps it.
     fn pass_on(&self) {
         loop {
             let next = {
@@ -109,19 +109,19 @@ impl Turns {
                 next
             };
             let Some(next) = next else { continue };
-            match next.send(Turn(Some(self.clone()))) {
+            match next.send(FairPermit(Some(self.clone()))) {
                 Ok(()) => return,
-                // Nobody waits there any more. This turn must not pass itself on, too.
+                // Nobody waits there any more. This permit must not pass itself on, too.
                 Err(mut unwanted) => unwanted.0 = None,
             }
         }
     }
 }
 
-impl Drop for Turn {
+impl Drop for FairPermit {
     fn drop(&mut self) {
-        if let Some(turns) = self.0.take() {
-            turns.pass_on();
+        if let Some(semaphore) = self.0.take() {
+            semaphore.pass_on();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Both doors of a server, asked the same; they must agree.
+//! A server asked by REST and by gRPC, which must agree.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ fn told(reply: &Reply) -> (i32, String) {
     (code, text.unwrap().into_owned())
 }
 
-pub(super) struct Doors {
+pub(super) struct Clients {
     /// What identities show instead of their names.
     pub(super) tokens: HashMap<&'static str, String>,
     pool: DescriptorPool,
@@ -44,7 +44,7 @@ pub(super) struct Doors {
     rest: Http,
 }
 
-impl Doors {
+impl Clients {
     pub(super) async fn to(server: &TestServer) -> Self {
         Self {
             tokens: HashMap::new(),
@@ -54,7 +54,7 @@ impl Doors {
         }
     }
 
-    /// Asks at both doors, which must agree; returns the code and the text.
+    /// Asks by REST and by gRPC, which must agree; returns the code and the text.
     pub(super) async fn ask(
         &mut self,
         case: &Case,
@@ -103,7 +103,7 @@ impl Doors {
         } else {
             reply.json()["code"].as_i64().unwrap()
         };
-        // What was created at one door exists at the other.
+        // What was created by one protocol exists for the other.
         let created = case.method == "CreateResult" && code == 0 && seen == 6;
         assert!(
             seen == i64::from(code) || created,

@@ -1,5 +1,5 @@
-//! What operators set about the doors: who is told what was changed, who may use how much, what a
-//! connection may do, and what counts without a restart.
+//! The server under its operator: audit log, budgets, limits of connections and memory, drain, reload
+//! and traces.
 
 mod audit;
 mod budgets;

@@ -1,23 +1,23 @@
-//! What a connection shows of itself while it lasts, to whoever answers on it and to whoever ends it.
+//! The state of a connection, shared by its task, its reader and its service.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is known of a connection while it lasts.
+/// State of one open connection.
 #[derive(Debug, Default)]
-pub(super) struct Signs {
-    /// Something came on it.
+pub(super) struct ConnState {
+    /// Bytes were read from it.
     heard: AtomicBool,
-    /// Something was asked on it.
+    /// A request was read from it.
     asked: AtomicBool,
-    /// Something came that is not a whole request yet.
+    /// Bytes were read that are not a whole request yet.
     begun: AtomicBool,
-    /// The client speaks HTTP/2 on it.
+    /// Its protocol is HTTP/2.
     two: AtomicBool,
-    /// It is given up.
+    /// It is being drained.
     unwanted: AtomicBool,
 }
 
-impl Signs {
+impl ConnState {
     pub(super) fn heard(&self, bytes: &[u8]) {
         let first = !self.heard.swap(true, Ordering::Relaxed);
         if first && bytes.starts_with(b"PRI") {

@@ -96,14 +96,14 @@ impl Load {
 }
 
 /// What is spoken over a connection.
-enum Speech {
+enum Protocol {
     Plain(conn::http1::SendRequest<Full<Bytes>>),
     Grpc(conn::http2::SendRequest<Full<Bytes>>),
 }
 
 /// A connection, and how it ends.
 struct Line {
-    speech: Speech,
+    speech: Protocol,
     end: JoinHandle<hyper::Result<()>>,
 }
 
@@ -122,13 +122,13 @@ impl Line {
                 .await
                 .expect("a connection that was taken is used");
             Self {
-                speech: Speech::Grpc(sender),
+                speech: Protocol::Grpc(sender),
                 end: tokio::spawn(connection),
             }
         } else {
             let (sender, connection) = conn::http1::handshake(io).await.unwrap();
             Self {
-                speech: Speech::Plain(sender),
+                speech: Protocol::Plain(sender),
                 end: tokio::spawn(connection),
             }
         })
@@ -142,7 +142,7 @@ impl Line {
     }
 }
 
-impl Speech {
+impl Protocol {
     fn again(&self) -> Self {
         match self {
             Self::Plain(_) => panic!("one connection of HTTP/1.1 serves one writer"),
@@ -233,7 +233,7 @@ fn as_message(name: &str) -> Request<Full<Bytes>> {
 }
 
 /// Writes one record after the other while the connection takes them.
-async fn write(mut speech: Speech, writer: &str, from: usize, load: &Load) -> Vec<String> {
+async fn write(mut speech: Protocol, writer: &str, from: usize, load: &Load) -> Vec<String> {
     let mut names = Vec::new();
     loop {
         let name = format!("ci/results/w/records/{writer}-{}", from + names.len());

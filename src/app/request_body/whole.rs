@@ -6,21 +6,21 @@ use axum::{
 };
 use bytes::Bytes;
 use futures::stream;
-use hindsight_access::budget::Held;
+use hindsight_access::budget::MemoryPermit;
 use tokio::time::Instant;
 use tonic::Status;
 
-use super::{Parts, STEP, Terms};
+use super::{BodyLimits, Parts, STEP};
 
 /// A body that is one message, of which its head may say how long it is.
-pub(in crate::app) fn whole(body: Body, headers: &HeaderMap, terms: Terms) -> Body {
+pub(in crate::app) fn whole(body: Body, headers: &HeaderMap, limits: BodyLimits) -> Body {
     let said = headers.get(header::CONTENT_LENGTH);
     let said = said.and_then(|length| length.to_str().ok()?.parse().ok());
     let whole = Whole {
         parts: Parts::of(body),
-        expected: said.unwrap_or(0).min(terms.limit),
-        end: terms.end(said.unwrap_or(terms.limit).min(terms.limit)),
-        terms,
+        expected: said.unwrap_or(0).min(limits.limit),
+        end: limits.end(said.unwrap_or(limits.limit).min(limits.limit)),
+        limits,
         held: None,
         came: 0,
     };
@@ -33,28 +33,28 @@ pub(in crate::app) fn whole(body: Body, headers: &HeaderMap, terms: Terms) -> Bo
 
 pub(super) struct Whole {
     parts: Parts,
-    terms: Terms,
+    limits: BodyLimits,
     expected: usize,
     end: Instant,
-    held: Option<Held>,
+    held: Option<MemoryPermit>,
     came: usize,
 }
 
 impl Whole {
     async fn next(&mut self) -> Result<Bytes, Status> {
         if self.held.is_none() {
-            self.held = Some(self.terms.take(self.expected).await?);
+            self.held = Some(self.limits.take(self.expected).await?);
         }
-        let patience = self.terms.patience;
+        let patience = self.limits.patience;
         let part = self.parts.next(STEP, patience, Some(self.end)).await?;
         self.came += part.len();
         if let Some(held) = &mut self.held {
             if self.came > self.expected {
                 self.expected = self.came + STEP;
-                self.terms.resize(held, self.expected)?;
+                self.limits.resize(held, self.expected)?;
             }
             if part.is_empty() {
-                self.terms.keep(std::mem::take(held));
+                self.limits.keep(std::mem::take(held));
             }
         }
         Ok(part)

@@ -27,8 +27,8 @@ fn arrival(memory: usize) -> Arrival {
     budgets.arrive("ann", 0).unwrap()
 }
 
-fn terms(arrival: &Arrival) -> Terms {
-    Terms {
+fn limits(arrival: &Arrival) -> BodyLimits {
+    BodyLimits {
         arrival: Some(arrival.clone()),
         limit: LIMIT,
         patience: PATIENCE,
@@ -91,7 +91,7 @@ async fn messages_come_through_whole_and_unpacked() {
         .chunks(1000)
         .map(|part| Ok::<_, axum::Error>(part.to_vec()));
     let body = Body::from_stream(stream::iter(parts.collect::<Vec<_>>()));
-    let came = read(messages(body, &headers(), terms(&arrival))).await;
+    let came = read(messages(body, &headers(), limits(&arrival))).await;
     let expected = [frame(0, b"plain"), frame(0, &large), frame(0, b"")].concat();
     assert!(came.unwrap() == expected);
     // What is wrong is for those to refuse who read it.
@@ -99,7 +99,7 @@ async fn messages_come_through_whole_and_unpacked() {
         let came = read(messages(
             Body::from(odd.clone()),
             &headers(),
-            terms(&arrival),
+            limits(&arrival),
         ))
         .await;
         assert_eq!(came.unwrap(), odd);
@@ -112,16 +112,16 @@ async fn a_message_is_refused_for_its_length_before_it_comes_and_while_it_is_unp
     let mut head = frame(0, b"");
     head[1..].copy_from_slice(&u32::try_from(LIMIT + 1).unwrap().to_be_bytes());
     for body in [stalled(head), Body::from(packed(&message(LIMIT + 1)))] {
-        let status = read(messages(body, &headers(), terms(&arrival))).await;
+        let status = read(messages(body, &headers(), limits(&arrival))).await;
         let status = status.unwrap_err();
         assert_eq!(status.code(), Code::ResourceExhausted, "{status:?}");
         assert!(status.message().contains("limit"), "{status:?}");
     }
     let body = Body::from(packed(&message(LIMIT)));
-    let came = read(messages(body, &headers(), terms(&arrival))).await;
+    let came = read(messages(body, &headers(), limits(&arrival))).await;
     assert_eq!(came.unwrap().len(), LIMIT + FRAME);
     let odd = Body::from(frame(1, b"this is not gzip at all"));
-    let status = read(messages(odd, &headers(), terms(&arrival))).await;
+    let status = read(messages(odd, &headers(), limits(&arrival))).await;
     assert!(
         status
             .unwrap_err()
@@ -136,19 +136,19 @@ async fn a_body_without_memory_is_refused_after_a_while() {
     let arrival = arrival(8 << 20);
     let held = arrival.take(1 << 20, false).await.unwrap();
     let message = message((1 << 20) + 1);
-    let small = messages(frame(0, b"small").into(), &headers(), terms(&arrival));
+    let small = messages(frame(0, b"small").into(), &headers(), limits(&arrival));
     assert!(read(small).await.is_ok());
     for body in [
-        messages(frame(0, &message).into(), &headers(), terms(&arrival)),
-        messages(packed(&message).into(), &headers(), terms(&arrival)),
-        whole(message.clone().into(), &HeaderMap::new(), terms(&arrival)),
+        messages(frame(0, &message).into(), &headers(), limits(&arrival)),
+        messages(packed(&message).into(), &headers(), limits(&arrival)),
+        whole(message.clone().into(), &HeaderMap::new(), limits(&arrival)),
     ] {
         let status = read(body).await.unwrap_err();
         assert_eq!(status.code(), Code::ResourceExhausted);
         assert!(status.message().contains("max_request_memory"));
     }
     drop(held);
-    let body = messages(frame(0, &message).into(), &headers(), terms(&arrival));
+    let body = messages(frame(0, &message).into(), &headers(), limits(&arrival));
     assert!(read(body).await.is_ok());
 }
 
@@ -157,15 +157,15 @@ async fn what_does_not_go_on_is_given_up_and_so_is_what_drips() {
     let arrival = arrival(64 << 20);
     let began = Instant::now();
     for begun in [vec![], vec![0; 3], frame(0, b"message")[..9].to_vec()] {
-        let body = messages(stalled(begun), &headers(), terms(&arrival));
+        let body = messages(stalled(begun), &headers(), limits(&arrival));
         let status = read(body).await.unwrap_err();
         assert_eq!(status.code(), Code::DeadlineExceeded);
         assert!(status.message().contains("client_timeout"), "{status:?}");
     }
     // The end of the body is a part of it too.
-    let ended = messages(stalled(frame(0, b"")), &headers(), terms(&arrival));
+    let ended = messages(stalled(frame(0, b"")), &headers(), limits(&arrival));
     assert!(read(ended).await.is_err());
-    let stopped = whole(stalled(b"{".to_vec()), &HeaderMap::new(), terms(&arrival));
+    let stopped = whole(stalled(b"{".to_vec()), &HeaderMap::new(), limits(&arrival));
     assert!(read(stopped).await.is_err());
     assert!(began.elapsed() <= PATIENCE * 6);
     let drops = stream::unfold((), async |()| {
@@ -174,7 +174,7 @@ async fn what_does_not_go_on_is_given_up_and_so_is_what_drips() {
     });
     let drips = stream::iter([Ok(Bytes::from(frame(0, &[b'x'; 10_000])[..5].to_vec()))])
         .chain(drops.map(|drop| drop.map(Bytes::from)));
-    let body = messages(Body::from_stream(drips), &headers(), terms(&arrival));
+    let body = messages(Body::from_stream(drips), &headers(), limits(&arrival));
     let began = Instant::now();
     assert!(read(body).await.is_err());
     assert!(began.elapsed() <= PATIENCE * 3);
@@ -183,9 +183,9 @@ async fn what_does_not_go_on_is_given_up_and_so_is_what_drips() {
 #[tokio::test(start_paused = true)]
 async fn a_stream_may_be_silent_between_messages_and_gives_memory_back_one_by_one() {
     let arrival = arrival(8 << 20);
-    let terms = Terms {
+    let limits = BodyLimits {
         streams: true,
-        ..terms(&arrival)
+        ..limits(&arrival)
     };
     let message = message(2 << 20);
     let sent = [frame(0, &message), frame(0, &message)].concat();
@@ -195,7 +195,7 @@ async fn a_stream_may_be_silent_between_messages_and_gives_memory_back_one_by_on
         tokio::time::sleep(PATIENCE * 10).await;
         Ok::<_, axum::Error>(Bytes::from(part))
     });
-    let mut body = messages(Body::from_stream(body), &HeaderMap::new(), terms).into_data_stream();
+    let mut body = messages(Body::from_stream(body), &HeaderMap::new(), limits).into_data_stream();
     let mut came = 0;
     while came < sent.len() / 2 {
         came += body.next().await.unwrap().unwrap().len();

@@ -1,7 +1,7 @@
-//! A socket that comes back from whoever used it, to be closed only when its peer has read all.
+//! A socket that lingers: after its last write it is closed only when its peer has read everything.
 //!
-//! To close a socket while bytes of the peer are on their way tells the peer that the connection
-//! was reset, and what it has not read yet is lost.
+//! A socket that is closed while bytes of the peer are on their way resets the connection, and the
+//! peer loses what it has not read yet.
 
 use std::{
     io,
@@ -17,61 +17,61 @@ use tokio::{
     time::timeout,
 };
 
-/// How long a peer may take to notice that all was said.
-const PARTING: Duration = Duration::from_secs(1);
+/// How long a peer may take to close its end.
+const LINGER: Duration = Duration::from_secs(1);
 
-/// The socket while it is used.
+/// A socket that is sent to its [`Returned`] when it is dropped after a shutdown.
 #[derive(Debug)]
-pub(super) struct Lent {
+pub(super) struct LingeringSocket {
     stream: Option<TcpStream>,
     back: Option<oneshot::Sender<TcpStream>>,
     /// Whether the peer was told that nothing more comes.
     ended: bool,
 }
 
-/// Where it comes back to.
-pub(super) type Back = oneshot::Receiver<TcpStream>;
+/// Receives the socket for its linger.
+pub(super) type Returned = oneshot::Receiver<TcpStream>;
 
-/// Gives `stream` away for as long as the first is held; it comes back if all was written.
-pub(super) fn lend(stream: TcpStream) -> (Lent, Back) {
+/// Lends `stream` for as long as the first is held; it is returned if its shutdown was complete.
+pub(super) fn lend(stream: TcpStream) -> (LingeringSocket, Returned) {
     let (back, comes) = oneshot::channel();
-    let lent = Lent {
+    let socket = LingeringSocket {
         stream: Some(stream),
         back: Some(back),
         ended: false,
     };
-    (lent, comes)
+    (socket, comes)
 }
 
-/// Waits, for a while, until the peer has read all and closes too.
-pub(super) async fn part(back: Back) {
+/// Waits, for at most [`LINGER`], until the peer has read all and closes too.
+pub(super) async fn linger(back: Returned) {
     let Ok(mut stream) = back.await else { return };
     let unheard = async {
         let mut bytes = [0; 1024];
         while stream.read(&mut bytes).await.is_ok_and(|read| read > 0) {}
     };
-    if timeout(PARTING, unheard).await.is_err() {
+    if timeout(LINGER, unheard).await.is_err() {
         tracing::debug!("a peer did not close its end of a connection");
     }
 }
 
-impl Lent {
+impl LingeringSocket {
     fn stream(&mut self) -> Pin<&mut TcpStream> {
         Pin::new(self.stream.as_mut().expect("it is there until the drop"))
     }
 }
 
-impl Drop for Lent {
+impl Drop for LingeringSocket {
     fn drop(&mut self) {
         if let (true, Some(stream), Some(back)) = (self.ended, self.stream.take(), self.back.take())
         {
-            // Where nobody waits for it, it is closed.
+            // Without a receiver it is closed.
             drop(back.send(stream));
         }
     }
 }
 
-impl AsyncRead for Lent {
+impl AsyncRead for LingeringSocket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -81,7 +81,7 @@ impl AsyncRead for Lent {
     }
 }
 
-impl AsyncWrite for Lent {
+impl AsyncWrite for LingeringSocket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -193,7 +193,7 @@ fn one(maker: &mut Maker<'_>, rest: &Rest, message: &DynamicMessage) -> Vec<u8> 
     head
 }
 
-/// Headers that mean something to a door, a few of them.
+/// Headers that mean something to a server, a few of them.
 fn headers(random: &mut Random) -> Vec<(String, Vec<u8>)> {
     const SOME: &[(&str, &str)] = &[
         ("grpc-timeout", "5S"),

@@ -1,4 +1,4 @@
-//! Peers that are slow on purpose or by accident: what they may keep, and for how long.
+//! A timeout of writes, for peers that do not read what they are sent.
 
 use std::{
     io,
@@ -13,25 +13,25 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-use super::signs::Signs;
+use super::conn_state::ConnState;
 
-/// A connection that breaks when its peer takes nothing of what is written for `patience`.
+/// A connection whose writes fail when its peer reads nothing for `patience`.
 #[derive(Debug)]
-pub(super) struct Patient<I> {
+pub(super) struct WriteTimeout<I> {
     io: I,
     patience: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
-    signs: Arc<Signs>,
+    state: Arc<ConnState>,
 }
 
-impl<I> Patient<I> {
-    /// What is read on it is told to `signs`.
-    pub(super) fn new(io: I, patience: Duration, signs: Arc<Signs>) -> Self {
+impl<I> WriteTimeout<I> {
+    /// Wraps `io`; reads are noted in `state`.
+    pub(super) fn new(io: I, patience: Duration, state: Arc<ConnState>) -> Self {
         Self {
             io,
             patience,
             waiting: None,
-            signs,
+            state,
         }
     }
 
@@ -51,7 +51,7 @@ impl<I> Patient<I> {
     }
 }
 
-impl<I: AsyncRead + Unpin> AsyncRead for Patient<I> {
+impl<I: AsyncRead + Unpin> AsyncRead for WriteTimeout<I> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -60,13 +60,13 @@ impl<I: AsyncRead + Unpin> AsyncRead for Patient<I> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.io).poll_read(cx, buffer);
         if let Some(new @ [_, ..]) = buffer.filled().get(before..) {
-            self.signs.heard(new);
+            self.state.heard(new);
         }
         read
     }
 }
 
-impl<I: AsyncWrite + Unpin> AsyncWrite for Patient<I> {
+impl<I: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<I> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -109,7 +109,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_takes_nothing_is_given_up_and_one_that_is_slow_is_not() {
         let (near, mut far) = tokio::io::duplex(4);
-        let mut near = Patient::new(near, Duration::from_secs(10), Arc::default());
+        let mut near = WriteTimeout::new(near, Duration::from_secs(10), Arc::default());
         near.write_all(b"1234").await.unwrap();
         let slow = tokio::spawn(async move {
             for _ in 0..3 {
