@@ -16,12 +16,22 @@ CREATE TABLE secrets (
     value BYTEA NOT NULL
 );
 
+-- Identifiers are bytes: 16 of a UUID in its canonical form, and otherwise the text, with a byte of
+-- zero before it where it has 16 bytes itself. This is the text of one.
+CREATE FUNCTION id_text(id BYTEA) RETURNS TEXT LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE
+        WHEN length(id) = 16 THEN CAST(encode(id, 'hex') AS uuid)::text
+        WHEN length(id) = 17 AND get_byte(id, 0) = 0 THEN convert_from(substr(id, 2), 'UTF8')
+        ELSE convert_from(id, 'UTF8')
+    END
+$$;
+
 -- Without a summary all its columns are null; with one, summary_record is not.
 CREATE TABLE results (
     row_id              BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     parent              TEXT COLLATE "C" NOT NULL,
-    id                  TEXT COLLATE "C" NOT NULL,
-    uid                 TEXT COLLATE "C" NOT NULL,
+    id                  BYTEA NOT NULL,
+    uid                 BYTEA NOT NULL,
     etag                TEXT COLLATE "C" NOT NULL,
     create_us           BIGINT NOT NULL,
     update_us           BIGINT NOT NULL,
@@ -46,14 +56,17 @@ CREATE INDEX results_by_parent_end ON results (parent, summary_end_us, row_id);
 
 -- What lists and filters need of a record. `parent` and `result_id` repeat those of the result
 -- for the sake of indexes; results are never renamed. object_* and labels come from the JSON of
--- the payload, run_* too, if its type is that of a run. Without a payload data_type is null.
+-- the payload, run_* too, if its type is that of a run. Without a payload data_type is null. An
+-- object_uid of one byte, 1, is the record's id. Of data_type, object_kind, summary_type and the
+-- keys of labels, U+0001 and another character are the number of a word, see
+-- crates/storage/src/codec/words.rs.
 CREATE TABLE records (
     row_id                  BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY WITH (fillfactor = 100),
     result_row              BIGINT NOT NULL REFERENCES results (row_id) ON DELETE CASCADE,
     parent                  TEXT COLLATE "C" NOT NULL,
-    result_id               TEXT COLLATE "C" NOT NULL,
-    id                      TEXT COLLATE "C" NOT NULL,
-    uid                     TEXT COLLATE "C" NOT NULL,
+    result_id               BYTEA NOT NULL,
+    id                      BYTEA NOT NULL,
+    uid                     BYTEA NOT NULL,
     etag                    TEXT COLLATE "C" NOT NULL,
     create_us               BIGINT NOT NULL,
     update_us               BIGINT NOT NULL,
@@ -63,7 +76,7 @@ CREATE TABLE records (
     object_kind             TEXT COLLATE "C",
     object_name             TEXT COLLATE "C",
     object_namespace        TEXT COLLATE "C",
-    object_uid              TEXT COLLATE "C",
+    object_uid              BYTEA,
     object_pipeline_ref     TEXT COLLATE "C",
     object_task_ref         TEXT COLLATE "C",
     object_reason           TEXT COLLATE "C",
@@ -88,7 +101,7 @@ CREATE INDEX records_by_update ON records (update_us, row_id);
 CREATE INDEX records_by_parent_update ON records (parent, update_us, row_id);
 CREATE INDEX records_by_type ON records (left(data_type, 128), create_us, row_id);
 -- A hash takes a third of the tree, and uids are only ever compared for equality.
-CREATE INDEX records_by_object_uid ON records USING hash (object_uid);
+CREATE INDEX records_by_object_uid ON records USING hash (object_uid) WHERE object_uid <> '\x01';
 CREATE INDEX records_by_object_name ON records (left(object_name, 128));
 CREATE INDEX records_by_creation ON records (object_creation_us, row_id)
     INCLUDE (run_pipeline, run_outcome, run_duration_us, run_began_us);

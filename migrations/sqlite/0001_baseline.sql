@@ -13,12 +13,14 @@ CREATE TABLE secrets (
     value BLOB NOT NULL
 ) STRICT;
 
+-- Identifiers are blobs of the 16 bytes of a UUID in its canonical form, and otherwise text.
+
 -- Without a summary all its columns are null; with one, summary_record is not.
 CREATE TABLE results (
     row_id              INTEGER PRIMARY KEY,
     parent              TEXT NOT NULL,
-    id                  TEXT NOT NULL,
-    uid                 TEXT NOT NULL,
+    id                  ANY NOT NULL,
+    uid                 ANY NOT NULL,
     etag                TEXT NOT NULL,
     create_us           INTEGER NOT NULL,
     update_us           INTEGER NOT NULL,
@@ -43,14 +45,17 @@ CREATE INDEX results_by_parent_end ON results (parent, summary_end_us);
 
 -- What lists and filters need of a record. `parent` and `result_id` repeat those of the result
 -- for the sake of indexes; results are never renamed. object_* and labels come from the JSON of
--- the payload, run_* too, if its type is that of a run. Without a payload data_type is null.
+-- the payload, run_* too, if its type is that of a run. Without a payload data_type is null. An
+-- object_uid of the one character U+0001 is the record's id. Of data_type, object_kind,
+-- summary_type and the keys of labels, U+0001 and another character are the number of a word, see
+-- crates/storage/src/codec/words.rs.
 CREATE TABLE records (
     row_id                  INTEGER PRIMARY KEY,
     result_row              INTEGER NOT NULL REFERENCES results (row_id) ON DELETE CASCADE,
     parent                  TEXT NOT NULL,
-    result_id               TEXT NOT NULL,
-    id                      TEXT NOT NULL,
-    uid                     TEXT NOT NULL,
+    result_id               ANY NOT NULL,
+    id                      ANY NOT NULL,
+    uid                     ANY NOT NULL,
     etag                    TEXT NOT NULL,
     create_us               INTEGER NOT NULL,
     update_us               INTEGER NOT NULL,
@@ -60,7 +65,7 @@ CREATE TABLE records (
     object_kind             TEXT,
     object_name             TEXT,
     object_namespace        TEXT,
-    object_uid              TEXT,
+    object_uid              ANY,
     object_pipeline_ref     TEXT,
     object_task_ref         TEXT,
     object_reason           TEXT,
@@ -85,7 +90,7 @@ CREATE INDEX records_by_update ON records (update_us);
 CREATE INDEX records_by_parent_update ON records (parent, update_us);
 CREATE INDEX records_by_type ON records (data_type, create_us);
 CREATE INDEX records_by_parent_type ON records (parent, data_type, create_us);
-CREATE INDEX records_by_object_uid ON records (object_uid);
+CREATE INDEX records_by_object_uid ON records (object_uid) WHERE object_uid <> char(1);
 CREATE INDEX records_by_object_name ON records (object_name, create_us);
 CREATE INDEX records_by_creation ON records
     (object_creation_us, run_pipeline, run_outcome, run_duration_us, run_began_us, data_type, parent);

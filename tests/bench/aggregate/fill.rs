@@ -12,7 +12,8 @@ fn dice(salt: u64, below: u64) -> String {
 }
 
 /// The columns of a record, and what stands in them for row `i` of so many.
-fn columns(records: i64, json: &str) -> (String, String) {
+/// `json` makes an object of texts, and `bytes` an identifier of text.
+fn columns(records: i64, json: &str, bytes: &str) -> (String, String) {
     let pipeline = dice(1, 200);
     let parent = dice(2, 50);
     let created = format!("(1767225600000000 + i * (7776000000000 / {records}))");
@@ -24,10 +25,10 @@ fn columns(records: i64, json: &str) -> (String, String) {
         ("parent", format!("'ns-' || {parent}")),
         (
             "result_id",
-            "'0b9f3a52-7c1e-4c60-9d75-0123456789ab'".to_owned(),
+            format!("'0b9f3a52-7c1e-4c60-9d75-0123456789ab'{bytes}"),
         ),
-        ("id", "'5c1d8f7e-0000-4000-8000-' || i".to_owned()),
-        ("uid", "'9a8b7c6d-0000-4000-8000-' || i".to_owned()),
+        ("id", format!("('5c1d8f7e-0000-4000-8000-' || i){bytes}")),
+        ("uid", format!("('9a8b7c6d-0000-4000-8000-' || i){bytes}")),
         (
             "etag",
             "'9a8b7c6d-0000-4000-8000-' || i || '-1767225600000000000'".to_owned(),
@@ -36,16 +37,18 @@ fn columns(records: i64, json: &str) -> (String, String) {
         ("update_us", created.clone()),
         (
             "data_type",
-            "CASE i % 12 WHEN 0 THEN 'tekton.dev/v1.PipelineRun' ELSE 'tekton.dev/v1.TaskRun' END"
-                .to_owned(),
+            "CASE i % 12 WHEN 0 THEN '\u{1}\u{11}' ELSE '\u{1}\u{10}' END".to_owned(),
         ),
         (
             "object_kind",
-            "CASE i % 12 WHEN 0 THEN 'PipelineRun' ELSE 'TaskRun' END".to_owned(),
+            "CASE i % 12 WHEN 0 THEN '\u{1}\u{1a}' ELSE '\u{1}\u{19}' END".to_owned(),
         ),
         ("object_name", object),
         ("object_namespace", format!("'ns-' || {parent}")),
-        ("object_uid", "'5c1d8f7e-0000-4000-8000-' || i".to_owned()),
+        (
+            "object_uid",
+            format!("('5c1d8f7e-0000-4000-8000-' || i){bytes}"),
+        ),
         (
             "object_reason",
             format!(
@@ -91,7 +94,7 @@ pub(crate) fn sqlite(records: i64) -> Vec<AssertSqlSafe<String>> {
             "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {most}) "
         )
     };
-    let (names, values) = columns(records, "json_object");
+    let (names, values) = columns(records, "json_object", "");
     [
         format!("{}{RESULT} n", numbers(50)),
         format!(
@@ -106,8 +109,10 @@ pub(crate) fn sqlite(records: i64) -> Vec<AssertSqlSafe<String>> {
 
 /// What fills PostgreSQL, and a plain table beside.
 pub(crate) fn postgres(records: i64) -> Vec<AssertSqlSafe<String>> {
-    let (names, values) = columns(records, "jsonb_build_object");
-    let result = RESULT.replace("'{}'", "'{}'::jsonb");
+    let (names, values) = columns(records, "jsonb_build_object", "::bytea");
+    let result = RESULT
+        .replace("'{}'", "'{}'::jsonb")
+        .replace("ab', 'u' || i", "ab'::bytea, ('u' || i)::bytea");
     [
         format!("{result} generate_series(1, 50) AS i"),
         format!(

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// To be changed with whatever changes the rows, so that no older data set is taken for this.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Records of a run: its tasks and itself.
 pub const RECORDS: usize = 10;
 const PIPELINES: usize = 200;

@@ -114,8 +114,13 @@ impl Database {
     pub async fn fill(&self) {
         let opened = self.open().await;
         let mut database = Plain::connect(&self.url).await;
-        let there = database.texts("SELECT id FROM results").await;
-        let there: Arc<HashSet<String>> = Arc::new(there.into_iter().collect());
+        let ids = match self.label {
+            "postgres" => "SELECT encode(id, 'hex') FROM results",
+            _ => "SELECT hex(id) FROM results",
+        };
+        let there = database.texts(ids).await.into_iter();
+        let there = there.map(|id| uuid::Uuid::parse_str(&id).unwrap().to_string());
+        let there: Arc<HashSet<String>> = Arc::new(there.collect());
         let began = Instant::now();
         let runs = self.runs();
         let missing = runs - there.len();

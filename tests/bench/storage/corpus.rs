@@ -7,10 +7,33 @@ use hindsight_filter::model::{Etag, Payload, Record, ResultName, RunResult};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// Tasks of each pipeline.
-pub(crate) const TASKS: usize = 11;
-const PIPELINES: usize = 8;
 const STEPS: usize = 4;
+
+/// What a run is made of, and how many pipelines and namespaces the runs are of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) tasks: usize,
+    pipelines: usize,
+    namespaces: usize,
+    /// Lines of the scripts in a TaskRun, and in a PipelineRun.
+    lines: [usize; 2],
+}
+
+/// A PipelineRun of 17 KB and three TaskRuns of 8 KB.
+pub(crate) const SMALL: Shape = Shape {
+    tasks: 3,
+    pipelines: 12,
+    namespaces: 20,
+    lines: [10, 24],
+};
+
+/// A PipelineRun and eleven TaskRuns of 9 KB each.
+pub(crate) const LARGE: Shape = Shape {
+    tasks: 11,
+    pipelines: 8,
+    namespaces: 5,
+    lines: [14, 5],
+};
 
 /// Numbers that look random and are the same in every run.
 #[derive(Debug, Clone)]
@@ -163,6 +186,7 @@ fn provenance() -> Value {
 
 /// What the objects of one run have in common.
 struct Run {
+    shape: Shape,
     number: usize,
     pipeline: usize,
     name: String,
@@ -172,15 +196,16 @@ struct Run {
 }
 
 impl Run {
-    fn new(dice: &mut Dice, number: usize) -> Self {
-        let pipeline = number % PIPELINES;
+    fn new(dice: &mut Dice, shape: Shape, number: usize) -> Self {
+        let pipeline = number % shape.pipelines;
         Self {
+            shape,
             number,
             pipeline,
             name: format!("pipeline-{pipeline}-{}", dice.suffix()),
             uid: dice.uuid(),
             revision: dice.hex(40),
-            namespace: format!("team-{:02}", number % 5),
+            namespace: format!("team-{:02}", number % shape.namespaces),
         }
     }
 
@@ -190,7 +215,7 @@ impl Run {
     }
 
     fn task(&self, dice: &mut Dice, task: usize) -> (String, Value) {
-        let spec = task_spec(self.pipeline, task, 14);
+        let spec = task_spec(self.pipeline, task, self.shape.lines[0]);
         let begun = task * 35 + dice.below(9);
         let took = 20 + dice.below(90);
         let at = |seconds| time(self.number, seconds);
@@ -233,7 +258,7 @@ impl Run {
 
     fn pipeline(&self, dice: &mut Dice) -> Value {
         let at = |seconds| time(self.number, seconds);
-        let tasks: Vec<Value> = (0..TASKS)
+        let tasks: Vec<Value> = (0..self.shape.tasks)
             .map(|task| {
                 let after: Vec<String> = task
                     .checked_sub(1)
@@ -242,10 +267,10 @@ impl Run {
                     .collect();
                 json!({"name": format!("task-{task}"), "runAfter": after,
                     "params": [{"name": "revision", "value": "$(params.revision)"}],
-                    "taskSpec": task_spec(self.pipeline, task, 5)})
+                    "taskSpec": task_spec(self.pipeline, task, self.shape.lines[1])})
             })
             .collect();
-        let children: Vec<Value> = (0..TASKS)
+        let children: Vec<Value> = (0..self.shape.tasks)
             .map(|task| {
                 json!({"apiVersion": "tekton.dev/v1", "kind": "TaskRun",
                     "name": format!("{}-task-{task}", self.name),
@@ -264,7 +289,7 @@ impl Run {
                 "params": [{"name": "revision", "value": self.revision}]},
             "status": {"startTime": at(0), "completionTime": at(400 + dice.below(90)),
                 "conditions": [{"type": "Succeeded", "status": "True", "reason": "Succeeded",
-                    "message": format!("Tasks Completed: {TASKS} (Failed: 0, Cancelled 0), Skipped: 0"),
+                    "message": format!("Tasks Completed: {} (Failed: 0, Cancelled 0), Skipped: 0", self.shape.tasks),
                     "lastTransitionTime": at(480)}],
                 "results": [{"name": "image", "value": format!("sha256:{}", dice.hex(64))}],
                 "childReferences": children, "pipelineSpec": {"tasks": tasks},
@@ -275,18 +300,19 @@ impl Run {
 /// Results, and their records in the order in which they are stored.
 #[derive(Debug)]
 pub(crate) struct Corpus {
+    pub(crate) shape: Shape,
     pub(crate) runs: usize,
     pub(crate) results: Vec<RunResult>,
     pub(crate) records: Vec<Record>,
 }
 
 impl Corpus {
-    /// So many runs of eleven tasks.
-    pub(crate) fn new(runs: usize) -> Self {
+    /// So many runs of a shape.
+    pub(crate) fn new(shape: Shape, runs: usize) -> Self {
         let mut dice = Dice::new(1);
         let (mut results, mut records) = (Vec::new(), Vec::new());
         for number in 0..runs {
-            let run = Run::new(&mut dice, number);
+            let run = Run::new(&mut dice, shape, number);
             let us = 1_767_225_600_000_000 + i64::try_from(number).unwrap() * 420_000_000;
             let mut at = (us..).map(|us| Timestamp::from_microsecond(us).unwrap());
             let mut time = || at.next().unwrap();
@@ -303,7 +329,7 @@ impl Corpus {
                 annotations: BTreeMap::new(),
                 summary: None,
             });
-            let mut objects: Vec<(String, &str, Value)> = (0..TASKS)
+            let mut objects: Vec<(String, &str, Value)> = (0..shape.tasks)
                 .map(|task| run.task(&mut dice, task))
                 .map(|(uid, object)| (uid, "tekton.dev/v1.TaskRun", object))
                 .collect();
@@ -325,6 +351,7 @@ impl Corpus {
             }
         }
         Self {
+            shape,
             runs,
             results,
             records,

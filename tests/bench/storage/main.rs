@@ -142,17 +142,19 @@ async fn singles(label: &str, url: &str, corpus: &Corpus) {
     opened.maintenance.close().await;
 }
 
-async fn sqlite(corpus: &Corpus) {
+async fn sqlite(corpus: &Corpus, rates: bool) {
     let dir = tempfile::TempDir::new().unwrap();
     let path = |name: &str| dir.path().join(name);
     let url = |name: &str| format!("sqlite:{}", path(name).display());
     fill("SQLite", &url("store.db"), corpus).await;
     sizes::sqlite(&path("store.db"), corpus).await;
-    singles("SQLite", &url("singles.db"), corpus).await;
-    plain::sqlite(&path("plain.db"), corpus).await;
+    if rates {
+        singles("SQLite", &url("singles.db"), corpus).await;
+        plain::sqlite(&path("plain.db"), corpus).await;
+    }
 }
 
-async fn postgres(server: PgConnectOptions, corpus: &Corpus) {
+async fn postgres(server: PgConnectOptions, corpus: &Corpus, rates: bool) {
     let mut admin = server.connect().await.unwrap();
     let mut names = Vec::new();
     let mut fresh = async || {
@@ -165,10 +167,12 @@ async fn postgres(server: PgConnectOptions, corpus: &Corpus) {
     let options = fresh().await;
     fill("PostgreSQL", options.to_url_lossy().as_str(), corpus).await;
     sizes::postgres(&options, corpus).await;
-    let options = fresh().await;
-    singles("PostgreSQL", options.to_url_lossy().as_str(), corpus).await;
-    let options = fresh().await;
-    plain::postgres(&options, corpus).await;
+    if rates {
+        let options = fresh().await;
+        singles("PostgreSQL", options.to_url_lossy().as_str(), corpus).await;
+        let options = fresh().await;
+        plain::postgres(&options, corpus).await;
+    }
     for name in names {
         let drop = format!("DROP DATABASE {name} WITH (FORCE)");
         admin.execute(AssertSqlSafe(drop)).await.unwrap();
@@ -180,20 +184,25 @@ fn main() {
         .enable_all()
         .build()
         .unwrap();
+    let runs = std::env::var("HINDSIGHT_BENCH_RUNS").ok();
+    let runs = runs.map(|runs| runs.parse().unwrap());
     runtime.block_on(async {
-        let runs = std::env::var("HINDSIGHT_BENCH_RUNS").ok();
-        let corpus = Corpus::new(runs.map_or(1500, |runs| runs.parse().unwrap()));
-        let raw: usize = corpus.payloads().iter().map(|text| text.len()).sum();
-        println!(
-            "{} runs of {} records and {} bytes of JSON each",
-            corpus.runs,
-            corpus::TASKS + 1,
-            raw / corpus.runs
-        );
-        match std::env::var("HINDSIGHT_TEST_POSTGRES") {
-            Ok(url) => postgres(url.parse().unwrap(), &corpus).await,
-            Err(_unset) => println!("PostgreSQL: HINDSIGHT_TEST_POSTGRES names no server"),
+        for (shape, by_default, rates) in
+            [(corpus::SMALL, 10_000, false), (corpus::LARGE, 1500, true)]
+        {
+            let corpus = Corpus::new(shape, runs.unwrap_or(by_default));
+            let raw: usize = corpus.payloads().iter().map(|text| text.len()).sum();
+            println!(
+                "{} runs of {} records and {} bytes of JSON each",
+                corpus.runs,
+                corpus.shape.tasks + 1,
+                raw / corpus.runs
+            );
+            match std::env::var("HINDSIGHT_TEST_POSTGRES") {
+                Ok(url) => postgres(url.parse().unwrap(), &corpus, rates).await,
+                Err(_unset) => println!("PostgreSQL: HINDSIGHT_TEST_POSTGRES names no server"),
+            }
+            sqlite(&corpus, rates).await;
         }
-        sqlite(&corpus).await;
     });
 }

@@ -1,12 +1,12 @@
 //! Rows: changes with all that tables hold of them.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use bytes::Bytes;
 use hindsight_run::{Kind, View};
 use serde_json::Value;
 
-use super::{body::Packed, dictionary::Keys, known::IndexEntries};
+use super::{body::Packed, dictionary::Keys, known::IndexEntries, text, words};
 use crate::seam::Error;
 use hindsight_filter::model::{Etag, Record, RecordName, ResultName, RunResult};
 use hindsight_filter::{
@@ -163,10 +163,16 @@ fn keys(parent: &str, data_type: &str, value: &[u8], object: Option<&Value>) -> 
 
 /// A map of texts as the JSON that columns hold.
 pub(crate) fn json(map: &BTreeMap<String, String>) -> String {
-    use super::text::stored;
-    let kept: BTreeMap<_, _> = map
-        .iter()
-        .map(|(key, value)| (stored(key), stored(value)))
-        .collect();
+    json_of(map, text::stored)
+}
+
+/// Labels likewise, whose keys are words.
+pub(crate) fn labels_json(labels: &BTreeMap<String, String>) -> String {
+    json_of(labels, words::stored)
+}
+
+fn json_of(map: &BTreeMap<String, String>, key: impl Fn(&str) -> Cow<'_, str>) -> String {
+    let kept = map.iter().map(|(k, value)| (key(k), text::stored(value)));
+    let kept: BTreeMap<_, _> = kept.collect();
     serde_json::to_string(&kept).expect("a map of texts is JSON")
 }

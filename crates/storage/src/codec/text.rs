@@ -1,16 +1,21 @@
 //! Text as the tables hold it.
 //!
 //! PostgreSQL has no U+0000 in text, and SQLite's functions stop at one, so U+0000 is kept as
-//! U+0001 U+0001 and U+0001 as U+0001 U+0002. Other text is kept as it is. Equality, order and
+//! U+0001 U+0001 and U+0001 as U+0001 U+0002. After U+0001 other characters are the numbers of
+//! [`words`], in columns that have them. Other text is kept as it is. Equality, order and
 //! prefixes of kept texts are those of the texts; suffixes and parts are too, unless the one
 //! sought begins in the middle of an escape, which [`has_sound_parts`] rules out.
 
 use std::borrow::Cow;
 
+use super::words;
 use crate::seam::Error;
 
 const NUL: char = '\0';
-const ESCAPE: char = '\u{1}';
+pub(super) const ESCAPE: char = '\u{1}';
+
+/// What a column keeps in the place of a text that another column has; no text is kept so.
+pub(crate) const SAME: &str = "\u{1}";
 
 /// The text to keep for `text`.
 pub(crate) fn stored(text: &str) -> Cow<'_, str> {
@@ -46,11 +51,14 @@ pub(crate) fn shown(kept: String) -> Result<String, Error> {
         match chars.next() {
             Some('\u{1}') => text.push(NUL),
             Some('\u{2}') => text.push(ESCAPE),
-            _ => {
-                return Err(Error::Corrupt(format!(
-                    "text with a broken escape: {kept:?}"
-                )));
-            }
+            other => match other.and_then(words::of) {
+                Some(word) => text.push_str(word),
+                None => {
+                    return Err(Error::Corrupt(format!(
+                        "text with a broken escape: {kept:?}"
+                    )));
+                }
+            },
         }
     }
     Ok(text)

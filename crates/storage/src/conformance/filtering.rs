@@ -59,6 +59,20 @@ fn texts() -> Vec<String> {
         .chain(&PARTS)
         .map(|text| (*text).to_owned())
         .collect();
+    // UUIDs, what is nearly one, and words that are kept as numbers.
+    for text in [
+        "0b4f9a2e-5f0a-4a30-9d3a-6f2c1f0d9e11",
+        "0B4F9A2E-5F0A-4A30-9D3A-6F2C1F0D9E11",
+        "0b4f9a2e5f0a4a309d3a6f2c1f0d9e11",
+        "0b4f",
+        "of sixteen bytes",
+        "tekton.dev/v1.TaskRun",
+        "tekton.dev/v1.TaskRuns",
+        "TaskRun",
+        "tekton.dev/",
+    ] {
+        texts.push(text.to_owned());
+    }
     for length in [127, 128, 129, 300] {
         texts.push("x".repeat(length));
         texts.push(format!("{}é", "x".repeat(length - 1)));
@@ -81,8 +95,21 @@ fn questions(dice: &mut Dice, column: &Column, texts: &[String], all: bool) -> V
             .to_vec()
     } else {
         let all = texts.iter().cloned().map(Value::Text);
-        all.chain(["p0", "p0/results/z/records/x1", "r1", "z", "x1"].map(|t| Value::Text(t.into())))
-            .collect()
+        all.chain(
+            [
+                "p0",
+                "p1/results/z/records/sixteen-bytes-01",
+                "p0/results/z/records/0b4f9a2e-5f0a-4a30-9d3a-6f2c1f0d0015",
+                "0b4f9a2e-5f0a-4a30-9d3a-6f2c1f0d0015",
+                "p0/results/z/records/0b4f",
+                "sixteen-bytes-01",
+                "r1",
+                "z",
+                "x2",
+            ]
+            .map(|t| Value::Text(t.into())),
+        )
+        .collect()
     };
     if !all {
         values = (0..3).map(|_| dice.pick(&values).clone()).collect();
@@ -130,9 +157,21 @@ async fn every_test(both: &Both, resource: Resource, columns: &[Column]) {
     }
 }
 
-fn keys() -> [&'static str; 12] {
+fn keys() -> [&'static str; 13] {
     [
-        "a", "$", "$.a", "0", "[0]", "#", "a.b/c", "\"", "a\"b", "", "\0", "none",
+        "a",
+        "$",
+        "$.a",
+        "0",
+        "[0]",
+        "#",
+        "a.b/c",
+        "\"",
+        "a\"b",
+        "",
+        "\0",
+        "tekton.dev/task",
+        "none",
     ]
 }
 
@@ -182,7 +221,15 @@ async fn records(both: &Both) {
         let when: Timestamp = time(i64::try_from(dice.below(4)).unwrap() * 1_000_000);
         object["status"]["startTime"] = json!(when.to_string());
         object["metadata"]["labels"] = json!({*dice.pick(&keys()): dice.pick(&texts)});
-        let mut row = record(&format!("p{}/results/z/records/x{at}", at % 3), 1, &object);
+        let id = match at % 5 {
+            0 => format!("0b4f9a2e-5f0a-4a30-9d3a-6f2c1f0d{at:04}"),
+            1 => format!("sixteen bytes {at:02}").replace(' ', "-"),
+            _ => format!("x{at}"),
+        };
+        if at % 3 == 0 {
+            object["metadata"]["uid"] = json!(id);
+        }
+        let mut row = record(&format!("p{}/results/z/records/{id}", at % 3), 1, &object);
         match dice.below(8) {
             0 => row.data = None,
             1 => row.data.as_mut().unwrap().value.clear(),

@@ -167,13 +167,13 @@ pub(super) fn scope(
     match (resource, &scope.parent, id) {
         (Resource::Records, ParentPattern::Exact(parent), Some(id)) => {
             out.push(" AND result_row = (SELECT row_id FROM results WHERE id = ")
-                .bind(id);
+                .bind_id(id);
             out.push(" AND parent = ").bind(parent.as_str()).push(")");
             return;
         }
         (Resource::Records, ParentPattern::Any, Some(id)) => {
             out.push(" AND result_row IN (SELECT row_id FROM results WHERE id = ")
-                .bind(id);
+                .bind_id(id);
             out.push(")");
             return;
         }
@@ -191,7 +191,7 @@ pub(super) fn scope(
         (_, ParentPattern::Any, _) => {}
     }
     if let Some(id) = id {
-        out.push(" AND id = ").bind(id);
+        out.push(" AND id = ").bind_id(id);
     }
 }
 

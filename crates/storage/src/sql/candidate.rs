@@ -86,10 +86,7 @@ impl IndexCandidate<'_> {
     /// Whether an index has the rows in the order of time on both databases.
     pub(crate) fn is_in_order(&self) -> bool {
         match self {
-            Self::Column(index, _) => !matches!(
-                *index,
-                "records_by_took" | "records_by_object_name" | "records_by_object_uid"
-            ),
+            Self::Column(index, _) => *index != "records_by_took",
             Self::Parent(_) | Self::ParentType(..) => true,
             Self::Indexed { .. } => self.is_one_key(),
             Self::Label(..) | Self::Names(_) => false,
@@ -166,7 +163,7 @@ fn candidate_of<'q>(
     parent: Option<&'q str>,
     test: &'q Test,
 ) -> Option<IndexCandidate<'q>> {
-    use ObjectField::{ConditionStatus, Name, PipelineRef, Reason, Uid};
+    use ObjectField::{ConditionStatus, PipelineRef, Reason};
     if test.negated || ability(test) == Ability::None {
         return None;
     }
@@ -184,8 +181,6 @@ fn candidate_of<'q>(
             Reason if !is_one_of(test, &["Succeeded", "Completed"]) => "records_by_reason",
             ConditionStatus if !is_one_of(test, &["True"]) => "records_by_status",
             PipelineRef => "records_by_pipeline",
-            Name => "records_by_object_name",
-            Uid => "records_by_object_uid",
             _ => return None,
         },
         (Resource::Records, Column::DataType, Is::Equal(_)) => match parent {

@@ -19,6 +19,12 @@ pub(crate) enum Place<'a> {
     Nowhere,
     /// In a column of its own.
     Column(&'static str),
+    /// In a column of words, which holds the numbers of those that are known.
+    Word(&'static str),
+    /// In a column of identifiers, which holds UUIDs as bytes.
+    Id(&'static str),
+    /// In a column of identifiers, or where that says so, the id of the record.
+    ObjectUid,
     /// Under this key of a column of JSON.
     Map(&'static str, &'a str),
     /// It is the record's name, put together.
@@ -47,8 +53,10 @@ pub(crate) fn holds(column: &Column) -> Holds {
 pub(crate) fn place(resource: Resource, column: &Column) -> Place<'_> {
     let own = match (resource, column) {
         (_, Column::Parent) => "parent",
-        (Resource::Results, Column::ResultId) | (Resource::Records, Column::RecordId) => "id",
-        (_, Column::Uid) => "uid",
+        (Resource::Results, Column::ResultId) | (Resource::Records, Column::RecordId) => {
+            return Place::Id("id");
+        }
+        (_, Column::Uid) => return Place::Id("uid"),
         (_, Column::CreateTime) => "create_us",
         (_, Column::UpdateTime) => "update_us",
         (Resource::Results, Column::Duration) => return Place::SummaryDuration,
@@ -58,7 +66,7 @@ pub(crate) fn place(resource: Resource, column: &Column) -> Place<'_> {
         (Resource::Records, Column::Ended) => "run_ended_us",
         (Resource::Records, Column::Pipeline) => "run_pipeline",
         (Resource::Results, Column::SummaryRecord) => "summary_record",
-        (Resource::Results, Column::SummaryType) => "summary_type",
+        (Resource::Results, Column::SummaryType) => return Place::Word("summary_type"),
         (Resource::Results, Column::SummaryStartTime) => "summary_start_us",
         (Resource::Results, Column::SummaryEndTime) => "summary_end_us",
         (Resource::Results, Column::SummaryStatus) => "summary_status",
@@ -66,10 +74,10 @@ pub(crate) fn place(resource: Resource, column: &Column) -> Place<'_> {
         (Resource::Results, Column::SummaryAnnotation(key)) => {
             return Place::Map("summary_annotations", key);
         }
-        (Resource::Records, Column::ResultId) => "result_id",
+        (Resource::Records, Column::ResultId) => return Place::Id("result_id"),
         (Resource::Records, Column::RecordName) => return Place::RecordName,
-        (Resource::Records, Column::DataType) => "data_type",
-        (Resource::Records, Column::Object(field)) => object(*field),
+        (Resource::Records, Column::DataType) => return Place::Word("data_type"),
+        (Resource::Records, Column::Object(field)) => return object(*field),
         (Resource::Records, Column::ObjectDuration) => return Place::ObjectDuration,
         (Resource::Records, Column::Label(key)) => return Place::Map("labels", key),
         _ => return Place::Nowhere,
@@ -77,13 +85,13 @@ pub(crate) fn place(resource: Resource, column: &Column) -> Place<'_> {
     Place::Column(own)
 }
 
-/// The column of a field of the payload.
-fn object(field: ObjectField) -> &'static str {
-    match field {
-        ObjectField::Kind => "object_kind",
+/// Where a field of the payload is.
+fn object(field: ObjectField) -> Place<'static> {
+    Place::Column(match field {
+        ObjectField::Kind => return Place::Word("object_kind"),
+        ObjectField::Uid => return Place::ObjectUid,
         ObjectField::Name => "object_name",
         ObjectField::Namespace => "object_namespace",
-        ObjectField::Uid => "object_uid",
         ObjectField::PipelineRef => "object_pipeline_ref",
         ObjectField::TaskRef => "object_task_ref",
         ObjectField::Reason => "object_reason",
@@ -92,7 +100,7 @@ fn object(field: ObjectField) -> &'static str {
         ObjectField::CreationTime => "object_creation_us",
         ObjectField::StartTime => "object_start_us",
         ObjectField::CompletionTime => "object_completion_us",
-    }
+    })
 }
 
 /// Whether every row of the resource has a value of `column`.

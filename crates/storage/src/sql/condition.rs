@@ -9,7 +9,7 @@ use super::{
     dialect::Dialect,
     statement::{Bind, Statement},
 };
-use crate::codec::text;
+use crate::codec::{text, words};
 use hindsight_filter::condition::{Ability, Column, Condition, Is, Test, Value};
 use hindsight_filter::model::{RecordName, Resource};
 
@@ -124,6 +124,31 @@ impl Writer<'_> {
         if ability(test) == Ability::None {
             return self.constant(true);
         }
+        let compares = !matches!(test.is, Is::Present | Is::Equal(_) | Is::OneOf(_));
+        if let (Place::Word(column), true) = (place, compares) {
+            return self.word(column, test);
+        }
+        self.said(place, test);
+    }
+
+    /// Appends a test of a column of words that is not for equality: what is kept as text is
+    /// compared in the database, and what is kept as a number, here.
+    fn word(&mut self, column: &'static str, test: &Test) {
+        let [first, end] = words::codes();
+        self.out.push("(((").push(column).push(" < ");
+        self.out.bind(Bind::Text(Some(first))).push(" OR ");
+        self.out.push(column).push(" >= ");
+        self.out.bind(Bind::Text(Some(end))).push(") AND ");
+        self.said(Place::Column(column), test);
+        self.out.push(") OR ").push(column);
+        let passes = |word: &str| test.passes(Some(&Value::Text(word.to_owned())));
+        let passing = words::all().filter(|(_, word)| passes(word));
+        let codes = Bind::Texts(passing.map(|(code, _)| code).collect());
+        self.dialect.one_of(self.out, false, codes);
+        self.out.push(")");
+    }
+
+    fn said(&mut self, place: Place<'_>, test: &Test) {
         match &test.is {
             Is::Present => self.present(place, test.negated),
             Is::Equal(value) => self.equal(place, value, test.negated),
@@ -152,7 +177,7 @@ impl Writer<'_> {
 
     /// Appends the value of a column that is compared with these texts.
     fn compared(&mut self, place: Place<'_>, texts: &[&str]) {
-        if let Place::Column(name) = place
+        if let Place::Column(name) | Place::Word(name) = place
             && let Some(expression) = self.dialect.indexed(name, texts)
         {
             self.out.push(expression);
@@ -177,6 +202,21 @@ impl Writer<'_> {
             }
             _ => {}
         }
+        if let (Place::Id(_) | Place::ObjectUid, Value::Text(text)) = (place, value) {
+            let equal = if negated { " <> " } else { " = " };
+            return self.identified(place, negated, &|_, out| {
+                out.push(equal).bind_id(text);
+            });
+        }
+        if let (Place::Word(_), Value::Text(text)) = (place, value) {
+            let word = words::stored(text);
+            self.compared(place, &[&word]);
+            let kept = Bind::Text(Some(word.into_owned()));
+            self.out
+                .push(if negated { " <> " } else { " = " })
+                .bind(kept);
+            return;
+        }
         match value {
             Value::Text(text) => self.compared(place, &[&text::stored(text)]),
             _ => self.column(place),
@@ -184,6 +224,31 @@ impl Writer<'_> {
         self.out
             .push(if negated { " <> " } else { " = " })
             .bind(bind(value));
+    }
+
+    /// Appends a comparison for equality of a column of identifiers. Both places that a uid may be
+    /// in are found by their indexes.
+    fn identified(
+        &mut self,
+        place: Place<'_>,
+        negated: bool,
+        compared: &dyn Fn(Dialect, &mut Statement),
+    ) {
+        let (dialect, same) = (self.dialect, self.dialect.same());
+        let out = &mut *self.out;
+        match place {
+            Place::ObjectUid if negated => {
+                compared(dialect, out.push(dialect.object_uid()));
+            }
+            Place::ObjectUid => {
+                compared(dialect, out.push("(object_uid"));
+                out.push(" AND object_uid <> ").push(same).push(" OR id");
+                compared(dialect, out);
+                out.push(" AND object_uid = ").push(same).push(")");
+            }
+            Place::Id(column) => compared(dialect, out.push(column)),
+            _ => {}
+        }
     }
 
     /// A full name is taken apart, because the parts are indexed; other text names no record.
@@ -194,7 +259,7 @@ impl Writer<'_> {
         };
         match name {
             Some(name) => {
-                self.out.push("(id = ").bind(name.id()).push(" AND ");
+                self.out.push("(id = ").bind_id(name.id()).push(" AND ");
                 in_result(self.out, &name);
                 self.out.push(")");
             }
@@ -206,6 +271,9 @@ impl Writer<'_> {
         let texts: Vec<String> = values
             .iter()
             .filter_map(|value| match value {
+                Value::Text(text) if matches!(place, Place::Word(_)) => {
+                    Some(words::stored(text).into_owned())
+                }
                 Value::Text(text) => Some(text::stored(text).into_owned()),
                 _ => None,
             })
@@ -226,11 +294,15 @@ impl Writer<'_> {
                 self.constant(false)
             };
         }
+        if let Place::Id(_) | Place::ObjectUid = place {
+            return self.identified(place, negated, &|dialect, out| {
+                dialect.one_of(out, negated, Bind::Ids(texts.clone()));
+            });
+        }
         self.compared(place, &texts.iter().map(String::as_str).collect::<Vec<_>>());
-        let list = if texts.is_empty() {
-            Bind::Ints(numbers)
-        } else {
-            Bind::Texts(texts)
+        let list = match texts.is_empty() {
+            true => Bind::Ints(numbers),
+            false => Bind::Texts(texts),
         };
         self.dialect.one_of(self.out, negated, list);
     }
@@ -302,21 +374,30 @@ impl Writer<'_> {
 
 /// Appends the value of a column.
 pub(super) fn value(out: &mut Statement, dialect: Dialect, place: Place<'_>) {
-    const RECORD_NAME: &str = "(parent || '/results/' || result_id || '/records/' || id)";
     out.push(match place {
         Place::Nowhere => "NULL",
-        Place::Column(name) => name,
-        Place::RecordName => RECORD_NAME,
+        Place::Column(name) | Place::Word(name) => name,
+        Place::Id(column) => return dialect.identifier(out, column),
+        Place::ObjectUid => return dialect.identifier(out, dialect.object_uid()),
+        Place::RecordName => return record_name(out, dialect),
         Place::SummaryDuration => "(summary_end_us - summary_start_us)",
         Place::ObjectDuration => "(object_completion_us - object_start_us)",
         Place::Map(name, key) => return dialect.lookup(out, name, key),
     });
 }
 
+fn record_name(out: &mut Statement, dialect: Dialect) {
+    out.push("(parent || '/results/' || ");
+    dialect.identifier(out, "result_id");
+    out.push(" || '/records/' || ");
+    dialect.identifier(out, "id");
+    out.push(")");
+}
+
 /// Appends that a record belongs to the result of `name`.
 pub(super) fn in_result(out: &mut Statement, name: &RecordName) {
     out.push("result_row = (SELECT row_id FROM results WHERE id = ")
-        .bind(name.result().id());
+        .bind_id(name.result().id());
     out.push(" AND parent = ")
         .bind(name.result().parent().as_str())
         .push(")");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::statement::{Bind, Statement};
-use crate::codec::row::json;
+use crate::codec::{row::labels_json, words};
 
 /// Characters that an index of client text holds where index entries are limited.
 const CUT: usize = 128;
@@ -25,14 +25,11 @@ impl Dialect {
                 out.push("(SELECT value FROM json_each(")
                     .push(column)
                     .push(") WHERE key = ");
-                out.bind(key).push(")");
+                key_of(out, column, key).push(")");
             }
             Self::Postgres => {
-                out.push("((")
-                    .push(column)
-                    .push(" ->> ")
-                    .bind(key)
-                    .push(") COLLATE \"C\")");
+                out.push("((").push(column).push(" ->> ");
+                key_of(out, column, key).push(") COLLATE \"C\")");
             }
         }
     }
@@ -47,7 +44,8 @@ impl Dialect {
             }
             Self::Postgres => {
                 let label = BTreeMap::from([(key.to_owned(), value.to_owned())]);
-                out.push("labels @> ").bind(Bind::Text(Some(json(&label))));
+                out.push("labels @> ")
+                    .bind(Bind::Text(Some(labels_json(&label))));
                 out.push("::jsonb");
             }
         }
@@ -58,7 +56,7 @@ impl Dialect {
         out.push("(SELECT labels.row_id FROM labels WHERE labels.value = ")
             .bind(value)
             .push(" AND labels.key = ")
-            .bind(key)
+            .bind_word(key)
             .push(")");
     }
 
@@ -80,8 +78,70 @@ impl Dialect {
         }
     }
 
+    /// What stands in a column in the place of what another one has.
+    pub(super) fn same(self) -> &'static str {
+        match self {
+            Self::Sqlite => "char(1)",
+            Self::Postgres => "'\\x01'::bytea",
+        }
+    }
+
+    /// The uid of an object, as an identifier.
+    pub(super) fn object_uid(self) -> &'static str {
+        match self {
+            Self::Sqlite => "(CASE object_uid WHEN char(1) THEN id ELSE object_uid END)",
+            Self::Postgres => "(CASE object_uid WHEN '\\x01' THEN id ELSE object_uid END)",
+        }
+    }
+
+    /// Appends the text of a column of words.
+    pub(super) fn word(self, out: &mut Statement, column: &'static str) {
+        let text = |out: &mut Statement, text: &str| {
+            out.bind(Bind::Text(Some(text.to_owned())));
+            out.push(if self == Self::Postgres { "::text" } else { "" });
+        };
+        out.push("(CASE ").push(column);
+        for (code, word) in words::all() {
+            text(out.push(" WHEN "), &code);
+            text(out.push(" THEN "), word);
+        }
+        out.push(" ELSE ").push(column);
+        out.push(if self == Self::Postgres {
+            " END COLLATE \"C\")"
+        } else {
+            " END)"
+        });
+    }
+
+    /// Appends the text of a column of identifiers.
+    pub(super) fn identifier(self, out: &mut Statement, column: &'static str) {
+        if self == Self::Postgres {
+            out.push("(id_text(").push(column).push(") COLLATE \"C\")");
+            return;
+        }
+        out.push("(CASE typeof(")
+            .push(column)
+            .push(") WHEN 'blob' THEN lower(");
+        for (at, part) in [", 1, 8)", ", 9, 4)", ", 13, 4)", ", 17, 4)", ", 21)"]
+            .iter()
+            .enumerate()
+        {
+            out.push(if at == 0 { "" } else { " || '-' || " });
+            out.push("substr(hex(").push(column).push(")").push(part);
+        }
+        out.push(") ELSE ").push(column).push(" END)");
+    }
+
     /// Appends ` is one of` or ` is none of` the values.
     pub(super) fn one_of(self, out: &mut Statement, negated: bool, values: Bind) {
+        if let (Self::Sqlite, Bind::Ids(_)) = (self, &values) {
+            out.push(if negated { " NOT IN " } else { " IN " });
+            out.push("(SELECT CASE substr(value, 1, 1) WHEN 'x' THEN unhex(substr(value, 2)) ");
+            out.push("ELSE substr(value, 2) END FROM json_each(")
+                .bind(values)
+                .push("))");
+            return;
+        }
         let (before, after) = match (self, negated) {
             (Self::Sqlite, false) => (" IN (SELECT value FROM json_each(", "))"),
             (Self::Sqlite, true) => (" NOT IN (SELECT value FROM json_each(", "))"),
@@ -148,5 +208,13 @@ impl Dialect {
             Self::Sqlite => "",
             Self::Postgres => "::text",
         }
+    }
+}
+
+/// Appends the key of a map of a column.
+fn key_of<'o>(out: &'o mut Statement, column: &'static str, key: &str) -> &'o mut Statement {
+    match column {
+        "labels" => out.bind_word(key),
+        _ => out.bind(key),
     }
 }

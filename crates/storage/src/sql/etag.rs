@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 
-use super::statement::Statement;
+use super::{dialect::Dialect, statement::Statement};
 use hindsight_filter::model::Etag;
 
 /// What is stored of an etag.
@@ -31,22 +31,22 @@ fn following(uid: &str, update_us: i64) -> String {
     format!("{uid}-{update_us}000")
 }
 
-/// Appends the etag of a row of a table.
-pub(super) fn of(out: &mut Statement, table: &'static str) {
-    for part in [
-        "CASE ",
-        table,
-        ".etag WHEN '' THEN ",
-        table,
-        ".uid || '-' || ",
-        table,
-        ".update_us || '000' ELSE ",
-        table,
-        ".etag END",
-    ] {
-        out.push(part);
-    }
+/// Appends the etag of a row of a table, whose columns of these names are meant.
+pub(super) fn of(out: &mut Statement, dialect: Dialect, table: Columns) {
+    let [etag, uid, update_us] = table;
+    out.push("CASE ").push(etag).push(" WHEN '' THEN ");
+    dialect.identifier(out, uid);
+    out.push(" || '-' || ").push(update_us);
+    out.push(" || '000' ELSE ").push(etag).push(" END");
 }
+
+/// Etag, uid and time of the update of a table.
+pub(super) type Columns = [&'static str; 3];
+
+/// Those of results.
+pub(super) const RESULTS: Columns = ["results.etag", "results.uid", "results.update_us"];
+/// Those of records.
+pub(super) const RECORDS: Columns = ["records.etag", "records.uid", "records.update_us"];
 
 #[cfg(test)]
 mod tests {

@@ -143,8 +143,11 @@ pub(crate) fn list(
             source: why.into(),
         });
     }
-    Ok(match query.condition {
-        Condition::All => list.out,
+    // A prefix scan and an index of labels leave the planner no choice that depends on values.
+    Ok(match (&query.condition, path) {
+        (Condition::All, _) | (_, AccessPath::PrefixScan(_) | AccessPath::LabelIndex(Some(_))) => {
+            list.out
+        }
         _ => list.out.planned_anew(),
     })
 }
@@ -220,7 +223,10 @@ impl<'q> List<'q> {
         }
         let (open, middle) = self.dialect.first();
         self.out.push(open);
-        value(&mut self.out, self.dialect, place);
+        match place {
+            Place::Word(column) => self.dialect.word(&mut self.out, column),
+            place => value(&mut self.out, self.dialect, place),
+        }
         self.out.push(middle).push(CHARS).push(")");
     }
 

@@ -153,8 +153,8 @@ pub(crate) fn replace_records(rows: &[(&Etag, &RecordRow)]) -> Statement {
         let name = &row.record.name;
         let key = [
             Set::new("parent", name.result().parent().as_str()),
-            Set::new("result_id", name.result().id()),
-            Set::new("id", name.id()),
+            Set::id("result_id", name.result().id()),
+            Set::id("id", name.id()),
             Set::new("expected", expect.as_str()),
         ];
         let state = write::record_state(row).into_iter();
@@ -168,7 +168,7 @@ pub(crate) fn replace_records(rows: &[(&Etag, &RecordRow)]) -> Statement {
     out.push(", held AS (SELECT records.row_id, place FROM given JOIN results ON results.id = ");
     out.push("given.result_id AND results.parent = given.parent JOIN records ON records.id = ");
     out.push("given.id AND records.result_row = results.row_id AND ");
-    etag::of(&mut out, "records");
+    etag::of(&mut out, Dialect::Postgres, etag::RECORDS);
     out.push(
         " = expected ORDER BY place FOR NO KEY UPDATE OF records), kept AS (UPDATE records SET ",
     );
@@ -221,8 +221,8 @@ pub(crate) fn taken_records(rows: &[&RecordRow]) -> Statement {
         let name = &row.record.name;
         vec![
             Set::new("parent", name.result().parent().as_str()),
-            Set::new("result_id", name.result().id()),
-            Set::new("id", name.id()),
+            Set::id("result_id", name.result().id()),
+            Set::id("id", name.id()),
         ]
     });
     let mut out = given(&columns(all));
@@ -237,7 +237,7 @@ pub(crate) fn taken_results(values: &[&RunResult]) -> Statement {
     let all = values.iter().map(|value| {
         vec![
             Set::new("parent", value.name.parent().as_str()),
-            Set::new("id", value.name.id()),
+            Set::id("id", value.name.id()),
         ]
     });
     let mut out = given(&columns(all));

@@ -10,7 +10,7 @@ fn results(out: &mut Statement, what: &Purge) {
             out.push("parent = ").bind(parent.as_str());
         }
         Purge::Result(name) => {
-            out.push("id = ").bind(name.id());
+            out.push("id = ").bind_id(name.id());
             out.push(" AND parent = ").bind(name.parent().as_str());
         }
         Purge::Record(_) => {
@@ -28,7 +28,7 @@ fn records(out: &mut Statement, what: &Purge) {
             out.push(")");
         }
         Purge::Record(name) => {
-            out.push("id = ").bind(name.id()).push(" AND ");
+            out.push("id = ").bind_id(name.id()).push(" AND ");
             in_result(out, name);
         }
     }

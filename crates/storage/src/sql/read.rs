@@ -48,7 +48,7 @@ pub(super) fn fields(out: &mut Statement, dialect: Dialect, resource: Resource) 
 pub(crate) fn one_result(dialect: Dialect, name: &ResultName) -> Statement {
     let mut out = Statement::new("SELECT ");
     fields(&mut out, dialect, Resource::Results);
-    out.push(" FROM results WHERE id = ").bind(name.id());
+    out.push(" FROM results WHERE id = ").bind_id(name.id());
     out.push(" AND parent = ").bind(name.parent().as_str());
     out
 }
@@ -59,7 +59,7 @@ pub(crate) fn one_record(dialect: Dialect, name: &RecordName) -> Statement {
     fields(&mut out, dialect, Resource::Records);
     out.push(", ").push(BODY);
     out.push(" FROM records LEFT JOIN bodies ON record_row = row_id");
-    out.push(" WHERE id = ").bind(name.id()).push(" AND ");
+    out.push(" WHERE id = ").bind_id(name.id()).push(" AND ");
     super::condition::in_result(&mut out, name);
     out
 }

@@ -3,22 +3,26 @@
 use bytes::Bytes;
 use jiff::Timestamp;
 
-use crate::codec::text;
+use crate::codec::{text, words};
 
 /// A value that is bound, never spliced.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Bind {
     /// Text as the tables hold it, see [`text::stored`].
     Text(Option<String>),
+    /// An identifier, as text; see [`id`](crate::codec::id).
+    Id(Option<String>),
     /// A number, or a time in microseconds.
     Int(Option<i64>),
     Bytes(Option<Bytes>),
     /// A list of texts to compare with.
     Texts(Vec<String>),
+    /// A list of identifiers to compare with.
+    Ids(Vec<String>),
     /// A list of numbers to compare with.
     Ints(Vec<i64>),
-    /// A column of many rows, each value of the same kind: [`Self::Text`], [`Self::Int`] or
-    /// [`Self::Bytes`]. PostgreSQL alone.
+    /// A column of many rows, each value of the same kind: [`Self::Text`], [`Self::Id`],
+    /// [`Self::Int`] or [`Self::Bytes`]. PostgreSQL alone.
     Column(Vec<Bind>),
 }
 
@@ -65,11 +69,16 @@ impl From<Option<Bytes>> for Bind {
 }
 
 impl Bind {
+    /// An identifier.
+    pub(crate) fn id(text: &str) -> Self {
+        Self::Id(Some(text::stored(text).into_owned()))
+    }
+
     /// What follows the placeholder of a column of such values.
     pub(super) fn column_cast(&self) -> &'static str {
         match self {
             Self::Int(_) => "::bigint[]",
-            Self::Bytes(_) => "::bytea[]",
+            Self::Bytes(_) | Self::Id(_) => "::bytea[]",
             _ => "::text[]",
         }
     }
@@ -116,6 +125,16 @@ impl Statement {
         self.text.push('$');
         self.text.push_str(&self.binds.len().to_string());
         self
+    }
+
+    /// Appends the placeholder of a word; see [`words`].
+    pub(crate) fn bind_word(&mut self, word: &str) -> &mut Self {
+        self.bind(Bind::Text(Some(words::stored(word).into_owned())))
+    }
+
+    /// Appends the placeholder of an identifier.
+    pub(crate) fn bind_id(&mut self, text: &str) -> &mut Self {
+        self.bind(Bind::id(text))
     }
 
     /// The text, for a driver. It is safe because only `'static` text and placeholders went in.

@@ -248,7 +248,7 @@ pub(crate) fn held_results(dialect: Dialect, names: &[&ResultName]) -> Statement
     for (at, name) in names.iter().enumerate() {
         out.push(if at == 0 { "(" } else { ", (" });
         out.bind(name.parent().as_str()).push(", ");
-        out.bind(name.id()).push(")");
+        out.bind_id(name.id()).push(")");
     }
     out.push(") SELECT ");
     read::fields(&mut out, dialect, Resource::Results);
@@ -266,8 +266,8 @@ pub(crate) fn held_records(names: &[&RecordName]) -> Statement {
         out.push(if at == 0 { "(" } else { ", (" });
         out.bind(i64::try_from(at).expect("a page is smaller than an i64"));
         out.push(", ").bind(name.result().parent().as_str());
-        out.push(", ").bind(name.result().id());
-        out.push(", ").bind(name.id()).push(")");
+        out.push(", ").bind_id(name.result().id());
+        out.push(", ").bind_id(name.id()).push(")");
     }
     out.push(") SELECT place, o.uid, c.uid, c.etag, c.create_us, c.update_us, c.data_type, ");
     out.push("c.body_size, c.body_sha256 FROM wanted CROSS JOIN results AS o LEFT JOIN records ");

@@ -16,13 +16,12 @@ use super::{
 use crate::codec::{
     body::Packed,
     known::IndexEntries,
-    row::{PreparedChange, RecordRow, json},
+    row::{PreparedChange, RecordRow, json, labels_json},
+    text::SAME,
+    words,
 };
 use hindsight_filter::condition::ObjectField;
 use hindsight_filter::model::{Etag, RecordName, ResultName, RunResult};
-
-const RESULTS: &str = "results";
-const RECORDS: &str = "records";
 
 /// A column and the value it gets.
 pub(super) struct Set {
@@ -38,6 +37,15 @@ impl Set {
             value: value.into(),
             is_json: false,
         }
+    }
+
+    pub(super) fn id(column: &'static str, value: &str) -> Self {
+        Self::new(column, Bind::id(value))
+    }
+
+    fn word(column: &'static str, value: Option<&str>) -> Self {
+        let kept = value.map(|word| words::stored(word).into_owned());
+        Self::new(column, Bind::Text(kept))
     }
 
     fn json(column: &'static str, value: Option<String>) -> Self {
@@ -65,7 +73,7 @@ pub(crate) fn write(dialect: Dialect, change: &PreparedChange) -> Statement {
         PreparedChange::DeleteResult(name, expect) => {
             let mut out = Statement::new("DELETE FROM results WHERE ");
             is_result(&mut out, name);
-            with_etag(&mut out, RESULTS, expect.as_ref());
+            with_etag(&mut out, dialect, etag::RESULTS, expect.as_ref());
             out
         }
         PreparedChange::InsertRecord(row) => insert_record(dialect, row),
@@ -73,18 +81,18 @@ pub(crate) fn write(dialect: Dialect, change: &PreparedChange) -> Statement {
         PreparedChange::DeleteRecord(name, expect) => {
             let mut out = Statement::new("DELETE FROM records WHERE ");
             is_record(&mut out, name);
-            with_etag(&mut out, RECORDS, expect.as_ref());
+            with_etag(&mut out, dialect, etag::RECORDS, expect.as_ref());
             out
         }
     }
 }
 
 /// The statement that reads the etag of the row that a change is about.
-pub(crate) fn etag_of(change: &PreparedChange) -> Statement {
-    let of = |table| {
+pub(crate) fn etag_of(dialect: Dialect, change: &PreparedChange) -> Statement {
+    let of = |columns, from| {
         let mut out = Statement::new("SELECT ");
-        etag::of(&mut out, table);
-        out.push(" FROM ").push(table).push(" WHERE ");
+        etag::of(&mut out, dialect, columns);
+        out.push(from);
         out
     };
     let mut out;
@@ -92,15 +100,15 @@ pub(crate) fn etag_of(change: &PreparedChange) -> Statement {
         PreparedChange::InsertResult(RunResult { name, .. })
         | PreparedChange::ReplaceResult(_, RunResult { name, .. })
         | PreparedChange::DeleteResult(name, _) => {
-            out = of(RESULTS);
+            out = of(etag::RESULTS, " FROM results WHERE ");
             is_result(&mut out, name);
         }
         PreparedChange::InsertRecord(row) | PreparedChange::ReplaceRecord(_, row) => {
-            out = of(RECORDS);
+            out = of(etag::RECORDS, " FROM records WHERE ");
             is_record(&mut out, &row.record.name);
         }
         PreparedChange::DeleteRecord(name, _) => {
-            out = of(RECORDS);
+            out = of(etag::RECORDS, " FROM records WHERE ");
             is_record(&mut out, name);
         }
     }
@@ -124,19 +132,19 @@ pub(crate) fn prepared_from(change: &PreparedChange) -> Vec<Statement> {
 
 fn is_result(out: &mut Statement, name: &ResultName) {
     out.push("id = ")
-        .bind(name.id())
+        .bind_id(name.id())
         .push(" AND parent = ")
         .bind(name.parent().as_str());
 }
 
 fn is_record(out: &mut Statement, name: &RecordName) {
-    out.push("id = ").bind(name.id()).push(" AND ");
+    out.push("id = ").bind_id(name.id()).push(" AND ");
     in_result(out, name);
 }
 
-fn with_etag(out: &mut Statement, table: &'static str, etag: Option<&Etag>) {
+fn with_etag(out: &mut Statement, dialect: Dialect, of: etag::Columns, etag: Option<&Etag>) {
     if let Some(etag) = etag {
-        etag::of(out.push(" AND "), table);
+        etag::of(out.push(" AND "), dialect, of);
         out.push(" = ").bind(etag.as_str());
     }
 }
@@ -155,7 +163,7 @@ fn result_state(value: &RunResult) -> Vec<Set> {
             "summary_record",
             summary.map(|s| s.record.to_string()).as_deref(),
         ),
-        Set::new("summary_type", summary.map(|s| s.data_type.as_str())),
+        Set::word("summary_type", summary.map(|s| s.data_type.as_str())),
         Set::new("summary_start_us", summary.and_then(|s| s.start_time)),
         Set::new("summary_end_us", summary.and_then(|s| s.end_time)),
         Set::new("summary_status", summary.map(|s| i64::from(s.status))),
@@ -176,7 +184,7 @@ pub(super) fn record_state(row: &RecordRow) -> Vec<Set> {
             etag::stored(&record.etag, &record.uid, record.update_time),
         ),
         Set::new("update_us", record.update_time),
-        Set::new(
+        Set::word(
             "data_type",
             record.data.as_ref().map(|data| data.data_type.as_str()),
         ),
@@ -185,10 +193,10 @@ pub(super) fn record_state(row: &RecordRow) -> Vec<Set> {
             "body_sha256",
             body.map(|body| Bytes::copy_from_slice(&body.sha256)),
         ),
-        Set::new("object_kind", object(ObjectField::Kind)),
+        Set::word("object_kind", object(ObjectField::Kind)),
         Set::new("object_name", object(ObjectField::Name)),
         Set::new("object_namespace", object(ObjectField::Namespace)),
-        Set::new("object_uid", object(ObjectField::Uid)),
+        Set::new("object_uid", object_uid(row)),
         Set::new("object_pipeline_ref", object(ObjectField::PipelineRef)),
         Set::new("object_task_ref", object(ObjectField::TaskRef)),
         Set::new("object_reason", object(ObjectField::Reason)),
@@ -200,13 +208,22 @@ pub(super) fn record_state(row: &RecordRow) -> Vec<Set> {
         Set::new("object_creation_us", time(ObjectField::CreationTime)),
         Set::new("object_start_us", time(ObjectField::StartTime)),
         Set::new("object_completion_us", time(ObjectField::CompletionTime)),
-        Set::json("labels", labels.map(json)),
+        Set::json("labels", labels.map(labels_json)),
         Set::new("run_outcome", row.columns.run.outcome),
         Set::new("run_began_us", row.columns.run.began),
         Set::new("run_ended_us", row.columns.run.ended),
         Set::new("run_duration_us", row.columns.run.duration()),
         Set::new("run_pipeline", row.columns.pipeline()),
     ]
+}
+
+/// What is kept of the uid of an object, which mostly is the id of its record.
+fn object_uid(row: &RecordRow) -> Bind {
+    match row.columns.text(ObjectField::Uid) {
+        None => Bind::Id(None),
+        Some(uid) if uid == row.record.name.id() => Bind::Id(Some(SAME.to_owned())),
+        Some(uid) => Bind::id(uid),
+    }
 }
 
 /// A column of a record that its state fills: its name, whether it holds JSON, its value.
@@ -246,8 +263,8 @@ fn values(out: &mut Statement, dialect: Dialect, sets: Vec<Set>) {
 pub(super) fn new_result(value: &RunResult) -> Vec<Set> {
     let mut sets = vec![
         Set::new("parent", value.name.parent().as_str()),
-        Set::new("id", value.name.id()),
-        Set::new("uid", value.uid.as_str()),
+        Set::id("id", value.name.id()),
+        Set::id("uid", value.uid.as_str()),
         Set::new("create_us", value.create_time),
     ];
     sets.extend(result_state(value));
@@ -269,7 +286,7 @@ fn replace_result(dialect: Dialect, expect: &Etag, value: &RunResult) -> Stateme
     assign(&mut out, dialect, result_state(value));
     out.push(" WHERE ");
     is_result(&mut out, &value.name);
-    with_etag(&mut out, RESULTS, Some(expect));
+    with_etag(&mut out, dialect, etag::RESULTS, Some(expect));
     out
 }
 
@@ -278,9 +295,9 @@ pub(super) fn new_record(row: &RecordRow) -> Vec<Set> {
     let name = &row.record.name;
     let mut sets = vec![
         Set::new("parent", name.result().parent().as_str()),
-        Set::new("result_id", name.result().id()),
-        Set::new("id", name.id()),
-        Set::new("uid", row.record.uid.as_str()),
+        Set::id("result_id", name.result().id()),
+        Set::id("id", name.id()),
+        Set::id("uid", row.record.uid.as_str()),
         Set::new("create_us", row.record.create_time),
     ];
     sets.extend(record_state(row));
@@ -332,7 +349,7 @@ fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement
     out.push(" WHERE ");
     is_record(out, name);
     indexed::is_current(out.push(" AND "), &row.entries);
-    with_etag(out, RECORDS, Some(expect));
+    with_etag(out, dialect, etag::RECORDS, Some(expect));
     with_referred(out, dialect, row);
     match (dialect, stored_body(row)) {
         (Dialect::Postgres, Some(body)) => {

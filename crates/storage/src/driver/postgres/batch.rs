@@ -177,7 +177,7 @@ pub(super) async fn change(
                     return Err(Failure::Refused(prepare::outdated()));
                 }
             }
-            let statement = write::etag_of(ready);
+            let statement = write::etag_of(Dialect::Postgres, ready);
             let row = query(&statement)
                 .fetch_optional(connection)
                 .await

@@ -1,15 +1,17 @@
 //! Values to and from PostgreSQL's driver.
 
 use sqlx::{
-    AssertSqlSafe, Postgres, Row,
-    postgres::{PgArguments, PgRow},
+    AssertSqlSafe, Postgres, Row, ValueRef as _,
+    postgres::{PgArguments, PgRow, PgTypeInfo},
     query::Query,
 };
 
 use super::errors::classify;
 use crate::{
+    codec::id,
     seam::Error,
     sql::{
+        read::corrupt,
         row::SqlRow,
         statement::{Bind, Statement},
     },
@@ -26,6 +28,13 @@ pub(super) fn query(statement: &Statement) -> PgQuery<'_> {
             Bind::Text(text) => query.bind(text.as_deref()),
             Bind::Int(number) => query.bind(*number),
             Bind::Bytes(bytes) => query.bind(bytes.as_deref()),
+            Bind::Id(text) => query.bind(text.as_deref().map(id::packed)),
+            Bind::Ids(texts) => query.bind(
+                texts
+                    .iter()
+                    .map(|text| id::packed(text))
+                    .collect::<Vec<_>>(),
+            ),
             Bind::Texts(texts) => query.bind(texts.as_slice()),
             Bind::Ints(numbers) => query.bind(numbers.as_slice()),
             Bind::Column(values) => column(query, values),
@@ -43,6 +52,13 @@ fn column<'q>(query: PgQuery<'q>, values: &'q [Bind]) -> PgQuery<'q> {
                 _ => None,
             };
             query.bind(values.iter().map(number).collect::<Vec<_>>())
+        }
+        Some(Bind::Id(_)) => {
+            let bytes = |value: &Bind| match value {
+                Bind::Id(text) => text.as_deref().map(id::packed),
+                _ => None,
+            };
+            query.bind(values.iter().map(bytes).collect::<Vec<_>>())
         }
         Some(Bind::Bytes(_)) => {
             let bytes = |value: &'q Bind| match value {
@@ -63,7 +79,15 @@ fn column<'q>(query: PgQuery<'q>, values: &'q [Bind]) -> PgQuery<'q> {
 
 impl SqlRow for PgRow {
     fn text(&self, at: usize) -> Result<Option<String>, Error> {
-        self.try_get(at).map_err(|e| classify("reading text", e))
+        let value = self.try_get_raw(at);
+        let value = value.map_err(|e| classify("reading text", e))?;
+        if *value.type_info() != PgTypeInfo::with_name("bytea") {
+            return self.try_get(at).map_err(|e| classify("reading text", e));
+        }
+        let unpacked = |bytes: Vec<u8>| {
+            id::unpacked(&bytes).ok_or_else(|| corrupt("an identifier that is no text"))
+        };
+        self.bytes(at)?.map(unpacked).transpose()
     }
 
     fn int(&self, at: usize) -> Result<Option<i64>, Error> {

@@ -167,17 +167,17 @@ async fn an_encoding_that_cannot_hold_every_text_is_refused() {
 const MANY: &str = "
     INSERT INTO results (parent, id, uid, etag, create_us, update_us, annotations,
                          summary_record, summary_start_us, summary_end_us)
-      SELECT 'p' || i % 20, i::text, i::text, i::text, 1767225600000000 + i,
+      SELECT 'p' || i % 20, i::text::bytea, i::text::bytea, i::text, 1767225600000000 + i,
              1767225600000000 + i, '{}', 'r', CASE WHEN i % 3 > 0 THEN 1767225600000000 + i END,
              CASE WHEN i % 3 > 0 THEN 1767225600000000 + i END
       FROM generate_series(1, 20000) AS i;
     INSERT INTO records (result_row, parent, result_id, id, uid, etag, create_us, update_us,
                          data_type, object_uid, object_name)
-      SELECT row_id, parent, id, i::text, i::text, i::text, 1767225600000000 + i,
+      SELECT row_id, parent, id, i::text::bytea, i::text::bytea, i::text, 1767225600000000 + i,
              1767225600000000 + i,
              'tekton.dev/v1.' || CASE WHEN i % 2 = 0 THEN 'TaskRun' ELSE 'Other' END,
-             i::text, i::text
-      FROM generate_series(1, 20000) AS i JOIN results ON id = (i % 200 + 1)::text;
+             i::text::bytea, i::text
+      FROM generate_series(1, 20000) AS i JOIN results ON id = (i % 200 + 1)::text::bytea;
     ANALYZE;";
 
 #[test]
@@ -230,11 +230,11 @@ async fn first_pages_cost_the_page() {
 /// Pipelines, in an index that holds what is asked of them, and labels, in none. Rows are wide,
 /// so that the index is read and not they.
 const RUNS: &str = "
-    UPDATE records SET object_creation_us = create_us + id::bigint % 40 * 86400000000,
-        object_start_us = create_us, object_completion_us = create_us + id::bigint % 977 * 1000000,
-        object_pipeline_ref = 'pipeline-' || id::bigint % 5,
-        labels = jsonb_build_object('team', 'team-' || id::bigint % 3, 'wide', repeat('-', 1000))
-    WHERE id::bigint % 7 > 0;
+    UPDATE records SET object_creation_us = create_us + id_text(id)::bigint % 40 * 86400000000,
+        object_start_us = create_us, object_completion_us = create_us + id_text(id)::bigint % 977 * 1000000,
+        object_pipeline_ref = 'pipeline-' || id_text(id)::bigint % 5,
+        labels = jsonb_build_object('team', 'team-' || id_text(id)::bigint % 3, 'wide', repeat('-', 1000))
+    WHERE id_text(id)::bigint % 7 > 0;
     VACUUM (FULL, ANALYZE) records;
     VACUUM records;";
 

@@ -1,13 +1,14 @@
 //! Values to and from SQLite's driver.
 
 use sqlx::{
-    AssertSqlSafe, Row, Sqlite,
+    AssertSqlSafe, Row, Sqlite, TypeInfo as _, ValueRef as _,
     query::Query,
     sqlite::{SqliteArguments, SqliteRow},
 };
 
 use super::errors::classify;
 use crate::{
+    codec::id,
     seam::Error,
     sql::{
         read::corrupt,
@@ -24,6 +25,11 @@ pub(super) fn query(statement: &Statement) -> Query<'_, Sqlite, SqliteArguments>
             Bind::Text(text) => query.bind(text.as_deref()),
             Bind::Int(number) => query.bind(*number),
             Bind::Bytes(bytes) => query.bind(bytes.as_deref()),
+            Bind::Id(text) => match text.as_deref().and_then(id::uuid) {
+                Some(uuid) => query.bind(uuid.to_vec()),
+                None => query.bind(text.as_deref()),
+            },
+            Bind::Ids(texts) => query.bind(list(&identifiers(texts))),
             Bind::Texts(texts) => query.bind(list(texts)),
             Bind::Ints(numbers) => query.bind(list(numbers)),
             Bind::Column(_) => unreachable!("columns are bound by PostgreSQL alone"),
@@ -32,13 +38,31 @@ pub(super) fn query(statement: &Statement) -> Query<'_, Sqlite, SqliteArguments>
     query
 }
 
+/// Identifiers as [`Dialect::one_of`](crate::sql::dialect::Dialect) reads them: UUIDs in
+/// hexadecimal, and other text, each after what it is.
+fn identifiers(texts: &[String]) -> Vec<String> {
+    let tagged = texts.iter().map(|text| match id::uuid(text) {
+        Some(_) => format!("x{}", text.replace('-', "")),
+        None => format!("t{text}"),
+    });
+    tagged.collect()
+}
+
 fn list<T: serde::Serialize>(values: &[T]) -> String {
     serde_json::to_string(values).expect("texts and numbers are JSON")
 }
 
 impl SqlRow for SqliteRow {
     fn text(&self, at: usize) -> Result<Option<String>, Error> {
-        self.try_get(at).map_err(|e| classify("reading text", e))
+        let value = self.try_get_raw(at);
+        let value = value.map_err(|e| classify("reading text", e))?;
+        if value.is_null() || value.type_info().name() != "BLOB" {
+            return self.try_get(at).map_err(|e| classify("reading text", e));
+        }
+        let uuid = self.bytes(at)?.unwrap_or_default();
+        let uuid = uuid.try_into().map(id::of_uuid);
+        uuid.map(Some)
+            .map_err(|_length| corrupt("an identifier that is no UUID"))
     }
 
     fn int(&self, at: usize) -> Result<Option<i64>, Error> {

@@ -458,7 +458,7 @@ async fn change(tx: &mut SqliteConnection, ready: &PreparedChange) -> Result<(),
                     return Err(prepare::outdated());
                 }
             }
-            let statement = write::etag_of(ready);
+            let statement = write::etag_of(Dialect::Sqlite, ready);
             let found = query(&statement)
                 .fetch_optional(tx)
                 .await

@@ -248,6 +248,7 @@ fn columns() -> Vec<Filled> {
 fn held_by(row: &Row, at: usize, (_, _, kind): &Filled) -> Result<Bind, Error> {
     Ok(match kind {
         Bind::Int(_) => Bind::Int(row.int(at)?),
+        Bind::Id(_) => Bind::Id(row.text(at)?),
         Bind::Bytes(_) => Bind::Bytes(row.bytes(at)?.map(Into::into)),
         _ => Bind::Text(row.text(at)?),
     })
