@@ -126,7 +126,11 @@ fn names_are_asked_for_by_their_parts() {
     );
     whole("name == 'a/b'", "no row");
     whole("name != 'a/b'", "every row");
-    whole("name.endsWith('records/u')", "name ends with \"records/u\"");
+    whole(
+        "name.endsWith('records/u')",
+        "record id = \"u\" and name ends with \"records/u\"",
+    );
+    whole("name.endsWith('u')", "name ends with \"u\"");
     whole("name.startsWith('u')", "record id starts with \"u\"");
     whole("name.startsWith('a/')", "name starts with \"a/\"");
     whole(

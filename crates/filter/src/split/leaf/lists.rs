@@ -2,7 +2,7 @@
 
 use super::asked;
 use crate::{
-    condition::{Column, Is},
+    condition::{Column, Is, Value as Asked},
     expr::{Expr, ExprKind, Field, Function},
     split::{
         Splitter,
@@ -111,7 +111,17 @@ impl Splitter<'_> {
                 (Column::ResultId, true) => return Pushed::unknown(),
                 _ => Is::StartsWith(part),
             },
-            Function::EndsWith => Is::EndsWith(part),
+            Function::EndsWith => match (&found.column, part.rsplit_once('/')) {
+                // An id has no slash, so what follows the last one is the whole id.
+                (Column::RecordName, Some((_, id))) if wanted => {
+                    let id = Is::Equal(Asked::Text(id.to_owned()));
+                    return Pushed::and([
+                        self.test(Column::RecordId, id, true),
+                        self.test(found.column, Is::EndsWith(part), true),
+                    ]);
+                }
+                _ => Is::EndsWith(part),
+            },
             Function::ContainsText => Is::Contains(part),
             _ => return Pushed::unknown(),
         };
