@@ -58,8 +58,8 @@ pub(super) fn value<'a>(
     }
 }
 
-/// What `expr` is when its variables have these values; nothing if that is unknown or takes too many
-/// steps.
+/// What `expr` is when its variables have these values; nothing if that is unknown or takes more
+/// steps than it may.
 pub(super) fn with_variables<'a>(expr: &'a Expr, values: Vec<Value<'a>>) -> Option<Value<'a>> {
     let mut judge = Judge::new(None, Meter::default());
     judge.locals = values;

@@ -33,8 +33,8 @@ impl Expression {
         })
     }
 
-    /// Whether it is true of `object` and `texts`, one for each variable. It is not where that is
-    /// unknown.
+    /// Whether it is true of `object` and `texts`, one for each variable. Where that is unknown, it
+    /// is not true.
     pub fn holds(&self, object: &Json, texts: &[&str]) -> bool {
         self.value(object, texts) == Some(Value::Bool(true))
     }

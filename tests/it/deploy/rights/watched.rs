@@ -116,8 +116,8 @@ fn enforce(sim: &Sim, objects: &[Value]) {
     sim.policy().enforce();
 }
 
-/// The watcher of an overlay on a simulated cluster until it has done all it does, and what it
-/// asked.
+/// What the watcher of an overlay asked of a simulated cluster, until it had done all that it
+/// does there.
 pub(super) async fn watched(objects: &[Value], deletes: bool) -> BTreeSet<Right> {
     let database = Database::sqlite();
     let users = users();
