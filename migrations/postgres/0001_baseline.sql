@@ -59,7 +59,7 @@ CREATE INDEX results_by_parent_end ON results (parent, summary_end_us, row_id);
 -- the payload, run_* too, if its type is that of a run. Without a payload data_type is null. An
 -- object_uid of one byte, 1, is the record's id. Of data_type, object_kind, summary_type and the
 -- keys of labels, U+0001 and another character are the number of a word, see
--- crates/storage/src/codec/words.rs.
+-- crates/storage/src/codec/text/words.rs.
 CREATE TABLE records (
     row_id                  BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY WITH (fillfactor = 100),
     result_row              BIGINT NOT NULL REFERENCES results (row_id) ON DELETE CASCADE,

@@ -48,7 +48,7 @@ CREATE INDEX results_by_parent_end ON results (parent, summary_end_us);
 -- the payload, run_* too, if its type is that of a run. Without a payload data_type is null. An
 -- object_uid of the one character U+0001 is the record's id. Of data_type, object_kind,
 -- summary_type and the keys of labels, U+0001 and another character are the number of a word, see
--- crates/storage/src/codec/words.rs.
+-- crates/storage/src/codec/text/words.rs.
 CREATE TABLE records (
     row_id                  INTEGER PRIMARY KEY,
     result_row              INTEGER NOT NULL REFERENCES results (row_id) ON DELETE CASCADE,

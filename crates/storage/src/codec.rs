@@ -13,4 +13,3 @@ pub(crate) mod prepare;
 pub(crate) mod record;
 pub(crate) mod row;
 pub(crate) mod text;
-pub(crate) mod words;

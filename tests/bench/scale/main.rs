@@ -16,6 +16,7 @@
 )]
 
 mod cases;
+mod clients;
 mod corpus;
 mod data;
 mod figures;
@@ -101,6 +102,11 @@ async fn measure(database: &Database, only: &str, figures: &mut Figures) {
     }
     if wanted("memory") {
         memory(&server, figures).await;
+    }
+    if wanted("clients") {
+        for case in clients::cases(database) {
+            list(&server, &case, figures).await;
+        }
     }
     if wanted("filters") {
         for case in cases::filtered(database) {

@@ -6,7 +6,12 @@ use bytes::Bytes;
 use hindsight_run::{Kind, View};
 use serde_json::Value;
 
-use super::{body::Packed, dictionary::Keys, known::IndexEntries, text, words};
+use super::{
+    body::Packed,
+    dictionary::Keys,
+    known::IndexEntries,
+    text::{self, words},
+};
 use crate::seam::Error;
 use hindsight_filter::model::{Etag, Record, RecordName, ResultName, RunResult};
 use hindsight_filter::{

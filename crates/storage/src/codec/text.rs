@@ -6,13 +6,14 @@
 //! prefixes of kept texts are those of the texts; suffixes and parts are too, unless the one
 //! sought begins in the middle of an escape, which [`has_sound_parts`] rules out.
 
+pub(crate) mod words;
+
 use std::borrow::Cow;
 
-use super::words;
 use crate::seam::Error;
 
 const NUL: char = '\0';
-pub(super) const ESCAPE: char = '\u{1}';
+const ESCAPE: char = '\u{1}';
 
 /// What a column keeps in the place of a text that another column has; no text is kept so.
 pub(crate) const SAME: &str = "\u{1}";

@@ -9,7 +9,7 @@ use super::{
     dialect::Dialect,
     statement::{Bind, Statement},
 };
-use crate::codec::{text, words};
+use crate::codec::text::{self, words};
 use hindsight_filter::condition::{Ability, Column, Condition, Is, Test, Value};
 use hindsight_filter::model::{RecordName, Resource};
 
@@ -126,20 +126,20 @@ impl Writer<'_> {
         }
         let compares = !matches!(test.is, Is::Present | Is::Equal(_) | Is::OneOf(_));
         if let (Place::Word(column), true) = (place, compares) {
-            return self.word(column, test);
+            return self.word_test(column, test);
         }
-        self.said(place, test);
+        self.plain_test(place, test);
     }
 
     /// Appends a test of a column of words that is not for equality: what is kept as text is
     /// compared in the database, and what is kept as a number, here.
-    fn word(&mut self, column: &'static str, test: &Test) {
+    fn word_test(&mut self, column: &'static str, test: &Test) {
         let [first, end] = words::codes();
         self.out.push("(((").push(column).push(" < ");
         self.out.bind(Bind::Text(Some(first))).push(" OR ");
         self.out.push(column).push(" >= ");
         self.out.bind(Bind::Text(Some(end))).push(") AND ");
-        self.said(Place::Column(column), test);
+        self.plain_test(Place::Column(column), test);
         self.out.push(") OR ").push(column);
         let passes = |word: &str| test.passes(Some(&Value::Text(word.to_owned())));
         let passing = words::all().filter(|(_, word)| passes(word));
@@ -148,7 +148,7 @@ impl Writer<'_> {
         self.out.push(")");
     }
 
-    fn said(&mut self, place: Place<'_>, test: &Test) {
+    fn plain_test(&mut self, place: Place<'_>, test: &Test) {
         match &test.is {
             Is::Present => self.present(place, test.negated),
             Is::Equal(value) => self.equal(place, value, test.negated),
@@ -204,7 +204,7 @@ impl Writer<'_> {
         }
         if let (Place::Id(_) | Place::ObjectUid, Value::Text(text)) = (place, value) {
             let equal = if negated { " <> " } else { " = " };
-            return self.identified(place, negated, &|_, out| {
+            return self.identifier_test(place, negated, &|_, out| {
                 out.push(equal).bind_id(text);
             });
         }
@@ -228,7 +228,7 @@ impl Writer<'_> {
 
     /// Appends a comparison for equality of a column of identifiers. Both places that a uid may be
     /// in are found by their indexes.
-    fn identified(
+    fn identifier_test(
         &mut self,
         place: Place<'_>,
         negated: bool,
@@ -295,7 +295,7 @@ impl Writer<'_> {
             };
         }
         if let Place::Id(_) | Place::ObjectUid = place {
-            return self.identified(place, negated, &|dialect, out| {
+            return self.identifier_test(place, negated, &|dialect, out| {
                 dialect.one_of(out, negated, Bind::Ids(texts.clone()));
             });
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::statement::{Bind, Statement};
-use crate::codec::{row::labels_json, words};
+use crate::codec::{row::labels_json, text::words};
 
 /// Characters that an index of client text holds where index entries are limited.
 const CUT: usize = 128;

@@ -60,7 +60,7 @@ pub(crate) fn span(query: &ListQuery) -> Statement {
         candidate::ends(&mut out, &query.condition, is_last);
         out.push(")");
     }
-    out.planned_anew()
+    out
 }
 
 /// The statement that counts rows with the labels of a list that also searches names everywhere,

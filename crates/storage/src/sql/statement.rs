@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use jiff::Timestamp;
 
-use crate::codec::{text, words};
+use crate::codec::text::{self, words};
 
 /// A value that is bound, never spliced.
 #[derive(Debug, Clone, PartialEq)]

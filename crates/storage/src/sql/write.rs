@@ -17,8 +17,7 @@ use crate::codec::{
     body::Packed,
     known::IndexEntries,
     row::{PreparedChange, RecordRow, json, labels_json},
-    text::SAME,
-    words,
+    text::{SAME, words},
 };
 use hindsight_filter::condition::ObjectField;
 use hindsight_filter::model::{Etag, RecordName, ResultName, RunResult};

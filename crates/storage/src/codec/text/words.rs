@@ -1,5 +1,5 @@
 //! Words that very many rows repeat: types, kinds and keys of labels. A column of words keeps the
-//! number of one instead of its text, as [`text`]'s escape and one character, so that a TaskRun
+//! number of one instead of its text, as an escape and one character, so that a TaskRun
 //! with five labels takes some 120 bytes less, in its row and in each index of these columns.
 //!
 //! A number means the same word for ever: words are added at the end, and none is changed or taken
@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use super::text;
+use super::ESCAPE;
 
 /// The words, the place of each being its number.
 const WORDS: [&str; 65] = [
@@ -85,7 +85,7 @@ const FIRST: u32 = 0x10;
 pub(crate) fn stored(word: &str) -> Cow<'_, str> {
     match WORDS.iter().position(|known| *known == word) {
         Some(at) => Cow::Owned(code(at)),
-        None => text::stored(word),
+        None => super::stored(word),
     }
 }
 
@@ -93,7 +93,7 @@ fn code(at: usize) -> String {
     let number = u32::try_from(at)
         .ok()
         .and_then(|at| char::from_u32(FIRST + at));
-    format!("{}{}", text::ESCAPE, number.expect("there are few words"))
+    format!("{}{}", ESCAPE, number.expect("there are few words"))
 }
 
 /// The word of a character that follows an escape.
@@ -106,9 +106,7 @@ pub(super) fn of(character: char) -> Option<&'static str> {
 pub(crate) fn codes() -> [String; 2] {
     [
         code(0),
-        char::from_u32(u32::from(text::ESCAPE) + 1)
-            .into_iter()
-            .collect(),
+        char::from_u32(u32::from(ESCAPE) + 1).into_iter().collect(),
     ]
 }
 
@@ -124,6 +122,7 @@ mod tests {
     use sha2::{Digest as _, Sha256};
 
     use super::*;
+    use crate::codec::text;
 
     #[test]
     fn words_are_two_bytes_and_come_back() {
