@@ -18,8 +18,8 @@ test: postgres
 # The image of both programs, with whatever container engine is there; IMAGE names it.
 IMAGE ?= hindsight:0.1.0
 image:
-	$(CARGO) build --locked --release --package hindsight --package hindsight-watcher --bins
-	deploy/image/build $${CARGO_TARGET_DIR:-target}/release $(IMAGE)
+	$(CARGO) build --locked --profile dist --package hindsight --package hindsight-watcher --bins
+	deploy/image/build $${CARGO_TARGET_DIR:-target}/dist $(IMAGE)
 
 # The same of programs that are built in a minute; then it is unpacked, and both programs run from it as the
 # user 65532 on a read-only root. Needs root.
