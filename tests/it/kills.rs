@@ -221,7 +221,10 @@ async fn kills(db: &str, kill: impl Fn(&mut Server), is_server: bool) {
         compare(&mut models, stored(&server).await, round);
     }
     assert!(acknowledged > rounds(), "{acknowledged} writes");
-    assert!(unanswered > 0, "no kill left a call without an answer");
+    assert!(
+        unanswered >= rounds(),
+        "every kill left calls without an answer"
+    );
     eprintln!(
         "{} kills, {acknowledged} acknowledged writes, {unanswered} without an answer",
         rounds()
