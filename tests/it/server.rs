@@ -1,5 +1,5 @@
-//! The server under its operator: audit log, budgets, limits of connections and memory, drain, reload
-//! and traces.
+//! The server under its operator: audit log, budgets, limits of connections and memory, drain,
+//! reload, and traces.
 
 mod audit;
 mod budgets;

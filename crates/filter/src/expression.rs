@@ -16,10 +16,8 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Reads `text`, which may name `object` and `variables`.
-    ///
-    /// # Errors
-    /// As [`Filter::compile`](crate::Filter::compile).
+    /// Reads `text`, which may name `object` and `variables`; it fails as
+    /// [`Filter::compile`](crate::Filter::compile) does of a filter.
     pub fn compile(text: &str, variables: &[&str]) -> Result<Self, FilterError> {
         let mut budget = CostBudget::default();
         let tree = parse::parse(text, &mut budget)?;

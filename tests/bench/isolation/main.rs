@@ -2,8 +2,8 @@
 //! known callers beside that of anonymous calls, and how long small calls take beside a caller with
 //! large ones, or beside a flood.
 //!
-//! `make bench-isolation` runs it; `cargo bench --bench isolation -- auth` (`fairness`, `flood`) does one
-//! part alone.
+//! `make bench-isolation` runs it; `cargo bench --bench isolation -- auth` does one part alone, and so
+//! do `fairness` and `flood`.
 //! Each line of `target/bench/isolation.jsonl` is one figure, with what it should reach. What is compared
 //! is measured in turns, in the same run, and the middle of the turns counts.
 #![expect(

@@ -64,9 +64,8 @@ impl Cluster {
         Ok(object.into_value(&resource(at.kind)))
     }
 
-    /// Leaves only the finalizers `left` on the object and puts `annotations` on it, in one
-    /// write, if it has this UID and version, and returns it. It does not matter who put the
-    /// others on.
+    /// Leaves only the finalizers `left` on the object, whoever put the others there, and puts
+    /// `annotations` on it, in one write, if it has this UID and version, and returns it.
     pub(crate) async fn remove_finalizers(
         &self,
         at: &Address,

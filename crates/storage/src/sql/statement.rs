@@ -69,7 +69,7 @@ impl From<Option<Bytes>> for Bind {
 }
 
 impl Bind {
-    /// An identifier.
+    /// An identifier, of which a UUID is kept as bytes.
     pub(crate) fn id(text: &str) -> Self {
         Self::Id(Some(text::stored(text).into_owned()))
     }

@@ -116,8 +116,7 @@ fn enforce(sim: &Sim, objects: &[Value]) {
     sim.policy().enforce();
 }
 
-/// What the watcher of an overlay asked of a simulated cluster, until it had done all that it
-/// does there.
+/// What the watcher of an overlay asked of a simulated cluster until it had nothing left to do.
 pub(super) async fn watched(objects: &[Value], deletes: bool) -> BTreeSet<Right> {
     let database = Database::sqlite();
     let users = users();

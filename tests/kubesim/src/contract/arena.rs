@@ -58,10 +58,7 @@ impl Arena {
         )
     }
 
-    /// Creates a config map.
-    ///
-    /// # Errors
-    /// When the server does not.
+    /// Creates a config map, and fails where the server does not create it.
     pub async fn map(&self, name: &str, labels: Value) -> Result<DynamicObject, Difference> {
         create(
             &self.maps(),
@@ -75,28 +72,19 @@ impl Arena {
         .await
     }
 
-    /// Creates a widget.
-    ///
-    /// # Errors
-    /// When the server does not.
+    /// Creates a widget, and fails where the server does not create it.
     pub async fn widget(&self, metadata: Value) -> Result<DynamicObject, Difference> {
         create(&self.widgets(), widget(metadata)).await
     }
 
-    /// Merges into a widget.
-    ///
-    /// # Errors
-    /// When the server refuses it.
+    /// Merges into a widget, and fails where the server refuses to.
     pub async fn merge(&self, name: &str, patch: Value) -> Result<DynamicObject, kube::Error> {
         let params = PatchParams::default();
         let patch = Patch::Merge(patch);
         self.widgets().patch(name, &params, &patch).await
     }
 
-    /// Deletes a widget.
-    ///
-    /// # Errors
-    /// When the server refuses it.
+    /// Deletes a widget, and fails where the server refuses to.
     pub async fn delete(&self, name: &str) -> Result<(), kube::Error> {
         let params = DeleteParams::default();
         self.widgets().delete(name, &params).await.map(drop)
@@ -107,10 +95,7 @@ impl Arena {
         format!("/apis/{GROUP}/v1/namespaces/{}/{rest}", self.namespace)
     }
 
-    /// Makes a request without a body, and answers as `raw` does.
-    ///
-    /// # Errors
-    /// When the connection breaks.
+    /// Makes a request without a body. It answers, and fails, as `raw` does.
     pub async fn ask(&self, method: &str, path: &str) -> Result<(u16, Value), Difference> {
         let json = "application/json";
         self.raw(method, path, json, &Value::Null).await
@@ -124,9 +109,7 @@ impl Arena {
     }
 
     /// Makes a request as it stands, and answers status code and body; a body that is no JSON is null.
-    ///
-    /// # Errors
-    /// When the connection breaks.
+    /// It fails where the connection breaks.
     pub async fn raw(
         &self,
         method: &str,
@@ -138,10 +121,7 @@ impl Arena {
         self.send(method, path, &headers, body).await
     }
 
-    /// Makes a request for another user, as `raw` does.
-    ///
-    /// # Errors
-    /// When the connection breaks.
+    /// Makes a request for another user. It answers, and fails, as `raw` does.
     pub async fn raw_as(
         &self,
         user: &str,
@@ -158,10 +138,7 @@ impl Arena {
         self.send(method, path, &headers, body).await
     }
 
-    /// Makes a request with these headers, and answers as `raw` does.
-    ///
-    /// # Errors
-    /// When the connection breaks.
+    /// Makes a request with these headers. It answers, and fails, as `raw` does.
     pub async fn send(
         &self,
         method: &str,
@@ -202,10 +179,7 @@ pub fn widget(metadata: Value) -> Value {
     })
 }
 
-/// Creates an object from JSON.
-///
-/// # Errors
-/// When the server does not.
+/// Creates an object from JSON, and fails where the server does not create it.
 pub async fn create(api: &Api<DynamicObject>, object: Value) -> Result<DynamicObject, Difference> {
     Ok(api.create(&PostParams::default(), &dynamic(object)).await?)
 }

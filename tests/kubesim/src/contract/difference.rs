@@ -34,10 +34,7 @@ pub enum Difference {
     Refused(#[from] kube::Error),
 }
 
-/// Finds two things equal.
-///
-/// # Errors
-/// When they differ.
+/// Fails where two things differ, and says how.
 pub fn same<F, W>(what: &str, found: F, wanted: W) -> Verdict
 where
     F: Debug + PartialEq<W>,
@@ -53,18 +50,12 @@ where
     })
 }
 
-/// Finds something true.
-///
-/// # Errors
-/// When it is not.
+/// Fails where something is not true.
 pub fn holds(what: &str, true_: bool) -> Verdict {
     same(what, true_, true)
 }
 
-/// Finds that the server refused with `code` and `reason`.
-///
-/// # Errors
-/// When it did not refuse, or did otherwise.
+/// Fails where the server did not refuse with `code` and `reason`.
 pub fn refused<T: Debug>(
     what: &str,
     outcome: Result<T, kube::Error>,
@@ -85,10 +76,7 @@ pub fn refused<T: Debug>(
     }
 }
 
-/// Asks again and again until `holds`.
-///
-/// # Errors
-/// When it does not within the patience of the suite.
+/// Asks again and again until `holds`, and fails after the patience of the suite.
 pub async fn eventually<F>(what: &str, mut holds: impl FnMut() -> F) -> Verdict
 where
     F: Future<Output = Result<bool, Difference>>,

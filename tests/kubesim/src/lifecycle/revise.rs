@@ -29,10 +29,8 @@ enum Revision {
 }
 
 impl World {
-    /// Replaces an object.
-    ///
-    /// # Errors
-    /// As the real server: missing object, stale version, another uid, another kind or name.
+    /// Replaces an object. It fails as on the real server: missing object, stale version, another uid,
+    /// another kind or name.
     pub(crate) fn update(
         &mut self,
         id: KindId,
@@ -46,10 +44,9 @@ impl World {
         self.revise(&kind, id, &old, object, Revision::Replaced, write)
     }
 
-    /// Patches an object; an apply creates it when there is none, which the second value tells.
-    ///
-    /// # Errors
-    /// As the real server: missing object, stale version, conflicting owners, a patch that does not fit.
+    /// Patches an object; an apply creates it when there is none, which the second value tells. It fails
+    /// as on the real server: missing object, stale version, conflicting owners, a patch that does not
+    /// fit the object.
     pub(crate) fn patch(
         &mut self,
         id: KindId,

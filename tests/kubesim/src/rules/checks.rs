@@ -10,11 +10,8 @@ use crate::{
     refusal::{About, Refusal},
 };
 
-/// Checks the types of a body. Built-in kinds may leave `apiVersion` and `kind` out.
-///
-/// # Errors
-/// 400 for another version, and for another kind where the kind is built in; 422 for another custom
-/// kind.
+/// Checks the types of a body. Built-in kinds may leave `apiVersion` and `kind` out. Another version is
+/// refused with 400, and so is another kind where the kind is built in; another custom kind with 422.
 pub(crate) fn check_types(kind: &Kind, version: &str, object: &Value) -> Result<(), Refusal> {
     let wanted = api_version(&kind.group, version);
     let text = |field: &str| object[field].as_str();
@@ -53,10 +50,8 @@ pub(crate) fn check_types(kind: &Kind, version: &str, object: &Value) -> Result<
     }
 }
 
-/// Lets no write touch when and how fast an object is deleted.
-///
-/// # Errors
-/// 422 for another time or grace period.
+/// Lets no write touch when and how fast an object is deleted: another time or grace period is
+/// refused with 422.
 pub(crate) fn check_deletion(
     kind: &Kind,
     old: &Stored,
@@ -76,10 +71,7 @@ pub(crate) fn check_deletion(
     Ok(())
 }
 
-/// Finalizers are named like labels.
-///
-/// # Errors
-/// 422 with the first that is not.
+/// Finalizers are named like labels; the first that is not is refused with 422.
 pub(crate) fn check_finalizer_names(
     kind: &Kind,
     name: &str,
@@ -97,10 +89,8 @@ pub(crate) fn check_finalizer_names(
     Err(Refusal::invalid(about, "metadata.finalizers", &why))
 }
 
-/// Field managers are short and printable.
-///
-/// # Errors
-/// 422 for one that is not; `options` are those of the request, `PatchOptions`.
+/// Field managers are short and printable; any other is refused with 422. `options` are those of
+/// the request, `PatchOptions`.
 pub(crate) fn check_manager(options: &str, manager: &str) -> Result<(), Refusal> {
     const LONGEST: usize = 128;
     let about = About {
@@ -172,10 +162,7 @@ pub(crate) fn check_identity(
     Ok(())
 }
 
-/// Lets an object that is being deleted gain no finalizer.
-///
-/// # Errors
-/// 422 with the new ones.
+/// Lets an object that is being deleted gain no finalizer: new ones are refused with 422.
 pub(crate) fn check_finalizers(
     kind: &Kind,
     old: &Stored,

@@ -16,10 +16,8 @@ use crate::{
 };
 
 impl Sim {
-    /// Creates an object as a client would.
-    ///
-    /// # Errors
-    /// As the server refuses a create; 404 when the kind is not installed.
+    /// Creates an object as a client would. It fails as the server refuses a create, and with 404 when
+    /// the kind is not installed.
     pub fn create(&self, object: Value) -> Result<Value, Refusal> {
         let (id, kind, write) = self.at(&object)?;
         let namespace = namespace_of(&kind, &object);
@@ -29,10 +27,8 @@ impl Sim {
         Ok(made.value(&types(&kind, &write.version)))
     }
 
-    /// Puts an object in place as it was elsewhere: uid, times, status and `managedFields` are kept.
-    ///
-    /// # Errors
-    /// As `create`.
+    /// Puts an object in place as it was elsewhere: uid, times, status and `managedFields` are kept. It
+    /// fails as `create` does.
     pub fn load(&self, object: Value) -> Result<Value, Refusal> {
         self.load_as(object, "kubesim")
     }
@@ -51,10 +47,7 @@ impl Sim {
     }
 
     /// Merges `patch` into an object as `manager`; into its status subresource where there is one
-    /// and `patch` has nothing but a status.
-    ///
-    /// # Errors
-    /// As the server refuses a merge patch.
+    /// and `patch` has nothing but a status. It fails as the server refuses a merge patch.
     pub fn merge(
         &self,
         group: &str,
@@ -85,10 +78,7 @@ impl Sim {
         Ok(new.value(&types(&kind, &write.version)))
     }
 
-    /// Deletes an object with background propagation.
-    ///
-    /// # Errors
-    /// 404 when there is no such object.
+    /// Deletes an object with background propagation; 404 when there is none.
     pub fn delete(
         &self,
         group: &str,

@@ -38,11 +38,8 @@ pub(super) enum Start {
 }
 
 impl Watching {
-    /// Reads the query of a watch request.
-    ///
-    /// # Errors
-    /// 400 for parameters that do not parse; 422 for streaming lists where they are not offered or
-    /// not asked for properly.
+    /// Reads the query of a watch request. Parameters that do not parse are refused with 400, and
+    /// streaming lists with 422 where they are not offered or not asked for properly.
     pub(crate) fn parse(
         query: &Query,
         kind: &Kind,
