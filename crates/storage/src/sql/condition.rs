@@ -237,17 +237,14 @@ impl Writer<'_> {
         let (dialect, same) = (self.dialect, self.dialect.same());
         let out = &mut *self.out;
         match place {
-            Place::ObjectUid if negated => {
-                compared(dialect, out.push(dialect.object_uid()));
-            }
-            Place::ObjectUid => {
+            Place::Id(column) => compared(dialect, out.push(column)),
+            Place::ObjectUid if !negated => {
                 compared(dialect, out.push("(object_uid"));
                 out.push(" AND object_uid <> ").push(same).push(" OR id");
                 compared(dialect, out);
                 out.push(" AND object_uid = ").push(same).push(")");
             }
-            Place::Id(column) => compared(dialect, out.push(column)),
-            _ => {}
+            _ => compared(dialect, out.push(dialect.object_uid())),
         }
     }
 
