@@ -1,0 +1,2 @@
+//! What follows from stored runs: the tree of a run, what differs between two, what errors have in
+//! common, and which pipelines are flaky or become slower. Pure functions: no I/O, no clock.
