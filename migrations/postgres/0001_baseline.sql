@@ -29,18 +29,18 @@ $$;
 -- Without a summary all its columns are null; with one, summary_record is not.
 CREATE TABLE results (
     row_id              BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    create_us           BIGINT NOT NULL,
+    update_us           BIGINT NOT NULL,
+    summary_start_us    BIGINT,
+    summary_end_us      BIGINT,
+    summary_status      BIGINT,
     parent              TEXT COLLATE "C" NOT NULL,
     id                  BYTEA NOT NULL,
     uid                 BYTEA NOT NULL,
     etag                TEXT COLLATE "C" NOT NULL,
-    create_us           BIGINT NOT NULL,
-    update_us           BIGINT NOT NULL,
     annotations         JSONB NOT NULL,
     summary_record      TEXT COLLATE "C",
     summary_type        TEXT COLLATE "C",
-    summary_start_us    BIGINT,
-    summary_end_us      BIGINT,
-    summary_status      BIGINT,
     summary_annotations JSONB
 );
 
@@ -48,11 +48,8 @@ CREATE UNIQUE INDEX results_by_name ON results (id, parent);
 CREATE INDEX results_by_create ON results (create_us, row_id);
 CREATE INDEX results_by_parent_create ON results (parent, create_us, row_id);
 CREATE INDEX results_by_update ON results (update_us, row_id);
-CREATE INDEX results_by_parent_update ON results (parent, update_us, row_id);
 CREATE INDEX results_by_start ON results (summary_start_us, row_id);
-CREATE INDEX results_by_parent_start ON results (parent, summary_start_us, row_id);
 CREATE INDEX results_by_end ON results (summary_end_us, row_id);
-CREATE INDEX results_by_parent_end ON results (parent, summary_end_us, row_id);
 
 -- What lists and filters need of a record. `parent` and `result_id` repeat those of the result
 -- for the sake of indexes; results are never renamed. object_* and labels come from the JSON of
@@ -63,15 +60,21 @@ CREATE INDEX results_by_parent_end ON results (parent, summary_end_us, row_id);
 CREATE TABLE records (
     row_id                  BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY WITH (fillfactor = 100),
     result_row              BIGINT NOT NULL REFERENCES results (row_id) ON DELETE CASCADE,
+    create_us               BIGINT NOT NULL,
+    update_us               BIGINT NOT NULL,
+    object_creation_us      BIGINT,
+    object_start_us         BIGINT,
+    object_completion_us    BIGINT,
+    run_began_us            BIGINT,
+    run_ended_us            BIGINT,
+    body_size               INTEGER,
+    run_outcome             SMALLINT,
     parent                  TEXT COLLATE "C" NOT NULL,
     result_id               BYTEA NOT NULL,
     id                      BYTEA NOT NULL,
     uid                     BYTEA NOT NULL,
     etag                    TEXT COLLATE "C" NOT NULL,
-    create_us               BIGINT NOT NULL,
-    update_us               BIGINT NOT NULL,
     data_type               TEXT COLLATE "C",
-    body_size               BIGINT,
     body_sha256             BYTEA,
     object_kind             TEXT COLLATE "C",
     object_name             TEXT COLLATE "C",
@@ -82,15 +85,8 @@ CREATE TABLE records (
     object_reason           TEXT COLLATE "C",
     object_condition_status TEXT COLLATE "C",
     object_phase            TEXT COLLATE "C",
-    object_creation_us      BIGINT,
-    object_start_us         BIGINT,
-    object_completion_us    BIGINT,
-    labels                  JSONB,
-    run_outcome             BIGINT,
-    run_began_us            BIGINT,
-    run_ended_us            BIGINT,
-    run_duration_us         BIGINT,
-    run_pipeline            TEXT COLLATE "C"
+    run_pipeline            TEXT COLLATE "C",
+    labels                  JSONB
 );
 
 CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
@@ -98,13 +94,12 @@ CREATE INDEX records_by_result ON records (result_row, create_us, row_id);
 CREATE INDEX records_by_create ON records (create_us, row_id) WITH (fillfactor = 100);
 CREATE INDEX records_by_parent_create ON records (parent, create_us, row_id);
 CREATE INDEX records_by_update ON records (update_us, row_id);
-CREATE INDEX records_by_parent_update ON records (parent, update_us, row_id);
 CREATE INDEX records_by_type ON records (left(data_type, 128), create_us, row_id);
 -- A hash takes a third of the tree, and uids are only ever compared for equality.
 CREATE INDEX records_by_object_uid ON records USING hash (object_uid) WHERE object_uid <> '\x01';
 CREATE INDEX records_by_object_name ON records (left(object_name, 128));
 CREATE INDEX records_by_creation ON records (object_creation_us, row_id)
-    INCLUDE (run_pipeline, run_outcome, run_duration_us, run_began_us);
+    INCLUDE (run_began_us, run_ended_us, run_pipeline, run_outcome);
 
 -- Payloads that others of the same parent refer to: those are kept as zstd frames with the
 -- content as their dictionary. Content never changes; bytes is one zstd frame by itself. Where
@@ -139,9 +134,9 @@ CREATE INDEX dictionary_keys_by_dictionary ON dictionary_keys (dictionary);
 CREATE TABLE bodies (
     record_row BIGINT PRIMARY KEY WITH (fillfactor = 100)
                REFERENCES records (row_id) ON DELETE CASCADE,
-    codec      BIGINT NOT NULL,
-    bytes      BYTEA NOT NULL,
-    dictionary      BIGINT REFERENCES dictionaries (row_id) ON DELETE RESTRICT
+    dictionary INTEGER REFERENCES dictionaries (row_id) ON DELETE RESTRICT,
+    codec      SMALLINT NOT NULL,
+    bytes      BYTEA NOT NULL
 );
 
 ALTER TABLE bodies ALTER COLUMN bytes SET STORAGE EXTERNAL;

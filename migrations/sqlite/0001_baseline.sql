@@ -37,10 +37,9 @@ CREATE UNIQUE INDEX results_by_name ON results (id, parent);
 CREATE INDEX results_by_create ON results (create_us);
 CREATE INDEX results_by_parent_create ON results (parent, create_us);
 CREATE INDEX results_by_update ON results (update_us);
-CREATE INDEX results_by_parent_update ON results (parent, update_us);
 CREATE INDEX results_by_start ON results (summary_start_us);
-CREATE INDEX results_by_parent_start ON results (parent, summary_start_us);
 CREATE INDEX results_by_end ON results (summary_end_us);
+CREATE INDEX results_by_parent_start ON results (parent, summary_start_us);
 CREATE INDEX results_by_parent_end ON results (parent, summary_end_us);
 
 -- What lists and filters need of a record. `parent` and `result_id` repeat those of the result
@@ -78,7 +77,6 @@ CREATE TABLE records (
     run_outcome             INTEGER,
     run_began_us            INTEGER,
     run_ended_us            INTEGER,
-    run_duration_us         INTEGER,
     run_pipeline            TEXT
 ) STRICT;
 
@@ -87,13 +85,12 @@ CREATE INDEX records_by_result ON records (result_row, create_us);
 CREATE INDEX records_by_create ON records (create_us);
 CREATE INDEX records_by_parent_create ON records (parent, create_us);
 CREATE INDEX records_by_update ON records (update_us);
-CREATE INDEX records_by_parent_update ON records (parent, update_us);
 CREATE INDEX records_by_type ON records (data_type, create_us);
 CREATE INDEX records_by_parent_type ON records (parent, data_type, create_us);
 CREATE INDEX records_by_object_uid ON records (object_uid) WHERE object_uid <> char(1);
 CREATE INDEX records_by_object_name ON records (object_name, create_us);
 CREATE INDEX records_by_creation ON records
-    (object_creation_us, run_pipeline, run_outcome, run_duration_us, run_began_us, data_type, parent);
+    (object_creation_us, run_pipeline, run_outcome, run_began_us, run_ended_us, data_type, parent);
 
 -- Payloads that others of the same parent refer to: those are kept as zstd frames with the
 -- content as their dictionary. Content never changes; bytes is one zstd frame by itself. Where

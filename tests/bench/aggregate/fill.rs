@@ -77,7 +77,6 @@ fn columns(records: i64, json: &str, bytes: &str) -> (String, String) {
         ),
         ("run_began_us", format!("{created} + {queue}")),
         ("run_ended_us", format!("{created} + {queue} + {took}")),
-        ("run_duration_us", took),
         ("run_pipeline", format!("'pipeline-' || {pipeline}")),
     ];
     let names: Vec<_> = rows.iter().map(|row| row.0).collect();

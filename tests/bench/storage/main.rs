@@ -4,8 +4,8 @@
 //! tests/with-postgres cargo bench --bench storage
 //! ```
 //!
-//! `HINDSIGHT_BENCH_RUNS` is the number of runs. PostgreSQL is left out where
-//! `HINDSIGHT_TEST_POSTGRES` names no server.
+//! `HINDSIGHT_BENCH_RUNS` is the number of runs; the argument `small` or `large` plays one of the two
+//! shapes alone. PostgreSQL is left out where `HINDSIGHT_TEST_POSTGRES` names no server.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -186,10 +186,15 @@ fn main() {
         .unwrap();
     let runs = std::env::var("HINDSIGHT_BENCH_RUNS").ok();
     let runs = runs.map(|runs| runs.parse().unwrap());
+    let only = std::env::args().skip(1).find(|arg| !arg.starts_with("--"));
     runtime.block_on(async {
-        for (shape, by_default, rates) in
-            [(corpus::SMALL, 10_000, false), (corpus::LARGE, 1500, true)]
-        {
+        for (name, shape, by_default, rates) in [
+            ("small", corpus::SMALL, 10_000, false),
+            ("large", corpus::LARGE, 1500, true),
+        ] {
+            if only.as_ref().is_some_and(|only| only != name) {
+                continue;
+            }
             let corpus = Corpus::new(shape, runs.unwrap_or(by_default));
             let raw: usize = corpus.payloads().iter().map(|text| text.len()).sum();
             println!(

@@ -12,6 +12,7 @@ use crate::{
     },
     memory::Memory,
     seam::{Error, ListQuery},
+    sql::access_path::{AccessPath, with_tested_parent},
     store::resolve::open,
 };
 pub(crate) use crate::{testing::Database, testing::PostgresDatabase, testing::SqliteFile};
@@ -191,8 +192,10 @@ pub(crate) async fn refusal(url: &str, schema: Schema) -> String {
     }
 }
 
-/// Lists whose first page must come from an index, in order, without sorting, and their names.
-pub(crate) fn lists_that_cost_the_page() -> Vec<(String, Resource, ListQuery)> {
+/// Lists whose first page must come from an index, in order, without sorting, their names and the
+/// path that is tried first.
+pub(crate) fn lists_that_cost_the_page() -> Vec<(String, Resource, ListQuery, AccessPath<'static>)>
+{
     let mut lists = Vec::new();
     let data_type = Condition::Test(Test {
         column: Column::DataType,
@@ -225,10 +228,16 @@ pub(crate) fn lists_that_cost_the_page() -> Vec<(String, Resource, ListQuery)> {
                         ..everything()
                     };
                     let name = format!("{resource:?} {scope} {order:?} after {after}");
-                    lists.push((name.clone(), resource, query.clone()));
+                    let path = match (field, scope) {
+                        (Column::UpdateTime, "p1/results/-") => AccessPath::PrefixScan(2_000),
+                        _ => AccessPath::DatabaseChoice,
+                    };
+                    let asked = with_tested_parent(query.clone());
+                    lists.push((name.clone(), resource, asked, path));
                     if resource == Resource::Records && *field == Column::CreateTime {
                         query.condition = data_type.clone();
-                        lists.push((format!("{name} of a type"), resource, query));
+                        let path = AccessPath::DatabaseChoice;
+                        lists.push((format!("{name} of a type"), resource, query, path));
                     }
                 }
             }

@@ -74,11 +74,12 @@ impl IndexCandidate<'_> {
         rows < self.most_counted(Dialect::Postgres)
     }
 
-    /// Whether so many rows take long to gather, as they do not come in the order of time.
-    pub(crate) fn is_long(&self, rows: i64) -> bool {
+    /// Whether so many rows take long to gather, where they do not come in the order of the list,
+    /// which may be that of time.
+    pub(crate) fn is_long(&self, rows: i64, by_time: bool) -> bool {
         let in_order = match self {
-            Self::Label(..) => true,
-            _ => self.is_in_order(),
+            Self::Label(..) => by_time,
+            _ => by_time && self.is_in_order(),
         };
         !in_order && rows > cost::model(Dialect::Sqlite).sorted
     }
@@ -123,21 +124,31 @@ pub(super) fn conjuncts(condition: &Condition) -> Vec<&Test> {
 /// index of what is asked for helps.
 pub(crate) fn candidates(resource: Resource, query: &ListQuery) -> Vec<IndexCandidate<'_>> {
     let tests = conjuncts(&query.condition);
-    let parent = match &query.scope.parent {
+    let scope = match &query.scope.parent {
         ParentPattern::Exact(parent) => Some(parent.as_str()),
         ParentPattern::Any => None,
     };
     let strong = tests
         .iter()
-        .filter_map(|test| candidate_of(resource, parent, test));
+        .filter_map(|test| candidate_of(resource, scope, test));
     let mut candidates: Vec<_> = strong.collect();
+    let tested = tests.iter().find_map(|test| tested_parent(test));
     if candidates.is_empty() && resource == Resource::Records {
         candidates.extend(searched(tests));
     }
     if !candidates.is_empty() {
-        candidates.extend(parent.map(IndexCandidate::Parent));
+        candidates.extend(scope.map(IndexCandidate::Parent));
     }
+    candidates.extend(tested.map(IndexCandidate::Parent));
     candidates
+}
+
+/// The parent of every row that passes a test.
+fn tested_parent(test: &Test) -> Option<&str> {
+    match (&test.column, &test.is, test.negated) {
+        (Column::Parent, Is::Equal(Value::Text(parent)), false) => Some(parent),
+        _ => None,
+    }
 }
 
 /// Whether names of records are searched.

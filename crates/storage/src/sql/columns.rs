@@ -34,6 +34,7 @@ pub(crate) enum Place<'a> {
     ObjectDuration,
 }
 
+    RunDuration,
 pub(crate) fn holds(column: &Column) -> Holds {
     match column {
         Column::CreateTime
@@ -60,7 +61,7 @@ pub(crate) fn place(resource: Resource, column: &Column) -> Place<'_> {
         (_, Column::CreateTime) => "create_us",
         (_, Column::UpdateTime) => "update_us",
         (Resource::Results, Column::Duration) => return Place::SummaryDuration,
-        (Resource::Records, Column::Duration) => "run_duration_us",
+        (Resource::Records, Column::Duration) => return Place::RunDuration,
         (Resource::Records, Column::Outcome) => "run_outcome",
         (Resource::Records, Column::Began) => "run_began_us",
         (Resource::Records, Column::Ended) => "run_ended_us",

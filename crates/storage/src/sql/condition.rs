@@ -428,3 +428,4 @@ pub(crate) fn is_selective(condition: &Condition) -> bool {
         _ => false,
     }
 }
+        Place::RunDuration => "(run_ended_us - run_began_us)",

@@ -211,7 +211,6 @@ pub(super) fn record_state(row: &RecordRow) -> Vec<Set> {
         Set::new("run_outcome", row.columns.run.outcome),
         Set::new("run_began_us", row.columns.run.began),
         Set::new("run_ended_us", row.columns.run.ended),
-        Set::new("run_duration_us", row.columns.run.duration()),
         Set::new("run_pipeline", row.columns.pipeline()),
     ]
 }

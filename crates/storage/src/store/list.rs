@@ -74,7 +74,7 @@ pub(super) async fn resolved(
         let known = indexed::read_known(&reader.rows(&indexed::known()).await?)?;
         resolved.condition = known.resolved(&asked.condition);
     }
-    Ok(resolved)
+    Ok(access_path::with_tested_parent(resolved))
 }
 
 /// Which records are read.

@@ -68,7 +68,8 @@ impl<'q> Planner<'_, 'q> {
         let Some((candidate, rows)) = self.fewest(candidates).await? else {
             return Ok((None, AccessPath::DatabaseChoice));
         };
-        let first = candidate.is_long(rows);
+        let by_time = access_path::by_time(self.query).is_some();
+        let first = candidate.is_long(rows, by_time);
         let first = first.then(|| access_path::long_prefix_scan(self.resource, self.query));
         Ok((first.flatten(), AccessPath::Index(candidate)))
     }

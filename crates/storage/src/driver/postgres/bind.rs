@@ -1,7 +1,7 @@
 //! Values to and from PostgreSQL's driver.
 
 use sqlx::{
-    AssertSqlSafe, Postgres, Row, ValueRef as _,
+    AssertSqlSafe, Column as _, Postgres, Row, TypeInfo as _, ValueRef as _,
     postgres::{PgArguments, PgRow, PgTypeInfo},
     query::Query,
 };
@@ -91,8 +91,12 @@ impl SqlRow for PgRow {
     }
 
     fn int(&self, at: usize) -> Result<Option<i64>, Error> {
-        self.try_get(at)
-            .map_err(|e| classify("reading a number", e))
+        let number = match self.column(at).type_info().name() {
+            "INT2" => self.try_get::<Option<i16>, _>(at).map(|n| n.map(i64::from)),
+            "INT4" => self.try_get::<Option<i32>, _>(at).map(|n| n.map(i64::from)),
+            _ => self.try_get(at),
+        };
+        number.map_err(|e| classify("reading a number", e))
     }
 
     fn bytes(&self, at: usize) -> Result<Option<Vec<u8>>, Error> {

@@ -204,17 +204,10 @@ async fn first_pages_cost_the_page() {
     World::open(&database.url()).await.maintenance.close().await;
     let mut connection = connect(&database).await;
     sqlx::raw_sql(MANY).execute(&mut connection).await.unwrap();
-    for (name, resource, wanted) in lists_that_cost_the_page() {
+    for (name, resource, wanted, path) in lists_that_cost_the_page() {
         for part in list::parts(resource, &wanted) {
-            let statement = list::list(
-                Dialect::Postgres,
-                resource,
-                &wanted,
-                part,
-                AccessPath::DatabaseChoice,
-                50,
-            )
-            .unwrap();
+            let statement =
+                list::list(Dialect::Postgres, resource, &wanted, part, path, 50).unwrap();
             let explain = statement.prefixed("EXPLAIN ");
             let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();

@@ -186,17 +186,9 @@ async fn first_pages_cost_the_page() {
     let path = dir.path().join("x.db");
     filled(&path).await;
     let mut connection = connect(&path).await;
-    for (name, resource, wanted) in lists_that_cost_the_page() {
+    for (name, resource, wanted, path) in lists_that_cost_the_page() {
         for part in list::parts(resource, &wanted) {
-            let statement = list::list(
-                Dialect::Sqlite,
-                resource,
-                &wanted,
-                part,
-                AccessPath::DatabaseChoice,
-                50,
-            )
-            .unwrap();
+            let statement = list::list(Dialect::Sqlite, resource, &wanted, part, path, 50).unwrap();
             let explain = statement.prefixed("EXPLAIN QUERY PLAN ");
             let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get(3)).collect();
