@@ -14,8 +14,17 @@ pub fn last() -> Timestamp {
     Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
 }
 
-/// The time that an RFC 3339 text says.
+/// The time that an RFC 3339 text says, which begins with a year of four digits and has hyphens in
+/// its date, so that the order of texts is that of local dates.
 pub fn parse(text: &str) -> Option<Timestamp> {
+    let date = text.as_bytes().get(..10)?;
+    let is_date = date.iter().enumerate().all(|(at, byte)| match at {
+        4 | 7 => *byte == b'-',
+        _ => byte.is_ascii_digit(),
+    });
+    if !is_date {
+        return None;
+    }
     match text.parse() {
         Ok(time) => cut(time),
         Err(_not_before_the_last) => is_after_the_last(text).then(last),

@@ -24,6 +24,9 @@ pub struct ObjectColumns {
     times: [Option<Timestamp>; ObjectField::ALL.len()],
     /// `metadata.labels`, those whose value is a string.
     pub labels: BTreeMap<String, String>,
+    /// Whether a part of the JSON of `metadata.labels` may be no part of a key or value in
+    /// `labels`: a value is no string, or a text is written in JSON with an escape.
+    pub has_odd_labels: bool,
     /// What the run says of itself, if it is one.
     pub run: RunColumns,
 }
@@ -68,6 +71,16 @@ impl ObjectColumns {
         name.filter(|name| name.len() <= MAX_NAME_BYTES)
     }
 
+    /// The text in which a part of `metadata.labels` is sought: its keys and values. None where
+    /// there are no labels or odd ones.
+    pub fn searched_labels(&self) -> Option<String> {
+        if self.labels.is_empty() || self.has_odd_labels {
+            return None;
+        }
+        let texts = self.labels.iter().flat_map(|(key, value)| [key, value]);
+        Some(texts.map(String::as_str).collect::<Vec<_>>().join("\n"))
+    }
+
     /// The value of a column of times, cut to microseconds; none for columns of text.
     pub fn time(&self, field: ObjectField) -> Option<Timestamp> {
         self.times[field as usize]
@@ -100,12 +113,25 @@ pub fn columns_of(data_type: &str, body: &Value) -> ObjectColumns {
     }
     if let Some(labels) = at(body, "/metadata/labels").and_then(Value::as_object) {
         for (key, value) in labels {
-            if let Some(text) = value.as_str() {
+            let text = value.as_str();
+            columns.has_odd_labels |= is_escaped(key) || text.is_none_or(is_escaped);
+            if let Some(text) = text {
                 columns.labels.insert(key.clone(), text.to_owned());
             }
         }
     }
     columns
+}
+
+/// Whether JSON writes a text with escapes.
+fn is_escaped(text: &str) -> bool {
+    text.contains(|c: char| matches!(c, '"' | '\\' | '\0'..='\u{1f}'))
+}
+
+/// Whether a part of the JSON of labels that are not odd is a part of a key or value: it has
+/// nothing of what stands between them.
+pub fn is_part_of_labels(part: &str) -> bool {
+    !is_escaped(part) && !part.contains([' ', ',', ':', '{', '}'])
 }
 
 /// The value of a column of a result.
@@ -140,6 +166,7 @@ pub fn of_result(result: &RunResult, column: &Column) -> Option<ColumnValue> {
         | Column::DataType
         | Column::Object(_)
         | Column::Label(_)
+        | Column::Labels
         | Column::ObjectDuration
         | Column::Indexed(_) => None,
     }
@@ -165,6 +192,7 @@ pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Op
         Column::Object(field) if field.is_time() => object.time(*field).map(ColumnValue::Time),
         Column::Object(field) => text(object.text(*field)?),
         Column::Label(key) => text(object.labels.get(key)?),
+        Column::Labels => object.searched_labels().map(ColumnValue::Text),
         Column::ObjectDuration => {
             let end = object.time(ObjectField::CompletionTime)?;
             let start = object.time(ObjectField::StartTime)?;

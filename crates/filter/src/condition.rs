@@ -62,6 +62,10 @@ pub enum Column {
     Object(ObjectField),
     /// `metadata.labels[key]` of the payload, if it is a string.
     Label(String),
+    /// All keys and values of `metadata.labels`, as a text in which parts of them are sought; see
+    /// [`crate::columns::ObjectColumns::searched_labels`]. Only [`Is::Contains`] and
+    /// [`Is::Present`] are asked of it. Records.
+    Labels,
     /// `status.completionTime - status.startTime` of the payload, in microseconds.
     ObjectDuration,
     /// A part of the payload that operators may have had indexed; a store that has not answers

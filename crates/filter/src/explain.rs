@@ -138,6 +138,7 @@ impl fmt::Display for Column {
             Self::DataType => "data_type",
             Self::Annotation(key) => return write!(f, "annotations[{key:?}]"),
             Self::SummaryAnnotation(key) => return write!(f, "summary.annotations[{key:?}]"),
+            Self::Labels => "data.metadata.labels",
             Self::Label(key) => return write!(f, "data.metadata.labels[{key:?}]"),
             Self::Indexed(of) => return write!(f, "{} (indexed)", of.path),
             Self::Object(field) => {

@@ -100,7 +100,7 @@ pub(super) fn of_member(of: &Expr, key: &str) -> Option<Found> {
         _ => {}
     }
     let mut path = payload_path(of)?;
-    if path == [Step::Key("metadata"), Step::Key("labels")] {
+    if is_labels(of) {
         let column = Column::Label(key.to_owned());
         return Some(Found {
             column,
@@ -122,6 +122,11 @@ pub(super) fn of_member(of: &Expr, key: &str) -> Option<Found> {
         kind,
         json: true,
     })
+}
+
+/// Whether `expr` is `metadata.labels` of the payload.
+pub(super) fn is_labels(expr: &Expr) -> bool {
+    payload_path(expr).is_some_and(|path| path == [Step::Key("metadata"), Step::Key("labels")])
 }
 
 #[derive(Debug, PartialEq)]

@@ -2,6 +2,8 @@
 
 mod lists;
 
+use jiff::{SignedDuration, civil::Date, tz::TimeZone};
+
 use super::{
     Splitter,
     column::{self, Found, Kind},
@@ -9,13 +11,16 @@ use super::{
 };
 use crate::{
     condition::{Ability, Column, Condition, Is, Test, Value as Asked},
-    eval::time,
     expr::{Comparison, Expr, ExprKind, Field},
     fields,
     model::{RecordName, ResultName},
     types::Type,
     value::Value,
 };
+
+/// The largest offset of a local time from UTC that is read.
+const FARTHEST: SignedDuration = SignedDuration::from_hours(26);
+const A_DAY: SignedDuration = SignedDuration::from_hours(24);
 
 impl Splitter<'_> {
     /// The rows on which a part that is no combination is `wanted`.
@@ -128,6 +133,9 @@ impl Splitter<'_> {
                 (true, false) => Pushed::unknown(),
             };
         }
+        if let (Kind::Time, true, Value::Text(text)) = (found.kind, found.json, constant) {
+            return self.time_as_text(found.column, comparison, text, wanted);
+        }
         let Some(asked) = asked(&found, constant) else {
             return Pushed::unknown();
         };
@@ -139,30 +147,46 @@ impl Splitter<'_> {
             (Comparison::Greater, true) | (Comparison::AtMost, false) => (Is::Greater(asked), true),
             (Comparison::AtLeast, true) | (Comparison::Less, false) => (Is::AtLeast(asked), true),
         };
-        let within = match found.kind {
-            Kind::Duration => self.has_duration(&found.column, &is, passes),
-            _ => Vec::new(),
-        };
-        let test = self.test(found.column, is, passes);
-        Pushed::and(within.into_iter().chain([test]))
+        // No two times that are read are further apart than a duration can say.
+        self.test(found.column, is, passes)
     }
 
-    /// Times may be further apart than a duration can say; then their difference is unknown. A
-    /// bound that the test itself has is left out: databases take the first bound that they see
-    /// for the beginning of what they read.
-    fn has_duration(&self, column: &Column, is: &Is, passes: bool) -> Vec<Pushed> {
-        let most = i64::try_from(time::MAX.as_micros()).unwrap_or(i64::MAX);
-        let bounds = [Is::AtLeast(Asked::Int(-most)), Is::AtMost(Asked::Int(most))];
-        let wanted = match is {
-            Is::Greater(_) | Is::AtLeast(_) if passes => [false, true],
-            Is::Less(_) | Is::AtMost(_) if passes => [true, false],
-            Is::Equal(_) if passes => [false, false],
-            _ => [true, true],
+    /// A time of a payload that is compared as text. Where it is an RFC 3339 time, the order of
+    /// texts is that of local dates, which are at most [`FARTHEST`] from UTC.
+    fn time_as_text(
+        &self,
+        column: Column,
+        comparison: Comparison,
+        text: &str,
+        wanted: bool,
+    ) -> Pushed {
+        use Comparison::{AtLeast, AtMost, Equal, Greater, Less, NotEqual};
+        let day = text.get(..10).and_then(|day| day.parse::<Date>().ok());
+        let midnight = day.and_then(|day| day.to_zoned(TimeZone::UTC).ok());
+        let bound = match (comparison, wanted, midnight) {
+            (Equal, true, _) | (NotEqual, false, _) => {
+                let test = match hindsight_proto::time::parse(text) {
+                    Some(time) => self.test(column, Is::Equal(Asked::Time(time)), true),
+                    None => self.present(column, false),
+                };
+                return test.inexact();
+            }
+            (Greater | AtLeast, true, Some(day)) | (Less | AtMost, false, Some(day)) => {
+                let first = day.timestamp().checked_sub(FARTHEST);
+                first.map(|time| Is::AtLeast(Asked::Time(time)))
+            }
+            (Less | AtMost, true, Some(day)) | (Greater | AtLeast, false, Some(day)) => {
+                let end = day.timestamp().checked_add(FARTHEST + A_DAY);
+                end.map(|time| Is::Less(Asked::Time(time)))
+            }
+            _ => return Pushed::unknown(),
         };
-        let wanted = bounds.into_iter().zip(wanted).filter(|(_, wanted)| *wanted);
-        wanted
-            .map(|(bound, _)| self.test(column.clone(), bound, true))
-            .collect()
+        let Ok(bound) = bound else {
+            return Pushed::unknown();
+        };
+        let is_no_time = self.present(column.clone(), false);
+        let near = self.test(column, bound, true);
+        Pushed::or([is_no_time, near], self.ability).inexact()
     }
 
     /// Equality of a name with a text: of the whole name if the text has a `/`, otherwise of its

@@ -44,6 +44,41 @@ fn of_results(filter: &str, engine: &str) {
 }
 
 #[test]
+fn what_texts_say_of_times_and_labels_is_asked_of_columns() {
+    part(
+        "data.metadata.labels.contains('a/b')",
+        "data.metadata.labels is not set or data.metadata.labels contains \"a/b\"",
+    );
+    part(
+        "!data.metadata.labels.contains('a/b')",
+        "data.metadata.labels is not set or data.metadata.labels is set and not contains \"a/b\"",
+    );
+    part("data.metadata.labels.contains('a: b')", "every row");
+    part(
+        "data.metadata.creationTimestamp > '2026-03-20T10:00:00Z'",
+        "data.metadata.creationTimestamp is not set or \
+         data.metadata.creationTimestamp >= 2026-03-18T22:00:00Z",
+    );
+    part(
+        "!(data.metadata.creationTimestamp > '2026-03-20')",
+        "data.metadata.creationTimestamp is not set or \
+         data.metadata.creationTimestamp < 2026-03-22T02:00:00Z",
+    );
+    part(
+        "data.metadata.creationTimestamp == '2026-03-20T10:00:00Z'",
+        "data.metadata.creationTimestamp = 2026-03-20T10:00:00Z",
+    );
+    part(
+        "data.metadata.creationTimestamp == 'soon'",
+        "data.metadata.creationTimestamp is not set",
+    );
+    part(
+        "data.metadata.creationTimestamp != '2026-03-20T10:00:00Z'",
+        "every row",
+    );
+}
+
+#[test]
 fn engines_answer_tests_of_columns() {
     whole("", "every row");
     whole(
@@ -174,7 +209,6 @@ fn what_has_no_column_is_left_over() {
         "data.metadata.name == null",
         "data.metadata.name is not set",
     );
-    part("data.metadata.labels.contains('key')", "every row");
     part("data.metadata.name.matches('x')", "every row");
     part("data.metadata.name in ['a', 5]", "every row");
     asks(

@@ -176,8 +176,30 @@ pub(crate) fn labels_json(labels: &BTreeMap<String, String>) -> String {
     json_of(labels, words::stored)
 }
 
+/// The labels of a record, with [`text::SAME`] among the keys where they are odd.
+pub(crate) fn all_labels_json(columns: &ObjectColumns) -> Option<String> {
+    if columns.labels.is_empty() {
+        return None;
+    }
+    if !columns.has_odd_labels {
+        return Some(labels_json(&columns.labels));
+    }
+    let mut kept = kept(&columns.labels, words::stored);
+    kept.insert(text::SAME.into(), "".into());
+    Some(written(&kept))
+}
+
 fn json_of(map: &BTreeMap<String, String>, key: impl Fn(&str) -> Cow<'_, str>) -> String {
+    written(&kept(map, key))
+}
+
+type Kept<'m> = BTreeMap<Cow<'m, str>, Cow<'m, str>>;
+
+fn kept(map: &BTreeMap<String, String>, key: impl Fn(&str) -> Cow<'_, str>) -> Kept<'_> {
     let kept = map.iter().map(|(k, value)| (key(k), text::stored(value)));
-    let kept: BTreeMap<_, _> = kept.collect();
-    serde_json::to_string(&kept).expect("a map of texts is JSON")
+    kept.collect()
+}
+
+fn written(kept: &Kept<'_>) -> String {
+    serde_json::to_string(kept).expect("a map of texts is JSON")
 }

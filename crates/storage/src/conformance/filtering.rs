@@ -220,7 +220,13 @@ async fn records(both: &Both) {
         });
         let when: Timestamp = time(i64::try_from(dice.below(4)).unwrap() * 1_000_000);
         object["status"]["startTime"] = json!(when.to_string());
-        object["metadata"]["labels"] = json!({*dice.pick(&keys()): dice.pick(&texts)});
+        let mut labels = json!({*dice.pick(&keys()): dice.pick(&texts)});
+        match at % 4 {
+            0 => labels["tekton.dev/pipeline"] = json!("plain"),
+            1 => labels["number"] = json!(at),
+            _ => {}
+        }
+        object["metadata"]["labels"] = labels;
         let id = match at % 5 {
             0 => format!("0b4f9a2e-5f0a-4a30-9d3a-6f2c1f0d{at:04}"),
             1 => format!("sixteen bytes {at:02}").replace(' ', "-"),
@@ -271,6 +277,7 @@ fn record_columns() -> Vec<Column> {
         Column::UpdateTime,
         Column::SummaryType,
         Column::Annotation("a".to_owned()),
+        Column::Labels,
     ];
     columns.extend(ObjectField::ALL.map(Column::Object));
     columns.extend(keys().map(|key| Column::Label(key.to_owned())));

@@ -27,14 +27,16 @@ pub(crate) enum Place<'a> {
     ObjectUid,
     /// Under this key of a column of JSON.
     Map(&'static str, &'a str),
+    /// All of the column of labels, where they are not odd.
+    Labels,
     /// It is the record's name, put together.
     RecordName,
     /// It is the time between two columns.
     SummaryDuration,
     ObjectDuration,
+    RunDuration,
 }
 
-    RunDuration,
 pub(crate) fn holds(column: &Column) -> Holds {
     match column {
         Column::CreateTime
@@ -80,6 +82,7 @@ pub(crate) fn place(resource: Resource, column: &Column) -> Place<'_> {
         (Resource::Records, Column::DataType) => return Place::Word("data_type"),
         (Resource::Records, Column::Object(field)) => return object(*field),
         (Resource::Records, Column::ObjectDuration) => return Place::ObjectDuration,
+        (Resource::Records, Column::Labels) => return Place::Labels,
         (Resource::Records, Column::Label(key)) => return Place::Map("labels", key),
         _ => return Place::Nowhere,
     };

@@ -9,7 +9,8 @@ use super::{
     dialect::Dialect,
     statement::{Bind, Statement},
 };
-use crate::codec::text::{self, words};
+use crate::codec::text::{self, SAME, words};
+use hindsight_filter::columns::is_part_of_labels;
 use hindsight_filter::condition::{Ability, Column, Condition, Is, Test, Value};
 use hindsight_filter::model::{RecordName, Resource};
 
@@ -20,6 +21,13 @@ pub(crate) fn ability(test: &Test) -> Ability {
             (Is::Equal(_) | Is::OneOf(_), _)
             | (Is::AtMost(_) | Is::AtLeast(_) | Is::StartsWith(_), false)
             | (Is::Present, true) => Ability::Superset,
+            _ => Ability::None,
+        };
+    }
+    if test.column == Column::Labels {
+        return match &test.is {
+            Is::Present => Ability::Exact,
+            Is::Contains(part) if is_sought_in_labels(part) => Ability::Exact,
             _ => Ability::None,
         };
     }
@@ -46,6 +54,13 @@ pub(crate) fn ability(test: &Test) -> Ability {
         }
     };
     if exact { Ability::Exact } else { Ability::None }
+}
+
+/// Whether the JSON of labels has `part` only in what keys and values are, not between them or in
+/// how a word among the keys is written.
+fn is_sought_in_labels(part: &str) -> bool {
+    let mut codes = words::all().map(|(code, _)| words::key_json(&code));
+    is_part_of_labels(part) && !codes.any(|code| code.contains(part))
 }
 
 /// Appends SQL for rows of one resource.
@@ -125,6 +140,9 @@ impl Writer<'_> {
             return self.constant(true);
         }
         let compares = !matches!(test.is, Is::Present | Is::Equal(_) | Is::OneOf(_));
+        if place == Place::Labels {
+            return self.labels_test(test);
+        }
         if let (Place::Word(column), true) = (place, compares) {
             return self.word_test(column, test);
         }
@@ -146,6 +164,43 @@ impl Writer<'_> {
         let codes = Bind::Texts(passing.map(|(code, _)| code).collect());
         self.dialect.one_of(self.out, false, codes);
         self.out.push(")");
+    }
+
+    /// Appends a test of all labels, whose JSON is searched.
+    fn labels_test(&mut self, test: &Test) {
+        let odd = words::key_json(SAME);
+        match &test.is {
+            Is::Contains(part) => {
+                self.out.push("(labels IS NOT NULL AND ");
+                self.labels_have(&odd, false);
+                self.out
+                    .push(if test.negated { " AND NOT (" } else { " AND (" });
+                self.labels_have(part, true);
+                for (code, _) in words::all().filter(|(_, word)| word.contains(part.as_str())) {
+                    self.out.push(" OR ");
+                    self.labels_have(&words::key_json(&code), true);
+                }
+                self.out.push("))");
+            }
+            _ if test.negated => {
+                self.out.push("(labels IS NULL OR ");
+                self.labels_have(&odd, true);
+                self.out.push(")");
+            }
+            _ => {
+                self.out.push("(labels IS NOT NULL AND ");
+                self.labels_have(&odd, false);
+                self.out.push(")");
+            }
+        }
+    }
+
+    /// Appends whether the JSON of labels has a text in it.
+    fn labels_have(&mut self, text: &str, has: bool) {
+        self.out.push(self.dialect.position()).push("labels");
+        self.out.push(self.dialect.json_as_text()).push(", ");
+        self.out.bind(Bind::Text(Some(text.to_owned())));
+        self.out.push(if has { ") > 0" } else { ") = 0" });
     }
 
     fn plain_test(&mut self, place: Place<'_>, test: &Test) {
@@ -373,12 +428,14 @@ impl Writer<'_> {
 pub(super) fn value(out: &mut Statement, dialect: Dialect, place: Place<'_>) {
     out.push(match place {
         Place::Nowhere => "NULL",
+        Place::Labels => "labels",
         Place::Column(name) | Place::Word(name) => name,
         Place::Id(column) => return dialect.identifier(out, column),
         Place::ObjectUid => return dialect.identifier(out, dialect.object_uid()),
         Place::RecordName => return record_name(out, dialect),
         Place::SummaryDuration => "(summary_end_us - summary_start_us)",
         Place::ObjectDuration => "(object_completion_us - object_start_us)",
+        Place::RunDuration => "(run_ended_us - run_began_us)",
         Place::Map(name, key) => return dialect.lookup(out, name, key),
     });
 }
@@ -428,4 +485,3 @@ pub(crate) fn is_selective(condition: &Condition) -> bool {
         _ => false,
     }
 }
-        Place::RunDuration => "(run_ended_us - run_began_us)",

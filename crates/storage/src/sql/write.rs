@@ -16,7 +16,7 @@ use super::{
 use crate::codec::{
     body::Packed,
     known::IndexEntries,
-    row::{PreparedChange, RecordRow, json, labels_json},
+    row::{PreparedChange, RecordRow, all_labels_json, json},
     text::{SAME, words},
 };
 use hindsight_filter::condition::ObjectField;
@@ -176,7 +176,6 @@ pub(super) fn record_state(row: &RecordRow) -> Vec<Set> {
     let object = |field| row.columns.text(field);
     let time = |field| row.columns.time(field);
     let body = row.body.as_ref();
-    let labels = Some(&row.columns.labels).filter(|labels| !labels.is_empty());
     vec![
         Set::new(
             "etag",
@@ -207,7 +206,7 @@ pub(super) fn record_state(row: &RecordRow) -> Vec<Set> {
         Set::new("object_creation_us", time(ObjectField::CreationTime)),
         Set::new("object_start_us", time(ObjectField::StartTime)),
         Set::new("object_completion_us", time(ObjectField::CompletionTime)),
-        Set::json("labels", labels.map(labels_json)),
+        Set::json("labels", all_labels_json(&row.columns)),
         Set::new("run_outcome", row.columns.run.outcome),
         Set::new("run_began_us", row.columns.run.began),
         Set::new("run_ended_us", row.columns.run.ended),

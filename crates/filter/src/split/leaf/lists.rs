@@ -2,6 +2,7 @@
 
 use super::asked;
 use crate::{
+    columns::is_part_of_labels,
     condition::{Column, Is, Value as Asked},
     expr::{Expr, ExprKind, Field, Function},
     split::{
@@ -45,6 +46,16 @@ impl Splitter<'_> {
             Some(values) => self.test(found.column, Is::OneOf(values), wanted),
             None => Pushed::unknown(),
         }
+    }
+
+    /// The JSON of all labels is searched, of which the column has the keys and values.
+    fn labels_contain(&self, part: &str, wanted: bool) -> Pushed {
+        if !is_part_of_labels(part) {
+            return Pushed::unknown();
+        }
+        let odd = self.present(Column::Labels, false);
+        let found = self.test(Column::Labels, Is::Contains(part.to_owned()), wanted);
+        Pushed::or([odd, found], self.ability).inexact()
     }
 
     fn one_name_of(&self, needle: &Expr, elements: Elements<'_, '_>, wanted: bool) -> Pushed {
@@ -95,6 +106,7 @@ impl Splitter<'_> {
         let Some(mut found) = column::of(of) else {
             return match function {
                 Function::StartsWith => self.part_starts(of, part, wanted),
+                Function::Contains if column::is_labels(of) => self.labels_contain(part, wanted),
                 _ => Pushed::unknown(),
             };
         };

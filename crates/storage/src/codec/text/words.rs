@@ -110,6 +110,11 @@ pub(crate) fn codes() -> [String; 2] {
     ]
 }
 
+/// A key of labels as their JSON has it, quotes included.
+pub(crate) fn key_json(kept: &str) -> String {
+    serde_json::Value::from(kept).to_string()
+}
+
 /// Every word, after what a column keeps of it.
 pub(crate) fn all() -> impl Iterator<Item = (String, &'static str)> {
     WORDS.iter().enumerate().map(|(at, word)| (code(at), *word))
