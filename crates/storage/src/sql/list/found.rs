@@ -16,7 +16,10 @@ impl<'q> List<'q> {
     /// Whether another column says more than the parent does.
     fn elsewhere(&self) -> bool {
         match self.path {
-            AccessPath::PrefixScan(_) | AccessPath::FullSort | AccessPath::LabelIndex(_) => false,
+            AccessPath::PrefixScan(_)
+            | AccessPath::IndexScan
+            | AccessPath::FullSort
+            | AccessPath::LabelIndex(_) => false,
             AccessPath::DatabaseChoice => is_selective(&self.query.condition),
             AccessPath::Index(IndexCandidate::Parent(_) | IndexCandidate::ParentType(..)) => false,
             AccessPath::Index(_) => true,
@@ -45,7 +48,7 @@ impl<'q> List<'q> {
         let key = self.query.order.keys().first();
         let index = match self.path {
             AccessPath::DatabaseChoice | AccessPath::FullSort | AccessPath::LabelIndex(_) => return,
-            AccessPath::PrefixScan(_) => {
+            AccessPath::PrefixScan(_) | AccessPath::IndexScan => {
                 key.and_then(|key| walk(self.resource, self.query, &key.column))
             }
             AccessPath::Index(_) if self.has_driving_index() => None,
