@@ -6,5 +6,8 @@
 )]
 
 mod corpus;
+mod durations;
+mod flaky;
 mod random;
+mod regression;
 mod signatures;
