@@ -7,7 +7,8 @@
 //! in which the cluster was not well. So failures between which the pipeline did not succeed are one
 //! *episode*, whatever their number and versions; and failures in a *shared outage*, an hour in
 //! which many pipelines failed that seldom do, do not count. A pipeline is flaky from the second
-//! episode on, and suspected at the first.
+//! episode on, and suspected at the first. What broke twice without a change of the code is flaky by
+//! this rule.
 
 mod outage;
 

@@ -11,17 +11,17 @@ const SPAN: i64 = 3600;
 const LEAST_PIPELINES: usize = 5;
 
 /// One of how many of these failed in it, though they usually succeed.
-const SHARE: usize = 2;
+const SHARE: usize = 3;
 
 /// The same for a span beside such a one, in which the outage may have begun or ended.
-const SHARE_BESIDE: usize = 4;
+const SHARE_BESIDE: usize = 6;
 
 /// Spans of time, by their number.
 #[derive(Debug)]
 pub(super) struct Outages(Vec<i64>);
 
 impl Outages {
-    /// Finds the spans in which at least half of the pipelines failed that ran in them, counting
+    /// Finds the spans in which at least a third of the pipelines failed that ran in them, counting
     /// only pipelines that succeed more often than not.
     pub(super) fn of(runs: &[Run<'_>], pipelines: &[(&str, Vec<usize>)]) -> Self {
         let mut spans: BTreeMap<i64, (usize, usize)> = BTreeMap::new();

@@ -287,11 +287,7 @@ impl<'a> Scanner<'a> {
                 .is_some_and(|next| next.is_alphanumeric())
         };
         if let Some((length, unit)) = value::measure(rest).filter(|(length, _)| !follows(*length)) {
-            self.value(if unit == Unit::Time {
-                "<duration>"
-            } else {
-                "<size>"
-            });
+            self.measured(unit);
             *at += length;
             return true;
         }
@@ -313,14 +309,25 @@ impl<'a> Scanner<'a> {
             // Groups of thousands, cut apart at their commas.
             self.at += value::thousands(self.rest().as_bytes());
         }
+        let spaced = ends.then(|| value::spaced_unit(self.rest())).flatten();
         if self.is_code(&rest[..length], ends) {
             self.out.push_str(&rest[..length]);
             self.context.value();
+        } else if let Some((unit, measure)) = spaced {
+            self.measured(measure);
+            self.at += unit;
         } else {
             self.value("<number>");
         }
         *at += length;
         true
+    }
+
+    fn measured(&mut self, unit: Unit) {
+        self.value(match unit {
+            Unit::Time => "<duration>",
+            Unit::Size => "<size>",
+        });
     }
 
     fn is_code(&self, number: &str, ends: bool) -> bool {

@@ -172,6 +172,44 @@ fn what_differs_from_run_to_run_goes() {
     );
 }
 
+/// Programs that the corpus of the integration tests does not have.
+#[test]
+fn texts_of_other_programs_are_read_too() {
+    for (text, expected) in [
+        (
+            "Operation cannot be fulfilled on taskruns.tekton.dev \"build-x7k2p\": the object has been modified",
+            "Operation cannot be fulfilled on taskruns.tekton.dev \"<name>\": the object has been modified",
+        ),
+        (
+            "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.78 GiB total)",
+            "CUDA out of memory. Tried to allocate <size> (GPU <number>; <size> total)",
+        ),
+        (
+            "error NU1101: Unable to find package Acme.Core. [/src/App/App.csproj]",
+            "error NU1101: Unable to find package Acme.Core. [<path>]",
+        ),
+        (
+            "/tmp/scripts/script-0-x7k2p: line 3: yq: command not found",
+            "<path>: line <number>: yq: command not found",
+        ),
+        (
+            "failed to calculate checksum of ref moby::s9vuvaoyhdbf7wq3k4q1qrlz0: \"/package.json\": not found",
+            "failed to calculate checksum of ref moby::<id>: \"<path>/package.json\": not found",
+        ),
+        (
+            "unattached volumes=[kube-api-access-x7k2p cache]: timed out after 30 seconds",
+            "unattached volumes=[kube-api-access-<id> cache]: timed out after <duration>",
+        ),
+        (
+            "fatal: [10.0.1.2]: UNREACHABLE! => {\"msg\": \"connect to host 10.0.1.2 port 22\"}",
+            "fatal: [<addr>]: UNREACHABLE! => {\"msg\": \"connect to host <addr> port <number>\"}",
+        ),
+        ("ORA-12541: TNS:no listener", "ORA-12541: TNS:no listener"),
+    ] {
+        assert_eq!(template(text), expected);
+    }
+}
+
 #[test]
 fn the_line_of_a_log_is_found_that_says_most() {
     let of = |log: &str| {

@@ -172,6 +172,24 @@ pub(super) fn unit(letters: &str) -> Option<Unit> {
     }
 }
 
+/// The unit that is the next word of `text`, with the space before it.
+pub(super) fn spaced_unit(text: &str) -> Option<(usize, Unit)> {
+    let rest = text.strip_prefix(' ')?;
+    let length = rest
+        .find(|next: char| !next.is_alphanumeric())
+        .unwrap_or(rest.len());
+    let word = &rest[..length];
+    let unit = match word {
+        "second" | "seconds" | "minute" | "minutes" | "hour" | "hours" | "day" | "days" => {
+            Unit::Time
+        }
+        "byte" | "bytes" => Unit::Size,
+        _ if word.len() > 1 => unit(word)?,
+        _ => return None,
+    };
+    Some((1 + length, unit))
+}
+
 /// Numbers with units, in a row: `1h0m0s`, `512Mi`.
 pub(super) fn measure(text: &str) -> Option<(usize, Unit)> {
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Failures of 50 causes, as the programs concerned print them.
+//! Failures of 65 causes, as the programs concerned print them. Each seed draws 50 of these.
 //!
 //! The texts are written after what Tekton, Argo, Kubernetes, Ray, compilers and test runners
 //! print, not after what the normaliser knows. Whatever differs from run to run is drawn anew for

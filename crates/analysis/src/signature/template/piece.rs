@@ -115,6 +115,10 @@ impl Scanner<'_> {
             self.slashes(core);
         } else {
             self.name(core);
+            // A kind with its group: `pods.metrics.k8s.io "x"`.
+            let kind = core.split_once('.').map(|(kind, _)| kind);
+            self.context.instance |=
+                kind.is_some_and(|kind| INSTANCES.binary_search(&kind).is_ok());
         }
     }
 
