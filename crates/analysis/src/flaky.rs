@@ -7,8 +7,7 @@
 //! in which the cluster was not well. So failures between which the pipeline did not succeed are one
 //! *episode*, whatever their number and versions; and failures in a *shared outage*, an hour in
 //! which many pipelines failed that seldom do, do not count. A pipeline is flaky from the second
-//! episode on, and suspected at the first. What broke twice without a change of the code is flaky by
-//! this rule.
+//! episode on, and suspected at the first; one that broke twice while its code stayed is flaky too.
 
 mod outage;
 
@@ -52,8 +51,7 @@ pub enum Verdict {
 /// A failure and a success of the same version, as positions in the runs that were given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pair {
-    /// The run that failed, if it is among the runs: a success in a later attempt says that there
-    /// was one.
+    /// The run that failed; none if only a success in a later attempt says that there was one.
     pub failed: Option<usize>,
     /// The run that succeeded.
     pub succeeded: usize,
@@ -62,7 +60,7 @@ pub struct Pair {
 /// A pipeline with both outcomes on one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding<'a> {
-    /// The pipeline.
+    /// Which pipeline it is, as its runs name it.
     pub pipeline: &'a str,
     /// How sure it is.
     pub verdict: Verdict,

@@ -53,7 +53,7 @@ impl Default for Settings {
     }
 }
 
-/// What changed.
+/// Which part of the runs takes longer, or less time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Most runs take longer.
@@ -76,12 +76,11 @@ pub struct Quantiles {
 /// A step change of durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change<'a> {
-    /// The pipeline.
+    /// Which pipeline it is, as its runs name it.
     pub pipeline: &'a str,
-    /// What changed.
+    /// Which part of the runs changed.
     pub kind: Kind,
-    /// The run with which it began, as far as the series tells, as a position in the runs that were
-    /// given.
+    /// The run with which it began, as far as the series tells: a position in the given runs.
     pub began: usize,
     /// The run with which it was certain.
     pub noticed: usize,

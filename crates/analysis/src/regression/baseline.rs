@@ -52,8 +52,8 @@ impl Baseline {
         }
     }
 
-    /// Puts the durations with which a run at `time` is compared into `reference`; whether there
-    /// are enough.
+    /// Puts the durations with which a run at `time` is compared into `reference`; `false` if there
+    /// are too few of them.
     pub(super) fn reference(&self, time: i64, reference: &mut Vec<f64>) -> bool {
         reference.clear();
         let near = [23, 0, 1].map(|shift| &self.hours[(hour(time) + shift) % 24]);

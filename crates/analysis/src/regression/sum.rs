@@ -18,8 +18,8 @@ const TAIL_MARGIN: f64 = 10.0;
 /// Where the tail of the reference begins.
 const TAIL_RANK: f64 = 0.95;
 
-/// The share of runs in the tail before a change, with what a short reference is off by chance, and
-/// after it.
+/// The share of runs in the tail, before a change (with what a short reference is off by chance)
+/// and after a change.
 const TAIL: (f64, f64) = (0.08, 0.25);
 
 /// A sum that is zero while nothing happens.

@@ -119,7 +119,7 @@ pub(super) fn is_hex(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// A UUID.
+/// The length of a UUID at the beginning of `text`.
 pub(super) fn uuid(text: &[u8]) -> Option<usize> {
     let candidate = text.get(..36)?;
     let fits = candidate.iter().enumerate().all(|(at, byte)| match at {

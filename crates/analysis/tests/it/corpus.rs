@@ -25,7 +25,7 @@ pub(crate) struct Failure {
 
 pub(crate) type Cause = fn(&mut Random) -> Failure;
 
-/// All causes.
+/// All causes, of which a seed draws some.
 pub(crate) fn causes() -> Vec<Cause> {
     [
         orchestrators::CAUSES,

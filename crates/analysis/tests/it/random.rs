@@ -42,7 +42,7 @@ const WORDS: &[&str] = &[
 /// The alphabet that Kubernetes makes suffixes of.
 const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// SplitMix64.
+/// The generator SplitMix64, with what is drawn by it.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
@@ -231,7 +231,7 @@ impl Random {
         )
     }
 
-    /// RFC 3339.
+    /// As RFC 3339 has it, with several precisions.
     pub(crate) fn time(&mut self) -> String {
         let (year, month, day) = self.date();
         let clock = self.clock();
