@@ -11,6 +11,7 @@ mod known;
 mod limits;
 mod records;
 mod results;
+mod runs;
 mod selection;
 mod summary;
 mod upsert;
@@ -22,6 +23,7 @@ pub use crate::query::{Certain, Explanation, Rest};
 pub use aggregate::{AggregateAsk, Answered, AnsweredGroup, Value as AggregateValue};
 pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use records::RecordChange;
+pub use runs::{DiffAsk, RunDiff};
 pub use selection::{ListRequest, Selector};
 pub use summary::{Group, Measure, SummaryQuery, Value as SummaryValue};
 pub use upsert::{Effect, Outcome, Upsert, UpsertGrants, Upserted};
@@ -45,6 +47,9 @@ pub enum Error {
     /// The request is wrong in itself.
     #[error("{0}")]
     Invalid(String),
+    /// There is no run to compare with.
+    #[error("{0}")]
+    Missing(String),
     /// The filter is wrong.
     #[error(transparent)]
     Filter(#[from] FilterError),
@@ -67,6 +72,7 @@ impl HasKind for Error {
         match self {
             Self::Auth(error) => error.kind(),
             Self::Invalid(_) | Self::Filter(_) | Self::Order(_) => ErrorKind::Invalid,
+            Self::Missing(_) => ErrorKind::Missing,
             Self::Query(error) => error.kind(),
             Self::Quota(error) => error.kind(),
             Self::Store(error) => error.kind(),

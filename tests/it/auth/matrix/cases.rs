@@ -15,6 +15,13 @@ pub(super) struct Case {
     pub(super) missing: &'static [i32],
 }
 
+impl Case {
+    /// Whether it can be asked of every parent at once.
+    pub(super) fn lists(&self) -> bool {
+        self.verb == "list" && !(self.grpc)("-", "-")["parent"].is_null()
+    }
+}
+
 fn result(parent: &str, id: &str) -> String {
     format!("{parent}/results/{id}")
 }
@@ -130,6 +137,18 @@ pub(super) const CASES: &[Case] = &[
             ("GET", path, Value::Null)
         },
         missing: &[0],
+    },
+    // Whoever may list records may compare them.
+    Case {
+        method: "DiffRuns",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"a": record(p, id), "b": record(p, id)}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{0}/diff?b={0}", record(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[5],
     },
     // Whoever may list records may count them.
     Case {

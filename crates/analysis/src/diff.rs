@@ -1,0 +1,221 @@
+//! What differs between two runs, value by value. What every run has anew, such as UIDs and the
+//! status, is not compared.
+
+mod category;
+mod flatten;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+pub use category::Category;
+
+/// Longest text of a difference, in characters; the rest is cut.
+pub const MAX_TEXT: usize = 1_000;
+/// Least change of a time that is a difference, in seconds.
+const LEAST_SECONDS: f64 = 1.0;
+/// Least change of a time that is a difference, as a part of the time before.
+const LEAST_PART: f64 = 0.1;
+
+/// Where a value is, in the order in which differences are given.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    category: Category,
+    task: String,
+    path: String,
+}
+
+/// What is compared of one run.
+#[derive(Debug, Clone, Default)]
+pub struct Side {
+    values: BTreeMap<Place, String>,
+    seconds: BTreeMap<Place, f64>,
+}
+
+/// Values of one object, and how many bytes they take.
+#[derive(Debug, Clone, Default)]
+pub struct Values {
+    list: Vec<(Category, String, String)>,
+    bytes: usize,
+}
+
+impl Values {
+    /// What is compared of `object`. What is `below` another run has labels and annotations of
+    /// that, which are not compared again.
+    pub fn of(object: &Value, below: bool) -> Self {
+        let mut values = Self::default();
+        flatten::flatten(object, below, &mut |category, path, value| {
+            values.bytes += path.len() + value.len();
+            values.list.push((category, path, value));
+        });
+        values
+    }
+
+    /// About how many bytes of memory they take.
+    pub fn bytes(&self) -> usize {
+        // Three words for each text, and the category.
+        self.bytes + self.list.len() * 56
+    }
+}
+
+impl Side {
+    /// Adds the values of the object at the path `task`; empty for the run itself.
+    pub fn add(&mut self, task: &str, values: Values) {
+        for (category, path, value) in values.list {
+            let task = task.to_owned();
+            let place = Place {
+                category,
+                task,
+                path,
+            };
+            self.values.insert(place, value);
+        }
+    }
+
+    /// Adds how long something at the path `task` took.
+    pub fn took(&mut self, task: &str, path: &str, seconds: f64) {
+        let place = Place {
+            category: Category::Timing,
+            task: task.to_owned(),
+            path: path.to_owned(),
+        };
+        self.seconds.insert(place, seconds);
+    }
+}
+
+/// One difference.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// What it is about.
+    pub category: Category,
+    /// The path of the task; empty for the run itself.
+    pub task: String,
+    /// Where the value is in the object, as in `spec.params[revision].value`.
+    pub path: String,
+    /// What was there; absent if nothing was. Text as it is, anything else as JSON.
+    pub before: Option<String>,
+    /// What is there now; absent if nothing is.
+    pub after: Option<String>,
+    /// `after` divided by `before`, of timings alone.
+    pub ratio: Option<f64>,
+    /// A text was longer than [`MAX_TEXT`].
+    pub cut: bool,
+}
+
+/// What differs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Diff {
+    /// By category, then by task and path.
+    pub differences: Vec<Difference>,
+    /// Differences beyond the limit.
+    pub left_out: usize,
+    /// Values that are equal. Timings do not count.
+    pub equal: usize,
+}
+
+/// What differs between `before` and `after`: of the categories `only`, or of all if there are
+/// none; at most `limit` differences.
+///
+/// A task has values of its run, such as parameters that are passed on. A change that is the same
+/// in the run itself is given there alone.
+pub fn diff(before: &Side, after: &Side, only: &[Category], limit: usize) -> Diff {
+    let is_asked = |category: Category| only.is_empty() || only.contains(&category);
+    let mut found = Diff::default();
+    let mut of_run: BTreeSet<(Category, Option<&str>, Option<&str>)> = BTreeSet::new();
+    let give = |found: &mut Diff, make: &dyn Fn() -> Difference| {
+        if found.differences.len() < limit {
+            found.differences.push(make());
+        } else {
+            found.left_out += 1;
+        }
+    };
+    for (place, old, new) in joined(&before.values, &after.values) {
+        if !is_asked(place.category) {
+            continue;
+        }
+        let (old, new) = (old.map(String::as_str), new.map(String::as_str));
+        if old == new {
+            found.equal += 1;
+            continue;
+        }
+        let change = (place.category, old, new);
+        if place.task.is_empty() {
+            of_run.insert(change);
+        } else if of_run.contains(&change) {
+            continue;
+        }
+        give(&mut found, &|| changed(place, old, new));
+    }
+    for (place, old, new) in joined(&before.seconds, &after.seconds) {
+        if is_asked(place.category) && is_slower_or_faster(old, new) {
+            give(&mut found, &|| timed(place, old, new));
+        }
+    }
+    found
+}
+
+/// Both maps side by side, in the order of their keys.
+fn joined<'a, V>(
+    before: &'a BTreeMap<Place, V>,
+    after: &'a BTreeMap<Place, V>,
+) -> impl Iterator<Item = (&'a Place, Option<&'a V>, Option<&'a V>)> {
+    let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
+    std::iter::from_fn(move || {
+        let order = match (old.peek(), new.peek()) {
+            (Some((old, _)), Some((new, _))) => old.cmp(new),
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (None, None) => return None,
+        };
+        let old = if order.is_le() { old.next() } else { None };
+        let new = if order.is_ge() { new.next() } else { None };
+        let place = old.or(new)?.0;
+        Some((
+            place,
+            old.map(|(_, value)| value),
+            new.map(|(_, value)| value),
+        ))
+    })
+}
+
+fn changed(place: &Place, old: Option<&str>, new: Option<&str>) -> Difference {
+    let mut cut = false;
+    let mut shown = |text: &str| {
+        let end = text.char_indices().nth(MAX_TEXT).map(|(end, _)| end);
+        cut |= end.is_some();
+        text[..end.unwrap_or(text.len())].to_owned()
+    };
+    let (before, after) = (old.map(&mut shown), new.map(&mut shown));
+    Difference {
+        category: place.category,
+        task: place.task.clone(),
+        path: place.path.clone(),
+        before,
+        after,
+        ratio: None,
+        cut,
+    }
+}
+
+fn is_slower_or_faster(old: Option<&f64>, new: Option<&f64>) -> bool {
+    let (Some(old), Some(new)) = (old, new) else {
+        return old.or(new).is_some_and(|seconds| *seconds >= LEAST_SECONDS);
+    };
+    let change = (new - old).abs();
+    change >= LEAST_SECONDS && change >= LEAST_PART * old
+}
+
+fn timed(place: &Place, old: Option<&f64>, new: Option<&f64>) -> Difference {
+    let ratio = old.zip(new).map(|(old, new)| new / old);
+    Difference {
+        ratio: ratio.filter(|ratio| ratio.is_finite()),
+        ..changed(
+            place,
+            old.map(f64::to_string).as_deref(),
+            new.map(f64::to_string).as_deref(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

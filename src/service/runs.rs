@@ -1,0 +1,40 @@
+//! Questions about single runs: `hindsight.v1.Runs`.
+
+mod diff;
+mod series;
+
+pub use diff::{DiffAsk, RunDiff};
+
+use hindsight_run::json;
+use serde_json::Value;
+
+use super::{Error, Service};
+use hindsight_access::RequestContext;
+use hindsight_access::auth::{Grant, Verb};
+use hindsight_filter::model::{Record, RecordName, Resource};
+
+impl Service {
+    /// A record and the object in it, for callers that may list the records of its parent.
+    async fn run(
+        &self,
+        by: &RequestContext,
+        grant: &Grant,
+        name: &RecordName,
+    ) -> Result<(Record, Value), Error> {
+        grant.check(Verb::List, Resource::Records, name.result().parent())?;
+        let record = self.read_record(by, name).await?;
+        let engine = self.engine.with_quota(&by.quota);
+        let reading = engine.compute(move || {
+            let data = record.data.as_ref();
+            let object = data.map(|data| json::parse(&data.value));
+            let object = object.and_then(Result::ok).filter(Value::is_object);
+            (record, object)
+        });
+        match reading.await? {
+            (record, Some(object)) => Ok((record, object)),
+            (_, None) => Err(Error::Invalid(format!(
+                "record `{name}` holds no JSON object, so it is not a run"
+            ))),
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! `hindsight.v1.Runs`: single runs, on both databases, by REST and gRPC.
+
+mod diff;
+mod objects;
