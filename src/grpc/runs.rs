@@ -1,14 +1,27 @@
 //! `hindsight.v1.Runs`: questions about single runs.
 
 mod diff;
+mod tree;
 
-use hindsight_proto::v1::{DiffRunsRequest, RunDiff, runs_server::Runs};
+use hindsight_proto::v1::{
+    DiffRunsRequest, GetRunTreeRequest, RunDiff, RunTree, runs_server::Runs,
+};
 use tonic::{Request, Response, Status};
 
 use super::ResultsServer;
 
 #[tonic::async_trait]
 impl Runs for ResultsServer {
+    async fn get_run_tree(
+        &self,
+        request: Request<GetRunTreeRequest>,
+    ) -> Result<Response<RunTree>, Status> {
+        self.answer("GetRunTree", request, |metadata, request| {
+            tree::get_run_tree(self, metadata, request)
+        })
+        .await
+    }
+
     async fn diff_runs(
         &self,
         request: Request<DiffRunsRequest>,

@@ -1,10 +1,12 @@
 //! Questions about single runs: `hindsight.v1.Runs`.
 
 mod diff;
+mod gather;
 mod series;
 
 pub use diff::{DiffAsk, RunDiff};
 
+use hindsight_analysis::tree::Tree;
 use hindsight_run::json;
 use serde_json::Value;
 
@@ -14,6 +16,17 @@ use hindsight_access::auth::{Grant, Verb};
 use hindsight_filter::model::{Record, RecordName, Resource};
 
 impl Service {
+    /// A run and everything below it. It fails if there is no such run.
+    pub async fn run_tree(
+        &self,
+        by: &RequestContext,
+        grant: &Grant,
+        name: &RecordName,
+    ) -> Result<Tree, Error> {
+        let (record, object) = self.run(by, grant, name).await?;
+        self.tree(by, &record, &object).await
+    }
+
     /// A record and the object in it, for callers that may list the records of its parent.
     async fn run(
         &self,

@@ -3,12 +3,12 @@
 
 mod category;
 mod flatten;
+mod side;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 pub use category::Category;
+pub use side::{Side, Values};
 
 /// Longest text of a difference, in characters; the rest is cut.
 pub const MAX_TEXT: usize = 1_000;
@@ -23,64 +23,6 @@ struct Place {
     category: Category,
     task: String,
     path: String,
-}
-
-/// What is compared of one run.
-#[derive(Debug, Clone, Default)]
-pub struct Side {
-    values: BTreeMap<Place, String>,
-    seconds: BTreeMap<Place, f64>,
-}
-
-/// Values of one object, and how many bytes they take.
-#[derive(Debug, Clone, Default)]
-pub struct Values {
-    list: Vec<(Category, String, String)>,
-    bytes: usize,
-}
-
-impl Values {
-    /// What is compared of `object`. What is `below` another run has labels and annotations of
-    /// that, which are not compared again.
-    pub fn of(object: &Value, below: bool) -> Self {
-        let mut values = Self::default();
-        flatten::flatten(object, below, &mut |category, path, value| {
-            values.bytes += path.len() + value.len();
-            values.list.push((category, path, value));
-        });
-        values
-    }
-
-    /// About how many bytes of memory they take.
-    pub fn bytes(&self) -> usize {
-        // Three words for each text, and the category.
-        self.bytes + self.list.len() * 56
-    }
-}
-
-impl Side {
-    /// Adds the values of the object at the path `task`; empty for the run itself.
-    pub fn add(&mut self, task: &str, values: Values) {
-        for (category, path, value) in values.list {
-            let task = task.to_owned();
-            let place = Place {
-                category,
-                task,
-                path,
-            };
-            self.values.insert(place, value);
-        }
-    }
-
-    /// Adds how long something at the path `task` took.
-    pub fn took(&mut self, task: &str, path: &str, seconds: f64) {
-        let place = Place {
-            category: Category::Timing,
-            task: task.to_owned(),
-            path: path.to_owned(),
-        };
-        self.seconds.insert(place, seconds);
-    }
 }
 
 /// One difference.
@@ -111,6 +53,8 @@ pub struct Diff {
     pub left_out: usize,
     /// Values that are equal. Timings do not count.
     pub equal: usize,
+    /// Runs below either whose values were not given, so that only their times are compared.
+    pub runs_left_out: usize,
 }
 
 /// What differs between `before` and `after`: of the categories `only`, or of all if there are
@@ -120,7 +64,10 @@ pub struct Diff {
 /// in the run itself is given there alone.
 pub fn diff(before: &Side, after: &Side, only: &[Category], limit: usize) -> Diff {
     let is_asked = |category: Category| only.is_empty() || only.contains(&category);
-    let mut found = Diff::default();
+    let mut found = Diff {
+        runs_left_out: before.left_out + after.left_out,
+        ..Diff::default()
+    };
     let mut of_run: BTreeSet<(Category, Option<&str>, Option<&str>)> = BTreeSet::new();
     let give = |found: &mut Diff, make: &dyn Fn() -> Difference| {
         if found.differences.len() < limit {

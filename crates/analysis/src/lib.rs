@@ -2,3 +2,4 @@
 //! common, and which pipelines are flaky or become slower. Pure functions: no I/O, no clock.
 
 pub mod diff;
+pub mod tree;

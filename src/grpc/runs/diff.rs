@@ -50,7 +50,7 @@ pub(super) async fn diff_runs(
         differences_left_out: count(found.diff.left_out),
         equal: count(found.diff.equal),
         differences: found.diff.differences.into_iter().map(difference).collect(),
-        runs_left_out: 0,
+        runs_left_out: count(found.diff.runs_left_out),
     })
 }
 

@@ -1,6 +1,6 @@
 //! What differs between two runs.
 
-use hindsight_analysis::diff::{Category, Diff, Side, Values, diff};
+use hindsight_analysis::diff::{Category, Diff, diff};
 use hindsight_run::{Outcome, View};
 use serde_json::Value;
 
@@ -62,16 +62,11 @@ impl Service {
             Some(name) => name,
             None => self.last_success(by, &record, &object).await?,
         };
-        let (_, other) = self.run(by, grants.1, &b).await?;
+        let (other_record, other) = self.run(by, grants.1, &b).await?;
+        let (_, after) = self.side(by, &record, &object).await?;
+        let (_, before) = self.side(by, &other_record, &other).await?;
         let engine = self.engine.with_quota(&by.quota);
-        let comparing = engine.compute(move || {
-            let side = |object: &Value| {
-                let mut side = Side::default();
-                side.add("", Values::of(object, false));
-                side
-            };
-            diff(&side(&other), &side(&object), &ask.categories, limit)
-        });
+        let comparing = engine.compute(move || diff(&before, &after, &ask.categories, limit));
         let diff = comparing.await?;
         Ok(RunDiff { b, diff })
     }

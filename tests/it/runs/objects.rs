@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    objects::{PIPELINE_RUN, bytes},
+    objects::{PIPELINE_RUN, TASK_RUN, bytes},
     server::TestServer,
 };
 
@@ -40,4 +40,51 @@ pub(super) async fn given(server: &TestServer, object: &Value) {
     server
         .given_record(&record(run), PIPELINE_RUN, &bytes(object))
         .await;
+}
+
+/// Stores a task of a run of the pipeline `release`, which began at the minute of its run and took
+/// so many seconds, and whose step `run` ended with this code.
+pub(super) async fn given_task(
+    server: &TestServer,
+    run: &Value,
+    task: &str,
+    at: (u32, i64),
+    code: i32,
+) {
+    let owner = run["metadata"]["uid"].as_str().unwrap();
+    let made: jiff::Timestamp = run["metadata"]["creationTimestamp"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    let start = made + jiff::SignedDuration::from_mins(at.0.into());
+    let end = start + jiff::SignedDuration::from_secs(at.1);
+    let (status, reason) = if code == 0 {
+        ("True", "Succeeded")
+    } else {
+        ("False", "Failed")
+    };
+    let why = if code == 137 {
+        "OOMKilled"
+    } else {
+        "Completed"
+    };
+    let object = json!({
+        "apiVersion": "tekton.dev/v1", "kind": "TaskRun",
+        "metadata": {"name": format!("{owner}-{task}"), "namespace": "shop", "uid": format!("{owner}-{task}"),
+            "creationTimestamp": start.to_string(),
+            "labels": {"tekton.dev/pipeline": "release", "tekton.dev/pipelineTask": task},
+            "ownerReferences": [{"kind": "PipelineRun", "name": owner, "uid": owner}]},
+        "spec": {"taskRef": {"name": task}},
+        "status": {
+            "startTime": start.to_string(), "completionTime": end.to_string(),
+            "conditions": [{"type": "Succeeded", "status": status, "reason": reason,
+                "message": format!("step run of {task} exited")}],
+            "steps": [{"name": "run", "imageID": format!("golang@sha256:{owner}"),
+                "terminated": {"exitCode": code, "reason": why,
+                    "startedAt": start.to_string(), "finishedAt": end.to_string()}}],
+        },
+    });
+    let name = format!("shop/results/{owner}/records/{owner}-{task}");
+    server.given_record(&name, TASK_RUN, &bytes(&object)).await;
 }

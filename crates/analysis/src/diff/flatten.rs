@@ -173,7 +173,7 @@ impl<G: FnMut(Category, String, String)> Walk<'_, G> {
                 None => name == note,
             };
             if let Some(text) = value.as_str()
-                && !NOTES.iter().any(|note| is_note(&note))
+                && !NOTES.iter().any(is_note)
                 && !ANEW.contains(&name.as_str())
             {
                 let path = format!("{}.{key}[{name}]", self.path);

@@ -1,13 +1,24 @@
 //! What differs between runs as clusters write them.
 
-use serde_json::json;
+use proptest::prelude::*;
+use serde_json::{Value, json};
 
 use super::*;
+use crate::tree::{Part, Tree};
+
+fn side_of(run: &Value, others: &[Value]) -> Side {
+    let part = |object: &Value| Part::of(&object["metadata"]["uid"].to_string(), object);
+    let tree = Tree::of(part(run), others.iter().map(part).collect());
+    let id = |object: &Value| object["metadata"]["uid"].as_str().unwrap().to_owned();
+    let below = others
+        .iter()
+        .map(|object| (id(object), Values::of(object, true)));
+    let own = (id(run), Values::of(run, false));
+    Side::of(&tree, below.chain([own]).collect())
+}
 
 fn side(object: &Value) -> Side {
-    let mut side = Side::default();
-    side.add("", Values::of(object, false));
-    side
+    side_of(object, &[])
 }
 
 fn of_run(before: &Value, after: &Value) -> Diff {
@@ -72,4 +83,144 @@ fn a_difference_tells_its_category_and_path() {
             format!("Environment  {step}.env[LEVEL].value: 6 -> 4"),
         ]
     );
+}
+
+fn task_run(task: &str, number: usize, image: &str, seconds: u32, revision: &str) -> Value {
+    json!({
+        "apiVersion": "tekton.dev/v1", "kind": "TaskRun",
+        "metadata": {"name": format!("{task}-{number}"), "uid": format!("{task}{number}"),
+            "labels": {"tekton.dev/pipelineTask": task, "of": revision},
+            "ownerReferences": [{"kind": "PipelineRun", "name": "r", "uid": "1"}]},
+        "spec": {"params": [{"name": "sha", "value": revision}],
+            "workspaces": [{"name": "w", "persistentVolumeClaim": {"claimName": revision}}]},
+        "status": {"startTime": "2026-03-01T00:00:00Z",
+            "completionTime": format!("2026-03-01T00:00:{seconds:02}Z"),
+            "conditions": [{"type": "Succeeded", "status": "True"}],
+            "steps": [{"name": "run", "imageID": image}]},
+    })
+}
+
+#[test]
+fn what_a_task_takes_from_its_run_is_given_once() {
+    let before = side_of(
+        &release("a1", "go:1", "1"),
+        &[task_run("test", 0, "go@sha256:1", 10, "a1")],
+    );
+    let after = side_of(
+        &release("d4", "go:1", "1"),
+        &[
+            task_run("test", 0, "go@sha256:2", 16, "d4"),
+            task_run("test", 1, "go", 5, "a1"),
+        ],
+    );
+    let found = diff(&before, &after, &[], 100);
+    assert_eq!(
+        texts(&found),
+        [
+            "Param  spec.params[revision].value: a1 -> d4",
+            "Param test[1] spec.params[sha].value: - -> a1",
+            "Image test status.steps[run].imageID: go@sha256:1 -> go@sha256:2",
+            "Image test[1] status.steps[run].imageID: - -> go",
+            "Timing test took: 10 -> 16",
+            "Timing test[1] took: - -> 5",
+        ]
+    );
+    assert_eq!(found.differences[4].ratio, Some(1.6));
+}
+
+#[test]
+fn times_that_changed_little_are_no_difference() {
+    for (before, after, differs) in [
+        (10.0, 10.9, false),
+        (100.0, 109.0, false),
+        (100.0, 111.0, true),
+        (9.0, 7.9, true),
+    ] {
+        assert_eq!(
+            is_slower_or_faster(Some(&before), Some(&after)),
+            differs,
+            "{before} {after}"
+        );
+    }
+}
+
+#[test]
+fn an_answer_is_bounded() {
+    let spec = |text: &str| {
+        let params: Vec<_> = (0..50)
+            .map(|n| json!({"name": n.to_string(), "value": text.repeat(600)}))
+            .collect();
+        json!({"metadata": {"uid": "1"}, "spec": {"params": params}})
+    };
+    let found = diff(&side(&spec("éa")), &side(&spec("éb")), &[], 20);
+    assert_eq!((found.differences.len(), found.left_out), (20, 30));
+    let first = &found.differences[0];
+    assert_eq!(first.before.as_ref().unwrap().chars().count(), MAX_TEXT);
+    assert!(first.cut);
+}
+
+#[test]
+fn elements_without_names_of_their_own_are_told_by_their_places() {
+    let run = |first: &str| {
+        json!({"metadata": {"uid": "1"}, "spec": {
+            "list": [{"name": "x", "v": first}, {"name": "x", "v": 2}, [{"a": null}]],
+            "args": ["-v", first], "none": {}}})
+    };
+    assert_eq!(
+        texts(&of_run(&run("a"), &run("b"))),
+        [
+            r#"Spec  spec.args: ["-v","a"] -> ["-v","b"]"#,
+            "Spec  spec.list[0].v: a -> b",
+        ]
+    );
+}
+
+/// JSON of strangers.
+fn values() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (0..3_i32).prop_map(Value::from),
+        "[a-c]?".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 5, |inner| {
+        let keys = prop_oneof![
+            Just("spec"),
+            Just("status"),
+            Just("metadata"),
+            Just("params"),
+            Just("name"),
+            Just("labels"),
+            Just("steps"),
+            Just("image"),
+            Just("uid"),
+            Just("taskSpec"),
+        ];
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::vec((keys, inner), 0..5).prop_map(|members| {
+                let members = members
+                    .into_iter()
+                    .map(|(key, value)| (key.to_owned(), value));
+                Value::Object(members.collect())
+            }),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_two_objects_can_be_compared(spec in values(), status in values(), other in values()) {
+        let with = |spec: &Value| json!({"metadata": {"uid": "1"}, "spec": spec, "status": status});
+        let (a, b) = (side(&with(&spec)), side(&with(&other)));
+        let same = diff(&a, &a, &[], 1_000);
+        prop_assert!(same.differences.is_empty());
+        let (there, back) = (diff(&a, &b, &[], 1_000), diff(&b, &a, &[], 1_000));
+        prop_assert_eq!(there.equal, back.equal);
+        prop_assert_eq!(there.differences.len(), back.differences.len());
+        for (there, back) in there.differences.iter().zip(&back.differences) {
+            prop_assert_eq!(&there.path, &back.path);
+            prop_assert_eq!(&there.before, &back.after);
+        }
+    }
 }

@@ -138,7 +138,18 @@ pub(super) const CASES: &[Case] = &[
         },
         missing: &[0],
     },
-    // Whoever may list records may compare them.
+    // Whoever may list records may see what belongs together, and compare it.
+    Case {
+        method: "GetRunTree",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"name": record(p, id)}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/tree", record(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[5],
+    },
     Case {
         method: "DiffRuns",
         verb: "list",
