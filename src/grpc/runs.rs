@@ -1,10 +1,12 @@
 //! `hindsight.v1.Runs`: questions about single runs.
 
 mod diff;
+mod failure;
 mod tree;
 
 use hindsight_proto::v1::{
-    DiffRunsRequest, GetRunTreeRequest, RunDiff, RunTree, runs_server::Runs,
+    DiffRunsRequest, ExplainFailureRequest, FailureExplanation, GetRunTreeRequest, RunDiff,
+    RunTree, runs_server::Runs,
 };
 use tonic::{Request, Response, Status};
 
@@ -28,6 +30,16 @@ impl Runs for ResultsServer {
     ) -> Result<Response<RunDiff>, Status> {
         self.answer("DiffRuns", request, |metadata, request| {
             diff::diff_runs(self, metadata, request)
+        })
+        .await
+    }
+
+    async fn explain_failure(
+        &self,
+        request: Request<ExplainFailureRequest>,
+    ) -> Result<Response<FailureExplanation>, Status> {
+        self.answer("ExplainFailure", request, |metadata, request| {
+            failure::explain_failure(self, metadata, request)
         })
         .await
     }

@@ -1,10 +1,12 @@
 //! Questions about single runs: `hindsight.v1.Runs`.
 
 mod diff;
+mod failure;
 mod gather;
 mod series;
 
 pub use diff::{DiffAsk, RunDiff};
+pub use failure::{Failure, RunPoint, Since};
 
 use hindsight_analysis::tree::Tree;
 use hindsight_run::json;
@@ -36,6 +38,11 @@ impl Service {
     ) -> Result<(Record, Value), Error> {
         grant.check(Verb::List, Resource::Records, name.result().parent())?;
         let record = self.read_record(by, name).await?;
+        self.read(by, record).await
+    }
+
+    /// The object in a record.
+    async fn read(&self, by: &RequestContext, record: Record) -> Result<(Record, Value), Error> {
         let engine = self.engine.with_quota(&by.quota);
         let reading = engine.compute(move || {
             let data = record.data.as_ref();
@@ -45,9 +52,21 @@ impl Service {
         });
         match reading.await? {
             (record, Some(object)) => Ok((record, object)),
-            (_, None) => Err(Error::Invalid(format!(
-                "record `{name}` holds no JSON object, so it is not a run"
+            (record, None) => Err(Error::Invalid(format!(
+                "record `{}` holds no JSON object, so it is not a run",
+                record.name
             ))),
         }
+    }
+}
+
+/// How many differences are told of those that are `asked` for: `usual` for 0, at most `most`.
+fn limit(asked: i32, usual: usize, most: usize) -> Result<usize, Error> {
+    match usize::try_from(asked) {
+        Ok(0) => Ok(usual),
+        Ok(limit) if limit <= most => Ok(limit),
+        _ => Err(Error::Invalid(format!(
+            "limit {asked} is out of range: want 1 to {most}, or 0 for {usual}"
+        ))),
     }
 }

@@ -5,6 +5,7 @@
 //! circular or nested without end.
 
 mod argo;
+mod failure;
 mod gaps;
 mod grow;
 mod part;

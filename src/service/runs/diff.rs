@@ -47,16 +47,7 @@ impl Service {
         grants: (&Grant, &Grant),
         ask: DiffAsk,
     ) -> Result<RunDiff, Error> {
-        let limit = match usize::try_from(ask.limit) {
-            Ok(0) => USUAL,
-            Ok(limit @ 1..=MOST) => limit,
-            _ => {
-                return Err(Error::Invalid(format!(
-                    "limit {} is out of range: want 1 to {MOST}, or 0 for {USUAL}",
-                    ask.limit
-                )));
-            }
-        };
+        let limit = super::limit(ask.limit, USUAL, MOST)?;
         let (record, object) = self.run(by, grants.0, &ask.a).await?;
         let b = match ask.b {
             Some(name) => name,

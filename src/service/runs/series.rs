@@ -81,9 +81,30 @@ pub(super) fn ended(outcome: Outcome) -> Condition {
     equal(Column::Outcome, Value::Int(outcome as i64))
 }
 
+/// Runs that did not do what they should.
+pub(super) fn failed() -> Condition {
+    Condition::Or(vec![ended(Outcome::Failure), ended(Outcome::Timeout)])
+}
+
+/// Runs that are over.
+pub(super) fn over() -> Condition {
+    let unknown = Value::Int(Outcome::Unknown as i64);
+    test(Column::Outcome, Is::Greater(unknown))
+}
+
 /// Runs that started before this time.
 pub(super) fn before(time: Timestamp) -> Condition {
     test(Column::Began, Is::Less(Value::Time(time)))
+}
+
+/// Runs that started at this time or before.
+pub(super) fn until(time: Timestamp) -> Condition {
+    test(Column::Began, Is::AtMost(Value::Time(time)))
+}
+
+/// Runs that started after this time.
+pub(super) fn after(time: Timestamp) -> Condition {
+    test(Column::Began, Is::Greater(Value::Time(time)))
 }
 
 fn equal(column: Column, value: Value) -> Condition {

@@ -148,3 +148,29 @@ fn results_that_a_task_takes_are_what_it_waits_for() {
     assert_eq!(waits["a"].for_tasks, ["b", "c", "d", "e"]);
     assert!(waits["b"].for_tasks.is_empty());
 }
+
+#[test]
+fn a_failure_began_where_nothing_below_failed() {
+    let (run, mut others) = release();
+    others.push(task_run("lint", (2, 400), Some(1)));
+    others.remove(3);
+    let found = tree(&run, &others);
+    let leaf = found.failed_leaf().unwrap();
+    assert_eq!(
+        (found.path(leaf).as_str(), found.path(0).as_str()),
+        ("test", "")
+    );
+    let mut alone = run.clone();
+    assert_eq!(tree(&alone, &[]).failed_leaf(), Some(0));
+    alone["status"]["conditions"][0]["status"] = json!("True");
+    assert_eq!(tree(&alone, &others).failed_leaf(), None);
+}
+
+#[test]
+fn a_run_that_ran_out_of_time_was_in_the_task_that_was_stopped() {
+    let (mut run, mut others) = release();
+    run["status"]["conditions"][0]["reason"] = json!("PipelineRunTimeout");
+    others[1]["status"]["conditions"][0]["reason"] = json!("TaskRunCancelled");
+    let found = tree(&run, &others);
+    assert_eq!(found.path(found.failed_leaf().unwrap()), "test");
+}

@@ -140,6 +140,17 @@ pub(super) const CASES: &[Case] = &[
     },
     // Whoever may list records may see what belongs together, and compare it.
     Case {
+        method: "ExplainFailure",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"name": record(p, id)}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/failure", record(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[5],
+    },
+    Case {
         method: "GetRunTree",
         verb: "list",
         resource: "records",

@@ -150,3 +150,15 @@ fn circles_of_a_workflow_are_below_it_and_reported() {
     assert_eq!(found.nodes.len(), 4);
     assert_eq!(found.cycles, ["b > a", "c > c"]);
 }
+
+#[test]
+fn of_several_attempts_the_last_is_why_a_workflow_failed() {
+    let mut list = nodes();
+    for id in ["fit", "fit(1)"] {
+        list[id]["phase"] = json!("Failed");
+    }
+    let mut workflow = workflow(list);
+    workflow["status"]["phase"] = json!("Failed");
+    let found = tree(&workflow, &[]);
+    assert_eq!(found.path(found.failed_leaf().unwrap()), "fit/fit(1)");
+}
