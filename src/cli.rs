@@ -6,6 +6,8 @@ mod config;
 mod connect;
 mod copy;
 mod delete;
+mod describe;
+mod diff;
 mod explain;
 mod failure;
 mod fsck;
@@ -19,10 +21,12 @@ mod output;
 mod place;
 mod progress;
 mod purge;
+mod run_ref;
 mod selection;
 mod serve;
 mod stats;
 mod token;
+mod why;
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -49,6 +53,9 @@ const TEMPLATE: &str = "\
 Ask a server:
   list        List runs, records or results [alias: ls]
   get         Show one run, record or result
+  describe    Draw a run and everything below it, with times
+  why         Say what ended a run, since when, and what changed
+  diff        Compare two runs, or a run with the last success before it
   stats       Count and time runs in groups
   explain     Explain how a list would be answered, and what it costs
   delete      Delete runs, records or results, with everything below them
@@ -86,6 +93,12 @@ enum Ask {
     Explain(explain::Explain),
     /// Show one run, record or result
     Get(get::Get),
+    /// Draw a run and everything below it, with times
+    Describe(describe::Describe),
+    /// Say what ended a run, since when, and what changed
+    Why(why::Why),
+    /// Compare two runs, or a run with the last success before it
+    Diff(diff::Diff),
     /// Count and time runs in groups
     Stats(stats::Stats),
     /// Delete runs, records or results, with everything below them
@@ -227,6 +240,9 @@ fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             Ask::List(list) => list.run().await,
             Ask::Explain(explain) => explain.run().await,
             Ask::Get(get) => get.run().await,
+            Ask::Describe(describe) => describe.run().await,
+            Ask::Why(why) => why.run().await,
+            Ask::Diff(diff) => diff.run().await,
             Ask::Stats(stats) => stats.run().await,
             Ask::Delete(delete) => delete.run().await,
             Ask::Import(import) => import.run().await,

@@ -6,7 +6,7 @@ use anstream::{AutoStream, ColorChoice};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use clap::ValueEnum;
 use comfy_table::{Table, presets};
-use hindsight_proto::{metadata::WARNING, v1alpha2 as pb};
+use hindsight_proto::{FILE_DESCRIPTOR_SET, Message, metadata::WARNING, v1alpha2 as pb};
 use hindsight_run::json;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -204,6 +204,76 @@ pub(super) fn document<T: Serialize>(format: Format, document: &T) -> Result<(),
     } else {
         serde_json::to_writer(&mut out, document).map_err(std::io::Error::from)?;
         writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// In which form to print what has one form for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Form {
+    /// Text for people
+    Text,
+    /// The JSON that the REST API answers
+    Json,
+    /// The same document as JSON, written in YAML
+    Yaml,
+}
+
+/// Prints a message of this full name as the REST API answers it.
+pub(super) fn message(form: Form, name: &str, message: &impl Message) -> Result<(), Failure> {
+    let text = hindsight_transcode::document(FILE_DESCRIPTOR_SET, name, &message.encode_to_vec());
+    let text = text.ok_or_else(|| Failure::other(format!("{name} has no JSON")))?;
+    match form {
+        Form::Yaml => {
+            let value = json::parse(&text).map_err(|e| Failure::other(e.to_string()))?;
+            document(Format::Yaml, &value)
+        }
+        Form::Json | Form::Text => bytes(&text),
+    }
+}
+
+/// A line of text that begins with a shape, which is coloured on terminals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line {
+    /// Beginning of the line that has a colour; spaces or a shape.
+    pub(super) shape: &'static str,
+    /// The word that says in which colour; none if it says nothing.
+    pub(super) word: &'static str,
+    /// The rest.
+    pub(super) text: String,
+}
+
+/// A text without its end, if it has more than so many characters.
+pub(super) fn beginning(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// A name without its middle, if it has more than so many characters: beginning and end tell names
+/// apart.
+pub(super) fn middle(name: &str, most: usize) -> String {
+    let count = name.chars().count();
+    if count <= most {
+        return name.to_owned();
+    }
+    let kept = most.saturating_sub(3);
+    let head: String = name.chars().take(kept - kept / 2).collect();
+    let tail: String = name.chars().skip(count - kept / 2).collect();
+    format!("{head}...{tail}")
+}
+
+/// Prints lines, without what steers a terminal.
+pub(super) fn lines(lines: &[Line]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let colour = AutoStream::choice(&out) != ColorChoice::Never;
+    for line in lines {
+        let text = plain(line.text.trim_end(), false);
+        match colour.then(|| paint(line.word)).flatten() {
+            Some(code) => writeln!(out, "\u{1b}[{code}m{}\u{1b}[0m{text}", line.shape)?,
+            None => writeln!(out, "{}", format!("{}{text}", line.shape).trim_end())?,
+        }
     }
     Ok(())
 }

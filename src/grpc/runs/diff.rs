@@ -44,7 +44,10 @@ pub(super) async fn diff_runs(
     let grants = (&grant, other.as_ref().unwrap_or(&grant));
     let found = server.service.diff_runs(&by, grants, ask).await?;
     let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let [a_name, b_name] = found.names;
     Ok(pb::RunDiff {
+        a_name,
+        b_name,
         a: a.to_string(),
         b: found.b.to_string(),
         differences_left_out: count(found.diff.left_out),

@@ -32,8 +32,10 @@ pub struct DiffAsk {
 /// What differs.
 #[derive(Debug, Clone)]
 pub struct RunDiff {
-    /// The run that was compared with.
+    /// The record that was compared with.
     pub b: RecordName,
+    /// The names of both runs, as their objects say them: of `a` and of `b`.
+    pub names: [String; 2],
     /// What differs from `b`.
     pub diff: Diff,
 }
@@ -54,12 +56,14 @@ impl Service {
             None => self.last_success(by, &record, &object).await?,
         };
         let (other_record, other) = self.run(by, grants.1, &b).await?;
+        let name = |object| View::new(object).name().unwrap_or_default().to_owned();
+        let names = [name(&object), name(&other)];
         let (_, after) = self.side(by, &record, &object).await?;
         let (_, before) = self.side(by, &other_record, &other).await?;
         let engine = self.engine.with_quota(&by.quota);
         let comparing = engine.compute(move || diff(&before, &after, &ask.categories, limit));
         let diff = comparing.await?;
-        Ok(RunDiff { b, diff })
+        Ok(RunDiff { b, names, diff })
     }
 
     /// The last successful run of the pipeline of `record` that started before it.

@@ -4,7 +4,7 @@ use hindsight_proto::v1::{ExplainFailureRequest, FailureExplanation, RunPoint};
 use serde_json::json;
 use tonic::{Code, Status};
 
-use super::objects::{given, given_task, record, release};
+use super::objects::{given, history, record, release};
 use crate::support::{
     http::Http,
     server::{TestServer, on_each, refused},
@@ -17,32 +17,6 @@ async fn why(server: &TestServer, run: &str) -> Result<FailureExplanation, Statu
     };
     let reply = server.client().runs().explain_failure(request).await?;
     Ok(reply.into_inner())
-}
-
-/// Two good runs, three bad ones, one that runs, and a good one.
-async fn history(server: &TestServer) {
-    for (run, hour, revision, reason) in [
-        ("release-40", 7, "a0", "Succeeded"),
-        ("release-41", 8, "a1", "Succeeded"),
-        ("release-42", 9, "b2", "Failed"),
-        ("release-43", 10, "b3", "PipelineRunTimeout"),
-        ("release-44", 11, "b4", "Failed"),
-        ("release-45", 12, "b5", "Succeeded"),
-    ] {
-        let object = release(run, hour, revision, reason);
-        given(server, &object).await;
-        let (took, code) = if reason == "Succeeded" {
-            (110, 0)
-        } else {
-            (161, 137)
-        };
-        given_task(server, &object, "build", (0, 60), 0).await;
-        given_task(server, &object, "test", (2, took), code).await;
-    }
-    let mut running = release("release-46", 13, "b6", "Running");
-    running["status"] = json!({"startTime": "2026-03-02T13:00:04Z",
-        "conditions": [{"type": "Succeeded", "status": "Unknown", "reason": "Running"}]});
-    given(server, &running).await;
 }
 
 fn named(point: &Option<RunPoint>) -> &str {

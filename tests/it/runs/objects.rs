@@ -88,3 +88,29 @@ pub(super) async fn given_task(
     let name = format!("shop/results/{owner}/records/{owner}-{task}");
     server.given_record(&name, TASK_RUN, &bytes(&object)).await;
 }
+
+/// Two good runs, three bad ones, one that runs, and a good one.
+pub(super) async fn history(server: &TestServer) {
+    for (run, hour, revision, reason) in [
+        ("release-40", 7, "a0", "Succeeded"),
+        ("release-41", 8, "a1", "Succeeded"),
+        ("release-42", 9, "b2", "Failed"),
+        ("release-43", 10, "b3", "PipelineRunTimeout"),
+        ("release-44", 11, "b4", "Failed"),
+        ("release-45", 12, "b5", "Succeeded"),
+    ] {
+        let object = release(run, hour, revision, reason);
+        given(server, &object).await;
+        let (took, code) = if reason == "Succeeded" {
+            (110, 0)
+        } else {
+            (161, 137)
+        };
+        given_task(server, &object, "build", (0, 60), 0).await;
+        given_task(server, &object, "test", (2, took), code).await;
+    }
+    let mut running = release("release-46", 13, "b6", "Running");
+    running["status"] = json!({"startTime": "2026-03-02T13:00:04Z",
+        "conditions": [{"type": "Succeeded", "status": "Unknown", "reason": "Running"}]});
+    given(server, &running).await;
+}
