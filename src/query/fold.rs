@@ -26,21 +26,27 @@ pub trait Fold: Send + Sized + 'static {
 }
 
 impl Engine {
-    /// Hands the records of `scope` to `fold`, in the order of storing.
+    /// Hands the records of `scope` to `fold`, in the order of storing; says whether it had all of
+    /// them, and not only as many as it wanted or one call may read.
     ///
     /// It fails if the caller has no memory left or read enough, or the store does not answer.
     #[tracing::instrument(name = "query", skip_all)]
-    pub async fn fold<F: Fold>(&self, scope: ResultPattern, fold: F) -> Result<F, Error> {
+    pub async fn fold<F: Fold>(&self, scope: ResultPattern, fold: F) -> Result<(F, bool), Error> {
         let engine = self.clone();
         let work = async move { engine.fold_here(scope, fold).await };
         run_low_priority("reading runs", Box::pin(work)).await
     }
 
-    async fn fold_here<F: Fold>(&self, scope: ResultPattern, mut fold: F) -> Result<F, Error> {
+    async fn fold_here<F: Fold>(
+        &self,
+        scope: ResultPattern,
+        mut fold: F,
+    ) -> Result<(F, bool), Error> {
         let order = Order::by(Column::CreateTime, false);
         let query = first_row(scope, Condition::All, order, Priority::Low);
         let mut scan = Scan::<Record>::new(&**self.store(), self.quota(), None, query);
         let mut kept = self.quota().expect(0).await?;
+        let mut had_all = true;
         scan.takes_turns = true;
         while let Some(chunk) = scan.next(MOST_ROWS as usize).await? {
             self.quota().scanned(chunk.len() as u64)?;
@@ -54,12 +60,13 @@ impl Engine {
             if !self.quota().holds(&mut kept, fold.bytes()) {
                 return Err(QuotaExceeded::Memory.into());
             }
-            if !goes_on || scan.is_over(self.scan_budget()) {
+            had_all = goes_on && !scan.is_over(self.scan_budget());
+            if !had_all {
                 break;
             }
         }
         self.quota().keep(kept);
-        Ok(fold)
+        Ok((fold, had_all))
     }
 
     /// The first record that passes `condition`, with its payload. Every test of `condition` must be

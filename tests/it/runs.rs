@@ -4,4 +4,5 @@ mod commands;
 mod diff;
 mod failure;
 mod objects;
+mod rights;
 mod tree;

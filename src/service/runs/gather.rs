@@ -23,14 +23,12 @@ struct Gathered {
     nodes: usize,
     bytes: usize,
     value_bytes: usize,
-    is_full: bool,
 }
 
 impl Fold for Gathered {
     fn add(&mut self, records: Vec<Record>) -> bool {
         for record in records {
             if self.nodes >= MAX_NODES {
-                self.is_full = true;
                 return false;
             }
             let object = record.data.as_ref().map(|data| json::parse(&data.value));
@@ -108,17 +106,18 @@ impl Service {
             values,
             ..Gathered::default()
         };
+        let mut had_all = true;
         // Nothing is below a TaskRun.
         if object.get("kind").and_then(Value::as_str) != Some("TaskRun") {
             let scope = whole(record.name.result());
-            gathered = engine.fold(scope, gathered).await?;
+            (gathered, had_all) = engine.fold(scope, gathered).await?;
         }
         let root = Part::of(&record.name.to_string(), object);
         let growing = engine.compute(move || {
             let mut tree = Tree::of(root, gathered.parts);
-            if gathered.is_full {
-                let note = format!("the result has more runs than the {MAX_NODES} that are read");
-                tree.notes.push(note);
+            if !had_all {
+                let note = "the result has more records than are read; runs may be missing";
+                tree.notes.push(note.to_owned());
             }
             (tree, gathered.values)
         });

@@ -2,14 +2,18 @@
 
 use hindsight_proto::v1::{GetRunTreeRequest, RunTree, run_node::Outcome};
 use serde_json::json;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use super::objects::{given, given_task, record, release};
 use crate::support::{
+    Database,
     http::Http,
     objects::bytes,
-    server::{TestServer, on_each},
+    server::{TestServer, on_each, refused},
 };
+
+/// A record of the same result that holds no run.
+const NO_RUN: &str = "shop/results/release-2/records/log";
 
 async fn tree(server: &TestServer, name: String, steps: bool) -> Result<RunTree, Status> {
     let request = GetRunTreeRequest { name, steps };
@@ -27,6 +31,7 @@ async fn failed(server: &TestServer) {
     let name = "shop/results/release-2/records/other";
     let kind = "tekton.dev/v1.PipelineRun";
     server.given_record(name, kind, &other).await;
+    server.given_record(NO_RUN, "t", b"no JSON").await;
 }
 
 #[tokio::test]
@@ -50,6 +55,12 @@ async fn a_pipeline_run_is_told_with_its_tasks_and_their_records() {
             (Some(137), "OOMKilled")
         );
         assert_eq!((found.critical_path.len(), found.gaps.len()), (1, 2));
+        let no_run = tree(&server, NO_RUN.to_owned(), false).await;
+        refused(
+            no_run,
+            Code::InvalidArgument,
+            "holds no JSON object, so it is not a run",
+        );
         let bare = tree(&server, test.record.clone(), false).await.unwrap();
         assert_eq!((bare.nodes.len(), bare.nodes[0].steps.len()), (1, 0));
     })
@@ -80,4 +91,15 @@ async fn a_browser_asks_for_a_workflow() {
         assert_eq!(node["steps"][0]["exitCode"], 7);
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_tree_that_may_not_be_complete_says_so() {
+    let database = Database::sqlite();
+    let server = TestServer::start_with(&database, &[("scan_budget", "2")]).await;
+    failed(&server).await;
+    let found = tree(&server, record("release-2"), false).await.unwrap();
+    let note = "the result has more records than are read; runs may be missing";
+    assert_eq!(found.notes, [note]);
+    server.stop().await;
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::Value;
 
 use super::{Category, Place, flatten::flatten};
-use crate::tree::Tree;
+use crate::tree::{Node, Tree};
 
 /// Longest path of a task, in bytes; longer ones lose their beginning.
 const MAX_PATH: usize = 500;
@@ -88,13 +88,22 @@ fn place(category: Category, task: &str, path: String) -> Place {
     }
 }
 
+/// What a node is called in each run alike: by its task, or by its kind if it has only the name of
+/// its object.
+fn label(node: &Node) -> &str {
+    match node.record.is_some() && node.name == node.object {
+        true => &node.kind,
+        false => &node.name,
+    }
+}
+
 /// The path of each node: the names from below the root, as in `test/unit`. Of siblings that share a
 /// name, such as those of a matrix, all but the first have a number, in the order of their objects.
 fn tasks(tree: &Tree) -> Vec<String> {
     let mut numbers: HashMap<(usize, &str), Vec<(&str, usize)>> = HashMap::new();
     for (at, node) in tree.nodes.iter().enumerate() {
         if let Some(parent) = node.parent {
-            let siblings = numbers.entry((parent, &node.name)).or_default();
+            let siblings = numbers.entry((parent, label(node))).or_default();
             siblings.push((&node.object, at));
         }
     }
@@ -109,8 +118,8 @@ fn tasks(tree: &Tree) -> Vec<String> {
     for (node, number) in tree.nodes.iter().zip(number) {
         let mut task = match node.parent.map(|parent| tasks[parent].as_str()) {
             None => String::new(),
-            Some("") => node.name.clone(),
-            Some(above) => format!("{above}/{}", node.name),
+            Some("") => label(node).to_owned(),
+            Some(above) => format!("{above}/{}", label(node)),
         };
         if number > 0 {
             task.push_str(&format!("[{number}]"));

@@ -129,6 +129,23 @@ fn what_a_task_takes_from_its_run_is_given_once() {
 }
 
 #[test]
+fn objects_that_no_task_names_are_compared_by_their_kinds() {
+    let job = |uid: &str, image: &str| {
+        let run = json!({"kind": "RayJob", "metadata": {"name": "j", "uid": uid}, "spec": {}});
+        let cluster = json!({"kind": "RayCluster",
+            "metadata": {"name": format!("j-raycluster-{uid}"), "uid": format!("c{uid}"),
+                "ownerReferences": [{"kind": "RayJob", "name": "j", "uid": uid}]},
+            "spec": {"image": image}});
+        side_of(&run, &[cluster])
+    };
+    let found = diff(&job("1", "ray:1"), &job("2", "ray:2"), &[], 10);
+    assert_eq!(
+        texts(&found),
+        ["Image RayCluster spec.image: ray:1 -> ray:2"]
+    );
+}
+
+#[test]
 fn times_that_changed_little_are_no_difference() {
     for (before, after, differs) in [
         (10.0, 10.9, false),
