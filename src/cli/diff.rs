@@ -97,7 +97,7 @@ impl Diff {
         if diff.runs_left_out > 0 {
             let left_out = diff.runs_left_out;
             output::note(&format!(
-                "warning: of {left_out} runs below, only times are compared"
+                "warning: {left_out} runs are too large or too many to be compared whole"
             ));
         }
         Ok(ExitCode::SUCCESS)

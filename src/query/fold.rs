@@ -51,7 +51,9 @@ impl Engine {
         while let Some(chunk) = scan.next(MOST_ROWS as usize).await? {
             self.quota().scanned(chunk.len() as u64)?;
             let records = chunk.into_iter().map(|listed| listed.item).collect();
+            let turn = self.quota().turn().await;
             let adding = low_priority::block(move |_| {
+                let _turn = turn;
                 let goes_on = fold.add(records);
                 (fold, goes_on)
             });

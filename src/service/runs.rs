@@ -8,6 +8,8 @@ mod series;
 pub use diff::{DiffAsk, RunDiff};
 pub use failure::{Failure, RunPoint, Since};
 
+use std::sync::Arc;
+
 use hindsight_analysis::tree::Tree;
 use hindsight_run::json;
 use serde_json::Value;
@@ -35,14 +37,18 @@ impl Service {
         by: &RequestContext,
         grant: &Grant,
         name: &RecordName,
-    ) -> Result<(Record, Value), Error> {
+    ) -> Result<(Record, Arc<Value>), Error> {
         grant.check(Verb::List, Resource::Records, name.result().parent())?;
         let record = self.read_record(by, name).await?;
         self.read(by, record).await
     }
 
     /// The object in a record.
-    async fn read(&self, by: &RequestContext, record: Record) -> Result<(Record, Value), Error> {
+    async fn read(
+        &self,
+        by: &RequestContext,
+        record: Record,
+    ) -> Result<(Record, Arc<Value>), Error> {
         let engine = self.engine.with_quota(&by.quota);
         let reading = engine.compute(move || {
             let data = record.data.as_ref();
@@ -51,7 +57,7 @@ impl Service {
             (record, object)
         });
         match reading.await? {
-            (record, Some(object)) => Ok((record, object)),
+            (record, Some(object)) => Ok((record, Arc::new(object))),
             (record, None) => Err(Error::Invalid(format!(
                 "record `{}` holds no JSON object, so it is not a run",
                 record.name

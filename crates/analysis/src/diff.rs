@@ -5,7 +5,10 @@ mod category;
 mod flatten;
 mod side;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 pub use category::Category;
 pub use side::{Side, Values};
@@ -21,7 +24,7 @@ const LEAST_PART: f64 = 0.1;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     category: Category,
-    task: String,
+    task: Arc<str>,
     path: String,
 }
 
@@ -53,7 +56,7 @@ pub struct Diff {
     pub left_out: usize,
     /// Values that are equal. Timings do not count.
     pub equal: usize,
-    /// Runs below either whose values were not given, so that only their times are compared.
+    /// Runs below either whose values were not given, or were too many.
     pub runs_left_out: usize,
 }
 
@@ -135,7 +138,7 @@ fn changed(place: &Place, old: Option<&str>, new: Option<&str>) -> Difference {
     let (before, after) = (old.map(&mut shown), new.map(&mut shown));
     Difference {
         category: place.category,
-        task: place.task.clone(),
+        task: place.task.to_string(),
         path: place.path.clone(),
         before,
         after,

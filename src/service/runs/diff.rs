@@ -58,8 +58,8 @@ impl Service {
         let (other_record, other) = self.run(by, grants.1, &b).await?;
         let name = |object| View::new(object).name().unwrap_or_default().to_owned();
         let names = [name(&object), name(&other)];
-        let (_, after) = self.side(by, &record, &object).await?;
-        let (_, before) = self.side(by, &other_record, &other).await?;
+        let after = self.side(by, &record, &object).await?;
+        let before = self.side(by, &other_record, &other).await?;
         let engine = self.engine.with_quota(&by.quota);
         let comparing = engine.compute(move || diff(&before, &after, &ask.categories, limit));
         let diff = comparing.await?;

@@ -1,5 +1,7 @@
 //! Why a run failed, since when, and what changed.
 
+use std::sync::Arc;
+
 use hindsight_analysis::diff::{Category, Diff, diff};
 use hindsight_analysis::tree::{Node, Tree};
 use hindsight_run::{Outcome, View};
@@ -71,7 +73,7 @@ pub struct RunPoint {
 /// A run that was found, and what it says.
 struct Found {
     record: Record,
-    object: Value,
+    object: Arc<Value>,
 }
 
 impl Found {
@@ -137,8 +139,8 @@ impl Service {
             .await?;
         let changes = match (success, failure) {
             (Some(success), Some(failure)) => {
-                let (_, before) = self.side(by, &success.record, &success.object).await?;
-                let (_, after) = self.side(by, &failure.record, &failure.object).await?;
+                let before = self.side(by, &success.record, &success.object).await?;
+                let after = self.side(by, &failure.record, &failure.object).await?;
                 let comparing = engine.compute(move || diff(&before, &after, TELLING, limit));
                 comparing.await?
             }

@@ -1,6 +1,6 @@
 //! Reads a run and what is below it.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use hindsight_analysis::diff::{Side, Values};
 use hindsight_analysis::tree::{MAX_NODES, Part, Tree};
@@ -67,7 +67,7 @@ impl Service {
         &self,
         by: &RequestContext,
         record: &Record,
-        object: &Value,
+        object: &Arc<Value>,
     ) -> Result<Tree, Error> {
         let (tree, _) = self.gather(by, record, object, None).await?;
         Ok(tree)
@@ -78,18 +78,18 @@ impl Service {
         &self,
         by: &RequestContext,
         record: &Record,
-        object: &Value,
-    ) -> Result<(Tree, Side), Error> {
+        object: &Arc<Value>,
+    ) -> Result<Side, Error> {
         let values = HashMap::new();
         let (tree, values) = self.gather(by, record, object, Some(values)).await?;
         let engine = self.engine.with_quota(&by.quota);
-        let mut values = values.unwrap_or_default();
-        if let Some(run) = tree.nodes.first() {
-            values.insert(run.id.clone(), Values::of(object, false));
-        }
+        let object = Arc::clone(object);
         let making = engine.compute(move || {
-            let side = Side::of(&tree, values);
-            (tree, side)
+            let mut values = values.unwrap_or_default();
+            if let Some(run) = tree.nodes.first() {
+                values.insert(run.id.clone(), Values::of(&object, false));
+            }
+            Side::of(&tree, values)
         });
         Ok(making.await?)
     }
@@ -98,7 +98,7 @@ impl Service {
         &self,
         by: &RequestContext,
         record: &Record,
-        object: &Value,
+        object: &Arc<Value>,
         values: Option<HashMap<String, Values>>,
     ) -> Result<(Tree, Option<HashMap<String, Values>>), Error> {
         let engine = self.engine.with_quota(&by.quota);
@@ -112,8 +112,9 @@ impl Service {
             let scope = whole(record.name.result());
             (gathered, had_all) = engine.fold(scope, gathered).await?;
         }
-        let root = Part::of(&record.name.to_string(), object);
+        let (name, object) = (record.name.to_string(), Arc::clone(object));
         let growing = engine.compute(move || {
+            let root = Part::of(&name, &object);
             let mut tree = Tree::of(root, gathered.parts);
             if !had_all {
                 let note = "the result has more records than are read; runs may be missing";

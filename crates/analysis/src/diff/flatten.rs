@@ -42,15 +42,17 @@ const NOTES: &[&str] = &[
     "workflows.argoproj.io/scheduled-time",
 ];
 
-/// Gives each value of `object` that is compared to `give`, with its category and path.
+/// Gives each value of `object` that is compared to `give`, with its category and path, until that
+/// wants no more; says whether it had all.
 pub(super) fn flatten(
     object: &Value,
     below: bool,
-    give: &mut impl FnMut(Category, String, String),
-) {
+    give: &mut impl FnMut(Category, String, String) -> bool,
+) -> bool {
     let mut walk = Walk {
         path: String::new(),
         below,
+        is_full: false,
         give,
     };
     if let Some(spec) = object.get("spec") {
@@ -91,15 +93,22 @@ pub(super) fn flatten(
             walk.notes(key, map);
         }
     }
+    !walk.is_full
 }
 
 struct Walk<'a, G> {
     path: String,
     below: bool,
+    /// No more values are wanted.
+    is_full: bool,
     give: &'a mut G,
 }
 
-impl<G: FnMut(Category, String, String)> Walk<'_, G> {
+impl<G: FnMut(Category, String, String) -> bool> Walk<'_, G> {
+    fn give(&mut self, category: Category, path: String, value: String) {
+        self.is_full = self.is_full || !(self.give)(category, path, value);
+    }
+
     /// A value below the member `key` of what `path` leads to.
     fn member(&mut self, key: &str, value: &Value, category: Category, depth: usize) {
         let end = self.path.len();
@@ -130,6 +139,7 @@ impl<G: FnMut(Category, String, String)> Walk<'_, G> {
     /// A value at `path`; the element that it is `is_named` there.
     fn value(&mut self, value: &Value, category: Category, depth: usize, is_named: bool) {
         match value {
+            _ if self.is_full => {}
             Value::Null => {}
             Value::Object(members) if !members.is_empty() && depth < MAX_DEPTH => {
                 for (key, value) in members {
@@ -150,8 +160,8 @@ impl<G: FnMut(Category, String, String)> Walk<'_, G> {
             Value::Array(items) if items.iter().any(is_nested) && depth < MAX_DEPTH => {
                 self.elements(items, category, depth);
             }
-            Value::String(text) => (self.give)(category, self.path.clone(), text.clone()),
-            other => (self.give)(category, self.path.clone(), other.to_string()),
+            Value::String(text) => self.give(category, self.path.clone(), text.clone()),
+            other => self.give(category, self.path.clone(), other.to_string()),
         }
     }
 
@@ -161,7 +171,7 @@ impl<G: FnMut(Category, String, String)> Walk<'_, G> {
             let text = |key: &str| container.get(key).and_then(Value::as_str);
             if let (Some(name), Some(image)) = (text("name"), text("imageID")) {
                 let path = format!("{}.{key}[{name}].imageID", self.path);
-                (self.give)(Category::Image, path, image.to_owned());
+                self.give(Category::Image, path, image.to_owned());
             }
         }
     }
@@ -177,7 +187,7 @@ impl<G: FnMut(Category, String, String)> Walk<'_, G> {
                 && !ANEW.contains(&name.as_str())
             {
                 let path = format!("{}.{key}[{name}]", self.path);
-                (self.give)(Category::Metadata, path, text.to_owned());
+                self.give(Category::Metadata, path, text.to_owned());
             }
         }
     }

@@ -1,6 +1,9 @@
 //! One of the two runs that are compared.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use serde_json::Value;
 
@@ -10,11 +13,16 @@ use crate::tree::{Node, Tree};
 /// Longest path of a task, in bytes; longer ones lose their beginning.
 const MAX_PATH: usize = 500;
 
+/// Most bytes of the values of one object; what is more is not compared.
+const MAX_BYTES: usize = 16 << 20;
+
 /// Values of one object, and how many bytes they take.
 #[derive(Debug, Clone, Default)]
 pub struct Values {
     list: Vec<(Category, String, String)>,
     bytes: usize,
+    /// There are more values than fit.
+    is_cut: bool,
 }
 
 impl Values {
@@ -22,17 +30,19 @@ impl Values {
     /// that, which are not compared again.
     pub fn of(object: &Value, below: bool) -> Self {
         let mut values = Self::default();
-        flatten(object, below, &mut |category, path, value| {
-            values.bytes += path.len() + value.len();
+        let had_all = flatten(object, below, &mut |category, path, value| {
+            // Two texts with their capacities, and the category.
+            values.bytes += path.len() + value.len() + 64;
             values.list.push((category, path, value));
+            values.bytes <= MAX_BYTES
         });
+        values.is_cut = !had_all;
         values
     }
 
     /// About how many bytes of memory they take.
     pub fn bytes(&self) -> usize {
-        // Two texts with their capacities, and the category.
-        self.bytes + self.list.len() * 64
+        self.bytes
     }
 }
 
@@ -51,28 +61,29 @@ impl Side {
     pub fn of(tree: &Tree, mut values: HashMap<String, Values>) -> Self {
         let mut side = Self::default();
         let tasks = tasks(tree);
-        for (node, task) in tree.nodes.iter().zip(&tasks) {
-            match values.remove(&node.id) {
-                Some(values) => side.add(task, values),
-                None => side.left_out += usize::from(node.record.is_some()),
-            }
+        for (node, task) in tree.nodes.iter().zip(tasks) {
+            let task = Arc::from(task);
+            let values = values.remove(&node.id);
+            let is_whole = values.as_ref().is_some_and(|values| !values.is_cut);
+            side.left_out += usize::from(node.record.is_some() && !is_whole);
+            side.add(&task, values.unwrap_or_default());
             for (path, seconds) in [("wait", node.wait()), ("took", node.took())] {
-                side.took(task, path, seconds);
+                side.took(&task, path, seconds);
             }
             for step in &node.steps {
-                side.took(task, &format!("steps[{}]", step.name), step.took());
+                side.took(&task, &format!("steps[{}]", step.name), step.took());
             }
         }
         side
     }
 
-    fn add(&mut self, task: &str, values: Values) {
+    fn add(&mut self, task: &Arc<str>, values: Values) {
         for (category, path, value) in values.list {
             self.values.insert(place(category, task, path), value);
         }
     }
 
-    fn took(&mut self, task: &str, path: &str, seconds: Option<f64>) {
+    fn took(&mut self, task: &Arc<str>, path: &str, seconds: Option<f64>) {
         if let Some(seconds) = seconds {
             let place = place(Category::Timing, task, path.to_owned());
             self.seconds.insert(place, seconds);
@@ -80,10 +91,10 @@ impl Side {
     }
 }
 
-fn place(category: Category, task: &str, path: String) -> Place {
+fn place(category: Category, task: &Arc<str>, path: String) -> Place {
     Place {
         category,
-        task: task.to_owned(),
+        task: Arc::clone(task),
         path,
     }
 }

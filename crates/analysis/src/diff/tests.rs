@@ -177,6 +177,18 @@ fn an_answer_is_bounded() {
 }
 
 #[test]
+fn values_of_an_object_are_bounded_however_long_their_paths_are() {
+    let leaves: serde_json::Map<_, _> = (0..1_000).map(|n| (n.to_string(), json!(n))).collect();
+    let mut spec = json!({});
+    spec["k".repeat(4 << 20)] = Value::Object(leaves);
+    let object = json!({"metadata": {"uid": "1"}, "spec": spec});
+    let values = Values::of(&object, false);
+    assert!(values.bytes() < 21 << 20, "{}", values.bytes());
+    let found = diff(&side(&object), &side(&object), &[], 1);
+    assert_eq!((found.equal, found.runs_left_out), (4, 2));
+}
+
+#[test]
 fn elements_without_names_of_their_own_are_told_by_their_places() {
     let run = |first: &str| {
         json!({"metadata": {"uid": "1"}, "spec": {
