@@ -22,7 +22,7 @@ pub(super) use draw::state;
 /// first step, an equals sign time in steps. Tasks that share a name are one line; steps are shown of
 /// tasks that failed.
 ///
-/// Outcomes: v succeeded, x failed, o timed out, - cancelled, > skipped, r not finished.
+/// Outcomes: v succeeded, x failed, o timed out, - cancelled, > skipped, r running, ? not known.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "RUN is a name, NAMESPACE/NAME, or the full name of a record.

@@ -239,7 +239,7 @@ pub(super) struct Line {
     pub(super) shape: &'static str,
     /// The word that says in which colour; none if it says nothing.
     pub(super) word: &'static str,
-    /// The rest.
+    /// What follows the shape.
     pub(super) text: String,
 }
 
@@ -251,8 +251,7 @@ pub(super) fn beginning(text: &str, most: usize) -> String {
     }
 }
 
-/// A name without its middle, if it has more than so many characters: beginning and end tell names
-/// apart.
+/// A name without its middle, if it has more than so many characters; its ends tell it apart.
 pub(super) fn middle(name: &str, most: usize) -> String {
     let count = name.chars().count();
     if count <= most {

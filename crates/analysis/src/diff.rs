@@ -28,7 +28,7 @@ struct Place {
     path: String,
 }
 
-/// One difference.
+/// A value that differs between two runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
     /// What it is about.
@@ -47,7 +47,7 @@ pub struct Difference {
     pub cut: bool,
 }
 
-/// What differs.
+/// What differs between two runs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Diff {
     /// By category, then by task and path.

@@ -16,9 +16,13 @@ const NOTE: usize = 100;
 /// Most nodes that share a name and are shown because they failed.
 const MOST_FAILED: usize = 10;
 
+/// What has no outcome.
+const NOTHING: (&str, &str) = (" ", "");
+
 /// A line before it is known how wide the names are.
 struct Row {
-    outcome: Outcome,
+    /// Shape and word of the outcome.
+    state: (&'static str, &'static str),
     name: String,
     wait: Option<f64>,
     took: Option<f64>,
@@ -43,7 +47,7 @@ pub(super) fn draw(tree: &RunTree, depth: u32, all: bool) -> Vec<Line> {
     if !rows.is_empty() {
         let scale = drawing.bars.scale();
         let text = format!(" {:wide$} {:>7} {:>8}  {scale}", "task", "wait", "took");
-        lines.push(line(None, text));
+        lines.push(line(NOTHING, text));
     }
     for row in rows {
         let (wait, took) = (span(row.wait), span(row.took));
@@ -51,10 +55,10 @@ pub(super) fn draw(tree: &RunTree, depth: u32, all: bool) -> Vec<Line> {
             " {:wide$} {wait:>7} {took:>8}  {:BAR$}  {}",
             row.name, row.bar, row.note
         );
-        lines.push(line(Some(row.outcome), text));
+        lines.push(line(row.state, text));
     }
     let foot = foot(tree, run).into_iter();
-    lines.extend(foot.map(|text| line(None, format!(" {text}"))));
+    lines.extend(foot.map(|text| line(NOTHING, format!(" {text}"))));
     lines
 }
 
@@ -80,13 +84,20 @@ fn has_failed(node: &RunNode) -> bool {
     matches!(node.outcome(), Outcome::Failure | Outcome::Timeout)
 }
 
-fn line(outcome: Option<Outcome>, text: String) -> Line {
-    let (shape, word) = outcome.map_or((" ", ""), state);
+fn line((shape, word): (&'static str, &'static str), text: String) -> Line {
     Line { shape, word, text }
 }
 
+/// The state of a node; of one that did not begin, and is not to be skipped, nothing is known.
+fn state_of(node: &RunNode) -> (&'static str, &'static str) {
+    match node.outcome() {
+        Outcome::Unknown if node.start_time.is_none() => ("?", "unknown"),
+        outcome => state(outcome),
+    }
+}
+
 fn head(run: &RunNode) -> Line {
-    let (_, word) = state(run.outcome());
+    let (_, word) = state_of(run);
     let how = match took(run) {
         Some(took) => format!("{word} in {}", output::seconds(took)),
         None => word.to_owned(),
@@ -106,7 +117,7 @@ fn head(run: &RunNode) -> Line {
         wait.unwrap_or_default(),
         start.unwrap_or_default()
     );
-    line(Some(run.outcome()), text)
+    line(state_of(run), text)
 }
 
 /// Reason and message of a node.
@@ -212,7 +223,7 @@ impl<'a> Drawing<'a> {
         };
         let name = nodes.first().map_or("", |node| node.name.as_str());
         rows.push(Row {
-            outcome: found.first().copied().unwrap_or_default(),
+            state: state(found.first().copied().unwrap_or_default()),
             name: indented(&format!("{name} (x{})", nodes.len()), level),
             wait: largest(|node| node.wait_seconds),
             took: largest(took),
@@ -243,7 +254,7 @@ impl<'a> Drawing<'a> {
             _ => notes.push(why(node)),
         }
         Row {
-            outcome: node.outcome(),
+            state: state_of(node),
             name: indented(&node.name, level),
             wait: node.wait_seconds,
             took: took(node),
@@ -254,7 +265,7 @@ impl<'a> Drawing<'a> {
 
     fn steps(&self, node: &RunNode, level: usize, rows: &mut Vec<Row>) {
         rows.extend(node.steps.iter().map(|step| Row {
-            outcome: step.outcome(),
+            state: state(step.outcome()),
             name: indented(&step.name, level),
             wait: None,
             took: step_took(step),

@@ -16,7 +16,7 @@ const USUAL: usize = 1_000;
 /// Most differences of an answer.
 const MOST: usize = 10_000;
 
-/// What is asked.
+/// Which runs are compared, and in what.
 #[derive(Debug, Clone)]
 pub struct DiffAsk {
     /// The run that is compared.
@@ -29,7 +29,7 @@ pub struct DiffAsk {
     pub limit: i32,
 }
 
-/// What differs.
+/// What differs between two runs.
 #[derive(Debug, Clone)]
 pub struct RunDiff {
     /// The record that was compared with.

@@ -99,8 +99,7 @@ fn place(category: Category, task: &Arc<str>, path: String) -> Place {
     }
 }
 
-/// What a node is called in each run alike: by its task, or by its kind if it has only the name of
-/// its object.
+/// What a node is called in each run alike: its task, or its kind if only its object has a name.
 fn label(node: &Node) -> &str {
     match node.record.is_some() && node.name == node.object {
         true => &node.kind,

@@ -32,12 +32,11 @@ pub(super) struct Flow {
     pub(super) note: Option<String>,
 }
 
-/// One node.
+/// A node, and what is around it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FlowNode {
     pub(super) node: Node,
-    /// The node that it is inside of, by its place in the flow; absent for what is right below the
-    /// workflow.
+    /// The node that it is inside of, by its place in the flow; the workflow itself if absent.
     pub(super) inside: Option<usize>,
     /// Nodes that wait for it.
     pub(super) next: Vec<usize>,
@@ -104,11 +103,9 @@ fn read(workflow: &str, nodes: &Map<String, Value>) -> Flow {
         .take(MAX_NODES)
         .map(|(id, node)| of(id, node))
         .collect();
-    // The workflow itself is a node, too.
-    let is_top = |node: &FlowNode| node.node.object == workflow && is_template(&node.node.kind);
-    let top = flow.iter().position(is_top);
     let mut attempts: HashMap<usize, u32> = HashMap::new();
     let mut room = MAX_CHILDREN;
+    let mut is_child = vec![false; flow.len()];
     for (at, (_, value)) in nodes.iter().take(MAX_NODES).enumerate() {
         if flow[at].inside.is_none() {
             let boundary = value.get("boundaryID").and_then(Value::as_str);
@@ -120,6 +117,7 @@ fn read(workflow: &str, nodes: &Map<String, Value>) -> Flow {
             let Some(&child) = child.as_str().and_then(|id| places.get(id)) else {
                 continue;
             };
+            is_child[child] = true;
             match flow[at].node.kind.as_str() {
                 "Retry" | "TaskGroup" | "StepGroup" => {
                     flow[child].inside = Some(at);
@@ -134,6 +132,7 @@ fn read(workflow: &str, nodes: &Map<String, Value>) -> Flow {
             }
         }
     }
+    let top = top(workflow, &flow, &is_child);
     if let Some(top) = top {
         for node in &mut flow {
             node.inside = node.inside.filter(|inside| *inside != top);
@@ -147,8 +146,19 @@ fn read(workflow: &str, nodes: &Map<String, Value>) -> Flow {
     }
 }
 
-fn is_template(kind: &str) -> bool {
-    matches!(kind, "DAG" | "Steps")
+/// The place of the node that is the workflow itself: the template that has its name, or else the only
+/// one that is inside of nothing and that nothing leads to.
+fn top(workflow: &str, flow: &[FlowNode], is_child: &[bool]) -> Option<usize> {
+    let is_template = |node: &FlowNode| matches!(node.node.kind.as_str(), "DAG" | "Steps");
+    let named = |node: &FlowNode| node.node.object == workflow && is_template(node);
+    flow.iter().position(named).or_else(|| {
+        let nodes = flow.iter().zip(is_child).enumerate();
+        let mut free = nodes.filter(|(_, (node, is_child))| {
+            is_template(node) && node.inside.is_none() && !**is_child
+        });
+        let only = free.next();
+        only.filter(|_| free.next().is_none()).map(|(at, _)| at)
+    })
 }
 
 fn of(id: &str, value: &Value) -> FlowNode {

@@ -140,7 +140,6 @@ impl Graph {
             });
             links.push((flow.inside, flow.next));
         }
-        let mut held: HashSet<usize> = HashSet::new();
         for (at, (inside, next)) in links.into_iter().enumerate() {
             let place = places[at];
             if place != workflow {
@@ -150,26 +149,23 @@ impl Graph {
             self.next
                 .extend(next.into_iter().map(|next| (place, places[next])));
         }
-        // Nodes in a circle of their own are below the workflow, where the circle is reported.
-        let mut queue = vec![workflow];
-        while let Some(at) = queue.pop() {
-            if held.insert(at) {
-                queue.extend(
-                    self.below[at]
-                        .iter()
-                        .copied()
-                        .filter(|below| *below >= first),
-                );
+        self.hold_circles(workflow, first);
+    }
+
+    /// Puts nodes from `first` on that are in a circle of their own below the workflow, where the walk
+    /// reports the circle.
+    fn hold_circles(&mut self, workflow: usize, first: usize) {
+        let mut held = vec![false; self.nodes.len()];
+        let mut queue = Vec::new();
+        for at in std::iter::once(workflow).chain(first..self.nodes.len()) {
+            if at != workflow && !held[at] {
+                self.below[workflow].push(at);
             }
-        }
-        for place in first..self.nodes.len() {
-            if !held.contains(&place) {
-                self.below[workflow].push(place);
-                let mut queue = vec![place];
-                while let Some(at) = queue.pop() {
-                    if held.insert(at) {
-                        queue.extend(self.below[at].iter().copied());
-                    }
+            queue.push(at);
+            while let Some(at) = queue.pop() {
+                if !std::mem::replace(&mut held[at], true) {
+                    let nodes = self.below[at].iter().copied();
+                    queue.extend(nodes.filter(|below| *below >= first));
                 }
             }
         }

@@ -62,6 +62,10 @@ fn release() -> RunTree {
         step("prepare", 0, "Completed", ""),
         step("run", 137, "OOMKilled", "killed\u{1b}[2J"),
     ];
+    let mut approve = node("approve", "approve", (0, 0), Outcome::Unknown);
+    (approve.start_time, approve.end_time) = (None, None);
+    (approve.wait_seconds, approve.run_seconds) = (None, None);
+    approve.reason = "NotStored".to_owned();
     let mut shard = node("unit", "unit-1", (192, 250), Outcome::Failure);
     shard.reason = "TaskRunImagePullFailed".to_owned();
     let mut deploy = node("deploy", "", (0, 0), Outcome::Skipped);
@@ -78,6 +82,7 @@ fn release() -> RunTree {
             node("unit", "unit-2", (192, 241), Outcome::Success),
             test,
             deploy,
+            approve,
         ],
         critical_path: vec!["build".to_owned(), "test".to_owned()],
         critical_seconds: 351.0,
@@ -106,6 +111,7 @@ fn a_run_is_drawn_with_times_bars_and_what_failed() {
         "v   prepare            2m38s",
         "x   run                2m38s                            OOMKilled, exit 137, killed\u{1b}[2J",
         "> deploy                                                skipped: Parent Tasks were skipped",
+        "? approve                                               NotStored",
         "  critical path: build > test (5m51s of 7m00s)",
         "  nothing ran for 59s",
     ];

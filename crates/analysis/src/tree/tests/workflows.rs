@@ -162,3 +162,20 @@ fn of_several_attempts_the_last_is_why_a_workflow_failed() {
     let found = tree(&workflow, &[]);
     assert_eq!(found.path(found.failed_leaf().unwrap()), "fit/fit(1)");
 }
+
+#[test]
+fn a_template_that_nothing_leads_to_is_the_workflow_itself() {
+    let list = json!({
+        "1": node("DAG", "other name", (0, 9), "", &["2"]),
+        "2": node("Pod", "a", (0, 5), "", &["3"]),
+        "3": node("Pod", "b", (5, 9), "", &[]),
+    });
+    let found = tree(&workflow(list.clone()), &[]);
+    assert_eq!(
+        drawn(&found),
+        ["train Success", "  a Success", "  b Success < a"]
+    );
+    let mut two = list;
+    two["4"] = node("DAG", "train.onExit", (9, 10), "", &[]);
+    assert_eq!(tree(&workflow(two), &[]).nodes.len(), 5);
+}
