@@ -41,6 +41,11 @@ pub fn record_filter() -> impl Strategy<Value = String> {
         "workflow.status.phase",
         "data.spec.taskRef.name",
         "data.other",
+        "run.pipeline",
+        "run.task",
+        "run.reason",
+        "run.labels['a']",
+        "run.labels.b_c",
     ]);
     let dynamic = select(vec![
         "data.kind",
@@ -63,6 +68,8 @@ pub fn record_filter() -> impl Strategy<Value = String> {
         "taskrun.metadata.creation_timestamp",
         "data.status.completionTime",
         "data.kind",
+        "run.start_time",
+        "run.endTime",
     ]);
     let name = select(vec!["name", "result_name"]);
     let others = select(
@@ -85,6 +92,18 @@ pub fn record_filter() -> impl Strategy<Value = String> {
                 "data.metadata.name.matches('^a')",
                 "data.kind == data.metadata.name",
                 "(data.kind == 'a' || taskrun.kind == 'b') == (parent == 'a')",
+                "run.outcome == SUCCESS",
+                "!(run.outcome in ['FAILURE', CANCELLED])",
+                "run.outcome >= 0 || run.phase != null",
+                "!has(run.pipeline) || run.pipeline != 'a'",
+                "!has(run.labels['a']) || run.labels['a'] > 'a'",
+                "has(run.end_time) && !has(run.start_time)",
+                "!('b_c' in run.labels)",
+                "run != null && has(run.labels)",
+                "run.end_time - run.start_time >= duration('1s')",
+                "!(run.end_time - run.start_time > duration('0s'))",
+                "run.labels == data.metadata.labels || run.labels.contains('a')",
+                "run.pipeline == data.kind || size(run.labels) > 1",
             ],
         ]
         .concat(),
