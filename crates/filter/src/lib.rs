@@ -38,6 +38,7 @@ mod syntax;
 mod term;
 mod types;
 mod value;
+pub mod words;
 
 pub use cost::CostBudget;
 pub use error::{EvalError, FilterError, Place};
