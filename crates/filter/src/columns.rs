@@ -68,6 +68,26 @@ impl ObjectColumns {
         name.filter(|name| name.len() <= MAX_NAME_BYTES)
     }
 
+    /// Takes the value of a field as a store kept it. A value of another type leaves it empty.
+    pub fn insert(&mut self, field: ObjectField, value: ColumnValue) {
+        match value {
+            ColumnValue::Text(text) if !field.is_time() => {
+                self.texts[field as usize] = Some(text);
+            }
+            ColumnValue::Time(time) if field.is_time() => {
+                self.times[field as usize] = Some(time);
+            }
+            _ => {}
+        }
+    }
+
+    /// About how many bytes the texts take.
+    pub fn weight(&self) -> usize {
+        let texts = self.texts.iter().flatten().map(String::len);
+        let labels = self.labels.iter().map(|(key, value)| key.len() + value.len());
+        texts.chain(labels).sum()
+    }
+
     /// The value of a column of times, cut to microseconds; none for columns of text.
     pub fn time(&self, field: ObjectField) -> Option<Timestamp> {
         self.times[field as usize]
