@@ -23,7 +23,7 @@ pub use crate::query::{Certain, Explanation, Rest};
 pub use aggregate::{AggregateAsk, Answered, AnsweredGroup, Value as AggregateValue};
 pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use records::RecordChange;
-pub use runs::{DiffAsk, Failure, RunDiff, RunPoint, Since};
+pub use runs::{DiffAsk, Failure, RunDiff, RunPoint, Runs, RunsAsk, Since};
 pub use selection::{ListRequest, Selector};
 pub use summary::{Group, Measure, SummaryQuery, Value as SummaryValue};
 pub use upsert::{Effect, Outcome, Upsert, UpsertGrants, Upserted};
@@ -32,6 +32,7 @@ use crate::query::{self, Engine};
 use hindsight_access::audit::Audit;
 use hindsight_access::auth;
 use hindsight_access::budget::QuotaExceeded;
+use hindsight_filter::words::WordsError;
 use hindsight_filter::{FilterError, Language, OrderError};
 use hindsight_runtime::clock::Clock;
 use hindsight_runtime::error::{ErrorKind, HasKind};
@@ -53,6 +54,9 @@ pub enum Error {
     /// The filter is wrong.
     #[error(transparent)]
     Filter(#[from] FilterError),
+    /// The query is wrong.
+    #[error(transparent)]
+    Words(#[from] WordsError),
     /// The order is wrong.
     #[error(transparent)]
     Order(#[from] OrderError),
@@ -71,7 +75,9 @@ impl HasKind for Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Auth(error) => error.kind(),
-            Self::Invalid(_) | Self::Filter(_) | Self::Order(_) => ErrorKind::Invalid,
+            Self::Invalid(_) | Self::Filter(_) | Self::Words(_) | Self::Order(_) => {
+                ErrorKind::Invalid
+            }
             Self::Missing(_) => ErrorKind::Missing,
             Self::Query(error) => error.kind(),
             Self::Quota(error) => error.kind(),

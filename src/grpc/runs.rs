@@ -1,12 +1,13 @@
-//! `hindsight.v1.Runs`: questions about single runs.
+//! `hindsight.v1.Runs`: questions about runs.
 
 mod diff;
 mod failure;
+mod list;
 mod tree;
 
 use hindsight_proto::v1::{
-    DiffRunsRequest, ExplainFailureRequest, FailureExplanation, GetRunTreeRequest, RunDiff,
-    RunTree, runs_server::Runs,
+    DiffRunsRequest, ExplainFailureRequest, FailureExplanation, GetRunTreeRequest, ListRunsRequest,
+    ListRunsResponse, RunDiff, RunTree, runs_server::Runs,
 };
 use tonic::{Request, Response, Status};
 
@@ -14,6 +15,16 @@ use super::ResultsServer;
 
 #[tonic::async_trait]
 impl Runs for ResultsServer {
+    async fn list_runs(
+        &self,
+        request: Request<ListRunsRequest>,
+    ) -> Result<Response<ListRunsResponse>, Status> {
+        self.answer("ListRuns", request, |metadata, request| {
+            list::list_runs(self, metadata, request)
+        })
+        .await
+    }
+
     async fn get_run_tree(
         &self,
         request: Request<GetRunTreeRequest>,

@@ -1,12 +1,14 @@
-//! Questions about single runs: `hindsight.v1.Runs`.
+//! Questions about runs: `hindsight.v1.Runs`.
 
 mod diff;
 mod failure;
 mod gather;
+mod list;
 mod series;
 
 pub use diff::{DiffAsk, RunDiff};
 pub use failure::{Failure, RunPoint, Since};
+pub use list::{Runs, RunsAsk};
 
 use std::sync::Arc;
 

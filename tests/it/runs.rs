@@ -3,6 +3,7 @@
 mod commands;
 mod diff;
 mod failure;
+mod list;
 mod objects;
 mod rights;
 mod tree;

@@ -84,7 +84,10 @@ impl ObjectColumns {
     /// About how many bytes the texts take.
     pub fn weight(&self) -> usize {
         let texts = self.texts.iter().flatten().map(String::len);
-        let labels = self.labels.iter().map(|(key, value)| key.len() + value.len());
+        let labels = self
+            .labels
+            .iter()
+            .map(|(key, value)| key.len() + value.len());
         texts.chain(labels).sum()
     }
 

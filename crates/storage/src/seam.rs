@@ -21,11 +21,11 @@ use async_trait::async_trait;
 
 pub use self::{
     aggregate::AggregateQuery, aggregate::GroupKey, aggregate::MAX_KEYS, aggregate::Quantity,
-    aggregate::Summed, change::Batch, change::Change, columns::RecordColumns, encoded::EncodedBody, encoded::EncodedRecord,
-    error::Error, explain::Estimate, explain::Plan, maintenance::Connections, maintenance::Filled,
-    maintenance::IndexedPath, maintenance::MAX_INDEXES, maintenance::Maintenance,
-    maintenance::Purge, maintenance::Purged, query::ListQuery, query::Listed, query::Priority,
-    traced::Traced,
+    aggregate::Summed, change::Batch, change::Change, columns::RecordColumns, encoded::EncodedBody,
+    encoded::EncodedRecord, error::Error, explain::Estimate, explain::Plan,
+    maintenance::Connections, maintenance::Filled, maintenance::IndexedPath,
+    maintenance::MAX_INDEXES, maintenance::Maintenance, maintenance::Purge, maintenance::Purged,
+    query::ListQuery, query::Listed, query::Priority, traced::Traced,
 };
 use hindsight_filter::condition::{Ability, Test};
 use hindsight_filter::measure::Group;

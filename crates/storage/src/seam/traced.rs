@@ -5,7 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tracing::{Instrument as _, Span, info_span};
 
-use super::{AggregateQuery, Batch, Change, EncodedRecord, Error, ListQuery, Listed, Plan, RecordColumns, Store};
+use super::{
+    AggregateQuery, Batch, Change, EncodedRecord, Error, ListQuery, Listed, Plan, RecordColumns,
+    Store,
+};
 use hindsight_filter::condition::{Ability, Test};
 use hindsight_filter::measure::Group;
 use hindsight_filter::model::{Record, RecordName, Resource, ResultName, RunResult};

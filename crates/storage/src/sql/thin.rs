@@ -1,12 +1,7 @@
 //! Records with the columns of their payloads, as a list reads them.
 
 use super::{
-    columns::place,
-    condition::value,
-    dialect::Dialect,
-    read,
-    row::SqlRow,
-    statement::Statement,
+    columns::place, condition::value, dialect::Dialect, read, row::SqlRow, statement::Statement,
 };
 use crate::seam::{Error, ListQuery, RecordColumns};
 use hindsight_filter::{
