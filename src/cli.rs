@@ -2,6 +2,7 @@
 
 mod all_in_one;
 mod backup;
+mod caret;
 mod config;
 mod connect;
 mod copy;
@@ -22,9 +23,11 @@ mod place;
 mod progress;
 mod purge;
 mod run_ref;
+mod runs;
 mod selection;
 mod serve;
 mod stats;
+mod terminal;
 mod token;
 mod why;
 
@@ -51,6 +54,7 @@ const TEMPLATE: &str = "\
 {usage-heading} {usage}
 
 Ask a server:
+  runs        Find runs by words, such as `failed since:24h`
   list        List runs, records or results [alias: ls]
   get         Show one run, record or result
   describe    Draw a run and everything below it, with times
@@ -86,6 +90,8 @@ Keep a database:
 
 #[derive(Debug, Subcommand)]
 enum Ask {
+    /// Find runs by words, such as `failed since:24h`
+    Runs(runs::Runs),
     /// List runs, records or results, newest first
     #[command(visible_alias = "ls")]
     List(list::List),
@@ -237,6 +243,7 @@ fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let ask = Ask::from_arg_matches(matches).map_err(|error| Failure::usage(error.to_string()))?;
     runtime()?.block_on(async {
         match ask {
+            Ask::Runs(runs) => runs.run().await,
             Ask::List(list) => list.run().await,
             Ask::Explain(explain) => explain.run().await,
             Ask::Get(get) => get.run().await,

@@ -196,16 +196,20 @@ fn span(took: SignedDuration) -> String {
 pub(super) fn document<T: Serialize>(format: Format, document: &T) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     if format == Format::Yaml {
-        // Through the text of JSON, because raw payloads know only that form.
-        let text = serde_json::to_vec(document).map_err(|e| Failure::other(e.to_string()))?;
-        let value = json::parse(&text).map_err(|e| Failure::other(e.to_string()))?;
-        let text = serde_saphyr::to_string(&value).map_err(|e| Failure::other(e.to_string()))?;
-        write!(out, "{text}")?;
+        write!(out, "{}", yaml(document)?)?;
     } else {
         serde_json::to_writer(&mut out, document).map_err(std::io::Error::from)?;
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// A document as YAML.
+pub(super) fn yaml<T: Serialize>(document: &T) -> Result<String, Failure> {
+    // Through the text of JSON, because raw payloads know only that form.
+    let text = serde_json::to_vec(document).map_err(|e| Failure::other(e.to_string()))?;
+    let value = json::parse(&text).map_err(|e| Failure::other(e.to_string()))?;
+    serde_saphyr::to_string(&value).map_err(|e| Failure::other(e.to_string()))
 }
 
 /// In which form to print what has one form for people.
@@ -323,7 +327,7 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> Result<(), Failure
     Ok(())
 }
 
-fn paint(status: &str) -> Option<&'static str> {
+pub(super) fn paint(status: &str) -> Option<&'static str> {
     let word = status.split(['(', ' ']).next().unwrap_or_default();
     match word.to_ascii_lowercase().as_str() {
         "succeeded" | "success" => Some("32"),
@@ -372,10 +376,18 @@ pub(super) fn tell(failure: &Failure) -> ExitCode {
     ExitCode::from(failure.code())
 }
 
+/// Whether a character steers a terminal: control characters, and those that turn the direction
+/// of what follows or end a line.
+pub(super) fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}')
+}
+
 /// `text` without characters that steer a terminal: anybody who may create a run could put them
 /// into its name. Line ends stay where there is room for `lines`.
-fn plain(text: &str, lines: bool) -> Cow<'_, str> {
-    let steers = |c: char| c.is_control() && !(lines && matches!(c, '\n' | '\t'));
+pub(super) fn plain(text: &str, lines: bool) -> Cow<'_, str> {
+    let steers = |c: char| steers(c) && !(lines && matches!(c, '\n' | '\t'));
     if !text.contains(steers) {
         return Cow::Borrowed(text);
     }

@@ -3,7 +3,7 @@
 use clap::Args;
 use tonic::metadata::AsciiMetadataValue;
 
-use super::failure::Failure;
+use super::{caret::wrong_filter, failure::Failure};
 use hindsight_filter::model::Resource;
 use hindsight_filter::{Filter, run_filter};
 use hindsight_proto::metadata::{FIELD_SELECTOR, FILTER_LANGUAGE, LABEL_SELECTOR};
@@ -72,7 +72,7 @@ impl Selection {
             return Ok(self.filter.clone());
         }
         Filter::compile(&self.filter, Resource::Records)
-            .map_err(|error| Failure::usage(error.to_string()))?;
+            .map_err(|error| wrong_filter("--filter ", &self.filter, &error))?;
         let types = run_filter();
         Ok(if self.filter.trim().is_empty() {
             types

@@ -1,9 +1,10 @@
-//! `hindsight.v1.Runs`: single runs, on both databases, by REST and gRPC.
+//! `hindsight.v1.Runs`, on both databases, by REST, gRPC and the command line.
 
 mod commands;
 mod diff;
 mod failure;
 mod list;
+mod listing;
 mod objects;
 mod rights;
 mod tree;

@@ -31,7 +31,7 @@ async fn names(server: &TestServer, words: &str) -> Vec<String> {
 }
 
 /// Three runs of a pipeline, a task of one of them, a workflow, a definition and a text.
-async fn some(server: &TestServer) {
+pub(super) async fn some(server: &TestServer) {
     for (run, hour, reason) in [
         ("release-1", 8, "Succeeded"),
         ("release-2", 9, "Failed"),
