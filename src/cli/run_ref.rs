@@ -5,7 +5,8 @@ use hindsight_proto::v1alpha2 as pb;
 use hindsight_run::{View, json};
 use serde_json::Value;
 
-use super::{connect::Connect, failure::Failure, output, place::run_types};
+use super::{connect::Connect, failure::Failure, output};
+use hindsight_filter::run_filter;
 
 /// How many runs of one name are looked at.
 const CANDIDATES: i32 = 20;
@@ -35,7 +36,7 @@ impl Lookup {
         let filter = format!(
             "data.metadata.name == {} && {}",
             Value::from(name),
-            run_types()
+            run_filter()
         );
         let request = pb::ListRecordsRequest {
             parent: format!("{parent}/results/-"),
