@@ -90,7 +90,6 @@ Keep a database:
 
 #[derive(Debug, Subcommand)]
 enum Ask {
-    /// Find runs by words, such as `failed since:24h`
     Runs(runs::Runs),
     /// List runs, records or results, newest first
     #[command(visible_alias = "ls")]

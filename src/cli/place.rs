@@ -36,6 +36,11 @@ impl Place {
         }
     }
 
+    /// Whether all namespaces are meant.
+    pub(super) fn is_everywhere(&self) -> bool {
+        self.all_namespaces
+    }
+
     /// The parent of the records of a result, which is given by its id or its full name; of those
     /// of all results without one.
     pub(super) fn within(&self, result: Option<&str>) -> String {

@@ -50,7 +50,7 @@ enum Form {
     Yaml,
 }
 
-/// Find runs by words, those that were stored last first
+/// Find runs by words, such as `failed since:24h`
 ///
 /// WORDS are joined by `and`: a part of a name; `failed` (timeouts, too) `succeeded` `timeout`
 /// `cancelled` `running` `waiting`; `status:a,b` `pipeline:` `name:` `kind:` `namespace:` `uid:`
@@ -158,7 +158,10 @@ impl Runs {
         }
         let screen = Screen::of_stdout(self.color);
         let times = Times::new(now, self.time, screen.width.is_some());
-        let columns = row::columns(self.columns.as_deref(), self.output == Form::Wide)?;
+        let mut columns = row::columns(self.columns.as_deref(), self.output == Form::Wide)?;
+        if self.columns.is_none() && screen.width.is_some() && !self.place.is_everywhere() {
+            row::within_one_namespace(&mut columns);
+        }
         let printer = Printer::new(self.output, columns, screen, times);
         self.list(filter, printer.without_headers(self.no_headers))
             .await

@@ -74,6 +74,8 @@ pub(super) struct Cell {
 #[derive(Debug)]
 pub(super) struct Layout {
     columns: Vec<(usize, Cut)>,
+    /// The width of the narrowest column of names that were cut.
+    narrowest: Option<usize>,
 }
 
 impl Layout {
@@ -86,6 +88,7 @@ impl Layout {
         };
         let mut layout = Self {
             columns: columns.iter().enumerate().map(widest).collect(),
+            narrowest: None,
         };
         if let Some(width) = width {
             layout.fit(width);
@@ -99,22 +102,29 @@ impl Layout {
         self.columns.iter().map(|(width, _)| width).sum::<usize>() + gaps
     }
 
-    /// The width of the narrowest column that can be cut, if one can.
+    /// The width of the narrowest column of names that were cut, if any were.
     pub(super) fn narrowest(&self) -> Option<usize> {
-        let cut = self.columns.iter().filter(|(_, cut)| *cut != Cut::Never);
-        cut.map(|(width, _)| *width).min()
+        self.narrowest
     }
 
-    /// Takes cells from the widest column that can be cut, until all fit.
+    /// Takes cells from the widest column that can be cut, until all fit. Sentences are cut to two
+    /// thirds of names, because their beginning tells most.
     fn fit(&mut self, width: usize) {
+        let whole: Vec<_> = self.columns.iter().map(|(cells, _)| *cells).collect();
+        for (cells, _) in self.columns.iter_mut().filter(|c| c.1 != Cut::Never) {
+            *cells = (*cells).min(width.max(MIN_WIDTH));
+        }
         while self.width() > width {
             let columns = self.columns.iter_mut();
             let widest = columns
                 .filter(|(width, cut)| *cut != Cut::Never && *width > MIN_WIDTH)
-                .max_by_key(|(width, _)| *width);
+                .max_by_key(|(width, cut)| *width * if *cut == Cut::End { 3 } else { 2 });
             let Some((widest, _)) = widest else { break };
             *widest -= 1;
         }
+        let names = self.columns.iter().zip(whole);
+        let cut = names.filter(|((cells, cut), whole)| *cut == Cut::Middle && cells < whole);
+        self.narrowest = cut.map(|((cells, _), _)| *cells).min();
     }
 
     /// A line of the table.
@@ -205,7 +215,7 @@ mod tests {
             cell(&"c".repeat(20)),
         ]];
         let layout = Layout::of(&columns, &rows, Some(40));
-        assert_eq!((layout.width(), layout.narrowest()), (40, Some(13)));
+        assert_eq!((layout.width(), layout.narrowest()), (40, Some(16)));
         assert_eq!(layout.line(&rows[0], false).width(), 40);
         // Where nothing is left to cut, lines are too long rather than empty.
         assert_eq!(Layout::of(&columns, &rows, Some(5)).width(), 10 + 6 + 6 + 4);

@@ -20,7 +20,7 @@ use crate::cli::{
 };
 
 /// Where times in full leave fewer cells than this for a name, they are told in less room.
-const MIN_NAME: usize = 10;
+const MIN_NAME: usize = 16;
 
 /// Prints runs.
 #[derive(Debug)]

@@ -179,6 +179,15 @@ pub(super) fn columns(asked: Option<&str>, wide: bool) -> Result<Vec<Column>, Fa
     Ok(named)
 }
 
+/// Leaves out the namespace, which is the same in all rows.
+pub(super) fn within_one_namespace(columns: &mut [Column]) {
+    for column in columns {
+        if *column == Column::Run {
+            *column = Column::Name;
+        }
+    }
+}
+
 impl Column {
     /// The key of its label, if it is of one.
     pub(super) fn label(&self) -> Option<&str> {

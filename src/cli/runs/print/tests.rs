@@ -111,10 +111,10 @@ fn a_table_fits_a_terminal_of_80_cells() {
     prints(
         &narrow,
         "\
-STATUS     RUN           KIND         PIPELINE      REASON        STARTED  TOOK
-✗ failed   shop/r…se-42  PipelineRun  release       Failed        3h ago   7m01s
-◷ timeout  shop/n…x7k2p  PipelineRun  nightl…world  PipelineRun…  40h ago  7m01s
-◌ waiting  release-43    PipelineRun  release       -             -        -
+STATUS     RUN             KIND         PIPELINE       REASON     STARTED  TOOK
+✗ failed   shop/re…ase-42  PipelineRun  release        Failed     3h ago   7m01s
+◷ timeout  shop/ni…-x7k2p  PipelineRun  nightl…-world  Pipeline…  40h ago  7m01s
+◌ waiting  release-43      PipelineRun  release        -          -        -
 ",
     );
     let chosen = Case {
@@ -131,6 +131,20 @@ STATUS     NAME                          STARTED              REASON
 ◌ waiting  release-43                    -                    -
 ",
     );
+}
+
+#[test]
+fn times_are_told_in_full_where_names_are_short() {
+    let case = Case {
+        width: Some(80),
+        ..PIPE
+    };
+    let short = vec![vec![run("r-1", "SUCCESS", "Ok")]];
+    let wanted = "\
+STATUS       RUN       KIND         PIPELINE  REASON  STARTED            TOOK
+✓ succeeded  shop/r-1  PipelineRun  release   Ok      14:02:11 (3h ago)  7m01s
+";
+    assert_eq!(printed(&case, short), wanted);
 }
 
 #[test]
