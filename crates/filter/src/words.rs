@@ -63,8 +63,7 @@ pub struct Mark {
     pub at: usize,
 }
 
-/// Reads `text`, which is words or CEL. Fails with the first word that has no meaning, and how to
-/// write it.
+/// Reads `text`, which is words or CEL. Fails with the first word that has no meaning.
 pub fn read(text: &str, now: &Now) -> Result<Query, WordsError> {
     if let Some(mark) = mark(text) {
         let cel = text.trim();

@@ -86,8 +86,7 @@ fn checked(flag: &str, filter: &str) -> Result<String, Failure> {
     Ok(format!("({filter}\n)"))
 }
 
-/// The value of a flag as the value of one word: quoted, if it has what ends a word or makes a
-/// text CEL.
+/// The value of a flag as that of one word: quoted, if something in it ends words or marks CEL.
 fn whole(value: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "._-*,/:+@".contains(c);
     match value.chars().all(is_plain) {

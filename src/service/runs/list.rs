@@ -36,8 +36,7 @@ pub struct Runs {
 
 impl Service {
     /// One page of the runs among the records of the results called `result` (`None`: of every
-    /// result) under the parent that `grant` is for. It fails if query, filter, order or token are
-    /// wrong.
+    /// result) under the parent that `grant` is for. It fails if a text of the request is wrong.
     pub async fn list_runs(
         &self,
         by: &RequestContext,

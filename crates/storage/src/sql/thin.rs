@@ -14,8 +14,7 @@ use hindsight_filter::{
 /// The columns of a run, in the order in which they are read.
 const RUN: [Column; 3] = [Column::Outcome, Column::Began, Column::Ended];
 
-/// Appends the columns that [`listed`] reads, each after a comma. They follow the keys of the
-/// order.
+/// Appends the columns that [`listed`] reads after the keys of the order, each after a comma.
 pub(super) fn fields(out: &mut Statement, dialect: Dialect) {
     let fields = ObjectField::ALL.into_iter().map(Column::Object);
     for column in fields.chain(RUN) {

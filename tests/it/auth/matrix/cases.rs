@@ -138,7 +138,7 @@ pub(super) const CASES: &[Case] = &[
         },
         missing: &[0],
     },
-    // Whoever may list records may list runs.
+    // A caller that may list records may list runs.
     Case {
         method: "ListRuns",
         verb: "list",
