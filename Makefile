@@ -68,7 +68,7 @@ flood:
 # ordinary test replays.
 FUZZ_SECONDS ?= 120
 fuzz:
-	for target in filter cost selector order token name payload; do \
+	for target in filter cost selector words order token name payload; do \
 		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --sanitizer none $$target \
 			-- -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 || exit 1; \
 	done

@@ -19,6 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "tekton/results/v1alpha2/api.proto",
         "hindsight/v1/ingest.proto",
         "hindsight/v1/queries.proto",
+        "hindsight/v1/runs.proto",
     ])?;
 
     // The encoded set keeps the google.api.http options, which the typed one drops.

@@ -2,10 +2,13 @@
 
 mod all_in_one;
 mod backup;
+mod caret;
 mod config;
 mod connect;
 mod copy;
 mod delete;
+mod describe;
+mod diff;
 mod explain;
 mod failure;
 mod fsck;
@@ -19,10 +22,14 @@ mod output;
 mod place;
 mod progress;
 mod purge;
+mod run_ref;
+mod runs;
 mod selection;
 mod serve;
 mod stats;
+mod terminal;
 mod token;
+mod why;
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -47,8 +54,12 @@ const TEMPLATE: &str = "\
 {usage-heading} {usage}
 
 Ask a server:
+  runs        Find runs by words, such as `failed since:24h`
   list        List runs, records or results [alias: ls]
   get         Show one run, record or result
+  describe    Draw a run and everything below it, with times
+  why         Say what ended a run, since when, and what changed
+  diff        Compare two runs, or a run with the last success before it
   stats       Count and time runs in groups
   explain     Explain how a list would be answered, and what it costs
   delete      Delete runs, records or results, with everything below them
@@ -79,6 +90,7 @@ Keep a database:
 
 #[derive(Debug, Subcommand)]
 enum Ask {
+    Runs(runs::Runs),
     /// List runs, records or results, newest first
     #[command(visible_alias = "ls")]
     List(list::List),
@@ -86,6 +98,12 @@ enum Ask {
     Explain(explain::Explain),
     /// Show one run, record or result
     Get(get::Get),
+    /// Draw a run and everything below it, with times
+    Describe(describe::Describe),
+    /// Say what ended a run, since when, and what changed
+    Why(why::Why),
+    /// Compare two runs, or a run with the last success before it
+    Diff(diff::Diff),
     /// Count and time runs in groups
     Stats(stats::Stats),
     /// Delete runs, records or results, with everything below them
@@ -224,9 +242,13 @@ fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let ask = Ask::from_arg_matches(matches).map_err(|error| Failure::usage(error.to_string()))?;
     runtime()?.block_on(async {
         match ask {
+            Ask::Runs(runs) => runs.run().await,
             Ask::List(list) => list.run().await,
             Ask::Explain(explain) => explain.run().await,
             Ask::Get(get) => get.run().await,
+            Ask::Describe(describe) => describe.run().await,
+            Ask::Why(why) => why.run().await,
+            Ask::Diff(diff) => diff.run().await,
             Ask::Stats(stats) => stats.run().await,
             Ask::Delete(delete) => delete.run().await,
             Ask::Import(import) => import.run().await,

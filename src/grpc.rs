@@ -10,6 +10,7 @@ mod ingest;
 mod queries;
 mod reflection;
 mod results;
+mod runs;
 mod selector;
 mod status;
 mod transport;

@@ -7,6 +7,7 @@ mod advice;
 mod aggregate;
 mod explain;
 mod filter_batch;
+mod fold;
 mod item;
 mod list;
 mod scan;
@@ -16,6 +17,7 @@ mod token;
 
 pub use aggregate::{Aggregate, Grouping};
 pub use explain::{Certain, Explanation, Rest};
+pub use fold::Fold;
 pub use list::{Engine, List, Page};
 pub use token::{Binding, TokenError, Tokens};
 

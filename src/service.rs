@@ -11,6 +11,7 @@ mod known;
 mod limits;
 mod records;
 mod results;
+mod runs;
 mod selection;
 mod summary;
 mod upsert;
@@ -22,6 +23,7 @@ pub use crate::query::{Certain, Explanation, Rest};
 pub use aggregate::{AggregateAsk, Answered, AnsweredGroup, Value as AggregateValue};
 pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use records::RecordChange;
+pub use runs::{DiffAsk, Failure, RunDiff, RunPoint, Runs, RunsAsk, Since};
 pub use selection::{ListRequest, Selector};
 pub use summary::{Group, Measure, SummaryQuery, Value as SummaryValue};
 pub use upsert::{Effect, Outcome, Upsert, UpsertGrants, Upserted};
@@ -30,6 +32,7 @@ use crate::query::{self, Engine};
 use hindsight_access::audit::Audit;
 use hindsight_access::auth;
 use hindsight_access::budget::QuotaExceeded;
+use hindsight_filter::words::WordsError;
 use hindsight_filter::{FilterError, Language, OrderError};
 use hindsight_runtime::clock::Clock;
 use hindsight_runtime::error::{ErrorKind, HasKind};
@@ -45,9 +48,15 @@ pub enum Error {
     /// The request is wrong in itself.
     #[error("{0}")]
     Invalid(String),
+    /// There is no run to compare with.
+    #[error("{0}")]
+    Missing(String),
     /// The filter is wrong.
     #[error(transparent)]
     Filter(#[from] FilterError),
+    /// The query is wrong.
+    #[error(transparent)]
+    Words(#[from] WordsError),
     /// The order is wrong.
     #[error(transparent)]
     Order(#[from] OrderError),
@@ -66,7 +75,10 @@ impl HasKind for Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Auth(error) => error.kind(),
-            Self::Invalid(_) | Self::Filter(_) | Self::Order(_) => ErrorKind::Invalid,
+            Self::Invalid(_) | Self::Filter(_) | Self::Words(_) | Self::Order(_) => {
+                ErrorKind::Invalid
+            }
+            Self::Missing(_) => ErrorKind::Missing,
             Self::Query(error) => error.kind(),
             Self::Quota(error) => error.kind(),
             Self::Store(error) => error.kind(),

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use axum::{Router, body::Body, http::Request, routing::get};
 use hindsight_filter::Language;
 use hindsight_proto::{
-    v1::{ingest_server::IngestServer, queries_server::QueriesServer},
+    v1::{ingest_server::IngestServer, queries_server::QueriesServer, runs_server::RunsServer},
     v1alpha2::results_server,
 };
 use hindsight_runtime::admin::Readiness;
@@ -83,6 +83,11 @@ pub(super) fn services(
         .max_encoding_message_size(limit)
         .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
         .send_compressed(tonic::codec::CompressionEncoding::Gzip);
+    let runs = RunsServer::new(server.clone())
+        .max_decoding_message_size(taken)
+        .max_encoding_message_size(limit)
+        .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+        .send_compressed(tonic::codec::CompressionEncoding::Gzip);
     let results = results_server::ResultsServer::new(server)
         .max_decoding_message_size(taken)
         .max_encoding_message_size(limit)
@@ -96,6 +101,7 @@ pub(super) fn services(
     )))
     .add_service(TransportStatus(Deadline::asked(ingest)))
     .add_service(TransportStatus(Deadline::within(queries, most)))
+    .add_service(TransportStatus(Deadline::within(runs, most)))
     .add_service(reflection_v1::ServerReflectionServer::new(
         reflection.clone(),
     ))

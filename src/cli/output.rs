@@ -6,7 +6,7 @@ use anstream::{AutoStream, ColorChoice};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use clap::ValueEnum;
 use comfy_table::{Table, presets};
-use hindsight_proto::{metadata::WARNING, v1alpha2 as pb};
+use hindsight_proto::{FILE_DESCRIPTOR_SET, Message, metadata::WARNING, v1alpha2 as pb};
 use hindsight_run::json;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -196,14 +196,87 @@ fn span(took: SignedDuration) -> String {
 pub(super) fn document<T: Serialize>(format: Format, document: &T) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     if format == Format::Yaml {
-        // Through the text of JSON, because raw payloads know only that form.
-        let text = serde_json::to_vec(document).map_err(|e| Failure::other(e.to_string()))?;
-        let value = json::parse(&text).map_err(|e| Failure::other(e.to_string()))?;
-        let text = serde_saphyr::to_string(&value).map_err(|e| Failure::other(e.to_string()))?;
-        write!(out, "{text}")?;
+        write!(out, "{}", yaml(document)?)?;
     } else {
         serde_json::to_writer(&mut out, document).map_err(std::io::Error::from)?;
         writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// A document as YAML.
+pub(super) fn yaml<T: Serialize>(document: &T) -> Result<String, Failure> {
+    // Through the text of JSON, because raw payloads know only that form.
+    let text = serde_json::to_vec(document).map_err(|e| Failure::other(e.to_string()))?;
+    let value = json::parse(&text).map_err(|e| Failure::other(e.to_string()))?;
+    serde_saphyr::to_string(&value).map_err(|e| Failure::other(e.to_string()))
+}
+
+/// In which form to print what has one form for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Form {
+    /// Text for people
+    Text,
+    /// The JSON that the REST API answers
+    Json,
+    /// The same document as JSON, written in YAML
+    Yaml,
+}
+
+/// Prints a message of this full name as the REST API answers it.
+pub(super) fn message(form: Form, name: &str, message: &impl Message) -> Result<(), Failure> {
+    let text = hindsight_transcode::document(FILE_DESCRIPTOR_SET, name, &message.encode_to_vec());
+    let text = text.ok_or_else(|| Failure::other(format!("{name} has no JSON")))?;
+    match form {
+        Form::Yaml => {
+            let value = json::parse(&text).map_err(|e| Failure::other(e.to_string()))?;
+            document(Format::Yaml, &value)
+        }
+        Form::Json | Form::Text => bytes(&text),
+    }
+}
+
+/// A line of text that begins with a shape, which is coloured on terminals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line {
+    /// Beginning of the line that has a colour; spaces or a shape.
+    pub(super) shape: &'static str,
+    /// The word that says in which colour; none if it says nothing.
+    pub(super) word: &'static str,
+    /// What follows the shape.
+    pub(super) text: String,
+}
+
+/// A text without its end, if it has more than so many characters.
+pub(super) fn beginning(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// A name without its middle, if it has more than so many characters; its ends tell it apart.
+pub(super) fn middle(name: &str, most: usize) -> String {
+    let count = name.chars().count();
+    if count <= most {
+        return name.to_owned();
+    }
+    let kept = most.saturating_sub(3);
+    let head: String = name.chars().take(kept - kept / 2).collect();
+    let tail: String = name.chars().skip(count - kept / 2).collect();
+    format!("{head}...{tail}")
+}
+
+/// Prints lines, without what steers a terminal.
+pub(super) fn lines(lines: &[Line]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let colour = AutoStream::choice(&out) != ColorChoice::Never;
+    for line in lines {
+        let text = plain(line.text.trim_end(), false);
+        match colour.then(|| paint(line.word)).flatten() {
+            Some(code) => writeln!(out, "\u{1b}[{code}m{}\u{1b}[0m{text}", line.shape)?,
+            None => writeln!(out, "{}", format!("{}{text}", line.shape).trim_end())?,
+        }
     }
     Ok(())
 }
@@ -253,7 +326,7 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> Result<(), Failure
     Ok(())
 }
 
-fn paint(status: &str) -> Option<&'static str> {
+pub(super) fn paint(status: &str) -> Option<&'static str> {
     let word = status.split(['(', ' ']).next().unwrap_or_default();
     match word.to_ascii_lowercase().as_str() {
         "succeeded" | "success" => Some("32"),
@@ -302,10 +375,18 @@ pub(super) fn tell(failure: &Failure) -> ExitCode {
     ExitCode::from(failure.code())
 }
 
+/// Whether a character steers a terminal: control characters, and those that turn the direction
+/// of what follows or end a line.
+pub(super) fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}')
+}
+
 /// `text` without characters that steer a terminal: anybody who may create a run could put them
 /// into its name. Line ends stay where there is room for `lines`.
-fn plain(text: &str, lines: bool) -> Cow<'_, str> {
-    let steers = |c: char| c.is_control() && !(lines && matches!(c, '\n' | '\t'));
+pub(super) fn plain(text: &str, lines: bool) -> Cow<'_, str> {
+    let steers = |c: char| steers(c) && !(lines && matches!(c, '\n' | '\t'));
     if !text.contains(steers) {
         return Cow::Borrowed(text);
     }

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use hindsight_client::Rpc;
+use hindsight_filter::run_filter;
 use hindsight_proto::v1alpha2 as pb;
-use hindsight_run::DEFINITIONS;
 use serde_json::Value;
 
 use super::{connect::Connect, failure::Failure};
@@ -34,6 +34,11 @@ impl Place {
         } else {
             &self.namespace
         }
+    }
+
+    /// Whether all namespaces are meant.
+    pub(super) fn is_everywhere(&self) -> bool {
+        self.all_namespaces
     }
 
     /// The parent of the records of a result, which is given by its id or its full name; of those
@@ -68,7 +73,7 @@ impl Place {
         let quoted = Value::from(name);
         let filter = format!(
             "(data.metadata.name == {quoted} || data.metadata.uid == {quoted}) && {}",
-            run_types()
+            run_filter()
         );
         let request = pb::ListRecordsRequest {
             parent: format!("{}/results/-", self.parent()),
@@ -86,18 +91,4 @@ impl Place {
         }
         Ok(found)
     }
-}
-
-/// A filter for the records of runs: of objects of whatever kind, declared ones too, that are
-/// neither definitions nor what Tekton Results keeps beside runs (logs, lists of events).
-pub(super) fn run_types() -> String {
-    let definitions: Vec<_> = DEFINITIONS
-        .iter()
-        .map(|kind| format!("'{}'", kind.data_type()))
-        .collect();
-    format!(
-        "data_type.contains('/') && !data_type.startsWith('results.tekton.dev/') && \
-         !(data_type in [{}])",
-        definitions.join(", ")
-    )
 }

@@ -3,9 +3,9 @@
 use clap::Args;
 use tonic::metadata::AsciiMetadataValue;
 
-use super::{failure::Failure, place::run_types};
-use hindsight_filter::Filter;
+use super::{caret::wrong_filter, failure::Failure};
 use hindsight_filter::model::Resource;
+use hindsight_filter::{Filter, run_filter};
 use hindsight_proto::metadata::{FIELD_SELECTOR, FILTER_LANGUAGE, LABEL_SELECTOR};
 
 /// Which rows a command is about, by filter and selectors.
@@ -72,8 +72,8 @@ impl Selection {
             return Ok(self.filter.clone());
         }
         Filter::compile(&self.filter, Resource::Records)
-            .map_err(|error| Failure::usage(error.to_string()))?;
-        let types = run_types();
+            .map_err(|error| wrong_filter("--filter ", &self.filter, &error))?;
+        let types = run_filter();
         Ok(if self.filter.trim().is_empty() {
             types
         } else {

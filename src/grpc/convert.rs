@@ -40,7 +40,7 @@ fn to_time(field: &str, time: prost_types::Timestamp) -> Result<Timestamp, Error
 
 /// What another program stored from before the first moment becomes that. The last moment stands for
 /// the end of the year 9999.
-fn from_time(time: Timestamp) -> prost_types::Timestamp {
+pub(super) fn from_time(time: Timestamp) -> prost_types::Timestamp {
     if time == time::last() {
         return prost_types::Timestamp {
             seconds: time::LAST_SECOND,

@@ -1,4 +1,4 @@
-//! The two kinds of rows that lists are of, and what of them differs: how they are read, what they
+//! The kinds of rows that lists are of, and what of them differs: how they are read, what they
 //! weigh, and how a filter is evaluated on them.
 
 use bytes::Bytes;
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::Error;
 use hindsight_filter::model::{Record, RunResult};
 use hindsight_filter::{Filter, Row};
-use hindsight_storage::{EncodedRecord, ListQuery, Listed, Store};
+use hindsight_storage::{EncodedRecord, ListQuery, Listed, RecordColumns, Store};
 
 /// What lists need to know of a row.
 pub(super) trait Item: Send + Sized + 'static {
@@ -118,5 +118,40 @@ impl Item for Record {
             encoded.verify(&record)?;
         }
         Ok(matches.then_some(record))
+    }
+}
+
+/// Payloads are read only to be filtered by what has no column.
+impl Item for RecordColumns {
+    type Encoded = EncodedRecord;
+
+    async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error> {
+        Ok(store.list_columns(query).await?)
+    }
+
+    async fn fetch_encoded(
+        store: &dyn Store,
+        query: &ListQuery,
+    ) -> Result<Vec<Listed<EncodedRecord>>, Error> {
+        Record::fetch_encoded(store, query).await
+    }
+
+    fn weight(&self) -> usize {
+        Self::weight(self)
+    }
+
+    /// There is none.
+    fn leave_out_payload(&mut self, _limit: usize) {}
+
+    fn encoded_weight(encoded: &EncodedRecord) -> usize {
+        encoded.weight()
+    }
+
+    fn matching(
+        encoded: EncodedRecord,
+        filter: &Filter,
+        stop: &CancellationToken,
+    ) -> Result<Option<Self>, Error> {
+        Ok(Record::matching(encoded, filter, stop)?.map(Self::of))
     }
 }

@@ -10,7 +10,7 @@ use hindsight_filter::model::{Record, Resource, ResultPattern, RunResult};
 use hindsight_filter::{Filter, Order, Split, condition::Condition};
 use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
-use hindsight_storage::{ListQuery, Listed, Priority, Store};
+use hindsight_storage::{ListQuery, Listed, Priority, RecordColumns, Store};
 
 /// A page of more rows is expensive, as is one whose rows are filtered here.
 const LARGE_PAGE: u32 = 200;
@@ -122,6 +122,14 @@ impl Engine {
     /// If the token is wrong, the budget is spent, or the store does not answer.
     #[tracing::instrument(name = "query", skip_all)]
     pub async fn records(&self, list: List) -> Result<Page<Record>, Error> {
+        self.page(list, Resource::Records).await
+    }
+
+    /// One page of records with what columns keep of their payloads.
+    ///
+    /// It fails if the token is wrong, the budget is spent, or the store does not answer.
+    #[tracing::instrument(name = "query", skip_all)]
+    pub async fn columns(&self, list: List) -> Result<Page<RecordColumns>, Error> {
         self.page(list, Resource::Records).await
     }
 

@@ -126,18 +126,9 @@ fn invalid(text: impl Into<String>) -> Error {
 }
 
 fn plan(ask: &AggregateAsk, budget: &mut CostBudget) -> Result<Plan, Error> {
-    limits::text("time_zone", &ask.time_zone)?;
     limits::text("having", &ask.having)?;
     limits::text("order_by", &ask.order_by)?;
-    let zone = match ask.time_zone.trim() {
-        "" => TimeZone::UTC,
-        name => TimeZone::get(name).map_err(|_unknown| {
-            invalid(format!(
-                "time_zone `{name}` is not known: want a name of the IANA database, such as \
-                 `Europe/Berlin`"
-            ))
-        })?,
-    };
+    let zone = limits::zone(&ask.time_zone)?;
     let keys = groups::parse(&ask.group_by, &zone, budget)?;
     let mut measures = Vec::new();
     for text in split::items(&ask.measures, "measures")? {

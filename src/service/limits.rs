@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 use hindsight_run::json;
 use hindsight_run::{Completion, Kind};
+use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 use super::Error;
@@ -48,6 +49,20 @@ pub(super) fn text(what: &str, text: &str) -> Result<(), Error> {
         )));
     }
     Ok(())
+}
+
+/// The zone of this name; UTC if it is empty.
+pub(super) fn zone(name: &str) -> Result<TimeZone, Error> {
+    text("time_zone", name)?;
+    match name.trim() {
+        "" => Ok(TimeZone::UTC),
+        name => TimeZone::get(name).map_err(|_unknown| {
+            Error::Invalid(format!(
+                "time_zone `{name}` is not known: want a name of the IANA database, such as \
+                 `Europe/Berlin`"
+            ))
+        }),
+    }
 }
 
 pub(super) fn annotations<'a>(

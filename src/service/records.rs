@@ -113,7 +113,11 @@ impl Service {
         Ok(record)
     }
 
-    async fn read_record(&self, by: &RequestContext, name: &RecordName) -> Result<Record, Error> {
+    pub(super) async fn read_record(
+        &self,
+        by: &RequestContext,
+        name: &RecordName,
+    ) -> Result<Record, Error> {
         let quota = &by.quota;
         let mut held = quota.expect(usize::MAX).await?;
         let found = self.store.record(name).await?;

@@ -11,7 +11,7 @@ use hindsight_filter::model::Resource;
 use hindsight_filter::{
     Filter, MAX_CHARS, MAX_COMPILE_STEPS, MAX_DEPTH, MAX_NODES, MAX_PATTERN_STATES, MAX_STEPS,
 };
-use hindsight_proto::v1alpha2 as pb;
+use hindsight_proto::{v1::ListRunsRequest, v1alpha2 as pb};
 use hindsight_runtime::error::{ErrorKind, grpc_name};
 use hindsight_storage::resolve::{Options, Schema, open};
 use tonic::Status;
@@ -93,10 +93,29 @@ async fn selected(server: &TestServer, selector: &str, language: &str) -> Says {
     Says::Selected(language.to_owned(), ids)
 }
 
+/// The runs that words select, and the filter that the words mean.
+async fn worded(server: &TestServer, words: &str) -> Says {
+    let request = ListRunsRequest {
+        parent: "-/results/-".to_owned(),
+        query: words.to_owned(),
+        ..ListRunsRequest::default()
+    };
+    let found = match server.client().runs().list_runs(request).await {
+        Ok(found) => found.into_inner(),
+        Err(status) => return Says::Refused(status.message().to_owned()),
+    };
+    let mut names: Vec<_> = found.runs.into_iter().map(|run| run.name).collect();
+    names.sort();
+    Says::Words(found.query_filter, names)
+}
+
 /// What the server says about the filter of a claim.
 async fn said(server: &TestServer, claim: &Claim) -> Says {
     if let Says::Ordered(_) = claim.says {
         return ordered(server, &claim.filter).await;
+    }
+    if let Says::Words(..) = claim.says {
+        return worded(server, &claim.filter).await;
     }
     if let Says::Selected(language, _) = &claim.says {
         return selected(server, &claim.filter, language).await;
@@ -128,6 +147,7 @@ async fn every_filter_in_the_document_finds_what_it_says() {
     assert!(count(|says| matches!(says, Says::Refused(_))) >= 5);
     assert!(count(|says| matches!(says, Says::Is(..))) >= 10);
     assert!(count(|says| matches!(says, Says::Ordered(_))) >= 3);
+    assert!(count(|says| matches!(says, Says::Words(..))) >= 10);
     let claims = &claims;
     on_each(|server| async move {
         given(&server).await;

@@ -26,6 +26,11 @@ fn selectors_of_the_corpus_hold() {
 }
 
 #[test]
+fn words_of_the_corpus_hold() {
+    replay("words", checks::words);
+}
+
+#[test]
 fn orders_of_the_corpus_hold() {
     replay("order", checks::order);
 }

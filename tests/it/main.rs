@@ -32,6 +32,7 @@ mod old_commands;
 mod outside;
 mod resources;
 mod rest;
+mod runs;
 mod selectors;
 mod server;
 mod summaries;

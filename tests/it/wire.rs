@@ -80,6 +80,7 @@ async fn reflection_lists_the_services_in_both_versions() {
             "tekton.results.v1alpha2.Results",
             "hindsight.v1.Ingest",
             "hindsight.v1.Queries",
+            "hindsight.v1.Runs",
             "grpc.health.v1.Health",
             "grpc.reflection.v1.ServerReflection",
             "grpc.reflection.v1alpha.ServerReflection",

@@ -20,7 +20,7 @@ pub use store::{Effect, Stored};
 
 use hindsight_proto::{
     MAX_MESSAGE_BYTES,
-    v1::{ingest_client::IngestClient, queries_client::QueriesClient},
+    v1::{ingest_client::IngestClient, queries_client::QueriesClient, runs_client::RunsClient},
     v1alpha2::results_client::ResultsClient,
 };
 use hindsight_run::Kinds;
@@ -109,6 +109,9 @@ pub type Ingest = IngestClient<InterceptedService<Channel, Bearer>>;
 /// The generated client of questions.
 pub type Queries = QueriesClient<InterceptedService<Channel, Bearer>>;
 
+/// The generated client of questions about single runs.
+pub type Runs = RunsClient<InterceptedService<Channel, Bearer>>;
+
 /// How long one call may take unless told otherwise.
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -118,6 +121,7 @@ pub struct Client {
     rpc: Rpc,
     ingest: Ingest,
     queries: Queries,
+    runs: Runs,
     deadline: Duration,
     kinds: Kinds,
 }
@@ -198,6 +202,8 @@ impl Client {
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
         let queries = QueriesClient::with_interceptor(channel.clone(), bearer.clone())
             .max_decoding_message_size(MAX_MESSAGE_BYTES);
+        let runs = RunsClient::with_interceptor(channel.clone(), bearer.clone())
+            .max_decoding_message_size(MAX_MESSAGE_BYTES);
         let ingest = IngestClient::with_interceptor(channel, bearer)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
@@ -205,6 +211,7 @@ impl Client {
             rpc,
             ingest,
             queries,
+            runs,
             deadline: DEADLINE,
             kinds: Kinds::built_in(),
         })
@@ -219,6 +226,11 @@ impl Client {
     /// The generated client of questions about many records.
     pub fn queries(&self) -> Queries {
         self.queries.clone()
+    }
+
+    /// The generated client of questions about single runs.
+    pub fn runs(&self) -> Runs {
+        self.runs.clone()
     }
 
     /// The generated client of streams of records, for streams that need something else.

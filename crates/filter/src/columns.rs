@@ -25,7 +25,8 @@ pub struct ObjectColumns {
     /// `metadata.labels`, those whose value is a string.
     pub labels: BTreeMap<String, String>,
     /// Whether a part of the JSON of `metadata.labels` may be no part of a key or value in
-    /// `labels`: a value is no string, or a text is written in JSON with an escape.
+    /// `labels`: a value is no string, or a text is written in JSON with an escape. Not said
+    /// where `labels` is empty.
     pub has_odd_labels: bool,
     /// What the run says of itself, if it is one.
     pub run: RunColumns,
@@ -81,6 +82,29 @@ impl ObjectColumns {
         Some(texts.map(String::as_str).collect::<Vec<_>>().join("\n"))
     }
 
+    /// Takes the value of a field as a store kept it. A value of another type leaves it empty.
+    pub fn insert(&mut self, field: ObjectField, value: ColumnValue) {
+        match value {
+            ColumnValue::Text(text) if !field.is_time() => {
+                self.texts[field as usize] = Some(text);
+            }
+            ColumnValue::Time(time) if field.is_time() => {
+                self.times[field as usize] = Some(time);
+            }
+            _ => {}
+        }
+    }
+
+    /// About how many bytes the texts take.
+    pub fn weight(&self) -> usize {
+        let texts = self.texts.iter().flatten().map(String::len);
+        let labels = self
+            .labels
+            .iter()
+            .map(|(key, value)| key.len() + value.len());
+        texts.chain(labels).sum()
+    }
+
     /// The value of a column of times, cut to microseconds; none for columns of text.
     pub fn time(&self, field: ObjectField) -> Option<Timestamp> {
         self.times[field as usize]
@@ -119,6 +143,7 @@ pub fn columns_of(data_type: &str, body: &Value) -> ObjectColumns {
                 columns.labels.insert(key.clone(), text.to_owned());
             }
         }
+        columns.has_odd_labels &= !columns.labels.is_empty();
     }
     columns
 }

@@ -58,6 +58,20 @@ pub enum FilterError {
     },
 }
 
+impl FilterError {
+    /// Where it is wrong, if it is at one place.
+    pub fn place(&self) -> Option<Place> {
+        match self {
+            Self::TooLong { .. } | Self::TooManyParts => None,
+            Self::TooDeep { place }
+            | Self::Syntax { place, .. }
+            | Self::Meaning { place, .. }
+            | Self::TooCostly { place, .. }
+            | Self::Selector { place, .. } => Some(*place),
+        }
+    }
+}
+
 /// A place in a filter's text, counted in characters from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {

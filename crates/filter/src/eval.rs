@@ -191,7 +191,7 @@ impl<'a> Judge<'a> {
         let row = self.row.ok_or(Miss::Unknown)?;
         let value = match row {
             Row::Result(result) => result_field(result, field),
-            Row::Record { record, .. } => record_field(record, field),
+            Row::Record { record, body } => record_field(record, body, field),
         };
         value.ok_or(Miss::Unknown)
     }

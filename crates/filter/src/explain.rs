@@ -67,7 +67,7 @@ struct Asked<'a>(&'a Column, &'a Is);
 impl Asked<'_> {
     fn value(&self, f: &mut fmt::Formatter<'_>, value: &Value) -> fmt::Result {
         match (self.0, value) {
-            (Column::ObjectDuration, Value::Int(us)) => {
+            (Column::ObjectDuration | Column::Duration, Value::Int(us)) => {
                 write!(f, "{:#}", SignedDuration::from_micros(*us))
             }
             (Column::Indexed(of), Value::Text(key)) => f.write_str(&indexed::shown(of.kind, key)),

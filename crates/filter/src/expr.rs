@@ -80,6 +80,34 @@ pub(super) enum Field {
     /// The record's full name; compared with a text that has no `/`, its last part.
     Name,
     DataType,
+    /// What is kept of a run beside its record; of other records there is none.
+    Run,
+    RunOutcome,
+    RunPipeline,
+    RunTask,
+    RunReason,
+    RunPhase,
+    RunStartTime,
+    RunEndTime,
+    RunLabels,
+}
+
+impl Field {
+    /// Whether it is read from the payload, where no column is at hand.
+    fn is_of_payload(self) -> bool {
+        matches!(
+            self,
+            Self::Run
+                | Self::RunOutcome
+                | Self::RunPipeline
+                | Self::RunTask
+                | Self::RunReason
+                | Self::RunPhase
+                | Self::RunStartTime
+                | Self::RunEndTime
+                | Self::RunLabels
+        )
+    }
 }
 
 /// A function, after its overload is chosen as far as types allow. The receiver, if it was
@@ -171,7 +199,16 @@ impl Expr {
     /// Whether judging a row needs the record's payload.
     pub(super) fn needs_body(&self) -> bool {
         matches!(self.kind, ExprKind::Data | ExprKind::Alias(_))
+            || self.is_of_run()
             || self.parts().into_iter().any(Expr::needs_body)
+    }
+
+    /// Whether it is a field that is worked out from the whole payload.
+    pub(super) fn is_of_run(&self) -> bool {
+        match self.kind {
+            ExprKind::Field(field) | ExprKind::HasField(field) => field.is_of_payload(),
+            _ => false,
+        }
     }
 
     /// The expressions that this one is made of.

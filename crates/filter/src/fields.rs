@@ -4,7 +4,7 @@ use hindsight_run::KINDS;
 
 use super::{
     expr::{ExprKind, Field},
-    types::Type,
+    types::{Group, Type},
     value::{Shared, TypeName, Value},
 };
 use crate::model::Resource;
@@ -36,7 +36,7 @@ const RESULT_VARIABLES: [(&str, Field); 6] = [
     ("update_time", Field::UpdateTime),
 ];
 
-const RECORD_VARIABLES: [(&str, Field); 7] = [
+const RECORD_VARIABLES: [(&str, Field); 8] = [
     ("parent", Field::Parent),
     ("result_name", Field::ResultName),
     ("name", Field::Name),
@@ -44,6 +44,7 @@ const RECORD_VARIABLES: [(&str, Field); 7] = [
     ("uid", Field::Uid),
     ("create_time", Field::CreateTime),
     ("update_time", Field::UpdateTime),
+    ("run", Field::Run),
 ];
 
 const SUMMARY_FIELDS: [(&str, &str, Field); 6] = [
@@ -55,22 +56,81 @@ const SUMMARY_FIELDS: [(&str, &str, Field); 6] = [
     ("annotations", "annotations", Field::SummaryAnnotations),
 ];
 
+const RUN_FIELDS: [(&str, &str, Field); 8] = [
+    ("outcome", "outcome", Field::RunOutcome),
+    ("pipeline", "pipeline", Field::RunPipeline),
+    ("task", "task", Field::RunTask),
+    ("reason", "reason", Field::RunReason),
+    ("phase", "phase", Field::RunPhase),
+    ("start_time", "startTime", Field::RunStartTime),
+    ("end_time", "endTime", Field::RunEndTime),
+    ("labels", "labels", Field::RunLabels),
+];
+
+impl Group {
+    /// What the variable is called.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Summary => "summary",
+            Self::Run => "run",
+        }
+    }
+
+    /// The field that an error gives as an example.
+    pub(super) fn example(self) -> &'static str {
+        match self {
+            Self::Summary => "status",
+            Self::Run => "outcome",
+        }
+    }
+
+    fn fields(self) -> &'static [(&'static str, &'static str, Field)] {
+        match self {
+            Self::Summary => &SUMMARY_FIELDS,
+            Self::Run => &RUN_FIELDS,
+        }
+    }
+
+    /// A field of the group, spelled either way.
+    pub(super) fn field(self, name: &str) -> Option<Field> {
+        let mut fields = self.fields().iter();
+        fields
+            .find(|(snake, camel, _)| *snake == name || *camel == name)
+            .map(|&(.., field)| field)
+    }
+
+    /// The names of its fields.
+    pub(super) fn names(self) -> impl Iterator<Item = &'static str> {
+        self.fields().iter().map(|&(snake, ..)| snake)
+    }
+}
+
 impl Field {
     pub(super) fn ty(self) -> Type {
         match self {
-            Self::CreateTime | Self::UpdateTime | Self::SummaryStartTime | Self::SummaryEndTime => {
-                Type::Time
+            Self::CreateTime
+            | Self::UpdateTime
+            | Self::SummaryStartTime
+            | Self::SummaryEndTime
+            | Self::RunStartTime
+            | Self::RunEndTime => Type::Time,
+            Self::Annotations | Self::SummaryAnnotations | Self::RunLabels => {
+                Type::Map(Box::new(Type::Text))
             }
-            Self::Annotations | Self::SummaryAnnotations => Type::Map(Box::new(Type::Text)),
-            Self::Summary => Type::Summary,
-            Self::SummaryStatus => Type::Int,
+            Self::Summary => Type::Group(Group::Summary),
+            Self::Run => Type::Group(Group::Run),
+            Self::SummaryStatus | Self::RunOutcome => Type::Int,
             Self::Parent
             | Self::Uid
             | Self::SummaryRecord
             | Self::SummaryType
             | Self::ResultName
             | Self::Name
-            | Self::DataType => Type::Text,
+            | Self::DataType
+            | Self::RunPipeline
+            | Self::RunTask
+            | Self::RunReason
+            | Self::RunPhase => Type::Text,
         }
     }
 }
@@ -127,19 +187,6 @@ pub(super) fn status(name: &str) -> Option<i64> {
         .iter()
         .find(|(known, _)| *known == name)
         .map(|&(_, number)| number)
-}
-
-/// A field of `summary`, spelled either way.
-pub(super) fn summary_field(name: &str) -> Option<Field> {
-    let mut fields = SUMMARY_FIELDS.iter();
-    fields
-        .find(|(snake, camel, _)| *snake == name || *camel == name)
-        .map(|&(.., field)| field)
-}
-
-/// The names of the fields of `summary`.
-pub(super) fn summary_names() -> impl Iterator<Item = &'static str> {
-    SUMMARY_FIELDS.iter().map(|&(snake, ..)| snake)
 }
 
 /// The variables that stand for one kind of run, each once.

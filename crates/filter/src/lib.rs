@@ -32,12 +32,14 @@ mod parse;
 mod pattern;
 mod prune;
 mod reads;
+mod runs;
 mod selector;
 mod split;
 mod syntax;
 mod term;
 mod types;
 mod value;
+pub mod words;
 
 pub use cost::CostBudget;
 pub use error::{EvalError, FilterError, Place};
@@ -49,6 +51,7 @@ pub use limits::{
     MAX_STEPS,
 };
 pub use order::{Order, OrderError, Position, parse_order};
+pub use runs::run_filter;
 pub use split::Split;
 pub use term::Term;
 
@@ -58,8 +61,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::{
     condition::{Ability, Test},
-    expr::Expr,
+    expr::{Expr, ExprKind},
     reads::Reads,
+    types::Type,
+    value::Value,
 };
 use crate::model::{Record, Resource};
 
@@ -110,6 +115,30 @@ impl Filter {
     /// other texts give.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// What matches all of `filters`. Its text is made of theirs, and no other filters give it.
+    pub fn all(filters: impl IntoIterator<Item = Self>) -> Self {
+        let mut text = String::from("\0all");
+        let mut exprs = Vec::new();
+        for filter in filters {
+            text = format!("{text}:{}:{}", filter.text.len(), filter.text);
+            exprs.push(filter.expr);
+        }
+        let both = |a, b| Expr::new(Type::Bool, ExprKind::And(Box::new([a, b])));
+        let always = || Expr::new(Type::Bool, ExprKind::Const(Value::Bool(true)));
+        let expr = exprs.into_iter().reduce(both).unwrap_or_else(always);
+        Self {
+            text,
+            reads: Arc::new(Reads::of(&expr)),
+            expr,
+        }
+    }
+
+    /// The same filter, as if it had been read from `text`.
+    #[must_use]
+    pub fn with_text(self, text: String) -> Self {
+        Self { text, ..self }
     }
 
     /// Whether judging a row needs the record's payload.

@@ -117,9 +117,8 @@ impl Lowering<'_> {
     /// An expression that has a value of its own.
     fn value(&mut self, node: &Node) -> Lowered {
         let expr = self.expr(node)?;
-        if expr.ty == Type::Summary {
-            let what = "`summary` is a group of fields; name one, such as `summary.status`";
-            return Err(Problem::new(node.at, what));
+        if let Type::Group(group) = expr.ty {
+            return Err(Problem::new(node.at, told::group_named(group)));
         }
         Ok(expr)
     }

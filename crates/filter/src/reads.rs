@@ -72,6 +72,10 @@ impl Reader {
 
     /// Takes down what is read when the value of `expr` is looked at.
     fn observe(&mut self, expr: &Expr) {
+        if expr.is_of_run() {
+            self.root.whole = true;
+            return;
+        }
         if let Some(path) = self.path(expr) {
             self.root.at(&path).whole = true;
             return;

@@ -37,7 +37,7 @@ impl Term {
         let expr = lower::expression(&tree, resource, budget).map_err(|p| p.in_meaning(text))?;
         if matches!(
             expr.ty,
-            Type::List(_) | Type::Map(_) | Type::Summary | Type::Bytes | Type::Name
+            Type::List(_) | Type::Map(_) | Type::Group(_) | Type::Bytes | Type::Name
         ) {
             let what = format!(
                 "it is {}; name one value of it, such as `data.metadata.labels[\"app\"]`",

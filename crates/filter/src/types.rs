@@ -4,6 +4,15 @@ use std::fmt;
 
 use super::syntax::Operator;
 
+/// Variables that are groups of fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Group {
+    /// What a result says of its run.
+    Summary,
+    /// What is kept of a run beside its record.
+    Run,
+}
+
 /// What is known about a value before any row is seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Type {
@@ -25,8 +34,8 @@ pub(super) enum Type {
     /// Anything inside a Kubernetes object that was named by its alias: its fields may be
     /// spelled in snake_case.
     Object,
-    /// `summary`, which is only good for naming its fields.
-    Summary,
+    /// `summary` or `run`, which is only good for naming its fields.
+    Group(Group),
 }
 
 impl Type {
@@ -57,7 +66,7 @@ impl Type {
     pub(super) fn equals(&self, other: &Type) -> bool {
         match (self, other) {
             (Self::Null, _) | (_, Self::Null) => true,
-            (Self::Summary, _) | (_, Self::Summary) => false,
+            (Self::Group(_), _) | (_, Self::Group(_)) => false,
             (a, b) if a.is_dyn() || b.is_dyn() => true,
             (a, b) if a.is_number() && b.is_number() => true,
             (Self::List(a), Self::List(b)) | (Self::Map(a), Self::Map(b)) => a.equals(b),
@@ -70,7 +79,7 @@ impl Type {
         let ordered = |ty: &Type| {
             !matches!(
                 ty,
-                Self::Null | Self::Name | Self::List(_) | Self::Map(_) | Self::Summary
+                Self::Null | Self::Name | Self::List(_) | Self::Map(_) | Self::Group(_)
             )
         };
         ordered(self) && ordered(other) && self.equals(other)
@@ -80,8 +89,8 @@ impl Type {
     pub(super) fn combined(&self, operator: Operator, other: &Type) -> Option<Type> {
         use Operator::{Add, Divide, Multiply, Remainder, Subtract};
         Some(match (self, operator, other) {
-            (Self::Null | Self::Bool | Self::Name | Self::Summary | Self::Map(_), _, _)
-            | (_, _, Self::Null | Self::Bool | Self::Name | Self::Summary | Self::Map(_)) => {
+            (Self::Null | Self::Bool | Self::Name | Self::Group(_) | Self::Map(_), _, _)
+            | (_, _, Self::Null | Self::Bool | Self::Name | Self::Group(_) | Self::Map(_)) => {
                 return None;
             }
             (a, _, b) if a.is_dyn() || b.is_dyn() => Self::Dyn,
@@ -125,7 +134,7 @@ impl fmt::Display for Type {
             Self::List(_) => "a list",
             Self::Map(_) => "a map",
             Self::Dyn | Self::Object => "any value",
-            Self::Summary => "a group of fields",
+            Self::Group(_) => "a group of fields",
         })
     }
 }

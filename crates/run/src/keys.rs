@@ -21,6 +21,8 @@ pub const PIPELINE: &str = "tekton.dev/pipeline";
 pub const PIPELINE_RUN: &str = "tekton.dev/pipelineRun";
 /// Label naming the task of a TaskRun.
 pub const TASK: &str = "tekton.dev/task";
+/// Label naming the RayJob or RayService that a RayCluster was made for.
+pub const RAY_ORIGIN: &str = "ray.io/originated-from-cr-name";
 /// Annotation on the result: the name of the run it is about.
 pub const OBJECT_NAME: &str = "object.metadata.name";
 /// Annotation on a result and its summary: why the end of the run was not seen. It goes when a later

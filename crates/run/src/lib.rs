@@ -5,6 +5,7 @@
 //! sends runs), the importer (which pretends to be one) and the server (which indexes them).
 
 mod claim;
+mod engine;
 mod fence;
 mod finish;
 pub mod grouping;
@@ -18,6 +19,7 @@ mod summary;
 mod view;
 
 pub use claim::{Claim, Precedence, precedence};
+pub use engine::Engine;
 pub use fence::is_earlier;
 pub use finish::Finish;
 pub use grouping::{Grouping, group};

@@ -16,6 +16,7 @@ mod payloads;
 mod purge;
 mod races;
 pub(crate) mod tests;
+mod thin;
 mod ways;
 mod writes;
 
@@ -171,6 +172,8 @@ const CASES: &[Case] = cases![
     listing::bodies_come_only_when_asked,
     listing::a_list_ends_when_it_has_its_bytes,
     listing::records_have_no_key_of_results,
+    thin::columns_say_what_payloads_say,
+    thin::lists_with_columns_have_the_order_and_the_pages_of_others,
     ways::rows_are_the_same_whichever_way_they_are_found,
     filtering::every_test_agrees_with_plain_evaluation_on_results,
     filtering::every_test_agrees_with_plain_evaluation_on_records,

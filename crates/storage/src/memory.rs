@@ -18,7 +18,7 @@ use jiff::Timestamp;
 
 use crate::seam::{
     AggregateQuery, Batch, Change, Connections, EncodedBody, EncodedRecord, Error, Estimate,
-    Filled, IndexedPath, ListQuery, Listed, Maintenance, Plan, Purge, Purged, Store,
+    Filled, IndexedPath, ListQuery, Listed, Maintenance, Plan, Purge, Purged, RecordColumns, Store,
 };
 use hindsight_filter::columns::{ObjectColumns, object_columns, of_record};
 use hindsight_filter::condition::{Ability, Column, Test, Value};
@@ -226,6 +226,14 @@ impl Store for Memory {
 
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
         Ok(list::records(&*self.rows().await?, query))
+    }
+
+    async fn list_columns(&self, query: &ListQuery) -> Result<Vec<Listed<RecordColumns>>, Error> {
+        let query = ListQuery {
+            bodies: false,
+            ..query.clone()
+        };
+        Ok(list::columns(&*self.rows().await?, &query))
     }
 
     async fn list_encoded(&self, query: &ListQuery) -> Result<Vec<Listed<EncodedRecord>>, Error> {

@@ -7,6 +7,7 @@
 
 mod aggregate;
 mod change;
+mod columns;
 mod encoded;
 mod error;
 mod explain;
@@ -20,11 +21,11 @@ use async_trait::async_trait;
 
 pub use self::{
     aggregate::AggregateQuery, aggregate::GroupKey, aggregate::MAX_KEYS, aggregate::Quantity,
-    aggregate::Summed, change::Batch, change::Change, encoded::EncodedBody, encoded::EncodedRecord,
-    error::Error, explain::Estimate, explain::Plan, maintenance::Connections, maintenance::Filled,
-    maintenance::IndexedPath, maintenance::MAX_INDEXES, maintenance::Maintenance,
-    maintenance::Purge, maintenance::Purged, query::ListQuery, query::Listed, query::Priority,
-    traced::Traced,
+    aggregate::Summed, change::Batch, change::Change, columns::RecordColumns, encoded::EncodedBody,
+    encoded::EncodedRecord, error::Error, explain::Estimate, explain::Plan,
+    maintenance::Connections, maintenance::Filled, maintenance::IndexedPath,
+    maintenance::MAX_INDEXES, maintenance::Maintenance, maintenance::Purge, maintenance::Purged,
+    query::ListQuery, query::Listed, query::Priority, traced::Traced,
 };
 use hindsight_filter::condition::{Ability, Test};
 use hindsight_filter::measure::Group;
@@ -49,6 +50,10 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// Lists records likewise, their payloads still encoded.
     async fn list_encoded(&self, query: &ListQuery) -> Result<Vec<Listed<EncodedRecord>>, Error>;
+
+    /// Lists records likewise, with the columns of their payloads in the place of the bytes; no
+    /// payload is read, whatever `bodies` says.
+    async fn list_columns(&self, query: &ListQuery) -> Result<Vec<Listed<RecordColumns>>, Error>;
 
     /// Adds up records in groups, all as of one moment, in the order of their keys.
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error>;

@@ -23,6 +23,7 @@ pub(crate) mod purge;
 pub(crate) mod read;
 pub(crate) mod row;
 pub(crate) mod statement;
+pub(crate) mod thin;
 pub(crate) mod time_window;
 pub(crate) mod walk;
 pub(crate) mod write;

@@ -26,7 +26,7 @@ use crate::{
     driver::{Database, Work},
     seam::{
         AggregateQuery, Batch, Change, Connections, EncodedRecord, Error, Filled, IndexedPath,
-        ListQuery, Listed, Maintenance, Plan, Priority, Purge, Purged, Store,
+        ListQuery, Listed, Maintenance, Plan, Priority, Purge, Purged, RecordColumns, Store,
     },
     sql::{dialect::Dialect, read, row::Row, statement::Statement},
 };
@@ -146,6 +146,10 @@ impl<D: Database> Store for SqlStore<D> {
 
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
         list::open_all(self.list_encoded(query).await?).await
+    }
+
+    async fn list_columns(&self, query: &ListQuery) -> Result<Vec<Listed<RecordColumns>>, Error> {
+        list::columns(&self.db, query).await
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {

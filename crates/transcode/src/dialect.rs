@@ -57,7 +57,7 @@ pub(super) const TEKTON: Dialect = Dialect {
     first: First::Segments,
 };
 
-const HINDSIGHT: Dialect = Dialect {
+pub(super) const HINDSIGHT: Dialect = Dialect {
     prefix: "/apis/hindsight.dev/",
     names: Names::Camel,
     enums: Enums::Name,

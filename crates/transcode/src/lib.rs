@@ -299,6 +299,18 @@ fn metadata(
     Ok(metadata)
 }
 
+/// The JSON that answers under `/apis/hindsight.dev/` have for an encoded message of this full name;
+/// `None` if `descriptors` have no such message or the bytes are not one.
+pub fn document(descriptors: &[u8], name: &str, message: &[u8]) -> Option<Vec<u8>> {
+    let pool = DescriptorPool::decode(descriptors).ok()?;
+    let message = DynamicMessage::decode(pool.get_message_by_name(name)?, message).ok()?;
+    let json = Json {
+        message: &message,
+        dialect: &dialect::HINDSIGHT,
+    };
+    serde_json::to_vec(&json).ok()
+}
+
 /// Of which trace a request is a part; empty if it does not say.
 pub fn traceparent(headers: &HeaderMap) -> &str {
     let value = headers.get(traces::HEADER);

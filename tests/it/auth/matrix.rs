@@ -23,11 +23,13 @@ pub use cases::record;
 
 const SERVICE: &str = "tekton.results.v1alpha2.Results";
 const QUERIES: &str = "hindsight.v1.Queries";
+const RUNS: &str = "hindsight.v1.Runs";
 
 /// The service that a method belongs to.
 fn service(method: &str) -> &'static str {
     match method {
         "Aggregate" | "Explain" => QUERIES,
+        "DiffRuns" | "ExplainFailure" | "GetRunTree" | "ListRuns" => RUNS,
         _ => SERVICE,
     }
 }
@@ -116,7 +118,7 @@ async fn check_with(
     let mut clients = Clients::to(server).await;
     clients.tokens = tokens;
     for case in CASES {
-        for parent in PARENTS.iter().filter(|p| **p != "-" || case.verb == "list") {
+        for parent in PARENTS.iter().filter(|p| **p != "-" || case.lists()) {
             for who in IDENTITIES {
                 let what = format!("{} by {:?} on {parent}", case.method, who.token);
                 let gone = clients.ask(case, who, parent, "gone").await;

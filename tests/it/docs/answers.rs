@@ -1,4 +1,4 @@
-//! Every question in docs/answers.md is asked, and every command is one.
+//! Every question in docs/answers.md is asked, and every command there and in docs/runs.md is one.
 
 use hindsight_proto::v1::AggregateRequest;
 use serde_json::Value;
@@ -10,6 +10,7 @@ use crate::{
 };
 
 const ANSWERS: &str = include_str!("../../../docs/answers.md");
+const RUNS: &str = include_str!("../../../docs/runs.md");
 
 /// The text of the blocks that begin so, with their lines.
 fn blocks<'t>(text: &'t str, kind: &str) -> Vec<(usize, &'t str)> {
@@ -103,12 +104,33 @@ fn words(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_command_in_the_document_is_one() {
-    let commands = blocks(ANSWERS, "sh");
-    let commands: Vec<_> = commands.iter().flat_map(|block| block.1.lines()).collect();
-    assert!(commands.len() >= 3);
-    for command in commands {
-        let parsed = hindsight::cli::command().try_get_matches_from(words(command));
-        assert!(parsed.is_ok(), "{command}: {}", parsed.unwrap_err());
+fn every_command_in_the_documents_is_one() {
+    for document in [ANSWERS, RUNS] {
+        let commands = blocks(document, "sh");
+        let commands: Vec<_> = commands.iter().flat_map(|block| block.1.lines()).collect();
+        assert!(commands.len() >= 3);
+        for command in commands {
+            let parsed = hindsight::cli::command().try_get_matches_from(words(command));
+            assert!(parsed.is_ok(), "{command}: {}", parsed.unwrap_err());
+        }
+    }
+}
+
+#[test]
+fn every_example_of_commands_about_runs_is_a_command() {
+    let root = hindsight::cli::command();
+    for name in ["describe", "diff", "why"] {
+        let help = root.find_subcommand(name).unwrap().get_after_long_help();
+        let help = help.unwrap().to_string();
+        let examples = help
+            .lines()
+            .filter_map(|line| line.strip_prefix("  hindsight "));
+        let examples: Vec<_> = examples.collect();
+        assert_eq!(examples.len(), 3, "{name}");
+        for example in examples {
+            let command = words(&format!("hindsight {example}"));
+            let parsed = root.clone().try_get_matches_from(command);
+            assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
+        }
     }
 }

@@ -25,6 +25,8 @@ pub(super) enum Says {
     Selected(String, Vec<String>),
     /// The database is asked this, and this is left over.
     Split(String, String),
+    /// As words it means this filter, and selects these runs and no others.
+    Words(String, Vec<String>),
     /// The index that narrows it, or `none`.
     Indexed(String),
 }
@@ -103,8 +105,7 @@ fn block(after: &[&str], line: usize, kind: &str, above: &str) -> Claim {
 }
 
 /// The rows of the table that follows; `about` is `truth of records ROW`, `split of records`,
-/// `indexed of records`,
-/// `order of records`, or `labels of records` and `fields of records` for selectors.
+/// `indexed of records`, `words of records`, `order of records`, or `labels of records` and `fields of records` for selectors.
 fn table(after: &[&str], line: usize, about: &str) -> Vec<Claim> {
     let words: Vec<_> = about.split(' ').collect();
     let rows = after.iter().take_while(|row| row.starts_with('|')).skip(2);
@@ -128,6 +129,12 @@ fn table(after: &[&str], line: usize, about: &str) -> Vec<Claim> {
                     let mut rows: Vec<_> = rows.split(' ').map(str::to_owned).collect();
                     rows.sort();
                     Says::Selected(words[0].to_owned(), rows)
+                }
+                ["words", "of", _] => {
+                    let mut rows: Vec<_> = cells[3].trim_matches('`').split(' ').collect();
+                    rows.sort_unstable();
+                    let rows = rows.into_iter().map(str::to_owned).collect();
+                    Says::Words(code(&cells[2]), rows)
                 }
                 ["order", "of", _] => {
                     let rows = code(&cells[2]);

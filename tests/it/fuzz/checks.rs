@@ -12,6 +12,7 @@ use hindsight_filter::{
     condition::{Ability, Column},
     order::{KeyValue, MAX_KEYS},
     parse_order,
+    words::{Now, read},
 };
 use hindsight_proto::names::{RecordName, ResultName, ResultPattern};
 use tokio_util::sync::CancellationToken;
@@ -108,6 +109,25 @@ fn agrees(filter: &Filter, resource: Resource) {
         );
     }
     assert!(!filter.explain(&|_| Ability::Superset).is_empty());
+}
+
+/// Words are a filter that is answered without payloads, or are refused at a place in the text.
+pub fn words(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let now = Now {
+        time: jiff::Timestamp::UNIX_EPOCH,
+        zone: jiff::tz::TimeZone::UTC,
+    };
+    match read(text, &now) {
+        Ok(query) if query.mark.is_none() => {
+            let filter = Filter::compile(&query.cel, Resource::Records).unwrap();
+            assert!(!filter.split(&|_| Ability::Exact).residual, "{text:?}");
+        }
+        Ok(_) => {}
+        Err(error) => assert!(text.is_char_boundary(error.at)),
+    }
 }
 
 /// An order is read, with at least one key and not too many, or refused with a place.

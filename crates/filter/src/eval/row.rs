@@ -4,9 +4,12 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use hindsight_run::json;
+use jiff::Timestamp;
 use serde_json::Value as Json;
 
 use crate::{
+    columns::{ObjectColumns, columns_of},
+    condition::ObjectField,
     expr::Field,
     model::{Record, RunResult},
     prune::prune,
@@ -34,6 +37,7 @@ pub struct Body {
     bytes: Option<Bytes>,
     reads: Option<Arc<Reads>>,
     json: OnceLock<Option<Json>>,
+    columns: OnceLock<ObjectColumns>,
 }
 
 impl Body {
@@ -44,6 +48,7 @@ impl Body {
             bytes,
             reads: None,
             json: OnceLock::new(),
+            columns: OnceLock::new(),
         }
     }
 
@@ -63,6 +68,15 @@ impl Body {
             cut.or_else(|| json::parse(bytes).ok())
         };
         self.json.get_or_init(parse).as_ref()
+    }
+
+    /// What stores keep in columns of the payload, which is of this type.
+    fn columns(&self, data_type: &str) -> &ObjectColumns {
+        let columns = || {
+            let json = self.json();
+            json.map_or_else(ObjectColumns::default, |json| columns_of(data_type, json))
+        };
+        self.columns.get_or_init(columns)
     }
 
     /// Whether it was looked at and is no JSON.
@@ -86,11 +100,16 @@ pub(super) fn result_field(result: &RunResult, field: Field) -> Option<Value<'_>
         Field::SummaryEndTime => Value::Time(summary?.end_time?),
         Field::SummaryStatus => Value::Int(i64::from(summary?.status)),
         Field::SummaryAnnotations => Value::Texts(&summary?.annotations),
-        Field::ResultName | Field::Name | Field::DataType => return None,
+        _ => return None,
     })
 }
 
-pub(super) fn record_field(record: &Record, field: Field) -> Option<Value<'_>> {
+pub(super) fn record_field<'r>(
+    record: &'r Record,
+    body: &'r Body,
+    field: Field,
+) -> Option<Value<'r>> {
+    let data_type = record.data.as_ref().map_or("", |data| &data.data_type);
     Some(match field {
         Field::Parent => Value::text(record.name.result().parent().as_str()),
         Field::Uid => Value::text(&record.uid),
@@ -99,6 +118,22 @@ pub(super) fn record_field(record: &Record, field: Field) -> Option<Value<'_>> {
         Field::ResultName => Value::text(record.name.result().id()),
         Field::Name => Value::Text(Shared::own(record.name.to_string())),
         Field::DataType => Value::text(&record.data.as_ref()?.data_type),
+        field => run_field(body.columns(data_type), field)?,
+    })
+}
+
+fn run_field(columns: &ObjectColumns, field: Field) -> Option<Value<'_>> {
+    let moment = |us| Timestamp::from_microsecond(us).ok().map(Value::Time);
+    Some(match field {
+        Field::Run => columns.run.outcome.map(|_| Value::Map([].into()))?,
+        Field::RunOutcome => Value::Int(columns.run.outcome?),
+        Field::RunPipeline => Value::text(columns.pipeline()?),
+        Field::RunTask => Value::text(columns.text(ObjectField::TaskRef)?),
+        Field::RunReason => Value::text(columns.text(ObjectField::Reason)?),
+        Field::RunPhase => Value::text(columns.text(ObjectField::Phase)?),
+        Field::RunStartTime => moment(columns.run.began?)?,
+        Field::RunEndTime => moment(columns.run.ended?)?,
+        Field::RunLabels => Value::Texts(&columns.labels),
         _ => return None,
     })
 }

@@ -148,7 +148,10 @@ impl Lowering<'_> {
 
 /// A status that was written as text becomes its number, if it is compared with a status.
 fn status_of_text(expr: Expr, other: &Expr, node: &Node) -> Lowered {
-    if !matches!(other.kind, ExprKind::Field(Field::SummaryStatus)) {
+    if !matches!(
+        other.kind,
+        ExprKind::Field(Field::SummaryStatus | Field::RunOutcome)
+    ) {
         return Ok(expr);
     }
     let Some(Value::Text(name)) = expr.constant() else {

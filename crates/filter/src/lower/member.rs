@@ -6,7 +6,7 @@ use crate::{
     expr::{Expr, ExprKind},
     fields,
     syntax::{Kind, Node},
-    types::Type,
+    types::{Group, Type},
     value::Value,
 };
 
@@ -17,8 +17,8 @@ impl Lowering<'_> {
         }
         let expr = self.expr(of)?;
         match &expr.ty {
-            Type::Summary => {
-                let field = summary_field(node, field)?;
+            Type::Group(group) => {
+                let field = group_field(*group, node, field)?;
                 Ok(Expr::new(field.ty(), ExprKind::Field(field)))
             }
             Type::Map(values) => {
@@ -69,8 +69,8 @@ impl Lowering<'_> {
     pub(super) fn index(&mut self, node: &Node, of: &Node, index: &Node) -> Lowered {
         let expr = self.expr(of)?;
         let at = self.value(index)?;
-        if let (Type::Summary, Some(Value::Text(name))) = (&expr.ty, at.constant()) {
-            let field = summary_field(node, name)?;
+        if let (Type::Group(group), Some(Value::Text(name))) = (&expr.ty, at.constant()) {
+            let field = group_field(*group, node, name)?;
             return Ok(Expr::new(field.ty(), ExprKind::Field(field)));
         }
         let is_position = at.ty.is_number() || at.ty.is_dyn();
@@ -118,7 +118,7 @@ impl Lowering<'_> {
         };
         let expr = self.expr(of)?;
         let kind = match &expr.ty {
-            Type::Summary => ExprKind::HasField(summary_field(arg, &key)?),
+            Type::Group(group) => ExprKind::HasField(group_field(*group, arg, &key)?),
             Type::Object if selected => {
                 let key = object_key(&expr, &key);
                 ExprKind::Has(Box::new(expr), key)
@@ -150,18 +150,14 @@ fn object_key(of: &Expr, field: &str) -> String {
     fields::camel_case(parent, field)
 }
 
-fn summary_field(node: &Node, name: &str) -> Result<crate::expr::Field, Problem> {
-    fields::summary_field(name).ok_or_else(|| {
-        let advice = match fields::nearest(name, fields::summary_names()) {
+fn group_field(group: Group, node: &Node, name: &str) -> Result<crate::expr::Field, Problem> {
+    group.field(name).ok_or_else(|| {
+        let advice = match fields::nearest(name, group.names()) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
-            None => format!(
-                "its fields are {}",
-                listed(fields::summary_names().collect())
-            ),
+            None => format!("its fields are {}", listed(group.names().collect())),
         };
-        Problem::new(
-            node.at,
-            format!("`summary` has no field `{}`; {advice}", short(name)),
-        )
+        let (group, name) = (group.name(), short(name));
+        let what = format!("`{group}` has no field `{name}`; {advice}");
+        Problem::new(node.at, what)
     })
 }

@@ -3,7 +3,7 @@
 use crate::{
     error::Problem,
     syntax::{Kind, Literal, Node, Operator},
-    types::Type,
+    types::{Group, Type},
 };
 
 pub(super) fn mismatch(
@@ -15,9 +15,7 @@ pub(super) fn mismatch(
 ) -> Problem {
     let sign = operator.text();
     let what = match (a, b) {
-        (Type::Summary, _) | (_, Type::Summary) => {
-            "`summary` is a group of fields; name one, such as `summary.status`".to_owned()
-        }
+        (Type::Group(group), _) | (_, Type::Group(group)) => group_named(*group),
         (Type::Time, Type::Text) | (Type::Text, Type::Time) => {
             let (field, text) = if *a == Type::Time { (0, 1) } else { (1, 0) };
             format!(
@@ -46,6 +44,12 @@ pub(super) fn mismatch(
         }
     };
     Problem::new(node.at, what)
+}
+
+/// What is wrong where a group stands for a value.
+pub(super) fn group_named(group: Group) -> String {
+    let (name, example) = (group.name(), group.example());
+    format!("`{name}` is a group of fields; name one, such as `{name}.{example}`")
 }
 
 /// The same type, without the spelling of fields.

@@ -21,27 +21,51 @@ const OTHERS: [&str; 9] = [
     "data.contains('a') || data.metadata == data.status",
 ];
 
+/// What is kept of runs beside their payloads.
+const RUN_TESTS: [&str; 12] = [
+    "run.outcome == SUCCESS",
+    "!(run.outcome in ['FAILURE', CANCELLED])",
+    "run.outcome >= 0 || run.phase != null",
+    "!has(run.pipeline) || run.pipeline != 'a'",
+    "!has(run.labels['a']) || run.labels['a'] > 'a'",
+    "has(run.end_time) && !has(run.start_time)",
+    "!('b_c' in run.labels)",
+    "run != null && has(run.labels)",
+    "run.end_time - run.start_time >= duration('1s')",
+    "!(run.end_time - run.start_time > duration('0s'))",
+    "run.labels == data.metadata.labels || run.labels.contains('a')",
+    "run.pipeline == data.kind || size(run.labels) > 1",
+];
+
+/// Fields of records that are texts, and some that are not.
+const RECORD_TEXTS: [&str; 22] = [
+    "parent",
+    "uid",
+    "data_type",
+    "data.kind",
+    "data.metadata.name",
+    "data['metadata'].uid",
+    "data.metadata.labels['a']",
+    "data.metadata.labels['x y']",
+    "data.metadata.labels.b_c",
+    "data.status.conditions[0].reason",
+    "data.status['conditions'][0]['status']",
+    "taskrun.spec.task_ref.name",
+    "taskrun.metadata.labels.b_c",
+    "pipelinerun.metadata.name",
+    "workflow.status.phase",
+    "data.spec.taskRef.name",
+    "data.other",
+    "run.pipeline",
+    "run.task",
+    "run.reason",
+    "run.labels['a']",
+    "run.labels.b_c",
+];
+
 /// The text of a filter of records.
 pub fn record_filter() -> impl Strategy<Value = String> {
-    let text = select(vec![
-        "parent",
-        "uid",
-        "data_type",
-        "data.kind",
-        "data.metadata.name",
-        "data['metadata'].uid",
-        "data.metadata.labels['a']",
-        "data.metadata.labels['x y']",
-        "data.metadata.labels.b_c",
-        "data.status.conditions[0].reason",
-        "data.status['conditions'][0]['status']",
-        "taskrun.spec.task_ref.name",
-        "taskrun.metadata.labels.b_c",
-        "pipelinerun.metadata.name",
-        "workflow.status.phase",
-        "data.spec.taskRef.name",
-        "data.other",
-    ]);
+    let text = select(&RECORD_TEXTS[..]);
     let dynamic = select(vec![
         "data.kind",
         "data.metadata.name",
@@ -63,6 +87,8 @@ pub fn record_filter() -> impl Strategy<Value = String> {
         "taskrun.metadata.creation_timestamp",
         "data.status.completionTime",
         "data.kind",
+        "run.start_time",
+        "run.endTime",
     ]);
     let name = select(vec!["name", "result_name"]);
     let others = select(
@@ -86,6 +112,7 @@ pub fn record_filter() -> impl Strategy<Value = String> {
                 "data.kind == data.metadata.name",
                 "(data.kind == 'a' || taskrun.kind == 'b') == (parent == 'a')",
             ],
+            &RUN_TESTS[..],
         ]
         .concat(),
     );

@@ -38,6 +38,15 @@ pub(crate) fn of(expr: &Expr) -> Option<Found> {
 
 /// The column of the time from start to completion.
 fn of_difference([end, start]: &[Expr; 2]) -> Option<Found> {
+    if let (ExprKind::Field(Field::RunEndTime), ExprKind::Field(Field::RunStartTime)) =
+        (&end.kind, &start.kind)
+    {
+        return Some(Found {
+            column: Column::Duration,
+            kind: Kind::Duration,
+            json: true,
+        });
+    }
     let is = |expr, field| of(expr).is_some_and(|found| found.column == Column::Object(field));
     let both = is(end, ObjectField::CompletionTime) && is(start, ObjectField::StartTime);
     // A row is of one kind: of two, the difference is unknown.
@@ -74,7 +83,18 @@ pub(super) fn of_field(field: Field) -> Option<Found> {
         Field::ResultName => (Column::ResultId, Kind::Text),
         Field::Name => (Column::RecordName, Kind::Text),
         Field::DataType => (Column::DataType, Kind::Text),
-        Field::Annotations | Field::Summary | Field::SummaryAnnotations => return None,
+        Field::RunOutcome => (Column::Outcome, Kind::Int),
+        Field::RunPipeline => (Column::Pipeline, Kind::Text),
+        Field::RunTask => (Column::Object(ObjectField::TaskRef), Kind::Text),
+        Field::RunReason => (Column::Object(ObjectField::Reason), Kind::Text),
+        Field::RunPhase => (Column::Object(ObjectField::Phase), Kind::Text),
+        Field::RunStartTime => (Column::Began, Kind::Time),
+        Field::RunEndTime => (Column::Ended, Kind::Time),
+        Field::Annotations
+        | Field::Summary
+        | Field::SummaryAnnotations
+        | Field::Run
+        | Field::RunLabels => return None,
     };
     Some(Found {
         column,
@@ -97,6 +117,7 @@ pub(super) fn of_member(of: &Expr, key: &str) -> Option<Found> {
         ExprKind::Field(Field::SummaryAnnotations) => {
             return texts(Column::SummaryAnnotation(key.to_owned()));
         }
+        ExprKind::Field(Field::RunLabels) => return texts(Column::Label(key.to_owned())),
         _ => {}
     }
     let mut path = payload_path(of)?;

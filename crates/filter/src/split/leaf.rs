@@ -80,8 +80,15 @@ impl Splitter<'_> {
     }
 
     fn has_field(&self, field: Field, wanted: bool) -> Pushed {
-        // Every summary has a status.
-        let column = column::of_field(field).map_or(Column::SummaryStatus, |found| found.column);
+        let column = match field {
+            // Every run has an outcome, if an unknown one.
+            Field::Run => Column::Outcome,
+            // There are always labels, if none.
+            Field::RunLabels if wanted => return Pushed::all(),
+            Field::RunLabels => return Pushed::nothing(),
+            // Every summary has a status.
+            field => column::of_field(field).map_or(Column::SummaryStatus, |found| found.column),
+        };
         self.present(column, wanted)
     }
 
@@ -104,14 +111,14 @@ impl Splitter<'_> {
             Comparison::NotEqual => Some(!wanted),
             _ => None,
         };
-        if let (ExprKind::Field(Field::Summary), Some(equal), Value::Null) =
+        if let (ExprKind::Field(group @ (Field::Summary | Field::Run)), Some(equal), Value::Null) =
             (&field.kind, equality, constant)
             && other.ty == Type::Null
         {
             return if equal {
                 Pushed::nothing()
             } else {
-                self.has_field(Field::Summary, true)
+                self.has_field(*group, true)
             };
         }
         if let (Some(equal), Value::Text(name)) = (equality, constant)

@@ -33,7 +33,7 @@ const NAMES_ARE_KNOWN: &Refusals = &[
         Records,
         "zzzzzz == 'x'",
         "filter column 1: unknown name `zzzzzz`; the names here are `parent`, `result_name`, \
-         `name`, `data_type`, `uid`, `create_time`, `update_time`, `data`, \
+         `name`, `data_type`, `uid`, `create_time`, `update_time`, `run`, `data`, \
          `pipelinerun`, `taskrun`, `customrun` and `workflow`",
     ),
     (
@@ -85,7 +85,7 @@ const NAMES_ARE_KNOWN: &Refusals = &[
         "summary.status == 1",
         "filter column 1: `summary` is a variable of results; those of records are `parent`, \
          `result_name`, `name`, `data_type`, `uid`, `create_time`, `update_time`, \
-         `data`, `pipelinerun`, `taskrun`, `customrun` and `workflow`",
+         `run`, `data`, `pipelinerun`, `taskrun`, `customrun` and `workflow`",
     ),
     (
         Results,
@@ -276,6 +276,28 @@ const TYPES_GO_TOGETHER: &Refusals = &[
         "summary",
         "filter column 1: a filter must be true or false, but `summary` is a group of fields; \
          compare it",
+    ),
+    (
+        Records,
+        "run == 'x'",
+        "filter column 5: `run` is a group of fields; name one, such as `run.outcome`",
+    ),
+    (
+        Records,
+        "run.pipelin == 'x'",
+        "filter column 5: `run` has no field `pipelin`; did you mean `pipeline`?",
+    ),
+    (
+        Records,
+        "run.outcome == 'FAILED'",
+        "filter column 16: unknown status `FAILED`; want one of `UNKNOWN`, `SUCCESS`, `FAILURE`, \
+         `TIMEOUT` and `CANCELLED`",
+    ),
+    (
+        Results,
+        "run.outcome == FAILURE",
+        "filter column 1: `run` is a variable of records; those of results are `parent`, `uid`, \
+         `annotations`, `summary`, `create_time` and `update_time`",
     ),
     (
         Results,

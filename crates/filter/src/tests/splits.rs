@@ -220,6 +220,39 @@ fn what_has_no_column_is_left_over() {
 }
 
 #[test]
+fn records_are_asked_for_by_what_is_kept_of_a_run() {
+    whole(
+        "run.outcome in ['FAILURE', TIMEOUT] && run.pipeline == 'a'",
+        "outcome one of [2, 3] and pipeline = \"a\"",
+    );
+    whole(
+        "!has(run.pipeline) || run.pipeline != 'a'",
+        "pipeline is not set or pipeline is set and not = \"a\"",
+    );
+    whole(
+        "has(run.labels['a']) && !('b' in run.labels) && run.labels.c.startsWith('d')",
+        "data.metadata.labels[\"a\"] is set and data.metadata.labels[\"b\"] is not set and \
+         data.metadata.labels[\"c\"] starts with \"d\"",
+    );
+    whole(
+        "run.startTime >= timestamp('2026-01-01T00:00:00Z') && !has(run.end_time)",
+        "started >= 2026-01-01T00:00:00Z and ended is not set",
+    );
+    whole(
+        "run.end_time - run.start_time > duration('10m')",
+        "duration <= 87660000h and duration > 10m",
+    );
+    whole(
+        "run.reason == 'a' || run.phase == 'b' || run.task.contains('c')",
+        "data.status.conditions[0].reason = \"a\" or data.status.phase = \"b\" or \
+         data.spec.taskRef.name contains \"c\"",
+    );
+    whole("run != null && has(run.labels)", "outcome is set");
+    whole("run == null || !has(run.labels)", "no row");
+    part("run.labels.contains('a')", "every row");
+}
+
+#[test]
 fn results_are_asked_for_by_summary_and_annotations() {
     of_results("summary.status == 'FAILURE'", "summary.status = 2");
     of_results(

@@ -64,6 +64,7 @@ fn every_case_is_in_the_table() {
         include_str!("dictionaries.rs"),
         include_str!("purge.rs"),
         include_str!("races.rs"),
+        include_str!("thin.rs"),
         include_str!("ways.rs"),
         include_str!("writes.rs"),
     ];

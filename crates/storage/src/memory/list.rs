@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{Numbered, Row, Rows};
-use crate::seam::{ListQuery, Listed};
+use crate::seam::{ListQuery, Listed, RecordColumns};
 use hindsight_filter::columns::of_result;
 use hindsight_filter::condition::{Column, Value};
 use hindsight_filter::model::{ParentPattern, Record, ResultName, ResultPattern, RunResult};
@@ -35,6 +35,16 @@ pub(super) fn results(rows: &Rows, query: &ListQuery) -> Vec<Listed<RunResult>> 
 }
 
 pub(super) fn records(rows: &Rows, query: &ListQuery) -> Vec<Listed<Record>> {
+    let page = columns(rows, query).into_iter();
+    page.map(|listed| Listed {
+        item: listed.item.record,
+        position: listed.position,
+    })
+    .collect()
+}
+
+/// Records with their columns, and with their payloads if those are asked for.
+pub(super) fn columns(rows: &Rows, query: &ListQuery) -> Vec<Listed<RecordColumns>> {
     let rows = rows.records.values();
     let rows = rows.filter(|row| in_scope(&query.scope, row.row.record.name.result()));
     let places = rows.filter_map(|row| {
@@ -47,10 +57,12 @@ pub(super) fn records(rows: &Rows, query: &ListQuery) -> Vec<Listed<Record>> {
     };
     let page = page(places.collect(), query, size).into_iter();
     page.map(|(position, row)| {
-        let mut item = row.row.record.clone();
-        if let Some(data) = item.data.as_mut().filter(|_| !query.bodies) {
+        let mut record = row.row.record.clone();
+        if let Some(data) = record.data.as_mut().filter(|_| !query.bodies) {
             data.value.clear();
         }
+        let object = row.row.object.clone();
+        let item = RecordColumns { record, object };
         Listed { item, position }
     })
     .collect()

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tracing::{Instrument as _, Span, info_span};
 
-use super::{AggregateQuery, Batch, Change, EncodedRecord, Error, ListQuery, Listed, Plan, Store};
+use super::{
+    AggregateQuery, Batch, Change, EncodedRecord, Error, ListQuery, Listed, Plan, RecordColumns,
+    Store,
+};
 use hindsight_filter::condition::{Ability, Test};
 use hindsight_filter::measure::Group;
 use hindsight_filter::model::{Record, RecordName, Resource, ResultName, RunResult};
@@ -54,6 +57,11 @@ impl Store for Traced {
     async fn list_records(&self, query: &ListQuery) -> Result<Vec<Listed<Record>>, Error> {
         let span = span("list_records", None);
         self.0.list_records(query).instrument(span).await
+    }
+
+    async fn list_columns(&self, query: &ListQuery) -> Result<Vec<Listed<RecordColumns>>, Error> {
+        let span = span("list_columns", None);
+        self.0.list_columns(query).instrument(span).await
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {

@@ -115,6 +115,7 @@ pub(crate) fn list(
         query,
         part,
         path,
+        columns: false,
         out: Statement::new("SELECT "),
     };
     // Bodies are joined to the page, not to all rows that are sorted to find it.
@@ -135,21 +136,29 @@ pub(crate) fn list(
         }
         list.order(true);
     }
-    let values = list.out.binds().len();
-    if values > MOST_BINDS {
-        let why = format!("the condition has {values} values, at most {MOST_BINDS} are possible");
-        return Err(Error::Database {
-            what: "listing",
-            source: why.into(),
-        });
-    }
-    // A prefix scan and an index of labels leave the planner no choice that depends on values.
-    Ok(match (&query.condition, path) {
-        (Condition::All, _) | (_, AccessPath::PrefixScan(_) | AccessPath::LabelIndex(Some(_))) => {
-            list.out
-        }
-        _ => list.out.planned_anew(),
-    })
+    list.checked()
+}
+
+/// The statement for at most `limit` records of one part with the columns of their payloads, found
+/// in a way; it fails as [`list`] does.
+pub(crate) fn list_columns(
+    dialect: Dialect,
+    query: &ListQuery,
+    part: Part,
+    path: AccessPath<'_>,
+    limit: i64,
+) -> Result<Statement, Error> {
+    let mut list = List {
+        dialect,
+        resource: Resource::Records,
+        query,
+        part,
+        path,
+        columns: true,
+        out: Statement::new("SELECT "),
+    };
+    list.rows(limit);
+    list.checked()
 }
 
 /// The statement that gives a row if there are others of the part than the near ones.
@@ -166,6 +175,7 @@ pub(crate) fn beyond_prefix(
         query,
         part,
         path,
+        columns: false,
         out: Statement::new("SELECT "),
     };
     list.beyond_prefix()
@@ -178,10 +188,31 @@ struct List<'q> {
     query: &'q ListQuery,
     part: Part,
     path: AccessPath<'q>,
+    /// Whether what columns keep of payloads is read.
+    columns: bool,
     out: Statement,
 }
 
 impl<'q> List<'q> {
+    /// The statement, unless it has more values than one can.
+    fn checked(self) -> Result<Statement, Error> {
+        let values = self.out.binds().len();
+        if values > MOST_BINDS {
+            let why =
+                format!("the condition has {values} values, at most {MOST_BINDS} are possible");
+            return Err(Error::Database {
+                what: "listing",
+                source: why.into(),
+            });
+        }
+        // A prefix scan and an index of labels leave the planner no choice that depends on values.
+        Ok(match (&self.query.condition, self.path) {
+            (Condition::All, _)
+            | (_, AccessPath::PrefixScan(_) | AccessPath::LabelIndex(Some(_))) => self.out,
+            _ => self.out.planned_anew(),
+        })
+    }
+
     /// Appends the statement after its `SELECT`, without bodies.
     fn rows(&mut self, limit: i64) {
         super::read::fields(&mut self.out, self.dialect, self.resource);
@@ -197,6 +228,9 @@ impl<'q> List<'q> {
                 place => self.key(&key.column, place),
             }
             self.out.push(" AS ").push(ALIASES[number]);
+        }
+        if self.columns {
+            super::thin::fields(&mut self.out, self.dialect);
         }
         self.found();
         if self.query.condition != Condition::All {

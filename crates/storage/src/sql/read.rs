@@ -67,7 +67,7 @@ pub(crate) fn one_record(dialect: Dialect, name: &RecordName) -> Statement {
 /// Where the keys of the order stand after the fields of a result.
 const RESULT_KEYS: usize = 14;
 /// Where the keys of the order stand after the fields of a record.
-const RECORD_KEYS: usize = 11;
+pub(super) const RECORD_KEYS: usize = 11;
 /// What is read of a body.
 pub(super) const BODY: &str = "codec, bytes, dictionary";
 
@@ -255,12 +255,22 @@ pub(crate) fn text(row: &impl SqlRow, at: usize) -> Result<Option<String>, Error
     row.text(at)?.map(text::shown).transpose()
 }
 
-fn time(microseconds: i64) -> Result<Timestamp, Error> {
+pub(super) fn time(microseconds: i64) -> Result<Timestamp, Error> {
     Timestamp::from_microsecond(microseconds).map_err(corrupt)
 }
 
-fn map(json: &str) -> Result<BTreeMap<String, String>, Error> {
-    let kept: BTreeMap<String, String> = serde_json::from_str(json).map_err(corrupt)?;
+/// The labels that a column holds, and whether they are odd.
+pub(super) fn labels(json: &str) -> Result<(BTreeMap<String, String>, bool), Error> {
+    let mut kept: BTreeMap<String, String> = serde_json::from_str(json).map_err(corrupt)?;
+    let is_odd = kept.remove(text::SAME).is_some();
+    Ok((shown(kept)?, is_odd))
+}
+
+pub(super) fn map(json: &str) -> Result<BTreeMap<String, String>, Error> {
+    shown(serde_json::from_str(json).map_err(corrupt)?)
+}
+
+fn shown(kept: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Error> {
     kept.into_iter()
         .map(|(key, value)| Ok((text::shown(key)?, text::shown(value)?)))
         .collect()

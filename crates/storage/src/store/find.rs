@@ -26,6 +26,8 @@ pub(super) struct Finder<'f, T> {
     pub(super) query: &'f ListQuery,
     /// Whether all is read as of one moment already.
     pub(super) in_transaction: bool,
+    /// Whether records are read with the columns of their payloads.
+    pub(super) columns: bool,
     pub(super) read: &'f (dyn Fn(&Row) -> Result<T, Error> + Sync),
 }
 
@@ -143,7 +145,10 @@ impl<'f, T: Send + SizeHint> Finder<'f, T> {
         path: AccessPath<'_>,
         limit: i64,
     ) -> Result<Vec<T>, Error> {
-        let statement = list::list(self.dialect, self.resource, query, part, path, limit)?;
+        let statement = match self.columns {
+            true => list::list_columns(self.dialect, query, part, path, limit)?,
+            false => list::list(self.dialect, self.resource, query, part, path, limit)?,
+        };
         let mut rows = Vec::new();
         let read = self.read;
         let mut take = |row: Row| {

@@ -8,12 +8,13 @@ use crate::{
         known::is_asked, objects::fetch_external, parallel::par_map_blocking, record::StoredRecord,
     },
     driver::{Database, Purpose, Reader, Work},
-    seam::{EncodedRecord, Error, ListQuery, Listed, Priority},
+    seam::{EncodedRecord, Error, ListQuery, Listed, Priority, RecordColumns},
     sql::{
         access_path, indexed, list,
         read::{self, SizeHint},
         row::Row,
         statement::Statement,
+        thin,
     },
 };
 use hindsight_filter::Position;
@@ -28,6 +29,32 @@ pub(super) async fn page<D: Database, T: Send + SizeHint>(
     db: &D,
     resource: Resource,
     query: &ListQuery,
+    read: &(dyn Fn(&Row) -> Result<T, Error> + Sync),
+) -> Result<Vec<T>, Error> {
+    page_of(db, resource, query, false, read).await
+}
+
+/// Reads a page of records with the columns of their payloads.
+pub(super) async fn columns<D: Database>(
+    db: &D,
+    query: &ListQuery,
+) -> Result<Vec<Listed<RecordColumns>>, Error> {
+    let query = ListQuery {
+        bodies: false,
+        max_bytes: None,
+        ..query.clone()
+    };
+    let read = |row: &Row| thin::listed(row, &query);
+    let rows = page_of(db, Resource::Records, &query, true, &read).await?;
+    let listed = |(item, position)| Listed { item, position };
+    Ok(rows.into_iter().map(listed).collect())
+}
+
+async fn page_of<D: Database, T: Send + SizeHint>(
+    db: &D,
+    resource: Resource,
+    query: &ListQuery,
+    columns: bool,
     read: &(dyn Fn(&Row) -> Result<T, Error> + Sync),
 ) -> Result<Vec<T>, Error> {
     let work = match access_path::may_take_long(resource, query) {
@@ -53,6 +80,7 @@ pub(super) async fn page<D: Database, T: Send + SizeHint>(
             resource,
             query: &rest,
             in_transaction,
+            columns,
             read,
         };
         finder.fill(part, &mut page).await?;

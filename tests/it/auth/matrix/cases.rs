@@ -15,6 +15,13 @@ pub(super) struct Case {
     pub(super) missing: &'static [i32],
 }
 
+impl Case {
+    /// Whether it can be asked of every parent at once.
+    pub(super) fn lists(&self) -> bool {
+        self.verb == "list" && !(self.grpc)("-", "-")["parent"].is_null()
+    }
+}
+
 fn result(parent: &str, id: &str) -> String {
     format!("{parent}/results/{id}")
 }
@@ -130,6 +137,52 @@ pub(super) const CASES: &[Case] = &[
             ("GET", path, Value::Null)
         },
         missing: &[0],
+    },
+    // A caller that may list records may list runs.
+    Case {
+        method: "ListRuns",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"parent": result(p, id)}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/runs", result(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[0],
+    },
+    // Whoever may list records may see what belongs together, and compare it.
+    Case {
+        method: "ExplainFailure",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"name": record(p, id)}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/failure", record(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[5],
+    },
+    Case {
+        method: "GetRunTree",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"name": record(p, id)}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/tree", record(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[5],
+    },
+    Case {
+        method: "DiffRuns",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"a": record(p, id), "b": record(p, id)}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{0}/diff?b={0}", record(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[5],
     },
     // Whoever may list records may count them.
     Case {

@@ -85,6 +85,7 @@ impl Splitter<'_> {
         let key = key.to_string();
         match field {
             Field::Annotations => self.present(Column::Annotation(key), wanted),
+            Field::RunLabels => self.present(Column::Label(key), wanted),
             Field::SummaryAnnotations if wanted => {
                 self.present(Column::SummaryAnnotation(key), true)
             }

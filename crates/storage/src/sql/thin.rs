@@ -1,0 +1,88 @@
+//! Records with the columns of their payloads, as a list reads them.
+
+use super::{
+    columns::place, condition::value, dialect::Dialect, read, row::SqlRow, statement::Statement,
+};
+use crate::seam::{Error, ListQuery, RecordColumns};
+use hindsight_filter::{
+    Position,
+    columns::{ObjectColumns, RunColumns},
+    condition::{Column, ObjectField, Value},
+    model::Resource,
+};
+
+/// The columns of a run, in the order in which they are read.
+const RUN: [Column; 3] = [Column::Outcome, Column::Began, Column::Ended];
+
+/// Appends the columns that [`listed`] reads after the keys of the order, each after a comma.
+pub(super) fn fields(out: &mut Statement, dialect: Dialect) {
+    let fields = ObjectField::ALL.into_iter().map(Column::Object);
+    for column in fields.chain(RUN) {
+        out.push(", ");
+        value(out, dialect, place(Resource::Records, &column));
+    }
+    out.push(", labels").push(dialect.json_as_text());
+}
+
+/// The record in a row of such a list, and its place.
+pub(crate) fn listed(
+    row: &impl SqlRow,
+    query: &ListQuery,
+) -> Result<(RecordColumns, Position), Error> {
+    let (stored, position) = read::listed_record(row, query)?;
+    let mut at = read::RECORD_KEYS + query.order.keys().len();
+    let mut object = ObjectColumns::default();
+    for field in ObjectField::ALL {
+        let value = match field.is_time() {
+            true => row.int(at)?.map(read::time).transpose()?.map(Value::Time),
+            false => read::text(row, at)?.map(Value::Text),
+        };
+        if let Some(value) = value {
+            object.insert(field, value);
+        }
+        at += 1;
+    }
+    object.run = RunColumns {
+        outcome: row.int(at)?,
+        began: row.int(at + 1)?,
+        ended: row.int(at + 2)?,
+    };
+    if let Some(labels) = row.text(at + RUN.len())? {
+        (object.labels, object.has_odd_labels) = read::labels(&labels)?;
+    }
+    let record = stored.into_record();
+    Ok((RecordColumns { record, object }, position))
+}
+
+impl read::SizeHint for (RecordColumns, Position) {
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        conformance::fixtures::everything,
+        sql::{
+            access_path::AccessPath,
+            list::{Part, list_columns},
+        },
+    };
+
+    #[test]
+    fn no_payload_is_read() {
+        for dialect in [Dialect::Sqlite, Dialect::Postgres] {
+            let statement = list_columns(
+                dialect,
+                &everything(),
+                Part::With,
+                AccessPath::DatabaseChoice,
+                5,
+            );
+            let statement = statement.unwrap();
+            assert!(!statement.text().contains("bodies"), "{}", statement.text());
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `hindsight describe`.
+
+mod draw;
+
+use std::process::ExitCode;
+
+use clap::Args;
+use hindsight_proto::v1::GetRunTreeRequest;
+
+use super::{
+    failure::Failure,
+    output::{self, Form},
+    run_ref::Lookup,
+};
+
+pub(super) use draw::state;
+
+/// Draw a run and everything below it, with times
+///
+/// One line for each task, in the order of their start: its outcome, how long it waited and took, and
+/// when, from the start of the run on the left to its end on the right. A dot is time before the
+/// first step, an equals sign time in steps. Tasks that share a name are one line; steps are shown of
+/// tasks that failed.
+///
+/// Outcomes: v succeeded, x failed, o timed out, - cancelled, > skipped, r running, ? not known.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "RUN is a name, NAMESPACE/NAME, or the full name of a record.
+
+Examples:
+  hindsight describe release-42 -n shop
+  hindsight describe shop/release-42 --all
+  hindsight describe shop/results/5d5f/records/5d5f -o json"
+)]
+pub(super) struct Describe {
+    /// Run to draw
+    run: String,
+
+    /// Most levels below the run
+    #[arg(long, value_name = "LEVELS", default_value_t = 10)]
+    depth: u32,
+
+    /// Show every task and step on a line of its own
+    #[arg(short, long)]
+    all: bool,
+
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t = Form::Text)]
+    output: Form,
+
+    #[command(flatten)]
+    lookup: Lookup,
+}
+
+impl Describe {
+    pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
+        let name = self.lookup.record(&self.run).await?;
+        let connect = &self.lookup.connect;
+        let request = GetRunTreeRequest { name, steps: true };
+        let reply = connect.client()?.runs().get_run_tree(request).await;
+        let tree = reply
+            .map_err(|status| connect.failure(&status))?
+            .into_inner();
+        match self.output {
+            Form::Text => output::lines(&draw::draw(&tree, self.depth, self.all))?,
+            form => output::message(form, "hindsight.v1.RunTree", &tree)?,
+        }
+        for note in &tree.notes {
+            output::note(&format!("warning: {note}"));
+        }
+        if tree.nodes_left_out > 0 {
+            let left_out = tree.nodes_left_out;
+            output::note(&format!("warning: {left_out} nodes are left out"));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,230 @@
+//! `hindsight runs`.
+
+mod asked;
+mod print;
+mod row;
+mod times;
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use hindsight_filter::words::Now;
+use hindsight_proto::v1::ListRunsRequest;
+use hindsight_runtime::clock::{Clock as _, SystemClock};
+use jiff::tz::TimeZone;
+
+use self::{
+    asked::Words,
+    print::Printer,
+    row::Column,
+    times::{TimeForm, Times},
+};
+use super::{
+    connect::Connect,
+    failure::Failure,
+    list::Asked,
+    output,
+    place::Place,
+    terminal::{ColorWhen, Screen},
+};
+
+/// Runs asked for in one call.
+const PAGE: usize = 500;
+
+/// In which form runs are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Columns that fit the terminal; values between tabs where the output is no terminal
+    Table,
+    /// The same with more columns
+    Wide,
+    /// Full names of records
+    Name,
+    /// One JSON document
+    Json,
+    /// A JSON object a line, printed while the list is read
+    Jsonl,
+    /// Values between commas
+    Csv,
+    /// The same document as JSON, written in YAML; what steers terminals is escaped in texts
+    Yaml,
+}
+
+/// Find runs by words, such as `failed since:24h`
+///
+/// WORDS are joined by `and`: a part of a name; `failed` (timeouts, too) `succeeded` `timeout`
+/// `cancelled` `running` `waiting`; `status:a,b` `pipeline:` `name:` `kind:` `namespace:` `uid:`
+/// `reason:` `label:key=value` `took>10m` `since:24h` `until:2026-03-02` `is:top` `is:child`. Values may
+/// begin or end with `*`. `not:` before a word excludes; after `--` also `-`. A text with `==`, `!=`,
+/// `&&`, `||`, `(` or `[`, or after `cel:`, is a filter in CEL. Quotes are those of a word, inside
+/// those of the shell.
+#[derive(Debug, Args)]
+#[command(after_long_help = "Examples:
+  hindsight runs failed since:24h -A
+  hindsight runs -n ci -p release --slower-than 10m
+  hindsight runs -A not:succeeded is:top -o csv --columns run,outcome,took,label:team
+
+Columns: status run namespace name kind engine pipeline parent reason outcome created started ended
+took queue stored updated uid record type label:KEY. Where the output is no terminal, times are RFC 3339
+and lengths of time are in seconds.")]
+pub(super) struct Runs {
+    /// What runs must match
+    words: Vec<String>,
+
+    /// Only runs that failed or timed out
+    #[arg(long, conflicts_with = "status")]
+    failed: bool,
+
+    /// Only runs of these statuses, between commas
+    #[arg(long, value_name = "STATUS,...")]
+    status: Option<String>,
+
+    /// Only runs that started then or later: `24h` ago, `2026-03-02`, `today`
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+
+    /// Only runs that started before that
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+
+    /// Only runs that took longer, such as `10m`
+    #[arg(long, value_name = "LENGTH")]
+    slower_than: Option<String>,
+
+    /// Only runs of these pipelines, between commas
+    #[arg(short, long, value_name = "NAME,...")]
+    pipeline: Option<String>,
+
+    /// Only runs of these kinds, between commas
+    #[arg(long, value_name = "KIND,...")]
+    kind: Option<String>,
+
+    #[command(flatten)]
+    place: Place,
+
+    #[command(flatten)]
+    asked: Asked,
+
+    /// Maximum number of runs to print
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+
+    /// Print all runs that match
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+
+    /// Print the filter that words and flags make, in CEL, and list nothing
+    #[arg(long)]
+    show_filter: bool,
+
+    /// Which columns, between commas; see below
+    #[arg(long, value_name = "COLUMN,...")]
+    columns: Option<String>,
+
+    /// Leave out the line with the names of columns
+    #[arg(long)]
+    no_headers: bool,
+
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
+    output: Form,
+
+    /// Form of times; on terminals `both`, elsewhere `iso`
+    #[arg(long, value_enum)]
+    time: Option<TimeForm>,
+
+    /// When to colour
+    #[arg(long, value_enum, default_value_t = ColorWhen::Auto)]
+    color: ColorWhen,
+
+    #[command(flatten)]
+    connect: Connect,
+}
+
+impl Runs {
+    pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
+        let zone = match self.time {
+            Some(TimeForm::Utc | TimeForm::Iso) => TimeZone::UTC,
+            _ => TimeZone::system(),
+        };
+        let now = Now {
+            time: SystemClock.now(),
+            zone,
+        };
+        let filter = self.words().filter(&now)?;
+        if self.show_filter {
+            output::say(&filter)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let screen = Screen::of_stdout(self.color);
+        let times = Times::new(now, self.time, screen.width.is_some());
+        let mut columns = row::columns(self.columns.as_deref(), self.output == Form::Wide)?;
+        if self.columns.is_none() && screen.width.is_some() && !self.place.is_everywhere() {
+            row::within_one_namespace(&mut columns);
+        }
+        let printer = Printer::new(self.output, columns, screen, times);
+        self.list(filter, printer.without_headers(self.no_headers))
+            .await
+    }
+
+    /// What the command line says of runs.
+    fn words(&self) -> Words<'_> {
+        let mut words = Words::of(&self.words);
+        if self.failed {
+            words.flag("--failed", "failed", "");
+        }
+        for (flag, word, value) in [
+            ("--status ", "status:", &self.status),
+            ("--since ", "since:", &self.since),
+            ("--until ", "until:", &self.until),
+            ("--slower-than ", "took>", &self.slower_than),
+            ("--pipeline ", "pipeline:", &self.pipeline),
+            ("--kind ", "kind:", &self.kind),
+        ] {
+            if let Some(value) = value {
+                words.flag(flag, word, value);
+            }
+        }
+        words.and(&self.asked.rows.filter)
+    }
+
+    async fn list(&self, filter: String, mut printer: Printer) -> Result<ExitCode, Failure> {
+        let mut runs = self.connect.client()?.runs();
+        let limit = if self.all {
+            usize::MAX
+        } else {
+            self.limit as usize
+        };
+        let label_keys = printer.columns().iter().filter_map(Column::label);
+        let mut request = ListRunsRequest {
+            parent: self.place.within(None),
+            filter,
+            order_by: self.asked.order_by.clone(),
+            label_keys: label_keys.map(str::to_owned).collect(),
+            ..ListRunsRequest::default()
+        };
+        let mut found = 0;
+        loop {
+            let page = PAGE.min(limit - found);
+            request.page_size = i32::try_from(page).unwrap_or(i32::MAX);
+            let reply = runs
+                .list_runs(self.asked.rows.request(request.clone())?)
+                .await;
+            let reply = reply.map_err(|status| self.connect.failure(&status))?;
+            let reply = reply.into_inner();
+            found += reply.runs.len();
+            printer.page(reply.runs)?;
+            request.page_token = reply.next_page_token;
+            if request.page_token.is_empty() || found >= limit {
+                break;
+            }
+        }
+        printer.end()?;
+        if found == 0 {
+            output::note(&format!("no runs found {}", self.place.said()));
+        } else if !request.page_token.is_empty() {
+            output::note("there are more runs: raise --limit, or print --all");
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,224 @@
+//! The terminal: how wide it is, whether it shows colours, and tables that fit it.
+
+use std::io::IsTerminal as _;
+
+use anstream::{AutoStream, ColorChoice};
+use clap::ValueEnum;
+use terminal_size::{Width, terminal_size_of};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// What stands for a part of a text that was cut out.
+const CUT: &str = "…";
+/// Blanks between columns.
+const GAP: &str = "  ";
+/// A column is cut to no fewer cells than this.
+const MIN_WIDTH: usize = 6;
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ColorWhen {
+    /// On terminals, unless NO_COLOR says otherwise
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Where standard output goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Screen {
+    /// Cells of a line, on a terminal.
+    pub(super) width: Option<usize>,
+    /// Whether words are coloured.
+    pub(super) colour: bool,
+}
+
+impl Screen {
+    /// That of this process.
+    pub(super) fn of_stdout(when: ColorWhen) -> Self {
+        let out = std::io::stdout();
+        let colour = match when {
+            ColorWhen::Always => true,
+            ColorWhen::Never => false,
+            ColorWhen::Auto => AutoStream::choice(&out) != ColorChoice::Never,
+        };
+        let width = out.is_terminal().then(|| {
+            let size = terminal_size_of(&out);
+            size.map_or(80, |(Width(width), _)| usize::from(width))
+        });
+        Self { width, colour }
+    }
+}
+
+/// How a text that is too wide for its column is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// Not at all.
+    Never,
+    /// Its middle is left out, because names differ at their ends.
+    Middle,
+    /// Its end is left out.
+    End,
+}
+
+/// One cell of a table, of a text that steers no terminal.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cell {
+    pub(super) text: String,
+    /// The code of its colour.
+    pub(super) colour: Option<&'static str>,
+}
+
+/// The widths of the columns of a table.
+#[derive(Debug)]
+pub(super) struct Layout {
+    columns: Vec<(usize, Cut)>,
+    /// The width of the narrowest column of names that were cut.
+    narrowest: Option<usize>,
+}
+
+impl Layout {
+    /// A layout of columns with these titles, which fits `width` if cutting can do that.
+    pub(super) fn of(columns: &[(&str, Cut)], rows: &[Vec<Cell>], width: Option<usize>) -> Self {
+        let widest = |(number, (title, cut)): (usize, &(&str, Cut))| {
+            let cells = rows.iter().filter_map(|row| row.get(number));
+            let widest = cells.map(|cell| cell.text.width()).max();
+            (widest.unwrap_or(0).max(title.width()), *cut)
+        };
+        let mut layout = Self {
+            columns: columns.iter().enumerate().map(widest).collect(),
+            narrowest: None,
+        };
+        if let Some(width) = width {
+            layout.fit(width);
+        }
+        layout
+    }
+
+    /// Cells of a line.
+    pub(super) fn width(&self) -> usize {
+        let gaps = GAP.len() * self.columns.len().saturating_sub(1);
+        self.columns.iter().map(|(width, _)| width).sum::<usize>() + gaps
+    }
+
+    /// The width of the narrowest column of names that were cut, if any were.
+    pub(super) fn narrowest(&self) -> Option<usize> {
+        self.narrowest
+    }
+
+    /// Takes cells from the widest column that can be cut, until all fit. Sentences are cut to two
+    /// thirds of names, because their beginning tells most.
+    fn fit(&mut self, width: usize) {
+        let whole: Vec<_> = self.columns.iter().map(|(cells, _)| *cells).collect();
+        for (cells, _) in self.columns.iter_mut().filter(|c| c.1 != Cut::Never) {
+            *cells = (*cells).min(width.max(MIN_WIDTH));
+        }
+        while self.width() > width {
+            let columns = self.columns.iter_mut();
+            let widest = columns
+                .filter(|(width, cut)| *cut != Cut::Never && *width > MIN_WIDTH)
+                .max_by_key(|(width, cut)| *width * if *cut == Cut::End { 3 } else { 2 });
+            let Some((widest, _)) = widest else { break };
+            *widest -= 1;
+        }
+        let names = self.columns.iter().zip(whole);
+        let cut = names.filter(|((cells, cut), whole)| *cut == Cut::Middle && cells < whole);
+        self.narrowest = cut.map(|((cells, _), _)| *cells).min();
+    }
+
+    /// A line of the table.
+    pub(super) fn line(&self, row: &[Cell], colour: bool) -> String {
+        let mut line = String::new();
+        let last = row.len().saturating_sub(1);
+        for (number, (cell, (width, cut))) in row.iter().zip(&self.columns).enumerate() {
+            let text = cut_to(&cell.text, *width, *cut);
+            let blanks = width.saturating_sub(text.width());
+            match cell.colour.filter(|_| colour) {
+                Some(code) => line += &painted(&text, code),
+                None => line += &text,
+            }
+            if number < last {
+                line.extend(std::iter::repeat_n(' ', blanks));
+                line += GAP;
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+/// A text in a colour.
+pub(super) fn painted(text: &str, code: &str) -> String {
+    format!("\u{1b}[{code}m{text}\u{1b}[0m")
+}
+
+/// A text of at most so many cells.
+fn cut_to(text: &str, width: usize, cut: Cut) -> String {
+    if cut == Cut::Never || text.width() <= width {
+        return text.to_owned();
+    }
+    let room = width.saturating_sub(CUT.width());
+    let (start, end) = match cut {
+        Cut::Middle => (room.div_ceil(2), room / 2),
+        _ => (room, 0),
+    };
+    let tail: Vec<char> = taken(text.chars().rev(), end);
+    let head = taken(text.chars(), start).into_iter();
+    head.chain(CUT.chars())
+        .chain(tail.into_iter().rev())
+        .collect()
+}
+
+/// The first characters that have so many cells at most.
+fn taken(chars: impl Iterator<Item = char>, cells: usize) -> Vec<char> {
+    let mut left = cells;
+    let fits = |c: &char| {
+        let width = c.width().unwrap_or(0);
+        let fits = width <= left;
+        left = left.saturating_sub(width);
+        fits
+    };
+    chars.take_while(fits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_their_middle_and_sentences_their_end() {
+        for (text, width, cut, shown) in [
+            ("release-2026-x7k2p", 18, Cut::Middle, "release-2026-x7k2p"),
+            ("release-2026-x7k2p", 11, Cut::Middle, "relea…x7k2p"),
+            ("over its 1h 00m", 8, Cut::End, "over it…"),
+            ("日本日本日本", 7, Cut::Middle, "日…本"),
+            ("abc", 1, Cut::Middle, "…"),
+            ("abcdef", 2, Cut::Never, "abcdef"),
+        ] {
+            let found = cut_to(text, width, cut);
+            assert_eq!(found, shown);
+            assert!(cut == Cut::Never || found.width() <= width);
+        }
+    }
+
+    #[test]
+    fn the_widest_columns_are_cut_until_all_fit() {
+        let cell = |text: &str| Cell {
+            text: text.to_owned(),
+            colour: None,
+        };
+        let columns = [("A", Cut::Never), ("B", Cut::Middle), ("C", Cut::End)];
+        let rows = vec![vec![
+            cell("0123456789"),
+            cell(&"b".repeat(30)),
+            cell(&"c".repeat(20)),
+        ]];
+        let layout = Layout::of(&columns, &rows, Some(40));
+        assert_eq!((layout.width(), layout.narrowest()), (40, Some(16)));
+        assert_eq!(layout.line(&rows[0], false).width(), 40);
+        // Where nothing is left to cut, lines are too long rather than empty.
+        assert_eq!(Layout::of(&columns, &rows, Some(5)).width(), 10 + 6 + 6 + 4);
+        assert_eq!(Layout::of(&columns, &rows, None).width(), 64);
+    }
+}

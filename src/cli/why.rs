@@ -1,0 +1,161 @@
+//! `hindsight why`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use hindsight_proto::v1::{
+    Difference, ExplainFailureRequest, FailureExplanation, RunNode, difference::Category,
+};
+
+use super::{
+    describe::state,
+    diff,
+    failure::Failure,
+    output::{self, Form},
+    run_ref::Lookup,
+};
+
+/// Changes that are told in one line.
+const CHANGES: usize = 6;
+
+/// Say what ended a run, since when its pipeline fails, and what changed then
+///
+/// `What` is the task and step that failed first. `Since` is the first failure after the last success
+/// of the same pipeline in the same namespace. `Changed` is what differs between those two.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "RUN is a name, NAMESPACE/NAME, or the full name of a record. `hindsight diff RUN` shows all that
+differs from the last success.
+
+Examples:
+  hindsight why release-42 -n shop
+  hindsight why shop/release-42
+  hindsight why shop/results/5d5f/records/5d5f -o json"
+)]
+pub(super) struct Why {
+    /// Run that failed
+    run: String,
+
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t = Form::Text)]
+    output: Form,
+
+    #[command(flatten)]
+    lookup: Lookup,
+}
+
+impl Why {
+    pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
+        let name = self.lookup.record(&self.run).await?;
+        let connect = &self.lookup.connect;
+        let request = ExplainFailureRequest { name, limit: 0 };
+        let reply = connect.client()?.runs().explain_failure(request).await;
+        let why = reply
+            .map_err(|status| connect.failure(&status))?
+            .into_inner();
+        match self.output {
+            Form::Text => {
+                let facts = [
+                    ("What", what(&why)),
+                    ("Since", since(&why)),
+                    ("Changed", changed(&why)),
+                ];
+                output::facts(&facts.map(|(name, text)| vec![name.to_owned(), text]))?;
+            }
+            form => output::message(form, "hindsight.v1.FailureExplanation", &why)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What ended the run.
+fn what(why: &FailureExplanation) -> String {
+    let unknown = RunNode::default();
+    let leaf = why.leaf.as_ref().unwrap_or(&unknown);
+    let place = match why.path.as_str() {
+        "" => format!("{} {}", leaf.kind, leaf.object),
+        path => format!("task {path}"),
+    };
+    let attempt = match leaf.attempt {
+        ..=1 => String::new(),
+        attempt => format!(", attempt {attempt}"),
+    };
+    let filled = |texts: [&str; 2]| {
+        let texts: Vec<_> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+        match texts.as_slice() {
+            [] => String::new(),
+            texts => format!(": {}", texts.join(": ")),
+        }
+    };
+    match &why.step {
+        Some(step) => {
+            let word = state(step.outcome()).1;
+            let code = step.exit_code.map(|code| format!(" (exit {code})"));
+            format!(
+                "step {} of {place} {word}{}{}{attempt}",
+                step.name,
+                filled([&step.reason, &step.message]),
+                code.unwrap_or_default()
+            )
+        }
+        None => {
+            let word = state(leaf.outcome()).1;
+            let reason = filled([&leaf.reason, &leaf.message]);
+            format!("{place} {word}{reason}{attempt}")
+        }
+    }
+}
+
+/// Since when the pipeline fails.
+fn since(why: &FailureExplanation) -> String {
+    if why.series.is_empty() {
+        return "not known: the run names no pipeline or task".to_owned();
+    }
+    let time = |time: Option<prost_types::Timestamp>| time.and_then(output::time);
+    let first = why.first_failure.as_ref();
+    let began = time(first.and_then(|first| first.start_time));
+    let mut parts = Vec::new();
+    if let Some(first) = first {
+        let start = began.map(|start| format!(", {start}"));
+        parts.push(format!("{}{}", first.name, start.unwrap_or_default()));
+    }
+    match &why.last_success {
+        Some(success) => {
+            let gap = output::took(time(success.start_time), began);
+            parts.push(format!("{} succeeded {gap} before", success.name));
+        }
+        None => parts.push(format!("no success of {} is stored", why.series)),
+    }
+    parts.push(format!(
+        "{} of {} since failed",
+        why.failed_since, why.runs_since
+    ));
+    parts.join("; ")
+}
+
+/// What changed between the last success and the first failure.
+fn changed(why: &FailureExplanation) -> String {
+    if why.last_success.is_none() {
+        return "not known: there is no success to compare with".to_owned();
+    }
+    let shown: Vec<_> = why.changes.iter().take(CHANGES).map(change).collect();
+    if shown.is_empty() {
+        return "nothing that is compared".to_owned();
+    }
+    let left = why.changes.len() - shown.len();
+    let left = u64::try_from(why.changes_left_out).unwrap_or_default() + left as u64;
+    match left {
+        0 => shown.join("; "),
+        left => format!("{}; {left} more", shown.join("; ")),
+    }
+}
+
+fn change(change: &Difference) -> String {
+    let side = |side: &Option<String>| match side.as_deref() {
+        None => "nothing".to_owned(),
+        Some(text) if change.category() == Category::Timing => diff::seconds(text),
+        Some(text) => output::beginning(text, 60),
+    };
+    let (before, after) = (side(&change.before), side(&change.after));
+    format!("{} {before} -> {after}", diff::label(change))
+}

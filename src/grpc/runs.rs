@@ -1,0 +1,57 @@
+//! `hindsight.v1.Runs`: questions about runs.
+
+mod diff;
+mod failure;
+mod list;
+mod tree;
+
+use hindsight_proto::v1::{
+    DiffRunsRequest, ExplainFailureRequest, FailureExplanation, GetRunTreeRequest, ListRunsRequest,
+    ListRunsResponse, RunDiff, RunTree, runs_server::Runs,
+};
+use tonic::{Request, Response, Status};
+
+use super::ResultsServer;
+
+#[tonic::async_trait]
+impl Runs for ResultsServer {
+    async fn list_runs(
+        &self,
+        request: Request<ListRunsRequest>,
+    ) -> Result<Response<ListRunsResponse>, Status> {
+        self.answer("ListRuns", request, |metadata, request| {
+            list::list_runs(self, metadata, request)
+        })
+        .await
+    }
+
+    async fn get_run_tree(
+        &self,
+        request: Request<GetRunTreeRequest>,
+    ) -> Result<Response<RunTree>, Status> {
+        self.answer("GetRunTree", request, |metadata, request| {
+            tree::get_run_tree(self, metadata, request)
+        })
+        .await
+    }
+
+    async fn diff_runs(
+        &self,
+        request: Request<DiffRunsRequest>,
+    ) -> Result<Response<RunDiff>, Status> {
+        self.answer("DiffRuns", request, |metadata, request| {
+            diff::diff_runs(self, metadata, request)
+        })
+        .await
+    }
+
+    async fn explain_failure(
+        &self,
+        request: Request<ExplainFailureRequest>,
+    ) -> Result<Response<FailureExplanation>, Status> {
+        self.answer("ExplainFailure", request, |metadata, request| {
+            failure::explain_failure(self, metadata, request)
+        })
+        .await
+    }
+}

@@ -1,0 +1,63 @@
+//! `hindsight.v1.Runs/ExplainFailure`.
+
+use hindsight_proto::v1 as pb;
+use tonic::metadata::MetadataMap;
+
+use super::{super::ResultsServer, super::convert, diff::difference, tree};
+use crate::service::{Error, Failure, RunPoint};
+use hindsight_access::auth::Verb;
+use hindsight_filter::model::{ParentPattern, RecordName, Resource};
+
+pub(super) async fn explain_failure(
+    server: &ResultsServer,
+    metadata: MetadataMap,
+    request: pb::ExplainFailureRequest,
+) -> Result<pb::FailureExplanation, Error> {
+    let name: RecordName = convert::name("name", &request.name)?;
+    let parent = ParentPattern::Exact(name.result().parent().clone());
+    let (by, grant) = server
+        .grant(&metadata, Verb::List, Resource::Records, parent)
+        .await?;
+    let why = server
+        .service
+        .explain_failure(&by, &grant, &name, request.limit);
+    Ok(reply(why.await?))
+}
+
+fn reply(why: Failure) -> pb::FailureExplanation {
+    let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let step = why.leaf.failed_step().cloned();
+    let told = pb::FailureExplanation {
+        run: Some(tree::node(why.run)),
+        leaf: Some(tree::node(why.leaf)),
+        path: why.path,
+        step: step.map(tree::step),
+        ..pb::FailureExplanation::default()
+    };
+    let Some(since) = why.since else {
+        return told;
+    };
+    pb::FailureExplanation {
+        series: since.series,
+        last_success: since.last_success.map(point),
+        first_failure: since.first_failure.map(point),
+        runs_since: count(since.runs),
+        failed_since: count(since.failed),
+        changes_left_out: count(since.changes.left_out as u64),
+        changes: since
+            .changes
+            .differences
+            .into_iter()
+            .map(difference)
+            .collect(),
+        ..told
+    }
+}
+
+fn point(point: RunPoint) -> pb::RunPoint {
+    pb::RunPoint {
+        record: point.record.to_string(),
+        name: point.name,
+        start_time: point.started.map(convert::from_time),
+    }
+}

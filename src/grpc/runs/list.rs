@@ -1,0 +1,127 @@
+//! `hindsight.v1.Runs/ListRuns`.
+
+use hindsight_proto::v1::{ListRunsRequest, ListRunsResponse, RunRow};
+use hindsight_run::{Engine, keys};
+use hindsight_storage::RecordColumns;
+use jiff::Timestamp;
+use tonic::metadata::MetadataMap;
+
+use super::super::{ResultsServer, convert, selector::selector};
+use crate::service::{Error, ListRequest, RunsAsk, page_size};
+use hindsight_access::auth::Verb;
+use hindsight_filter::condition::ObjectField;
+use hindsight_filter::model::{Resource, ResultPattern};
+
+/// Most keys of labels that one list answers with.
+const MAX_LABEL_KEYS: usize = 20;
+/// Longest key of a label in Kubernetes, prefix and name.
+const MAX_KEY_BYTES: usize = 317;
+
+pub(super) async fn list_runs(
+    server: &ResultsServer,
+    metadata: MetadataMap,
+    request: ListRunsRequest,
+) -> Result<ListRunsResponse, Error> {
+    let ResultPattern { parent, id } = convert::name("parent", request.parent.trim())?;
+    let (by, grant) = server
+        .grant(&metadata, Verb::List, Resource::Records, parent)
+        .await?;
+    let keys = label_keys(request.label_keys)?;
+    let ask = RunsAsk {
+        list: ListRequest {
+            selector: selector(&metadata, request.filter)?,
+            order_by: request.order_by,
+            size: page_size(request.page_size)?,
+            token: request.page_token,
+        },
+        query: request.query,
+        time_zone: request.time_zone,
+    };
+    let found = server.service.list_runs(&by, &grant, id, ask).await?;
+    let rows = found.page.items.into_iter();
+    Ok(ListRunsResponse {
+        runs: rows.map(|columns| row(columns, &keys)).collect(),
+        next_page_token: found.page.next,
+        query_filter: found.query_filter,
+    })
+}
+
+fn label_keys(keys: Vec<String>) -> Result<Vec<String>, Error> {
+    if keys.len() > MAX_LABEL_KEYS {
+        return Err(Error::Invalid(format!(
+            "label_keys has {} keys, at most {MAX_LABEL_KEYS} are possible",
+            keys.len()
+        )));
+    }
+    match keys.iter().find(|key| key.len() > MAX_KEY_BYTES) {
+        None => Ok(keys),
+        Some(long) => Err(Error::Invalid(format!(
+            "label_keys: a key has {} bytes, those of labels have {MAX_KEY_BYTES} at most",
+            long.len()
+        ))),
+    }
+}
+
+fn row(columns: RecordColumns, keys: &[String]) -> RunRow {
+    let RecordColumns { record, object } = columns;
+    let text = |field| object.text(field).unwrap_or_default().to_owned();
+    let label = |key: &str| object.labels.get(key).cloned();
+    let run = object.run;
+    let data_type = record.data.map(|data| data.data_type).unwrap_or_default();
+    let created = object.time(ObjectField::CreationTime);
+    let reason = object
+        .text(ObjectField::Reason)
+        .or_else(|| object.text(ObjectField::Phase));
+    let parent_run = [keys::PIPELINE_RUN, keys::RAY_ORIGIN]
+        .into_iter()
+        .find_map(label);
+    let time = |us: i64| Timestamp::from_microsecond(us).ok().map(convert::from_time);
+    RunRow {
+        engine: Engine::of_type(&data_type).name().to_owned(),
+        kind: text(ObjectField::Kind),
+        namespace: text(ObjectField::Namespace),
+        name: text(ObjectField::Name),
+        uid: text(ObjectField::Uid),
+        pipeline: object.pipeline().unwrap_or_default().to_owned(),
+        parent_run: parent_run.unwrap_or_default(),
+        outcome: run.outcome.map(outcome).unwrap_or_default(),
+        reason: reason.unwrap_or_default().to_owned(),
+        start_time: run.began.and_then(time),
+        end_time: run.ended.and_then(time),
+        queue_seconds: created
+            .zip(run.began)
+            .and_then(|(created, began)| seconds(created.as_microsecond(), began)),
+        duration_seconds: run
+            .began
+            .zip(run.ended)
+            .and_then(|(began, ended)| seconds(began, ended)),
+        labels: keys
+            .iter()
+            .filter_map(|key| Some((key.clone(), label(key)?)))
+            .collect(),
+        created: created.map(convert::from_time),
+        create_time: Some(convert::from_time(record.create_time)),
+        update_time: Some(convert::from_time(record.update_time)),
+        record: record.name.to_string(),
+        r#type: data_type,
+    }
+}
+
+/// The name of an outcome's number, or the number if it has none.
+fn outcome(number: i64) -> String {
+    use hindsight_proto::v1alpha2::record_summary::Status;
+    let status = i32::try_from(number).map(Status::try_from);
+    match status {
+        Ok(Ok(status)) => status.as_str_name().to_owned(),
+        _ => number.to_string(),
+    }
+}
+
+/// Seconds between two times in microseconds.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "microseconds of 285 years are exact"
+)]
+fn seconds(from: i64, to: i64) -> Option<f64> {
+    Some(to.checked_sub(from)? as f64 / 1e6)
+}

@@ -1,0 +1,140 @@
+//! Records that are read for an answer which is made of many of them.
+
+use std::sync::Arc;
+
+use super::{
+    Engine, Error,
+    list::{first_row, run_low_priority},
+    scan::{MOST_ROWS, Scan},
+};
+use hindsight_access::budget::QuotaExceeded;
+use hindsight_filter::model::{Record, ResultPattern};
+use hindsight_filter::{
+    Order,
+    condition::{Column, Condition},
+};
+use hindsight_runtime::low_priority;
+use hindsight_storage as storage;
+use hindsight_storage::{AggregateQuery, ListQuery, Priority};
+
+/// What is made of records while they are read.
+pub trait Fold: Send + Sized + 'static {
+    /// Takes some more records; false if no more are wanted.
+    fn add(&mut self, records: Vec<Record>) -> bool;
+    /// About how many bytes of memory it takes.
+    fn bytes(&self) -> usize;
+}
+
+impl Engine {
+    /// Hands the records of `scope` to `fold`, in the order of storing; says whether it had all of
+    /// them, and not only as many as it wanted or one call may read.
+    ///
+    /// It fails if the caller has no memory left or read enough, or the store does not answer.
+    #[tracing::instrument(name = "query", skip_all)]
+    pub async fn fold<F: Fold>(&self, scope: ResultPattern, fold: F) -> Result<(F, bool), Error> {
+        let engine = self.clone();
+        let work = async move { engine.fold_here(scope, fold).await };
+        run_low_priority("reading runs", Box::pin(work)).await
+    }
+
+    async fn fold_here<F: Fold>(
+        &self,
+        scope: ResultPattern,
+        mut fold: F,
+    ) -> Result<(F, bool), Error> {
+        let order = Order::by(Column::CreateTime, false);
+        let query = first_row(scope, Condition::All, order, Priority::Low);
+        let mut scan = Scan::<Record>::new(&**self.store(), self.quota(), None, query);
+        let mut kept = self.quota().expect(0).await?;
+        let mut had_all = true;
+        scan.takes_turns = true;
+        while let Some(chunk) = scan.next(MOST_ROWS as usize).await? {
+            self.quota().scanned(chunk.len() as u64)?;
+            let records = chunk.into_iter().map(|listed| listed.item).collect();
+            let turn = self.quota().turn().await;
+            let adding = low_priority::block(move |_| {
+                let _turn = turn;
+                let goes_on = fold.add(records);
+                (fold, goes_on)
+            });
+            let (next, goes_on) = adding.await.map_err(broken)?;
+            fold = next;
+            if !self.quota().holds(&mut kept, fold.bytes()) {
+                return Err(QuotaExceeded::Memory.into());
+            }
+            had_all = goes_on && !scan.is_over(self.scan_budget());
+            if !had_all {
+                break;
+            }
+        }
+        self.quota().keep(kept);
+        Ok((fold, had_all))
+    }
+
+    /// The first record that passes `condition`, with its payload. Every test of `condition` must be
+    /// one that the store answers exactly.
+    ///
+    /// It fails if the store does not answer.
+    pub async fn first(
+        &self,
+        scope: ResultPattern,
+        condition: Condition,
+        order: Order,
+    ) -> Result<Option<Record>, Error> {
+        let mut held = self.quota().expect(usize::MAX).await?;
+        let query: ListQuery = first_row(scope, condition, order, Priority::Normal);
+        let found = self.store().list_records(&query).await?.into_iter().next();
+        let found = found.map(|listed| listed.item);
+        self.quota()
+            .was_read(&mut held, found.as_ref().map_or(0, Record::weight))?;
+        self.quota().keep(held);
+        Ok(found)
+    }
+
+    /// How many records pass `condition`, and how many of those pass each of `counts`. Every test
+    /// must be one that the store answers exactly.
+    ///
+    /// It fails if the store does not answer.
+    pub async fn count(
+        &self,
+        scope: ResultPattern,
+        condition: Condition,
+        counts: Vec<Condition>,
+    ) -> Result<(u64, Vec<u64>), Error> {
+        let none = vec![0; counts.len()];
+        let query = AggregateQuery {
+            scope,
+            condition,
+            keys: Vec::new(),
+            counts,
+            amounts: Vec::new(),
+            priority: Priority::Low,
+        };
+        let store = Arc::clone(self.store());
+        let work = async move { Ok(store.aggregate(&query).await?) };
+        let groups = run_low_priority("counting", Box::pin(work)).await?;
+        let first = groups.into_iter().next();
+        Ok(first.map_or((0, none), |group| (group.sums.rows, group.sums.counts)))
+    }
+
+    /// Does `work` on a thread of low priority, when it is the caller's turn.
+    ///
+    /// It fails if the work breaks off.
+    pub async fn compute<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let turn = self.quota().turn().await;
+        let done = low_priority::block(move |_| {
+            let _turn = turn;
+            work()
+        });
+        done.await.map_err(broken)
+    }
+}
+
+fn broken(broken: low_priority::Broken) -> Error {
+    let source = broken.into();
+    let what = "reading runs";
+    storage::Error::Unavailable { what, source }.into()
+}

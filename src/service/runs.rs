@@ -1,0 +1,80 @@
+//! Questions about runs: `hindsight.v1.Runs`.
+
+mod diff;
+mod failure;
+mod gather;
+mod list;
+mod series;
+
+pub use diff::{DiffAsk, RunDiff};
+pub use failure::{Failure, RunPoint, Since};
+pub use list::{Runs, RunsAsk};
+
+use std::sync::Arc;
+
+use hindsight_analysis::tree::Tree;
+use hindsight_run::json;
+use serde_json::Value;
+
+use super::{Error, Service};
+use hindsight_access::RequestContext;
+use hindsight_access::auth::{Grant, Verb};
+use hindsight_filter::model::{Record, RecordName, Resource};
+
+impl Service {
+    /// A run and everything below it. It fails if there is no such run.
+    pub async fn run_tree(
+        &self,
+        by: &RequestContext,
+        grant: &Grant,
+        name: &RecordName,
+    ) -> Result<Tree, Error> {
+        let (record, object) = self.run(by, grant, name).await?;
+        self.tree(by, &record, &object).await
+    }
+
+    /// A record and the object in it, for callers that may list the records of its parent.
+    async fn run(
+        &self,
+        by: &RequestContext,
+        grant: &Grant,
+        name: &RecordName,
+    ) -> Result<(Record, Arc<Value>), Error> {
+        grant.check(Verb::List, Resource::Records, name.result().parent())?;
+        let record = self.read_record(by, name).await?;
+        self.read(by, record).await
+    }
+
+    /// The object in a record.
+    async fn read(
+        &self,
+        by: &RequestContext,
+        record: Record,
+    ) -> Result<(Record, Arc<Value>), Error> {
+        let engine = self.engine.with_quota(&by.quota);
+        let reading = engine.compute(move || {
+            let data = record.data.as_ref();
+            let object = data.map(|data| json::parse(&data.value));
+            let object = object.and_then(Result::ok).filter(Value::is_object);
+            (record, object)
+        });
+        match reading.await? {
+            (record, Some(object)) => Ok((record, Arc::new(object))),
+            (record, None) => Err(Error::Invalid(format!(
+                "record `{}` holds no JSON object, so it is not a run",
+                record.name
+            ))),
+        }
+    }
+}
+
+/// How many differences are told of those that are `asked` for: `usual` for 0, at most `most`.
+fn limit(asked: i32, usual: usize, most: usize) -> Result<usize, Error> {
+    match usize::try_from(asked) {
+        Ok(0) => Ok(usual),
+        Ok(limit) if limit <= most => Ok(limit),
+        _ => Err(Error::Invalid(format!(
+            "limit {asked} is out of range: want 1 to {most}, or 0 for {usual}"
+        ))),
+    }
+}

@@ -1,0 +1,184 @@
+//! Why a run failed, since when, and what changed.
+
+use std::sync::Arc;
+
+use hindsight_analysis::diff::{Category, Diff, diff};
+use hindsight_analysis::tree::{Node, Tree};
+use hindsight_run::{Outcome, View};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::series::{self, Series};
+use crate::service::{Error, Service};
+use hindsight_access::RequestContext;
+use hindsight_access::auth::Grant;
+use hindsight_filter::Order;
+use hindsight_filter::condition::Column;
+use hindsight_filter::model::{Record, RecordName};
+
+/// What a failure may come from, before what follows from it.
+const TELLING: &[Category] = &[
+    Category::Param,
+    Category::Image,
+    Category::Reference,
+    Category::Environment,
+    Category::Timing,
+];
+/// Changes of an answer when none are asked for.
+const USUAL: usize = 20;
+/// Most changes of an answer.
+const MOST: usize = 1_000;
+
+/// Why a run failed.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The run itself.
+    pub run: Node,
+    /// The node that failed.
+    pub leaf: Node,
+    /// The names from below the run to the leaf.
+    pub path: String,
+    /// What the run is compared with; absent if it does not say what it is made from.
+    pub since: Option<Since>,
+}
+
+/// How the pipeline of a run did since it succeeded last.
+#[derive(Debug, Clone)]
+pub struct Since {
+    /// What its runs are called.
+    pub series: String,
+    /// Its last success before the run.
+    pub last_success: Option<RunPoint>,
+    /// Its first failure after that.
+    pub first_failure: Option<RunPoint>,
+    /// Runs after the last success that are over.
+    pub runs: u64,
+    /// Those of them that failed.
+    pub failed: u64,
+    /// What differs between the two.
+    pub changes: Diff,
+}
+
+/// A run among others.
+#[derive(Debug, Clone)]
+pub struct RunPoint {
+    /// The name of its record.
+    pub record: RecordName,
+    /// The name of the run.
+    pub name: String,
+    /// When it began.
+    pub started: Option<Timestamp>,
+}
+
+/// A run that was found, and what it says.
+struct Found {
+    record: Record,
+    object: Arc<Value>,
+}
+
+impl Found {
+    fn point(&self) -> RunPoint {
+        let view = View::new(&self.object);
+        RunPoint {
+            record: self.record.name.clone(),
+            name: view.name().unwrap_or_default().to_owned(),
+            started: view.started(),
+        }
+    }
+}
+
+impl Service {
+    /// Why the run `name` failed. It fails if there is no such run, or if that did not fail.
+    pub async fn explain_failure(
+        &self,
+        by: &RequestContext,
+        grant: &Grant,
+        name: &RecordName,
+        limit: i32,
+    ) -> Result<Failure, Error> {
+        let limit = super::limit(limit, USUAL, MOST)?;
+        let (record, object) = self.run(by, grant, name).await?;
+        let tree = self.tree(by, &record, &object).await?;
+        let (path, run, leaf) = failed(&tree, name)?;
+        let since = match Series::of(&record, &View::new(&object)) {
+            Some(series) => Some(self.since(by, &series, tree.began(), limit).await?),
+            None => None,
+        };
+        Ok(Failure {
+            run,
+            leaf,
+            path,
+            since,
+        })
+    }
+
+    /// How `series` did until `began`, when a run of it started that failed, and since then.
+    async fn since(
+        &self,
+        by: &RequestContext,
+        series: &Series,
+        began: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Since, Error> {
+        let mut tests = vec![series::ended(Outcome::Success)];
+        tests.extend(began.map(series::before));
+        let newest = Order::newest_first();
+        let success = self.find(by, series, tests, newest).await?;
+        let last = success.as_ref().map(Found::point);
+        let after = last.as_ref().and_then(|last| last.started);
+        let mut tests = vec![series::failed()];
+        tests.extend(began.map(series::until));
+        tests.extend(after.map(series::after));
+        let oldest = Order::by(Column::CreateTime, false);
+        let failure = self.find(by, series, tests, oldest).await?;
+        let first = failure.as_ref().map(Found::point);
+        let engine = self.engine.with_quota(&by.quota);
+        let all = series.with(after.map(series::after).into_iter().chain([series::over()]));
+        let (runs, failed) = engine
+            .count(series.scope(), all, vec![series::failed()])
+            .await?;
+        let changes = match (success, failure) {
+            (Some(success), Some(failure)) => {
+                let before = self.side(by, &success.record, &success.object).await?;
+                let after = self.side(by, &failure.record, &failure.object).await?;
+                let comparing = engine.compute(move || diff(&before, &after, TELLING, limit));
+                comparing.await?
+            }
+            _ => Diff::default(),
+        };
+        Ok(Since {
+            series: series.name.clone(),
+            last_success: last,
+            first_failure: first,
+            runs,
+            failed: failed.first().copied().unwrap_or_default(),
+            changes,
+        })
+    }
+
+    /// The first run of `series` that passes `tests`.
+    async fn find(
+        &self,
+        by: &RequestContext,
+        series: &Series,
+        tests: Vec<hindsight_filter::condition::Condition>,
+        order: Order,
+    ) -> Result<Option<Found>, Error> {
+        let engine = self.engine.with_quota(&by.quota);
+        let found = engine.first(series.scope(), series.with(tests), order);
+        let Some(record) = found.await? else {
+            return Ok(None);
+        };
+        let (record, object) = self.read(by, record).await?;
+        Ok(Some(Found { record, object }))
+    }
+}
+
+/// Where the run of a tree failed.
+fn failed(tree: &Tree, name: &RecordName) -> Result<(String, Node, Node), Error> {
+    let failed = tree.failed_leaf().and_then(|leaf| {
+        let node = |at: usize| tree.nodes.get(at).cloned();
+        Some((tree.path(leaf), node(0)?, node(leaf)?))
+    });
+    failed.ok_or_else(|| Error::Invalid(format!("run `{name}` did not fail")))
+}

@@ -1,0 +1,10 @@
+//! `hindsight.v1.Runs`, on both databases, by REST, gRPC and the command line.
+
+mod commands;
+mod diff;
+mod failure;
+mod list;
+mod listing;
+mod objects;
+mod rights;
+mod tree;

@@ -1,0 +1,105 @@
+//! A run and everything below it.
+
+use hindsight_proto::v1::{GetRunTreeRequest, RunTree, run_node::Outcome};
+use serde_json::json;
+use tonic::{Code, Status};
+
+use super::objects::{given, given_task, record, release};
+use crate::support::{
+    Database,
+    http::Http,
+    objects::bytes,
+    server::{TestServer, on_each, refused},
+};
+
+/// A record of the same result that holds no run.
+const NO_RUN: &str = "shop/results/release-2/records/log";
+
+async fn tree(server: &TestServer, name: String, steps: bool) -> Result<RunTree, Status> {
+    let request = GetRunTreeRequest { name, steps };
+    let reply = server.client().runs().get_run_tree(request).await?;
+    Ok(reply.into_inner())
+}
+
+async fn failed(server: &TestServer) {
+    let run = release("release-2", 9, "b2", "Failed");
+    given(server, &run).await;
+    given_task(server, &run, "build", (0, 60), 0).await;
+    given_task(server, &run, "test", (2, 120), 137).await;
+    // Another run of the same result, which is not below this one.
+    let other = bytes(&release("other", 9, "b2", "Failed"));
+    let name = "shop/results/release-2/records/other";
+    let kind = "tekton.dev/v1.PipelineRun";
+    server.given_record(name, kind, &other).await;
+    server.given_record(NO_RUN, "t", b"no JSON").await;
+}
+
+#[tokio::test]
+async fn a_pipeline_run_is_told_with_its_tasks_and_their_records() {
+    on_each(|server| async move {
+        failed(&server).await;
+        let found = tree(&server, record("release-2"), true).await.unwrap();
+        let names: Vec<_> = found.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["release-2", "build", "test"]);
+        let test = &found.nodes[2];
+        assert_eq!(
+            (test.outcome(), test.run_seconds),
+            (Outcome::Failure, Some(120.0))
+        );
+        assert_eq!(test.parent, "release-2");
+        assert_eq!(test.record, "shop/results/release-2/records/release-2-test");
+        assert_eq!(test.message, "step run of test exited");
+        let step = &test.steps[0];
+        assert_eq!(
+            (step.exit_code, step.reason.as_str()),
+            (Some(137), "OOMKilled")
+        );
+        assert_eq!((found.critical_path.len(), found.gaps.len()), (1, 2));
+        let no_run = tree(&server, NO_RUN.to_owned(), false).await;
+        refused(
+            no_run,
+            Code::InvalidArgument,
+            "holds no JSON object, so it is not a run",
+        );
+        let bare = tree(&server, test.record.clone(), false).await.unwrap();
+        assert_eq!((bare.nodes.len(), bare.nodes[0].steps.len()), (1, 0));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_browser_asks_for_a_workflow() {
+    on_each(|server| async move {
+        let workflow = json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow",
+            "metadata": {"name": "etl", "namespace": "ml", "uid": "etl"},
+            "status": {"phase": "Failed", "nodes": {"etl-1": {"id": "etl-1", "name": "etl",
+                "displayName": "etl", "type": "Pod", "phase": "Failed",
+                "message": "Error (exit code 7)", "outputs": {"exitCode": "7"}}}},
+        });
+        let name = "ml/results/etl/records/etl";
+        let kind = "argoproj.io/v1alpha1.Workflow";
+        server.given_record(name, kind, &bytes(&workflow)).await;
+        let mut http = Http::one(&server.url).await;
+        let path = format!("/apis/hindsight.dev/v1/parents/{name}/tree?steps=true");
+        let told = http.send("GET", &path, &[], "").await.ok();
+        let node = &told["nodes"][1];
+        assert_eq!(
+            (&node["kind"], &node["outcome"]),
+            (&json!("Pod"), &json!("FAILURE"))
+        );
+        assert_eq!(node["steps"][0]["exitCode"], 7);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_tree_that_may_not_be_complete_says_so() {
+    let database = Database::sqlite();
+    let server = TestServer::start_with(&database, &[("scan_budget", "2")]).await;
+    failed(&server).await;
+    let found = tree(&server, record("release-2"), false).await.unwrap();
+    let note = "the result has more records than are read; runs may be missing";
+    assert_eq!(found.notes, [note]);
+    server.stop().await;
+}
