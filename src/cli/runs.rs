@@ -92,7 +92,7 @@ pub(super) struct Runs {
     slower_than: Option<String>,
 
     /// Only runs of these pipelines, between commas
-    #[arg(short, long, value_name = "NAME,...")]
+    #[arg(short, long, value_name = "NAME,...", value_parser = pipelines)]
     pipeline: Option<String>,
 
     /// Only runs of these kinds, between commas
@@ -139,6 +139,18 @@ pub(super) struct Runs {
 
     #[command(flatten)]
     connect: Connect,
+}
+
+/// Names of pipelines. A colon is in none: `-pipeline:release` is read as `-p ipeline:release`.
+fn pipelines(names: &str) -> Result<String, String> {
+    match names.contains(':') {
+        true => Err(
+            "no pipeline has a colon in its name; to leave runs out, write \
+                     `not:pipeline:NAME`, or words that begin with `-` after `--`"
+                .to_owned(),
+        ),
+        false => Ok(names.to_owned()),
+    }
 }
 
 impl Runs {
@@ -226,5 +238,17 @@ impl Runs {
             output::note("there are more runs: raise --limit, or print --all");
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pipelines;
+
+    #[test]
+    fn a_word_that_excludes_is_not_taken_for_the_flag_of_pipelines() {
+        assert_eq!(pipelines("release,nightly*").unwrap(), "release,nightly*");
+        let why = pipelines("ipeline:release").unwrap_err();
+        assert!(why.contains("`not:pipeline:NAME`"), "{why}");
     }
 }

@@ -33,8 +33,12 @@ fn row(at: i64) -> Record {
     };
     let tier = if at % 100 == 47 { "gold" } else { "tin" };
     let era = if at < 400 { "old" } else { "new" };
+    let mut labels = json!({"tier": tier, "era": era});
+    if at < 40 {
+        labels["tekton.dev/pipeline"] = json!("labelled");
+    }
     let object = json!({
-        "metadata": {"name": format!("run-{at}"), "labels": {"tier": tier, "era": era}},
+        "metadata": {"name": format!("run-{at}"), "labels": labels},
         "spec": {"pipelineRef": {"name": format!("pipeline-{}", at % 50)}},
         "status": {
             "startTime": began.to_string(),
@@ -83,6 +87,21 @@ fn failed() -> Condition {
 
 fn labels_and_columns() -> Vec<Asked> {
     vec![
+        (
+            "a pipeline, of those without a label",
+            vec![equal(Column::Pipeline, "pipeline-7")],
+            |at| at % 50 == 7 && at >= 40,
+        ),
+        (
+            "a pipeline of a label",
+            vec![equal(Column::Pipeline, "labelled")],
+            |at| at < 40,
+        ),
+        (
+            "a pipeline and failed",
+            vec![equal(Column::Pipeline, "pipeline-7"), failed()],
+            |at| at % 200 == 7 && at >= 40,
+        ),
         ("a label, 1 in 100", vec![label("tier", "gold")], |at| {
             at % 100 == 47
         }),

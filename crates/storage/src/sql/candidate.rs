@@ -13,6 +13,7 @@ use super::{
 use crate::seam::ListQuery;
 use hindsight_filter::condition::{Ability, Column, Condition, Is, ObjectField, Test, Value};
 use hindsight_filter::model::{ParentPattern, Resource};
+use hindsight_run::keys;
 
 /// A test that an index answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub(crate) enum IndexCandidate<'q> {
     Column(&'static str, &'q Test),
     /// By the records of a label.
     Label(&'q str, &'q str),
+    /// By the label of a pipeline, and by references to it.
+    Pipeline(&'q str),
     /// By a parent's rows.
     Parent(&'q str),
     /// By a parent's records of one type.
@@ -40,6 +43,7 @@ impl fmt::Display for IndexCandidate<'_> {
         match self {
             Self::Column(index, _) => write!(f, "index {index}"),
             Self::Label(key, value) => write!(f, "index of the label {key}={value}"),
+            Self::Pipeline(name) => write!(f, "indexes of the pipeline {name}"),
             Self::Parent(parent) => write!(f, "rows of the parent {parent}"),
             Self::ParentType(parent, _) => write!(f, "index of types of the parent {parent}"),
             Self::Names(_) => f.write_str("scan of the index of names"),
@@ -90,7 +94,7 @@ impl IndexCandidate<'_> {
             Self::Column(index, _) => *index != "records_by_took",
             Self::Parent(_) | Self::ParentType(..) => true,
             Self::Indexed { .. } => self.is_one_key(),
-            Self::Label(..) | Self::Names(_) => false,
+            Self::Label(..) | Self::Pipeline(_) | Self::Names(_) => false,
         }
     }
 
@@ -106,7 +110,9 @@ impl IndexCandidate<'_> {
             (Self::Parent(_), Resource::Results) => Some("results_by_parent_create"),
             (Self::Parent(_), Resource::Records) => Some("records_by_parent_create"),
             (Self::ParentType(..), _) => Some("records_by_parent_type"),
-            (Self::Label(..) | Self::Names(_) | Self::Indexed { .. }, _) => None,
+            (Self::Label(..) | Self::Pipeline(_) | Self::Names(_) | Self::Indexed { .. }, _) => {
+                None
+            }
         }
     }
 }
@@ -188,6 +194,9 @@ fn candidate_of<'q>(
         (Resource::Records, Column::Label(key), Is::Equal(Value::Text(value))) => {
             return Some(IndexCandidate::Label(key, value));
         }
+        (Resource::Records, Column::Pipeline, Is::Equal(Value::Text(name))) => {
+            return Some(IndexCandidate::Pipeline(name));
+        }
         (Resource::Records, Column::Object(field), Is::Equal(_)) => match field {
             Reason if !is_one_of(test, &["Succeeded", "Completed"]) => "records_by_reason",
             ConditionStatus if !is_one_of(test, &["True"]) => "records_by_status",
@@ -247,6 +256,12 @@ fn counted(
         out.push("record_labels WHERE label = ");
         return dialect.label(out, key, value);
     }
+    if let IndexCandidate::Pipeline(name) = candidate {
+        out.push("(");
+        of_pipeline(out, dialect, name);
+        out.push(")");
+        return;
+    }
     if let IndexCandidate::Indexed { field, test, .. } = candidate {
         out.push("index_entries");
         return indexed::of_field(out, dialect, *field, test);
@@ -280,6 +295,16 @@ fn counted(
         }
         (Dialect::Postgres, _) => {}
     }
+}
+
+/// Appends a statement for the rows that may be of a pipeline: those with its label, and those that
+/// refer to it. SQLite alone.
+pub(super) fn of_pipeline(out: &mut Statement, dialect: Dialect, name: &str) {
+    out.push("SELECT record_row FROM record_labels WHERE label = ");
+    dialect.label(out, keys::PIPELINE, name);
+    out.push(" UNION ALL SELECT row_id FROM records INDEXED BY records_by_pipeline WHERE ")
+        .push("object_pipeline_ref = ")
+        .bind(name);
 }
 
 /// Appends, to a list that is led by what knows the time of rows, which labels they must have

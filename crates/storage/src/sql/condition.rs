@@ -4,15 +4,17 @@
 //! [`Ability::Exact`] it accepts no other. Tests that cannot be said become *true*, which is
 //! sound because a condition has no negation above its leaves.
 
+mod searched;
+
 use super::{
     columns::{self, Holds, Place},
     dialect::Dialect,
     statement::{Bind, Statement},
 };
-use crate::codec::text::{self, SAME, words};
-use hindsight_filter::columns::is_part_of_labels;
+use crate::codec::text::{self, words};
 use hindsight_filter::condition::{Ability, Column, Condition, Is, Test, Value};
 use hindsight_filter::model::{RecordName, Resource};
+use hindsight_run::keys;
 
 /// What [`Store::ability`](crate::seam::Store::ability) answers for both databases.
 pub(crate) fn ability(test: &Test) -> Ability {
@@ -27,7 +29,7 @@ pub(crate) fn ability(test: &Test) -> Ability {
     if test.column == Column::Labels {
         return match &test.is {
             Is::Present => Ability::Exact,
-            Is::Contains(part) if is_sought_in_labels(part) => Ability::Exact,
+            Is::Contains(part) if searched::is_sought_in_labels(part) => Ability::Exact,
             _ => Ability::None,
         };
     }
@@ -54,13 +56,6 @@ pub(crate) fn ability(test: &Test) -> Ability {
         }
     };
     if exact { Ability::Exact } else { Ability::None }
-}
-
-/// Whether the JSON of labels has `part` only in what keys and values are, not between them or in
-/// how a word among the keys is written.
-fn is_sought_in_labels(part: &str) -> bool {
-    let mut codes = words::all().map(|(code, _)| words::key_json(&code));
-    is_part_of_labels(part) && !codes.any(|code| code.contains(part))
 }
 
 /// Appends SQL for rows of one resource.
@@ -166,43 +161,6 @@ impl Writer<'_> {
         self.out.push(")");
     }
 
-    /// Appends a test of all labels, whose JSON is searched.
-    fn labels_test(&mut self, test: &Test) {
-        let odd = words::key_json(SAME);
-        match &test.is {
-            Is::Contains(part) => {
-                self.out.push("(labels IS NOT NULL AND ");
-                self.labels_have(&odd, false);
-                self.out
-                    .push(if test.negated { " AND NOT (" } else { " AND (" });
-                self.labels_have(part, true);
-                for (code, _) in words::all().filter(|(_, word)| word.contains(part.as_str())) {
-                    self.out.push(" OR ");
-                    self.labels_have(&words::key_json(&code), true);
-                }
-                self.out.push("))");
-            }
-            _ if test.negated => {
-                self.out.push("(labels IS NULL OR ");
-                self.labels_have(&odd, true);
-                self.out.push(")");
-            }
-            _ => {
-                self.out.push("(labels IS NOT NULL AND ");
-                self.labels_have(&odd, false);
-                self.out.push(")");
-            }
-        }
-    }
-
-    /// Appends whether the JSON of labels has a text in it.
-    fn labels_have(&mut self, text: &str, has: bool) {
-        self.out.push(self.dialect.position()).push("labels");
-        self.out.push(self.dialect.json_as_text()).push(", ");
-        self.out.bind(Bind::Text(Some(text.to_owned())));
-        self.out.push(if has { ") > 0" } else { ") = 0" });
-    }
-
     fn plain_test(&mut self, place: Place<'_>, test: &Test) {
         match &test.is {
             Is::Present => self.present(place, test.negated),
@@ -257,6 +215,11 @@ impl Writer<'_> {
             }
             _ => {}
         }
+        if let (Place::Column("run_pipeline"), Value::Text(name), Dialect::Postgres, false) =
+            (place, value, self.dialect, negated)
+        {
+            self.pipeline_is(name);
+        }
         if let (Place::Id(_) | Place::ObjectUid, Value::Text(text)) = (place, value) {
             let equal = if negated { " <> " } else { " = " };
             return self.identifier_test(place, negated, &|_, out| {
@@ -279,6 +242,15 @@ impl Writer<'_> {
         self.out
             .push(if negated { " <> " } else { " = " })
             .bind(bind(value));
+    }
+
+    /// Appends where the pipeline of a record comes from, which indexes know.
+    fn pipeline_is(&mut self, name: &str) {
+        self.out.push("(");
+        self.dialect.labelled(self.out, keys::PIPELINE, name);
+        self.out.push(" OR ");
+        self.compared(Place::Column("object_pipeline_ref"), &[&text::stored(name)]);
+        self.out.push(" = ").bind(name).push(") AND ");
     }
 
     /// Appends a comparison for equality of a column of identifiers. Both places that a uid may be

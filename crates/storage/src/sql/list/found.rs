@@ -90,6 +90,11 @@ impl<'q> List<'q> {
                 candidate::other_labels(&mut self.out, &self.query.condition, Some((key, value)));
                 self.of_parent();
             }
+            IndexCandidate::Pipeline(name) => {
+                self.out.push(" AND row_id IN (");
+                candidate::of_pipeline(&mut self.out, self.dialect, name);
+                self.out.push(")");
+            }
             IndexCandidate::Names(test) => {
                 self.out.push(" AND row_id IN (SELECT row_id FROM records ");
                 self.out.push("INDEXED BY records_by_object_name WHERE ");
