@@ -21,7 +21,8 @@ const CHANGES: usize = 6;
 /// Say what ended a run, since when its pipeline fails, and what changed then
 ///
 /// `What` is the task and step that failed first. `Since` is the first failure after the last success
-/// of the same pipeline in the same namespace. `Changed` is what differs between those two.
+/// of the same pipeline in the same namespace; runs that failed alike say the same, but for ids, times
+/// and other values that differ from run to run. `Changed` is what differs between those two.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "RUN is a name, NAMESPACE/NAME, or the full name of a record. `hindsight diff RUN` shows all that
@@ -63,6 +64,9 @@ impl Why {
                 output::facts(&facts.map(|(name, text)| vec![name.to_owned(), text]))?;
             }
             form => output::message(form, "hindsight.v1.FailureExplanation", &why)?,
+        }
+        for note in &why.notes {
+            output::note(&format!("warning: {note}"));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -127,10 +131,25 @@ fn since(why: &FailureExplanation) -> String {
         None => parts.push(format!("no success of {} is stored", why.series)),
     }
     parts.push(format!(
-        "{} of {} since failed",
-        why.failed_since, why.runs_since
+        "{} of {} since failed{}",
+        why.failed_since,
+        why.runs_since,
+        alike(why)
     ));
     parts.join("; ")
+}
+
+/// How many of those that failed did so for the same cause.
+fn alike(why: &FailureExplanation) -> String {
+    let Some(alike) = &why.alike else {
+        return String::new();
+    };
+    match (alike.count, alike.of) {
+        (_, 0 | 1) => String::new(),
+        (count, of) if of < why.failed_since => format!(", {count} of the newest {of} alike"),
+        (count, of) if count == of => " alike".to_owned(),
+        (count, _) => format!(", {count} of them alike"),
+    }
 }
 
 /// What changed between the last success and the first failure.

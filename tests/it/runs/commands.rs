@@ -57,7 +57,7 @@ async fn why_says_what_ended_a_run_since_when_and_what_changed() {
         [
             "What      step run of task test failed: OOMKilled (exit 137)",
             "Since     release-42, 2026-03-02T09:00:04Z; release-41 succeeded 1h00m before; 3 of 4 since \
-             failed",
+             failed alike",
             "Changed   param revision a1 -> b2; build digest of run golang@sha256:release-41 -> \
              golang@sha256:release-42; test digest of run golang@sha256:release-41 -> \
              golang@sha256:release-42; test step run took 1m50s -> 2m41s; test took 1m50s -> 2m41s",
