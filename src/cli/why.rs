@@ -8,11 +8,12 @@ use hindsight_proto::v1::{
 };
 
 use super::{
-    describe::state,
+    describe::word,
     diff,
     failure::Failure,
     output::{self, Form},
     run_ref::Lookup,
+    terminal::{ColorWhen, Cut, Screen},
 };
 
 /// Changes that are told in one line.
@@ -93,19 +94,19 @@ fn what(why: &FailureExplanation) -> String {
     };
     match &why.step {
         Some(step) => {
-            let word = state(step.outcome()).1;
+            let ended = word(step.outcome());
             let code = step.exit_code.map(|code| format!(" (exit {code})"));
             format!(
-                "step {} of {place} {word}{}{}{attempt}",
+                "step {} of {place} {ended}{}{}{attempt}",
                 step.name,
                 filled([&step.reason, &step.message]),
                 code.unwrap_or_default()
             )
         }
         None => {
-            let word = state(leaf.outcome()).1;
+            let ended = word(leaf.outcome());
             let reason = filled([&leaf.reason, &leaf.message]);
-            format!("{place} {word}{reason}{attempt}")
+            format!("{place} {ended}{reason}{attempt}")
         }
     }
 }
@@ -157,7 +158,9 @@ fn changed(why: &FailureExplanation) -> String {
     if why.last_success.is_none() {
         return "not known: there is no success to compare with".to_owned();
     }
-    let shown: Vec<_> = why.changes.iter().take(CHANGES).map(change).collect();
+    let shown = why.changes.iter().take(CHANGES);
+    let screen = Screen::of_stdout(ColorWhen::Auto);
+    let shown: Vec<_> = shown.map(|it| change(it, &screen)).collect();
     if shown.is_empty() {
         return "nothing that is compared".to_owned();
     }
@@ -169,11 +172,11 @@ fn changed(why: &FailureExplanation) -> String {
     }
 }
 
-fn change(change: &Difference) -> String {
+fn change(change: &Difference, screen: &Screen) -> String {
     let side = |side: &Option<String>| match side.as_deref() {
         None => "nothing".to_owned(),
         Some(text) if change.category() == Category::Timing => diff::seconds(text),
-        Some(text) => output::beginning(text, 60),
+        Some(text) => screen.cut(text, diff::VALUE, Cut::End),
     };
     let (before, after) = (side(&change.before), side(&change.after));
     format!("{} {before} -> {after}", diff::label(change))

@@ -34,8 +34,8 @@ async fn describe_draws_a_run_by_any_of_its_names() {
             0,
             "x release-42  PipelineRun  failed in 7m01s  (waited 4.0s)",
         );
-        said.prints(0, "v build");
-        said.prints(0, "x   run");
+        said.prints(0, "v succeeded  build");
+        said.prints(0, "x failed       run");
         said.prints(0, "OOMKilled, exit 137");
         assert!(!said.out.contains('\u{1b}'), "{said:?}");
     }
