@@ -2,7 +2,7 @@
 
 mod draw;
 
-use std::process::ExitCode;
+use std::{io::Write as _, process::ExitCode};
 
 use clap::Args;
 use hindsight_proto::v1::GetRunTreeRequest;
@@ -11,18 +11,17 @@ use super::{
     failure::Failure,
     output::{self, Form},
     run_ref::Lookup,
+    terminal::{ColorWhen, Screen},
 };
 
-pub(super) use draw::state;
+pub(super) use draw::word;
 
 /// Draw a run and everything below it, with times
 ///
-/// One line for each task, in the order of their start: its outcome, how long it waited and took, and
-/// when, from the start of the run on the left to its end on the right. A dot is time before the
-/// first step, an equals sign time in steps. Tasks that share a name are one line; steps are shown of
-/// tasks that failed.
-///
-/// Outcomes: v succeeded, x failed, o timed out, - cancelled, > skipped, r running, ? not known.
+/// One line for each task, in the order of their start: how it stands, how long it waited and took,
+/// and when, from the start of the run on the left to its end on the right. A dot or light cell is
+/// time before the first step, an equals sign or full cell time in steps. Tasks that share a name are
+/// one line; steps are shown of tasks that failed. On terminals lines are cut to the width.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "RUN is a name, NAMESPACE/NAME, or the full name of a record.
@@ -62,7 +61,13 @@ impl Describe {
             .map_err(|status| connect.failure(&status))?
             .into_inner();
         match self.output {
-            Form::Text => output::lines(&draw::draw(&tree, self.depth, self.all))?,
+            Form::Text => {
+                let mut out = std::io::stdout().lock();
+                let screen = Screen::of_stdout(ColorWhen::Auto);
+                for line in draw::draw(&tree, self.depth, self.all, screen) {
+                    writeln!(out, "{line}")?;
+                }
+            }
             form => output::message(form, "hindsight.v1.RunTree", &tree)?,
         }
         for note in &tree.notes {

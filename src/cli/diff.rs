@@ -9,10 +9,11 @@ use super::{
     failure::Failure,
     output::{self, Form},
     run_ref::Lookup,
+    terminal::{ColorWhen, Cut, Screen},
 };
 
-/// Most characters of a value in a table.
-const VALUE: usize = 60;
+/// Most cells of a value on a terminal or in a table.
+pub(super) const VALUE: usize = 60;
 
 /// What to compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -106,7 +107,9 @@ impl Diff {
 
 fn print(diff: &RunDiff) -> Result<(), Failure> {
     if !diff.differences.is_empty() {
-        let rows: Vec<_> = diff.differences.iter().map(row).collect();
+        let rows = diff.differences.iter();
+        let screen = Screen::of_stdout(ColorWhen::Auto);
+        let rows: Vec<_> = rows.map(|it| row(it, &screen)).collect();
         let (b, a) = (name(&diff.b_name, &diff.b), name(&diff.a_name, &diff.a));
         output::table(&["WHAT", b, a, "CHANGE"], &rows)?;
     }
@@ -139,11 +142,11 @@ fn category(only: Only) -> Category {
     }
 }
 
-fn row(difference: &Difference) -> Vec<String> {
+fn row(difference: &Difference, screen: &Screen) -> Vec<String> {
     let side = |side: &Option<String>| match side.as_deref() {
         None => "-".to_owned(),
         Some(text) if difference.category() == Category::Timing => seconds(text),
-        Some(text) => output::beginning(text, VALUE),
+        Some(text) => screen.cut(text, VALUE, Cut::End),
     };
     let ratio = difference.ratio;
     let ratio = ratio.map(|ratio| format!("{:+.0}%", (ratio - 1.0) * 100.0));

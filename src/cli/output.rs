@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::failure::Failure;
+use super::{failure::Failure, terminal::paint};
 
 /// In which form to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -236,51 +236,6 @@ pub(super) fn message(form: Form, name: &str, message: &impl Message) -> Result<
     }
 }
 
-/// A line of text that begins with a shape, which is coloured on terminals.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Line {
-    /// Beginning of the line that has a colour; spaces or a shape.
-    pub(super) shape: &'static str,
-    /// The word that says in which colour; none if it says nothing.
-    pub(super) word: &'static str,
-    /// What follows the shape.
-    pub(super) text: String,
-}
-
-/// A text without its end, if it has more than so many characters.
-pub(super) fn beginning(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
-/// A name without its middle, if it has more than so many characters; its ends tell it apart.
-pub(super) fn middle(name: &str, most: usize) -> String {
-    let count = name.chars().count();
-    if count <= most {
-        return name.to_owned();
-    }
-    let kept = most.saturating_sub(3);
-    let head: String = name.chars().take(kept - kept / 2).collect();
-    let tail: String = name.chars().skip(count - kept / 2).collect();
-    format!("{head}...{tail}")
-}
-
-/// Prints lines, without what steers a terminal.
-pub(super) fn lines(lines: &[Line]) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    let colour = AutoStream::choice(&out) != ColorChoice::Never;
-    for line in lines {
-        let text = plain(line.text.trim_end(), false);
-        match colour.then(|| paint(line.word)).flatten() {
-            Some(code) => writeln!(out, "\u{1b}[{code}m{}\u{1b}[0m{text}", line.shape)?,
-            None => writeln!(out, "{}", format!("{}{text}", line.shape).trim_end())?,
-        }
-    }
-    Ok(())
-}
-
 /// Prints what a server tells beside its reply.
 pub(super) fn warnings(metadata: &tonic::metadata::MetadataMap) {
     for warning in metadata.get_all(WARNING) {
@@ -324,17 +279,6 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> Result<(), Failure
         }
     }
     Ok(())
-}
-
-pub(super) fn paint(status: &str) -> Option<&'static str> {
-    let word = status.split(['(', ' ']).next().unwrap_or_default();
-    match word.to_ascii_lowercase().as_str() {
-        "succeeded" | "success" => Some("32"),
-        "failed" | "failure" | "timeout" => Some("31"),
-        "cancelled" => Some("33"),
-        "running" => Some("34"),
-        _ => None,
-    }
 }
 
 /// Prints facts, a line each.

@@ -1,4 +1,4 @@
-//! The terminal: how wide it is, whether it shows colours, and tables that fit it.
+//! The terminal: how wide it is, which colours and shapes it shows, and tables that fit it.
 
 use std::io::IsTerminal as _;
 
@@ -7,8 +7,6 @@ use clap::ValueEnum;
 use terminal_size::{Width, terminal_size_of};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// What stands for a part of a text that was cut out.
-const CUT: &str = "…";
 /// Blanks between columns.
 const GAP: &str = "  ";
 /// A column is cut to no fewer cells than this.
@@ -32,6 +30,8 @@ pub(super) struct Screen {
     pub(super) width: Option<usize>,
     /// Whether words are coloured.
     pub(super) colour: bool,
+    /// Whether shapes may be other than ASCII: on terminals of UTF-8.
+    pub(super) unicode: bool,
 }
 
 impl Screen {
@@ -47,7 +47,60 @@ impl Screen {
             let size = terminal_size_of(&out);
             size.map_or(80, |(Width(width), _)| usize::from(width))
         });
-        Self { width, colour }
+        // The locale says nothing of a file or a pipe.
+        let unicode = width.is_some() && supports_unicode::on(supports_unicode::Stream::Stdout);
+        Self {
+            width,
+            colour,
+            unicode,
+        }
+    }
+
+    /// A status behind the shape that says the same, in its colour.
+    pub(super) fn status(&self, word: &str) -> Cell {
+        Cell {
+            text: format!("{} {word}", self.shape(word)),
+            colour: paint(word),
+        }
+    }
+
+    /// The shape that says the same as a status.
+    pub(super) fn shape(&self, word: &str) -> char {
+        let (drawn, typed) = match word {
+            "succeeded" => ('✓', 'v'),
+            "failed" => ('✗', 'x'),
+            "timeout" => ('◷', 'o'),
+            "cancelled" => ('⊘', '-'),
+            "running" => ('●', 'r'),
+            "waiting" => ('◌', 'w'),
+            "skipped" => ('↷', '>'),
+            _ => ('?', '?'),
+        };
+        if self.unicode { drawn } else { typed }
+    }
+
+    /// A text of at most so many cells.
+    pub(super) fn cut(&self, text: &str, width: usize, cut: Cut) -> String {
+        let mark = if self.unicode { "…" } else { "..." };
+        cut_to(text, width, cut, mark)
+    }
+
+    /// A line of text that loses its end where it is too wide for the terminal.
+    pub(super) fn line(&self, text: &str) -> String {
+        let width = self.width.unwrap_or(usize::MAX);
+        self.cut(text.trim_end(), width, Cut::End)
+    }
+}
+
+/// The colour of a status.
+pub(super) fn paint(status: &str) -> Option<&'static str> {
+    let word = status.split(['(', ' ']).next().unwrap_or_default();
+    match word.to_ascii_lowercase().as_str() {
+        "succeeded" | "success" => Some("32"),
+        "failed" | "failure" | "timeout" => Some("31"),
+        "cancelled" => Some("33"),
+        "running" => Some("34"),
+        _ => None,
     }
 }
 
@@ -73,24 +126,26 @@ pub(super) struct Cell {
 /// The widths of the columns of a table.
 #[derive(Debug)]
 pub(super) struct Layout {
+    screen: Screen,
     columns: Vec<(usize, Cut)>,
     /// The width of the narrowest column of names that were cut.
     narrowest: Option<usize>,
 }
 
 impl Layout {
-    /// A layout of columns with these titles, which fits `width` if cutting can do that.
-    pub(super) fn of(columns: &[(&str, Cut)], rows: &[Vec<Cell>], width: Option<usize>) -> Self {
+    /// A layout of columns with these titles, which fits the screen if cutting can do that.
+    pub(super) fn of(columns: &[(&str, Cut)], rows: &[Vec<Cell>], screen: Screen) -> Self {
         let widest = |(number, (title, cut)): (usize, &(&str, Cut))| {
             let cells = rows.iter().filter_map(|row| row.get(number));
             let widest = cells.map(|cell| cell.text.width()).max();
             (widest.unwrap_or(0).max(title.width()), *cut)
         };
         let mut layout = Self {
+            screen,
             columns: columns.iter().enumerate().map(widest).collect(),
             narrowest: None,
         };
-        if let Some(width) = width {
+        if let Some(width) = screen.width {
             layout.fit(width);
         }
         layout
@@ -128,13 +183,13 @@ impl Layout {
     }
 
     /// A line of the table.
-    pub(super) fn line(&self, row: &[Cell], colour: bool) -> String {
+    pub(super) fn line(&self, row: &[Cell]) -> String {
         let mut line = String::new();
         let last = row.len().saturating_sub(1);
         for (number, (cell, (width, cut))) in row.iter().zip(&self.columns).enumerate() {
-            let text = cut_to(&cell.text, *width, *cut);
+            let text = self.screen.cut(&cell.text, *width, *cut);
             let blanks = width.saturating_sub(text.width());
-            match cell.colour.filter(|_| colour) {
+            match cell.colour.filter(|_| self.screen.colour) {
                 Some(code) => line += &painted(&text, code),
                 None => line += &text,
             }
@@ -153,21 +208,20 @@ pub(super) fn painted(text: &str, code: &str) -> String {
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }
 
-/// A text of at most so many cells.
-fn cut_to(text: &str, width: usize, cut: Cut) -> String {
+/// A text of at most so many cells, with `mark` in place of what was cut out.
+fn cut_to(text: &str, width: usize, cut: Cut, mark: &str) -> String {
     if cut == Cut::Never || text.width() <= width {
         return text.to_owned();
     }
-    let room = width.saturating_sub(CUT.width());
+    let mark: Vec<char> = taken(mark.chars(), width);
+    let room = width.saturating_sub(mark.len());
     let (start, end) = match cut {
         Cut::Middle => (room.div_ceil(2), room / 2),
         _ => (room, 0),
     };
     let tail: Vec<char> = taken(text.chars().rev(), end);
     let head = taken(text.chars(), start).into_iter();
-    head.chain(CUT.chars())
-        .chain(tail.into_iter().rev())
-        .collect()
+    head.chain(mark).chain(tail.into_iter().rev()).collect()
 }
 
 /// The first characters that have so many cells at most.
@@ -186,6 +240,14 @@ fn taken(chars: impl Iterator<Item = char>, cells: usize) -> Vec<char> {
 mod tests {
     use super::*;
 
+    fn screen(width: Option<usize>) -> Screen {
+        Screen {
+            width,
+            colour: false,
+            unicode: false,
+        }
+    }
+
     #[test]
     fn names_lose_their_middle_and_sentences_their_end() {
         for (text, width, cut, shown) in [
@@ -196,10 +258,17 @@ mod tests {
             ("abc", 1, Cut::Middle, "…"),
             ("abcdef", 2, Cut::Never, "abcdef"),
         ] {
-            let found = cut_to(text, width, cut);
+            let found = cut_to(text, width, cut, "…");
             assert_eq!(found, shown);
             assert!(cut == Cut::Never || found.width() <= width);
         }
+        let screen = screen(Some(9));
+        assert_eq!(
+            screen.cut("release-2026-x7k2p", 11, Cut::Middle),
+            "rele...7k2p"
+        );
+        assert_eq!(screen.cut("abc", 2, Cut::End), "..");
+        assert_eq!(screen.line("over its 1h 00m  "), "over i...");
     }
 
     #[test]
@@ -214,11 +283,14 @@ mod tests {
             cell(&"b".repeat(30)),
             cell(&"c".repeat(20)),
         ]];
-        let layout = Layout::of(&columns, &rows, Some(40));
+        let layout = Layout::of(&columns, &rows, screen(Some(40)));
         assert_eq!((layout.width(), layout.narrowest()), (40, Some(16)));
-        assert_eq!(layout.line(&rows[0], false).width(), 40);
+        assert_eq!(layout.line(&rows[0]).width(), 40);
         // Where nothing is left to cut, lines are too long rather than empty.
-        assert_eq!(Layout::of(&columns, &rows, Some(5)).width(), 10 + 6 + 6 + 4);
-        assert_eq!(Layout::of(&columns, &rows, None).width(), 64);
+        assert_eq!(
+            Layout::of(&columns, &rows, screen(Some(5))).width(),
+            10 + 6 + 6 + 4
+        );
+        assert_eq!(Layout::of(&columns, &rows, screen(None)).width(), 64);
     }
 }

@@ -8,11 +8,12 @@ use hindsight_proto::v1::{
 };
 
 use super::{
-    describe::state,
+    describe::word,
     diff,
     failure::Failure,
     output::{self, Form},
     run_ref::Lookup,
+    terminal::{ColorWhen, Cut, Screen},
 };
 
 /// Changes that are told in one line.
@@ -21,7 +22,8 @@ const CHANGES: usize = 6;
 /// Say what ended a run, since when its pipeline fails, and what changed then
 ///
 /// `What` is the task and step that failed first. `Since` is the first failure after the last success
-/// of the same pipeline in the same namespace. `Changed` is what differs between those two.
+/// of the same pipeline in the same namespace; runs that failed alike say the same, but for ids, times
+/// and other values that differ from run to run. `Changed` is what differs between those two.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "RUN is a name, NAMESPACE/NAME, or the full name of a record. `hindsight diff RUN` shows all that
@@ -64,6 +66,9 @@ impl Why {
             }
             form => output::message(form, "hindsight.v1.FailureExplanation", &why)?,
         }
+        for note in &why.notes {
+            output::note(&format!("warning: {note}"));
+        }
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -89,19 +94,19 @@ fn what(why: &FailureExplanation) -> String {
     };
     match &why.step {
         Some(step) => {
-            let word = state(step.outcome()).1;
+            let ended = word(step.outcome());
             let code = step.exit_code.map(|code| format!(" (exit {code})"));
             format!(
-                "step {} of {place} {word}{}{}{attempt}",
+                "step {} of {place} {ended}{}{}{attempt}",
                 step.name,
                 filled([&step.reason, &step.message]),
                 code.unwrap_or_default()
             )
         }
         None => {
-            let word = state(leaf.outcome()).1;
+            let ended = word(leaf.outcome());
             let reason = filled([&leaf.reason, &leaf.message]);
-            format!("{place} {word}{reason}{attempt}")
+            format!("{place} {ended}{reason}{attempt}")
         }
     }
 }
@@ -127,10 +132,25 @@ fn since(why: &FailureExplanation) -> String {
         None => parts.push(format!("no success of {} is stored", why.series)),
     }
     parts.push(format!(
-        "{} of {} since failed",
-        why.failed_since, why.runs_since
+        "{} of {} since failed{}",
+        why.failed_since,
+        why.runs_since,
+        alike(why)
     ));
     parts.join("; ")
+}
+
+/// How many of those that failed did so for the same cause.
+fn alike(why: &FailureExplanation) -> String {
+    let Some(alike) = &why.alike else {
+        return String::new();
+    };
+    match (alike.count, alike.of) {
+        (_, 0 | 1) => String::new(),
+        (count, of) if of < why.failed_since => format!(", {count} of the newest {of} alike"),
+        (count, of) if count == of => " alike".to_owned(),
+        (count, _) => format!(", {count} of them alike"),
+    }
 }
 
 /// What changed between the last success and the first failure.
@@ -138,7 +158,9 @@ fn changed(why: &FailureExplanation) -> String {
     if why.last_success.is_none() {
         return "not known: there is no success to compare with".to_owned();
     }
-    let shown: Vec<_> = why.changes.iter().take(CHANGES).map(change).collect();
+    let shown = why.changes.iter().take(CHANGES);
+    let screen = Screen::of_stdout(ColorWhen::Auto);
+    let shown: Vec<_> = shown.map(|it| change(it, &screen)).collect();
     if shown.is_empty() {
         return "nothing that is compared".to_owned();
     }
@@ -150,11 +172,11 @@ fn changed(why: &FailureExplanation) -> String {
     }
 }
 
-fn change(change: &Difference) -> String {
+fn change(change: &Difference, screen: &Screen) -> String {
     let side = |side: &Option<String>| match side.as_deref() {
         None => "nothing".to_owned(),
         Some(text) if change.category() == Category::Timing => diff::seconds(text),
-        Some(text) => output::beginning(text, 60),
+        Some(text) => screen.cut(text, diff::VALUE, Cut::End),
     };
     let (before, after) = (side(&change.before), side(&change.after));
     format!("{} {before} -> {after}", diff::label(change))

@@ -1,6 +1,6 @@
 //! Records that are read for an answer which is made of many of them.
 
-use std::sync::Arc;
+use std::{num::NonZeroU32, sync::Arc};
 
 use super::{
     Engine, Error,
@@ -8,7 +8,7 @@ use super::{
     scan::{MOST_ROWS, Scan},
 };
 use hindsight_access::budget::QuotaExceeded;
-use hindsight_filter::model::{Record, ResultPattern};
+use hindsight_filter::model::{Record, RecordName, ResultPattern};
 use hindsight_filter::{
     Order,
     condition::{Column, Condition},
@@ -89,6 +89,26 @@ impl Engine {
             .was_read(&mut held, found.as_ref().map_or(0, Record::weight))?;
         self.quota().keep(held);
         Ok(found)
+    }
+
+    /// The names of the first `most` records that pass `condition`, of which no payload is read. Every
+    /// test of `condition` must be one that the store answers exactly.
+    ///
+    /// It fails if the store does not answer.
+    pub async fn names(
+        &self,
+        scope: ResultPattern,
+        condition: Condition,
+        order: Order,
+        most: NonZeroU32,
+    ) -> Result<Vec<RecordName>, Error> {
+        let query = ListQuery {
+            limit: most,
+            bodies: false,
+            ..first_row(scope, condition, order, Priority::Normal)
+        };
+        let found = self.store().list_records(&query).await?.into_iter();
+        Ok(found.map(|listed| listed.item.name).collect())
     }
 
     /// How many records pass `condition`, and how many of those pass each of `counts`. Every test

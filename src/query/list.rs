@@ -239,8 +239,17 @@ impl Engine {
     }
 
     /// Most rows that one call may read.
-    pub(super) fn scan_budget(&self) -> u64 {
+    pub fn scan_budget(&self) -> u64 {
         self.scan_budget
+    }
+
+    /// The same engine, which reads so many rows at most.
+    #[must_use]
+    pub fn within(self, rows: u64) -> Self {
+        Self {
+            scan_budget: self.scan_budget.min(rows),
+            ..self
+        }
     }
 
     /// What the store answers of a filter. A long one is split at low priority.

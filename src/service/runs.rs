@@ -1,11 +1,13 @@
 //! Questions about runs: `hindsight.v1.Runs`.
 
+mod alike;
 mod diff;
 mod failure;
 mod gather;
 mod list;
 mod series;
 
+pub use alike::Alike;
 pub use diff::{DiffAsk, RunDiff};
 pub use failure::{Failure, RunPoint, Since};
 pub use list::{Runs, RunsAsk};

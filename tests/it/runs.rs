@@ -1,5 +1,6 @@
 //! `hindsight.v1.Runs`, on both databases, by REST, gRPC and the command line.
 
+mod alike;
 mod commands;
 mod diff;
 mod failure;

@@ -217,17 +217,16 @@ impl Budgets {
         let request = InFlight {
             inner: Arc::clone(inner),
             account,
-            held: Mutex::default(),
         };
         let Some(account) = &request.account else {
-            return Ok(QuotaGuard(Some(Arc::new(request))));
+            return Ok(QuotaGuard::of(request));
         };
         if let Some(limit) = limits.per_second {
             let taken =
                 locked(&account.requests).take(1, limit, Duration::from_secs(1), inner.clock.now());
             taken.map_err(|after| QuotaExceeded::Rate { limit, after })?;
         }
-        Ok(QuotaGuard(Some(Arc::new(request))))
+        Ok(QuotaGuard::of(request))
     }
 }
 
@@ -275,8 +274,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct InFlight {
     inner: Arc<Inner>,
     account: Option<Arc<Account>>,
-    /// Memory of what was read for the answer.
-    held: Mutex<Vec<MemoryPermit>>,
 }
 
 impl InFlight {
@@ -297,13 +294,34 @@ impl Drop for InFlight {
 
 /// Account charged for a request; by default no one, without queueing.
 #[derive(Debug, Clone, Default)]
-pub struct QuotaGuard(Option<Arc<InFlight>>);
+pub struct QuotaGuard {
+    request: Option<Arc<InFlight>>,
+    /// Memory of what was read for the answer.
+    held: Arc<Mutex<Vec<MemoryPermit>>>,
+}
 
 impl QuotaGuard {
+    fn of(request: InFlight) -> Self {
+        Self {
+            request: Some(Arc::new(request)),
+            held: Arc::default(),
+        }
+    }
+
+    /// The same request, for a part of the work whose memory is given back when the part is over:
+    /// what is kept by this guard and its clones is kept until all of them are dropped.
+    #[must_use]
+    pub fn part(&self) -> Self {
+        Self {
+            request: self.request.clone(),
+            held: Arc::default(),
+        }
+    }
+
     /// Waits for a turn to evaluate a filter on some records. Callers take turns, however many
     /// requests each of them has.
     pub async fn turn(&self) -> Option<FairPermit> {
-        let request = self.0.as_ref()?;
+        let request = self.request.as_ref()?;
         let name = request
             .account
             .as_ref()
@@ -317,7 +335,7 @@ impl QuotaGuard {
     /// # Errors
     /// If there is none for a long time.
     pub async fn expect(&self, most: usize) -> Result<MemoryPermit, QuotaExceeded> {
-        let Some(request) = &self.0 else {
+        let Some(request) = &self.request else {
             return Ok(MemoryPermit::default());
         };
         let share = request.share();
@@ -329,7 +347,7 @@ impl QuotaGuard {
     /// if there is none at once.
     #[must_use]
     pub fn expect_more(&self, most: usize) -> Option<MemoryPermit> {
-        let Some(request) = &self.0 else {
+        let Some(request) = &self.request else {
             return Some(MemoryPermit::default());
         };
         let share = request.share();
@@ -341,7 +359,7 @@ impl QuotaGuard {
     /// # Errors
     /// If they are more than was expected, and there is no memory for them.
     pub fn was_read(&self, held: &mut MemoryPermit, bytes: usize) -> Result<(), QuotaExceeded> {
-        let Some(request) = &self.0 else {
+        let Some(request) = &self.request else {
             return Ok(());
         };
         request.share().learn(bytes);
@@ -354,14 +372,14 @@ impl QuotaGuard {
     /// Makes `held` what so many bytes take, of what was read; false if there is no memory for them.
     #[must_use]
     pub fn holds(&self, held: &mut MemoryPermit, bytes: usize) -> bool {
-        let request = self.0.as_ref();
+        let request = self.request.as_ref();
         request.is_none_or(|request| request.share().resize(held, bytes))
     }
 
     /// Keeps memory until the answer is gone.
     pub fn keep(&self, held: MemoryPermit) {
-        if let Some(request) = &self.0 {
-            locked(&request.held).push(held);
+        if self.request.is_some() {
+            locked(&self.held).push(held);
         }
     }
 
@@ -370,7 +388,7 @@ impl QuotaGuard {
     /// # Errors
     /// If the caller had read enough before.
     pub fn scanned(&self, records: u64) -> Result<(), QuotaExceeded> {
-        let Some(request) = &self.0 else {
+        let Some(request) = &self.request else {
             return Ok(());
         };
         let inner = &request.inner;

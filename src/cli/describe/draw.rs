@@ -6,23 +6,23 @@ use std::collections::HashMap;
 
 use hindsight_proto::v1::{RunNode, RunStep, RunTree, run_node::Outcome};
 
-use self::bars::{BAR, Bars};
-use crate::cli::output::{self, Line, beginning, middle};
+use self::bars::Bars;
+use crate::cli::{
+    output::{self, plain},
+    terminal::{Cell, Cut, Layout, Screen, paint, painted},
+};
 
-/// Most characters of a name; longer ones lose their middle.
-const NAME: usize = 36;
-/// Most characters of a note.
-const NOTE: usize = 100;
 /// Most nodes that share a name and are shown because they failed.
 const MOST_FAILED: usize = 10;
+/// Cells of bars, and of bars on terminals that are narrower than `WIDE`.
+const BAR: usize = 24;
+const SHORT_BAR: usize = 12;
+const WIDE: usize = 100;
 
-/// What has no outcome.
-const NOTHING: (&str, &str) = (" ", "");
-
-/// A line before it is known how wide the names are.
+/// A line of the table.
 struct Row {
-    /// Shape and word of the outcome.
-    state: (&'static str, &'static str),
+    /// How it stands.
+    word: &'static str,
     name: String,
     wait: Option<f64>,
     took: Option<f64>,
@@ -31,46 +31,81 @@ struct Row {
 }
 
 /// The lines of a tree.
-pub(super) fn draw(tree: &RunTree, depth: u32, all: bool) -> Vec<Line> {
+pub(super) fn draw(tree: &RunTree, depth: u32, all: bool, screen: Screen) -> Vec<String> {
     let Some(run) = tree.nodes.first() else {
         return Vec::new();
     };
-    let drawing = Drawing::of(tree, all);
+    let drawing = Drawing::of(tree, all, screen);
     let mut rows = Vec::new();
     drawing.below(&run.id, 0, depth, &mut rows);
     if rows.is_empty() {
         drawing.steps(run, 0, &mut rows);
     }
-    let mut lines = vec![head(run)];
-    let wide = rows.iter().map(|row| row.name.chars().count()).max();
-    let wide = wide.unwrap_or_default().max(4);
+    let mut lines = vec![head(run, screen)];
     if !rows.is_empty() {
-        let scale = drawing.bars.scale();
-        let text = format!(" {:wide$} {:>7} {:>8}  {scale}", "task", "wait", "took");
-        lines.push(line(NOTHING, text));
-    }
-    for row in rows {
-        let (wait, took) = (span(row.wait), span(row.took));
-        let text = format!(
-            " {:wide$} {wait:>7} {took:>8}  {:BAR$}  {}",
-            row.name, row.bar, row.note
-        );
-        lines.push(line(row.state, text));
+        lines.extend(table(&rows, &drawing.bars.scale(), screen));
     }
     let foot = foot(tree, run).into_iter();
-    lines.extend(foot.map(|text| line(NOTHING, format!(" {text}"))));
+    lines.extend(foot.map(|text| screen.line(&plain(&text, false))));
     lines
 }
 
-/// The shape of an outcome, and the word for it.
-pub(in crate::cli) fn state(outcome: Outcome) -> (&'static str, &'static str) {
+/// The lines of a table, the first of which has the titles; without bars where there is no room.
+fn table(rows: &[Row], scale: &str, screen: Screen) -> Vec<String> {
+    let wide = |of: fn(&Row) -> Option<f64>| {
+        let all = rows.iter().map(|row| span(of(row)).len());
+        all.max().unwrap_or_default().max(4)
+    };
+    let (wait, took) = (wide(|row| row.wait), wide(|row| row.took));
+    let titles = [format!("{:>wait$}", "WAIT"), format!("{:>took$}", "TOOK")];
+    let bar = (scale, Cut::Never);
+    let columns = |bar: Option<_>| {
+        let first = [("STATUS", Cut::Never), ("TASK", Cut::Middle)];
+        let times = titles.iter().map(|title| (title.as_str(), Cut::Never));
+        let all = first.into_iter().chain(times).chain(bar);
+        all.chain([("", Cut::End)]).collect::<Vec<_>>()
+    };
+    let cells = |bars: bool| {
+        let cell = |row: &Row| {
+            let times = [(row.wait, wait), (row.took, took)];
+            let times = times.map(|(time, width)| format!("{:>width$}", span(time)));
+            let bar = bars.then(|| row.bar.clone());
+            let texts = [row.name.clone()].into_iter().chain(times).chain(bar);
+            let texts = texts.chain([row.note.clone()]).map(|text| text_cell(&text));
+            [screen.status(row.word)].into_iter().chain(texts).collect()
+        };
+        rows.iter().map(cell).collect::<Vec<Vec<_>>>()
+    };
+    let (mut titled, mut filled) = (columns(Some(bar)), cells(true));
+    let mut layout = Layout::of(&titled, &filled, screen);
+    if screen.width.is_some_and(|width| layout.width() > width) {
+        (titled, filled) = (columns(None), cells(false));
+        layout = Layout::of(&titled, &filled, screen);
+    }
+    let titles: Vec<_> = titled.iter().map(|(title, _)| text_cell(title)).collect();
+    [titles]
+        .iter()
+        .chain(&filled)
+        .map(|row| layout.line(row))
+        .collect()
+}
+
+fn text_cell(text: &str) -> Cell {
+    Cell {
+        text: plain(text, false).into_owned(),
+        colour: None,
+    }
+}
+
+/// The word for an outcome.
+pub(in crate::cli) fn word(outcome: Outcome) -> &'static str {
     match outcome {
-        Outcome::Success => ("v", "succeeded"),
-        Outcome::Failure => ("x", "failed"),
-        Outcome::Timeout => ("o", "timeout"),
-        Outcome::Cancelled => ("-", "cancelled"),
-        Outcome::Skipped => (">", "skipped"),
-        Outcome::Unknown => ("r", "running"),
+        Outcome::Success => "succeeded",
+        Outcome::Failure => "failed",
+        Outcome::Timeout => "timeout",
+        Outcome::Cancelled => "cancelled",
+        Outcome::Skipped => "skipped",
+        Outcome::Unknown => "running",
     }
 }
 
@@ -84,20 +119,16 @@ fn has_failed(node: &RunNode) -> bool {
     matches!(node.outcome(), Outcome::Failure | Outcome::Timeout)
 }
 
-fn line((shape, word): (&'static str, &'static str), text: String) -> Line {
-    Line { shape, word, text }
-}
-
-/// The state of a node; of one that did not begin, and is not to be skipped, nothing is known.
-fn state_of(node: &RunNode) -> (&'static str, &'static str) {
+/// How a node stands; of one that did not begin, and is not to be skipped, nothing is known.
+fn word_of(node: &RunNode) -> &'static str {
     match node.outcome() {
-        Outcome::Unknown if node.start_time.is_none() => ("?", "unknown"),
-        outcome => state(outcome),
+        Outcome::Unknown if node.start_time.is_none() => "unknown",
+        outcome => word(outcome),
     }
 }
 
-fn head(run: &RunNode) -> Line {
-    let (_, word) = state_of(run);
+fn head(run: &RunNode, screen: Screen) -> String {
+    let word = word_of(run);
     let how = match took(run) {
         Some(took) => format!("{word} in {}", output::seconds(took)),
         None => word.to_owned(),
@@ -110,21 +141,26 @@ fn head(run: &RunNode) -> Line {
         Outcome::Success | Outcome::Unknown => String::new(),
         _ => format!("  {}", why(run)),
     };
+    let shape = screen.shape(word).to_string();
     let text = format!(
-        " {}  {}  {how}{}{}{why}",
+        "{shape} {}  {}  {how}{}{}{why}",
         run.object,
         run.kind,
         wait.unwrap_or_default(),
         start.unwrap_or_default()
     );
-    line(state_of(run), text)
+    let text = screen.line(&plain(&text, false));
+    match (text.strip_prefix(&shape), paint(word)) {
+        (Some(rest), Some(code)) if screen.colour => format!("{}{rest}", painted(&shape, code)),
+        _ => text,
+    }
 }
 
 /// Reason and message of a node.
 fn why(node: &RunNode) -> String {
     let both = [node.reason.as_str(), node.message.as_str()];
     let both: Vec<_> = both.into_iter().filter(|text| !text.is_empty()).collect();
-    beginning(&both.join(": "), NOTE)
+    both.join(": ")
 }
 
 fn foot(tree: &RunTree, run: &RunNode) -> Vec<String> {
@@ -143,7 +179,7 @@ fn foot(tree: &RunTree, run: &RunNode) -> Vec<String> {
         let of = took(run).map(|took| format!(" of {}", output::seconds(took)));
         let seconds = output::seconds(tree.critical_seconds);
         lines.push(format!(
-            "critical path: {shown} ({seconds}{})",
+            "critical path, {seconds}{}: {shown}",
             of.unwrap_or_default()
         ));
     }
@@ -162,12 +198,16 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    fn of(tree: &'a RunTree, all: bool) -> Self {
+    fn of(tree: &'a RunTree, all: bool, screen: Screen) -> Self {
         let mut below: HashMap<&str, Vec<&RunNode>> = HashMap::new();
         for node in tree.nodes.iter().skip(1) {
             below.entry(&node.parent).or_default().push(node);
         }
-        let bars = Bars::of(tree);
+        let cells = match screen.width {
+            Some(..WIDE) => SHORT_BAR,
+            _ => BAR,
+        };
+        let bars = Bars::of(tree, cells, screen.unicode);
         Self { below, bars, all }
     }
 
@@ -216,14 +256,14 @@ impl<'a> Drawing<'a> {
             Outcome::Skipped,
         ];
         let found: Vec<_> = worst_first.into_iter().filter(|o| is(*o) > 0).collect();
-        let counts = found.iter().map(|o| format!("{} {}", is(*o), state(*o).1));
+        let counts = found.iter().map(|o| format!("{} {}", is(*o), word(*o)));
         let largest = |of: fn(&RunNode) -> Option<f64>| {
             let all = nodes.iter().filter_map(|node| of(node));
             all.max_by(f64::total_cmp)
         };
         let name = nodes.first().map_or("", |node| node.name.as_str());
         rows.push(Row {
-            state: state(found.first().copied().unwrap_or_default()),
+            word: word(found.first().copied().unwrap_or_default()),
             name: indented(&format!("{name} (x{})", nodes.len()), level),
             wait: largest(|node| node.wait_seconds),
             took: largest(took),
@@ -250,11 +290,10 @@ impl<'a> Drawing<'a> {
         }
         match node.outcome() {
             Outcome::Success => {}
-            Outcome::Skipped => notes.push(format!("skipped: {}", why(node))),
             _ => notes.push(why(node)),
         }
         Row {
-            state: state_of(node),
+            word: word_of(node),
             name: indented(&node.name, level),
             wait: node.wait_seconds,
             took: took(node),
@@ -265,7 +304,7 @@ impl<'a> Drawing<'a> {
 
     fn steps(&self, node: &RunNode, level: usize, rows: &mut Vec<Row>) {
         rows.extend(node.steps.iter().map(|step| Row {
-            state: state(step.outcome()),
+            word: word(step.outcome()),
             name: indented(&step.name, level),
             wait: None,
             took: step_took(step),
@@ -295,11 +334,11 @@ fn ended(step: &RunStep) -> String {
     if !step.message.is_empty() {
         parts.push(step.message.clone());
     }
-    beginning(&parts.join(", "), NOTE)
+    parts.join(", ")
 }
 
 fn indented(name: &str, level: usize) -> String {
-    format!("{}{}", "  ".repeat(level.min(20)), middle(name, NAME))
+    format!("{}{}", "  ".repeat(level.min(20)), name)
 }
 
 fn span(seconds: Option<f64>) -> String {

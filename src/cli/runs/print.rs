@@ -15,8 +15,8 @@ use super::{
 };
 use crate::cli::{
     failure::Failure,
-    output::{self, ListView, paint, plain},
-    terminal::{Cell, Cut, Layout, Screen, painted},
+    output::{self, ListView, plain},
+    terminal::{Cell, Cut, Layout, Screen, paint, painted},
 };
 
 /// Where times in full leave fewer cells than this for a name, they are told in less room.
@@ -135,11 +135,11 @@ impl<W: Write> Printer<W> {
             let names: Vec<_> = self.columns.iter().map(Column::title).collect();
             let columns = names.iter().zip(&self.columns);
             let columns: Vec<_> = columns.map(|(name, c)| (name.as_str(), c.cut())).collect();
-            let mut layout = Layout::of(&columns, &rows, self.screen.width);
+            let mut layout = Layout::of(&columns, &rows, self.screen);
             if self.is_tight(&layout) {
                 self.times = self.times.shorter();
                 rows = self.cells(runs);
-                layout = Layout::of(&columns, &rows, self.screen.width);
+                layout = Layout::of(&columns, &rows, self.screen);
             }
             if self.headers {
                 let text = |name: &String| Cell {
@@ -147,13 +147,13 @@ impl<W: Write> Printer<W> {
                     colour: None,
                 };
                 let header: Vec<_> = names.iter().map(text).collect();
-                writeln!(self.out, "{}", layout.line(&header, false))?;
+                writeln!(self.out, "{}", layout.line(&header))?;
             }
             self.layout = Some(layout);
         }
         if let Some(layout) = &self.layout {
             for row in &rows {
-                writeln!(self.out, "{}", layout.line(row, self.screen.colour))?;
+                writeln!(self.out, "{}", layout.line(row))?;
             }
         }
         Ok(())
@@ -163,7 +163,7 @@ impl<W: Write> Printer<W> {
         let row = |run| {
             let columns = self.columns.iter();
             columns
-                .map(|column| column.cell(run, &self.times))
+                .map(|column| column.cell(run, &self.times, &self.screen))
                 .collect()
         };
         runs.iter().map(row).collect()

@@ -10,7 +10,7 @@ use super::times::Times;
 use crate::cli::{
     failure::Failure,
     output,
-    terminal::{Cell, Cut},
+    terminal::{Cell, Cut, Screen},
 };
 
 /// Labels that one list may have as columns.
@@ -82,19 +82,6 @@ fn status(outcome: &str, start: Option<Timestamp>, end: Option<Timestamp>) -> &'
         ("UNKNOWN", Some(_), None) => "running",
         ("UNKNOWN", None, None) => "waiting",
         _ => "unknown",
-    }
-}
-
-/// The shape that says the same as a status and its colour.
-fn shape(status: &str) -> char {
-    match status {
-        "succeeded" => '✓',
-        "failed" => '✗',
-        "timeout" => '◷',
-        "cancelled" => '⊘',
-        "running" => '●',
-        "waiting" => '◌',
-        _ => '?',
     }
 }
 
@@ -265,13 +252,10 @@ impl Column {
     }
 
     /// The same as a cell of a table on a terminal.
-    pub(super) fn cell(&self, run: &RunView, times: &Times) -> Cell {
+    pub(super) fn cell(&self, run: &RunView, times: &Times, screen: &Screen) -> Cell {
         let value = self.value(run, times);
         if *self == Self::Status {
-            return Cell {
-                text: format!("{} {value}", shape(&value)),
-                colour: output::paint(&value),
-            };
+            return screen.status(&value);
         }
         let text = match value.is_empty() {
             true => "-".to_owned(),

@@ -32,6 +32,11 @@ fn reply(why: Failure) -> pb::FailureExplanation {
         leaf: Some(tree::node(why.leaf)),
         path: why.path,
         step: step.map(tree::step),
+        signature: why.signature.map(|signature| pb::FailureSignature {
+            key: signature.key().to_string(),
+            template: signature.template().to_owned(),
+        }),
+        notes: why.notes,
         ..pb::FailureExplanation::default()
     };
     let Some(since) = why.since else {
@@ -50,6 +55,11 @@ fn reply(why: Failure) -> pb::FailureExplanation {
             .into_iter()
             .map(difference)
             .collect(),
+        alike: since.alike.map(|alike| pb::FailedAlike {
+            count: count(alike.count),
+            of: count(alike.of),
+            records: alike.records.iter().map(ToString::to_string).collect(),
+        }),
         ..told
     }
 }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use hindsight_analysis::diff::{Category, Diff, diff};
+use hindsight_analysis::signature::Signature;
 use hindsight_analysis::tree::{Node, Tree};
 use hindsight_run::{Outcome, View};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::alike::{self, Alike};
 use super::series::{self, Series};
 use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
@@ -38,8 +40,12 @@ pub struct Failure {
     pub leaf: Node,
     /// The names from below the run to the leaf.
     pub path: String,
+    /// What the failure says without what differs from run to run.
+    pub signature: Option<Signature>,
     /// What the run is compared with; absent if it does not say what it is made from.
     pub since: Option<Since>,
+    /// What was not read, and why.
+    pub notes: Vec<String>,
 }
 
 /// How the pipeline of a run did since it succeeded last.
@@ -57,6 +63,8 @@ pub struct Since {
     pub failed: u64,
     /// What differs between the two.
     pub changes: Diff,
+    /// Which of those that failed did so for the same cause.
+    pub alike: Option<Alike>,
 }
 
 /// A run among others.
@@ -100,15 +108,30 @@ impl Service {
         let (record, object) = self.run(by, grant, name).await?;
         let tree = self.tree(by, &record, &object).await?;
         let (path, run, leaf) = failed(&tree, name)?;
-        let since = match Series::of(&record, &View::new(&object)) {
-            Some(series) => Some(self.since(by, &series, tree.began(), limit).await?),
+        let mut notes = tree.notes.clone();
+        let signature = alike::signature(&leaf);
+        let mut since = match Series::of(&record, &View::new(&object)) {
+            Some(series) => {
+                let mut since = self.since(by, &series, tree.began(), limit).await?;
+                if let Some(signature) = &signature {
+                    let run = (name, signature.key());
+                    let success = since.last_success.as_ref();
+                    let after = success.and_then(|success| success.started);
+                    since.alike = Some(self.alike(by, run, &series, after).await?);
+                }
+                Some(since)
+            }
             None => None,
         };
+        let alike = since.as_mut().and_then(|since| since.alike.as_mut());
+        notes.extend(alike.and_then(|alike| alike.note.take()));
         Ok(Failure {
             run,
             leaf,
             path,
+            signature,
             since,
+            notes,
         })
     }
 
@@ -153,6 +176,7 @@ impl Service {
             runs,
             failed: failed.first().copied().unwrap_or_default(),
             changes,
+            alike: None,
         })
     }
 

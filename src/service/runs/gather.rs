@@ -7,7 +7,7 @@ use hindsight_analysis::tree::{MAX_NODES, Part, Tree};
 use hindsight_run::json;
 use serde_json::Value;
 
-use crate::query::Fold;
+use crate::query::{Engine, Fold};
 use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
 use hindsight_filter::model::{ParentPattern, Record, ResultName, ResultPattern};
@@ -20,6 +20,8 @@ const MAX_VALUES: usize = 32 << 20;
 struct Gathered {
     parts: Vec<Part>,
     values: Option<HashMap<String, Values>>,
+    /// How many records were read.
+    rows: u64,
     nodes: usize,
     bytes: usize,
     value_bytes: usize,
@@ -27,6 +29,7 @@ struct Gathered {
 
 impl Fold for Gathered {
     fn add(&mut self, records: Vec<Record>) -> bool {
+        self.rows += records.len() as u64;
         for record in records {
             if self.nodes >= MAX_NODES {
                 return false;
@@ -61,6 +64,16 @@ impl Gathered {
     }
 }
 
+/// A tree, and what was read for it.
+pub(super) struct Grown {
+    pub(super) tree: Tree,
+    values: Option<HashMap<String, Values>>,
+    /// How many records were read.
+    pub(super) rows: u64,
+    /// Whether those are all of its result.
+    pub(super) had_all: bool,
+}
+
 impl Service {
     /// The tree of the run in `record`.
     pub(super) async fn tree(
@@ -69,8 +82,9 @@ impl Service {
         record: &Record,
         object: &Arc<Value>,
     ) -> Result<Tree, Error> {
-        let (tree, _) = self.gather(by, record, object, None).await?;
-        Ok(tree)
+        let engine = self.engine.with_quota(&by.quota);
+        let grown = gather(&engine, record, object, None).await?;
+        Ok(grown.tree)
     }
 
     /// What is compared of the run in `record`.
@@ -80,9 +94,10 @@ impl Service {
         record: &Record,
         object: &Arc<Value>,
     ) -> Result<Side, Error> {
-        let values = HashMap::new();
-        let (tree, values) = self.gather(by, record, object, Some(values)).await?;
         let engine = self.engine.with_quota(&by.quota);
+        let values = HashMap::new();
+        let grown = gather(&engine, record, object, Some(values)).await?;
+        let (tree, values) = (grown.tree, grown.values);
         let object = Arc::clone(object);
         let making = engine.compute(move || {
             let mut values = values.unwrap_or_default();
@@ -93,37 +108,42 @@ impl Service {
         });
         Ok(making.await?)
     }
+}
 
-    async fn gather(
-        &self,
-        by: &RequestContext,
-        record: &Record,
-        object: &Arc<Value>,
-        values: Option<HashMap<String, Values>>,
-    ) -> Result<(Tree, Option<HashMap<String, Values>>), Error> {
-        let engine = self.engine.with_quota(&by.quota);
-        let mut gathered = Gathered {
-            values,
-            ..Gathered::default()
-        };
-        let mut had_all = true;
-        // Nothing is below a TaskRun.
-        if object.get("kind").and_then(Value::as_str) != Some("TaskRun") {
-            let scope = whole(record.name.result());
-            (gathered, had_all) = engine.fold(scope, gathered).await?;
-        }
-        let (name, object) = (record.name.to_string(), Arc::clone(object));
-        let growing = engine.compute(move || {
-            let root = Part::of(&name, &object);
-            let mut tree = Tree::of(root, gathered.parts);
-            if !had_all {
-                let note = "the result has more records than are read; runs may be missing";
-                tree.notes.push(note.to_owned());
-            }
-            (tree, gathered.values)
-        });
-        Ok(growing.await?)
+/// The tree of the run in `record`, with the values of what is below it if `values` are given. It
+/// reads as many records as `engine` may.
+pub(super) async fn gather(
+    engine: &Engine,
+    record: &Record,
+    object: &Arc<Value>,
+    values: Option<HashMap<String, Values>>,
+) -> Result<Grown, Error> {
+    let mut gathered = Gathered {
+        values,
+        ..Gathered::default()
+    };
+    let mut had_all = true;
+    // Nothing is below a TaskRun.
+    if object.get("kind").and_then(Value::as_str) != Some("TaskRun") {
+        let scope = whole(record.name.result());
+        (gathered, had_all) = engine.fold(scope, gathered).await?;
     }
+    let (name, object) = (record.name.to_string(), Arc::clone(object));
+    let growing = engine.compute(move || {
+        let root = Part::of(&name, &object);
+        let mut tree = Tree::of(root, gathered.parts);
+        if !had_all {
+            let note = "the result has more records than are read; runs may be missing";
+            tree.notes.push(note.to_owned());
+        }
+        Grown {
+            tree,
+            values: gathered.values,
+            rows: gathered.rows,
+            had_all,
+        }
+    });
+    Ok(growing.await?)
 }
 
 /// Every record of a result.

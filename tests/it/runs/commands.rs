@@ -34,8 +34,8 @@ async fn describe_draws_a_run_by_any_of_its_names() {
             0,
             "x release-42  PipelineRun  failed in 7m01s  (waited 4.0s)",
         );
-        said.prints(0, "v build");
-        said.prints(0, "x   run");
+        said.prints(0, "v succeeded  build");
+        said.prints(0, "x failed       run");
         said.prints(0, "OOMKilled, exit 137");
         assert!(!said.out.contains('\u{1b}'), "{said:?}");
     }
@@ -57,7 +57,7 @@ async fn why_says_what_ended_a_run_since_when_and_what_changed() {
         [
             "What      step run of task test failed: OOMKilled (exit 137)",
             "Since     release-42, 2026-03-02T09:00:04Z; release-41 succeeded 1h00m before; 3 of 4 since \
-             failed",
+             failed alike",
             "Changed   param revision a1 -> b2; build digest of run golang@sha256:release-41 -> \
              golang@sha256:release-42; test digest of run golang@sha256:release-41 -> \
              golang@sha256:release-42; test step run took 1m50s -> 2m41s; test took 1m50s -> 2m41s",

@@ -42,15 +42,9 @@ pub(super) async fn given(server: &TestServer, object: &Value) {
         .await;
 }
 
-/// Stores a task of a run of the pipeline `release`, which began at the minute of its run and took
-/// so many seconds, and whose step `run` ended with this code.
-pub(super) async fn given_task(
-    server: &TestServer,
-    run: &Value,
-    task: &str,
-    at: (u32, i64),
-    code: i32,
-) {
+/// A task of a run of the pipeline `release`, which began at the minute of its run and took so many
+/// seconds, and whose step `run` ended with this code.
+fn task_of(run: &Value, task: &str, at: (u32, i64), code: i32) -> Value {
     let owner = run["metadata"]["uid"].as_str().unwrap();
     let made: jiff::Timestamp = run["metadata"]["creationTimestamp"]
         .as_str()
@@ -69,7 +63,7 @@ pub(super) async fn given_task(
     } else {
         "Completed"
     };
-    let object = json!({
+    json!({
         "apiVersion": "tekton.dev/v1", "kind": "TaskRun",
         "metadata": {"name": format!("{owner}-{task}"), "namespace": "shop", "uid": format!("{owner}-{task}"),
             "creationTimestamp": start.to_string(),
@@ -84,9 +78,39 @@ pub(super) async fn given_task(
                 "terminated": {"exitCode": code, "reason": why,
                     "startedAt": start.to_string(), "finishedAt": end.to_string()}}],
         },
-    });
-    let name = format!("shop/results/{owner}/records/{owner}-{task}");
-    server.given_record(&name, TASK_RUN, &bytes(&object)).await;
+    })
+}
+
+/// Stores such a task.
+pub(super) async fn given_task(
+    server: &TestServer,
+    run: &Value,
+    task: &str,
+    at: (u32, i64),
+    code: i32,
+) {
+    given_below(server, run, &task_of(run, task, at, code)).await;
+}
+
+/// Stores a run of the pipeline `release` that failed at this hour, because its task `test` ended
+/// with this code and said this.
+pub(super) async fn given_failure(
+    server: &TestServer,
+    (run, hour): (&str, u32),
+    code: i32,
+    message: &str,
+) {
+    let object = release(run, hour, "a", "Failed");
+    let mut task = task_of(&object, "test", (2, 100), code);
+    task["status"]["conditions"][0]["message"] = json!(message);
+    given(server, &object).await;
+    given_below(server, &object, &task).await;
+}
+
+async fn given_below(server: &TestServer, run: &Value, task: &Value) {
+    let [run, name] = [run, task].map(|object| object["metadata"]["uid"].as_str().unwrap());
+    let name = format!("shop/results/{run}/records/{name}");
+    server.given_record(&name, TASK_RUN, &bytes(task)).await;
 }
 
 /// Two good runs, three bad ones, one that runs, and a good one.

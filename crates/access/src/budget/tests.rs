@@ -207,3 +207,20 @@ trait Again: Future + Unpin {
 }
 
 impl<F: Future + Unpin> Again for F {}
+
+#[tokio::test]
+async fn memory_of_a_part_is_given_back_before_the_request_ends() {
+    let (budgets, _) = budgets(NONE, 1);
+    let request = budgets.enter("ann").unwrap();
+    for _ in 0..3 {
+        let part = request.part();
+        let mut held = part.expect(0).await.unwrap();
+        assert!(part.holds(&mut held, 128 << 10));
+        part.keep(held);
+    }
+    let mut held = request.expect(0).await.unwrap();
+    assert!(request.holds(&mut held, 128 << 10));
+    request.keep(held);
+    let mut more = request.expect(0).await.unwrap();
+    assert!(!request.holds(&mut more, 200 << 10));
+}

@@ -2,7 +2,9 @@
 
 use hindsight_proto::v1::{RunNode, RunStep, RunTree, run_node::Outcome};
 
-use super::draw;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{Screen, draw};
 
 fn at(second: i64) -> Option<prost_types::Timestamp> {
     Some(prost_types::Timestamp {
@@ -91,10 +93,15 @@ fn release() -> RunTree {
     }
 }
 
+/// What a file gets.
+const FILE: Screen = Screen {
+    width: None,
+    colour: false,
+    unicode: false,
+};
+
 fn drawn(tree: &RunTree, depth: u32, all: bool) -> Vec<String> {
-    let lines = draw(tree, depth, all).into_iter();
-    let text = lines.map(|line| format!("{}{}", line.shape, line.text));
-    text.map(|line| line.trim_end().to_owned()).collect()
+    draw(tree, depth, all, FILE)
 }
 
 #[test]
@@ -103,19 +110,55 @@ fn a_run_is_drawn_with_times_bars_and_what_failed() {
                 2026-03-02T14:02:11Z  Failed: Tasks Completed: 4";
     let wanted = [
         head,
-        "  task         wait     took  0                  7m00s",
-        "v build        2.0s    3m10s  ===========",
-        "x unit (x3)    2.0s      58s            .====           1 failed, 2 succeeded",
-        "x   unit-1     2.0s      58s            .====           TaskRunImagePullFailed",
-        "x test         2.0s    2m41s             ==========     try 2 of 2, Failed",
-        "v   prepare            2m38s",
-        "x   run                2m38s                            OOMKilled, exit 137, killed\u{1b}[2J",
-        "> deploy                                                skipped: Parent Tasks were skipped",
-        "? approve                                               NotStored",
-        "  critical path: build > test (5m51s of 7m00s)",
-        "  nothing ran for 59s",
+        "STATUS       TASK       WAIT   TOOK  0                  7m00s",
+        "v succeeded  build      2.0s  3m10s  ===========",
+        "x failed     unit (x3)  2.0s    58s            .====           1 failed, 2 succeeded",
+        "x failed       unit-1   2.0s    58s            .====           TaskRunImagePullFailed",
+        "x failed     test       2.0s  2m41s             ==========     try 2 of 2, Failed",
+        "v succeeded    prepare        2m38s",
+        "x failed       run            2m38s                            OOMKilled, exit 137, killed\\u{1b}[2J",
+        "> skipped    deploy                                            Parent Tasks were skipped",
+        "? unknown    approve                                           NotStored",
+        "critical path, 5m51s of 7m00s: build > test",
+        "nothing ran for 59s",
     ];
     assert_eq!(drawn(&release(), 10, false), wanted);
+}
+
+#[test]
+fn a_terminal_gets_colours_and_lines_that_fit() {
+    let screen = Screen {
+        width: Some(70),
+        colour: true,
+        unicode: true,
+    };
+    let mut tree = release();
+    tree.nodes[5].object = "release-42-test-of-everything".to_owned();
+    tree.nodes[5].name = "test-of-everything-there-is".to_owned();
+    let lines = draw(&tree, 10, false, screen);
+    let plain = |line: &String| {
+        let codes = ["\u{1b}[0m", "\u{1b}[31m", "\u{1b}[32m"];
+        codes
+            .iter()
+            .fold(line.clone(), |line, code| line.replace(code, ""))
+    };
+    let plain: Vec<_> = lines.iter().map(plain).collect();
+    assert!(plain.iter().all(|line| line.width() <= 70), "{plain:#?}");
+    let red = |text: &str| format!("\u{1b}[31m{text}\u{1b}[0m");
+    assert!(lines[0].starts_with(&format!("{} release-42  ", red("✗"))));
+    assert!(lines[0].ends_with('…'));
+    let test = format!("{}     test-of-…there-is", red("✗ failed"));
+    assert!(lines[5].starts_with(&test), "{plain:#?}");
+    assert_eq!(
+        plain[3],
+        "✗ failed     unit (x3)          2.0s    58s       ███      1 failed, …"
+    );
+    let narrow = Screen {
+        width: Some(52),
+        ..screen
+    };
+    let lines = draw(&tree, 10, false, narrow);
+    assert!(!lines.iter().any(|line| line.contains('█')), "{lines:?}");
 }
 
 #[test]
@@ -131,6 +174,6 @@ fn a_task_alone_is_drawn_with_its_steps() {
     tree.nodes = vec![tree.nodes[5].clone()];
     tree.critical_path.clear();
     let lines = drawn(&tree, 10, false);
-    assert!(lines[2].starts_with("v prepare"), "{lines:?}");
+    assert!(lines[2].starts_with("v succeeded  prepare"), "{lines:?}");
     assert_eq!(drawn(&RunTree::default(), 10, false), Vec::<String>::new());
 }

@@ -84,6 +84,7 @@ fn printed(case: &Case, pages: Vec<Vec<RunRow>>) -> String {
     let screen = Screen {
         width: case.width,
         colour: case.colour,
+        unicode: case.width.is_some(),
     };
     let times = Times::new(now, case.time, case.width.is_some());
     let columns = row::columns(case.columns, case.form == Form::Wide).unwrap();
