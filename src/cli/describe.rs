@@ -1,4 +1,4 @@
-//! `hindsight describe`.
+//! The command `hindsight describe`: a run as a tree.
 
 mod draw;
 

@@ -1,4 +1,4 @@
-//! `hindsight diff`.
+//! The command `hindsight diff`: two runs side by side.
 
 use std::process::ExitCode;
 
@@ -18,13 +18,13 @@ pub(super) const VALUE: usize = 60;
 /// What to compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Only {
-    /// Parameters
+    /// Parameters of the run
     Params,
     /// Images and their digests
     Images,
     /// References to pipelines and tasks, and what they were resolved to
     References,
-    /// Environment variables
+    /// Environment variables of steps
     Environment,
     /// Anything else of the specification
     Spec,

@@ -1,4 +1,4 @@
-//! `hindsight runs`.
+//! The command `hindsight runs`: runs found by words.
 
 mod asked;
 mod print;

@@ -17,9 +17,9 @@ const MIN_WIDTH: usize = 6;
 pub(super) enum ColorWhen {
     /// On terminals, unless NO_COLOR says otherwise
     Auto,
-    /// Always
+    /// Always, also into files
     Always,
-    /// Never
+    /// Never, also on terminals
     Never,
 }
 

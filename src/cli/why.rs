@@ -1,4 +1,4 @@
-//! `hindsight why`.
+//! The command `hindsight why`: what ended a run.
 
 use std::process::ExitCode;
 

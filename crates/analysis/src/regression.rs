@@ -1,6 +1,6 @@
 //! Where pipelines became slower, or faster, and with which run it began.
 //!
-//! # Method
+//! # How a change is found
 //!
 //! Each run gets a rank: the share of a *reference* that took less time. The normal scores of ranks
 //! (the quantile of the normal distribution that belongs to a rank) go into cumulative sums (Page

@@ -5,15 +5,15 @@ use super::Kind;
 /// The system that a kind of run belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Engine {
-    /// Tekton Pipelines.
+    /// Tekton: PipelineRuns, TaskRuns and CustomRuns.
     Tekton,
     /// Argo Workflows, also beneath Kubeflow Pipelines.
     Argo,
     /// The Job controller of Kubernetes.
     Job,
-    /// KubeRay.
+    /// KubeRay: jobs of Ray clusters.
     Ray,
-    /// Any other.
+    /// Any other controller of runs.
     Custom,
 }
 

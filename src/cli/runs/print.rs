@@ -22,7 +22,7 @@ use crate::cli::{
 /// Where times in full leave fewer cells than this for a name, they are told in less room.
 const MIN_NAME: usize = 16;
 
-/// Prints runs.
+/// Prints runs, page by page.
 #[derive(Debug)]
 pub(super) struct Printer<W = Stdout> {
     form: Form,

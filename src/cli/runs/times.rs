@@ -17,7 +17,7 @@ pub(super) enum TimeForm {
     Local,
     /// By the clock of UTC
     Utc,
-    /// RFC 3339
+    /// RFC 3339, in UTC
     Iso,
 }
 

@@ -1,4 +1,4 @@
-//! `hindsight.v1.Runs/DiffRuns`.
+//! Messages of `hindsight.v1.Runs/DiffRuns`, to types and back.
 
 use hindsight_analysis::diff::{Category, Difference};
 use hindsight_proto::v1::{self as pb, difference::Category as Named};

@@ -1,4 +1,4 @@
-//! `hindsight.v1.Runs/ExplainFailure`.
+//! Messages of `hindsight.v1.Runs/ExplainFailure`, to types and back.
 
 use hindsight_proto::v1 as pb;
 use tonic::metadata::MetadataMap;

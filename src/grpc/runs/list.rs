@@ -1,4 +1,4 @@
-//! `hindsight.v1.Runs/ListRuns`.
+//! Messages of `hindsight.v1.Runs/ListRuns`, to types and back.
 
 use hindsight_proto::v1::{ListRunsRequest, ListRunsResponse, RunRow};
 use hindsight_run::{Engine, keys};

@@ -1,4 +1,4 @@
-//! `hindsight.v1.Runs/GetRunTree`.
+//! Messages of `hindsight.v1.Runs/GetRunTree`, to types and back.
 
 use hindsight_analysis::tree::{Node, State, Step, Tree};
 use hindsight_proto::v1::{self as pb, run_node::Outcome};

@@ -14,7 +14,7 @@ use hindsight_access::auth::{Grant, Verb};
 
 const RECORDS: Resource = Resource::Records;
 
-/// Which runs.
+/// Which runs are listed.
 #[derive(Debug, Clone)]
 pub struct RunsAsk {
     /// What a list of records is asked for.

@@ -1,4 +1,4 @@
-//! Trees of runs as controllers write them, and of what nobody should have written.
+//! Trees of runs as controllers write them, and of what no controller writes.
 
 mod hostile;
 mod objects;

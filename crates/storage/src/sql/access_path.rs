@@ -120,8 +120,7 @@ pub(crate) fn may_take_long(resource: Resource, query: &ListQuery) -> bool {
 }
 
 /// The same list with its parent as a test of each row, if no index has the rows of one parent in
-/// the order that is asked for: those of updates are seldom asked for, and found among the rows of
-/// all parents.
+/// the order that is asked for. That of updates is seldom asked for.
 pub(crate) fn with_tested_parent(query: ListQuery) -> ListQuery {
     let by_update = matches!(query.order.keys(), [key] if key.column == Column::UpdateTime);
     let ParentPattern::Exact(parent) = &query.scope.parent else {

@@ -126,7 +126,7 @@ pub(super) const CASES: &[Case] = &[
         rest: |p, id| ("DELETE", record(p, id), Value::Null),
         missing: &[5],
     },
-    // Whoever may list may know how.
+    // A caller that may list may know how.
     Case {
         method: "Explain",
         verb: "list",
@@ -150,7 +150,7 @@ pub(super) const CASES: &[Case] = &[
         },
         missing: &[0],
     },
-    // Whoever may list records may see what belongs together, and compare it.
+    // A caller that may list records may see what belongs together, and compare it.
     Case {
         method: "ExplainFailure",
         verb: "list",
