@@ -3,11 +3,13 @@
 mod diff;
 mod failure;
 mod list;
+mod regressions;
 mod tree;
 
 use hindsight_proto::v1::{
-    DiffRunsRequest, ExplainFailureRequest, FailureExplanation, GetRunTreeRequest, ListRunsRequest,
-    ListRunsResponse, RunDiff, RunTree, runs_server::Runs,
+    DiffRunsRequest, ExplainFailureRequest, FailureExplanation, GetRunTreeRequest,
+    ListRegressionsRequest, ListRegressionsResponse, ListRunsRequest, ListRunsResponse, RunDiff,
+    RunTree, runs_server::Runs,
 };
 use tonic::{Request, Response, Status};
 
@@ -51,6 +53,16 @@ impl Runs for ResultsServer {
     ) -> Result<Response<FailureExplanation>, Status> {
         self.answer("ExplainFailure", request, |metadata, request| {
             failure::explain_failure(self, metadata, request)
+        })
+        .await
+    }
+
+    async fn list_regressions(
+        &self,
+        request: Request<ListRegressionsRequest>,
+    ) -> Result<Response<ListRegressionsResponse>, Status> {
+        self.answer("ListRegressions", request, |metadata, request| {
+            regressions::list_regressions(self, metadata, request)
         })
         .await
     }

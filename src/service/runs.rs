@@ -3,12 +3,17 @@
 mod diff;
 mod failure;
 mod gather;
+mod history;
 mod list;
+mod regressions;
+mod selected;
 mod series;
 
 pub use diff::{DiffAsk, RunDiff};
 pub use failure::{Failure, RunPoint, Since};
+pub use history::{HistoryAsk, RunSeries};
 pub use list::{Runs, RunsAsk};
+pub use regressions::{Regression, Regressions};
 
 use std::sync::Arc;
 

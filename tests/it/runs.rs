@@ -6,5 +6,6 @@ mod failure;
 mod list;
 mod listing;
 mod objects;
+mod regressions;
 mod rights;
 mod tree;

@@ -26,6 +26,8 @@ struct Gathered {
 }
 
 impl Fold for Gathered {
+    type Row = Record;
+
     fn add(&mut self, records: Vec<Record>) -> bool {
         for record in records {
             if self.nodes >= MAX_NODES {

@@ -29,7 +29,7 @@ const RUNS: &str = "hindsight.v1.Runs";
 fn service(method: &str) -> &'static str {
     match method {
         "Aggregate" | "Explain" => QUERIES,
-        "DiffRuns" | "ExplainFailure" | "GetRunTree" | "ListRuns" => RUNS,
+        "DiffRuns" | "ExplainFailure" | "GetRunTree" | "ListRegressions" | "ListRuns" => RUNS,
         _ => SERVICE,
     }
 }

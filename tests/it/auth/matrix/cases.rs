@@ -150,6 +150,17 @@ pub(super) const CASES: &[Case] = &[
         },
         missing: &[0],
     },
+    Case {
+        method: "ListRegressions",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"parent": result(p, id)}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/regressions", result(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[0],
+    },
     // Whoever may list records may see what belongs together, and compare it.
     Case {
         method: "ExplainFailure",
