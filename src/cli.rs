@@ -11,6 +11,7 @@ mod describe;
 mod diff;
 mod explain;
 mod failure;
+mod flaky;
 mod fsck;
 mod get;
 mod import;
@@ -62,6 +63,7 @@ Ask a server:
   why         Say what ended a run, since when, and what changed
   diff        Compare two runs, or a run with the last success before it
   slow        List pipelines that became slower, and the run with which it began
+  flaky       List pipelines that succeed and fail on the same code
   stats       Count and time runs in groups
   explain     Explain how a list would be answered, and what it costs
   delete      Delete runs, records or results, with everything below them
@@ -107,6 +109,7 @@ enum Ask {
     /// Compare two runs, or a run with the last success before it
     Diff(diff::Diff),
     Slow(slow::Slow),
+    Flaky(flaky::Flaky),
     /// Count and time runs in groups
     Stats(stats::Stats),
     /// Delete runs, records or results, with everything below them
@@ -253,6 +256,7 @@ fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             Ask::Why(why) => why.run().await,
             Ask::Diff(diff) => diff.run().await,
             Ask::Slow(slow) => slow.run().await,
+            Ask::Flaky(flaky) => flaky.run().await,
             Ask::Stats(stats) => stats.run().await,
             Ask::Delete(delete) => delete.run().await,
             Ask::Import(import) => import.run().await,

@@ -24,8 +24,8 @@ pub use aggregate::{AggregateAsk, Answered, AnsweredGroup, Value as AggregateVal
 pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use records::RecordChange;
 pub use runs::{
-    DiffAsk, Failure, HistoryAsk, Regression, Regressions, RunDiff, RunPoint, RunSeries, Runs,
-    RunsAsk, Since,
+    DiffAsk, Failure, FlakyPair, FlakyPipeline, FlakyPipelines, HistoryAsk, Regression,
+    Regressions, RunDiff, RunPoint, RunSeries, Runs, RunsAsk, Since,
 };
 pub use selection::{ListRequest, Selector};
 pub use summary::{Group, Measure, SummaryQuery, Value as SummaryValue};

@@ -138,7 +138,7 @@ fn row(it: &Regression) -> Vec<String> {
 }
 
 /// The namespace, or else the parent, with the pipeline and the task.
-fn name(series: &RunSeries) -> String {
+pub(super) fn name(series: &RunSeries) -> String {
     let place = match series.namespace.as_str() {
         "" => &series.parent,
         namespace => namespace,
@@ -154,7 +154,7 @@ fn durations(of: Option<&RunDurations>) -> String {
     format!("{p50}, {p95}")
 }
 
-fn point(of: Option<&RunPoint>) -> String {
+pub(super) fn point(of: Option<&RunPoint>) -> String {
     let Some(of) = of else {
         return String::new();
     };

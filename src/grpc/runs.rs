@@ -2,14 +2,15 @@
 
 mod diff;
 mod failure;
+mod flaky;
 mod list;
 mod regressions;
 mod tree;
 
 use hindsight_proto::v1::{
     DiffRunsRequest, ExplainFailureRequest, FailureExplanation, GetRunTreeRequest,
-    ListRegressionsRequest, ListRegressionsResponse, ListRunsRequest, ListRunsResponse, RunDiff,
-    RunTree, runs_server::Runs,
+    ListFlakyRequest, ListFlakyResponse, ListRegressionsRequest, ListRegressionsResponse,
+    ListRunsRequest, ListRunsResponse, RunDiff, RunTree, runs_server::Runs,
 };
 use tonic::{Request, Response, Status};
 
@@ -63,6 +64,16 @@ impl Runs for ResultsServer {
     ) -> Result<Response<ListRegressionsResponse>, Status> {
         self.answer("ListRegressions", request, |metadata, request| {
             regressions::list_regressions(self, metadata, request)
+        })
+        .await
+    }
+
+    async fn list_flaky(
+        &self,
+        request: Request<ListFlakyRequest>,
+    ) -> Result<Response<ListFlakyResponse>, Status> {
+        self.answer("ListFlaky", request, |metadata, request| {
+            flaky::list_flaky(self, metadata, request)
         })
         .await
     }

@@ -2,6 +2,7 @@
 
 mod diff;
 mod failure;
+mod flaky;
 mod gather;
 mod history;
 mod list;
@@ -11,6 +12,7 @@ mod series;
 
 pub use diff::{DiffAsk, RunDiff};
 pub use failure::{Failure, RunPoint, Since};
+pub use flaky::{FlakyPair, FlakyPipeline, FlakyPipelines};
 pub use history::{HistoryAsk, RunSeries};
 pub use list::{Runs, RunsAsk};
 pub use regressions::{Regression, Regressions};

@@ -3,6 +3,7 @@
 mod commands;
 mod diff;
 mod failure;
+mod flaky;
 mod list;
 mod listing;
 mod objects;

@@ -59,7 +59,7 @@ fn regression(it: Regression) -> pb::Regression {
     }
 }
 
-fn series(series: RunSeries) -> pb::RunSeries {
+pub(super) fn series(series: RunSeries) -> pb::RunSeries {
     pb::RunSeries {
         parent: series.parent,
         namespace: series.namespace,
@@ -76,7 +76,7 @@ fn durations(of: Quantiles) -> pb::RunDurations {
     }
 }
 
-fn count(count: usize) -> i64 {
+pub(super) fn count(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 

@@ -66,12 +66,16 @@ struct Entry {
     /// In milliseconds.
     duration: u64,
     outcome: Outcome,
+    /// What the code was; empty if that is not known.
+    version: String,
     series: usize,
 }
 
 /// Runs that ended, with their series.
 #[derive(Debug, Default)]
 pub(super) struct History {
+    /// Labels that name the version of a run; the first that it has counts.
+    versions: Vec<String>,
     entries: Vec<Entry>,
     series: Vec<RunSeries>,
     /// Names of series for detectors.
@@ -112,6 +116,14 @@ impl Fold for History {
 }
 
 impl History {
+    /// No runs yet; versions of runs are in these labels.
+    pub(super) fn with_versions(versions: Vec<String>) -> Self {
+        Self {
+            versions,
+            ..Self::default()
+        }
+    }
+
     /// Adds a run, if it says what it is made from and when it ran.
     fn add_row(&mut self, row: RecordColumns) -> Option<()> {
         let object = &row.object;
@@ -128,7 +140,10 @@ impl History {
             pipeline: pipeline.to_owned(),
             task: task.unwrap_or_default().to_owned(),
         };
-        self.bytes += PER_RUN + name.len() + row.record.weight();
+        let mut versions = self.versions.iter();
+        let version = versions.find_map(|key| object.labels.get(key));
+        let version = version.cloned().unwrap_or_default();
+        self.bytes += PER_RUN + name.len() + version.len() + row.record.weight();
         let series = self.number(series);
         self.entries.push(Entry {
             record: row.record.name,
@@ -136,6 +151,7 @@ impl History {
             began,
             duration,
             outcome,
+            version,
             series,
         });
         Some(())
@@ -168,15 +184,16 @@ impl History {
 
     /// The runs as detectors take them, in the order of storing.
     pub(super) fn runs(&self) -> Vec<Run<'_>> {
-        let run = |entry: &Entry| Run {
+        let entries = self.entries.iter();
+        let runs = entries.map(|entry| Run {
             began: entry.began.div_euclid(1_000_000),
             pipeline: self.keys.get(entry.series).map_or("", String::as_str),
-            version: "",
+            version: &entry.version,
             outcome: entry.outcome,
             duration: entry.duration,
             attempt: 0,
-        };
-        self.entries.iter().map(run).collect()
+        });
+        runs.collect()
     }
 
     /// The run at a position of [`Self::runs`].
@@ -189,6 +206,11 @@ impl History {
         })
     }
 
+    /// The version of the run at a position.
+    pub(super) fn version(&self, at: usize) -> Option<&str> {
+        Some(&self.entries.get(at)?.version)
+    }
+
     /// The series of the run at a position.
     pub(super) fn series(&self, at: usize) -> Option<&RunSeries> {
         self.series.get(self.entries.get(at)?.series)
@@ -196,7 +218,7 @@ impl History {
 }
 
 impl Service {
-    /// Reads the runs that `ask` means and that also match `words`, under the parent that `grant` is
+    /// Adds the runs that `ask` means and that also match `words` to `history`, under the parent that `grant` is
     /// for. It fails if a text of the request is wrong.
     pub(super) async fn history(
         &self,
@@ -205,6 +227,7 @@ impl Service {
         result: Option<String>,
         ask: HistoryAsk,
         words: &str,
+        history: History,
     ) -> Result<Looked, Error> {
         let parent = grant.scope(Verb::List, Resource::Records)?.clone();
         let since = self.since_days(ask.days)?;
@@ -223,7 +246,7 @@ impl Service {
         let (filter, query_filter) = self.selected(&by.quota, selected).await?;
         let scope = ResultPattern { parent, id: result };
         let engine = self.engine.with_quota(&by.quota);
-        let reading = engine.fold_columns(scope, filter, History::default());
+        let reading = engine.fold_columns(scope, filter, history);
         let (mut history, is_whole) = reading.await?;
         history.entries.reverse();
         Ok(Looked {

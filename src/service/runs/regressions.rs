@@ -67,7 +67,9 @@ impl Service {
         limit: i32,
     ) -> Result<Regressions, Error> {
         let limit = super::limit(limit, USUAL, MOST)?;
-        let looked = self.history(by, grant, result, ask, "succeeded").await?;
+        let history = History::default();
+        let looked = self.history(by, grant, result, ask, "succeeded", history);
+        let looked = looked.await?;
         let engine = self.engine.with_quota(&by.quota);
         let (runs_read, history) = (looked.history.read(), looked.history);
         let (found, left_out) = engine.compute(move || slower(&history, limit)).await?;

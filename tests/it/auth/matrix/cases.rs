@@ -151,6 +151,17 @@ pub(super) const CASES: &[Case] = &[
         missing: &[0],
     },
     Case {
+        method: "ListFlaky",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"parent": result(p, id)}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/flaky", result(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[0],
+    },
+    Case {
         method: "ListRegressions",
         verb: "list",
         resource: "records",
