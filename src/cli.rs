@@ -11,6 +11,7 @@ mod describe;
 mod diff;
 mod explain;
 mod failure;
+mod flaky;
 mod fsck;
 mod get;
 mod import;
@@ -26,6 +27,7 @@ mod run_ref;
 mod runs;
 mod selection;
 mod serve;
+mod slow;
 mod stats;
 mod terminal;
 mod token;
@@ -60,6 +62,8 @@ Ask a server:
   describe    Draw a run and everything below it, with times
   why         Say what ended a run, since when, and what changed
   diff        Compare two runs, or a run with the last success before it
+  slow        List pipelines that became slower, and the run with which it began
+  flaky       List pipelines that succeed and fail on the same code
   stats       Count and time runs in groups
   explain     Explain how a list would be answered, and what it costs
   delete      Delete runs, records or results, with everything below them
@@ -104,6 +108,8 @@ enum Ask {
     Why(why::Why),
     /// Compare two runs, or a run with the last success before it
     Diff(diff::Diff),
+    Slow(slow::Slow),
+    Flaky(flaky::Flaky),
     /// Count and time runs in groups
     Stats(stats::Stats),
     /// Delete runs, records or results, with everything below them
@@ -249,6 +255,8 @@ fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             Ask::Describe(describe) => describe.run().await,
             Ask::Why(why) => why.run().await,
             Ask::Diff(diff) => diff.run().await,
+            Ask::Slow(slow) => slow.run().await,
+            Ask::Flaky(flaky) => flaky.run().await,
             Ask::Stats(stats) => stats.run().await,
             Ask::Delete(delete) => delete.run().await,
             Ask::Import(import) => import.run().await,

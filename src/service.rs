@@ -23,7 +23,10 @@ pub use crate::query::{Certain, Explanation, Rest};
 pub use aggregate::{AggregateAsk, Answered, AnsweredGroup, Value as AggregateValue};
 pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use records::RecordChange;
-pub use runs::{Alike, DiffAsk, Failure, RunDiff, RunPoint, Runs, RunsAsk, Since};
+pub use runs::{
+    Alike, DiffAsk, Failure, FlakyPair, FlakyPipeline, FlakyPipelines, HistoryAsk, Regression,
+    Regressions, RunDiff, RunPoint, RunSeries, Runs, RunsAsk, Since,
+};
 pub use selection::{ListRequest, Selector};
 pub use summary::{Group, Measure, SummaryQuery, Value as SummaryValue};
 pub use upsert::{Effect, Outcome, Upsert, UpsertGrants, Upserted};

@@ -2,12 +2,15 @@
 
 mod diff;
 mod failure;
+mod flaky;
 mod list;
+mod regressions;
 mod tree;
 
 use hindsight_proto::v1::{
-    DiffRunsRequest, ExplainFailureRequest, FailureExplanation, GetRunTreeRequest, ListRunsRequest,
-    ListRunsResponse, RunDiff, RunTree, runs_server::Runs,
+    DiffRunsRequest, ExplainFailureRequest, FailureExplanation, GetRunTreeRequest,
+    ListFlakyRequest, ListFlakyResponse, ListRegressionsRequest, ListRegressionsResponse,
+    ListRunsRequest, ListRunsResponse, RunDiff, RunTree, runs_server::Runs,
 };
 use tonic::{Request, Response, Status};
 
@@ -51,6 +54,26 @@ impl Runs for ResultsServer {
     ) -> Result<Response<FailureExplanation>, Status> {
         self.answer("ExplainFailure", request, |metadata, request| {
             failure::explain_failure(self, metadata, request)
+        })
+        .await
+    }
+
+    async fn list_regressions(
+        &self,
+        request: Request<ListRegressionsRequest>,
+    ) -> Result<Response<ListRegressionsResponse>, Status> {
+        self.answer("ListRegressions", request, |metadata, request| {
+            regressions::list_regressions(self, metadata, request)
+        })
+        .await
+    }
+
+    async fn list_flaky(
+        &self,
+        request: Request<ListFlakyRequest>,
+    ) -> Result<Response<ListFlakyResponse>, Status> {
+        self.answer("ListFlaky", request, |metadata, request| {
+            flaky::list_flaky(self, metadata, request)
         })
         .await
     }

@@ -1,26 +1,30 @@
-//! Records that are read for an answer which is made of many of them.
+//! Rows that are read for an answer which is made of many of them.
 
 use std::{num::NonZeroU32, sync::Arc};
 
 use super::{
     Engine, Error,
+    item::Item,
     list::{first_row, run_low_priority},
     scan::{MOST_ROWS, Scan},
 };
 use hindsight_access::budget::QuotaExceeded;
 use hindsight_filter::model::{Record, RecordName, ResultPattern};
 use hindsight_filter::{
-    Order,
+    Filter, Order,
     condition::{Column, Condition},
 };
 use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
-use hindsight_storage::{AggregateQuery, ListQuery, Priority};
+use hindsight_storage::{AggregateQuery, ListQuery, Priority, RecordColumns};
 
-/// What is made of records while they are read.
+/// What is made of rows while they are read.
 pub trait Fold: Send + Sized + 'static {
-    /// Takes some more records; false if no more are wanted.
-    fn add(&mut self, records: Vec<Record>) -> bool;
+    /// A record, or what columns keep of it.
+    type Row;
+
+    /// Takes some more rows; false if no more are wanted.
+    fn add(&mut self, rows: Vec<Self::Row>) -> bool;
     /// About how many bytes of memory it takes.
     fn bytes(&self) -> usize;
 }
@@ -31,30 +35,61 @@ impl Engine {
     ///
     /// It fails if the caller has no memory left or read enough, or the store does not answer.
     #[tracing::instrument(name = "query", skip_all)]
-    pub async fn fold<F: Fold>(&self, scope: ResultPattern, fold: F) -> Result<(F, bool), Error> {
-        let engine = self.clone();
-        let work = async move { engine.fold_here(scope, fold).await };
-        run_low_priority("reading runs", Box::pin(work)).await
-    }
-
-    async fn fold_here<F: Fold>(
+    pub async fn fold<F: Fold<Row = Record>>(
         &self,
         scope: ResultPattern,
-        mut fold: F,
+        fold: F,
     ) -> Result<(F, bool), Error> {
         let order = Order::by(Column::CreateTime, false);
         let query = first_row(scope, Condition::All, order, Priority::Low);
-        let mut scan = Scan::<Record>::new(&**self.store(), self.quota(), None, query);
+        let engine = self.clone();
+        let work = async move { engine.fold_here(None, query, fold).await };
+        run_low_priority("reading runs", Box::pin(work)).await
+    }
+
+    /// Hands what columns keep of the records of `scope` that match `filter` to `fold`, those that
+    /// were stored last first; says whether it had all of them, as [`Engine::fold`] does.
+    ///
+    /// It fails if the caller has no memory left or read enough, or the store does not answer.
+    #[tracing::instrument(name = "query", skip_all)]
+    pub async fn fold_columns<F: Fold<Row = RecordColumns>>(
+        &self,
+        scope: ResultPattern,
+        filter: Arc<Filter>,
+        fold: F,
+    ) -> Result<(F, bool), Error> {
+        self.store().refresh_indexes().await?;
+        let split = self.split(&filter).await?;
+        let filter = split.residual.then_some(filter);
+        let query = first_row(scope, split.condition, Order::newest_first(), Priority::Low);
+        let engine = self.clone();
+        let work = async move { engine.fold_here(filter, query, fold).await };
+        run_low_priority("reading runs", Box::pin(work)).await
+    }
+
+    async fn fold_here<F>(
+        &self,
+        filter: Option<Arc<Filter>>,
+        query: ListQuery,
+        mut fold: F,
+    ) -> Result<(F, bool), Error>
+    where
+        F: Fold,
+        F::Row: Item,
+    {
+        let mut scan = Scan::<F::Row>::new(&**self.store(), self.quota(), filter, query);
         let mut kept = self.quota().expect(0).await?;
         let mut had_all = true;
         scan.takes_turns = true;
         while let Some(chunk) = scan.next(MOST_ROWS as usize).await? {
-            self.quota().scanned(chunk.len() as u64)?;
-            let records = chunk.into_iter().map(|listed| listed.item).collect();
+            if !scan.filters() {
+                self.quota().scanned(chunk.len() as u64)?;
+            }
+            let rows = chunk.into_iter().map(|listed| listed.item).collect();
             let turn = self.quota().turn().await;
             let adding = low_priority::block(move |_| {
                 let _turn = turn;
-                let goes_on = fold.add(records);
+                let goes_on = fold.add(rows);
                 (fold, goes_on)
             });
             let (next, goes_on) = adding.await.map_err(broken)?;

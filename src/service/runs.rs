@@ -3,14 +3,21 @@
 mod alike;
 mod diff;
 mod failure;
+mod flaky;
 mod gather;
+mod history;
 mod list;
+mod regressions;
+mod selected;
 mod series;
 
 pub use alike::Alike;
 pub use diff::{DiffAsk, RunDiff};
 pub use failure::{Failure, RunPoint, Since};
+pub use flaky::{FlakyPair, FlakyPipeline, FlakyPipelines};
+pub use history::{HistoryAsk, RunSeries};
 pub use list::{Runs, RunsAsk};
+pub use regressions::{Regression, Regressions};
 
 use std::sync::Arc;
 

@@ -73,6 +73,22 @@ pub struct Quantiles {
     pub p95: u64,
 }
 
+impl Quantiles {
+    /// Those of `durations`, by the nearest rank; 0 if there are none.
+    #[must_use]
+    pub fn of(mut durations: Vec<u64>) -> Self {
+        durations.sort_unstable();
+        let at = |hundredths: usize| {
+            let rank = (durations.len() * hundredths).div_ceil(100).max(1);
+            durations.get(rank - 1).copied().unwrap_or(0)
+        };
+        Self {
+            p50: at(50),
+            p95: at(95),
+        }
+    }
+}
+
 /// A step change of durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change<'a> {

@@ -64,7 +64,7 @@ fn reply(why: Failure) -> pb::FailureExplanation {
     }
 }
 
-fn point(point: RunPoint) -> pb::RunPoint {
+pub(super) fn point(point: RunPoint) -> pb::RunPoint {
     pb::RunPoint {
         record: point.record.to_string(),
         name: point.name,

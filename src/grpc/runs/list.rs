@@ -26,7 +26,7 @@ pub(super) async fn list_runs(
     let (by, grant) = server
         .grant(&metadata, Verb::List, Resource::Records, parent)
         .await?;
-    let keys = label_keys(request.label_keys)?;
+    let keys = label_keys("label_keys", request.label_keys)?;
     let ask = RunsAsk {
         list: ListRequest {
             selector: selector(&metadata, request.filter)?,
@@ -46,17 +46,18 @@ pub(super) async fn list_runs(
     })
 }
 
-fn label_keys(keys: Vec<String>) -> Result<Vec<String>, Error> {
+/// Keys of labels that the field `name` of a request has.
+pub(super) fn label_keys(name: &str, keys: Vec<String>) -> Result<Vec<String>, Error> {
     if keys.len() > MAX_LABEL_KEYS {
         return Err(Error::Invalid(format!(
-            "label_keys has {} keys, at most {MAX_LABEL_KEYS} are possible",
+            "{name} has {} keys, at most {MAX_LABEL_KEYS} are possible",
             keys.len()
         )));
     }
     match keys.iter().find(|key| key.len() > MAX_KEY_BYTES) {
         None => Ok(keys),
         Some(long) => Err(Error::Invalid(format!(
-            "label_keys: a key has {} bytes, those of labels have {MAX_KEY_BYTES} at most",
+            "{name}: a key has {} bytes, those of labels have {MAX_KEY_BYTES} at most",
             long.len()
         ))),
     }

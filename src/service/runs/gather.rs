@@ -28,6 +28,8 @@ struct Gathered {
 }
 
 impl Fold for Gathered {
+    type Row = Record;
+
     fn add(&mut self, records: Vec<Record>) -> bool {
         self.rows += records.len() as u64;
         for record in records {

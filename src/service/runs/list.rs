@@ -1,14 +1,12 @@
 //! Lists of runs, from columns alone.
 
-use std::sync::Arc;
-
 use hindsight_filter::model::{Resource, ResultPattern};
-use hindsight_filter::words::{self, Now};
-use hindsight_filter::{CostBudget, Filter, FilterError, Selection, parse_order, run_filter};
+use hindsight_filter::{parse_order, run_filter};
 use hindsight_storage::RecordColumns;
 
+use super::selected::Selected;
 use crate::query::{List, Page};
-use crate::service::{Error, ListRequest, Service, limits, selection::understood};
+use crate::service::{Error, ListRequest, Service};
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Verb};
 
@@ -45,25 +43,16 @@ impl Service {
         ask: RunsAsk,
     ) -> Result<Runs, Error> {
         let parent = grant.scope(Verb::List, RECORDS)?.clone();
-        let zone = limits::zone(&ask.time_zone)?;
-        let time = self.clock.now();
-        let query = words::read(&ask.query, &Now { time, zone })?;
-        let query_filter = query.cel.clone();
-        let selector = ask.list.selector;
-        let language = self.language(&selector)?;
-        let bytes = selector.len() + query.cel.len();
-        let (asked, zone) = (ask.query, ask.time_zone);
-        let read = move |budget: &mut CostBudget| {
-            let filter = selector.parse(language, RECORDS, budget)?;
-            let words = of_query(&query, budget)?;
-            // Tokens are bound to the words, because the times that they mean go on.
-            let words = words.with_text(format!("{}:{zone}:{asked}", zone.len()));
-            let runs = Filter::compile(&run_filter(), RECORDS)?;
-            Ok(Arc::new(Filter::all([(*filter).clone(), words, runs])))
+        let selected = Selected {
+            selector: ask.list.selector,
+            query: ask.query,
+            time_zone: ask.time_zone,
+            runs: run_filter(),
         };
+        let (filter, query_filter) = self.selected(&by.quota, selected).await?;
         let list = List {
             scope: ResultPattern { parent, id: result },
-            filter: understood(&by.quota, read, bytes).await?,
+            filter,
             order: parse_order(&ask.list.order_by, RECORDS)?,
             size: ask.list.size,
             token: ask.list.token,
@@ -72,20 +61,4 @@ impl Service {
         let page = self.engine.with_quota(&by.quota).columns(list).await?;
         Ok(Runs { page, query_filter })
     }
-}
-
-/// The filter of a query; an error says why the query was taken for CEL.
-fn of_query(query: &words::Query, budget: &mut CostBudget) -> Result<Filter, Error> {
-    let selection = Selection {
-        filter: &query.cel,
-        ..Selection::default()
-    };
-    let filter = Filter::select_within(&selection, RECORDS, budget);
-    filter.map_err(|error| match (&error, query.mark) {
-        (FilterError::TooCostly { .. }, _) | (_, None) => error.into(),
-        (_, Some(mark)) => {
-            let mark = mark.text;
-            Error::Invalid(format!("query is CEL because of its `{mark}`: {error}"))
-        }
-    })
 }

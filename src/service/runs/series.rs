@@ -1,5 +1,6 @@
 //! The runs that a run is compared with: those of the same pipeline.
 
+use hindsight_filter::columns::ObjectColumns;
 use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Value};
 use hindsight_filter::model::{Parent, ParentPattern, Record, ResultPattern};
 use hindsight_run::{Outcome, View, keys};
@@ -74,6 +75,21 @@ impl Series {
     pub(super) fn with(&self, more: impl IntoIterator<Item = Condition>) -> Condition {
         Condition::And(self.tests.iter().cloned().chain(more).collect())
     }
+}
+
+/// What a run is made from by its columns, the same as in [`Series::of`], and its place in a
+/// pipeline; `None` if it does not say.
+pub(super) fn made_from(object: &ObjectColumns) -> Option<(&str, Option<&str>)> {
+    let label = |key: &str| {
+        let value = object.labels.get(key).map(String::as_str);
+        value.filter(|value| !value.is_empty())
+    };
+    let name = TEMPLATES
+        .iter()
+        .find_map(|key| label(key))
+        .or_else(|| object.text(ObjectField::PipelineRef))
+        .or_else(|| object.text(ObjectField::TaskRef))?;
+    Some((name, label(PIPELINE_TASK)))
 }
 
 /// Runs that ended like this.

@@ -29,7 +29,8 @@ const RUNS: &str = "hindsight.v1.Runs";
 fn service(method: &str) -> &'static str {
     match method {
         "Aggregate" | "Explain" => QUERIES,
-        "DiffRuns" | "ExplainFailure" | "GetRunTree" | "ListRuns" => RUNS,
+        "DiffRuns" | "ExplainFailure" | "GetRunTree" | "ListFlaky" | "ListRegressions"
+        | "ListRuns" => RUNS,
         _ => SERVICE,
     }
 }

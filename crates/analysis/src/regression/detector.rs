@@ -290,17 +290,8 @@ fn median(values: &mut [f64]) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-fn quantiles(mut values: Vec<f64>) -> Quantiles {
-    values.sort_unstable_by(f64::total_cmp);
-    // The nearest rank, as it is usual for percentiles of durations.
-    let at = |hundredths: usize| {
-        let rank = (values.len() * hundredths).div_ceil(100).max(1);
-        values.get(rank - 1).map_or(0, |it| milliseconds(*it))
-    };
-    Quantiles {
-        p50: at(50),
-        p95: at(95),
-    }
+fn quantiles(values: Vec<f64>) -> Quantiles {
+    Quantiles::of(values.into_iter().map(milliseconds).collect())
 }
 
 #[expect(

@@ -150,6 +150,28 @@ pub(super) const CASES: &[Case] = &[
         },
         missing: &[0],
     },
+    Case {
+        method: "ListFlaky",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"parent": result(p, id)}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/flaky", result(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[0],
+    },
+    Case {
+        method: "ListRegressions",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"parent": result(p, id)}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/regressions", result(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[0],
+    },
     // A caller that may list records may see what belongs together, and compare it.
     Case {
         method: "ExplainFailure",
@@ -184,7 +206,7 @@ pub(super) const CASES: &[Case] = &[
         },
         missing: &[5],
     },
-    // Whoever may list records may count them.
+    // A caller that may list records may count them.
     Case {
         method: "Aggregate",
         verb: "list",
