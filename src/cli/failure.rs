@@ -88,6 +88,13 @@ impl Failure {
                     cause(status)
                 ),
             ),
+            Code::Unimplemented => (
+                Self::FAILED,
+                format!(
+                    "the server at {server} has no such call; it is older than this command, \
+                     or no Hindsight"
+                ),
+            ),
             Code::InvalidArgument => (Self::USAGE, said.to_owned()),
             code => (Self::FAILED, format!("{said} ({code:?} from {server})")),
         };
@@ -186,5 +193,17 @@ impl From<std::io::Error> for Failure {
             },
             _ => Self::other(format!("output stopped: {error}")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_a_server_does_not_know_says_so() {
+        let status = Status::new(Code::Unimplemented, "");
+        let failure = Failure::status("http://there:1", &status).to_string();
+        assert!(failure.starts_with("the server at http://there:1 has no such call"));
     }
 }
