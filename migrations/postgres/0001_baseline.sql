@@ -45,18 +45,21 @@ CREATE TABLE results (
 );
 
 CREATE UNIQUE INDEX results_by_name ON results (id, parent);
-CREATE INDEX results_by_create ON results (create_us, row_id);
-CREATE INDEX results_by_parent_create ON results (parent, create_us, row_id);
-CREATE INDEX results_by_update ON results (update_us, row_id);
-CREATE INDEX results_by_start ON results (summary_start_us, row_id);
-CREATE INDEX results_by_end ON results (summary_end_us, row_id);
+CREATE INDEX results_by_create ON results (create_us);
+CREATE INDEX results_by_parent_create ON results (parent, create_us);
+CREATE INDEX results_by_update ON results (update_us);
+CREATE INDEX results_by_start ON results (summary_start_us);
+CREATE INDEX results_by_end ON results (summary_end_us);
 
--- What lists and filters need of a record. `parent` and `result_id` repeat those of the result
--- for the sake of indexes; results are never renamed. object_* and labels come from the JSON of
+-- What lists and filters need of a record. `parent` repeats that of the result for the sake of
+-- indexes; results are never renamed. object_* and labels come from the JSON of
 -- the payload, run_* too, if its type is that of a run. Without a payload data_type is null. An
--- object_uid of one byte, 1, is the record's id. Of data_type, object_kind, summary_type and the
--- keys of labels, U+0001 and another character are the number of a word, see
--- crates/storage/src/codec/text/words.rs.
+-- object_uid of one byte, 1, is the record's id, and an object_namespace of U+0001 is the parent.
+-- A run began or ended when its object did, where its own column is null; it did neither at the
+-- least number there is but one. Of data_type, object_kind, object_reason, object_phase,
+-- object_condition_status, summary_type and the keys of labels, U+0001 and another character are
+-- the number of a word, see crates/storage/src/codec/text/words.rs. body_sha256 is the first 16
+-- bytes of the SHA-256 of the payload.
 CREATE TABLE records (
     row_id                  BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY WITH (fillfactor = 100),
     result_row              BIGINT NOT NULL REFERENCES results (row_id) ON DELETE CASCADE,
@@ -70,7 +73,6 @@ CREATE TABLE records (
     body_size               INTEGER,
     run_outcome             SMALLINT,
     parent                  TEXT COLLATE "C" NOT NULL,
-    result_id               BYTEA NOT NULL,
     id                      BYTEA NOT NULL,
     uid                     BYTEA NOT NULL,
     etag                    TEXT COLLATE "C" NOT NULL,
@@ -90,24 +92,27 @@ CREATE TABLE records (
 );
 
 CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
-CREATE INDEX records_by_result ON records (result_row, create_us, row_id);
-CREATE INDEX records_by_create ON records (create_us, row_id) WITH (fillfactor = 100);
-CREATE INDEX records_by_parent_create ON records (parent, create_us, row_id);
-CREATE INDEX records_by_update ON records (update_us, row_id);
-CREATE INDEX records_by_type ON records (left(data_type, 128), create_us, row_id);
+CREATE INDEX records_by_result ON records (result_row);
+CREATE INDEX records_by_create ON records (create_us) WITH (fillfactor = 100);
+CREATE INDEX records_by_parent_create ON records (parent, create_us);
+CREATE INDEX records_by_update ON records (update_us);
+CREATE INDEX records_by_type ON records (left(data_type, 128), create_us);
 -- A hash takes a third of the tree, and uids are only ever compared for equality.
 CREATE INDEX records_by_object_uid ON records USING hash (object_uid) WHERE object_uid <> '\x01';
 CREATE INDEX records_by_object_name ON records (left(object_name, 128));
-CREATE INDEX records_by_creation ON records (object_creation_us, row_id)
-    INCLUDE (run_began_us, run_ended_us, run_pipeline, run_outcome);
+CREATE INDEX records_by_creation ON records (object_creation_us)
+    INCLUDE (row_id, object_start_us, object_completion_us, run_began_us, run_ended_us, run_pipeline,
+             run_outcome);
 
 -- Payloads that others of the same parent refer to: those are kept as zstd frames with the
--- content as their dictionary. Content never changes; bytes is one zstd frame by itself. Where
+-- content as their dictionary, which is the payload with marks in the place of the ids of its
+-- record and result. Content never changes; bytes is one zstd frame by itself. Where
 -- `owned` is 0, no record is known to have this payload (any more), and a sweep finds out: it
 -- notes the record that has it, or packs again what refers to it and deletes it.
 CREATE TABLE dictionaries (
     row_id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     parent TEXT COLLATE "C" NOT NULL,
+    payload_sha256 BYTEA NOT NULL,
     sha256 BYTEA NOT NULL,
     size   BIGINT NOT NULL,
     owned  BIGINT NOT NULL DEFAULT 0,
@@ -115,6 +120,7 @@ CREATE TABLE dictionaries (
 );
 
 CREATE UNIQUE INDEX dictionaries_by_content ON dictionaries (parent, sha256);
+CREATE INDEX dictionaries_by_payload ON dictionaries (parent, payload_sha256);
 CREATE INDEX dictionaries_unowned ON dictionaries (row_id) WHERE owned = 0;
 
 -- They are compressed already.
@@ -147,7 +153,7 @@ CREATE INDEX bodies_by_dictionary ON bodies (dictionary);
 CREATE FUNCTION records_disown() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE dictionaries SET owned = 0
-        WHERE parent = OLD.parent AND sha256 = OLD.body_sha256 AND owned = 1;
+        WHERE parent = OLD.parent AND payload_sha256 = OLD.body_sha256 AND owned = 1;
     RETURN NULL;
 END
 $$;
@@ -166,28 +172,28 @@ CREATE INDEX records_by_labels ON records
     USING gin (labels jsonb_path_ops, (ARRAY[parent]),
                (ARRAY[create_us / 604800000000, create_us / 86400000000]))
     WITH (gin_pending_list_limit = 256);
-CREATE INDEX records_by_pipeline ON records (left(object_pipeline_ref, 128), create_us, row_id)
+CREATE INDEX records_by_pipeline ON records (left(object_pipeline_ref, 128), create_us)
     WHERE left(object_pipeline_ref, 128) IS NOT NULL;
--- What went well is found among the newest.
-CREATE INDEX records_by_reason ON records (left(object_reason, 128), create_us, row_id)
-    WHERE left(object_reason, 128) <> 'Succeeded' AND left(object_reason, 128) <> 'Completed';
-CREATE INDEX records_by_status ON records (left(object_condition_status, 128), create_us, row_id)
-    WHERE left(object_condition_status, 128) <> 'True';
+-- What went well is found among the newest: Q, R and W are the words Succeeded, Completed and True.
+CREATE INDEX records_by_reason ON records (left(object_reason, 128), create_us)
+    WHERE left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R';
+CREATE INDEX records_by_status ON records (left(object_condition_status, 128), create_us)
+    WHERE left(object_condition_status, 128) <> E'\x01W';
 CREATE INDEX records_by_took ON records ((object_completion_us - object_start_us));
 -- What did not go well is a small part of all, which other questions narrow down further.
 CREATE INDEX records_by_labels_unwell ON records
     USING gin (labels jsonb_path_ops, (ARRAY[parent]),
                (ARRAY[create_us / 604800000000, create_us / 86400000000]))
     WITH (gin_pending_list_limit = 256)
-    WHERE left(object_condition_status, 128) <> 'True'
-        OR (left(object_reason, 128) <> 'Succeeded' AND left(object_reason, 128) <> 'Completed');
+    WHERE left(object_condition_status, 128) <> E'\x01W'
+        OR (left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R');
 CREATE INDEX records_by_pipeline_unwell
-    ON records (left(object_pipeline_ref, 128), create_us, row_id)
-    WHERE left(object_condition_status, 128) <> 'True'
-        OR (left(object_reason, 128) <> 'Succeeded' AND left(object_reason, 128) <> 'Completed');
+    ON records (left(object_pipeline_ref, 128), create_us)
+    WHERE left(object_condition_status, 128) <> E'\x01W'
+        OR (left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R');
 CREATE INDEX records_by_took_unwell ON records ((object_completion_us - object_start_us))
-    WHERE left(object_condition_status, 128) <> 'True'
-        OR (left(object_reason, 128) <> 'Succeeded' AND left(object_reason, 128) <> 'Completed');
+    WHERE left(object_condition_status, 128) <> E'\x01W'
+        OR (left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R');
 
 -- How long after it began or ended an object was stored, in seconds: the extremes turn a range
 -- of those times into a range of create_us.
@@ -195,7 +201,7 @@ CREATE INDEX records_by_start_lag ON records (((create_us - object_start_us) / 1
 CREATE INDEX records_by_completion_lag
     ON records (((create_us - object_completion_us) / 1000000));
 
-CREATE INDEX results_by_status ON results (summary_status, create_us, row_id);
+CREATE INDEX results_by_status ON results (summary_status, create_us);
 
 -- What the planner learns of an index that leaves rows out it does not use for the table.
 CREATE STATISTICS records_pipelines ON (left(object_pipeline_ref, 128)) FROM records;

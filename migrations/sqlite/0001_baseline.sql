@@ -42,17 +42,19 @@ CREATE INDEX results_by_end ON results (summary_end_us);
 CREATE INDEX results_by_parent_start ON results (parent, summary_start_us);
 CREATE INDEX results_by_parent_end ON results (parent, summary_end_us);
 
--- What lists and filters need of a record. `parent` and `result_id` repeat those of the result
--- for the sake of indexes; results are never renamed. object_* and labels come from the JSON of
--- the payload, run_* too, if its type is that of a run. Without a payload data_type is null. An
--- object_uid of the one character U+0001 is the record's id. Of data_type, object_kind,
+-- What lists and filters need of a record. `parent` repeats that of the result for the sake of
+-- indexes; results are never renamed. object_* and labels come from the JSON of the payload, run_*
+-- too, if its type is that of a run. Without a payload data_type is null. Of the one character
+-- U+0001, an object_uid is the record's id, and an object_namespace is the parent. A run began or
+-- ended when its object did, where its own column is null; it did neither at the least number there
+-- is but one. Of data_type, object_kind, object_reason, object_phase, object_condition_status,
 -- summary_type and the keys of labels, U+0001 and another character are the number of a word, see
--- crates/storage/src/codec/text/words.rs.
+-- crates/storage/src/codec/text/words.rs. body_sha256 is the first 16 bytes of the SHA-256 of the
+-- payload.
 CREATE TABLE records (
     row_id                  INTEGER PRIMARY KEY,
     result_row              INTEGER NOT NULL REFERENCES results (row_id) ON DELETE CASCADE,
     parent                  TEXT NOT NULL,
-    result_id               ANY NOT NULL,
     id                      ANY NOT NULL,
     uid                     ANY NOT NULL,
     etag                    TEXT NOT NULL,
@@ -90,16 +92,19 @@ CREATE INDEX records_by_parent_type ON records (parent, data_type, create_us);
 CREATE INDEX records_by_object_uid ON records (object_uid) WHERE object_uid <> char(1);
 CREATE INDEX records_by_object_name ON records (object_name, create_us);
 CREATE INDEX records_by_creation ON records
-    (object_creation_us, run_pipeline, run_outcome, run_began_us, run_ended_us, data_type, parent);
+    (object_creation_us, run_pipeline, run_outcome, object_start_us, object_completion_us,
+     run_began_us, run_ended_us, data_type, parent);
 
 -- Payloads that others of the same parent refer to: those are kept as zstd frames with the
--- content as their dictionary. Content never changes; bytes is one zstd frame by itself. Where
+-- content as their dictionary, which is the payload with marks in the place of the ids of its
+-- record and result. Content never changes; bytes is one zstd frame by itself. Where
 -- `owned` is 0, no record is known to have this payload (any more), and a sweep finds out: it
 -- notes the record that has it, or packs again what refers to it and deletes it.
 -- AUTOINCREMENT, because another process may remember the row of a dictionary that is gone.
 CREATE TABLE dictionaries (
     row_id INTEGER PRIMARY KEY AUTOINCREMENT,
     parent TEXT NOT NULL,
+    payload_sha256 BLOB NOT NULL,
     sha256 BLOB NOT NULL,
     size   INTEGER NOT NULL,
     owned  INTEGER NOT NULL DEFAULT 0,
@@ -107,6 +112,7 @@ CREATE TABLE dictionaries (
 ) STRICT;
 
 CREATE UNIQUE INDEX dictionaries_by_content ON dictionaries (parent, sha256);
+CREATE INDEX dictionaries_by_payload ON dictionaries (parent, payload_sha256);
 CREATE INDEX dictionaries_unowned ON dictionaries (row_id) WHERE owned = 0;
 
 -- Which dictionary new bodies refer to. A key is the digest of what they have in common.
@@ -132,24 +138,24 @@ CREATE INDEX bodies_by_dictionary ON bodies (dictionary);
 -- A payload that goes or changes may be the one that a dictionary was made of.
 CREATE TRIGGER records_disowned AFTER DELETE ON records WHEN OLD.body_sha256 IS NOT NULL BEGIN
     UPDATE dictionaries SET owned = 0
-        WHERE parent = OLD.parent AND sha256 = OLD.body_sha256 AND owned = 1;
+        WHERE parent = OLD.parent AND payload_sha256 = OLD.body_sha256 AND owned = 1;
 END;
 
 CREATE TRIGGER records_disowned_other AFTER UPDATE OF body_sha256 ON records
 WHEN OLD.body_sha256 IS NOT NEW.body_sha256 BEGIN
     UPDATE dictionaries SET owned = 0
-        WHERE parent = OLD.parent AND sha256 = OLD.body_sha256 AND owned = 1;
+        WHERE parent = OLD.parent AND payload_sha256 = OLD.body_sha256 AND owned = 1;
 END;
 
 -- Questions that people ask of records among many, each answered by an index of its own; see
 -- docs/adr/0020.
 CREATE INDEX records_by_pipeline ON records (object_pipeline_ref, create_us, parent)
     WHERE object_pipeline_ref IS NOT NULL;
--- What went well is found among the newest.
+-- What went well is found among the newest: Q, R and W are the words Succeeded, Completed and True.
 CREATE INDEX records_by_reason ON records (object_reason, create_us, parent)
-    WHERE object_reason <> 'Succeeded' AND object_reason <> 'Completed';
+    WHERE object_reason <> (char(1) || 'Q') AND object_reason <> (char(1) || 'R');
 CREATE INDEX records_by_status ON records (object_condition_status, create_us, parent)
-    WHERE object_condition_status <> 'True';
+    WHERE object_condition_status <> (char(1) || 'W');
 CREATE INDEX records_by_took ON records
     ((object_completion_us - object_start_us), create_us, parent);
 
@@ -177,32 +183,33 @@ CREATE TABLE record_labels (
     PRIMARY KEY (label, at_us, record_row)
 ) STRICT, WITHOUT ROWID;
 
+-- A record is given its labels as a JSON object, and keeps a JSON array of their numbers.
 CREATE TRIGGER records_labelled AFTER INSERT ON records WHEN NEW.labels IS NOT NULL BEGIN
     INSERT OR IGNORE INTO labels (value, key) SELECT value, key FROM json_each(NEW.labels);
-    INSERT OR IGNORE INTO record_labels
-        SELECT l.row_id, NEW.create_us, NEW.row_id FROM json_each(NEW.labels) AS e
-        CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key;
+    UPDATE records SET labels = (SELECT json_group_array(l.row_id) FROM json_each(NEW.labels) AS e
+                                 CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key)
+        WHERE row_id = NEW.row_id;
+    INSERT OR IGNORE INTO record_labels SELECT e.value, create_us, row_id FROM records
+        CROSS JOIN json_each(labels) AS e WHERE row_id = NEW.row_id;
 END;
 
 CREATE TRIGGER records_relabelled AFTER UPDATE OF labels ON records
-WHEN NEW.labels IS NOT OLD.labels BEGIN
-    INSERT OR IGNORE INTO labels (value, key) SELECT value, key FROM json_each(NEW.labels);
+WHEN NEW.labels IS NULL OR json_type(NEW.labels) = 'object' BEGIN
     DELETE FROM record_labels WHERE at_us = OLD.create_us AND record_row = OLD.row_id
-        AND label IN (SELECT l.row_id FROM json_each(OLD.labels) AS e
-                      CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key);
-    INSERT OR IGNORE INTO record_labels
-        SELECT l.row_id, NEW.create_us, NEW.row_id FROM json_each(NEW.labels) AS e
-        CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key;
+        AND label IN (SELECT value FROM json_each(OLD.labels));
+    INSERT OR IGNORE INTO labels (value, key) SELECT value, key FROM json_each(NEW.labels);
+    UPDATE records SET labels = (SELECT json_group_array(l.row_id) FROM json_each(NEW.labels) AS e
+                                 CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key)
+        WHERE row_id = NEW.row_id AND NEW.labels IS NOT NULL;
+    INSERT OR IGNORE INTO record_labels SELECT e.value, create_us, records.row_id FROM records
+        CROSS JOIN json_each(labels) AS e WHERE records.row_id = NEW.row_id;
 END;
 
 CREATE TRIGGER records_unlabelled AFTER DELETE ON records WHEN OLD.labels IS NOT NULL BEGIN
     DELETE FROM record_labels WHERE at_us = OLD.create_us AND record_row = OLD.row_id
-        AND label IN (SELECT l.row_id FROM json_each(OLD.labels) AS e
-                      CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key);
-    DELETE FROM labels WHERE row_id IN (
-        SELECT l.row_id FROM json_each(OLD.labels) AS e
-        CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key
-        WHERE NOT EXISTS (SELECT 1 FROM record_labels AS r WHERE r.label = l.row_id));
+        AND label IN (SELECT value FROM json_each(OLD.labels));
+    DELETE FROM labels WHERE row_id IN (SELECT value FROM json_each(OLD.labels))
+        AND NOT EXISTS (SELECT 1 FROM record_labels AS r WHERE r.label = labels.row_id);
 END;
 
 -- Parts of payloads that operators have indexed; see docs/adr/0021.

@@ -12,4 +12,5 @@ pub(crate) mod parallel;
 pub(crate) mod prepare;
 pub(crate) mod record;
 pub(crate) mod row;
+pub(crate) mod short;
 pub(crate) mod text;

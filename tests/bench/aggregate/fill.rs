@@ -23,10 +23,6 @@ fn columns(records: i64, json: &str, bytes: &str) -> (String, String) {
     let rows = [
         ("result_row", format!("{parent} + 1")),
         ("parent", format!("'ns-' || {parent}")),
-        (
-            "result_id",
-            format!("'0b9f3a52-7c1e-4c60-9d75-0123456789ab'{bytes}"),
-        ),
         ("id", format!("('5c1d8f7e-0000-4000-8000-' || i){bytes}")),
         ("uid", format!("('9a8b7c6d-0000-4000-8000-' || i){bytes}")),
         (
@@ -44,7 +40,7 @@ fn columns(records: i64, json: &str, bytes: &str) -> (String, String) {
             "CASE i % 12 WHEN 0 THEN '\u{1}\u{1a}' ELSE '\u{1}\u{19}' END".to_owned(),
         ),
         ("object_name", object),
-        ("object_namespace", format!("'ns-' || {parent}")),
+        ("object_namespace", "'\u{1}'".to_owned()),
         (
             "object_uid",
             format!("('5c1d8f7e-0000-4000-8000-' || i){bytes}"),
@@ -52,7 +48,7 @@ fn columns(records: i64, json: &str, bytes: &str) -> (String, String) {
         (
             "object_reason",
             format!(
-                "CASE {} WHEN 0 THEN 'Failed' ELSE 'Succeeded' END",
+                "CASE {} WHEN 0 THEN '\u{1}S' ELSE '\u{1}Q' END",
                 dice(7, 10)
             ),
         ),
@@ -75,8 +71,6 @@ fn columns(records: i64, json: &str, bytes: &str) -> (String, String) {
             "run_outcome",
             format!("CASE {} WHEN 0 THEN 2 ELSE 1 END", dice(7, 10)),
         ),
-        ("run_began_us", format!("{created} + {queue}")),
-        ("run_ended_us", format!("{created} + {queue} + {took}")),
         ("run_pipeline", format!("'pipeline-' || {pipeline}")),
     ];
     let names: Vec<_> = rows.iter().map(|row| row.0).collect();

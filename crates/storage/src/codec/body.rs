@@ -2,17 +2,34 @@
 //! and given back byte for byte.
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::{
     dictionary::Dictionary,
-    frame::{MOST_REFERRING, against, alone, opened},
+    frame::{MOST_REFERRING, against, alone, opened, says},
+    short::Ids,
 };
 use crate::seam::Error;
 
 /// What is added to the codec of a body whose bytes lie in an object. Triggers know the number.
 pub(crate) const EXTERNAL: i64 = 16;
+
+/// The first bytes of a SHA-256. So many tell damage from what was stored as surely as all 32 do.
+pub(crate) type Digest = [u8; 16];
+
+/// The digest of a payload.
+pub(crate) fn digest(value: &[u8]) -> Digest {
+    cut(&Sha256::digest(value))
+}
+
+/// The digest that begins a SHA-256.
+pub(crate) fn cut(sha256: &[u8]) -> Digest {
+    let mut digest = Digest::default();
+    let bytes = digest.len().min(sha256.len());
+    digest[..bytes].copy_from_slice(&sha256[..bytes]);
+    digest
+}
 
 /// How the bytes of a body are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +38,7 @@ pub(crate) enum Codec {
     /// As they are, because compressing made them no smaller.
     Raw = 0,
     Zstd = 1,
-    /// One zstd frame that needs a dictionary.
+    /// One zstd frame that needs a dictionary, of the payload in its short form.
     Referring = 2,
 }
 
@@ -31,7 +48,7 @@ pub(crate) struct Packed {
     /// How many bytes it has.
     pub(crate) size: i64,
     /// Of the bytes as they were sent.
-    pub(crate) sha256: [u8; 32],
+    pub(crate) sha256: Digest,
     /// How `bytes` holds it.
     pub(crate) codec: Codec,
     /// The bytes to store.
@@ -56,7 +73,7 @@ impl Packed {
     pub(crate) fn loose(value: Bytes) -> Self {
         Self {
             size: i64::try_from(value.len()).expect("memory is smaller than an i64"),
-            sha256: Sha256::digest(&value).into(),
+            sha256: digest(&value),
             codec: Codec::Raw,
             bytes: value,
             dictionary: None,
@@ -66,12 +83,13 @@ impl Packed {
 
     /// Compresses a loose body. Takes some 3 ms for each MiB: big ones belong off
     /// the async threads.
-    pub(crate) fn compress(&mut self, dictionary: Option<&Dictionary>) -> Help {
+    pub(crate) fn compress(&mut self, ids: &Ids, dictionary: Option<&Dictionary>) -> Help {
         let value = self.bytes.clone();
         let differing = dictionary
             .filter(|_| value.len() <= MOST_REFERRING)
             .and_then(|dictionary| {
-                Some((dictionary.id(), against(&value, dictionary.dictionary())?))
+                let short = ids.shortened(&value);
+                Some((dictionary.id(), against(&short, dictionary.dictionary())?))
             });
         let mut help = Help::Well;
         if let Some((id, frame)) = differing {
@@ -125,6 +143,8 @@ pub(crate) struct Stored {
     pub(crate) sha256: Vec<u8>,
     /// The dictionary it refers to.
     pub(crate) dictionary: Option<i64>,
+    /// The ids of whose payload it is.
+    pub(crate) ids: Ids,
 }
 
 impl Stored {
@@ -169,7 +189,15 @@ pub(crate) fn unpack_unchecked(stored: &Stored, dictionary: Option<&[u8]>) -> Re
         let Some(dictionary) = dictionary else {
             return corrupt("a body refers to no dictionary".to_owned());
         };
-        opened(&stored.bytes, wanted, dictionary)?
+        let short = says(&stored.bytes).filter(|short| *short / 2 <= wanted);
+        let Some(short) = short else {
+            return corrupt("a compressed body does not open: its size differs".to_owned());
+        };
+        let short = opened(&stored.bytes, short, dictionary)?;
+        match stored.ids.whole(&short, wanted) {
+            Some(value) => value.into(),
+            None => return corrupt("a body has more bytes than were stored".to_owned()),
+        }
     } else {
         return corrupt(format!("a body in the unknown codec {codec}"));
     };
@@ -184,7 +212,7 @@ pub(crate) fn unpack_unchecked(stored: &Stored, dictionary: Option<&[u8]>) -> Re
 ///
 /// Fails with [`Error::Corrupt`] if it is not, to the byte.
 pub(crate) fn check(stored: &Stored, value: &[u8]) -> Result<(), Error> {
-    if Sha256::digest(value).as_slice() == stored.sha256 {
+    if digest(value).as_slice() == stored.sha256 {
         return Ok(());
     }
     let why = "a body is not the one that was stored: its SHA-256 differs";

@@ -14,11 +14,14 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 use zstd::zstd_safe::CDict;
 
 pub(crate) use self::{key::Key, key::Keys};
-use super::frame::{alone, opened};
+use super::{
+    body::{Digest, digest},
+    frame::{alone, opened},
+    short::Ids,
+};
 use crate::seam::Error;
 
 /// A dictionary of fewer bytes saves nothing; one of more would fill the memory of readers.
@@ -91,7 +94,7 @@ impl StoredDictionary {
         let corrupt = |why: String| Error::Corrupt(format!("dictionary {id}: {why}"));
         let size = usize::try_from(self.size).map_err(|e| corrupt(e.to_string()))?;
         let content = opened(&self.bytes, size, &[]).map_err(|e| corrupt(e.to_string()))?;
-        if Sha256::digest(&content).as_slice() != self.sha256 {
+        if digest(&content).as_slice() != self.sha256 {
             return Err(corrupt("its SHA-256 differs".to_owned()));
         }
         Ok(Dictionary::new(id, content))
@@ -107,7 +110,10 @@ pub(crate) struct NewDictionary {
     pub(crate) keys: Vec<Key>,
     /// Whether it takes the place of a current dictionary.
     pub(crate) replaces: bool,
-    pub(crate) sha256: [u8; 32],
+    /// The digest of the payload, by which it is known whose it is.
+    pub(crate) payload_sha256: Digest,
+    /// The digest of its content, the payload in its short form.
+    pub(crate) sha256: Digest,
     /// How many bytes its content has.
     pub(crate) size: i64,
     /// Its content as one zstd frame.
@@ -115,16 +121,24 @@ pub(crate) struct NewDictionary {
 }
 
 impl NewDictionary {
-    /// A dictionary with this content, unless it cannot be compressed.
-    pub(crate) fn of(parent: String, value: &[u8], keys: Vec<Key>, replaces: bool) -> Option<Self> {
-        Some(Self {
+    /// A dictionary of this payload, unless it cannot be compressed, and its content.
+    pub(crate) fn of(
+        parent: String,
+        (value, ids): (&[u8], &Ids),
+        keys: Vec<Key>,
+        replaces: bool,
+    ) -> Option<(Self, Bytes)> {
+        let content = Bytes::from(ids.shortened(value));
+        let new = Self {
             parent,
             keys,
             replaces,
-            sha256: Sha256::digest(value).into(),
-            size: i64::try_from(value.len()).ok()?,
-            bytes: alone(value)?.into(),
-        })
+            payload_sha256: digest(value),
+            sha256: digest(&content),
+            size: i64::try_from(content.len()).ok()?,
+            bytes: alone(&content)?.into(),
+        };
+        Some((new, content))
     }
 }
 

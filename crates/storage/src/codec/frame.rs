@@ -50,11 +50,17 @@ fn shrunk(mut frame: Vec<u8>) -> Vec<u8> {
     frame
 }
 
+/// How many bytes a frame says that it holds.
+pub(crate) fn says(frame: &[u8]) -> Option<usize> {
+    let size = get_frame_content_size(frame).ok().flatten()?;
+    usize::try_from(size).ok()
+}
+
 /// What a frame of `wanted` bytes holds.
 pub(crate) fn opened(frame: &[u8], wanted: usize, dictionary: &[u8]) -> Result<Bytes, Error> {
     let corrupt = |why: &str| Error::Corrupt(format!("a compressed body does not open: {why}"));
     // Looked at first, so that no damaged number decides how much memory is taken.
-    if get_frame_content_size(frame).ok().flatten() != u64::try_from(wanted).ok() {
+    if says(frame) != Some(wanted) {
         return Err(corrupt("its size differs"));
     }
     if wanted > MOST_REFERRING {

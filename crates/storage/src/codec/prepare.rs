@@ -9,6 +9,7 @@ use super::{
     known::IndexedPaths,
     parallel::par_map_blocking,
     row::{PreparedChange, RecordRow, row},
+    short::Ids,
 };
 use crate::seam::{Batch, Change, Error};
 use hindsight_filter::model::Record;
@@ -90,10 +91,12 @@ fn compress(
     {
         let dictionary = dictionary.and_then(|id| loaded.get(&id));
         let loose = body.clone();
-        help = body.compress(dictionary.map(|dictionary| &**dictionary));
+        let name = &row.record.name;
+        let ids = Ids::new(name.id(), name.result().id());
+        help = body.compress(&ids, dictionary.map(|dictionary| &**dictionary));
         if body.dictionary.is_some() && above.is_some_and(|above| body.bytes.len() > above) {
             *body = loose;
-            body.compress(None);
+            body.compress(&ids, None);
         }
     }
     (change, help)

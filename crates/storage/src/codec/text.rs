@@ -18,6 +18,9 @@ const ESCAPE: char = '\u{1}';
 /// What a column keeps in the place of a text that another column has; no text is kept so.
 pub(crate) const SAME: &str = "\u{1}";
 
+/// What a column of times keeps where there is none and null means that another column has it.
+pub(crate) const NEVER: i64 = -i64::MAX;
+
 /// The text to keep for `text`.
 pub(crate) fn stored(text: &str) -> Cow<'_, str> {
     if !text.contains([NUL, ESCAPE]) {

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::{
-    condition::{Writer, ability},
+    condition::{Writer, ability, searched},
     cost,
     dialect::Dialect,
     indexed,
@@ -24,6 +24,8 @@ pub(crate) enum IndexCandidate<'q> {
     Label(&'q str, &'q str),
     /// By the label of a pipeline, and by references to it.
     Pipeline(&'q str),
+    /// By the labels that have this text in their key or value, of which SQLite has a table.
+    LabelPart(&'q str),
     /// By a parent's rows.
     Parent(&'q str),
     /// By a parent's records of one type.
@@ -44,6 +46,7 @@ impl fmt::Display for IndexCandidate<'_> {
             Self::Column(index, _) => write!(f, "index {index}"),
             Self::Label(key, value) => write!(f, "index of the label {key}={value}"),
             Self::Pipeline(name) => write!(f, "indexes of the pipeline {name}"),
+            Self::LabelPart(part) => write!(f, "index of the labels that have {part}"),
             Self::Parent(parent) => write!(f, "rows of the parent {parent}"),
             Self::ParentType(parent, _) => write!(f, "index of types of the parent {parent}"),
             Self::Names(_) => f.write_str("scan of the index of names"),
@@ -53,13 +56,14 @@ impl fmt::Display for IndexCandidate<'_> {
 }
 
 impl IndexCandidate<'_> {
-    /// What SQLite has to be told to use an index that leaves rows out; the test implies it.
+    /// What SQLite has to be told to use an index that leaves rows out, which the test implies: the
+    /// numbers of the words Succeeded, Completed and True.
     pub(super) fn partial_index_predicate(&self) -> &'static str {
         match self {
             Self::Column("records_by_reason", _) => {
-                " AND object_reason <> 'Succeeded' AND object_reason <> 'Completed'"
+                " AND object_reason <> (char(1) || 'Q') AND object_reason <> (char(1) || 'R')"
             }
-            Self::Column("records_by_status", _) => " AND object_condition_status <> 'True'",
+            Self::Column("records_by_status", _) => " AND object_condition_status <> (char(1) || 'W')",
             _ => "",
         }
     }
@@ -94,7 +98,7 @@ impl IndexCandidate<'_> {
             Self::Column(index, _) => *index != "records_by_took",
             Self::Parent(_) | Self::ParentType(..) => true,
             Self::Indexed { .. } => self.is_one_key(),
-            Self::Label(..) | Self::Pipeline(_) | Self::Names(_) => false,
+            Self::Label(..) | Self::LabelPart(_) | Self::Pipeline(_) | Self::Names(_) => false,
         }
     }
 
@@ -110,9 +114,14 @@ impl IndexCandidate<'_> {
             (Self::Parent(_), Resource::Results) => Some("results_by_parent_create"),
             (Self::Parent(_), Resource::Records) => Some("records_by_parent_create"),
             (Self::ParentType(..), _) => Some("records_by_parent_type"),
-            (Self::Label(..) | Self::Pipeline(_) | Self::Names(_) | Self::Indexed { .. }, _) => {
-                None
-            }
+            (
+                Self::Label(..)
+                | Self::LabelPart(_)
+                | Self::Pipeline(_)
+                | Self::Names(_)
+                | Self::Indexed { .. },
+                _,
+            ) => None,
         }
     }
 }
@@ -194,6 +203,9 @@ fn candidate_of<'q>(
         (Resource::Records, Column::Label(key), Is::Equal(Value::Text(value))) => {
             return Some(IndexCandidate::Label(key, value));
         }
+        (Resource::Records, Column::Labels, Is::Contains(part)) if !part.is_empty() => {
+            return Some(IndexCandidate::LabelPart(part));
+        }
         (Resource::Records, Column::Pipeline, Is::Equal(Value::Text(name))) => {
             return Some(IndexCandidate::Pipeline(name));
         }
@@ -256,6 +268,12 @@ fn counted(
         out.push("record_labels WHERE label = ");
         return dialect.label(out, key, value);
     }
+    if let IndexCandidate::LabelPart(part) = candidate {
+        out.push("(");
+        with_label_part(out, part);
+        out.push(")");
+        return;
+    }
     if let IndexCandidate::Pipeline(name) = candidate {
         out.push("(");
         of_pipeline(out, dialect, name);
@@ -305,6 +323,13 @@ pub(super) fn of_pipeline(out: &mut Statement, dialect: Dialect, name: &str) {
     out.push(" UNION ALL SELECT row_id FROM records INDEXED BY records_by_pipeline WHERE ")
         .push("object_pipeline_ref = ")
         .bind(name);
+}
+
+/// Appends a statement for the rows that have a label with `part` in its key or value. SQLite alone.
+pub(super) fn with_label_part(out: &mut Statement, part: &str) {
+    out.push("SELECT record_row FROM record_labels WHERE label IN ");
+    searched::has_part(out.push("(SELECT row_id FROM labels WHERE "), part);
+    out.push(")");
 }
 
 /// Appends, to a list that is led by what knows the time of rows, which labels they must have

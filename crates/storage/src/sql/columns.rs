@@ -25,6 +25,13 @@ pub(crate) enum Place<'a> {
     Id(&'static str),
     /// In a column of identifiers, or where that says so, the id of the record.
     ObjectUid,
+    /// In a column of text, or where that says so, the parent.
+    ObjectNamespace,
+    /// In a column of times, or where that is null, in one of the object.
+    RunBegan,
+    RunEnded,
+    /// The id of the result that a record belongs to.
+    ResultOfRecord,
     /// Under this key of a column of JSON.
     Map(&'static str, &'a str),
     /// All of the column of labels, where they are not odd.
@@ -65,8 +72,8 @@ pub(crate) fn place(resource: Resource, column: &Column) -> Place<'_> {
         (Resource::Results, Column::Duration) => return Place::SummaryDuration,
         (Resource::Records, Column::Duration) => return Place::RunDuration,
         (Resource::Records, Column::Outcome) => "run_outcome",
-        (Resource::Records, Column::Began) => "run_began_us",
-        (Resource::Records, Column::Ended) => "run_ended_us",
+        (Resource::Records, Column::Began) => return Place::RunBegan,
+        (Resource::Records, Column::Ended) => return Place::RunEnded,
         (Resource::Records, Column::Pipeline) => "run_pipeline",
         (Resource::Results, Column::SummaryRecord) => "summary_record",
         (Resource::Results, Column::SummaryType) => return Place::Word("summary_type"),
@@ -77,7 +84,7 @@ pub(crate) fn place(resource: Resource, column: &Column) -> Place<'_> {
         (Resource::Results, Column::SummaryAnnotation(key)) => {
             return Place::Map("summary_annotations", key);
         }
-        (Resource::Records, Column::ResultId) => return Place::Id("result_id"),
+        (Resource::Records, Column::ResultId) => return Place::ResultOfRecord,
         (Resource::Records, Column::RecordName) => return Place::RecordName,
         (Resource::Records, Column::DataType) => return Place::Word("data_type"),
         (Resource::Records, Column::Object(field)) => return object(*field),
@@ -95,12 +102,12 @@ fn object(field: ObjectField) -> Place<'static> {
         ObjectField::Kind => return Place::Word("object_kind"),
         ObjectField::Uid => return Place::ObjectUid,
         ObjectField::Name => "object_name",
-        ObjectField::Namespace => "object_namespace",
+        ObjectField::Namespace => return Place::ObjectNamespace,
         ObjectField::PipelineRef => "object_pipeline_ref",
         ObjectField::TaskRef => "object_task_ref",
-        ObjectField::Reason => "object_reason",
-        ObjectField::ConditionStatus => "object_condition_status",
-        ObjectField::Phase => "object_phase",
+        ObjectField::Reason => return Place::Word("object_reason"),
+        ObjectField::ConditionStatus => return Place::Word("object_condition_status"),
+        ObjectField::Phase => return Place::Word("object_phase"),
         ObjectField::CreationTime => "object_creation_us",
         ObjectField::StartTime => "object_start_us",
         ObjectField::CompletionTime => "object_completion_us",

@@ -4,7 +4,7 @@
 //! [`Ability::Exact`] it accepts no other. Tests that cannot be said become *true*, which is
 //! sound because a condition has no negation above its leaves.
 
-mod searched;
+pub(super) mod searched;
 
 use super::{
     columns::{self, Holds, Place},
@@ -220,7 +220,9 @@ impl Writer<'_> {
         {
             self.pipeline_is(name);
         }
-        if let (Place::Id(_) | Place::ObjectUid, Value::Text(text)) = (place, value) {
+        if let (Place::Id(_) | Place::ObjectUid | Place::ResultOfRecord, Value::Text(text)) =
+            (place, value)
+        {
             let equal = if negated { " <> " } else { " = " };
             return self.identifier_test(place, negated, &|_, out| {
                 out.push(equal).bind_id(text);
@@ -265,6 +267,12 @@ impl Writer<'_> {
         let out = &mut *self.out;
         match place {
             Place::Id(column) => compared(dialect, out.push(column)),
+            Place::ResultOfRecord if !negated => {
+                out.push("result_row IN (SELECT results.row_id FROM results WHERE results.id");
+                compared(dialect, out);
+                out.push(")");
+            }
+            Place::ResultOfRecord => compared(dialect, out.push(RESULT_ID)),
             Place::ObjectUid if !negated => {
                 compared(dialect, out.push("(object_uid"));
                 out.push(" AND object_uid <> ").push(same).push(" OR id");
@@ -318,7 +326,7 @@ impl Writer<'_> {
                 self.constant(false)
             };
         }
-        if let Place::Id(_) | Place::ObjectUid = place {
+        if let Place::Id(_) | Place::ObjectUid | Place::ResultOfRecord = place {
             return self.identifier_test(place, negated, &|dialect, out| {
                 dialect.one_of(out, negated, Bind::Ids(texts.clone()));
             });
@@ -396,25 +404,40 @@ impl Writer<'_> {
     }
 }
 
+/// The id of the result that a record belongs to.
+pub(super) const RESULT_ID: &str = "(SELECT results.id FROM results WHERE results.row_id = result_row)";
+
+/// When a run began and ended, of which rows keep what the object does not say.
+const RUN_BEGAN: &str = "nullif(coalesce(run_began_us, object_start_us), -9223372036854775807)";
+const RUN_ENDED: &str = "nullif(coalesce(run_ended_us, object_completion_us), -9223372036854775807)";
+
 /// Appends the value of a column.
 pub(super) fn value(out: &mut Statement, dialect: Dialect, place: Place<'_>) {
     out.push(match place {
         Place::Nowhere => "NULL",
-        Place::Labels => "labels",
+        Place::Labels => dialect.labels(),
         Place::Column(name) | Place::Word(name) => name,
         Place::Id(column) => return dialect.identifier(out, column),
         Place::ObjectUid => return dialect.identifier(out, dialect.object_uid()),
         Place::RecordName => return record_name(out, dialect),
         Place::SummaryDuration => "(summary_end_us - summary_start_us)",
         Place::ObjectDuration => "(object_completion_us - object_start_us)",
-        Place::RunDuration => "(run_ended_us - run_began_us)",
+        Place::RunBegan => RUN_BEGAN,
+        Place::RunEnded => RUN_ENDED,
+        Place::RunDuration => {
+            out.push("(").push(RUN_ENDED).push(" - ");
+            out.push(RUN_BEGAN).push(")");
+            return;
+        }
+        Place::ObjectNamespace => dialect.object_namespace(),
+        Place::ResultOfRecord => return dialect.identifier(out, RESULT_ID),
         Place::Map(name, key) => return dialect.lookup(out, name, key),
     });
 }
 
 fn record_name(out: &mut Statement, dialect: Dialect) {
     out.push("(parent || '/results/' || ");
-    dialect.identifier(out, "result_id");
+    dialect.identifier(out, RESULT_ID);
     out.push(" || '/records/' || ");
     dialect.identifier(out, "id");
     out.push(")");

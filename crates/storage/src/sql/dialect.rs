@@ -21,6 +21,11 @@ impl Dialect {
     /// `->>` would read a key like `$.a` or `[0]` as a path.
     pub(super) fn lookup(self, out: &mut Statement, column: &'static str, key: &str) {
         match self {
+            Self::Sqlite if column == "labels" => {
+                out.push("(SELECT l.value FROM json_each(labels) AS e CROSS JOIN labels AS l ");
+                out.push("ON l.row_id = e.value WHERE l.key = ");
+                key_of(out, column, key).push(")");
+            }
             Self::Sqlite => {
                 out.push("(SELECT value FROM json_each(")
                     .push(column)
@@ -48,6 +53,17 @@ impl Dialect {
                     .bind(Bind::Text(Some(labels_json(&label))));
                 out.push("::jsonb");
             }
+        }
+    }
+
+    /// The labels of a record as a JSON object, of which SQLite keeps the numbers.
+    pub(super) fn labels(self) -> &'static str {
+        match self {
+            Self::Sqlite => {
+                "(CASE WHEN labels IS NOT NULL THEN (SELECT json_group_object(l.key, l.value) \
+                 FROM json_each(labels) AS e CROSS JOIN labels AS l ON l.row_id = e.value) END)"
+            }
+            Self::Postgres => "labels::text",
         }
     }
 
@@ -91,6 +107,16 @@ impl Dialect {
         match self {
             Self::Sqlite => "(CASE object_uid WHEN char(1) THEN id ELSE object_uid END)",
             Self::Postgres => "(CASE object_uid WHEN '\\x01' THEN id ELSE object_uid END)",
+        }
+    }
+
+    /// The namespace of an object.
+    pub(super) fn object_namespace(self) -> &'static str {
+        match self {
+            Self::Sqlite => "(CASE object_namespace WHEN char(1) THEN parent ELSE object_namespace END)",
+            Self::Postgres => {
+                "(CASE object_namespace WHEN E'\\x01' THEN parent ELSE object_namespace END)"
+            }
         }
     }
 

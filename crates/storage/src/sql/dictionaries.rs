@@ -26,8 +26,9 @@ fn with_content(out: &mut Statement, new: &NewDictionary) {
 
 /// The statement that stores a dictionary, unless its content is there.
 pub(crate) fn store(new: &NewDictionary) -> Statement {
-    let mut out = Statement::new("INSERT INTO dictionaries (parent, sha256, size, bytes) VALUES (");
-    out.bind(new.parent.as_str()).push(", ");
+    let mut out = Statement::new("INSERT INTO dictionaries (parent, payload_sha256, sha256, size, ");
+    out.push("bytes) VALUES (").bind(new.parent.as_str());
+    out.push(", ").bind(bytes(&new.payload_sha256)).push(", ");
     out.bind(bytes(&new.sha256)).push(", ").bind(new.size);
     out.push(", ").bind(Some(new.bytes.clone()));
     out.push(") ON CONFLICT (parent, sha256) DO NOTHING");
@@ -54,7 +55,7 @@ pub(crate) fn put(new: &NewDictionary) -> Vec<Statement> {
 
 /// Whether a record has the payload that a dictionary was made of.
 const IS_OWNED: &str = "EXISTS (SELECT 1 FROM bodies AS b JOIN records AS r \
-    ON r.row_id = b.record_row WHERE b.dictionary = p.row_id AND r.body_sha256 = p.sha256";
+    ON r.row_id = b.record_row WHERE b.dictionary = p.row_id AND r.body_sha256 = p.payload_sha256";
 
 /// The dictionaries after one row of which it is not known that a record has their payload:
 /// the row, the parent, and 2 if one has it, else 1 if bodies refer to the dictionary, else 0.
@@ -79,7 +80,7 @@ pub(crate) fn own(dialect: Dialect, dictionary: i64) -> Statement {
         Dialect::Postgres => {
             "WITH owner AS MATERIALIZED (SELECT p.row_id FROM dictionaries AS p JOIN bodies AS b \
              ON b.dictionary = p.row_id JOIN records AS r ON r.row_id = b.record_row \
-             AND r.body_sha256 = p.sha256 WHERE p.row_id = "
+             AND r.body_sha256 = p.payload_sha256 WHERE p.row_id = "
         }
     });
     out.bind(dictionary);
@@ -108,7 +109,8 @@ pub(crate) fn newest(dictionary: i64) -> Statement {
 }
 
 /// Bodies that refer to a dictionary, at most `limit`, but for those of some records: the row of
-/// the record, then codec, bytes, size and SHA-256 of the payload.
+/// the record, then codec, bytes, size and SHA-256 of the payload, and the ids of the record and of
+/// its result.
 pub(crate) fn referring(
     dialect: Dialect,
     dictionary: i64,
@@ -133,8 +135,9 @@ pub(crate) fn body_of(record_row: i64) -> Statement {
 
 fn bodies() -> Statement {
     Statement::new(
-        "SELECT b.record_row, b.codec, b.bytes, r.body_size, r.body_sha256 FROM bodies AS b \
-         JOIN records AS r ON r.row_id = b.record_row WHERE ",
+        "SELECT b.record_row, b.codec, b.bytes, r.body_size, r.body_sha256, r.id, o.id FROM bodies \
+         AS b JOIN records AS r ON r.row_id = b.record_row JOIN results AS o \
+         ON o.row_id = r.result_row WHERE ",
     )
 }
 

@@ -115,35 +115,33 @@ fn keys(out: &mut Statement, entries: &IndexEntries, of: &'static str, written: 
 /// Inserts records, those that have their result and whose name is free. No name may come twice.
 pub(crate) fn insert_records(rows: &[&RecordRow]) -> Statement {
     let all = rows.iter().map(|row| {
-        let record = write::new_record(row).into_iter();
+        let result = [Set::id("result_id", row.record.name.result().id())].into_iter();
+        let record = result.chain(write::new_record(row));
         record.chain(body(row)).chain(index_keys(row)).collect()
     });
     let entries = entries(rows.iter().copied());
     let columns = columns(all);
-    let (record, _body) = columns.split_at(columns.len() - AFTER_STATE);
+    let record = &columns[1..columns.len() - AFTER_STATE];
     let mut out = given(&columns);
-    out.push(", made AS (INSERT INTO records (result_row");
+    out.push(", placed AS MATERIALIZED (SELECT given.*, results.row_id AS result_row FROM given ");
+    out.push("JOIN results ON results.id = given.result_id AND results.parent = given.parent), ");
+    out.push("made AS (INSERT INTO records (result_row");
     for column in record {
         out.push(", ").push(column.name);
     }
-    out.push(") SELECT results.row_id");
+    out.push(") SELECT result_row");
     for column in record {
         value(out.push(", "), column);
     }
-    out.push(" FROM given JOIN results ON results.id = given.result_id AND results.parent = ");
-    indexed::is_current(out.push("given.parent WHERE "), &entries);
-    out.push(" ORDER BY place ON CONFLICT DO NOTHING ");
-    out.push("RETURNING row_id, create_us, parent, result_id, id), ");
-    keys(
-        &mut out,
-        &entries,
-        "made",
-        "made JOIN given USING (parent, result_id, id)",
-    );
+    indexed::is_current(out.push(" FROM placed AS given WHERE "), &entries);
+    out.push(" ORDER BY place ON CONFLICT DO NOTHING RETURNING row_id, create_us, result_row, id), ");
+    let written = "made JOIN placed AS given USING (result_row, id)";
+    keys(&mut out, &entries, "made", written);
     out.push("packed AS (INSERT INTO bodies (record_row, codec, bytes, dictionary) ");
-    out.push("SELECT row_id, codec, bytes, dictionary FROM made JOIN given ");
-    out.push("USING (parent, result_id, id) WHERE codec IS NOT NULL) ");
-    out.push("SELECT place FROM made JOIN given USING (parent, result_id, id)");
+    out.push("SELECT row_id, codec, bytes, dictionary FROM ")
+        .push(written);
+    out.push(" WHERE codec IS NOT NULL) SELECT place FROM ")
+        .push(written);
     out
 }
 

@@ -154,10 +154,11 @@ pub(crate) fn folder() -> Statement {
 /// The statement that gives objects that are held, after one: which, the row of the record, its
 /// name in three parts, and the reference of its body, if that is one.
 pub(crate) fn held(after: Option<Uuid>, limit: i64) -> Statement {
-    let mut out = Statement::new("SELECT o.object, o.record_row, r.parent, r.result_id, r.id, ");
+    let mut out = Statement::new("SELECT o.object, o.record_row, r.parent, s.id, r.id, ");
     out.push("CASE WHEN b.codec >= 16 THEN b.bytes END FROM objects AS o ");
     out.push("LEFT JOIN bodies AS b ON b.record_row = o.record_row ");
     out.push("LEFT JOIN records AS r ON r.row_id = o.record_row ");
+    out.push("LEFT JOIN results AS s ON s.row_id = r.result_row ");
     out.push("WHERE o.record_row IS NOT NULL");
     if let Some(after) = after {
         out.push(" AND o.object > ").bind(id(after));
@@ -169,8 +170,9 @@ pub(crate) fn held(after: Option<Uuid>, limit: i64) -> Statement {
 /// The statement that gives bodies which refer to objects that the database does not know them to
 /// hold: which object, and the name of the record in three parts. At most `limit`.
 pub(crate) fn unheld(limit: i64) -> Statement {
-    let mut out = Statement::new("SELECT substr(b.bytes, 1, 16), r.parent, r.result_id, r.id ");
+    let mut out = Statement::new("SELECT substr(b.bytes, 1, 16), r.parent, s.id, r.id ");
     out.push("FROM bodies AS b LEFT JOIN records AS r ON r.row_id = b.record_row ");
+    out.push("LEFT JOIN results AS s ON s.row_id = r.result_row ");
     out.push("WHERE b.codec >= 16 AND NOT EXISTS (SELECT 1 FROM objects AS o WHERE ");
     out.push("o.object = substr(b.bytes, 1, 16) AND o.record_row = b.record_row ");
     out.push("AND o.condemned_us IS NULL) ORDER BY b.record_row LIMIT ")

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::{
     columns::{self, Holds},
+    condition::RESULT_ID,
     dialect::Dialect,
     etag,
     row::SqlRow,
@@ -17,6 +18,7 @@ use crate::{
         body::Stored,
         dictionary::{Key, StoredDictionary},
         record::StoredRecord,
+        short::Ids,
         text,
     },
     seam::{Error, ListQuery, Listed},
@@ -38,7 +40,8 @@ pub(super) fn fields(out: &mut Statement, dialect: Dialect, resource: Resource) 
                 .push(dialect.json_as_text());
         }
         Resource::Records => {
-            out.push("row_id, parent, result_id, id, uid, etag, create_us, update_us");
+            out.push("row_id, parent, ").push(RESULT_ID);
+            out.push(" AS result_id, id, uid, etag, create_us, update_us");
             out.push(", data_type, body_size, body_sha256");
         }
     }
@@ -157,6 +160,7 @@ pub(crate) fn raw_record(row: &impl SqlRow, body: Option<usize>) -> Result<Store
             size,
             sha256: need(row.bytes(10)?, "body_sha256")?,
             dictionary: row.int(at + 2)?,
+            ids: Ids::new(&id, &result),
         }),
     };
     let uid = need(text(row, 4)?, "uid")?;

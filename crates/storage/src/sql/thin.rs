@@ -21,7 +21,7 @@ pub(super) fn fields(out: &mut Statement, dialect: Dialect) {
         out.push(", ");
         value(out, dialect, place(Resource::Records, &column));
     }
-    out.push(", labels").push(dialect.json_as_text());
+    out.push(", ").push(dialect.labels());
 }
 
 /// The record in a row of such a list, and its place.

@@ -155,8 +155,12 @@ fn page_of_records(
     });
     out.push(", owner_parent, owner_id, dictionary_row");
     for (column, is_json) in columns {
-        out.push(", ").push(column);
-        if *is_json {
+        out.push(", ");
+        match *column {
+            "labels" => out.push(dialect.labels()),
+            column => out.push(column),
+        };
+        if *is_json && *column != "labels" {
             out.push(dialect.json_as_text());
         }
     }
@@ -180,16 +184,16 @@ pub(crate) fn bodies_without_record(limit: i64) -> Statement {
 }
 
 /// The labels of records after one row and up to another that SQLite's index of labels lacks: the
-/// name of the record in three parts, key and value. At most `limit`.
+/// name of the record in three parts, key and value, which are null where the label is not there.
+/// At most `limit`.
 pub(crate) fn labels_not_indexed(after: i64, last: i64, limit: i64) -> Statement {
-    let mut out = Statement::new("SELECT c.parent, c.result_id, c.id, e.key, e.value ");
-    out.push("FROM records AS c CROSS JOIN json_each(")
-        .push(LABELS);
-    out.push(") AS e WHERE c.row_id > ").bind(after);
+    let mut out = Statement::new("SELECT c.parent, s.id, c.id, l.key, l.value ");
+    out.push("FROM records AS c LEFT JOIN results AS s ON s.row_id = c.result_row ");
+    out.push("CROSS JOIN json_each(").push(LABELS);
+    out.push(") AS e LEFT JOIN labels AS l ON l.row_id = e.value WHERE c.row_id > ").bind(after);
     out.push(" AND c.row_id <= ").bind(last);
-    out.push(" AND NOT EXISTS (SELECT 1 FROM labels AS l CROSS JOIN record_labels AS r ");
-    out.push("WHERE l.value = e.value AND l.key = e.key AND r.label = l.row_id ");
-    out.push("AND r.at_us = c.create_us AND r.record_row = c.row_id) LIMIT ");
+    out.push(" AND (l.row_id IS NULL OR NOT EXISTS (SELECT 1 FROM record_labels AS r ");
+    out.push("WHERE r.label = e.value AND r.at_us = c.create_us AND r.record_row = c.row_id)) LIMIT ");
     out.bind(limit);
     out
 }
@@ -203,7 +207,7 @@ pub(crate) fn labels_without_record(limit: i64) -> Statement {
     out.push("WHERE l.row_id IS NULL OR c.row_id IS NULL OR c.create_us <> r.at_us ");
     out.push("OR NOT EXISTS (SELECT 1 FROM json_each(")
         .push(LABELS);
-    out.push(") AS e WHERE e.key = l.key AND e.value = l.value) LIMIT ");
+    out.push(") AS e WHERE e.value = r.label) LIMIT ");
     out.bind(limit);
     out
 }
@@ -279,7 +283,7 @@ pub(crate) fn held_records(names: &[&RecordName]) -> Statement {
 /// Who the records after one row and up to another are, without their payloads: row, parent, id
 /// of the result, id, uid of the result, uid, etag, times, type, size and SHA-256.
 pub(crate) fn outlines(after: i64, last: i64) -> Statement {
-    let mut out = Statement::new("SELECT page.row_id, page.parent, result_id, page.id, o.uid, ");
+    let mut out = Statement::new("SELECT page.row_id, page.parent, o.id, page.id, o.uid, ");
     out.push("page.uid, page.etag, page.create_us, page.update_us, data_type, body_size, ");
     out.push("body_sha256 FROM (SELECT * FROM records WHERE ");
     within(&mut out, Table::Records, after, Some(last));

@@ -4,6 +4,7 @@
 //! A change happened if and only if the driver reports affected rows.
 
 use bytes::Bytes;
+use jiff::Timestamp;
 
 use super::{
     condition::in_result,
@@ -17,7 +18,7 @@ use crate::codec::{
     body::Packed,
     known::IndexEntries,
     row::{PreparedChange, RecordRow, all_labels_json, json},
-    text::{SAME, words},
+    text::{NEVER, SAME, words},
 };
 use hindsight_filter::condition::ObjectField;
 use hindsight_filter::model::{Etag, RecordName, ResultName, RunResult};
@@ -193,23 +194,29 @@ pub(super) fn record_state(row: &RecordRow) -> Vec<Set> {
         ),
         Set::word("object_kind", object(ObjectField::Kind)),
         Set::new("object_name", object(ObjectField::Name)),
-        Set::new("object_namespace", object(ObjectField::Namespace)),
+        Set::new("object_namespace", object_namespace(row)),
         Set::new("object_uid", object_uid(row)),
         Set::new("object_pipeline_ref", object(ObjectField::PipelineRef)),
         Set::new("object_task_ref", object(ObjectField::TaskRef)),
-        Set::new("object_reason", object(ObjectField::Reason)),
-        Set::new(
+        Set::word("object_reason", object(ObjectField::Reason)),
+        Set::word(
             "object_condition_status",
             object(ObjectField::ConditionStatus),
         ),
-        Set::new("object_phase", object(ObjectField::Phase)),
+        Set::word("object_phase", object(ObjectField::Phase)),
         Set::new("object_creation_us", time(ObjectField::CreationTime)),
         Set::new("object_start_us", time(ObjectField::StartTime)),
         Set::new("object_completion_us", time(ObjectField::CompletionTime)),
         Set::json("labels", all_labels_json(&row.columns)),
         Set::new("run_outcome", row.columns.run.outcome),
-        Set::new("run_began_us", row.columns.run.began),
-        Set::new("run_ended_us", row.columns.run.ended),
+        Set::new(
+            "run_began_us",
+            beside(row.columns.run.began, time(ObjectField::StartTime)),
+        ),
+        Set::new(
+            "run_ended_us",
+            beside(row.columns.run.ended, time(ObjectField::CompletionTime)),
+        ),
         Set::new("run_pipeline", row.columns.pipeline()),
     ]
 }
@@ -220,6 +227,24 @@ fn object_uid(row: &RecordRow) -> Bind {
         None => Bind::Id(None),
         Some(uid) if uid == row.record.name.id() => Bind::Id(Some(SAME.to_owned())),
         Some(uid) => Bind::id(uid),
+    }
+}
+
+/// What is kept of the namespace of an object, which mostly is the parent.
+fn object_namespace(row: &RecordRow) -> Bind {
+    let parent = row.record.name.result().parent().as_str();
+    match row.columns.text(ObjectField::Namespace) {
+        Some(namespace) if namespace == parent => Bind::Text(Some(SAME.to_owned())),
+        other => other.into(),
+    }
+}
+
+/// What is kept of a time of a run, which mostly is one of the object.
+fn beside(run: Option<i64>, object: Option<Timestamp>) -> Option<i64> {
+    let object = object.map(Timestamp::as_microsecond);
+    match run == object {
+        true => None,
+        false => Some(run.unwrap_or(NEVER)),
     }
 }
 
@@ -292,7 +317,6 @@ pub(super) fn new_record(row: &RecordRow) -> Vec<Set> {
     let name = &row.record.name;
     let mut sets = vec![
         Set::new("parent", name.result().parent().as_str()),
-        Set::id("result_id", name.result().id()),
         Set::id("id", name.id()),
         Set::id("uid", row.record.uid.as_str()),
         Set::new("create_us", row.record.create_time),

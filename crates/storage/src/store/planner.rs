@@ -81,7 +81,9 @@ impl<'q> Planner<'_, 'q> {
         &mut self,
         mut candidates: Vec<IndexCandidate<'q>>,
     ) -> Result<AccessPath<'q>, Error> {
-        candidates.retain(|one| !matches!(one, IndexCandidate::Parent(_)));
+        candidates.retain(|one| {
+            !matches!(one, IndexCandidate::Parent(_) | IndexCandidate::LabelPart(_))
+        });
         let (indexed, others): (Vec<_>, Vec<_>) = candidates
             .into_iter()
             .partition(|one| matches!(one, IndexCandidate::Indexed { .. }));

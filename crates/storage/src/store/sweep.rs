@@ -16,6 +16,7 @@ use crate::{
         body::{Packed, Stored, unpack},
         dictionary::{Dictionary, NewDictionary, SIZES},
         parallel::par_map_blocking,
+        short::Ids,
     },
     driver::Database,
     seam::Error,
@@ -156,8 +157,9 @@ async fn successor(
     let keys = store.ask(&sql::keys_of(old.id())).await?;
     let keys = keys.iter().map(|row| row.bytes(0).map(sql::key));
     let keys: Result<Vec<_>, Error> = keys.filter_map(Result::transpose).collect();
-    let new = NewDictionary::of(parent, &content, keys?, true);
-    Ok(new.map(|new| Successor {
+    let payload = (&content[..], &body.stored.ids);
+    let new = NewDictionary::of(parent, payload, keys?, true);
+    Ok(new.map(|(new, content)| Successor {
         // Its row is found by its content.
         dictionary: Arc::new(Dictionary::new(0, content)),
         new,
@@ -183,6 +185,10 @@ impl Referring {
                 size: row.int(3)?.unwrap_or_default(),
                 sha256: row.bytes(4)?.unwrap_or_default(),
                 dictionary: None,
+                ids: Ids::new(
+                    &row.text(5)?.unwrap_or_default(),
+                    &row.text(6)?.unwrap_or_default(),
+                ),
             },
         })
     }
@@ -210,7 +216,7 @@ async fn repack(
         let value = unpack(&body.stored, Some(content.content())).ok();
         let packed = value.map(|value| {
             let mut packed = Packed::loose(value);
-            packed.compress(dictionary.as_deref());
+            packed.compress(&body.stored.ids, dictionary.as_deref());
             packed
         });
         (body, packed)

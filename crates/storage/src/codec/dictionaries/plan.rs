@@ -6,6 +6,7 @@ use super::cache::Cache;
 use crate::codec::{
     dictionary::{Key, NewDictionary, SIZES},
     row::RecordRow,
+    short::Ids,
 };
 
 /// What to store before a batch.
@@ -48,11 +49,11 @@ impl Plan {
             if wanted.is_empty() {
                 continue;
             }
-            let parent = row.record.name.result().parent().as_str();
+            let (id, result) = (row.record.name.id(), row.record.name.result());
+            let payload = (&body.bytes[..], &Ids::new(id, result.id()));
+            let parent = result.parent().as_str().to_owned();
             wanted.sort_unstable();
-            if let Some(new) =
-                NewDictionary::of(parent.to_owned(), &body.bytes, wanted.clone(), replaces)
-            {
+            if let Some((new, _)) = NewDictionary::of(parent, payload, wanted.clone(), replaces) {
                 taken.extend(wanted);
                 plan.new.push(new);
             }

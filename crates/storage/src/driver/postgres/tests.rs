@@ -171,11 +171,11 @@ const MANY: &str = "
              1767225600000000 + i, '{}', 'r', CASE WHEN i % 3 > 0 THEN 1767225600000000 + i END,
              CASE WHEN i % 3 > 0 THEN 1767225600000000 + i END
       FROM generate_series(1, 20000) AS i;
-    INSERT INTO records (result_row, parent, result_id, id, uid, etag, create_us, update_us,
+    INSERT INTO records (result_row, parent, id, uid, etag, create_us, update_us,
                          data_type, object_uid, object_name)
-      SELECT row_id, parent, id, i::text::bytea, i::text::bytea, i::text, 1767225600000000 + i,
+      SELECT row_id, parent, i::text::bytea, i::text::bytea, i::text, 1767225600000000 + i,
              1767225600000000 + i,
-             'tekton.dev/v1.' || CASE WHEN i % 2 = 0 THEN 'TaskRun' ELSE 'Other' END,
+             CASE WHEN i % 2 = 0 THEN E'\\x01\\x10' ELSE 'tekton.dev/v1.Other' END,
              i::text::bytea, i::text
       FROM generate_series(1, 20000) AS i JOIN results ON id = (i % 200 + 1)::text::bytea;
     ANALYZE;";
@@ -211,8 +211,9 @@ async fn first_pages_cost_the_page() {
             let explain = statement.prefixed("EXPLAIN ");
             let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
-            let plan = plan.join("\n");
-            for costly in ["Sort", "Seq Scan on results", "Seq Scan on records"] {
+            // Among rows of one time alone, as they come from an index.
+            let plan = plan.join("\n").replace("Incremental Sort", "");
+            for costly in ["Sort  (", "Seq Scan on results", "Seq Scan on records"] {
                 assert!(!plan.contains(costly), "{name}:\n{plan}");
             }
         }

@@ -95,6 +95,11 @@ impl<'q> List<'q> {
                 candidate::of_pipeline(&mut self.out, self.dialect, name);
                 self.out.push(")");
             }
+            IndexCandidate::LabelPart(part) => {
+                self.out.push(" AND row_id IN (");
+                candidate::with_label_part(&mut self.out, part);
+                self.out.push(")");
+            }
             IndexCandidate::Names(test) => {
                 self.out.push(" AND row_id IN (SELECT row_id FROM records ");
                 self.out.push("INDEXED BY records_by_object_name WHERE ");

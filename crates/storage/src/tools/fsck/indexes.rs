@@ -23,9 +23,10 @@ impl Check<'_> {
         }
         let lacking = walk::labels_not_indexed(after, last, MOST_FOUND);
         for row in self.rows(Table::Records, &lacking).await? {
-            let (key, value) = (text(&row, 3)?, text(&row, 4)?);
-            let (key, value) = (key.unwrap_or_default(), value.unwrap_or_default());
-            let what = format!("the index of labels lacks `{key}={value}`");
+            let what = match (text(&row, 3)?, text(&row, 4)?) {
+                (Some(key), Some(value)) => format!("the index of labels lacks `{key}={value}`"),
+                _ => "the table of labels lacks one of its labels".to_owned(),
+            };
             let name = finding::name(&row, &[0, 1, 2]);
             self.found(Finding::new(Kind::LabelDiffers, name, what));
         }

@@ -87,7 +87,9 @@ impl Check<'_> {
         if owner == (None, None) {
             let what = "its result is not there";
             self.found(Finding::new(Kind::RecordOrphan, &name, what));
-        } else if owner != own {
+            return Ok(None);
+        }
+        if owner != own {
             let is = finding::name(row, &[OWNER, OWNER + 1]);
             let what = format!("it belongs to the result `{is}`");
             self.found(Finding::new(Kind::RecordMisplaced, &name, what));

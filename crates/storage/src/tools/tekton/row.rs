@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use sha2::{Digest, Sha256};
 use sqlx::{Row as _, postgres::PgRow};
 
-use crate::tools::copy::{Outline, Said};
+use crate::{
+    codec::body::{cut, digest},
+    tools::copy::{Outline, Said},
+};
 use hindsight_filter::model::{Etag, Payload, Record, RunResult, Summary};
 
 /// A row's text; null and empty are the same to Tekton Results.
@@ -189,7 +191,7 @@ pub(super) fn outline(
         update_time,
         sha256: match is_empty {
             true => None,
-            false => Some(sha256.unwrap_or_else(|| Sha256::digest([]).to_vec())),
+            false => Some(sha256.map_or_else(|| digest(&[]), |sha256| cut(&sha256)).to_vec()),
         },
         data_type: (!is_empty).then_some(data_type),
     }))
