@@ -101,7 +101,7 @@ CREATE INDEX records_by_type ON records (left(data_type, 128), create_us);
 CREATE INDEX records_by_object_uid ON records USING hash (object_uid) WHERE object_uid <> '\x01';
 CREATE INDEX records_by_object_name ON records (left(object_name, 128));
 CREATE INDEX records_by_creation ON records (object_creation_us)
-    INCLUDE (row_id, object_start_us, object_completion_us, run_began_us, run_ended_us, run_pipeline,
+    INCLUDE (object_start_us, object_completion_us, run_began_us, run_ended_us, run_pipeline,
              run_outcome);
 
 -- Payloads that others of the same parent refer to: those are kept as zstd frames with the
@@ -195,11 +195,32 @@ CREATE INDEX records_by_took_unwell ON records ((object_completion_us - object_s
     WHERE left(object_condition_status, 128) <> E'\x01W'
         OR (left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R');
 
--- How long after it began or ended an object was stored, in seconds: the extremes turn a range
--- of those times into a range of create_us.
-CREATE INDEX records_by_start_lag ON records (((create_us - object_start_us) / 1000000));
-CREATE INDEX records_by_completion_lag
-    ON records (((create_us - object_completion_us) / 1000000));
+-- How long after it began or completed an object was stored, at least and at most, in
+-- microseconds: a range of those times is turned into a range of create_us. Few objects are outside
+-- of what is here at first; one that is widens it to twice as much. It never narrows.
+CREATE TABLE lags (
+    of    TEXT COLLATE "C" PRIMARY KEY,
+    least BIGINT NOT NULL,
+    most  BIGINT NOT NULL
+);
+
+INSERT INTO lags (of, least, most)
+    VALUES ('start', -60000000, 21600000000), ('completion', -21600000000, 3600000000);
+
+CREATE FUNCTION records_lag() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE lags SET least = least(least, lag * 2), most = greatest(most, lag * 2)
+        FROM (VALUES ('start', NEW.create_us - NEW.object_start_us),
+                     ('completion', NEW.create_us - NEW.object_completion_us)) AS new (name, lag)
+        WHERE of = name AND lag NOT BETWEEN least AND most;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER records_lag AFTER INSERT OR UPDATE OF object_start_us, object_completion_us ON records
+FOR EACH ROW WHEN (NEW.create_us - NEW.object_start_us NOT BETWEEN -60000000 AND 21600000000
+    OR NEW.create_us - NEW.object_completion_us NOT BETWEEN -21600000000 AND 3600000000)
+EXECUTE FUNCTION records_lag();
 
 CREATE INDEX results_by_status ON results (summary_status, create_us);
 

@@ -159,11 +159,35 @@ CREATE INDEX records_by_status ON records (object_condition_status, create_us, p
 CREATE INDEX records_by_took ON records
     ((object_completion_us - object_start_us), create_us, parent);
 
--- How long after it began or ended an object was stored, in seconds: the extremes turn a range
--- of those times into a range of create_us.
-CREATE INDEX records_by_start_lag ON records (((create_us - object_start_us) / 1000000));
-CREATE INDEX records_by_completion_lag
-    ON records (((create_us - object_completion_us) / 1000000));
+-- How long after it began or completed an object was stored, at least and at most, in
+-- microseconds: a range of those times is turned into a range of create_us. Few objects are outside
+-- of what is here at first; one that is widens it to twice as much. It never narrows.
+CREATE TABLE lags (
+    of    TEXT PRIMARY KEY,
+    least INTEGER NOT NULL,
+    most  INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO lags (of, least, most)
+    VALUES ('start', -60000000, 21600000000), ('completion', -21600000000, 3600000000);
+
+CREATE TRIGGER records_lag AFTER INSERT ON records
+WHEN NEW.create_us - NEW.object_start_us NOT BETWEEN -60000000 AND 21600000000
+    OR NEW.create_us - NEW.object_completion_us NOT BETWEEN -21600000000 AND 3600000000 BEGIN
+    UPDATE lags SET least = min(least, lag * 2), most = max(most, lag * 2)
+        FROM (SELECT 'start' AS name, NEW.create_us - NEW.object_start_us AS lag
+              UNION ALL SELECT 'completion', NEW.create_us - NEW.object_completion_us)
+        WHERE of = name AND lag NOT BETWEEN least AND most;
+END;
+
+CREATE TRIGGER records_lag_other AFTER UPDATE OF object_start_us, object_completion_us ON records
+WHEN NEW.create_us - NEW.object_start_us NOT BETWEEN -60000000 AND 21600000000
+    OR NEW.create_us - NEW.object_completion_us NOT BETWEEN -21600000000 AND 3600000000 BEGIN
+    UPDATE lags SET least = min(least, lag * 2), most = max(most, lag * 2)
+        FROM (SELECT 'start' AS name, NEW.create_us - NEW.object_start_us AS lag
+              UNION ALL SELECT 'completion', NEW.create_us - NEW.object_completion_us)
+        WHERE of = name AND lag NOT BETWEEN least AND most;
+END;
 
 CREATE INDEX results_by_status ON results (summary_status, create_us);
 

@@ -168,12 +168,12 @@ fn keys(parent: &str, data_type: &str, value: &[u8], object: Option<&Value>) -> 
 
 /// A map of texts as the JSON that columns hold.
 pub(crate) fn json(map: &BTreeMap<String, String>) -> String {
-    json_of(map, text::stored)
+    written(&kept(map, text::stored))
 }
 
-/// Labels likewise, whose keys are words.
+/// Labels likewise, whose keys and values are words.
 pub(crate) fn labels_json(labels: &BTreeMap<String, String>) -> String {
-    json_of(labels, words::stored)
+    written(&kept(labels, words::stored))
 }
 
 /// The labels of a record, with [`text::SAME`] among the keys where they are odd.
@@ -189,15 +189,10 @@ pub(crate) fn all_labels_json(columns: &ObjectColumns) -> Option<String> {
     Some(written(&kept))
 }
 
-fn json_of(map: &BTreeMap<String, String>, key: impl Fn(&str) -> Cow<'_, str>) -> String {
-    written(&kept(map, key))
-}
-
 type Kept<'m> = BTreeMap<Cow<'m, str>, Cow<'m, str>>;
 
-fn kept(map: &BTreeMap<String, String>, key: impl Fn(&str) -> Cow<'_, str>) -> Kept<'_> {
-    let kept = map.iter().map(|(k, value)| (key(k), text::stored(value)));
-    kept.collect()
+fn kept(map: &BTreeMap<String, String>, stored: impl Fn(&str) -> Cow<'_, str>) -> Kept<'_> {
+    map.iter().map(|(k, v)| (stored(k), stored(v))).collect()
 }
 
 fn written(kept: &Kept<'_>) -> String {

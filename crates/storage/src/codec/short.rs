@@ -129,7 +129,10 @@ mod tests {
     fn ids_are_two_bytes() {
         let ids = Ids::new("5c1d8f7e-0000-4000-8000-000000000001", "short");
         let value = br#"{"uid":"5c1d8f7e-0000-4000-8000-000000000001","of":"short"}"#;
-        assert_eq!(ids.shortened(value), b"{\"uid\":\"\x01\x01\",\"of\":\"short\"}");
+        assert_eq!(
+            ids.shortened(value),
+            b"{\"uid\":\"\x01\x01\",\"of\":\"short\"}"
+        );
         assert_eq!(ids.whole(b"\x01", 9), None);
         assert_eq!(ids.whole(b"\x01\x03", 9), None);
     }

@@ -22,8 +22,10 @@ use hindsight_filter::model::Resource;
 const MOST_BUCKETS: usize = 10_000;
 /// The finest grid, one second, on which every time zone has its buckets.
 const SECOND: i64 = 1_000_000;
-/// Values that are kept come in parts of at most so many rows.
+/// Values that are kept come in parts: on SQLite of at most so many rows, and on PostgreSQL of the
+/// objects that were created in so many microseconds, eight days, which its index has.
 const SLICE: i64 = 1 << 16;
+const SLICE_US: i64 = 8 * DAY;
 /// Parts into which two connections divide a plan, so that neither has to wait long for the other.
 const PARTS: u8 = 8;
 
@@ -222,7 +224,7 @@ impl Plan<'_> {
         }
         let sliced = self.gathers();
         if sliced {
-            out.push("row_id / ").bind(SLICE).push(", ");
+            self.slice(&mut out);
         }
         out.push("count(*)");
         for condition in &self.query.counts {
@@ -251,6 +253,15 @@ impl Plan<'_> {
                 .push(place);
         }
         out
+    }
+
+    /// Appends in which part of the values a row is.
+    fn slice(&self, out: &mut Statement) {
+        match self.dialect {
+            Dialect::Sqlite => out.push("row_id / ").bind(SLICE),
+            Dialect::Postgres => out.push("object_creation_us / ").bind(SLICE_US),
+        };
+        out.push(", ");
     }
 
     fn key(&self, out: &mut Statement, at: usize) {

@@ -63,7 +63,9 @@ impl IndexCandidate<'_> {
             Self::Column("records_by_reason", _) => {
                 " AND object_reason <> (char(1) || 'Q') AND object_reason <> (char(1) || 'R')"
             }
-            Self::Column("records_by_status", _) => " AND object_condition_status <> (char(1) || 'W')",
+            Self::Column("records_by_status", _) => {
+                " AND object_condition_status <> (char(1) || 'W')"
+            }
             _ => "",
         }
     }
@@ -362,7 +364,7 @@ pub(super) fn table(resource: Resource) -> &'static str {
 
 /// Appends what the condition says of the time at which rows were stored, which is in `column`:
 /// the tests of `create_time` themselves, and what follows from when an object began or ended,
-/// because no object was stored earlier or later after that than the extremes of all. Each
+/// because no object was stored earlier or later after that than `lags` says. Each
 /// begins with ` AND `.
 pub(super) fn times(
     out: &mut Statement,
@@ -406,15 +408,12 @@ struct Bound {
 impl Bound {
     fn value(self, out: &mut Statement) {
         out.bind(self.time);
-        // Whole seconds are cut towards zero, so one more is between them and the lag.
-        extreme(
-            out,
-            self.lag,
-            match self.end {
-                End::First => " ASC LIMIT 1) - 1)",
-                End::Last => " DESC LIMIT 1) + 1)",
-            },
-        );
+        let Some(lag) = self.lag else { return };
+        out.push(match self.end {
+            End::First => " + (SELECT least FROM lags WHERE of = '",
+            End::Last => " + (SELECT most FROM lags WHERE of = '",
+        });
+        out.push(lag).push("')");
     }
 }
 
@@ -450,11 +449,9 @@ pub(super) fn has_times(resource: Resource, condition: &Condition) -> bool {
 fn lag(resource: Resource, test: &Test) -> Option<Option<&'static str>> {
     match (resource, &test.column) {
         (_, Column::CreateTime) => Some(None),
-        (Resource::Records, Column::Object(ObjectField::StartTime)) => {
-            Some(Some("((create_us - object_start_us) / 1000000)"))
-        }
+        (Resource::Records, Column::Object(ObjectField::StartTime)) => Some(Some("start")),
         (Resource::Records, Column::Object(ObjectField::CompletionTime)) => {
-            Some(Some("((create_us - object_completion_us) / 1000000)"))
+            Some(Some("completion"))
         }
         _ => None,
     }
@@ -484,12 +481,4 @@ fn between(test: &Test) -> (Option<Bind>, Option<Bind>) {
         }
         _ => (None, None),
     }
-}
-
-/// Appends an extreme of a lag, in microseconds, to be added.
-fn extreme(out: &mut Statement, lag: Option<&'static str>, which: &'static str) {
-    let Some(lag) = lag else { return };
-    out.push(" + 1000000 * ((SELECT ").push(lag);
-    out.push(" FROM records WHERE ").push(lag);
-    out.push(" IS NOT NULL ORDER BY ").push(lag).push(which);
 }

@@ -138,22 +138,23 @@ impl Writer<'_> {
         if place == Place::Labels {
             return self.labels_test(test);
         }
-        if let (Place::Word(column), true) = (place, compares) {
-            return self.word_test(column, test);
+        if let (Place::Word(_) | Place::Map("labels", _), true) = (place, compares) {
+            return self.word_test(place, test);
         }
         self.plain_test(place, test);
     }
 
     /// Appends a test of a column of words that is not for equality: what is kept as text is
     /// compared in the database, and what is kept as a number, here.
-    fn word_test(&mut self, column: &'static str, test: &Test) {
+    fn word_test(&mut self, place: Place<'_>, test: &Test) {
         let [first, end] = words::codes();
-        self.out.push("(((").push(column).push(" < ");
-        self.out.bind(Bind::Text(Some(first))).push(" OR ");
-        self.out.push(column).push(" >= ");
-        self.out.bind(Bind::Text(Some(end))).push(") AND ");
-        self.plain_test(Place::Column(column), test);
-        self.out.push(") OR ").push(column);
+        self.column(place, "(((");
+        self.out.push(" < ").bind(Bind::Text(Some(first)));
+        self.column(place, " OR ");
+        self.out.push(" >= ").bind(Bind::Text(Some(end)));
+        self.out.push(") AND ");
+        self.plain_test(place, test);
+        self.column(place, ") OR ");
         let passes = |word: &str| test.passes(Some(&Value::Text(word.to_owned())));
         let passing = words::all().filter(|(_, word)| passes(word));
         let codes = Bind::Texts(passing.map(|(code, _)| code).collect());
@@ -184,8 +185,9 @@ impl Writer<'_> {
         }
     }
 
-    fn column(&mut self, place: Place<'_>) {
-        value(self.out, self.dialect, place);
+    /// Appends the value of a column after what stands before it.
+    fn column(&mut self, place: Place<'_>, before: &'static str) {
+        value(self.out.push(before), self.dialect, place);
     }
 
     /// Appends the value of a column that is compared with these texts.
@@ -195,12 +197,12 @@ impl Writer<'_> {
         {
             self.out.push(expression);
         } else {
-            self.column(place);
+            self.column(place, "");
         }
     }
 
     fn present(&mut self, place: Place<'_>, negated: bool) {
-        self.column(place);
+        self.column(place, "");
         self.out
             .push(if negated { " IS NULL" } else { " IS NOT NULL" });
     }
@@ -228,7 +230,7 @@ impl Writer<'_> {
                 out.push(equal).bind_id(text);
             });
         }
-        if let (Place::Word(_), Value::Text(text)) = (place, value) {
+        if let (Place::Word(_) | Place::Map("labels", _), Value::Text(text)) = (place, value) {
             let word = words::stored(text);
             self.compared(place, &[&word]);
             let kept = Bind::Text(Some(word.into_owned()));
@@ -239,7 +241,7 @@ impl Writer<'_> {
         }
         match value {
             Value::Text(text) => self.compared(place, &[&text::stored(text)]),
-            _ => self.column(place),
+            _ => self.column(place, ""),
         }
         self.out
             .push(if negated { " <> " } else { " = " })
@@ -303,7 +305,7 @@ impl Writer<'_> {
         let texts: Vec<String> = values
             .iter()
             .filter_map(|value| match value {
-                Value::Text(text) if matches!(place, Place::Word(_)) => {
+                Value::Text(text) if matches!(place, Place::Word(_) | Place::Map("labels", _)) => {
                     Some(words::stored(text).into_owned())
                 }
                 Value::Text(text) => Some(text::stored(text).into_owned()),
@@ -340,7 +342,7 @@ impl Writer<'_> {
     }
 
     fn compare(&mut self, place: Place<'_>, value: &Value, operator: &'static str) {
-        self.column(place);
+        self.column(place, "");
         self.out.push(operator).bind(bind(value));
     }
 
@@ -375,7 +377,7 @@ impl Writer<'_> {
         }
         let (open, middle) = self.dialect.last();
         self.out.push(open);
-        self.column(place);
+        self.column(place, "");
         self.out.push(middle).bind(suffix).push("))");
         self.out
             .push(if negated { " <> " } else { " = " })
@@ -387,7 +389,7 @@ impl Writer<'_> {
             return self.every_text(place, negated);
         }
         self.out.push(self.dialect.position());
-        self.column(place);
+        self.column(place, "");
         self.out
             .push(", ")
             .bind(part)
@@ -405,11 +407,13 @@ impl Writer<'_> {
 }
 
 /// The id of the result that a record belongs to.
-pub(super) const RESULT_ID: &str = "(SELECT results.id FROM results WHERE results.row_id = result_row)";
+pub(super) const RESULT_ID: &str =
+    "(SELECT results.id FROM results WHERE results.row_id = result_row)";
 
 /// When a run began and ended, of which rows keep what the object does not say.
 const RUN_BEGAN: &str = "nullif(coalesce(run_began_us, object_start_us), -9223372036854775807)";
-const RUN_ENDED: &str = "nullif(coalesce(run_ended_us, object_completion_us), -9223372036854775807)";
+const RUN_ENDED: &str =
+    "nullif(coalesce(run_ended_us, object_completion_us), -9223372036854775807)";
 
 /// Appends the value of a column.
 pub(super) fn value(out: &mut Statement, dialect: Dialect, place: Place<'_>) {

@@ -70,7 +70,7 @@ impl Dialect {
     /// Appends the number of a label; SQLite alone.
     pub(super) fn label(self, out: &mut Statement, key: &str, value: &str) {
         out.push("(SELECT labels.row_id FROM labels WHERE labels.value = ")
-            .bind(value)
+            .bind_word(value)
             .push(" AND labels.key = ")
             .bind_word(key)
             .push(")");
@@ -113,25 +113,27 @@ impl Dialect {
     /// The namespace of an object.
     pub(super) fn object_namespace(self) -> &'static str {
         match self {
-            Self::Sqlite => "(CASE object_namespace WHEN char(1) THEN parent ELSE object_namespace END)",
+            Self::Sqlite => {
+                "(CASE object_namespace WHEN char(1) THEN parent ELSE object_namespace END)"
+            }
             Self::Postgres => {
                 "(CASE object_namespace WHEN E'\\x01' THEN parent ELSE object_namespace END)"
             }
         }
     }
 
-    /// Appends the text of a column of words.
-    pub(super) fn word(self, out: &mut Statement, column: &'static str) {
+    /// Appends the text of which `value` appends what a column of words keeps.
+    pub(super) fn word(self, out: &mut Statement, value: &dyn Fn(&mut Statement)) {
         let text = |out: &mut Statement, text: &str| {
             out.bind(Bind::Text(Some(text.to_owned())));
             out.push(if self == Self::Postgres { "::text" } else { "" });
         };
-        out.push("(CASE ").push(column);
+        value(out.push("(CASE "));
         for (code, word) in words::all() {
             text(out.push(" WHEN "), &code);
             text(out.push(" THEN "), word);
         }
-        out.push(" ELSE ").push(column);
+        value(out.push(" ELSE "));
         out.push(if self == Self::Postgres {
             " END COLLATE \"C\")"
         } else {

@@ -26,7 +26,8 @@ fn with_content(out: &mut Statement, new: &NewDictionary) {
 
 /// The statement that stores a dictionary, unless its content is there.
 pub(crate) fn store(new: &NewDictionary) -> Statement {
-    let mut out = Statement::new("INSERT INTO dictionaries (parent, payload_sha256, sha256, size, ");
+    let mut out =
+        Statement::new("INSERT INTO dictionaries (parent, payload_sha256, sha256, size, ");
     out.push("bytes) VALUES (").bind(new.parent.as_str());
     out.push(", ").bind(bytes(&new.payload_sha256)).push(", ");
     out.bind(bytes(&new.sha256)).push(", ").bind(new.size);

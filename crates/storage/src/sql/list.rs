@@ -258,7 +258,10 @@ impl<'q> List<'q> {
         let (open, middle) = self.dialect.first();
         self.out.push(open);
         match place {
-            Place::Word(column) => self.dialect.word(&mut self.out, column),
+            Place::Word(_) | Place::Map("labels", _) => {
+                let dialect = self.dialect;
+                dialect.word(&mut self.out, &|out| value(out, dialect, place));
+            }
             place => value(&mut self.out, self.dialect, place),
         }
         self.out.push(middle).push(CHARS).push(")");

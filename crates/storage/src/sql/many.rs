@@ -134,7 +134,9 @@ pub(crate) fn insert_records(rows: &[&RecordRow]) -> Statement {
         value(out.push(", "), column);
     }
     indexed::is_current(out.push(" FROM placed AS given WHERE "), &entries);
-    out.push(" ORDER BY place ON CONFLICT DO NOTHING RETURNING row_id, create_us, result_row, id), ");
+    out.push(
+        " ORDER BY place ON CONFLICT DO NOTHING RETURNING row_id, create_us, result_row, id), ",
+    );
     let written = "made JOIN placed AS given USING (result_row, id)";
     keys(&mut out, &entries, "made", written);
     out.push("packed AS (INSERT INTO bodies (record_row, codec, bytes, dictionary) ");

@@ -24,7 +24,7 @@ pub(crate) enum Table {
 /// All tables of the schema, and what `fsck` compares the rows of each with. Every one is also
 /// given to the engine's own check. PostgreSQL has an index in the place of `labels` and
 /// `record_labels`.
-pub(crate) const TABLES: [(&str, &str); 13] = [
+pub(crate) const TABLES: [(&str, &str); 14] = [
     ("results", "what a result may hold"),
     ("records", "their results and payloads"),
     ("bodies", "their records and SHA-256"),
@@ -33,6 +33,7 @@ pub(crate) const TABLES: [(&str, &str); 13] = [
     ("objects", "bodies, and the object store"),
     ("labels", "records"),
     ("record_labels", "records"),
+    ("lags", "records"),
     ("indexed_paths", "what a path may be"),
     ("index_entries", "payloads"),
     ("dropped_indexes", "nothing: what it names is only cleared"),
@@ -190,10 +191,13 @@ pub(crate) fn labels_not_indexed(after: i64, last: i64, limit: i64) -> Statement
     let mut out = Statement::new("SELECT c.parent, s.id, c.id, l.key, l.value ");
     out.push("FROM records AS c LEFT JOIN results AS s ON s.row_id = c.result_row ");
     out.push("CROSS JOIN json_each(").push(LABELS);
-    out.push(") AS e LEFT JOIN labels AS l ON l.row_id = e.value WHERE c.row_id > ").bind(after);
+    out.push(") AS e LEFT JOIN labels AS l ON l.row_id = e.value WHERE c.row_id > ")
+        .bind(after);
     out.push(" AND c.row_id <= ").bind(last);
     out.push(" AND (l.row_id IS NULL OR NOT EXISTS (SELECT 1 FROM record_labels AS r ");
-    out.push("WHERE r.label = e.value AND r.at_us = c.create_us AND r.record_row = c.row_id)) LIMIT ");
+    out.push(
+        "WHERE r.label = e.value AND r.at_us = c.create_us AND r.record_row = c.row_id)) LIMIT ",
+    );
     out.bind(limit);
     out
 }
@@ -225,6 +229,17 @@ pub(crate) fn keys_without_field(limit: i64) -> Statement {
     out.push("SELECT 1 FROM dropped_indexes WHERE field = v.field) LIMIT ");
     out.bind(limit);
     out
+}
+
+/// The statement that counts the records that were stored outside of what `lags` says.
+pub(crate) fn outside_lags() -> Statement {
+    Statement::new(
+        "SELECT count(*) FROM records WHERE object_start_us IS NOT NULL AND NOT EXISTS \
+         (SELECT 1 FROM lags WHERE of = 'start' \
+         AND create_us - object_start_us BETWEEN least AND most) \
+         OR object_completion_us IS NOT NULL AND NOT EXISTS (SELECT 1 FROM lags \
+         WHERE of = 'completion' AND create_us - object_completion_us BETWEEN least AND most)",
+    )
 }
 
 /// The statement that gives the number of rows that say of which generation indexed paths are.

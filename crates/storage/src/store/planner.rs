@@ -82,7 +82,10 @@ impl<'q> Planner<'_, 'q> {
         mut candidates: Vec<IndexCandidate<'q>>,
     ) -> Result<AccessPath<'q>, Error> {
         candidates.retain(|one| {
-            !matches!(one, IndexCandidate::Parent(_) | IndexCandidate::LabelPart(_))
+            !matches!(
+                one,
+                IndexCandidate::Parent(_) | IndexCandidate::LabelPart(_)
+            )
         });
         let (indexed, others): (Vec<_>, Vec<_>) = candidates
             .into_iter()

@@ -25,7 +25,8 @@ pub(in crate::sql) fn has_part(out: &mut Statement, part: &str) {
     let words = words::all().filter(|(_, word)| word.contains(part));
     let codes: Vec<String> = words.map(|(code, _)| code).collect();
     if !codes.is_empty() {
-        Dialect::Sqlite.one_of(out.push(" OR key"), false, Bind::Texts(codes));
+        Dialect::Sqlite.one_of(out.push(" OR key"), false, Bind::Texts(codes.clone()));
+        Dialect::Sqlite.one_of(out.push(" OR value"), false, Bind::Texts(codes));
     }
     out.push(")");
 }
@@ -62,7 +63,8 @@ impl Writer<'_> {
             return self.labels_have(&words::key_json(SAME), are);
         }
         self.out.push(if are { "EXISTS" } else { "NOT EXISTS" });
-        self.out.push(" (SELECT 1 FROM json_each(labels) AS e WHERE e.value = ");
+        self.out
+            .push(" (SELECT 1 FROM json_each(labels) AS e WHERE e.value = ");
         self.out
             .push("(SELECT row_id FROM labels WHERE value = '' AND key = ")
             .bind(Bind::Text(Some(SAME.to_owned())))
@@ -88,7 +90,9 @@ impl Writer<'_> {
 
     /// Appends whether the JSON of labels has a text in it.
     fn labels_have(&mut self, text: &str, has: bool) {
-        self.out.push(self.dialect.position()).push("labels::text, ");
+        self.out
+            .push(self.dialect.position())
+            .push("labels::text, ");
         self.out.bind(Bind::Text(Some(text.to_owned())));
         self.out.push(if has { ") > 0" } else { ") = 0" });
     }

@@ -126,6 +126,11 @@ const DAMAGES: &[Damage] = &[
         false,
     ),
     both(
+        "UPDATE lags SET least = 1, most = 1",
+        &[(Kind::RowDamaged, "lags")],
+        true,
+    ),
+    both(
         "UPDATE records SET labels = '{\"tekton.dev/pipeline\": \"x\"}' WHERE id = 'x3'",
         &[(Kind::ColumnDiffers, "a/results/r/records/x3")],
         false,
@@ -173,7 +178,10 @@ const DAMAGES: &[Damage] = &[
                  record_labels SET at_us = 9223372036854775807 WHERE record_row = (SELECT row_id \
                  FROM records WHERE id = 'x3')",
         postgres: "UPDATE records SET create_us = 9223372036854775807 WHERE id = 'x3'",
-        found: &[(Kind::RowDamaged, "a/results/r/records/x3")],
+        found: &[
+            (Kind::RowDamaged, "a/results/r/records/x3"),
+            (Kind::RowDamaged, "lags"),
+        ],
         quick: true,
     },
     both(
@@ -242,10 +250,12 @@ async fn empty(url: &str) {
                   DELETE FROM dictionary_keys; DELETE FROM dictionaries; DELETE FROM sqlite_sequence; \
                   DELETE FROM record_labels; DELETE FROM labels; DELETE FROM secrets; \
                   DELETE FROM index_generation; \
+                  UPDATE lags SET least = -21600000000, most = 21600000000; \
                   INSERT INTO index_generation (generation) VALUES (0)";
     let truncate = "DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
                     DELETE FROM dictionary_keys; DELETE FROM dictionaries; DELETE FROM secrets; \
                     DELETE FROM index_generation; \
+                  UPDATE lags SET least = -21600000000, most = 21600000000; \
                     INSERT INTO index_generation (generation) VALUES (0); \
                     ALTER TABLE results ALTER row_id RESTART; \
                     ALTER TABLE records ALTER row_id RESTART; \

@@ -191,7 +191,11 @@ pub(super) fn outline(
         update_time,
         sha256: match is_empty {
             true => None,
-            false => Some(sha256.map_or_else(|| digest(&[]), |sha256| cut(&sha256)).to_vec()),
+            false => Some(
+                sha256
+                    .map_or_else(|| digest(&[]), |sha256| cut(&sha256))
+                    .to_vec(),
+            ),
         },
         data_type: (!is_empty).then_some(data_type),
     }))
