@@ -17,6 +17,8 @@ pub(crate) struct Shape {
     namespaces: usize,
     /// Lines of the scripts in a TaskRun, and in a PipelineRun.
     lines: [usize; 2],
+    /// Bytes that a run may take: on PostgreSQL after `VACUUM`, and on SQLite as written.
+    pub(crate) most: [i64; 2],
 }
 
 /// A PipelineRun of 17 KB and three TaskRuns of 8 KB.
@@ -25,6 +27,7 @@ pub(crate) const SMALL: Shape = Shape {
     pipelines: 12,
     namespaces: 20,
     lines: [10, 24],
+    most: [5_000, 4_500],
 };
 
 /// A PipelineRun and eleven TaskRuns of 9 KB each.
@@ -33,6 +36,7 @@ pub(crate) const LARGE: Shape = Shape {
     pipelines: 8,
     namespaces: 5,
     lines: [14, 5],
+    most: [17_000, 15_000],
 };
 
 /// Numbers that look random and are the same in every run.

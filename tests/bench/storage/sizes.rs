@@ -10,6 +10,21 @@ use sqlx::{
 
 use crate::corpus::Corpus;
 
+/// A line for machines; fails where a run takes more bytes than it may.
+fn judge(database: &str, corpus: &Corpus, bytes: i64, most: i64) {
+    let records = corpus.shape.tasks + 1;
+    println!(
+        "{}",
+        serde_json::json!({"bench": "storage", "database": database, "records_per_run": records,
+            "runs": corpus.runs, "bytes_per_run": bytes, "most": most})
+    );
+    // Below so many runs what a database has when it is empty counts for much.
+    assert!(
+        bytes <= most || corpus.runs < 1_000,
+        "{database}: a run of {records} records takes {bytes} bytes, more than {most}"
+    );
+}
+
 pub(crate) async fn sqlite(path: &Path, corpus: &Corpus) {
     let file = SqliteConnectOptions::new().filename(path);
     let mut store = file.connect().await.unwrap();
@@ -34,6 +49,7 @@ pub(crate) async fn sqlite(path: &Path, corpus: &Corpus) {
         "SQLite: {before} bytes a run as written, {} after VACUUM",
         size()
     );
+    judge("SQLite", corpus, before, corpus.shape.most[1]);
 }
 
 /// Bytes of all tables with their indexes.
@@ -63,4 +79,5 @@ pub(crate) async fn postgres(options: &PgConnectOptions, corpus: &Corpus) {
     connection.execute(AssertSqlSafe(reindex)).await.unwrap();
     let packed = all(&mut connection).await / runs;
     println!("PostgreSQL: {packed} bytes a run after REINDEX");
+    judge("PostgreSQL", corpus, after, corpus.shape.most[0]);
 }
