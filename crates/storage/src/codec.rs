@@ -4,6 +4,7 @@
 pub(crate) mod body;
 pub(crate) mod dictionaries;
 pub(crate) mod dictionary;
+pub(crate) mod digest;
 pub(crate) mod frame;
 pub(crate) mod id;
 pub(crate) mod known;

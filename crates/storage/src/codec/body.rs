@@ -2,11 +2,11 @@
 //! and given back byte for byte.
 
 use bytes::Bytes;
-use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::{
     dictionary::Dictionary,
+    digest::{Digest, digest},
     frame::{MOST_REFERRING, against, alone, opened, says},
     short::Ids,
 };
@@ -14,22 +14,6 @@ use crate::seam::Error;
 
 /// What is added to the codec of a body whose bytes lie in an object. Triggers know the number.
 pub(crate) const EXTERNAL: i64 = 16;
-
-/// The first bytes of a SHA-256. So many tell damage from what was stored as surely as all 32 do.
-pub(crate) type Digest = [u8; 16];
-
-/// The digest of a payload.
-pub(crate) fn digest(value: &[u8]) -> Digest {
-    cut(&Sha256::digest(value))
-}
-
-/// The digest that begins a SHA-256.
-pub(crate) fn cut(sha256: &[u8]) -> Digest {
-    let mut digest = Digest::default();
-    let bytes = digest.len().min(sha256.len());
-    digest[..bytes].copy_from_slice(&sha256[..bytes]);
-    digest
-}
 
 /// How the bytes of a body are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use zstd::zstd_safe::CDict;
 
 pub(crate) use self::{key::Key, key::Keys};
 use super::{
-    body::{Digest, digest},
+    digest::{Digest, digest},
     frame::{alone, opened},
     short::Ids,
 };

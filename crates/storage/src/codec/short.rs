@@ -50,9 +50,9 @@ impl Ids {
             short.extend_from_slice(&value[from..at]);
             short.extend_from_slice(&[MARK, u8::try_from(which).unwrap_or(0)]);
             from = at + marked[which].len();
-            for which in 0..3 {
-                if next[which].is_some_and(|at| at < from) {
-                    next[which] = find(which, from);
+            for (which, next) in next.iter_mut().enumerate() {
+                if next.is_some_and(|at| at < from) {
+                    *next = find(which, from);
                 }
             }
         }

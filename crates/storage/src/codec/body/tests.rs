@@ -1,5 +1,7 @@
 //! Whether bodies come back, and damage is seen.
 
+use sha2::{Digest as _, Sha256};
+
 use super::*;
 
 fn ids() -> Ids {

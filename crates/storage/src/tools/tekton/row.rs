@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sqlx::{Row as _, postgres::PgRow};
 
 use crate::{
-    codec::body::{cut, digest},
+    codec::digest::{cut, digest},
     tools::copy::{Outline, Said},
 };
 use hindsight_filter::model::{Etag, Payload, Record, RunResult, Summary};
