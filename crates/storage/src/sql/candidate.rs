@@ -24,8 +24,9 @@ pub(crate) enum IndexCandidate<'q> {
     Label(&'q str, &'q str),
     /// By the label of a pipeline, and by references to it.
     Pipeline(&'q str),
-    /// By the labels that have this text in their key or value, of which SQLite has a table.
-    LabelPart(&'q str),
+    /// By the labels that a test describes, of which SQLite has a table: those with a text in their
+    /// key or value, or one of several values of a key.
+    Labels(&'q Test),
     /// By a parent's rows.
     Parent(&'q str),
     /// By a parent's records of one type.
@@ -46,7 +47,7 @@ impl fmt::Display for IndexCandidate<'_> {
             Self::Column(index, _) => write!(f, "index {index}"),
             Self::Label(key, value) => write!(f, "index of the label {key}={value}"),
             Self::Pipeline(name) => write!(f, "indexes of the pipeline {name}"),
-            Self::LabelPart(part) => write!(f, "index of the labels that have {part}"),
+            Self::Labels(test) => write!(f, "index of labels, several of {}", test.column),
             Self::Parent(parent) => write!(f, "rows of the parent {parent}"),
             Self::ParentType(parent, _) => write!(f, "index of types of the parent {parent}"),
             Self::Names(_) => f.write_str("scan of the index of names"),
@@ -84,6 +85,11 @@ impl IndexCandidate<'_> {
         rows < self.most_counted(Dialect::Postgres)
     }
 
+    /// Whether there are more rows than are counted on SQLite.
+    pub(crate) fn is_many(&self, rows: i64) -> bool {
+        rows >= self.most_counted(Dialect::Sqlite)
+    }
+
     /// Whether so many rows take long to gather, where they do not come in the order of the list,
     /// which may be that of time.
     pub(crate) fn is_long(&self, rows: i64, by_time: bool) -> bool {
@@ -100,7 +106,7 @@ impl IndexCandidate<'_> {
             Self::Column(index, _) => *index != "records_by_took",
             Self::Parent(_) | Self::ParentType(..) => true,
             Self::Indexed { .. } => self.is_one_key(),
-            Self::Label(..) | Self::LabelPart(_) | Self::Pipeline(_) | Self::Names(_) => false,
+            Self::Label(..) | Self::Labels(_) | Self::Pipeline(_) | Self::Names(_) => false,
         }
     }
 
@@ -118,7 +124,7 @@ impl IndexCandidate<'_> {
             (Self::ParentType(..), _) => Some("records_by_parent_type"),
             (
                 Self::Label(..)
-                | Self::LabelPart(_)
+                | Self::Labels(_)
                 | Self::Pipeline(_)
                 | Self::Names(_)
                 | Self::Indexed { .. },
@@ -206,7 +212,10 @@ fn candidate_of<'q>(
             return Some(IndexCandidate::Label(key, value));
         }
         (Resource::Records, Column::Labels, Is::Contains(part)) if !part.is_empty() => {
-            return Some(IndexCandidate::LabelPart(part));
+            return Some(IndexCandidate::Labels(test));
+        }
+        (Resource::Records, Column::Label(_), Is::OneOf(_)) => {
+            return Some(IndexCandidate::Labels(test));
         }
         (Resource::Records, Column::Pipeline, Is::Equal(Value::Text(name))) => {
             return Some(IndexCandidate::Pipeline(name));
@@ -270,9 +279,9 @@ fn counted(
         out.push("record_labels WHERE label = ");
         return dialect.label(out, key, value);
     }
-    if let IndexCandidate::LabelPart(part) = candidate {
+    if let IndexCandidate::Labels(test) = candidate {
         out.push("(");
-        with_label_part(out, part);
+        searched::with_labels(out, test);
         out.push(")");
         return;
     }
@@ -325,13 +334,6 @@ pub(super) fn of_pipeline(out: &mut Statement, dialect: Dialect, name: &str) {
     out.push(" UNION ALL SELECT row_id FROM records INDEXED BY records_by_pipeline WHERE ")
         .push("object_pipeline_ref = ")
         .bind(name);
-}
-
-/// Appends a statement for the rows that have a label with `part` in its key or value. SQLite alone.
-pub(super) fn with_label_part(out: &mut Statement, part: &str) {
-    out.push("SELECT record_row FROM record_labels WHERE label IN ");
-    searched::has_part(out.push("(SELECT row_id FROM labels WHERE "), part);
-    out.push(")");
 }
 
 /// Appends, to a list that is led by what knows the time of rows, which labels they must have

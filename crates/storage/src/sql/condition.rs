@@ -66,6 +66,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) out: &'a mut Statement,
     /// Whether labels are said so that their index is found.
     by_label: bool,
+    /// Whether few rows are looked at, each of which costs less than what spares the cost of many.
+    few_rows: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -76,6 +78,15 @@ impl<'a> Writer<'a> {
             resource,
             out,
             by_label: true,
+            few_rows: false,
+        }
+    }
+
+    /// The same, for few rows.
+    pub(crate) fn of_few_rows(self) -> Self {
+        Self {
+            few_rows: true,
+            ..self
         }
     }
 

@@ -240,6 +240,9 @@ impl<'q> List<'q> {
             {
                 writer = writer.beside_labels();
             }
+            if let AccessPath::PrefixScan(_) = self.path {
+                writer = writer.of_few_rows();
+            }
             writer.condition(&self.query.condition);
         }
         self.order(false);

@@ -68,6 +68,10 @@ impl<'q> Planner<'_, 'q> {
         let Some((candidate, rows)) = self.fewest(candidates).await? else {
             return Ok((None, AccessPath::DatabaseChoice));
         };
+        if matches!(candidate, IndexCandidate::Labels(_)) && candidate.is_many(rows) {
+            // Their rows would be gathered; in order there are enough soon.
+            return Ok((None, self.without_index()));
+        }
         let by_time = access_path::by_time(self.query).is_some();
         let first = candidate.is_long(rows, by_time);
         let first = first.then(|| access_path::long_prefix_scan(self.resource, self.query));
@@ -81,12 +85,8 @@ impl<'q> Planner<'_, 'q> {
         &mut self,
         mut candidates: Vec<IndexCandidate<'q>>,
     ) -> Result<AccessPath<'q>, Error> {
-        candidates.retain(|one| {
-            !matches!(
-                one,
-                IndexCandidate::Parent(_) | IndexCandidate::LabelPart(_)
-            )
-        });
+        candidates
+            .retain(|one| !matches!(one, IndexCandidate::Parent(_) | IndexCandidate::Labels(_)));
         let (indexed, others): (Vec<_>, Vec<_>) = candidates
             .into_iter()
             .partition(|one| matches!(one, IndexCandidate::Indexed { .. }));

@@ -9,7 +9,7 @@ use crate::{
     },
 };
 use hindsight_filter::columns::is_part_of_labels;
-use hindsight_filter::condition::{Is, Test};
+use hindsight_filter::condition::{Column, Is, Test, Value};
 
 /// Whether the JSON of labels has `part` only in what keys and values are, not between them or in
 /// how a word among the keys is written.
@@ -18,15 +18,36 @@ pub(super) fn is_sought_in_labels(part: &str) -> bool {
     is_part_of_labels(part) && !codes.any(|code| code.contains(part))
 }
 
+/// Appends a statement for the rows that have a label that a test describes; SQLite alone.
+pub(in crate::sql) fn with_labels(out: &mut Statement, test: &Test) {
+    out.push("SELECT record_row FROM record_labels WHERE label IN (SELECT row_id FROM labels AS l WHERE ");
+    match (&test.column, &test.is) {
+        (Column::Label(key), Is::OneOf(values)) => {
+            let text = |value: &Value| match value {
+                Value::Text(text) => Some(words::stored(text).into_owned()),
+                _ => None,
+            };
+            out.push("l.key = ").bind_word(key).push(" AND l.value");
+            let values = values.iter().filter_map(text).collect();
+            Dialect::Sqlite.one_of(out, false, Bind::Texts(values));
+        }
+        (_, Is::Contains(part)) => has_part(out, part),
+        _ => {
+            out.push("1 = 0");
+        }
+    }
+    out.push(")");
+}
+
 /// Appends that a label has `part` in its key or value; SQLite alone.
-pub(in crate::sql) fn has_part(out: &mut Statement, part: &str) {
-    out.push("(instr(value, ").bind(part);
-    out.push(") > 0 OR instr(key, ").bind(part).push(") > 0");
+fn has_part(out: &mut Statement, part: &str) {
+    out.push("(instr(l.value, ").bind(part);
+    out.push(") > 0 OR instr(l.key, ").bind(part).push(") > 0");
     let words = words::all().filter(|(_, word)| word.contains(part));
     let codes: Vec<String> = words.map(|(code, _)| code).collect();
     if !codes.is_empty() {
-        Dialect::Sqlite.one_of(out.push(" OR key"), false, Bind::Texts(codes.clone()));
-        Dialect::Sqlite.one_of(out.push(" OR value"), false, Bind::Texts(codes));
+        Dialect::Sqlite.one_of(out.push(" OR l.key"), false, Bind::Texts(codes.clone()));
+        Dialect::Sqlite.one_of(out.push(" OR l.value"), false, Bind::Texts(codes));
     }
     out.push(")");
 }
@@ -41,7 +62,7 @@ impl Writer<'_> {
                 self.odd_labels(false);
                 self.out
                     .push(if test.negated { " AND NOT (" } else { " AND (" });
-                self.part_of_labels(part);
+                self.part_of_labels(test, part);
                 self.out.push("))");
             }
             _ if test.negated => {
@@ -62,23 +83,28 @@ impl Writer<'_> {
         if self.dialect == Dialect::Postgres {
             return self.labels_have(&words::key_json(SAME), are);
         }
-        self.out.push(if are { "EXISTS" } else { "NOT EXISTS" });
         self.out
-            .push(" (SELECT 1 FROM json_each(labels) AS e WHERE e.value = ");
+            .push(if are { "row_id IN" } else { "row_id NOT IN" });
         self.out
-            .push("(SELECT row_id FROM labels WHERE value = '' AND key = ")
+            .push(" (SELECT record_row FROM record_labels WHERE label = ")
+            .push("(SELECT l.row_id FROM labels AS l WHERE l.value = '' AND l.key = ")
             .bind(Bind::Text(Some(SAME.to_owned())))
             .push("))");
     }
 
     /// Appends that a label has `part` in its key or value.
-    fn part_of_labels(&mut self, part: &str) {
-        if self.dialect == Dialect::Sqlite {
+    fn part_of_labels(&mut self, test: &Test, part: &str) {
+        if self.dialect == Dialect::Sqlite && self.few_rows {
             self.out
-                .push("EXISTS (SELECT 1 FROM json_each(labels) AS e WHERE e.value IN ")
-                .push("(SELECT row_id FROM labels WHERE ");
+                .push("EXISTS (SELECT 1 FROM json_each(labels) AS e CROSS JOIN labels AS l ")
+                .push("ON l.row_id = e.value WHERE ");
             has_part(self.out, part);
-            self.out.push("))");
+            self.out.push(")");
+            return;
+        }
+        if self.dialect == Dialect::Sqlite {
+            with_labels(self.out.push("row_id IN ("), test);
+            self.out.push(")");
             return;
         }
         self.labels_have(part, true);

@@ -4,7 +4,7 @@ use super::{List, keys};
 use crate::sql::{
     access_path::{AccessPath, scope, walk},
     candidate::{self, IndexCandidate},
-    condition::{Writer, is_selective},
+    condition::{Writer, is_selective, searched},
     dialect::Dialect,
     indexed, labels,
     statement::Statement,
@@ -95,9 +95,9 @@ impl<'q> List<'q> {
                 candidate::of_pipeline(&mut self.out, self.dialect, name);
                 self.out.push(")");
             }
-            IndexCandidate::LabelPart(part) => {
+            IndexCandidate::Labels(test) => {
                 self.out.push(" AND row_id IN (");
-                candidate::with_label_part(&mut self.out, part);
+                searched::with_labels(&mut self.out, test);
                 self.out.push(")");
             }
             IndexCandidate::Names(test) => {
