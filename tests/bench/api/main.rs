@@ -17,6 +17,7 @@
 
 mod baseline;
 mod corpus;
+mod cpu;
 mod measure;
 mod server;
 mod upserts;
@@ -30,6 +31,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     corpus::Run,
+    cpu::Used,
     measure::{Figures, Timed},
     server::{Database, Server},
 };
@@ -62,7 +64,7 @@ fn main() {
             let server = Server::start(&database).await;
             idle(&server, &mut figures);
             let runs = corpus::runs(RECORDS);
-            create(&server, &runs, &mut figures).await;
+            create(&server, &database, &runs, &mut figures).await;
             get(&server, &runs, &mut figures).await;
             list(&server, &mut figures).await;
             let label = database.label();
@@ -74,7 +76,7 @@ fn main() {
         for database in databases(wants("upserts")).await {
             println!("\n{}, upserted into", database.label());
             let server = Server::start(&database).await;
-            upserts::run(&server, &mut figures).await;
+            upserts::run(&server, &database, &mut figures).await;
             server.stop().await;
             database.remove().await;
         }
@@ -115,7 +117,7 @@ fn digest<'a>(values: impl Iterator<Item = &'a [u8]>) -> [u8; 32] {
     sum
 }
 
-async fn create(server: &Server, runs: &[Run], figures: &mut Figures) {
+async fn create(server: &Server, database: &Database, runs: &[Run], figures: &mut Figures) {
     let mut rpc = server.rpc();
     for result in corpus::results(runs) {
         let result = pb::Result {
@@ -128,6 +130,7 @@ async fn create(server: &Server, runs: &[Run], figures: &mut Figures) {
         };
         rpc.create_result(request).await.unwrap();
     }
+    let before = Used::now(server, database);
     let mut timed = Timed::start(RECORDS);
     let mut calls = stream::iter(runs)
         .map(|run| {
@@ -149,8 +152,10 @@ async fn create(server: &Server, runs: &[Run], figures: &mut Figures) {
     }
     drop(calls);
     timed.finish();
+    let used = Used::now(server, database).per_call(before, RECORDS);
     assert_eq!(count(rpc).await, RECORDS, "every create is a row");
     figures.timed(server.label(), "create", &timed, CALLERS);
+    figures.cpu(server.label(), "create", used);
 }
 
 async fn count(mut rpc: Rpc) -> usize {

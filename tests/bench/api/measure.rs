@@ -88,6 +88,14 @@ impl Figures {
         );
     }
 
+    /// Milliseconds of processor that a call takes of the server and of the database.
+    pub fn cpu(&mut self, database: &str, bench: &str, (server, of): (f64, Option<f64>)) {
+        self.write(&json!({"bench": bench, "database": database,
+            "server_cpu_ms": server, "database_cpu_ms": of}));
+        let of = of.map_or_else(String::new, |ms| format!(", database {ms:.3} ms"));
+        println!("  {bench:<24} processor a call: server {server:.3} ms{of}");
+    }
+
     pub fn value(&mut self, database: &str, bench: &str, value: u64) {
         self.write(&json!({"bench": bench, "database": database, "value": value}));
         println!("  {bench:<24} {value:>8}");

@@ -7,9 +7,11 @@ use hindsight_run::{Grouping, Upload};
 
 use crate::{
     corpus::{self, Run},
-    count, digest,
+    count,
+    cpu::Used,
+    digest,
     measure::{self, Figures, Timed},
-    server::Server,
+    server::{Database, Server},
 };
 
 /// Records of one bench; callers that wait for theirs at the same time.
@@ -19,13 +21,16 @@ const CALLERS: usize = 512;
 const STREAMS: usize = 2;
 
 /// Upserts everything twice: first nothing is there, then everything is.
-pub async fn run(server: &Server, figures: &mut Figures) {
+pub async fn run(server: &Server, database: &Database, figures: &mut Figures) {
     let runs = corpus::runs(RECORDS);
     for (name, effect) in [
         ("upsert_new", Effect::Created),
         ("upsert_unchanged", Effect::Unchanged),
     ] {
+        let before = Used::now(server, database);
         upsert(server, &runs, name, effect, figures).await;
+        let used = Used::now(server, database).per_call(before, RECORDS);
+        figures.cpu(server.label(), name, used);
         assert_eq!(count(server.rpc()).await, RECORDS, "every upsert is a row");
     }
     let wanted = digest(runs.iter().map(|run| run.value.as_slice()));

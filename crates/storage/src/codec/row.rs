@@ -88,6 +88,7 @@ impl PreparedChange {
     /// Why it changed no row, given the etag of the row of that name, if there is one.
     pub(crate) fn refusal(&self, found: Option<Etag>) -> Error {
         match (self, self.expected()) {
+            (Self::InsertResult(_), _) => Error::Exists(self.name()),
             (Self::InsertRecord(row), _) => Error::Missing(row.record.name.result().to_string()),
             (_, Some(expected)) if found.is_some() => Error::Stale {
                 name: self.name(),

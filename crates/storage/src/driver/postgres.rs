@@ -1,7 +1,7 @@
 //! The driver of a PostgreSQL database, which any number of replicas may share.
 //!
-//! A batch of one change is one statement and one round trip; the database itself gathers
-//! commits. Longer batches are a transaction that first queues up behind others that touch the
+//! A batch of one change is one statement and one round trip, which it shares with those that
+//! came while another was under way. Longer batches are a transaction that first queues up behind others that touch the
 //! same results, because they would lock rows in crossed orders; should it meet a deadlock
 //! nevertheless, it is done again. Records that are inserted one after the other are one
 //! statement, and so are changes of one kind that are wanted each by itself.
@@ -10,6 +10,7 @@ mod analyze;
 mod batch;
 mod bind;
 mod errors;
+mod group;
 mod migrate;
 mod open;
 mod place;
@@ -26,8 +27,8 @@ use sqlx::{Connection, Executor, PgPool, pool::PoolConnection, postgres::PgConne
 use tokio::runtime::Handle;
 
 use self::{
-    analyze::AnalyzeTrigger, batch::RETRIES, bind::query, errors::classify, place::Place,
-    reader::PooledReader,
+    analyze::AnalyzeTrigger, batch::RETRIES, bind::query, errors::classify, group::Groups,
+    place::Place, reader::PooledReader, together::each,
 };
 use super::{Beside, Database, Reader, Work};
 use crate::{
@@ -50,6 +51,7 @@ pub(crate) struct Postgres {
     place: Place,
     /// For writes, reads of one row and everything else that is short.
     pool: PgPool,
+    groups: Groups,
     /// For what may take long, so that it takes no connection from what is short.
     long: PgPool,
     /// Where connections live: one that a query of low priority opens may serve others later.
@@ -125,13 +127,14 @@ impl Database for Postgres {
     }
 
     async fn write(&self, batch: Vec<PreparedChange>) -> Result<(), Error> {
-        self.commit(&batch).await?;
-        self.grew(batch.len()).await;
+        let count = batch.len();
+        self.groups.write(batch).await?;
+        self.grew(count).await;
         Ok(())
     }
 
     async fn write_each(&self, changes: Vec<PreparedChange>) -> Vec<Result<(), Error>> {
-        let outcomes = self.each(&changes).await;
+        let outcomes = each(&self.pool, &changes).await;
         let written = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
         self.grew(written).await;
         outcomes

@@ -293,13 +293,15 @@ pub(super) fn new_result(value: &RunResult) -> Vec<Set> {
     sets
 }
 
+/// A name that is taken is no error of the database, which would log it: two streams often bring the
+/// first record of one result.
 fn insert_result(dialect: Dialect, value: &RunResult) -> Statement {
     let sets = new_result(value);
     let mut out = Statement::new("INSERT INTO results (");
     names(&mut out, &sets);
     out.push(") VALUES (");
     values(&mut out, dialect, sets);
-    out.push(")");
+    out.push(") ON CONFLICT DO NOTHING");
     out
 }
 

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use sqlx::{Connection, Row, postgres::PgConnection};
+use sqlx::{Connection, PgPool, Row, postgres::PgConnection};
 
 use super::{
-    Postgres,
     bind::query,
     errors::{self, classify},
 };
@@ -31,55 +30,52 @@ pub(super) const MOST_BYTES: usize = 8 << 20;
 /// What the numbers of the queues of writers go with, so that no other lock has the same pair.
 const QUEUES: i32 = 0x6873_7772;
 
-impl Postgres {
-    /// Does a batch, again where it lost against others.
-    pub(super) async fn commit(&self, changes: &[PreparedChange]) -> Result<(), Error> {
-        let mut left = RETRIES;
-        loop {
-            match self.attempt(changes).await {
-                Ok(()) => return Ok(()),
-                Err(Failure::Refused(error)) => return Err(error),
-                Err(Failure::Driver(_, error)) if errors::is_conflict(&error) && left > 0 => {
-                    left -= 1;
-                }
-                Err(Failure::Driver(what, error)) => return Err(classify(what, error)),
+/// Does a batch, again where it lost against others.
+pub(super) async fn commit(pool: &PgPool, changes: &[PreparedChange]) -> Result<(), Error> {
+    let mut left = RETRIES;
+    loop {
+        match attempt(pool, changes).await {
+            Ok(()) => return Ok(()),
+            Err(Failure::Refused(error)) => return Err(error),
+            Err(Failure::Driver(_, error)) if errors::is_conflict(&error) && left > 0 => {
+                left -= 1;
             }
-        }
-    }
-
-    /// Tries a batch once.
-    async fn attempt(&self, changes: &[PreparedChange]) -> Result<(), Failure> {
-        let failed = |what| move |error| Failure::Driver(what, error);
-        let mut connection = self.pool.acquire().await.map_err(failed("connecting"))?;
-        match changes {
-            // It locks the records of its result one after the other.
-            [PreparedChange::DeleteResult(..)] => {}
-            [ready] => return change(&mut connection, ready).await,
-            _ => {}
-        }
-        let mut tx = connection
-            .begin()
-            .await
-            .map_err(failed("beginning to write"))?;
-        sqlx::query("SELECT pg_advisory_xact_lock($1, queue) FROM unnest($2::int[]) AS queue")
-            .bind(QUEUES)
-            .bind(queues(changes))
-            .execute(&mut *tx)
-            .await
-            .map_err(failed("queueing up to write"))?;
-        match all(&mut tx, changes).await {
-            Ok(()) => tx.commit().await.map_err(failed("committing")),
-            Err(failure) => {
-                // Before the answer, so that whoever has it finds nothing locked.
-                if let Err(error) = tx.rollback().await {
-                    tracing::debug!(%error, "batch not rolled back cleanly");
-                }
-                Err(failure)
-            }
+            Err(Failure::Driver(what, error)) => return Err(classify(what, error)),
         }
     }
 }
 
+/// Tries a batch once.
+async fn attempt(pool: &PgPool, changes: &[PreparedChange]) -> Result<(), Failure> {
+    let failed = |what| move |error| Failure::Driver(what, error);
+    let mut connection = pool.acquire().await.map_err(failed("connecting"))?;
+    match changes {
+        // It locks the records of its result one after the other.
+        [PreparedChange::DeleteResult(..)] => {}
+        [ready] => return change(&mut connection, ready).await,
+        _ => {}
+    }
+    let mut tx = connection
+        .begin()
+        .await
+        .map_err(failed("beginning to write"))?;
+    sqlx::query("SELECT pg_advisory_xact_lock($1, queue) FROM unnest($2::int[]) AS queue")
+        .bind(QUEUES)
+        .bind(queues(changes))
+        .execute(&mut *tx)
+        .await
+        .map_err(failed("queueing up to write"))?;
+    match all(&mut tx, changes).await {
+        Ok(()) => tx.commit().await.map_err(failed("committing")),
+        Err(failure) => {
+            // Before the answer, so that whoever has it finds nothing locked.
+            if let Err(error) = tx.rollback().await {
+                tracing::debug!(%error, "batch not rolled back cleanly");
+            }
+            Err(failure)
+        }
+    }
+}
 /// Does the changes of a batch, up to the first that is refused.
 async fn all(tx: &mut PgConnection, changes: &[PreparedChange]) -> Result<(), Failure> {
     let mut rest = changes;

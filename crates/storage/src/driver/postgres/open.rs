@@ -11,6 +11,7 @@ use super::{
     Postgres,
     analyze::AnalyzeTrigger,
     errors::{classify, refused},
+    group::Groups,
     migrate,
     place::{self, Place},
     reader::WATCHED,
@@ -103,12 +104,15 @@ pub(super) async fn open_within(
     let most = options.max_connections.get();
     let long = options.long_connections.get().min(most - 1).max(1);
     let pool = |most| pool(connect.clone(), most, options, greeting);
+    let home = tokio::runtime::Handle::current();
+    let short = pool(most.saturating_sub(long).max(1));
     Ok((
         Postgres {
             place,
-            pool: pool(most.saturating_sub(long).max(1)),
+            groups: Groups::new(short.clone(), home.clone()),
+            pool: short,
             long: pool(long),
-            home: tokio::runtime::Handle::current(),
+            home,
             growth: AnalyzeTrigger::new(),
         },
         opening,

@@ -1,13 +1,12 @@
-//! Many changes of one caller, each by itself: those of one kind are one statement, which costs
-//! one round trip, one plan and one commit. Each keeps its own precondition.
+//! Many changes, each by itself: those of one kind are one statement, which costs one round trip,
+//! one plan and one commit. Each keeps its own precondition.
 
 use std::collections::HashSet;
 
-use sqlx::{Row, postgres::PgConnection};
+use sqlx::{PgPool, Row, postgres::PgConnection};
 
 use super::{
-    Postgres,
-    batch::{Failure, MOST_BYTES, MOST_ROWS, RETRIES, change},
+    batch::{Failure, MOST_BYTES, MOST_ROWS, RETRIES, change, commit},
     bind::query,
     errors,
 };
@@ -20,14 +19,14 @@ use hindsight_filter::model::{Etag, RunResult};
 
 /// Changes that one statement can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     NewResults,
     NewRecords,
     Records,
 }
 
 impl Kind {
-    fn of(ready: &PreparedChange) -> Option<Self> {
+    pub(super) fn of(ready: &PreparedChange) -> Option<Self> {
         match ready {
             PreparedChange::InsertResult(_) => Some(Self::NewResults),
             PreparedChange::InsertRecord(_) => Some(Self::NewRecords),
@@ -54,64 +53,64 @@ impl Kind {
     }
 }
 
-impl Postgres {
-    /// Does each change by itself and says what became of it, in order. No two are about the
-    /// same row.
-    pub(super) async fn each(&self, changes: &[PreparedChange]) -> Vec<Result<(), Error>> {
-        let mut outcomes: Vec<Option<Result<(), Error>>> = Vec::new();
-        outcomes.resize_with(changes.len(), || None);
-        for kind in [Kind::NewResults, Kind::NewRecords, Kind::Records] {
-            let mut places: Vec<_> = (0..changes.len())
-                .filter(|at| Kind::of(&changes[*at]) == Some(kind))
-                .collect();
-            // All writers lock rows in one order, so that none waits in a circle.
-            places.sort_by(|a, b| changes[*a].key().cmp(&changes[*b].key()));
-            for places in parts(&places, changes) {
-                let jobs: Vec<_> = places.iter().map(|at| &changes[*at]).collect();
-                let done = self.together(kind, &jobs).await;
-                for (at, outcome) in places.iter().zip(done) {
-                    outcomes[*at] = Some(outcome);
-                }
+/// Does each change by itself and says what became of it, in order. No two are about the
+/// same row.
+pub(super) async fn each(pool: &PgPool, changes: &[PreparedChange]) -> Vec<Result<(), Error>> {
+    let mut outcomes: Vec<Option<Result<(), Error>>> = Vec::new();
+    outcomes.resize_with(changes.len(), || None);
+    for kind in [Kind::NewResults, Kind::NewRecords, Kind::Records] {
+        let mut places: Vec<_> = (0..changes.len())
+            .filter(|at| Kind::of(&changes[*at]) == Some(kind))
+            .collect();
+        // All writers lock rows in one order, so that none waits in a circle.
+        places.sort_by(|a, b| changes[*a].key().cmp(&changes[*b].key()));
+        for places in parts(&places, changes) {
+            let jobs: Vec<_> = places.iter().map(|at| &changes[*at]).collect();
+            let done = together(pool, kind, &jobs).await;
+            for (at, outcome) in places.iter().zip(done) {
+                outcomes[*at] = Some(outcome);
             }
         }
-        let mut all = Vec::with_capacity(changes.len());
-        for (ready, outcome) in changes.iter().zip(outcomes) {
-            all.push(match outcome {
-                Some(outcome) => outcome,
-                None => self.commit(std::slice::from_ref(ready)).await,
-            });
-        }
-        all
     }
-
-    async fn together(&self, kind: Kind, jobs: &[&PreparedChange]) -> Vec<Result<(), Error>> {
-        let mut connection = match self.connection().await {
-            Ok(connection) => connection,
-            Err(error) => return jobs.iter().map(|_| Err(error.repeated())).collect(),
-        };
-        let places = match attempt(&mut connection, kind, jobs).await {
-            Ok(places) => places,
-            // One of them is to blame, and shows when each is done by itself.
-            Err(error) if error.as_database_error().is_some() => Places::default(),
-            Err(error) => {
-                let error = errors::classify("writing", error);
-                return jobs.iter().map(|_| Err(error.repeated())).collect();
-            }
-        };
-        let mut outcomes = Vec::with_capacity(jobs.len());
-        for (place, job) in (1..).zip(jobs) {
-            outcomes.push(if places.done.contains(&place) {
-                Ok(())
-            } else if places.taken.contains(&place) {
-                Err(Error::Exists(job.name()))
-            } else {
-                alone(&mut connection, job).await
-            });
-        }
-        outcomes
+    let mut all = Vec::with_capacity(changes.len());
+    for (ready, outcome) in changes.iter().zip(outcomes) {
+        all.push(match outcome {
+            Some(outcome) => outcome,
+            None => commit(pool, std::slice::from_ref(ready)).await,
+        });
     }
+    all
 }
 
+async fn together(pool: &PgPool, kind: Kind, jobs: &[&PreparedChange]) -> Vec<Result<(), Error>> {
+    let mut connection = match pool.acquire().await {
+        Ok(connection) => connection,
+        Err(error) => {
+            let error = errors::classify("connecting", error);
+            return jobs.iter().map(|_| Err(error.repeated())).collect();
+        }
+    };
+    let places = match attempt(&mut connection, kind, jobs).await {
+        Ok(places) => places,
+        // One of them is to blame, and shows when each is done by itself.
+        Err(error) if error.as_database_error().is_some() => Places::default(),
+        Err(error) => {
+            let error = errors::classify("writing", error);
+            return jobs.iter().map(|_| Err(error.repeated())).collect();
+        }
+    };
+    let mut outcomes = Vec::with_capacity(jobs.len());
+    for (place, job) in (1..).zip(jobs) {
+        outcomes.push(if places.done.contains(&place) {
+            Ok(())
+        } else if places.taken.contains(&place) {
+            Err(Error::Exists(job.name()))
+        } else {
+            alone(&mut connection, job).await
+        });
+    }
+    outcomes
+}
 /// Cuts changes into as many as one statement takes.
 fn parts<'p>(places: &'p [usize], changes: &[PreparedChange]) -> Vec<&'p [usize]> {
     let mut parts = Vec::new();

@@ -1,0 +1,74 @@
+//! Processor time of the server and of PostgreSQL, which says what a call costs also where the
+//! machine is shared.
+
+use std::{fs, path::PathBuf, time::Duration};
+
+use crate::server::{Database, Server};
+
+/// What the processes of a bench have used so far.
+#[derive(Debug, Clone, Copy)]
+pub struct Used {
+    server: Duration,
+    /// All processes of PostgreSQL; none for SQLite, which is part of the server.
+    database: Option<Duration>,
+}
+
+impl Used {
+    pub fn now(server: &Server, database: &Database) -> Self {
+        let postmaster = match database {
+            Database::Sqlite(_) => None,
+            Database::Postgres { .. } => postmaster(),
+        };
+        Self {
+            server: used(server.id(), false),
+            database: postmaster.map(cluster),
+        }
+    }
+
+    /// Milliseconds of the server and of the database for each of `calls` since then.
+    pub fn per_call(self, before: Self, calls: usize) -> (f64, Option<f64>) {
+        let calls = f64::from(u32::try_from(calls).unwrap());
+        let ms = |now: Duration, before: Duration| (now - before).as_secs_f64() * 1e3 / calls;
+        let database = self.database.zip(before.database);
+        let database = database.map(|(now, before)| ms(now, before));
+        (ms(self.server, before.server), database)
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the harness is told by the environment"
+)]
+fn postmaster() -> Option<u32> {
+    let data = PathBuf::from(std::env::var_os("HINDSIGHT_TEST_PG_DATA")?);
+    let file = fs::read_to_string(data.join("postmaster.pid")).ok()?;
+    file.lines().next()?.trim().parse().ok()
+}
+
+/// A process and its children, those that have ended too.
+fn cluster(postmaster: u32) -> Duration {
+    let children = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let id = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        (fields(id)?.get(1)? == &u64::from(postmaster)).then_some(id)
+    });
+    let children: Duration = children.map(|id| used(id, false)).sum();
+    children + used(postmaster, true)
+}
+
+/// What a process used, of which `/proc` tells in hundredths of a second.
+fn used(process: u32, with_ended_children: bool) -> Duration {
+    let Some(fields) = fields(process) else {
+        return Duration::ZERO;
+    };
+    let until = if with_ended_children { 15 } else { 13 };
+    let ticks: u64 = fields[11..until].iter().sum();
+    Duration::from_millis(ticks * 10)
+}
+
+/// The numbers of `/proc/PID/stat` from the state on, which is no number and counts as 0.
+fn fields(process: u32) -> Option<Vec<u64>> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    let numbers = fields.split_whitespace();
+    Some(numbers.map(|field| field.parse().unwrap_or(0)).collect())
+}
