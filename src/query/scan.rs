@@ -32,6 +32,9 @@ pub(super) struct Scan<'a, T: Item> {
     chunk_bytes: usize,
     /// What a row turned out to weigh.
     row_bytes: usize,
+    /// How many rows the next chunk to be filtered has at most. The first are little more than are
+    /// wanted, because columns have mostly left out what does not match; then four times as many.
+    most: usize,
     /// Whether all rows were read.
     ended: bool,
     /// Rows that were read and not filtered.
@@ -69,6 +72,7 @@ impl<'a, T: Item> Scan<'a, T> {
             scanned: 0,
             chunk_bytes,
             row_bytes: chunk_bytes / FIRST_CHUNK as usize,
+            most: 0,
             ended: false,
             ahead: None,
             held: MemoryPermit::default(),
@@ -118,6 +122,7 @@ impl<T: Item> Scan<'_, T> {
             self.pass(&rows);
             return Ok(Some(rows));
         };
+        self.most = self.most.max(wanted + wanted / 4 + 8);
         let (rows, mut held) = match self.ahead.take() {
             Some(ahead) => ahead,
             None => self.read(room.unwrap_or_default()).await?,
@@ -165,7 +170,8 @@ impl<T: Item> Scan<'_, T> {
         &mut self,
         mut held: MemoryPermit,
     ) -> Result<(Vec<Listed<T::Encoded>>, MemoryPermit), Error> {
-        let limit = self.fitting();
+        let limit = self.fitting().min(self.most);
+        self.most = self.most.saturating_mul(4);
         let rows = T::fetch_encoded(self.store, self.chunk(limit)).await?;
         self.was_read(&rows, T::encoded_weight, limit, &mut held)?;
         Ok((rows, held))
