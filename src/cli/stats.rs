@@ -22,7 +22,8 @@ use super::{
   pipeline outcome namespace kind name reason phase task parent result record type
   label(KEY) annotation(KEY) param(NAME), or an expression of the filter language
 Measures (--measure):
-  count succeeded failed timed_out cancelled unfinished success_rate
+  count succeeded failed timed_out cancelled success_rate
+  unfinished, which are running waiting vanished
   avg min max sum p50 p95 p99.9 ... of duration or queue: p95(duration)
   first and last of created started ended stored updated: last(started)
 

@@ -81,6 +81,7 @@ fn status(outcome: &str, start: Option<Timestamp>, end: Option<Timestamp>) -> &'
         ("CANCELLED", ..) => "cancelled",
         ("UNKNOWN", Some(_), None) => "running",
         ("UNKNOWN", None, None) => "waiting",
+        ("UNKNOWN", _, Some(_)) => "vanished",
         _ => "unknown",
     }
 }

@@ -236,7 +236,7 @@ const REFUSED: [(&str, &str, &str); 20] = [
         "status:x",
         "x",
         "unknown status `x`; want one of `succeeded`, `failed`, `timeout`, `cancelled`, `running`, \
-         `waiting`",
+         `waiting`, `vanished`",
     ),
     (
         "kind:taskrn",
