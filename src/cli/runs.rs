@@ -20,6 +20,7 @@ use self::{
     times::{TimeForm, Times},
 };
 use super::{
+    cluster::InCluster,
     connect::Connect,
     failure::Failure,
     list::Asked,
@@ -64,8 +65,8 @@ enum Form {
   hindsight runs -n ci -p release --slower-than 10m
   hindsight runs -A not:succeeded is:top -o csv --columns run,outcome,took,label:team
 
-Columns: status run namespace name kind engine pipeline parent reason outcome created started ended
-took queue stored updated uid record type label:KEY. Where the output is no terminal, times are RFC 3339
+Columns: status run namespace name kind engine pipeline parent cluster reason outcome created started
+ended took queue stored updated uid record type label:KEY. Where the output is no terminal, times are RFC 3339
 and lengths of time are in seconds.")]
 pub(super) struct Runs {
     /// What runs must match
@@ -101,6 +102,9 @@ pub(super) struct Runs {
 
     #[command(flatten)]
     place: Place,
+
+    #[command(flatten)]
+    cluster: InCluster,
 
     #[command(flatten)]
     asked: Asked,
@@ -164,6 +168,7 @@ impl Runs {
             zone,
         };
         let filter = self.words().filter(&now)?;
+        let filter = self.cluster.filter(&self.place, &filter)?;
         if self.show_filter {
             output::say(&filter)?;
             return Ok(ExitCode::SUCCESS);
@@ -209,7 +214,7 @@ impl Runs {
         };
         let label_keys = printer.columns().iter().filter_map(Column::label);
         let mut request = ListRunsRequest {
-            parent: self.place.within(None),
+            parent: self.cluster.within(&self.place, None),
             filter,
             order_by: self.asked.order_by.clone(),
             label_keys: label_keys.map(str::to_owned).collect(),
