@@ -182,7 +182,7 @@ async fn runs_of_a_cluster_are_found_by_its_id_and_its_name() {
             let names: Vec<_> = found.runs.iter().map(|run| run.name.as_str()).collect();
             assert_eq!(names.join(" "), wanted, "{words}");
         }
-        let found = list(&server, query("here")).await.unwrap();
+        let found = list(&server, query("name:here")).await.unwrap();
         let row = &found.runs[0];
         assert_eq!((&*row.cluster, &*row.cluster_name), ("6c2a", "production"));
         // The commands take either, with a namespace of the cluster.
