@@ -189,7 +189,7 @@ async fn runs_of_a_cluster_are_found_by_its_id_and_its_name() {
         let ask = ["--cluster", "production", "--server", &server.url];
         let runs = ["runs", "-n", "data", "--columns", "name,cluster"];
         let said = run(&[&runs[..], &ask].concat()).await;
-        assert_eq!(said.out, "NAME\tCLUSTER\nthere\tproduction\n", "{said:?}");
+        assert_eq!(said.out, "name\tcluster\nthere\tproduction\n", "{said:?}");
         let stats = ["stats", "-A", "--by", "cluster", "-o", "json"];
         let said = run(&[&stats[..], &ask[2..]].concat()).await;
         let said: Value = serde_json::from_str(&said.out).unwrap();
@@ -211,7 +211,7 @@ async fn runs_of_a_cluster_are_found_by_its_id_and_its_name() {
         wanted.push((Value::Null, json!(1)));
         assert_eq!(counts, wanted);
         let said = run(&[&["stats", "-A", "-o", "json"][..], &ask].concat()).await;
-        assert!(said.out.contains("\"count\": 2"), "{said:?}");
+        assert!(said.out.contains("\"count\":2"), "{said:?}");
         server.stop().await;
         database.remove().await;
     }
