@@ -54,9 +54,9 @@ pub struct Unended {
     pub record: RecordName,
     /// Type of the record.
     pub data_type: String,
-    /// `metadata.uid`.
+    /// `metadata.uid` of its object.
     pub uid: String,
-    /// `metadata.namespace`.
+    /// `metadata.namespace` of its object.
     pub namespace: String,
 }
 

@@ -24,9 +24,9 @@ pub(super) enum Measure {
 /// How a run stands that has no outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Open {
-    /// It did not begin.
+    /// It did not begin yet.
     Waiting,
-    /// It began.
+    /// It began and did not end.
     Running,
     /// It left the cluster before it was seen to finish.
     Vanished,
