@@ -114,7 +114,8 @@ impl App {
         let budgets = live::budgets(config, Arc::clone(&clock), &mut registry);
         let service = Service::new(opened.store, engine, Arc::clone(&clock))
             .with_audit(audit)
-            .with_default_language(language(config));
+            .with_default_language(language(config))
+            .with_cluster_names(config.cluster_names.clone().unwrap_or_default().0);
         let metrics = RequestMetrics::new(&mut registry);
         registry.collect(metrics::Database(Arc::clone(&opened.maintenance)));
         if let Some(objects) = objects {

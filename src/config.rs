@@ -6,6 +6,7 @@
 mod audit;
 mod choices;
 mod ciphers;
+mod clusters;
 mod contradictions;
 mod database;
 mod hosts;

@@ -36,7 +36,7 @@ use hindsight_access::audit::Audit;
 use hindsight_access::auth;
 use hindsight_access::budget::QuotaExceeded;
 use hindsight_filter::words::WordsError;
-use hindsight_filter::{FilterError, Language, OrderError};
+use hindsight_filter::{ClusterNames, FilterError, Language, OrderError};
 use hindsight_runtime::clock::Clock;
 use hindsight_runtime::error::{ErrorKind, HasKind};
 use hindsight_storage as storage;
@@ -107,6 +107,7 @@ pub struct Service {
     known: known::KnownResults,
     audit: Audit,
     language: Language,
+    clusters: Arc<ClusterNames>,
 }
 
 impl Service {
@@ -120,6 +121,7 @@ impl Service {
             known: known::KnownResults::default(),
             audit: Audit::default(),
             language: Language::default(),
+            clusters: Arc::default(),
         }
     }
 
@@ -133,5 +135,19 @@ impl Service {
     #[must_use]
     pub fn with_default_language(self, language: Language) -> Self {
         Self { language, ..self }
+    }
+
+    /// Clusters may be called by these names.
+    #[must_use]
+    pub fn with_cluster_names(self, clusters: ClusterNames) -> Self {
+        let clusters = Arc::new(clusters);
+        Self { clusters, ..self }
+    }
+
+    /// The name of a cluster, if it has one.
+    pub fn cluster_name(&self, id: &str) -> Option<&str> {
+        let mut known = self.clusters.iter();
+        let (name, _) = known.find(|(_, known)| *known == id)?;
+        Some(name)
     }
 }

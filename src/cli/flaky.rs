@@ -7,6 +7,7 @@ use hindsight_proto::v1::{FlakyPipeline, ListFlakyRequest, ListFlakyResponse};
 use jiff::tz::TimeZone;
 
 use super::{
+    cluster::InCluster,
     connect::Connect,
     failure::Failure,
     output::{self, Form},
@@ -36,6 +37,9 @@ pub(super) struct Flaky {
 
     #[command(flatten)]
     place: Place,
+
+    #[command(flatten)]
+    cluster: InCluster,
 
     #[command(flatten)]
     rows: Selection,
@@ -69,8 +73,8 @@ impl Flaky {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
         let zone = TimeZone::system();
         let request = ListFlakyRequest {
-            parent: self.place.within(None),
-            filter: self.rows.filter.clone(),
+            parent: self.cluster.within(&self.place, None),
+            filter: self.cluster.filter(&self.place, &self.rows.filter)?,
             query: self.words.join(" "),
             time_zone: zone.iana_name().unwrap_or_default().to_owned(),
             days: self.days,

@@ -118,6 +118,8 @@ impl Get {
         let object = json::parse(&data.value).unwrap_or_default();
         let view = View::new(&object);
         let time = |time: Option<jiff::Timestamp>| time.map(|time| time.to_string());
+        let closed = view.closed().map(|closed| closed.reason);
+        let message = closed.or(view.finish().message);
         let mut facts = vec![
             ("Record", Some(record.name)),
             ("Type", Some(data.r#type)),
@@ -127,7 +129,7 @@ impl Get {
             ("Started", time(view.started())),
             ("Ended", time(view.ended())),
             ("Duration", Some(output::took(view.started(), view.ended()))),
-            ("Message", view.finish().message.map(str::to_owned)),
+            ("Message", message.map(str::to_owned)),
             ("Payload", Some(format!("{} bytes", data.value.len()))),
             ("Stored", time(record.create_time.and_then(output::time))),
             ("Updated", time(record.update_time.and_then(output::time))),

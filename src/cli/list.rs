@@ -307,6 +307,7 @@ pub(super) fn run_status(view: &View<'_>) -> String {
         Outcome::Failure => "Failed",
         Outcome::Timeout => "Timeout",
         Outcome::Cancelled => "Cancelled",
+        Outcome::Unknown if view.closed().is_some() => "Vanished",
         Outcome::Unknown if reason.is_empty() => return "-".to_owned(),
         Outcome::Unknown => "Running",
     };

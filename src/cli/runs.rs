@@ -20,6 +20,7 @@ use self::{
     times::{TimeForm, Times},
 };
 use super::{
+    cluster::InCluster,
     connect::Connect,
     failure::Failure,
     list::Asked,
@@ -53,19 +54,19 @@ enum Form {
 /// Find runs by words, such as `failed since:24h`
 ///
 /// WORDS are joined by `and`: a part of a name; `failed` (timeouts, too) `succeeded` `timeout`
-/// `cancelled` `running` `waiting`; `status:a,b` `pipeline:` `name:` `kind:` `namespace:` `uid:`
-/// `reason:` `label:key=value` `took>10m` `since:24h` `until:2026-03-02` `is:top` `is:child`. Values may
-/// begin or end with `*`. `not:` before a word excludes; after `--` also `-`. A text with `==`, `!=`,
-/// `&&`, `||`, `(` or `[`, or after `cel:`, is a filter in CEL. Quotes are those of a word, inside
-/// those of the shell.
+/// `cancelled` `running` `waiting` `vanished`; `status:a,b` `pipeline:` `cluster:` `name:` `kind:`
+/// `namespace:` `uid:` `reason:` `label:key=value` `took>10m` `since:24h` `until:2026-03-02` `is:top`
+/// `is:child`. Values may begin or end with `*`. `not:` before a word excludes; after `--` also `-`. A
+/// text with `==`, `!=`, `&&`, `||`, `(` or `[`, or after `cel:`, is a filter in CEL. Quotes are those
+/// of a word, inside those of the shell.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Examples:
   hindsight runs failed since:24h -A
   hindsight runs -n ci -p release --slower-than 10m
   hindsight runs -A not:succeeded is:top -o csv --columns run,outcome,took,label:team
 
-Columns: status run namespace name kind engine pipeline parent reason outcome created started ended
-took queue stored updated uid record type label:KEY. Where the output is no terminal, times are RFC 3339
+Columns: status run namespace name kind engine pipeline parent cluster reason outcome created started
+ended took queue stored updated uid record type label:KEY. Where the output is no terminal, times are RFC 3339
 and lengths of time are in seconds.")]
 pub(super) struct Runs {
     /// What runs must match
@@ -101,6 +102,9 @@ pub(super) struct Runs {
 
     #[command(flatten)]
     place: Place,
+
+    #[command(flatten)]
+    cluster: InCluster,
 
     #[command(flatten)]
     asked: Asked,
@@ -164,6 +168,7 @@ impl Runs {
             zone,
         };
         let filter = self.words().filter(&now)?;
+        let filter = self.cluster.filter(&self.place, &filter)?;
         if self.show_filter {
             output::say(&filter)?;
             return Ok(ExitCode::SUCCESS);
@@ -209,7 +214,7 @@ impl Runs {
         };
         let label_keys = printer.columns().iter().filter_map(Column::label);
         let mut request = ListRunsRequest {
-            parent: self.place.within(None),
+            parent: self.cluster.within(&self.place, None),
             filter,
             order_by: self.asked.order_by.clone(),
             label_keys: label_keys.map(str::to_owned).collect(),

@@ -10,6 +10,7 @@ use hindsight_proto::v1::{
 use jiff::tz::TimeZone;
 
 use super::{
+    cluster::InCluster,
     connect::Connect,
     failure::Failure,
     output::{self, Form},
@@ -41,6 +42,9 @@ pub(super) struct Slow {
     place: Place,
 
     #[command(flatten)]
+    cluster: InCluster,
+
+    #[command(flatten)]
     rows: Selection,
 
     /// How many days back runs are compared
@@ -67,8 +71,8 @@ impl Slow {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
         let zone = TimeZone::system();
         let request = ListRegressionsRequest {
-            parent: self.place.within(None),
-            filter: self.rows.filter.clone(),
+            parent: self.cluster.within(&self.place, None),
+            filter: self.cluster.filter(&self.place, &self.rows.filter)?,
             query: self.words.join(" "),
             time_zone: zone.iana_name().unwrap_or_default().to_owned(),
             days: self.days,

@@ -8,6 +8,7 @@ use prost_types::{Struct, value::Kind};
 use serde_json::{Map, Value};
 
 use super::{
+    cluster::InCluster,
     connect::Connect,
     failure::Failure,
     output::{self, Format},
@@ -19,10 +20,11 @@ use super::{
 #[derive(Debug, Args)]
 #[command(after_long_help = "Groups (--by):
   minute hour day week month year, alone or of a time: day(started)
-  pipeline outcome namespace kind name reason phase task parent result record type
+  pipeline outcome cluster namespace kind name reason phase task parent result record type
   label(KEY) annotation(KEY) param(NAME), or an expression of the filter language
 Measures (--measure):
-  count succeeded failed timed_out cancelled unfinished success_rate
+  count succeeded failed timed_out cancelled success_rate
+  unfinished, which are running waiting vanished
   avg min max sum p50 p95 p99.9 ... of duration or queue: p95(duration)
   first and last of created started ended stored updated: last(started)
 
@@ -33,6 +35,9 @@ Examples:
 pub(super) struct Stats {
     #[command(flatten)]
     place: Place,
+
+    #[command(flatten)]
+    cluster: InCluster,
 
     /// Only the records of this result: its id, or its full name
     #[arg(long, value_name = "RESULT")]
@@ -95,8 +100,10 @@ pub(super) struct Stats {
 impl Stats {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
         let request = AggregateRequest {
-            parent: self.place.within(self.result.as_deref()),
-            filter: self.rows.record_filter(!self.records)?,
+            parent: self.cluster.within(&self.place, self.result.as_deref()),
+            filter: self
+                .cluster
+                .filter(&self.place, &self.rows.record_filter(!self.records)?)?,
             group_by: self.by.clone(),
             measures: self.measure.clone(),
             time_zone: self.time_zone.clone(),

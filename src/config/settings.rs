@@ -10,6 +10,7 @@ use super::{
     audit::AuditLog,
     choices::{Auth, FilterLanguage, Synchronous, TlsVersion},
     ciphers::CipherSuites,
+    clusters::Clusters,
     database::DbUrl,
     hosts::Hosts,
     key::PageTokenKey,
@@ -165,6 +166,10 @@ settings! {
     /// Language of filters where requests do not name one: `cel`, or `labels` or `fields`,
     /// Kubernetes label and field selectors.
     filter_language: FilterLanguage = "cel";
+    /// Names of clusters by the `cluster_id` of their watchers, such as
+    /// `6c2a2e1f-0000-4000-8000-000000000040=production`. Filters and `--cluster` take them, and lists
+    /// of runs show them.
+    cluster_names: Option<Clusters>;
     /// Key that seals page tokens, at least 32 characters. When absent, a random key is kept in the
     /// database, so that all replicas agree.
     page_token_key: Option<PageTokenKey>;

@@ -90,10 +90,10 @@ impl Service {
         ask: AggregateAsk,
     ) -> Result<Answered, Error> {
         let parent = grant.scope(Verb::List, Resource::Records)?.clone();
-        let language = self.language(&selector)?;
+        let reading = self.reading(&selector)?;
         let bytes = selector.len() + split::bytes(&ask.group_by);
         let read = move |budget: &mut CostBudget| {
-            let filter = selector.parse(language, Resource::Records, budget)?;
+            let filter = selector.parse(&reading, Resource::Records, budget)?;
             Ok((filter, plan(&ask, budget)?))
         };
         let (filter, plan) = understood(&by.quota, read, bytes).await?;

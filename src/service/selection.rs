@@ -6,7 +6,9 @@ use super::{Error, Service};
 use crate::query::List;
 use hindsight_access::budget::QuotaGuard;
 use hindsight_filter::model::{Resource, ResultPattern};
-use hindsight_filter::{CostBudget, Filter, FilterError, Language, Selection, parse_order};
+use hindsight_filter::{
+    ClusterNames, CostBudget, Filter, FilterError, Language, Selection, parse_order,
+};
 use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
 
@@ -35,20 +37,26 @@ impl Selector {
     /// Reads it as what selects rows of `resource`, at the expense of `budget`.
     pub(super) fn parse(
         &self,
-        language: Language,
+        reading: &Reading,
         resource: Resource,
         budget: &mut CostBudget,
     ) -> Result<Arc<Filter>, Error> {
         let selection = Selection {
             filter: &self.filter,
-            language,
+            language: reading.language,
             labels: &self.labels,
             fields: &self.fields,
         };
-        Ok(Arc::new(Filter::select_within(
-            &selection, resource, budget,
-        )?))
+        let filter = Filter::select_within(&selection, resource, budget)?;
+        Ok(Arc::new(filter.with_clusters(&reading.clusters)))
     }
+}
+
+/// How texts that select rows are read.
+#[derive(Debug, Clone)]
+pub(super) struct Reading {
+    language: Language,
+    pub(super) clusters: Arc<ClusterNames>,
 }
 
 /// What a list is asked for, as it comes from outside.
@@ -65,14 +73,18 @@ pub struct ListRequest {
 }
 
 impl Service {
-    /// The language that a selector is written in.
-    pub(super) fn language(&self, selector: &Selector) -> Result<Language, Error> {
-        match selector.language.trim() {
-            "" => Ok(self.language),
+    /// How a selector is read.
+    pub(super) fn reading(&self, selector: &Selector) -> Result<Reading, Error> {
+        let language = match selector.language.trim() {
+            "" => self.language,
             name => name
                 .parse::<Language>()
-                .map_err(|e| Error::Invalid(e.to_string())),
-        }
+                .map_err(|e| Error::Invalid(e.to_string()))?,
+        };
+        Ok(Reading {
+            language,
+            clusters: Arc::clone(&self.clusters),
+        })
     }
 
     /// Reads what a request selects rows of `resource` by.
@@ -82,8 +94,8 @@ impl Service {
         selector: Selector,
         resource: Resource,
     ) -> Result<Arc<Filter>, Error> {
-        let (language, bytes) = (self.language(&selector)?, selector.len());
-        let read = move |budget: &mut CostBudget| selector.parse(language, resource, budget);
+        let (reading, bytes) = (self.reading(&selector)?, selector.len());
+        let read = move |budget: &mut CostBudget| selector.parse(&reading, resource, budget);
         understood(quota, read, bytes).await
     }
 

@@ -27,9 +27,9 @@ pub enum Measure {
     Failed,
     /// First condition's reason is Cancelled.
     Cancelled,
-    /// First condition's reason is Running.
+    /// First condition's reason is Running, and the run has no end.
     Running,
-    /// First condition has another reason.
+    /// First condition has another reason, or the run left the cluster before it finished.
     Others,
     /// Mean of completion minus start.
     AvgDuration,

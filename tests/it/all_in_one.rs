@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use hindsight_access::auth::token_hash;
 use hindsight_client::{Client, Options};
-use hindsight_proto::v1alpha2 as pb;
+use hindsight_proto::{v1::ListRunsRequest, v1alpha2 as pb};
 use hindsight_run::View;
 use kubesim::{Crd, Finished, Listening, Mix, Plan, Player, Playing, Sim};
 use serde_json::{Value, json};
@@ -275,6 +275,89 @@ async fn events_of_runs_are_found_by_their_type() {
     let value = &record.data.as_ref().unwrap().value;
     let list: Value = serde_json::from_slice(value).unwrap();
     assert_eq!(list["items"][0]["reason"], "Started");
+    assert_eq!(program.terminate().await.0, Some(0));
+}
+
+/// Names of the runs that these words select.
+async fn found(program: &Program, words: &str) -> Vec<String> {
+    let mut runs = Client::new(&Options::new(&program.url)).unwrap().runs();
+    let request = ListRunsRequest {
+        parent: "ci/results/-".to_owned(),
+        query: words.to_owned(),
+        ..ListRunsRequest::default()
+    };
+    let rows = runs.list_runs(request).await.unwrap().into_inner().runs;
+    rows.into_iter().map(|row| row.name).collect()
+}
+
+/// Waits until these words select these runs.
+async fn selects(program: &Program, words: &str, names: &[&str]) {
+    let asked = timeout(PATIENCE, async {
+        while found(program, words).await != names {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    asked.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_is_running_while_it_runs_and_no_longer() {
+    let (sim, listening) = cluster().await;
+    let database = Database::sqlite();
+    let db = database.url();
+    let kubeconfig = listening.kubeconfig().display().to_string();
+    let own = of(&db, &kubeconfig);
+    let mut program = start(&own).await;
+    let status = |status: Value| json!({"status": status});
+    let condition = |status: &str, reason: &str| json!([{"type": "Succeeded", "status": status, "reason": reason}]);
+    for name in ["ends", "goes"] {
+        let run = json!({
+            "apiVersion": "tekton.dev/v1", "kind": "TaskRun",
+            "metadata": {"name": name, "namespace": "ci", "uid": name},
+            "status": {"startTime": "2026-03-01T10:00:00Z",
+                "conditions": condition("Unknown", "Running")},
+        });
+        sim.load_dump(&run.to_string()).unwrap();
+        selects(&program, &format!("running {name}"), &[name]).await;
+    }
+    let end = json!({"completionTime": "2026-03-01T10:05:00Z",
+        "conditions": condition("True", "Succeeded")});
+    sim.merge(
+        "tekton.dev",
+        "taskruns",
+        "ci",
+        "ends",
+        status(end),
+        "tekton",
+    )
+    .unwrap();
+    selects(&program, "succeeded", &["ends"]).await;
+    assert_eq!(found(&program, "running").await, ["goes"]);
+    // It vanishes while nothing watches.
+    assert_eq!(program.terminate().await.0, Some(0));
+    sim.delete("tekton.dev", "taskruns", "ci", "goes").unwrap();
+    program = start(&own).await;
+    selects(&program, "vanished", &["goes"]).await;
+    assert_eq!(found(&program, "running").await, [""; 0]);
+    let said = run(&["runs", "-n", "ci", "goes", "--server", &program.url]).await;
+    said.prints(0, "vanished");
+    let stats = [
+        "stats",
+        "-n",
+        "ci",
+        "--measure",
+        "running,vanished,succeeded",
+        "-o",
+        "json",
+    ];
+    let said = run(&[&stats[..], &["--server", &program.url]].concat()).await;
+    let said: Value = serde_json::from_str(&said.out).unwrap();
+    let measures = &said["groups"][0]["measures"];
+    assert_eq!(
+        *measures,
+        json!({"running": 0, "vanished": 1, "succeeded": 1}),
+        "{said}"
+    );
     assert_eq!(program.terminate().await.0, Some(0));
 }
 

@@ -126,6 +126,8 @@ pub struct Tuning {
     pub watch_deadline: Duration,
     /// After how long the API server is asked to end a watch, so that another one is begun.
     pub watch_lasts: Duration,
+    /// How often at most the progress of a run is stored.
+    pub progress_interval: Duration,
     /// How long all pages of a list together may wait for the server to store what they bring.
     pub list_patience: Duration,
 }
@@ -148,6 +150,7 @@ impl Default for Tuning {
             list_deadline: Duration::from_mins(1),
             watch_deadline: Duration::from_secs(30),
             watch_lasts: Duration::from_secs(290),
+            progress_interval: Duration::from_secs(10),
             list_patience: Duration::from_secs(30),
         }
     }

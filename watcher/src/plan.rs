@@ -51,7 +51,7 @@ use gone::{on_deleted, unnameable, without_object};
 
 pub use gone::{DELETED_UNFINISHED, UNNAMEABLE, VANISHED, VANISHED_FINAL};
 pub use selection::is_ours;
-pub(crate) use selection::{concerns_us, is_held, is_selected, lacks_annotations};
+pub(crate) use selection::{concerns_us, goes_on, is_held, is_selected, lacks_annotations};
 
 /// How often a run is looked at that left what is watched before it ended.
 const UNSELECTED_AGAIN: SignedDuration = SignedDuration::from_mins(1);

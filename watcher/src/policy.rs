@@ -56,7 +56,7 @@ pub struct Policy {
 impl Default for Policy {
     fn default() -> Self {
         Self {
-            store_incomplete: false,
+            store_incomplete: true,
             store_events: false,
             annotate: true,
             finalizers: false,

@@ -23,6 +23,9 @@ pub(crate) struct Work {
     pub(crate) is_final: bool,
     /// It has no finalizer of ours yet, and should have one.
     pub(crate) needs_finalizer: bool,
+    /// It goes on, and all that is left to do is to store how far it is. It goes after all others, and
+    /// not more often than it was agreed.
+    pub(crate) is_progress: bool,
 }
 
 /// So few are soon worked on.
@@ -45,6 +48,8 @@ pub(crate) enum Done {
     Finished,
     /// There is nothing more to do before this time.
     Until(Instant),
+    /// How far it is was stored, and is not stored again before this time.
+    Paced(Instant),
     /// It failed and is tried again at this time, with what was known.
     Failed(Instant, Work),
     /// The rest is for others, as soon as it is its turn.
@@ -182,12 +187,13 @@ impl Queue {
         slot.is_running = false;
         slot.failures = match done {
             Done::Failed(..) => slot.failures.saturating_add(1),
-            Done::Finished | Done::Until(_) | Done::Rest(_) => 0,
+            Done::Finished | Done::Until(_) | Done::Paced(_) | Done::Rest(_) => 0,
         };
         let has_news = slot.work.is_some();
         match done {
             Done::Finished => {}
             Done::Until(at) => inner.postpone(uid, at),
+            Done::Paced(at) => inner.pace(uid, at),
             Done::Failed(at, mut work) => {
                 // A state that is no longer the newest one is not needed, unless it is the
                 // only one of a run that is gone.

@@ -6,7 +6,7 @@ use std::{fmt::Debug, time::Duration};
 
 use async_trait::async_trait;
 
-use hindsight_proto::names::RecordName;
+use hindsight_proto::names::{Parent, RecordName};
 use hindsight_run::Upload;
 
 pub use grpc::{Error, GrpcSink};
@@ -26,6 +26,38 @@ pub trait Sink: Debug + Send + Sync + 'static {
 
     /// The bytes that are stored as `record`.
     async fn stored(&self, record: &RecordName) -> Result<Option<Vec<u8>>, SinkError>;
+
+    /// A page of the runs that are stored below `parent`, or anywhere, and did not end: the first
+    /// one, or the one after `page`. A sink that cannot tell says that there are none.
+    async fn unended(
+        &self,
+        _parent: Option<&Parent>,
+        _page: &str,
+    ) -> Result<UnendedPage, SinkError> {
+        Ok(UnendedPage::default())
+    }
+}
+
+/// Runs that are stored and did not end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnendedPage {
+    /// The runs of this page.
+    pub runs: Vec<Unended>,
+    /// What the next page is asked for by; empty if this is the last one.
+    pub next: String,
+}
+
+/// A run that is stored and did not end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unended {
+    /// Where it is stored.
+    pub record: RecordName,
+    /// Type of the record.
+    pub data_type: String,
+    /// `metadata.uid` of its object.
+    pub uid: String,
+    /// `metadata.namespace` of its object.
+    pub namespace: String,
 }
 
 /// What follows from a server's error.

@@ -190,6 +190,7 @@ impl Watch {
             gone,
             is_final: view.finish().done,
             needs_finalizer: plan::finalizer::is_missing(&view, policy),
+            is_progress: !gone && plan::goes_on(&view, policy),
         };
         match copy {
             // Before anybody may look for it there.

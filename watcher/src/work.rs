@@ -14,6 +14,7 @@ mod outcome;
 mod report;
 mod server;
 mod spool;
+mod vanished;
 mod workers;
 
 use std::sync::Arc;
@@ -37,6 +38,7 @@ use crate::{
 use lane::Lane;
 
 use outcome::{End, Interrupted, Next};
+pub(crate) use vanished::close_vanished;
 pub(crate) use workers::{
     annotate, protect, release_overdue, retry_refused, spool_backlog, store, store_spooled,
 };
@@ -61,6 +63,8 @@ struct Task<'s> {
     unprotected: Option<String>,
     /// It is stored before anything else, as that can be done at once.
     is_stored_first: bool,
+    /// It goes on, and how far it is was stored.
+    has_stored_progress: bool,
     /// The server held another state of it than was stored, and it was stored again.
     is_restored: bool,
 }
@@ -77,6 +81,7 @@ impl<'s> Task<'s> {
             admitted: None,
             unprotected: None,
             is_stored_first: false,
+            has_stored_progress: false,
             is_restored: false,
         }
     }

@@ -182,7 +182,8 @@ pub fn of_result(result: &RunResult, column: &Column) -> Option<ColumnValue> {
         Column::SummaryStatus => Some(ColumnValue::Int(i64::from(summary?.status))),
         Column::Annotation(key) => text(result.annotations.get(key)?),
         Column::SummaryAnnotation(key) => text(summary?.annotations.get(key)?),
-        Column::Outcome
+        Column::Cluster
+        | Column::Outcome
         | Column::Began
         | Column::Ended
         | Column::Pipeline
@@ -202,6 +203,7 @@ pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Op
     let text = |text: &str| Some(ColumnValue::Text(text.to_owned()));
     match column {
         Column::Parent => text(record.name.result().parent().as_str()),
+        Column::Cluster => text(record.name.result().parent().cluster()?),
         Column::ResultId => text(record.name.result().id()),
         Column::Uid => text(&record.uid),
         Column::CreateTime => Some(ColumnValue::Time(record.create_time)),

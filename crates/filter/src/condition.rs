@@ -15,6 +15,8 @@ use super::indexed::Indexed;
 pub enum Column {
     /// The tenant. Results and records.
     Parent,
+    /// The cluster that the parent names: `<id>` in `cluster/<id>/...`. Records.
+    Cluster,
     /// The last part of the result's name. Results and records.
     ResultId,
     /// Identifier given by the server. Results and records.

@@ -118,6 +118,7 @@ impl fmt::Display for Column {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Parent => "parent",
+            Self::Cluster => "cluster",
             Self::ResultId => "result id",
             Self::Uid => "uid",
             Self::CreateTime => "create_time",

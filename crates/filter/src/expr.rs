@@ -82,6 +82,8 @@ pub(super) enum Field {
     DataType,
     /// What is kept of a run beside its record; of other records there is none.
     Run,
+    /// The cluster that the parent names.
+    RunCluster,
     RunOutcome,
     RunPipeline,
     RunTask,

@@ -56,9 +56,10 @@ const SUMMARY_FIELDS: [(&str, &str, Field); 6] = [
     ("annotations", "annotations", Field::SummaryAnnotations),
 ];
 
-const RUN_FIELDS: [(&str, &str, Field); 8] = [
+const RUN_FIELDS: [(&str, &str, Field); 9] = [
     ("outcome", "outcome", Field::RunOutcome),
     ("pipeline", "pipeline", Field::RunPipeline),
+    ("cluster", "cluster", Field::RunCluster),
     ("task", "task", Field::RunTask),
     ("reason", "reason", Field::RunReason),
     ("phase", "phase", Field::RunPhase),
@@ -127,6 +128,7 @@ impl Field {
             | Self::ResultName
             | Self::Name
             | Self::DataType
+            | Self::RunCluster
             | Self::RunPipeline
             | Self::RunTask
             | Self::RunReason

@@ -10,6 +10,7 @@
 //! [`condition::Value`] or a [`condition::Column`], which stores bind.
 
 mod advice;
+mod clusters;
 pub mod columns;
 pub mod commas;
 pub mod condition;
@@ -41,6 +42,7 @@ mod types;
 mod value;
 pub mod words;
 
+pub use clusters::ClusterNames;
 pub use cost::CostBudget;
 pub use error::{EvalError, FilterError, Place};
 pub use eval::{Body, Row};

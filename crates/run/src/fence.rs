@@ -4,27 +4,34 @@ use super::View;
 
 /// Whether `new` is an earlier state of the run than `stored`, so that a late or repeated sender
 /// must not replace it: an unfinished state never replaces a finished one, and of two finished
-/// ones that with the lower resourceVersion is the earlier.
+/// ones that with the lower resourceVersion is the earlier. An unfinished state reopens a run that was
+/// closed, unless its resourceVersion is lower.
 ///
-/// resourceVersions are compared only if both are numbers, and only between finished states: a
-/// cluster that was restored from a backup counts from an earlier number again, and its runs must
-/// still be able to finish.
+/// resourceVersions are compared only if both are numbers, and only between finished states or with
+/// a closed one: a cluster that was restored from a backup counts from an earlier number again, and
+/// its runs must still be able to finish.
 pub fn is_earlier(new: &View<'_>, stored: &View<'_>) -> bool {
-    if new.uid() != stored.uid() || !stored.finish().done {
+    if new.uid() != stored.uid() {
         return false;
     }
-    if !new.finish().done {
-        return true;
-    }
     let version = |view: &View<'_>| view.resource_version()?.parse::<u64>().ok();
-    matches!((version(new), version(stored)), (Some(new), Some(stored)) if new < stored)
+    let is_lower =
+        || matches!((version(new), version(stored)), (Some(new), Some(stored)) if new < stored);
+    match (stored.finish().done, new.finish().done) {
+        (true, true) => is_lower(),
+        (true, false) => true,
+        (false, true) => false,
+        (false, false) => stored.closed().is_some() && is_lower(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::Closed;
 
     fn is_earlier(new: &Value, stored: &Value) -> bool {
         super::is_earlier(&View::new(new), &View::new(stored))
@@ -40,6 +47,21 @@ mod tests {
         let done = state("u", "True", "7");
         assert!(is_earlier(&state("u", "Unknown", "9"), &done));
         assert!(!is_earlier(&done, &state("u", "Unknown", "9")));
+    }
+
+    #[test]
+    fn a_closed_run_is_reopened_by_no_earlier_state() {
+        let closed = Closed {
+            at: Timestamp::UNIX_EPOCH,
+            reason: "vanished",
+        };
+        let stored = state("u", "Unknown", "10");
+        let closed = View::new(&stored).close(closed).unwrap();
+        assert!(is_earlier(&state("u", "Unknown", "9"), &closed));
+        assert!(!is_earlier(&state("u", "Unknown", "10"), &closed));
+        assert!(!is_earlier(&state("u", "True", "9"), &closed));
+        assert!(!is_earlier(&closed, &stored));
+        assert!(is_earlier(&closed, &state("u", "True", "9")));
     }
 
     #[test]

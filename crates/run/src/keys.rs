@@ -25,8 +25,13 @@ pub const TASK: &str = "tekton.dev/task";
 pub const RAY_ORIGIN: &str = "ray.io/originated-from-cr-name";
 /// Annotation on the result: the name of the run it is about.
 pub const OBJECT_NAME: &str = "object.metadata.name";
-/// Annotation on a result and its summary: why the end of the run was not seen. It goes when a later
-/// state of the run is stored.
+/// Annotation on a stored run, its result and the summary of that: why the end of the run was not
+/// seen. It goes when a later state of the run is stored.
 pub const CLOSED: &str = "hindsight.dev/closed";
+/// Annotation on a stored run beside [`CLOSED`]: when it was found to be gone, as RFC 3339.
+pub const CLOSED_AT: &str = "hindsight.dev/closed-at";
+/// Annotation on a stored run beside [`CLOSED`]: the UID of the run that was closed, because a run that
+/// is made from a copy of it has its annotations.
+pub const CLOSED_UID: &str = "hindsight.dev/closed-uid";
 /// Field manager of the annotation patches.
 pub const FIELD_MANAGER: &str = "tekton-results-watcher";

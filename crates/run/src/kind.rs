@@ -85,7 +85,7 @@ impl Kind {
     }
 
     /// Whether a record's `data.type` stands for this kind.
-    pub(super) fn has_type(&self, data_type: &str) -> bool {
+    pub fn has_type(&self, data_type: &str) -> bool {
         let rest = match self.group {
             "" => Some(data_type),
             group => data_type

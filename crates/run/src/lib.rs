@@ -5,6 +5,7 @@
 //! sends runs), the importer (which pretends to be one) and the server (which indexes them).
 
 mod claim;
+mod closed;
 mod engine;
 mod fence;
 mod finish;
@@ -19,6 +20,7 @@ mod summary;
 mod view;
 
 pub use claim::{Claim, Precedence, precedence};
+pub use closed::Closed;
 pub use engine::Engine;
 pub use fence::is_earlier;
 pub use finish::Finish;

@@ -159,10 +159,14 @@ impl<'a> View<'a> {
 
     /// When it ended: `status.completionTime`, Argo's `status.finishedAt` or Ray's
     /// `status.endTime`; for a failed Job, which has none, the time of the condition that ended
-    /// it; of what lasts until it is deleted, when that was asked for.
+    /// it; of what lasts until it is deleted, when that was asked for; of a run that was closed, when
+    /// it was found to be gone.
     pub fn ended(&self) -> Option<Timestamp> {
         match self.completion() {
-            Some(Completion::Declared(reader)) => return reader.ended(self.object),
+            Some(Completion::Declared(reader)) => {
+                let ended = reader.ended(self.object);
+                return ended.or_else(|| self.closed().map(|closed| closed.at));
+            }
             Some(Completion::Deletion) => return self.deletion(),
             _ => {}
         }
@@ -184,6 +188,7 @@ impl<'a> View<'a> {
                     .as_str()
                     .and_then(time::parse)
             })
+            .or_else(|| self.closed().map(|closed| closed.at))
     }
 
     /// Whether and how it ended. Of an object of no known kind a `Succeeded` condition says so, if

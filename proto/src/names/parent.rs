@@ -22,6 +22,19 @@ impl Parent {
     pub fn namespace(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
+
+    /// The cluster that it is of: `<id>` in `cluster/<id>/...`.
+    pub fn cluster(&self) -> Option<&str> {
+        let (id, _) = self.0.strip_prefix("cluster/")?.split_once('/')?;
+        Some(id)
+    }
+
+    /// What every parent of the cluster `id` begins with; `None` if no cluster can be called so.
+    pub fn prefix_of_cluster(id: &str) -> Option<String> {
+        let is_one_segment =
+            !id.contains('/') && Self::from_str(&format!("cluster/{id}/n")).is_ok();
+        is_one_segment.then(|| format!("cluster/{id}/"))
+    }
 }
 
 impl FromStr for Parent {

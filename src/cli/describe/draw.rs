@@ -123,6 +123,7 @@ fn has_failed(node: &RunNode) -> bool {
 fn word_of(node: &RunNode) -> &'static str {
     match node.outcome() {
         Outcome::Unknown if node.start_time.is_none() => "unknown",
+        Outcome::Unknown if node.end_time.is_some() => "vanished",
         outcome => word(outcome),
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct RunView {
     engine: Option<String>,
     pipeline: Option<String>,
     parent_run: Option<String>,
+    cluster: Option<String>,
+    cluster_name: Option<String>,
     created: Option<Timestamp>,
     start_time: Option<Timestamp>,
     end_time: Option<Timestamp>,
@@ -57,6 +59,8 @@ impl From<RunRow> for RunView {
             engine: text(run.engine),
             pipeline: text(run.pipeline),
             parent_run: text(run.parent_run),
+            cluster: text(run.cluster),
+            cluster_name: text(run.cluster_name),
             created: run.created.and_then(output::time),
             start_time,
             end_time,
@@ -81,6 +85,7 @@ fn status(outcome: &str, start: Option<Timestamp>, end: Option<Timestamp>) -> &'
         ("CANCELLED", ..) => "cancelled",
         ("UNKNOWN", Some(_), None) => "running",
         ("UNKNOWN", None, None) => "waiting",
+        ("UNKNOWN", _, Some(_)) => "vanished",
         _ => "unknown",
     }
 }
@@ -96,6 +101,7 @@ pub(super) enum Column {
     Engine,
     Pipeline,
     Parent,
+    Cluster,
     Reason,
     Outcome,
     Created,
@@ -112,7 +118,7 @@ pub(super) enum Column {
 }
 
 /// Every column but labels, by the name that asks for it.
-const COLUMNS: [(&str, Column); 20] = [
+const COLUMNS: [(&str, Column); 21] = [
     ("status", Column::Status),
     ("run", Column::Run),
     ("namespace", Column::Namespace),
@@ -121,6 +127,7 @@ const COLUMNS: [(&str, Column); 20] = [
     ("engine", Column::Engine),
     ("pipeline", Column::Pipeline),
     ("parent", Column::Parent),
+    ("cluster", Column::Cluster),
     ("reason", Column::Reason),
     ("outcome", Column::Outcome),
     ("created", Column::Created),
@@ -211,6 +218,7 @@ impl Column {
             | Self::Name
             | Self::Pipeline
             | Self::Parent
+            | Self::Cluster
             | Self::Uid
             | Self::Record
             | Self::Type
@@ -235,6 +243,11 @@ impl Column {
             Self::Engine => text(&run.engine),
             Self::Pipeline => text(&run.pipeline),
             Self::Parent => text(&run.parent_run),
+            Self::Cluster => text(
+                run.cluster_name
+                    .as_ref()
+                    .map_or(&run.cluster, |_| &run.cluster_name),
+            ),
             Self::Reason => text(&run.reason),
             Self::Outcome => text(&run.outcome),
             Self::Created => times.time(run.created),

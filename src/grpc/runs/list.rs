@@ -39,8 +39,15 @@ pub(super) async fn list_runs(
     };
     let found = server.service.list_runs(&by, &grant, id, ask).await?;
     let rows = found.page.items.into_iter();
+    let service = &server.service;
+    let rows = rows.map(|columns| {
+        let mut row = row(columns, &keys);
+        let name = service.cluster_name(&row.cluster);
+        row.cluster_name = name.unwrap_or_default().to_owned();
+        row
+    });
     Ok(ListRunsResponse {
-        runs: rows.map(|columns| row(columns, &keys)).collect(),
+        runs: rows.collect(),
         next_page_token: found.page.next,
         query_filter: found.query_filter,
     })
@@ -103,6 +110,14 @@ fn row(columns: RecordColumns, keys: &[String]) -> RunRow {
         created: created.map(convert::from_time),
         create_time: Some(convert::from_time(record.create_time)),
         update_time: Some(convert::from_time(record.update_time)),
+        cluster: record
+            .name
+            .result()
+            .parent()
+            .cluster()
+            .unwrap_or_default()
+            .to_owned(),
+        cluster_name: String::new(),
         record: record.name.to_string(),
         r#type: data_type,
     }

@@ -197,6 +197,10 @@ fn value(measure: &Measure, tally: &Tallied, sums: &mut Sums, zone: &TimeZone) -
     match measure {
         Measure::Count => Value::Number(sums.rows as f64),
         Measure::Ended(outcome) => Value::Number(count(sums, &[*outcome])),
+        Measure::Open(open) => {
+            let at = tally.count_of_open(*open);
+            Value::Number(at.map_or(0, |at| sums.counts[at]) as f64)
+        }
         Measure::SuccessRate => match count(sums, &JUDGED) {
             0.0 => Value::Null,
             judged => Value::Number(count(sums, &[Outcome::Success]) / judged),

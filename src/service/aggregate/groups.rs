@@ -23,7 +23,7 @@ pub(super) struct GroupBy {
 }
 
 /// Words that name a column to group by; times are in `TIMES`.
-const WORDS: [(&str, Column); 12] = [
+const WORDS: [(&str, Column); 13] = [
     ("pipeline", Column::Pipeline),
     ("outcome", Column::Outcome),
     ("namespace", Column::Object(ObjectField::Namespace)),
@@ -33,6 +33,7 @@ const WORDS: [(&str, Column); 12] = [
     ("phase", Column::Object(ObjectField::Phase)),
     ("task", Column::Object(ObjectField::TaskRef)),
     ("parent", Column::Parent),
+    ("cluster", Column::Cluster),
     ("result", Column::ResultId),
     ("record", Column::RecordId),
     ("type", Column::DataType),

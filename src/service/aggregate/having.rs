@@ -95,7 +95,7 @@ fn comparison(text: &str, column: usize) -> Result<Comparison, Error> {
     let literal = text[at + sign.len()..].trim();
     let with = number(literal, &measure).ok_or_else(|| {
         let wanted = match measure {
-            Measure::Count | Measure::Ended(_) => "a number, such as `10`",
+            Measure::Count | Measure::Ended(_) | Measure::Open(_) => "a number, such as `10`",
             Measure::SuccessRate => "a part of one, such as `0.95` or `95%`",
             Measure::Of(_, super::measures::Subject::Time(_)) => {
                 "a time, such as `2026-03-01T00:00:00Z`"
@@ -119,7 +119,7 @@ fn number(text: &str, measure: &Measure) -> Option<f64> {
     let text = text.trim_matches(['"', '\'']);
     let plain = || text.parse::<f64>().ok().filter(|number| number.is_finite());
     match measure {
-        Measure::Count | Measure::Ended(_) => plain(),
+        Measure::Count | Measure::Ended(_) | Measure::Open(_) => plain(),
         Measure::SuccessRate => match text.strip_suffix('%') {
             Some(percent) => Some(percent.trim().parse::<f64>().ok()? / 100.0),
             None => plain(),

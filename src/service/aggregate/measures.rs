@@ -13,10 +13,23 @@ pub(super) enum Measure {
     Count,
     /// How many of its runs ended so.
     Ended(Outcome),
+    /// How many of its runs did not end, and stand so.
+    Open(Open),
     /// Which part of the runs that succeeded, failed or ran out of time succeeded.
     SuccessRate,
     /// Something of a number.
     Of(Function, Subject),
+}
+
+/// How a run stands that has no outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Open {
+    /// It did not begin yet.
+    Waiting,
+    /// It began and did not end.
+    Running,
+    /// It left the cluster before it was seen to finish.
+    Vanished,
 }
 
 /// Something of many numbers.
@@ -49,6 +62,12 @@ const OUTCOMES: [(&str, Outcome); 5] = [
     ("unfinished", Outcome::Unknown),
 ];
 
+const OPEN: [(&str, Open); 3] = [
+    ("running", Open::Running),
+    ("waiting", Open::Waiting),
+    ("vanished", Open::Vanished),
+];
+
 impl Measure {
     /// Measures of a request that names none.
     pub(super) const COUNT: Self = Self::Count;
@@ -61,6 +80,10 @@ impl Measure {
             Self::Ended(outcome) => {
                 let found = OUTCOMES.iter().find(|(_, known)| known == outcome);
                 found.map_or("unfinished", |(name, _)| name).to_owned()
+            }
+            Self::Open(open) => {
+                let found = OPEN.iter().find(|(_, known)| known == open);
+                found.map_or("running", |(name, _)| name).to_owned()
             }
             Self::Of(function, Subject::Time(word)) => match function {
                 Function::Min => format!("first({word})"),
@@ -88,6 +111,9 @@ impl Measure {
     pub(super) fn parse(text: &str) -> Result<Self, Error> {
         if let Some((_, outcome)) = OUTCOMES.iter().find(|(name, _)| *name == text) {
             return Ok(Self::Ended(*outcome));
+        }
+        if let Some((_, open)) = OPEN.iter().find(|(name, _)| *name == text) {
+            return Ok(Self::Open(*open));
         }
         match text {
             "count" => return Ok(Self::Count),
@@ -145,8 +171,9 @@ fn percentile(text: &str) -> Option<u16> {
 
 fn unknown(text: &str) -> Error {
     let outcomes = OUTCOMES.map(|(name, _)| name).join(", ");
+    let open = OPEN.map(|(name, _)| name).join(", ");
     invalid(format!(
-        "measures `{text}` is not known: want count, success_rate, {outcomes}, avg, min, max, sum \
+        "measures `{text}` is not known: want count, success_rate, {outcomes}, {open}, avg, min, max, sum \
          or a percentile such as p50, p95 or p99.9 of duration or queue, as in `p95(duration)`, or \
          first or last of {}, as in `last(started)`",
         groups::times()
@@ -166,10 +193,11 @@ pub(super) fn tally<'m>(measures: impl Iterator<Item = &'m Measure>) -> Tallied 
     for measure in measures {
         match measure {
             Measure::Count => {}
-            Measure::Ended(outcome) => tally.count(&[*outcome]),
+            Measure::Ended(outcome) => tally.count(ended(&[*outcome])),
+            Measure::Open(open) => tally.count(standing(*open)),
             Measure::SuccessRate => {
-                tally.count(&[Outcome::Success]);
-                tally.count(&JUDGED);
+                tally.count(ended(&[Outcome::Success]));
+                tally.count(ended(&JUDGED));
             }
             Measure::Of(function, subject) => {
                 let sampled = matches!(function, Function::Percentile(_));
@@ -188,8 +216,7 @@ pub(super) fn tally<'m>(measures: impl Iterator<Item = &'m Measure>) -> Tallied 
 pub(super) const JUDGED: [Outcome; 3] = [Outcome::Success, Outcome::Failure, Outcome::Timeout];
 
 impl Tallied {
-    fn count(&mut self, outcomes: &[Outcome]) {
-        let test = ended(outcomes);
+    fn count(&mut self, test: Condition) {
         if !self.counts.contains(&test) {
             self.counts.push(test);
         }
@@ -198,6 +225,12 @@ impl Tallied {
     /// Where the count of these is.
     pub(super) fn count_of(&self, outcomes: &[Outcome]) -> Option<usize> {
         let test = ended(outcomes);
+        self.counts.iter().position(|known| *known == test)
+    }
+
+    /// Where the count of those that stand so is.
+    pub(super) fn count_of_open(&self, open: Open) -> Option<usize> {
+        let test = standing(open);
         self.counts.iter().position(|known| *known == test)
     }
 
@@ -214,6 +247,26 @@ fn ended(outcomes: &[Outcome]) -> Condition {
         column: Column::Outcome,
         is: Is::OneOf(values.collect()),
         negated: false,
+    })
+}
+
+fn standing(open: Open) -> Condition {
+    let has = |column, is_there: bool| {
+        Condition::Test(Test {
+            column,
+            is: Is::Present,
+            negated: !is_there,
+        })
+    };
+    let unknown = ended(&[Outcome::Unknown]);
+    Condition::And(match open {
+        Open::Waiting => vec![
+            unknown,
+            has(Column::Began, false),
+            has(Column::Ended, false),
+        ],
+        Open::Running => vec![unknown, has(Column::Began, true), has(Column::Ended, false)],
+        Open::Vanished => vec![unknown, has(Column::Ended, true)],
     })
 }
 

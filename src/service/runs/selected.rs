@@ -35,11 +35,11 @@ impl Service {
         let time = self.clock.now();
         let query = words::read(&selected.query, &Now { time, zone })?;
         let query_filter = query.cel.clone();
-        let language = self.language(&selected.selector)?;
+        let reading = self.reading(&selected.selector)?;
         let bytes = selected.selector.len() + query.cel.len();
         let read = move |budget: &mut CostBudget| {
-            let filter = selected.selector.parse(language, RECORDS, budget)?;
-            let words = of_query(&query, budget)?;
+            let filter = selected.selector.parse(&reading, RECORDS, budget)?;
+            let words = of_query(&query, budget)?.with_clusters(&reading.clusters);
             // Tokens are bound to the words, because the times that they mean go on.
             let (asked, zone) = (&selected.query, &selected.time_zone);
             let words = words.with_text(format!("{}:{zone}:{asked}", zone.len()));

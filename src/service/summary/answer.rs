@@ -27,6 +27,8 @@ const REASONS: [&[&str]; 4] = [
     &["Cancelled"],
     &["Running"],
 ];
+/// The place of the count of runs that go on.
+const RUNNING: usize = 3;
 /// The place of the count of all others.
 const OTHERS: usize = REASONS.len();
 
@@ -94,8 +96,22 @@ pub(super) fn question(
             negated,
         })
     };
+    let has_ended = |is_so: bool| {
+        Condition::Test(Test {
+            column: Column::Ended,
+            is: Is::Present,
+            negated: !is_so,
+        })
+    };
     let mut counts: Vec<_> = REASONS.iter().map(|reasons| test(reasons, false)).collect();
-    counts.push(test(&REASONS.concat(), true));
+    // Of one that left the cluster unfinished, it is the last reason that is known.
+    let running = counts[RUNNING].clone();
+    counts[RUNNING] = Condition::And(vec![running.clone(), has_ended(false)]);
+    let others = test(&REASONS.concat(), true);
+    counts.push(Condition::Or(vec![
+        others,
+        Condition::And(vec![running, has_ended(true)]),
+    ]));
     let summed = |of| Summed { of, sampled: false };
     Ok(Aggregate {
         scope,
@@ -172,7 +188,7 @@ fn value(sums: &Sums, measure: Measure) -> Value {
         Measure::Succeeded => count(sums.counts[0]),
         Measure::Failed => count(sums.counts[1]),
         Measure::Cancelled => count(sums.counts[2]),
-        Measure::Running => count(sums.counts[3]),
+        Measure::Running => count(sums.counts[RUNNING]),
         Measure::Others => count(sums.counts[OTHERS]),
         Measure::LastRuntime => sums.amounts[1]
             .most

@@ -6,8 +6,10 @@ use tonic::{Code, Status};
 
 use super::objects::{given, record, release};
 use crate::support::{
+    each_database,
     http::Http,
     objects::{TASK_RUN, bytes},
+    process::run,
     server::{TestServer, on_each, refused},
 };
 
@@ -90,6 +92,8 @@ async fn a_row_says_of_a_run_what_its_payload_says() {
         let text = str::to_owned;
         let wanted = RunRow {
             record: text("shop/results/release-2/records/test"),
+            cluster: String::new(),
+            cluster_name: String::new(),
             r#type: text("tekton.dev/v1.TaskRun"),
             engine: text("tekton"),
             kind: text("TaskRun"),
@@ -144,6 +148,73 @@ async fn words_select_runs() {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn runs_of_a_cluster_are_found_by_its_id_and_its_name() {
+    for database in each_database().await {
+        let more = [("cluster_names", "6c2a=production")];
+        let server = TestServer::start_with(&database, &more).await;
+        for (parent, run) in [
+            ("cluster/6c2a/namespace/shop", "here"),
+            ("cluster/6c2a/namespace/data", "there"),
+            ("cluster/6c2/namespace/shop", "near"),
+            ("cluster/east/namespace/shop", "east"),
+            ("shop", "nowhere"),
+        ] {
+            let object = release(run, 8, "a1", "Succeeded");
+            let name = format!("{parent}/results/{run}/records/{run}");
+            let kind = "tekton.dev/v1.PipelineRun";
+            server.given_record(&name, kind, &bytes(&object)).await;
+        }
+        for (words, wanted) in [
+            ("cluster:production", "there here"),
+            ("cluster:6c2a", "there here"),
+            ("run.cluster in ['production', 'east']", "east there here"),
+            ("-cluster:production,east", "nowhere near"),
+            ("cluster:6c*", "near there here"),
+            ("cluster:west", ""),
+            ("!has(run.cluster)", "nowhere"),
+        ] {
+            let mut ask = query(words);
+            ask.order_by = "create_time desc".to_owned();
+            let found = list(&server, ask).await.unwrap();
+            let names: Vec<_> = found.runs.iter().map(|run| run.name.as_str()).collect();
+            assert_eq!(names.join(" "), wanted, "{words}");
+        }
+        let found = list(&server, query("name:here")).await.unwrap();
+        let row = &found.runs[0];
+        assert_eq!((&*row.cluster, &*row.cluster_name), ("6c2a", "production"));
+        // The commands take either, with a namespace of the cluster.
+        let ask = ["--cluster", "production", "--server", &server.url];
+        let runs = ["runs", "-n", "data", "--columns", "name,cluster"];
+        let said = run(&[&runs[..], &ask].concat()).await;
+        assert_eq!(said.out, "name\tcluster\nthere\tproduction\n", "{said:?}");
+        let stats = ["stats", "-A", "--by", "cluster", "-o", "json"];
+        let said = run(&[&stats[..], &ask[2..]].concat()).await;
+        let said: Value = serde_json::from_str(&said.out).unwrap();
+        let groups = said["groups"].as_array().unwrap().iter();
+        let mut counts: Vec<_> = groups
+            .map(|group| {
+                (
+                    group["keys"]["cluster"].clone(),
+                    group["measures"]["count"].clone(),
+                )
+            })
+            .collect();
+        counts.sort_by_key(|(cluster, _)| cluster.to_string());
+        let wanted = [("6c2", 1), ("6c2a", 2), ("east", 1)];
+        let mut wanted: Vec<_> = wanted
+            .iter()
+            .map(|(cluster, count)| (json!(cluster), json!(count)))
+            .collect();
+        wanted.push((Value::Null, json!(1)));
+        assert_eq!(counts, wanted);
+        let said = run(&[&["stats", "-A", "-o", "json"][..], &ask].concat()).await;
+        assert!(said.out.contains("\"count\":2"), "{said:?}");
+        server.stop().await;
+        database.remove().await;
+    }
 }
 
 #[tokio::test]

@@ -91,6 +91,9 @@ pub(super) async fn watch_and_work(
     for _ in 0..MARKERS {
         tasks.spawn(work::annotate(Arc::clone(shared), stop.clone()));
     }
+    if shared.config.policy.store_incomplete {
+        tasks.spawn(work::close_vanished(Arc::clone(shared), stop.clone()));
+    }
     tasks.spawn(work::retry_refused(Arc::clone(shared), stop.clone()));
     if shared.server.spool.is_some() {
         tasks.spawn(work::spool_backlog(Arc::clone(shared), stop.clone()));

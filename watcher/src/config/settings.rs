@@ -38,8 +38,9 @@ settings! {
     /// The only namespace that is watched. When absent, all are.
     namespace: Option<Namespace>;
     /// Name of the cluster: its runs are stored below `cluster/<ID>/namespace/<namespace>`, apart
-    /// from those of other clusters on the same server. `auto` is the UID of the namespace
-    /// `kube-system`. When absent, runs are stored below `<namespace>`.
+    /// from those of other clusters on the same server. Needed if several clusters store to one
+    /// server. `auto` is the UID of the namespace `kube-system`. When absent, runs are stored
+    /// below `<namespace>`.
     cluster_id: Option<ClusterName>;
 
     ["What is stored"]
@@ -60,10 +61,9 @@ settings! {
     /// Values of `spec.managedBy` to store, besides none and `tekton.dev/pipeline`. Other
     /// runs are ignored.
     managed_by_values: Option<Vec<String>>;
-    /// Store runs as they progress, and not only once they are finished. With flags of Tekton
-    /// Results' watcher only if `-disable_storing_incomplete_runs=false` is given; there it is
-    /// on by default.
-    store_incomplete: bool = "false";
+    /// Store runs as they progress, each at most every 10 seconds, and not only once they are
+    /// finished. `-disable_storing_incomplete_runs` of Tekton Results' watcher switches it off.
+    store_incomplete: bool = "true";
     /// Store the Kubernetes events about a finished run and its pods as well, as one record.
     store_events: bool = "false";
     /// Do not annotate runs in the cluster.

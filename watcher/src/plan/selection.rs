@@ -1,6 +1,6 @@
 //! Which runs concern us.
 
-use hindsight_run::View;
+use hindsight_run::{Kind, View};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -33,6 +33,12 @@ pub fn is_ours(view: &View<'_>, policy: &Policy) -> bool {
 /// that an earlier watcher, configured to serve more, put on it.
 pub(crate) fn concerns_us(view: &View<'_>, policy: &Policy) -> bool {
     is_ours(view, policy) || finalizer::deadline(view, policy).is_some()
+}
+
+/// Whether the run goes on, so that all there may be to do is to store how far it is.
+pub(crate) fn goes_on(view: &View<'_>, policy: &Policy) -> bool {
+    let is_long_lived = view.known_kind().is_some_and(Kind::is_long_lived);
+    !view.finish().done && !is_long_lived && finalizer::deadline(view, policy).is_none()
 }
 
 /// Whether a stored run lacks the annotations that it should have.

@@ -8,12 +8,14 @@ use super::{Job, Work};
 use crate::ledger::Uid;
 
 /// Where runs wait for a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Line {
     /// Ends of runs, and runs that are gone.
     First,
     /// Runs that are not finished.
     Second,
+    /// Runs of which only the progress is to be stored, while no others wait.
+    Third,
 }
 
 /// After so many runs of the first line, one of the second has its turn.
@@ -25,9 +27,10 @@ pub(super) struct Inner {
     /// May name a run that is no longer ready, or is in the other line by now.
     pub(super) first: VecDeque<Uid>,
     pub(super) second: VecDeque<Uid>,
+    pub(super) third: VecDeque<Uid>,
     /// Those of either line that are unprotected; may name others as well.
     pub(super) unprotected: VecDeque<Uid>,
-    /// How many are ready, in either line.
+    /// How many are ready, in any line.
     pub(super) ready: usize,
     /// How many of the first line were taken since one of the second was.
     pub(super) turns: usize,
@@ -44,6 +47,8 @@ pub(super) struct Slot {
     /// It is among the unprotected ones.
     pub(super) is_among_unprotected: bool,
     pub(super) later: Option<Instant>,
+    /// What it waits for is that its progress may be stored again.
+    pub(super) is_paced: bool,
     pub(super) failures: u32,
 }
 
@@ -56,6 +61,7 @@ impl Inner {
             self.held -= old.size();
             work.gone |= old.gone;
             work.is_final |= old.is_final;
+            work.is_progress &= old.is_progress;
             // What has no state tells nothing about that.
             work.needs_finalizer |= old.needs_finalizer && work.object.is_none();
             if work.object.is_none() && work.gone {
@@ -82,10 +88,14 @@ impl Inner {
         let Some(slot) = self.slots.get_mut(uid) else {
             return;
         };
-        let is_first = slot.work.as_ref().is_some_and(|w| w.gone || w.is_final);
-        let line = if is_first { Line::First } else { Line::Second };
-        let is_there = slot.line == Some(Line::First) || slot.line == Some(line);
-        if slot.is_running {
+        let line = match &slot.work {
+            Some(work) if work.gone || work.is_final => Line::First,
+            Some(work) if work.is_progress && !work.needs_finalizer => Line::Third,
+            _ => Line::Second,
+        };
+        let is_there = slot.line.is_some_and(|there| there <= line);
+        let is_early = slot.is_paced && line == Line::Third;
+        if slot.is_running || is_early {
             return;
         }
         let needs_finalizer = slot
@@ -100,12 +110,22 @@ impl Inner {
         }
         self.ready += usize::from(slot.line.is_none());
         slot.line = Some(line);
+        slot.is_paced = false;
         if let Some(at) = slot.later.take() {
             self.later.remove(&(at, uid.clone()));
         }
         match line {
             Line::First => self.first.push_back(uid.clone()),
             Line::Second => self.second.push_back(uid.clone()),
+            Line::Third => self.third.push_back(uid.clone()),
+        }
+    }
+
+    /// Its progress is not stored again before then.
+    pub(super) fn pace(&mut self, uid: &Uid, until: Instant) {
+        self.postpone(uid, until);
+        if let Some(slot) = self.slots.get_mut(uid) {
+            slot.is_paced = true;
         }
     }
 
@@ -126,11 +146,17 @@ impl Inner {
             if at > now {
                 break;
             }
-            is_any = true;
             self.later.pop_first();
-            if let Some(slot) = self.slots.get_mut(&uid) {
-                slot.later = None;
+            let Some(slot) = self.slots.get_mut(&uid) else {
+                continue;
+            };
+            slot.later = None;
+            let is_paced = std::mem::take(&mut slot.is_paced);
+            if is_paced && slot.work.is_none() {
+                self.tidy(&uid);
+                continue;
             }
+            is_any = true;
             self.make_ready(&uid);
         }
         is_any
@@ -139,19 +165,20 @@ impl Inner {
     pub(super) fn take(&mut self) -> Option<Job> {
         loop {
             let is_seconds_turn = self.turns >= TURNS && !self.second.is_empty();
-            let line = if self.first.is_empty() || is_seconds_turn {
-                Line::Second
-            } else {
-                Line::First
+            let line = match (self.first.is_empty(), self.second.is_empty()) {
+                (false, _) if !is_seconds_turn => Line::First,
+                (_, false) => Line::Second,
+                _ => Line::Third,
             };
             let uid = match line {
                 Line::First => self.first.pop_front()?,
                 Line::Second => self.second.pop_front()?,
+                Line::Third => self.third.pop_front()?,
             };
             if self.slots.get(&uid).and_then(|slot| slot.line) == Some(line) {
                 self.turns = match line {
                     Line::First => self.turns + 1,
-                    Line::Second => 0,
+                    Line::Second | Line::Third => 0,
                 };
                 return self.start(&uid);
             }
@@ -180,13 +207,15 @@ impl Inner {
     /// Takes out of the lines what is no longer there, once that is the larger part: nobody comes to
     /// it while all workers wait for the server.
     fn tidy_lines(&mut self) {
-        if self.first.len() + self.second.len() <= 2 * self.ready + 1024 {
+        let waiting = self.first.len() + self.second.len() + self.third.len();
+        if waiting <= 2 * self.ready + 1024 {
             return;
         }
         let mut seen = HashSet::new();
         for (line, deque) in [
             (Line::First, &mut self.first),
             (Line::Second, &mut self.second),
+            (Line::Third, &mut self.third),
         ] {
             let is_in = |uid: &Uid| self.slots.get(uid).and_then(|slot| slot.line) == Some(line);
             deque.retain(|uid| is_in(uid) && seen.insert(uid.clone()));

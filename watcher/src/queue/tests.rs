@@ -266,3 +266,63 @@ async fn ends_of_runs_go_before_updates_but_not_for_ever() {
     assert_eq!(order.iter().position(|uid| uid == "becomes"), Some(21));
     assert_eq!(queue.depth(), 0);
 }
+
+fn progress(text: &str) -> Work {
+    Work {
+        is_progress: true,
+        ..state(text)
+    }
+}
+
+#[tokio::test]
+async fn progress_is_worked_on_while_nothing_else_waits() {
+    let queue = Queue::new(1000, 1000);
+    queue.push(&uid("progress"), progress("p")).unwrap();
+    for n in 0..40 {
+        let end = Work {
+            is_final: true,
+            ..state("e")
+        };
+        queue.push(&uid(&format!("end-{n}")), end).unwrap();
+    }
+    queue.push(&uid("update"), state("u")).unwrap();
+    let mut order = Vec::new();
+    for _ in 0..42 {
+        order.push(next(&queue).await.uid.to_string());
+    }
+    assert_eq!(order.last().map(String::as_str), Some("progress"));
+    assert_eq!(queue.depth(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_waits_until_it_may_be_stored_again_and_an_end_does_not() {
+    let queue = Queue::new(1000, 1000);
+    let a = uid("a");
+    let soon = || Instant::now() + Duration::from_secs(10);
+    queue.push(&a, progress("1")).unwrap();
+    next(&queue).await;
+    // What comes meanwhile waits as well.
+    queue.push(&a, progress("2")).unwrap();
+    let until = soon();
+    queue.done(&a, Done::Paced(until));
+    queue.push(&a, progress("3")).unwrap();
+    assert!(is_empty(&queue).await);
+    let job = timeout(Duration::from_secs(20), queue.pop()).await.unwrap();
+    assert_eq!((job.work, Instant::now() >= until), (progress("3"), true));
+    queue.done(&a, Done::Paced(soon()));
+    queue.push(&a, progress("4")).unwrap();
+    let end = Work {
+        is_final: true,
+        ..state("5")
+    };
+    queue.push(&a, end.clone()).unwrap();
+    assert_eq!(next(&queue).await.work, end);
+    queue.done(&a, Done::Paced(soon()));
+    queue.push(&a, last("6")).unwrap();
+    assert_eq!(next(&queue).await.work, last("6"));
+    // Without news nothing is left of it.
+    queue.done(&a, Done::Paced(soon()));
+    let later = timeout(Duration::from_secs(60), queue.pop()).await;
+    assert!(later.is_err());
+    assert!(queue.lock().slots.is_empty());
+}

@@ -15,11 +15,20 @@ use tracing::{Instrument as _, Span, info_span};
 
 use hindsight_client as client;
 use hindsight_client::{Client, Options};
-use hindsight_proto::names::RecordName;
+use hindsight_proto::{
+    names::{Parent, RecordName},
+    v1::{ListRunsRequest, RunRow},
+};
 use hindsight_run::{Kinds, Upload};
 
-use super::{Severity, Sink, SinkError};
+use super::{Severity, Sink, SinkError, Unended, UnendedPage};
 use renewal::{Renewal, Ways, read};
+
+/// Runs that did not end, and were not closed.
+const UNENDED: &str = "run.outcome == UNKNOWN && !has(run.end_time)";
+
+/// How many of them are asked for at once.
+const PAGE: i32 = 200;
 
 /// Stores runs on a server, by gRPC: those that wait at the same time over one stream, or by plain
 /// calls where the server has no such stream.
@@ -193,6 +202,31 @@ impl Sink for GrpcSink {
                 .map(|data| data.value.to_vec())
                 .unwrap_or_default()
         }))
+    }
+
+    async fn unended(&self, parent: Option<&Parent>, page: &str) -> Result<UnendedPage, SinkError> {
+        let request = ListRunsRequest {
+            parent: format!("{}/results/-", parent.map_or("-", Parent::as_str)),
+            filter: UNENDED.to_owned(),
+            page_size: PAGE,
+            page_token: page.to_owned(),
+            ..ListRunsRequest::default()
+        };
+        let mut runs = self.ways().plain.runs();
+        let found = runs.list_runs(request).await;
+        let found = found.map_err(|status| classify(&status))?.into_inner();
+        let run = |row: RunRow| {
+            Some(Unended {
+                record: row.record.parse().ok()?,
+                data_type: row.r#type,
+                uid: row.uid,
+                namespace: row.namespace,
+            })
+        };
+        Ok(UnendedPage {
+            runs: found.runs.into_iter().filter_map(run).collect(),
+            next: found.next_page_token,
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tracing::{debug, warn};
 
 use hindsight_proto::names::RecordName;
-use hindsight_run::{Upload, json};
+use hindsight_run::{Closed, Upload, json};
 
 use super::{
     End, Interrupted, Next, Task,
@@ -134,6 +134,7 @@ impl Task<'_> {
                 .await?;
         }
         let view = shared.view(object);
+        self.has_stored_progress = !self.gone && plan::goes_on(&view, &shared.config.policy);
         for note in &upload.grouping.notes {
             warn!(record.name = %upload.grouping.record, "{}: {note}", upload.grouping.record);
         }
@@ -183,7 +184,7 @@ impl Task<'_> {
         is_later.then_some(turn)
     }
 
-    /// Says on the run's result that its end was not seen. The record stays as it is.
+    /// Says on the run's record, and on its result, that its end was not seen.
     async fn close(&self, reason: &'static str) -> Result<(), Interrupted> {
         let shared = self.shared;
         let record = shared
@@ -199,8 +200,15 @@ impl Task<'_> {
         let Ok(object) = json::parse(&held) else {
             return Ok(());
         };
+        let view = shared.view(&object);
+        let now = shared.clock.now();
+        let asked = view.deletion().filter(|asked| *asked <= now);
+        let at = asked.unwrap_or(now);
+        let Some(closed) = view.close(Closed { at, reason }) else {
+            return Ok(());
+        };
         let policy = &shared.config.policy;
-        let Ok(mut upload) = plan::upload(&shared.view(&object), policy) else {
+        let Ok(mut upload) = plan::upload(&shared.view(&closed), policy) else {
             return Ok(());
         };
         if let Some(summary) = &mut upload.summary {
@@ -210,11 +218,12 @@ impl Task<'_> {
             summary
                 .annotations
                 .insert(CLOSED.to_owned(), reason.to_owned());
-            self.call_server(Action::Store, || {
-                shared.server.sink.store_again(&upload, &held)
-            })
-            .await?;
         }
+        let value = to_bytes(&closed);
+        self.call_server(Action::Store, || {
+            shared.server.sink.store_again(&upload, &value)
+        })
+        .await?;
         if let Some(entry) = shared.ledger().get_mut(&self.uid) {
             entry.remembered.close();
         }

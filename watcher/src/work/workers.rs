@@ -55,7 +55,13 @@ async fn one(shared: &Shared, lane: Lane, job: Job) -> bool {
     let done = match task.run().await {
         Ok(End::Done(again)) => {
             task.reconciled();
-            again.map_or(Done::Finished, |at| Done::Until(shared.instant(at)))
+            match again {
+                Some(at) => Done::Until(shared.instant(at)),
+                None if task.has_stored_progress => {
+                    Done::Paced(Instant::now() + shared.config.tuning.progress_interval)
+                }
+                None => Done::Finished,
+            }
         }
         Ok(End::HandOver) => Done::Rest(task.rest()),
         Err(interrupted) => task.failed(interrupted, job.failures).await,
@@ -209,8 +215,6 @@ pub(crate) async fn store_spooled(shared: &Shared) {
         sleep(shared.config.tuning.retry.after(failures)).await;
     }
 }
-
-impl Task<'_> {}
 
 impl Shared {
     /// When a time of day will be.

@@ -15,6 +15,7 @@ mod lease;
 mod leaving;
 mod outages;
 mod policies;
+mod progress;
 mod reads;
 mod real;
 mod refusals;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hindsight_run::{Outcome, View};
+use hindsight_run::View;
 use serde_json::Value;
 
 use super::{
@@ -46,6 +46,8 @@ impl Part {
         let view = View::new(object);
         let status = object.get("status").unwrap_or(&Value::Null);
         let end = view.finish();
+        let closed = view.closed();
+        let message = closed.map(|closed| closed.reason).or(end.message);
         let text = |text: Option<&str>| cut(text.unwrap_or_default(), MAX_NAME);
         let name = text(view.name());
         let task = view.label(PIPELINE_TASK).map(|task| cut(task, MAX_NAME));
@@ -64,13 +66,11 @@ impl Part {
             kind: text(view.kind()),
             state: end.outcome.into(),
             reason: text(end.reason),
-            message: cut(end.message.unwrap_or_default(), MAX_MESSAGE),
+            message: cut(message.unwrap_or_default(), MAX_MESSAGE),
             created: view.created(),
             started: view.started(),
             ready: began.filter(|began| view.started().is_some_and(|start| start <= *began)),
-            ended: view
-                .ended()
-                .filter(|_| end.done || end.outcome != Outcome::Unknown),
+            ended: view.ended().filter(|_| end.done || closed.is_some()),
             attempt: u32::try_from(tries).unwrap_or(u32::MAX).saturating_add(1),
             retries: retries.map_or(0, |most| u32::try_from(most).unwrap_or(u32::MAX)),
             record: Some(record.to_owned()),

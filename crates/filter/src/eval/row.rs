@@ -118,6 +118,7 @@ pub(super) fn record_field<'r>(
         Field::ResultName => Value::text(record.name.result().id()),
         Field::Name => Value::Text(Shared::own(record.name.to_string())),
         Field::DataType => Value::text(&record.data.as_ref()?.data_type),
+        Field::RunCluster => Value::text(record.name.result().parent().cluster()?),
         field => run_field(body.columns(data_type), field)?,
     })
 }

@@ -22,11 +22,13 @@ const OTHERS: [&str; 9] = [
 ];
 
 /// What is kept of runs beside their payloads.
-const RUN_TESTS: [&str; 12] = [
+const RUN_TESTS: [&str; 14] = [
     "run.outcome == SUCCESS",
     "!(run.outcome in ['FAILURE', CANCELLED])",
     "run.outcome >= 0 || run.phase != null",
     "!has(run.pipeline) || run.pipeline != 'a'",
+    "run.cluster in ['east', 'west'] || run.cluster == 'a'",
+    "!has(run.cluster) || run.cluster != 'east'",
     "!has(run.labels['a']) || run.labels['a'] > 'a'",
     "has(run.end_time) && !has(run.start_time)",
     "!('b_c' in run.labels)",
@@ -38,7 +40,7 @@ const RUN_TESTS: [&str; 12] = [
 ];
 
 /// Fields of records that are texts, and some that are not.
-const RECORD_TEXTS: [&str; 22] = [
+const RECORD_TEXTS: [&str; 23] = [
     "parent",
     "uid",
     "data_type",
@@ -57,6 +59,7 @@ const RECORD_TEXTS: [&str; 22] = [
     "data.spec.taskRef.name",
     "data.other",
     "run.pipeline",
+    "run.cluster",
     "run.task",
     "run.reason",
     "run.labels['a']",

@@ -15,10 +15,11 @@ use super::{
 use crate::{fields, model::Resource};
 
 /// Every key, and whether a run has one value of it, so that two of them exclude each other.
-const KEYS: [(&str, bool); 13] = [
+const KEYS: [(&str, bool); 14] = [
     ("status", true),
     ("is", false),
     ("pipeline", true),
+    ("cluster", true),
     ("name", true),
     ("kind", true),
     ("namespace", true),
@@ -141,6 +142,7 @@ impl<'n> Meaning<'n> {
             "since" => self.started(word, ">="),
             "until" => self.started(word, "<"),
             "pipeline" => Ok(optional("run.pipeline", &word.values)),
+            "cluster" => Ok(optional("run.cluster", &word.values)),
             "kind" => kind(word),
             "reason" => Ok(reason(&word.values)),
             "name" => Ok(Test::always(one_of("data.metadata.name", &word.values))),

@@ -12,7 +12,7 @@ use super::{
 };
 
 /// What `status:` takes, and the name of the outcome in CEL; none where an outcome says too little.
-const STATUSES: [(&str, Option<&str>); 13] = [
+const STATUSES: [(&str, Option<&str>); 14] = [
     ("succeeded", Some("SUCCESS")),
     ("success", Some("SUCCESS")),
     ("ok", Some("SUCCESS")),
@@ -26,10 +26,11 @@ const STATUSES: [(&str, Option<&str>); 13] = [
     ("running", None),
     ("waiting", None),
     ("pending", None),
+    ("vanished", None),
 ];
 
 /// Words that mean a status by themselves.
-pub(super) const BARE: [&str; 7] = [
+pub(super) const BARE: [&str; 8] = [
     "failed",
     "succeeded",
     "timeout",
@@ -37,6 +38,7 @@ pub(super) const BARE: [&str; 7] = [
     "canceled",
     "running",
     "waiting",
+    "vanished",
 ];
 
 pub(super) fn status(word: &Word<'_>) -> Result<Test, Fault> {
@@ -54,6 +56,7 @@ pub(super) fn status(word: &Word<'_>) -> Result<Test, Fault> {
                     "cancelled",
                     "running",
                     "waiting",
+                    "vanished",
                 ];
                 let what = format!(
                     "unknown status `{}`; {}",
@@ -89,6 +92,9 @@ pub(super) fn statuses(names: &[&str], widely: bool) -> Test {
     }
     if names.contains(&"waiting") || names.contains(&"pending") {
         tests.push(open("!"));
+    }
+    if names.contains(&"vanished") {
+        tests.push("(run.outcome == UNKNOWN && has(run.end_time))".to_owned());
     }
     Test::present("run.outcome", any(tests))
 }

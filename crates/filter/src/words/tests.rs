@@ -107,6 +107,11 @@ fn statuses_are_those_of_every_kind() {
 #[test]
 fn values_between_commas_are_joined_by_or() {
     means("pipeline:a,b", "run.pipeline in [\"a\", \"b\"]");
+    means("cluster:east", "run.cluster == \"east\"");
+    means(
+        "-cluster:east*",
+        "(!has(run.cluster) || !(run.cluster.startsWith(\"east\")))",
+    );
     means(
         "pipeline:a,b*,\"c,d\"",
         "(run.pipeline in [\"a\", \"c,d\"] || run.pipeline.startsWith(\"b\"))",
@@ -236,7 +241,7 @@ const REFUSED: [(&str, &str, &str); 20] = [
         "status:x",
         "x",
         "unknown status `x`; want one of `succeeded`, `failed`, `timeout`, `cancelled`, `running`, \
-         `waiting`",
+         `waiting`, `vanished`",
     ),
     (
         "kind:taskrn",
@@ -383,6 +388,7 @@ fn word() -> impl Strategy<Value = String> {
         "-reason:",
         "ns:",
         "uid:",
+        "cluster:",
         "took>",
         "took<=",
         "since:",

@@ -51,7 +51,7 @@ async fn given(world: &World, count: usize) -> Vec<Record> {
     let mut dice = Dice::new(4);
     let mut changes = Vec::new();
     let mut records = Vec::new();
-    for parent in ["p", "q"] {
+    for parent in ["p", "cluster/east/namespace/q"] {
         changes.push(Change::InsertResult(result(
             &format!("{parent}/results/r"),
             0,
@@ -113,6 +113,7 @@ fn random(dice: &mut Dice) -> AggregateQuery {
     let zone = TimeZone::get(zone).unwrap();
     let columns = [
         Column::Parent,
+        Column::Cluster,
         Column::DataType,
         Column::Label("odd".to_owned()),
         Column::Label("tekton.dev/pipeline".to_owned()),

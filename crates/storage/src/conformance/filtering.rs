@@ -98,6 +98,9 @@ fn questions(dice: &mut Dice, column: &Column, texts: &[String], all: bool) -> V
         all.chain(
             [
                 "p0",
+                "east",
+                "eas",
+                "east/namespace",
                 "p1/results/z/records/sixteen-bytes-01",
                 "p0/results/z/records/0b4f9a2e-5f0a-4a30-9d3a-6f2c1f0d0015",
                 "0b4f9a2e-5f0a-4a30-9d3a-6f2c1f0d0015",
@@ -199,11 +202,14 @@ async fn results(both: &Both) {
     }
 }
 
+/// Those of records; the last one is of a cluster.
+const PARENTS: [&str; 3] = ["p0", "p1", "cluster/east/namespace/p2"];
+
 async fn records(both: &Both) {
     let mut dice = Dice::new(9);
     let texts = texts();
-    for parent in 0..3 {
-        let holder = result(&format!("p{parent}/results/z"), 0);
+    for parent in PARENTS {
+        let holder = result(&format!("{parent}/results/z"), 0);
         both.given(Change::InsertResult(holder)).await;
     }
     for at in 0..90 {
@@ -235,7 +241,11 @@ async fn records(both: &Both) {
         if at % 3 == 0 {
             object["metadata"]["uid"] = json!(id);
         }
-        let mut row = record(&format!("p{}/results/z/records/{id}", at % 3), 1, &object);
+        let mut row = record(
+            &format!("{}/results/z/records/{id}", PARENTS[at % 3]),
+            1,
+            &object,
+        );
         match dice.below(8) {
             0 => row.data = None,
             1 => row.data.as_mut().unwrap().value.clear(),
@@ -270,6 +280,7 @@ fn record_columns() -> Vec<Column> {
         Column::DataType,
         Column::Uid,
         Column::Parent,
+        Column::Cluster,
         Column::RecordName,
         Column::RecordId,
         Column::ResultId,

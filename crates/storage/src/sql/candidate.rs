@@ -103,7 +103,8 @@ impl IndexCandidate<'_> {
     /// Whether an index has the rows in the order of time on both databases.
     pub(crate) fn is_in_order(&self) -> bool {
         match self {
-            Self::Column(index, _) => *index != "records_by_took",
+            Self::Column("records_by_took" | "records_by_parent_create", _) => false,
+            Self::Column(..) => true,
             Self::Parent(_) | Self::ParentType(..) => true,
             Self::Indexed { .. } => self.is_one_key(),
             Self::Label(..) | Self::Labels(_) | Self::Pipeline(_) | Self::Names(_) => false,
@@ -235,6 +236,9 @@ fn candidate_of<'q>(
             Column::ObjectDuration,
             Is::Equal(_) | Is::Less(_) | Is::AtMost(_) | Is::Greater(_) | Is::AtLeast(_),
         ) => "records_by_took",
+        (Resource::Records, Column::Cluster, Is::Equal(_)) if parent.is_none() => {
+            "records_by_parent_create"
+        }
         (Resource::Results, Column::SummaryStatus, Is::Equal(_)) => "results_by_status",
         _ => return None,
     };

@@ -36,6 +36,8 @@ pub(crate) enum Place<'a> {
     Map(&'static str, &'a str),
     /// All of the column of labels, where they are not odd.
     Labels,
+    /// It is a part of the parent.
+    Cluster,
     /// It is the record's name, put together.
     RecordName,
     /// It is the time between two columns.
@@ -63,6 +65,7 @@ pub(crate) fn holds(column: &Column) -> Holds {
 pub(crate) fn place(resource: Resource, column: &Column) -> Place<'_> {
     let own = match (resource, column) {
         (_, Column::Parent) => "parent",
+        (Resource::Records, Column::Cluster) => return Place::Cluster,
         (Resource::Results, Column::ResultId) | (Resource::Records, Column::RecordId) => {
             return Place::Id("id");
         }

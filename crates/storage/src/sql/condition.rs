@@ -13,7 +13,7 @@ use super::{
 };
 use crate::codec::text::{self, words};
 use hindsight_filter::condition::{Ability, Column, Condition, Is, Test, Value};
-use hindsight_filter::model::{RecordName, Resource};
+use hindsight_filter::model::{Parent, RecordName, Resource};
 use hindsight_run::keys;
 
 /// What [`Store::ability`](crate::seam::Store::ability) answers for both databases.
@@ -149,10 +149,37 @@ impl Writer<'_> {
         if place == Place::Labels {
             return self.labels_test(test);
         }
+        if place == Place::Cluster && self.cluster_test(test) {
+            return;
+        }
         if let (Place::Word(_) | Place::Map("labels", _), true) = (place, compares) {
             return self.word_test(place, test);
         }
         self.plain_test(place, test);
+    }
+
+    /// Appends that the parent is of one of these clusters: texts with a prefix are an interval, which
+    /// indexes of the parent know. Whether the test is such a one.
+    fn cluster_test(&mut self, test: &Test) -> bool {
+        let asked = match &test.is {
+            Is::Equal(value) if !test.negated => std::slice::from_ref(value),
+            Is::OneOf(values) if !test.negated => values.as_slice(),
+            _ => return false,
+        };
+        let prefix = |value: &Value| match value {
+            Value::Text(id) => Parent::prefix_of_cluster(id),
+            _ => None,
+        };
+        let is_of = |prefix| {
+            Condition::Test(Test {
+                column: Column::Parent,
+                is: Is::StartsWith(prefix),
+                negated: false,
+            })
+        };
+        let any = asked.iter().filter_map(prefix).map(is_of).collect();
+        self.condition(&Condition::Or(any));
+        true
     }
 
     /// Appends a test of a column of words that is not for equality: what is kept as text is
@@ -434,6 +461,7 @@ pub(super) fn value(out: &mut Statement, dialect: Dialect, place: Place<'_>) {
         Place::Column(name) | Place::Word(name) => name,
         Place::Id(column) => return dialect.identifier(out, column),
         Place::ObjectUid => return dialect.identifier(out, dialect.object_uid()),
+        Place::Cluster => dialect.cluster(),
         Place::RecordName => return record_name(out, dialect),
         Place::SummaryDuration => "(summary_end_us - summary_start_us)",
         Place::ObjectDuration => "(object_completion_us - object_start_us)",

@@ -102,6 +102,19 @@ impl Dialect {
         }
     }
 
+    /// The cluster that the parent names.
+    pub(super) fn cluster(self) -> &'static str {
+        match self {
+            Self::Sqlite => {
+                "(CASE WHEN parent GLOB 'cluster/*/*' \
+                 THEN substr(parent, 9, instr(substr(parent, 9), '/') - 1) END)"
+            }
+            Self::Postgres => {
+                "(CASE WHEN parent LIKE 'cluster/%/%' THEN split_part(parent, '/', 2) END)"
+            }
+        }
+    }
+
     /// The uid of an object, as an identifier.
     pub(super) fn object_uid(self) -> &'static str {
         match self {

@@ -231,6 +231,7 @@ fn documents_have_the_words_of_tables() {
     let wanted = "{\"status\":\"failed\",\"outcome\":\"FAILURE\",\"reason\":\"Failed\",\
                   \"namespace\":\"shop\",\"name\":\"release-42\",\"kind\":\"PipelineRun\",\
                   \"engine\":\"tekton\",\"pipeline\":\"release\",\"parentRun\":null,\
+                  \"cluster\":null,\"clusterName\":null,\
                   \"created\":\"2026-03-02T14:02:07Z\",\"startTime\":\"2026-03-02T14:02:11Z\",\
                   \"endTime\":\"2026-03-02T14:09:12.25Z\",\"queueSeconds\":4.0,\
                   \"durationSeconds\":421.25,\"labels\":{\"team\":\"a,b\"},\
@@ -281,6 +282,8 @@ fn no_text_steers_a_terminal() {
             uid: text.clone(),
             pipeline: text.clone(),
             parent_run: text.clone(),
+            cluster: text.clone(),
+            cluster_name: text.clone(),
             outcome: text.clone(),
             reason: text.clone(),
             labels: [(text.clone(), text.clone())].into(),
@@ -288,8 +291,8 @@ fn no_text_steers_a_terminal() {
             ..RunRow::default()
         }
     };
-    let all = "status,run,namespace,name,kind,engine,pipeline,parent,reason,outcome,uid,record,type,\
-               label:a\u{1b}[2J";
+    let all = "status,run,namespace,name,kind,engine,pipeline,parent,cluster,reason,outcome,uid,\
+               record,type,label:a\u{1b}[2J";
     for form in [
         Form::Table,
         Form::Wide,

@@ -17,7 +17,10 @@ fn events_are_stored_once_and_before_the_run_goes() {
         ..if collect {
             collecting(|_| ())
         } else {
-            Policy::default()
+            Policy {
+                store_incomplete: false,
+                ..Policy::default()
+            }
         }
     };
     let done = run(|_| ());

@@ -27,7 +27,7 @@ fn collecting(grace_minutes: i64) -> Policy {
             grace,
             ..Collect::default()
         }),
-        ..Policy::default()
+        ..finals()
     }
 }
 
@@ -35,7 +35,7 @@ fn finalizing(deadline_minutes: i64) -> Policy {
     Policy {
         finalizers: true,
         store_deadline: SignedDuration::from_mins(deadline_minutes),
-        ..Policy::default()
+        ..finals()
     }
 }
 
@@ -87,13 +87,13 @@ fn describe(object: &Value) -> String {
 /// Everything that an object may meet.
 fn situations(object: &Value) -> Vec<(&'static str, Remembered, Policy)> {
     vec![
-        ("live, nothing stored", fresh(object), Policy::default()),
+        ("live, nothing stored", fresh(object), finals()),
         (
             "live, nothing stored, stored as it progresses",
             fresh(object),
             Policy {
                 store_incomplete: true,
-                ..Policy::default()
+                ..finals()
             },
         ),
         (
@@ -102,14 +102,14 @@ fn situations(object: &Value) -> Vec<(&'static str, Remembered, Policy)> {
                 finished: Finished::AtFirstSight(now()),
                 ..fresh(object)
             },
-            Policy::default(),
+            finals(),
         ),
         (
             "live, nothing stored, no annotations",
             fresh(object),
             Policy {
                 annotate: false,
-                ..Policy::default()
+                ..finals()
             },
         ),
         (
@@ -117,7 +117,7 @@ fn situations(object: &Value) -> Vec<(&'static str, Remembered, Policy)> {
             fresh(object),
             collecting(10),
         ),
-        ("stored", stored(object), Policy::default()),
+        ("stored", stored(object), finals()),
         (
             "stored, to be collected in five minutes",
             stored(object),
@@ -152,7 +152,7 @@ fn situations(object: &Value) -> Vec<(&'static str, Remembered, Policy)> {
                 presence: Presence::Gone,
                 ..fresh(object)
             },
-            Policy::default(),
+            finals(),
         ),
         (
             "gone, stored",
@@ -160,7 +160,7 @@ fn situations(object: &Value) -> Vec<(&'static str, Remembered, Policy)> {
                 presence: Presence::Gone,
                 ..stored(object)
             },
-            Policy::default(),
+            finals(),
         ),
     ]
 }
@@ -239,5 +239,13 @@ fn every_fixture_is_planned_as_its_snapshot_says() {
             "{} has {count} fixtures, wanted 3",
             kind.data_type()
         );
+    }
+}
+
+/// Only what has ended is stored.
+fn finals() -> Policy {
+    Policy {
+        store_incomplete: false,
+        ..Policy::default()
     }
 }

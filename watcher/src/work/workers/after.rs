@@ -90,6 +90,9 @@ impl Task<'_> {
             object,
             gone: self.gone,
             is_final: view.as_ref().is_some_and(|view| view.finish().done),
+            is_progress: view
+                .as_ref()
+                .is_some_and(|view| plan::goes_on(view, policy)),
             needs_finalizer: view.is_some_and(|view| plan::finalizer::is_missing(&view, policy)),
         }
     }
@@ -97,8 +100,11 @@ impl Task<'_> {
     /// What workers of other lanes need, so that they need not read the run again.
     pub(super) fn rest(&mut self) -> Work {
         let object = self.object.as_ref();
+        let view = object.map(|object| self.shared.view(object));
+        let policy = &self.shared.config.policy;
         Work {
-            is_final: object.is_some_and(|object| self.shared.view(object).finish().done),
+            is_final: view.as_ref().is_some_and(|view| view.finish().done),
+            is_progress: view.is_some_and(|view| plan::goes_on(&view, policy)),
             object: self.bytes.take().or_else(|| object.map(to_bytes)),
             ..Work::default()
         }

@@ -7,9 +7,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use hindsight_proto::names::RecordName;
-use hindsight_run::Upload;
-use hindsight_watcher::sink::{Severity, Sink, SinkError};
+use hindsight_proto::names::{Parent, RecordName};
+use hindsight_run::{Upload, View};
+use hindsight_watcher::sink::{Severity, Sink, SinkError, Unended, UnendedPage};
 use serde_json::Value;
 use tokio::{sync::watch, time::Instant};
 
@@ -83,6 +83,17 @@ impl MemorySink {
     /// Lets something happen in the cluster while a run is being stored.
     pub(crate) fn when_stored(&self, happens: impl FnOnce() + Send + 'static) {
         self.stored.lock().unwrap().0 = Some(Box::new(happens));
+    }
+
+    /// Another client changes the record of the object with this UID.
+    pub(crate) fn change(&self, uid: &str, change: impl FnOnce(&mut Value)) {
+        let end = format!("/records/{uid}");
+        let mut state = self.state();
+        let mut records = state.records.iter_mut();
+        let (_, bytes) = records.find(|(name, _)| name.ends_with(&end)).unwrap();
+        let mut object = serde_json::from_slice(bytes).unwrap();
+        change(&mut object);
+        *bytes = serde_json::to_vec(&object).unwrap();
     }
 
     /// Loses every record, as if an old backup had been restored.
@@ -196,5 +207,36 @@ impl Sink for MemorySink {
     async fn stored(&self, record: &RecordName) -> Result<Option<Vec<u8>>, SinkError> {
         happen(&self.asked);
         self.answer("", |state| state.records.get(&record.to_string()).cloned())
+    }
+
+    async fn unended(
+        &self,
+        _parent: Option<&Parent>,
+        page: &str,
+    ) -> Result<UnendedPage, SinkError> {
+        // A page has one run.
+        self.answer("", |state| {
+            let mut unended = state.records.iter().filter_map(|(name, value)| {
+                let object: Value = serde_json::from_slice(value).unwrap();
+                let view = View::new(&object);
+                // Of others the server cannot tell.
+                let kind = view.known_kind()?;
+                let is_open = !view.finish().done && view.closed().is_none();
+                (is_open && name.as_str() > page).then(|| Unended {
+                    record: name.parse().unwrap(),
+                    data_type: kind.data_type(),
+                    uid: view.uid().unwrap().to_owned(),
+                    namespace: view.namespace().unwrap().to_owned(),
+                })
+            });
+            let runs: Vec<_> = unended.next().into_iter().collect();
+            let next = unended
+                .next()
+                .and_then(|_| Some(runs.first()?.record.to_string()));
+            UnendedPage {
+                runs,
+                next: next.unwrap_or_default(),
+            }
+        })
     }
 }
