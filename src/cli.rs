@@ -3,6 +3,7 @@
 mod all_in_one;
 mod backup;
 mod caret;
+mod compared;
 mod config;
 mod connect;
 mod copy;

@@ -96,7 +96,7 @@ async fn diff_shows_what_differs_from_the_last_success() {
     let said = asked(&server, &["diff", "shop/release-40"]).await;
     said.fails(
         3,
-        "no successful run of tekton.dev/pipeline release started before",
+        "no successful run of pipeline release started before",
     );
     server.stop().await;
 }
