@@ -10,7 +10,7 @@ use hindsight_proto::v1::GetRunTreeRequest;
 use super::{
     failure::Failure,
     output::{self, Form},
-    run_ref::Lookup,
+    run_ref::{Lookup, RUN},
     terminal::{ColorWhen, Screen},
 };
 
@@ -23,14 +23,12 @@ pub(super) use draw::word;
 /// time before the first step, an equals sign or full cell time in steps. Tasks that share a name are
 /// one line; steps are shown of tasks that failed. On terminals lines are cut to the width.
 #[derive(Debug, Args)]
-#[command(
-    after_long_help = "RUN is a name, NAMESPACE/NAME, or the full name of a record.
+#[command(after_long_help = format!("{RUN}
 
 Examples:
   hindsight describe release-42 -n shop
-  hindsight describe shop/release-42 --all
-  hindsight describe shop/results/5d5f/records/5d5f -o json"
-)]
+  hindsight describe @last -n shop -p release --all
+  hindsight describe shop/results/5d5f/records/5d5f -o json"))]
 pub(super) struct Describe {
     /// Run to draw
     run: String,

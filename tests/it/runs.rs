@@ -8,6 +8,7 @@ mod flaky;
 mod list;
 mod listing;
 mod objects;
+mod references;
 mod regressions;
 mod rights;
 mod tree;

@@ -9,7 +9,10 @@ use jiff::Timestamp;
 /// Labels that name what a run is made from, with what people call that; the first of them counts.
 const TEMPLATES: &[(&str, &str)] = &[
     (keys::PIPELINE, "pipeline"),
-    ("workflows.argoproj.io/workflow-template", "workflow template"),
+    (
+        "workflows.argoproj.io/workflow-template",
+        "workflow template",
+    ),
     (
         "workflows.argoproj.io/cluster-workflow-template",
         "cluster workflow template",
