@@ -6,6 +6,8 @@ mod caret;
 mod compared;
 mod config;
 mod connect;
+mod context;
+mod contexts;
 mod copy;
 mod delete;
 mod describe;
@@ -19,6 +21,7 @@ mod import;
 mod index;
 mod ledger;
 mod list;
+mod login;
 mod migrate;
 mod output;
 mod place;
@@ -70,6 +73,10 @@ Ask a server:
   delete      Delete runs, records or results, with everything below them
   import      Store objects from files, a Tekton Results server or its database
 
+Choose a server:
+  context     Name servers, with credentials and namespace
+  login       Store a token for a server, once that accepts it
+
 Run a server:
   serve       Run the server
   all-in-one  Run server and watcher in one process
@@ -117,6 +124,8 @@ enum Ask {
     Delete(delete::Delete),
     /// Store objects from files, a Tekton Results server or its database
     Import(import::Import),
+    Context(context::ContextCommand),
+    Login(login::Login),
     /// Print a script that completes this program's commands in a shell
     Completion(Completion),
 }
@@ -200,7 +209,29 @@ fn keeping(root: Command) -> Command {
 #[must_use]
 pub fn main() -> ExitCode {
     let matches = command().get_matches();
-    let outcome = match matches.subcommand() {
+    let outcome = in_namespace(matches).and_then(|matches| run(&matches));
+    match outcome {
+        Ok(code) => code,
+        Err(failure) => output::tell(&failure),
+    }
+}
+
+/// The arguments read again with the namespace of the context as the usual one, if that has one.
+fn in_namespace(matches: ArgMatches) -> Result<ArgMatches, Failure> {
+    let (Some(namespace), Some(name)) = (connect::namespace(&matches)?, matches.subcommand_name())
+    else {
+        return Ok(matches);
+    };
+    let given = |command: Command| {
+        command.mut_arg("namespace", |namespace_arg| {
+            namespace_arg.default_value(namespace)
+        })
+    };
+    Ok(command().mut_subcommand(name, given).get_matches())
+}
+
+fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    match matches.subcommand() {
         Some(("serve", sub)) => serve::run(sub),
         Some(("all-in-one", sub)) => all_in_one::run(sub),
         Some(("migrate", sub)) => migrate::run(sub),
@@ -219,11 +250,7 @@ pub fn main() -> ExitCode {
         Some(("config", sub)) => config::run(sub),
         Some(("token", _)) => token::run(),
         Some(("ledger", sub)) => ledger::run(sub),
-        _ => ask(&matches),
-    };
-    match outcome {
-        Ok(code) => code,
-        Err(failure) => output::tell(&failure),
+        _ => ask(matches),
     }
 }
 
@@ -261,6 +288,8 @@ fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             Ask::Stats(stats) => stats.run().await,
             Ask::Delete(delete) => delete.run().await,
             Ask::Import(import) => import.run().await,
+            Ask::Context(context) => context.run(),
+            Ask::Login(login) => login.run().await,
             Ask::Completion(Completion { shell }) => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut command(), "hindsight", &mut script);

@@ -84,7 +84,8 @@ impl Failure {
                 Self::UNREACHABLE,
                 format!(
                     "the server at {server} does not answer: {}; is it running? \
-                     start one with `hindsight serve`, or name another with --server",
+                     start one with `hindsight serve`, or name another with --server or \
+                     `hindsight context set NAME --server URL`",
                     cause(status)
                 ),
             ),

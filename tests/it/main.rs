@@ -14,6 +14,7 @@ mod auth;
 mod bad_input;
 mod chaos;
 mod commands;
+mod contexts;
 mod crash;
 mod deploy;
 mod docs;
