@@ -11,4 +11,5 @@ mod objects;
 mod references;
 mod regressions;
 mod rights;
+mod suggest;
 mod tree;
