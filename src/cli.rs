@@ -4,6 +4,7 @@ mod all_in_one;
 mod backup;
 mod caret;
 mod compared;
+mod complete;
 mod config;
 mod connect;
 mod context;
@@ -128,9 +129,12 @@ enum Ask {
     Login(login::Login),
     /// Print a script that completes this program's commands in a shell
     Completion(Completion),
+    #[command(name = "__complete", hide = true)]
+    Complete(complete::Complete),
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = complete::INSTALL)]
 struct Completion {
     /// Shell for which the script is written
     shell: clap_complete::Shell,
@@ -290,9 +294,9 @@ fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             Ask::Import(import) => import.run().await,
             Ask::Context(context) => context.run(),
             Ask::Login(login) => login.run().await,
+            Ask::Complete(complete) => complete.run(command()).await,
             Ask::Completion(Completion { shell }) => {
-                let mut script = Vec::new();
-                clap_complete::generate(shell, &mut command(), "hindsight", &mut script);
+                let script = complete::script(shell, &mut command());
                 std::io::stdout().lock().write_all(&script)?;
                 Ok(ExitCode::SUCCESS)
             }

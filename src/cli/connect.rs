@@ -105,6 +105,11 @@ impl Connect {
         credentials.client(self.server(), self.deadline())
     }
 
+    /// The namespace of the context.
+    pub(super) fn namespace(&self) -> Result<Option<&str>, Failure> {
+        Ok(self.context()?.namespace.as_deref())
+    }
+
     fn context(&self) -> Result<&Context, Failure> {
         if let Some(found) = self.found.get() {
             return Ok(found);

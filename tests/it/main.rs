@@ -14,6 +14,7 @@ mod auth;
 mod bad_input;
 mod chaos;
 mod commands;
+mod completion;
 mod contexts;
 mod crash;
 mod deploy;
