@@ -14,6 +14,7 @@ mod delete;
 mod describe;
 mod diff;
 mod explain;
+mod export;
 mod failure;
 mod flaky;
 mod fsck;
@@ -23,11 +24,15 @@ mod index;
 mod ledger;
 mod list;
 mod login;
+mod logs;
+mod man;
 mod migrate;
+mod open;
 mod output;
 mod place;
 mod progress;
 mod purge;
+mod rerun;
 mod run_ref;
 mod runs;
 mod selection;
@@ -70,6 +75,10 @@ Ask a server:
   slow        List pipelines that became slower, and the run with which it began
   flaky       List pipelines that succeed and fail on the same code
   stats       Count and time runs in groups
+  logs        Print the command that shows the logs of a run, while its pods exist
+  open        Print the address at which the server has the record of a run
+  rerun       Print a manifest that creates a run again
+  export      Write runs or records as lines, for programs and for import
   explain     Explain how a list would be answered, and what it costs
   delete      Delete runs, records or results, with everything below them
   import      Store objects from files, a Tekton Results server or its database
@@ -95,6 +104,7 @@ Keep a database:
   purge       Delete for good, free pages and object store included
 
   completion  Print a completion script for a shell
+  man         Print the manual page, or write those of all commands
   help        Print help of a command
 
 {options}
@@ -125,6 +135,11 @@ enum Ask {
     Delete(delete::Delete),
     /// Store objects from files, a Tekton Results server or its database
     Import(import::Import),
+    Logs(logs::Logs),
+    Open(open::Open),
+    Rerun(rerun::Rerun),
+    Export(export::Export),
+    Man(man::ManCommand),
     Context(context::ContextCommand),
     Login(login::Login),
     /// Print a script that completes this program's commands in a shell
@@ -292,6 +307,11 @@ fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             Ask::Stats(stats) => stats.run().await,
             Ask::Delete(delete) => delete.run().await,
             Ask::Import(import) => import.run().await,
+            Ask::Logs(logs) => logs.run().await,
+            Ask::Open(open) => open.run().await,
+            Ask::Rerun(rerun) => rerun.run().await,
+            Ask::Export(export) => export.run().await,
+            Ask::Man(man) => man.run(command()),
             Ask::Context(context) => context.run(),
             Ask::Login(login) => login.run().await,
             Ask::Complete(complete) => complete.run(command()).await,

@@ -5,7 +5,7 @@ mod draw;
 use std::{io::Write as _, process::ExitCode};
 
 use clap::Args;
-use hindsight_proto::v1::GetRunTreeRequest;
+use hindsight_proto::v1::{GetRunTreeRequest, RunNode, run_node::Outcome};
 
 use super::{
     failure::Failure,
@@ -41,6 +41,10 @@ pub(super) struct Describe {
     #[arg(short, long)]
     all: bool,
 
+    /// Exit with 1 if the run failed, timed out or was cancelled
+    #[arg(long)]
+    exit_status: bool,
+
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t = Form::Text)]
     output: Form,
@@ -75,6 +79,14 @@ impl Describe {
             let left_out = tree.nodes_left_out;
             output::note(&format!("warning: {left_out} nodes are left out"));
         }
-        Ok(ExitCode::SUCCESS)
+        let root = tree.nodes.first().map(RunNode::outcome);
+        let failed = matches!(
+            root,
+            Some(Outcome::Failure | Outcome::Timeout | Outcome::Cancelled)
+        );
+        Ok(match self.exit_status && failed {
+            true => ExitCode::from(Failure::FAILED),
+            false => ExitCode::SUCCESS,
+        })
     }
 }

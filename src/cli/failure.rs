@@ -110,6 +110,14 @@ impl Failure {
         }
     }
 
+    /// The same with more text; nothing where nothing is said.
+    pub(super) fn with(mut self, more: &str) -> Self {
+        if !self.text.is_empty() {
+            self.text.push_str(more);
+        }
+        self
+    }
+
     /// What was asked for is not there.
     pub(super) fn is_missing(&self) -> bool {
         self.code == Self::MISSING
