@@ -41,6 +41,7 @@ mod slow;
 mod stats;
 mod terminal;
 mod token;
+mod top;
 mod why;
 
 use std::{io::Write as _, process::ExitCode};
@@ -75,6 +76,7 @@ Ask a server:
   slow        List pipelines that became slower, and the run with which it began
   flaky       List pipelines that succeed and fail on the same code
   stats       Count and time runs in groups
+  top         List the pipelines that take most time or fail most
   logs        Print the command that shows the logs of a run, while its pods exist
   open        Print the address at which the server has the record of a run
   rerun       Print a manifest that creates a run again
@@ -135,6 +137,7 @@ enum Ask {
     Delete(delete::Delete),
     /// Store objects from files, a Tekton Results server or its database
     Import(import::Import),
+    Top(top::Top),
     Logs(logs::Logs),
     Open(open::Open),
     Rerun(rerun::Rerun),
@@ -307,6 +310,7 @@ fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             Ask::Stats(stats) => stats.run().await,
             Ask::Delete(delete) => delete.run().await,
             Ask::Import(import) => import.run().await,
+            Ask::Top(top) => top.run().await,
             Ask::Logs(logs) => logs.run().await,
             Ask::Open(open) => open.run().await,
             Ask::Rerun(rerun) => rerun.run().await,

@@ -23,6 +23,7 @@ use self::cursor::Cursor;
 use super::{
     connect::Connect,
     failure::Failure,
+    import::counted,
     output,
     place::Place,
     runs::{Lines, Words},
@@ -157,7 +158,7 @@ impl Export {
         while !cursor.done {
             let page = self.page(&cursor, &mut out).await;
             let (count, next) = page.map_err(|failure| self.interrupted(&cursor, failure))?;
-            written += count;
+            written += count as u64;
             cursor.done = next.is_empty();
             cursor.after = next;
             if let Out::File(file) = &mut out {
@@ -168,10 +169,10 @@ impl Export {
             }
         }
         let what = match self.what {
-            What::Runs => "runs",
-            What::Records => "records",
+            What::Runs => "run",
+            What::Records => "record",
         };
-        output::note(&format!("exported {written} {what}"));
+        output::note(&format!("exported {}", counted(written, what)));
         Ok(ExitCode::SUCCESS)
     }
 

@@ -20,6 +20,7 @@ mod crash;
 mod deploy;
 mod docs;
 mod explain;
+mod exports;
 mod fuzz;
 mod histories;
 mod hostile;

@@ -3,6 +3,7 @@
 mod alike;
 mod commands;
 mod diff;
+mod examples;
 mod failure;
 mod flaky;
 mod list;
@@ -11,5 +12,6 @@ mod objects;
 mod references;
 mod regressions;
 mod rights;
+mod single;
 mod suggest;
 mod tree;
