@@ -69,6 +69,10 @@ impl Sources {
 
 /// A variable of the environment that is no key of a program, such as `HOME`; none if it is empty.
 #[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the file that reads the environment"
+)]
 pub fn variable(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
