@@ -4,13 +4,18 @@ mod all_in_one;
 mod backup;
 mod caret;
 mod cluster;
+mod compared;
+mod complete;
 mod config;
 mod connect;
+mod context;
+mod contexts;
 mod copy;
 mod delete;
 mod describe;
 mod diff;
 mod explain;
+mod export;
 mod failure;
 mod flaky;
 mod fsck;
@@ -19,11 +24,16 @@ mod import;
 mod index;
 mod ledger;
 mod list;
+mod login;
+mod logs;
+mod man;
 mod migrate;
+mod open;
 mod output;
 mod place;
 mod progress;
 mod purge;
+mod rerun;
 mod run_ref;
 mod runs;
 mod selection;
@@ -32,6 +42,7 @@ mod slow;
 mod stats;
 mod terminal;
 mod token;
+mod top;
 mod why;
 
 use std::{io::Write as _, process::ExitCode};
@@ -66,9 +77,18 @@ Ask a server:
   slow        List pipelines that became slower, and the run with which it began
   flaky       List pipelines that succeed and fail on the same code
   stats       Count and time runs in groups
+  top         List the pipelines that take most time or fail most
+  logs        Print the command that shows the logs of a run, while its pods exist
+  open        Print the address at which the server has the record of a run
+  rerun       Print a manifest that creates a run again
+  export      Write runs or records as lines, for programs and for import
   explain     Explain how a list would be answered, and what it costs
   delete      Delete runs, records or results, with everything below them
   import      Store objects from files, a Tekton Results server or its database
+
+Choose a server:
+  context     Name servers, with credentials and namespace
+  login       Store a token for a server, once that accepts it
 
 Run a server:
   serve       Run the server
@@ -87,6 +107,7 @@ Keep a database:
   purge       Delete for good, free pages and object store included
 
   completion  Print a completion script for a shell
+  man         Print the manual page, or write those of all commands
   help        Print help of a command
 
 {options}
@@ -117,11 +138,22 @@ enum Ask {
     Delete(delete::Delete),
     /// Store objects from files, a Tekton Results server or its database
     Import(import::Import),
+    Top(top::Top),
+    Logs(logs::Logs),
+    Open(open::Open),
+    Rerun(rerun::Rerun),
+    Export(export::Export),
+    Man(man::ManCommand),
+    Context(context::ContextCommand),
+    Login(login::Login),
     /// Print a script that completes this program's commands in a shell
     Completion(Completion),
+    #[command(name = "__complete", hide = true)]
+    Complete(complete::Complete),
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = complete::INSTALL)]
 struct Completion {
     /// Shell for which the script is written
     shell: clap_complete::Shell,
@@ -200,7 +232,29 @@ fn keeping(root: Command) -> Command {
 #[must_use]
 pub fn main() -> ExitCode {
     let matches = command().get_matches();
-    let outcome = match matches.subcommand() {
+    let outcome = in_namespace(matches).and_then(|matches| run(&matches));
+    match outcome {
+        Ok(code) => code,
+        Err(failure) => output::tell(&failure),
+    }
+}
+
+/// The arguments read again with the namespace of the context as the usual one, if that has one.
+fn in_namespace(matches: ArgMatches) -> Result<ArgMatches, Failure> {
+    let (Some(namespace), Some(name)) = (connect::namespace(&matches)?, matches.subcommand_name())
+    else {
+        return Ok(matches);
+    };
+    let given = |command: Command| {
+        command.mut_arg("namespace", |namespace_arg| {
+            namespace_arg.default_value(namespace)
+        })
+    };
+    Ok(command().mut_subcommand(name, given).get_matches())
+}
+
+fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    match matches.subcommand() {
         Some(("serve", sub)) => serve::run(sub),
         Some(("all-in-one", sub)) => all_in_one::run(sub),
         Some(("migrate", sub)) => migrate::run(sub),
@@ -219,11 +273,7 @@ pub fn main() -> ExitCode {
         Some(("config", sub)) => config::run(sub),
         Some(("token", _)) => token::run(),
         Some(("ledger", sub)) => ledger::run(sub),
-        _ => ask(&matches),
-    };
-    match outcome {
-        Ok(code) => code,
-        Err(failure) => output::tell(&failure),
+        _ => ask(matches),
     }
 }
 
@@ -261,9 +311,17 @@ fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             Ask::Stats(stats) => stats.run().await,
             Ask::Delete(delete) => delete.run().await,
             Ask::Import(import) => import.run().await,
+            Ask::Top(top) => top.run().await,
+            Ask::Logs(logs) => logs.run().await,
+            Ask::Open(open) => open.run().await,
+            Ask::Rerun(rerun) => rerun.run().await,
+            Ask::Export(export) => export.run().await,
+            Ask::Man(man) => man.run(command()),
+            Ask::Context(context) => context.run(),
+            Ask::Login(login) => login.run().await,
+            Ask::Complete(complete) => complete.run(command()).await,
             Ask::Completion(Completion { shell }) => {
-                let mut script = Vec::new();
-                clap_complete::generate(shell, &mut command(), "hindsight", &mut script);
+                let script = complete::script(shell, &mut command());
                 std::io::stdout().lock().write_all(&script)?;
                 Ok(ExitCode::SUCCESS)
             }

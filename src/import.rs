@@ -3,10 +3,12 @@
 //!
 //! The bytes of an object from JSON are its own text without the white space that kubectl adds:
 //! order of keys, spelling of numbers and escapes stay as they were. Objects from YAML have no
-//! bytes of their own and are written as compact JSON.
+//! bytes of their own and are written as compact JSON. Records that `hindsight export` wrote are
+//! read too; their payloads stay byte for byte.
 
 mod minify;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hindsight_run::json;
 use serde_json::{Value, value::RawValue};
 
@@ -111,13 +113,38 @@ fn options() -> serde_saphyr::Options {
     }
 }
 
-/// The parts of a document that tell a List from an object.
+/// The parts of a document that tell a List from an object, and both from a record.
 #[derive(serde::Deserialize)]
 struct Envelope<'a> {
     #[serde(default)]
     kind: Option<String>,
     #[serde(default, borrow)]
     items: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    data: Option<&'a RawValue>,
+}
+
+/// The payload of a record that `hindsight export records` wrote.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Payload<'a> {
+    r#type: String,
+    #[serde(default, borrow)]
+    value: Option<&'a RawValue>,
+    #[serde(default)]
+    value_base64: Option<String>,
+}
+
+/// The bytes of the payload of a record, as they were.
+fn payload(data: &RawValue) -> Option<Vec<u8>> {
+    let payload: Payload<'_> = serde_json::from_str(data.get()).ok()?;
+    if payload.r#type.is_empty() {
+        return None;
+    }
+    match (payload.value, payload.value_base64) {
+        (Some(value), _) => Some(value.get().as_bytes().to_vec()),
+        (None, base64) => STANDARD.decode(base64?).ok(),
+    }
 }
 
 fn from_json(
@@ -145,7 +172,17 @@ fn from_json(
         Envelope {
             kind,
             items: Some(items),
+            ..
         } if is_list(kind.as_deref()) => items_from_json(items.get(), at, lists + 1, objects),
+        Envelope {
+            kind: None,
+            data: Some(data),
+            ..
+        } if let Some(bytes) = payload(data) => {
+            let value = json::parse(&bytes).map_err(Error::Json)?;
+            objects.push(Object { value, bytes });
+            Ok(())
+        }
         _ => {
             let value = json::parse(text.as_bytes()).map_err(Error::Json)?;
             objects.push(Object {

@@ -25,7 +25,8 @@ pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use records::RecordChange;
 pub use runs::{
     Alike, DiffAsk, Failure, FlakyPair, FlakyPipeline, FlakyPipelines, HistoryAsk, Regression,
-    Regressions, RunDiff, RunPoint, RunSeries, Runs, RunsAsk, Since,
+    Regressions, RunDiff, RunPoint, RunSeries, Runs, RunsAsk, Since, SuggestAsk, Suggested,
+    Suggestions,
 };
 pub use selection::{ListRequest, Selector};
 pub use summary::{Group, Measure, SummaryQuery, Value as SummaryValue};

@@ -1,28 +1,39 @@
 //! Reaching the server that a command asks.
 
 use std::{
+    cell::OnceCell,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use clap::Args;
+use clap::{ArgMatches, Args};
 use hindsight_client::{Client, Options};
 
-use super::failure::Failure;
+use super::{
+    contexts::{Context, Contexts},
+    failure::Failure,
+};
 use hindsight_runtime::error::report;
+
+/// The server of who names none.
+const SERVER: &str = "http://127.0.0.1:8080";
 
 /// Which server to ask.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Server")]
 pub(super) struct Connect {
-    /// The server to ask
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "HINDSIGHT_SERVER",
-        default_value = "http://127.0.0.1:8080"
-    )]
-    pub(super) server: String,
+    /// The server to ask; by default that of the context, or http://127.0.0.1:8080
+    #[arg(long, value_name = "URL", env = "HINDSIGHT_SERVER")]
+    server: Option<String>,
+
+    /// Context with server, credentials and namespace; by default the current one, unless --server
+    /// is given
+    #[arg(long, value_name = "NAME", env = "HINDSIGHT_CONTEXT")]
+    context: Option<String>,
+
+    /// The context, once it was looked up.
+    #[arg(skip)]
+    found: OnceCell<Context>,
 
     #[command(flatten)]
     credentials: Credentials,
@@ -90,12 +101,56 @@ impl Connect {
     }
 
     pub(super) fn client(&self) -> Result<Client, Failure> {
-        self.credentials.client(&self.server, self.deadline())
+        let credentials = self.credentials.or_of(self.context()?);
+        credentials.client(self.server(), self.deadline())
+    }
+
+    /// The namespace of the context.
+    pub(super) fn namespace(&self) -> Result<Option<&str>, Failure> {
+        Ok(self.context()?.namespace.as_deref())
+    }
+
+    fn context(&self) -> Result<&Context, Failure> {
+        if let Some(found) = self.found.get() {
+            return Ok(found);
+        }
+        let context = in_effect(self.server.is_some(), self.context.as_deref())?;
+        Ok(self.found.get_or_init(|| context.unwrap_or_default()))
+    }
+
+    /// The address of the server, once a client was made.
+    pub(super) fn server(&self) -> &str {
+        let of_context = || self.found.get()?.server.as_deref();
+        let given = self.server.as_deref();
+        given.or_else(of_context).unwrap_or(SERVER)
     }
 
     pub(super) fn failure(&self, status: &tonic::Status) -> Failure {
-        Failure::status(&self.server, status)
+        Failure::status(self.server(), status)
     }
+}
+
+/// The context of this name, or the current one. A server that is given by itself is asked without a
+/// context, so that no server gets the credentials of another.
+fn in_effect(has_server: bool, name: Option<&str>) -> Result<Option<Context>, Failure> {
+    if has_server && name.is_none() {
+        return Ok(None);
+    }
+    Ok(Contexts::load()?.get(name)?.cloned())
+}
+
+/// The namespace of the context that a command line means, for commands that have one.
+pub(super) fn namespace(matches: &ArgMatches) -> Result<Option<String>, Failure> {
+    let Some((_, command)) = matches.subcommand() else {
+        return Ok(None);
+    };
+    let text = |id| command.try_get_one::<String>(id).ok().flatten();
+    if text("namespace").is_none() || command.try_contains_id("context").is_err() {
+        return Ok(None);
+    }
+    let context = text("context").map(String::as_str);
+    let context = in_effect(text("server").is_some(), context)?;
+    Ok(context.and_then(|context| context.namespace))
 }
 
 impl Credentials {
@@ -107,6 +162,33 @@ impl Credentials {
             server_ca,
             client_cert: None,
             client_key: None,
+        }
+    }
+
+    /// Those of a context.
+    pub(super) fn of(context: &Context) -> Self {
+        Self {
+            token: context.token.as_ref().map(|token| token.0.clone()),
+            token_file: context.token_file.clone(),
+            server_ca: context.server_ca.clone(),
+            client_cert: context.client_cert.clone(),
+            client_key: context.client_key.clone(),
+        }
+    }
+
+    /// These, and those of a context where there are none.
+    fn or_of(&self, context: &Context) -> Self {
+        let more = Self::of(context);
+        let has_token = self.token.is_some() || self.token_file.is_some();
+        let has_certificate = self.client_cert.is_some();
+        let token = if has_token { self } else { &more };
+        let certificate = if has_certificate { self } else { &more };
+        Self {
+            token: token.token.clone(),
+            token_file: token.token_file.clone(),
+            server_ca: self.server_ca.clone().or(more.server_ca.clone()),
+            client_cert: certificate.client_cert.clone(),
+            client_key: certificate.client_key.clone(),
         }
     }
 

@@ -7,20 +7,26 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use hindsight_client::Rpc;
+use hindsight_client::{Client, Rpc};
 use hindsight_proto::{
     names::{RecordName, ResultName},
     v1alpha2 as pb,
 };
 use serde_json::Value;
 
-use super::{connect::Connect, failure::Failure, output, place::Place};
+use super::{
+    connect::Connect,
+    failure::Failure,
+    output,
+    place::Place,
+    run_ref::{Finder, RUN, Several},
+};
 use crate::import::Object;
 
 /// Kinds of things that `hindsight delete` takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum What {
-    /// Runs, by the names or UIDs of their objects
+    /// Runs, each by its name, UID or as RUN below
     #[value(alias = "runs")]
     Run,
     /// Records, by their full names
@@ -38,10 +44,12 @@ pub(super) enum What {
 /// code is that of the first. What is deleted is gone for good: asks first on a terminal; elsewhere
 /// --yes is needed. What a file or a backup of the database still holds is in docs/secure.md.
 #[derive(Debug, Args)]
-#[command(after_long_help = "Examples:
-  hindsight delete run nightly-00042 -n ci
-  hindsight delete record ci/results/5d5f/records/77aa
-  hindsight delete result ci/results/5d5f --yes")]
+#[command(after_long_help = format!("{RUN}
+
+Examples:
+  hindsight delete run release-40 -n shop --yes
+  hindsight delete record shop/results/5d5f/records/77aa --yes
+  hindsight delete result shop/results/5d5f --yes --ignore-not-found"))]
 pub(super) struct Delete {
     /// Whether the names are those of runs, records or results
     #[arg(value_enum)]
@@ -86,11 +94,12 @@ impl Target {
 
 impl Delete {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
-        let mut rpc = self.connect.client()?.rpc();
+        let client = self.connect.client()?;
+        let mut rpc = client.rpc();
         let mut failed = None;
         let mut targets = Vec::new();
         for name in &self.names {
-            match self.targets(&mut rpc, name).await {
+            match self.targets(&client, name).await {
                 Ok(found) => targets.extend(found),
                 Err(failure) => self.note(name, failure, &mut failed)?,
             }
@@ -129,24 +138,29 @@ impl Delete {
     }
 
     /// What is to be deleted for a name.
-    async fn targets(&self, rpc: &mut Rpc, name: &str) -> Result<Vec<Target>, Failure> {
+    async fn targets(&self, client: &Client, name: &str) -> Result<Vec<Target>, Failure> {
         match self.what {
             What::Record => return Ok(vec![Target::Record(name.to_owned())]),
             What::Result => return Ok(vec![Target::Result(name.to_owned())]),
             What::Run => {}
         }
-        let found = self.place.runs(rpc, &self.connect, name).await?;
-        let [run] = <[_; 1]>::try_from(found).map_err(|several| {
-            Failure::usage(format!(
-                "several runs are called `{name}`, such as {}; give the UID of one",
-                several.first().map_or("", |run| run.name.as_str())
-            ))
-        })?;
+        let finder = Finder {
+            place: &self.place,
+            pipeline: None,
+            connect: &self.connect,
+        };
+        let found = finder.record(client, name, Several::Refused).await?;
+        let mut rpc = client.rpc();
+        let request = pb::GetRecordRequest { name: found };
+        let run = rpc.get_record(request).await;
+        let run = run
+            .map_err(|status| self.connect.failure(&status))?
+            .into_inner();
         let parsed: RecordName = run
             .name
             .parse()
             .map_err(|error| Failure::other(format!("the server sent the name `{error}`")))?;
-        let siblings = self.records_of(rpc, parsed.result()).await?;
+        let siblings = self.records_of(&mut rpc, parsed.result()).await?;
         let below = below(&run, &siblings);
         // Events and logs of a run go with the result; they own nothing and are owned by no run.
         let is_of_run = |record: &pb::Record| {

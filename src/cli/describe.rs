@@ -5,12 +5,12 @@ mod draw;
 use std::{io::Write as _, process::ExitCode};
 
 use clap::Args;
-use hindsight_proto::v1::GetRunTreeRequest;
+use hindsight_proto::v1::{GetRunTreeRequest, RunNode, run_node::Outcome};
 
 use super::{
     failure::Failure,
     output::{self, Form},
-    run_ref::Lookup,
+    run_ref::{Lookup, RUN},
     terminal::{ColorWhen, Screen},
 };
 
@@ -23,14 +23,12 @@ pub(super) use draw::word;
 /// time before the first step, an equals sign or full cell time in steps. Tasks that share a name are
 /// one line; steps are shown of tasks that failed. On terminals lines are cut to the width.
 #[derive(Debug, Args)]
-#[command(
-    after_long_help = "RUN is a name, NAMESPACE/NAME, or the full name of a record.
+#[command(after_long_help = format!("{RUN}
 
 Examples:
   hindsight describe release-42 -n shop
-  hindsight describe shop/release-42 --all
-  hindsight describe shop/results/5d5f/records/5d5f -o json"
-)]
+  hindsight describe @last -n shop -p release --all
+  hindsight describe shop/results/5d5f/records/5d5f -o json"))]
 pub(super) struct Describe {
     /// Run to draw
     run: String,
@@ -42,6 +40,10 @@ pub(super) struct Describe {
     /// Show every task and step on a line of its own
     #[arg(short, long)]
     all: bool,
+
+    /// Exit with 1 if the run failed, timed out or was cancelled
+    #[arg(long)]
+    exit_status: bool,
 
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t = Form::Text)]
@@ -77,6 +79,14 @@ impl Describe {
             let left_out = tree.nodes_left_out;
             output::note(&format!("warning: {left_out} nodes are left out"));
         }
-        Ok(ExitCode::SUCCESS)
+        let root = tree.nodes.first().map(RunNode::outcome);
+        let failed = matches!(
+            root,
+            Some(Outcome::Failure | Outcome::Timeout | Outcome::Cancelled)
+        );
+        Ok(match self.exit_status && failed {
+            true => ExitCode::from(Failure::FAILED),
+            false => ExitCode::SUCCESS,
+        })
     }
 }

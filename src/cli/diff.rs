@@ -8,7 +8,7 @@ use hindsight_proto::v1::{DiffRunsRequest, Difference, RunDiff, difference::Cate
 use super::{
     failure::Failure,
     output::{self, Form},
-    run_ref::Lookup,
+    run_ref::{Lookup, RUN},
     terminal::{ColorWhen, Cut, Screen},
 };
 
@@ -40,15 +40,15 @@ enum Only {
 /// A. What every run has anew is not compared: UIDs, the status, notes of controllers. A time differs
 /// if it changed by at least one second and a tenth of what it was.
 #[derive(Debug, Args)]
-#[command(
-    after_long_help = "A and B are names, NAMESPACE/NAME, or full names of records. Without B, A is compared with the last
-successful run of the same pipeline and namespace that started before it.
+#[command(after_long_help = format!("A and B are each a RUN. Without B, A is compared with the last successful run of the same pipeline and
+namespace that started before it.
+
+{RUN}
 
 Examples:
   hindsight diff release-42 -n shop
   hindsight diff shop/release-42 shop/release-40 --only params,images
-  hindsight diff shop/release-42 --only timings -o json"
-)]
+  hindsight diff @last-failed -n shop --only timings -o json"))]
 pub(super) struct Diff {
     /// Run to compare
     a: String,

@@ -17,7 +17,8 @@ use super::{
 #[derive(Debug, Args)]
 #[command(after_long_help = "Examples:
   hindsight explain runs -n ci --filter 'data.spec.retries > 0'
-  hindsight explain records -A -l app=shop --order-by 'duration desc'")]
+  hindsight explain records -A -l app=shop --order-by 'duration desc'
+  hindsight explain results -n ci --filter 'summary.status == FAILURE'")]
 pub(super) struct Explain {
     /// What would be listed
     #[arg(value_enum)]

@@ -84,7 +84,8 @@ impl Failure {
                 Self::UNREACHABLE,
                 format!(
                     "the server at {server} does not answer: {}; is it running? \
-                     start one with `hindsight serve`, or name another with --server",
+                     start one with `hindsight serve`, or name another with --server or \
+                     `hindsight context set NAME --server URL`",
                     cause(status)
                 ),
             ),
@@ -107,6 +108,14 @@ impl Failure {
             storage::Error::Unavailable { .. } => Self::unreachable(report(error)),
             _ => Self::other(report(error)),
         }
+    }
+
+    /// The same with more text; nothing where nothing is said.
+    pub(super) fn with(mut self, more: &str) -> Self {
+        if !self.text.is_empty() {
+            self.text.push_str(more);
+        }
+        self
     }
 
     /// What was asked for is not there.

@@ -4,16 +4,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use hindsight_proto::v1::{FlakyPipeline, ListFlakyRequest, ListFlakyResponse};
-use jiff::tz::TimeZone;
 
 use super::{
-    cluster::InCluster,
-    connect::Connect,
+    compared::{Compared, name, point, time_zone},
     failure::Failure,
     output::{self, Form},
-    place::Place,
-    selection::Selection,
-    slow::{name, point},
 };
 
 /// List pipelines that succeed and fail on the same code
@@ -32,82 +27,44 @@ Examples:
   hindsight flaky -A --version-label app.kubernetes.io/version -o json"
 )]
 pub(super) struct Flaky {
-    /// What runs must match
-    words: Vec<String>,
-
     #[command(flatten)]
-    place: Place,
-
-    #[command(flatten)]
-    cluster: InCluster,
-
-    #[command(flatten)]
-    rows: Selection,
+    asked: Compared,
 
     /// Label that names the version of the code; may be given several times, the first that a run has
     /// counts. Default: pipelinesascode.tekton.dev/sha, tekton.dev/commit
     #[arg(long, value_name = "KEY")]
     version_label: Vec<String>,
-
-    /// How many days back runs are compared
-    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(i32).range(1..=90))]
-    days: i32,
-
-    /// Compare runs that are part of another one, too
-    #[arg(long)]
-    parts: bool,
-
-    /// Maximum number of pipelines to print
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(i32).range(1..=1_000))]
-    limit: i32,
-
-    /// Form of the output
-    #[arg(short, long, value_enum, default_value_t = Form::Text)]
-    output: Form,
-
-    #[command(flatten)]
-    connect: Connect,
 }
 
 impl Flaky {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
-        let zone = TimeZone::system();
+        let asked = &self.asked;
         let request = ListFlakyRequest {
-            parent: self.cluster.within(&self.place, None),
-            filter: self.cluster.filter(&self.place, &self.rows.filter)?,
-            query: self.words.join(" "),
-            time_zone: zone.iana_name().unwrap_or_default().to_owned(),
-            days: self.days,
-            parts: self.parts,
-            limit: self.limit,
+            parent: asked.parent(),
+            filter: asked.filter()?,
+            query: asked.query(),
+            time_zone: time_zone(),
+            days: asked.days,
+            parts: asked.parts,
+            limit: asked.limit,
             version_labels: self.version_label.clone(),
         };
-        let mut runs = self.connect.client()?.runs();
-        let reply = runs.list_flaky(self.rows.request(request)?).await;
-        let reply = reply
-            .map_err(|status| self.connect.failure(&status))?
-            .into_inner();
-        match self.output {
+        let mut runs = asked.runs()?;
+        let reply = runs.list_flaky(asked.rows.request(request)?).await;
+        let reply = asked.answered(reply)?;
+        match asked.output {
             Form::Text => self.print(&reply)?,
             form => output::message(form, "hindsight.v1.ListFlakyResponse", &reply)?,
         }
-        if reply.incomplete {
-            output::note(&format!(
-                "more runs match than one call compares; these are the {} stored last",
-                reply.runs_read
-            ));
-        }
+        asked.note_incomplete(reply.incomplete, reply.runs_read);
         Ok(ExitCode::SUCCESS)
     }
 
     fn print(&self, reply: &ListFlakyResponse) -> Result<(), Failure> {
         if reply.pipelines.is_empty() {
-            output::note(&format!(
-                "nothing failed and succeeded on one version in {} days {}; {} runs were read",
-                self.days,
-                self.place.said(),
-                reply.runs_read
-            ));
+            let read = format!("{} runs", reply.runs_read);
+            let nothing = "nothing failed and succeeded on one version";
+            self.asked.note_nothing(nothing, &read);
             return Ok(());
         }
         let rows: Vec<_> = reply.pipelines.iter().map(row).collect();

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use hindsight_client::Rpc;
+use hindsight_client::Client;
 use hindsight_proto::v1alpha2 as pb;
 use hindsight_run::View;
 use hindsight_run::json;
@@ -14,12 +14,13 @@ use super::{
     list::run_status,
     output::{self, Format, RecordView, ResultView},
     place::Place,
+    run_ref::{Finder, RUN, Several},
 };
 
 /// Kinds of things that `hindsight get` shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum What {
-    /// A run, by the name or UID of its object; the newest of that name
+    /// A run, by its name, UID or as RUN below; the newest of that name
     #[value(alias = "runs")]
     Run,
     /// A record, by its full name
@@ -35,10 +36,12 @@ pub(super) enum What {
 /// `get run` prints the object as it was in the cluster, byte for byte with `-o json`; `get record`
 /// and `get result` print what the server keeps about it too.
 #[derive(Debug, Args)]
-#[command(after_long_help = "Examples:
-  hindsight get run nightly-00042 -n ci -o yaml
-  hindsight get record ci/results/5d5f/records/5d5f -o json
-  hindsight get result ci/results/5d5f")]
+#[command(after_long_help = format!("{RUN}
+
+Examples:
+  hindsight get run release-42 -n shop -o yaml
+  hindsight get record shop/results/5d5f/records/5d5f -o json
+  hindsight get result shop/results/5d5f"))]
 pub(super) struct Get {
     /// Whether the name is that of a run, record or result
     #[arg(value_enum)]
@@ -60,11 +63,12 @@ pub(super) struct Get {
 
 impl Get {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
-        let mut rpc = self.connect.client()?.rpc();
+        let client = self.connect.client()?;
+        let mut rpc = client.rpc();
         let failure = |status: tonic::Status| self.connect.failure(&status);
         match self.what {
             What::Run => {
-                let record = self.find_run(&mut rpc).await?;
+                let record = self.find_run(&client).await?;
                 self.print_run(record)?;
             }
             What::Record => {
@@ -85,15 +89,16 @@ impl Get {
         Ok(ExitCode::SUCCESS)
     }
 
-    async fn find_run(&self, rpc: &mut Rpc) -> Result<pb::Record, Failure> {
-        let mut found = self.place.runs(rpc, &self.connect, &self.name).await?;
-        if found.len() > 1 {
-            output::note(&format!(
-                "several runs are called `{}`; this is the newest (give a UID for another)",
-                self.name
-            ));
-        }
-        Ok(found.swap_remove(0))
+    async fn find_run(&self, client: &Client) -> Result<pb::Record, Failure> {
+        let finder = Finder {
+            place: &self.place,
+            pipeline: None,
+            connect: &self.connect,
+        };
+        let name = finder.record(client, &self.name, Several::Newest).await?;
+        let reply = client.rpc().get_record(pb::GetRecordRequest { name }).await;
+        let record = reply.map_err(|status| self.connect.failure(&status))?;
+        Ok(record.into_inner())
     }
 
     fn print_run(&self, record: pb::Record) -> Result<(), Failure> {

@@ -109,7 +109,7 @@ fn parent(given: Option<&str>) -> Result<Option<Parent>, Failure> {
 }
 
 /// A number of things, in the singular for one.
-fn counted(count: u64, what: &str) -> String {
+pub(super) fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 

@@ -1,12 +1,6 @@
-//! Where a command looks, and finding a run there by the name people know.
+//! Where a command looks.
 
 use clap::Args;
-use hindsight_client::Rpc;
-use hindsight_filter::run_filter;
-use hindsight_proto::v1alpha2 as pb;
-use serde_json::Value;
-
-use super::{connect::Connect, failure::Failure};
 
 /// The namespaces a command looks in.
 #[derive(Debug, Args)]
@@ -57,38 +51,5 @@ impl Place {
         } else {
             format!("in namespace {} (-A looks in all)", self.namespace)
         }
-    }
-
-    /// The newest runs of a name or UID: one, or two if there are more.
-    ///
-    /// # Errors
-    /// If there is none, or the server does not answer.
-    pub(super) async fn runs(
-        &self,
-        rpc: &mut Rpc,
-        connect: &Connect,
-        name: &str,
-    ) -> Result<Vec<pb::Record>, Failure> {
-        // A JSON string is a CEL string, so that no name can end the literal.
-        let quoted = Value::from(name);
-        let filter = format!(
-            "(data.metadata.name == {quoted} || data.metadata.uid == {quoted}) && {}",
-            run_filter()
-        );
-        let request = pb::ListRecordsRequest {
-            parent: format!("{}/results/-", self.parent()),
-            filter,
-            page_size: 2,
-            ..pb::ListRecordsRequest::default()
-        };
-        let reply = rpc.list_records(request).await;
-        let found = reply
-            .map_err(|status| connect.failure(&status))?
-            .into_inner()
-            .records;
-        if found.is_empty() {
-            return Err(Failure::missing(format!("no run `{name}` {}", self.said())));
-        }
-        Ok(found)
     }
 }

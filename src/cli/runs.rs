@@ -1,6 +1,7 @@
 //! The command `hindsight runs`: runs found by words.
 
 mod asked;
+mod lines;
 mod print;
 mod row;
 mod times;
@@ -13,8 +14,8 @@ use hindsight_proto::v1::ListRunsRequest;
 use hindsight_runtime::clock::{Clock as _, SystemClock};
 use jiff::tz::TimeZone;
 
+pub(super) use self::{asked::Words, lines::Lines};
 use self::{
-    asked::Words,
     print::Printer,
     row::Column,
     times::{TimeForm, Times},

@@ -188,11 +188,11 @@ fn in_order(asked: &[String], fields: Option<&Struct>) -> Vec<String> {
     names
 }
 
-fn field<'f>(fields: Option<&'f Struct>, name: &str) -> Option<&'f Kind> {
+pub(super) fn field<'f>(fields: Option<&'f Struct>, name: &str) -> Option<&'f Kind> {
     fields?.fields.get(name)?.kind.as_ref()
 }
 
-fn cell(name: &str, value: Option<&Kind>) -> String {
+pub(super) fn cell(name: &str, value: Option<&Kind>) -> String {
     match value {
         Some(Kind::StringValue(text)) if text.is_empty() => "\"\"".to_owned(),
         Some(Kind::StringValue(text)) => {

@@ -12,7 +12,7 @@ use super::{
     diff,
     failure::Failure,
     output::{self, Form},
-    run_ref::Lookup,
+    run_ref::{Lookup, RUN},
     terminal::{ColorWhen, Cut, Screen},
 };
 
@@ -25,15 +25,13 @@ const CHANGES: usize = 6;
 /// of the same pipeline in the same namespace; runs that failed alike say the same, but for ids, times
 /// and other values that differ from run to run. `Changed` is what differs between those two.
 #[derive(Debug, Args)]
-#[command(
-    after_long_help = "RUN is a name, NAMESPACE/NAME, or the full name of a record. `hindsight diff RUN` shows all that
-differs from the last success.
+#[command(after_long_help = format!("{RUN} `hindsight diff RUN` shows all that differs from the
+last success.
 
 Examples:
   hindsight why release-42 -n shop
-  hindsight why shop/release-42
-  hindsight why shop/results/5d5f/records/5d5f -o json"
-)]
+  hindsight why @last-failed -A
+  hindsight why shop/results/5d5f/records/5d5f -o json"))]
 pub(super) struct Why {
     /// Run that failed
     run: String,

@@ -5,12 +5,14 @@ mod failure;
 mod flaky;
 mod list;
 mod regressions;
+mod suggest;
 mod tree;
 
 use hindsight_proto::v1::{
     DiffRunsRequest, ExplainFailureRequest, FailureExplanation, GetRunTreeRequest,
     ListFlakyRequest, ListFlakyResponse, ListRegressionsRequest, ListRegressionsResponse,
-    ListRunsRequest, ListRunsResponse, RunDiff, RunTree, runs_server::Runs,
+    ListRunsRequest, ListRunsResponse, RunDiff, RunTree, SuggestRequest, SuggestResponse,
+    runs_server::Runs,
 };
 use tonic::{Request, Response, Status};
 
@@ -74,6 +76,16 @@ impl Runs for ResultsServer {
     ) -> Result<Response<ListFlakyResponse>, Status> {
         self.answer("ListFlaky", request, |metadata, request| {
             flaky::list_flaky(self, metadata, request)
+        })
+        .await
+    }
+
+    async fn suggest(
+        &self,
+        request: Request<SuggestRequest>,
+    ) -> Result<Response<SuggestResponse>, Status> {
+        self.answer("Suggest", request, |metadata, request| {
+            suggest::suggest(self, metadata, request)
         })
         .await
     }

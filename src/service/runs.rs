@@ -10,6 +10,7 @@ mod list;
 mod regressions;
 mod selected;
 mod series;
+mod suggest;
 
 pub use alike::Alike;
 pub use diff::{DiffAsk, RunDiff};
@@ -18,6 +19,7 @@ pub use flaky::{FlakyPair, FlakyPipeline, FlakyPipelines};
 pub use history::{HistoryAsk, RunSeries};
 pub use list::{Runs, RunsAsk};
 pub use regressions::{Regression, Regressions};
+pub use suggest::{SuggestAsk, Suggested, Suggestions};
 
 use std::sync::Arc;
 

@@ -4,6 +4,7 @@
 mod answers;
 mod claims;
 mod data_set;
+mod first_steps;
 
 use std::{collections::BTreeMap, num::NonZeroU32};
 

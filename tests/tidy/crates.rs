@@ -151,6 +151,7 @@ pub(crate) const CRATES: &[Place] = &[
         "rustix",
         &[
             "crates/runtime/src/low_priority.rs",
+            "src/cli/login/prompt.rs",
             "src/main.rs",
             "watcher/src/main.rs",
         ],
@@ -166,7 +167,11 @@ pub(crate) const CRATES: &[Place] = &[
     only("indicatif", &["src/cli*"]),
     only(
         "toml",
-        &["crates/access/src/auth/rights.rs", "crates/config/src/*"],
+        &[
+            "crates/access/src/auth/rights.rs",
+            "crates/config/src/*",
+            "src/cli/contexts.rs",
+        ],
     ),
 ];
 

@@ -32,7 +32,7 @@ pub use self::{
     reader::Reader,
     secret::{MASK, Secret},
     settings::Settings,
-    sources::{File, Sources},
+    sources::{File, Sources, variable},
     units::{ByteSize, Number, Span, signed_duration},
     value::{Slot, Value},
 };

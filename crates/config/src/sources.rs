@@ -67,6 +67,16 @@ impl Sources {
     }
 }
 
+/// A variable of the environment that is no key of a program, such as `HOME`; none if it is empty.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the file that reads the environment"
+)]
+pub fn variable(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
 impl File {
     fn read(path: String) -> Self {
         let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());

@@ -10,7 +10,7 @@ use crate::cli::{
 
 /// Texts that must all hold, each with what stands before it on the command line.
 #[derive(Debug)]
-pub(super) struct Words<'a> {
+pub(in crate::cli) struct Words<'a> {
     texts: Vec<Text<'a>>,
     /// A filter in CEL.
     filter: &'a str,
@@ -27,7 +27,7 @@ struct Text<'a> {
 
 impl<'a> Words<'a> {
     /// The words themselves, which are one text however the shell divides them.
-    pub(super) fn of(words: &[String]) -> Self {
+    pub(in crate::cli) fn of(words: &[String]) -> Self {
         let text = Text {
             flag: "",
             word: "",
@@ -40,7 +40,7 @@ impl<'a> Words<'a> {
     }
 
     /// Adds a flag that stands for the word `word`, with the value after it.
-    pub(super) fn flag(&mut self, flag: &'a str, word: &'a str, value: &str) {
+    pub(in crate::cli) fn flag(&mut self, flag: &'a str, word: &'a str, value: &str) {
         self.texts.push(Text {
             flag,
             word,
@@ -49,12 +49,12 @@ impl<'a> Words<'a> {
     }
 
     /// Adds a filter in CEL.
-    pub(super) fn and(self, filter: &'a str) -> Self {
+    pub(in crate::cli) fn and(self, filter: &'a str) -> Self {
         Self { filter, ..self }
     }
 
     /// All of it in CEL. It fails with a caret under what is wrong.
-    pub(super) fn filter(&self, now: &Now) -> Result<String, Failure> {
+    pub(in crate::cli) fn filter(&self, now: &Now) -> Result<String, Failure> {
         let mut parts = Vec::new();
         for Text { flag, word, text } in &self.texts {
             let query = words::read(&format!("{word}{text}"), now).map_err(|mut error| {

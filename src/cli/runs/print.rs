@@ -46,7 +46,13 @@ impl Printer {
 }
 
 impl<W: Write> Printer<W> {
-    fn to(out: W, form: Form, columns: Vec<Column>, screen: Screen, times: Times) -> Self {
+    pub(super) fn to(
+        out: W,
+        form: Form,
+        columns: Vec<Column>,
+        screen: Screen,
+        times: Times,
+    ) -> Self {
         Self {
             form,
             columns,

@@ -6,13 +6,19 @@ use hindsight_filter::model::{Parent, ParentPattern, Record, ResultPattern};
 use hindsight_run::{Outcome, View, keys};
 use jiff::Timestamp;
 
-/// Labels that name what a run is made from, the first of them counts.
-const TEMPLATES: &[&str] = &[
-    keys::PIPELINE,
-    "workflows.argoproj.io/workflow-template",
-    "workflows.argoproj.io/cluster-workflow-template",
-    "workflows.argoproj.io/cron-workflow",
-    keys::TASK,
+/// Labels that name what a run is made from, with what people call that; the first of them counts.
+const TEMPLATES: &[(&str, &str)] = &[
+    (keys::PIPELINE, "pipeline"),
+    (
+        "workflows.argoproj.io/workflow-template",
+        "workflow template",
+    ),
+    (
+        "workflows.argoproj.io/cluster-workflow-template",
+        "cluster workflow template",
+    ),
+    ("workflows.argoproj.io/cron-workflow", "cron workflow"),
+    (keys::TASK, "task"),
 ];
 /// Label naming the place of a TaskRun in its pipeline.
 const PIPELINE_TASK: &str = "tekton.dev/pipelineTask";
@@ -30,17 +36,17 @@ impl Series {
     /// The series of a run; `None` if it does not say what it is made from.
     pub(super) fn of(record: &Record, run: &View<'_>) -> Option<Self> {
         let data_type = &record.data.as_ref()?.data_type;
-        let label = |key: &str| {
+        let label = |key: &str, what: &'static str| {
             let value = run.label(key).filter(|value| !value.is_empty())?;
-            Some((Column::Label(key.to_owned()), key.to_owned(), value))
+            Some((Column::Label(key.to_owned()), what, value))
         };
-        let reference = |field: ObjectField, what: &str| {
+        let reference = |field: ObjectField, what: &'static str| {
             let value = run.object().pointer(field.pointer())?.as_str()?;
-            Some((Column::Object(field), what.to_owned(), value))
+            Some((Column::Object(field), what, value))
         };
         let (column, what, value) = TEMPLATES
             .iter()
-            .find_map(|key| label(key))
+            .find_map(|(key, what)| label(key, what))
             .or_else(|| reference(ObjectField::PipelineRef, "pipeline"))
             .or_else(|| reference(ObjectField::TaskRef, "task"))?;
         let mut tests = vec![
@@ -48,7 +54,7 @@ impl Series {
             equal(column, text(value)),
         ];
         let mut name = format!("{what} {value}");
-        if let Some((column, _, task)) = label(PIPELINE_TASK) {
+        if let Some((column, _, task)) = label(PIPELINE_TASK, "task") {
             tests.push(equal(column, text(task)));
             name = format!("{name}, task {task}");
         }
@@ -86,7 +92,7 @@ pub(super) fn made_from(object: &ObjectColumns) -> Option<(&str, Option<&str>)> 
     };
     let name = TEMPLATES
         .iter()
-        .find_map(|key| label(key))
+        .find_map(|(key, _)| label(key))
         .or_else(|| object.text(ObjectField::PipelineRef))
         .or_else(|| object.text(ObjectField::TaskRef))?;
     Some((name, label(PIPELINE_TASK)))

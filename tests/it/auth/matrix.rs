@@ -30,7 +30,7 @@ fn service(method: &str) -> &'static str {
     match method {
         "Aggregate" | "Explain" => QUERIES,
         "DiffRuns" | "ExplainFailure" | "GetRunTree" | "ListFlaky" | "ListRegressions"
-        | "ListRuns" => RUNS,
+        | "ListRuns" | "Suggest" => RUNS,
         _ => SERVICE,
     }
 }

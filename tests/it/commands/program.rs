@@ -49,6 +49,7 @@ async fn help_names_every_command_once_and_migrate_only_its_own_flags() {
     named.sort_unstable();
     let mut commands: Vec<_> = tree
         .get_subcommands()
+        .filter(|command| !command.is_hide_set())
         .map(clap::Command::get_name)
         .collect();
     commands.push("help");

@@ -11,6 +11,7 @@ use crate::{
 
 const ANSWERS: &str = include_str!("../../../docs/answers.md");
 const RUNS: &str = include_str!("../../../docs/runs.md");
+const CLI: &str = include_str!("../../../docs/cli.md");
 
 /// The text of the blocks that begin so, with their lines.
 fn blocks<'t>(text: &'t str, kind: &str) -> Vec<(usize, &'t str)> {
@@ -105,7 +106,7 @@ fn words(line: &str) -> Vec<String> {
 
 #[test]
 fn every_command_in_the_documents_is_one() {
-    for document in [ANSWERS, RUNS] {
+    for document in [ANSWERS, RUNS, CLI] {
         let commands = blocks(document, "sh");
         let commands: Vec<_> = commands.iter().flat_map(|block| block.1.lines()).collect();
         assert!(commands.len() >= 3);

@@ -94,10 +94,7 @@ async fn diff_shows_what_differs_from_the_last_success() {
         (&Value::Null, &json!("release-42"))
     );
     let said = asked(&server, &["diff", "shop/release-40"]).await;
-    said.fails(
-        3,
-        "no successful run of tekton.dev/pipeline release started before",
-    );
+    said.fails(3, "no successful run of pipeline release started before");
     server.stop().await;
 }
 
@@ -125,7 +122,7 @@ async fn a_name_is_of_the_run_that_no_other_owns() {
     said.fails(0, "several runs are called `same`; this is the newest");
     for command in ["describe", "why", "diff"] {
         let said = asked(&server, &[command, "gone", "-n", "shop"]).await;
-        said.fails(3, "no run `gone` in namespace shop (-n names another)");
+        said.fails(3, "no run `gone` in namespace shop (-A looks in all)");
     }
     let quote = asked(&server, &["describe", r#"shop/x" || true || "x"#]).await;
     assert_eq!(quote.code, 3, "{quote:?}");

@@ -62,7 +62,7 @@ async fn a_run_that_has_nothing_to_be_compared_with_says_so() {
     on_each(|server| async move {
         three(&server).await;
         let first = diff(&server, "release-1", "").await;
-        let why = "no successful run of tekton.dev/pipeline release started before \
+        let why = "no successful run of pipeline release started before \
                    `shop/results/release-1/records/release-1`; name b";
         refused(first, Code::NotFound, why);
         refused(diff(&server, "gone", "").await, Code::NotFound, "gone");

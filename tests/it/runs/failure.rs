@@ -41,7 +41,7 @@ async fn a_failure_is_told_with_what_changed_when_it_began() {
             (step.exit_code, step.reason.as_str()),
             (Some(137), "OOMKilled")
         );
-        assert_eq!(found.series, "tekton.dev/pipeline release");
+        assert_eq!(found.series, "pipeline release");
         assert_eq!(named(&found.last_success), "release-41");
         assert_eq!(named(&found.first_failure), "release-42");
         assert_eq!((found.runs_since, found.failed_since), (4, 3));

@@ -67,7 +67,8 @@ fn task_of(run: &Value, task: &str, at: (u32, i64), code: i32) -> Value {
         "apiVersion": "tekton.dev/v1", "kind": "TaskRun",
         "metadata": {"name": format!("{owner}-{task}"), "namespace": "shop", "uid": format!("{owner}-{task}"),
             "creationTimestamp": start.to_string(),
-            "labels": {"tekton.dev/pipeline": "release", "tekton.dev/pipelineTask": task},
+            "labels": {"tekton.dev/pipeline": "release", "tekton.dev/pipelineTask": task,
+                "tekton.dev/pipelineRun": owner},
             "ownerReferences": [{"kind": "PipelineRun", "name": owner, "uid": owner}]},
         "spec": {"taskRef": {"name": task}},
         "status": {

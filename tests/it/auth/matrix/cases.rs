@@ -172,6 +172,17 @@ pub(super) const CASES: &[Case] = &[
         },
         missing: &[0],
     },
+    Case {
+        method: "Suggest",
+        verb: "list",
+        resource: "records",
+        grpc: |p, id| json!({"parent": result(p, id), "kind": "NAME"}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/suggestions?kind=NAME", result(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[0],
+    },
     // A caller that may list records may see what belongs together, and compare it.
     Case {
         method: "ExplainFailure",

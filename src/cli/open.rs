@@ -1,0 +1,40 @@
+//! The command `hindsight open`: the address of a run.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::{
+    failure::Failure,
+    output,
+    run_ref::{Lookup, RUN},
+};
+
+/// Print the address at which the server has the record of a run
+///
+/// It is an address of the REST API, whose answer is JSON. Every command takes it for RUN.
+#[derive(Debug, Args)]
+#[command(after_long_help = format!("{RUN}
+
+Examples:
+  hindsight open release-42 -n shop
+  hindsight open @last -n shop -p release
+  hindsight open shop/release-42 --server http://127.0.0.1:8080"))]
+pub(super) struct Open {
+    /// Run whose address is printed
+    run: String,
+
+    #[command(flatten)]
+    lookup: Lookup,
+}
+
+impl Open {
+    pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
+        let record = self.lookup.record(&self.run).await?;
+        let server = self.lookup.connect.server().trim_end_matches('/');
+        output::say(&format!(
+            "{server}/apis/results.tekton.dev/v1alpha2/parents/{record}"
+        ))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,183 @@
+//! The command `hindsight top`: the pipelines that take most time, or fail most.
+
+use std::{io::Write as _, process::ExitCode, time::Duration};
+
+use clap::{Args, ValueEnum};
+use hindsight_filter::run_filter;
+use hindsight_filter::words::Now;
+use hindsight_proto::v1::{AggregateGroup, AggregateRequest, AggregateResponse};
+use hindsight_runtime::clock::{Clock as _, SystemClock};
+use jiff::tz::TimeZone;
+
+use super::{
+    connect::Connect,
+    failure::Failure,
+    output,
+    place::Place,
+    runs::Words,
+    stats::{cell, field},
+    terminal::{Cell, ColorWhen, Cut, Layout, Screen},
+};
+
+/// Moves to the first line of the terminal and clears what follows.
+const CLEAR: &str = "\u{1b}[H\u{1b}[J";
+/// Columns, and what each is called among the groups of the answer.
+const COLUMNS: [(&str, &str, Cut); 6] = [
+    ("NAMESPACE", "namespace", Cut::Middle),
+    ("PIPELINE", "pipeline", Cut::Middle),
+    ("RUNS", "count", Cut::Never),
+    ("FAILED", "failed", Cut::Never),
+    ("TIME", "sum(duration)", Cut::Never),
+    ("P95", "p95(duration)", Cut::Never),
+];
+
+/// What pipelines are ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// Time of all runs together
+    Time,
+    /// Runs that failed
+    Failures,
+    /// Number of runs
+    Runs,
+}
+
+/// List the pipelines that take most time or fail most, again and again on a terminal
+///
+/// Runs that are part of another one do not count. TIME is that of all runs together. Where the output is
+/// no terminal, the list is printed once, with values between tabs and times in seconds. FAILED does not
+/// count timeouts.
+#[derive(Debug, Args)]
+#[command(after_long_help = "Examples:
+  hindsight top -A --since 90d --once
+  hindsight top -n shop --since 2020-01-01 --once
+  hindsight top -A --by failures --since 2020-01-01 --limit 5 --once")]
+pub(super) struct Top {
+    #[command(flatten)]
+    place: Place,
+
+    /// Only runs that started then or later: `24h` ago, `2026-03-02`, `today`
+    #[arg(long, value_name = "TIME", default_value = "24h")]
+    since: String,
+
+    /// What pipelines are ordered by
+    #[arg(long, value_enum, default_value_t = By::Time)]
+    by: By,
+
+    /// Maximum number of pipelines to print
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(i32).range(1..=1_000))]
+    limit: i32,
+
+    /// Seconds until the list is asked for again
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    every: u64,
+
+    /// Print the list once, also on terminals
+    #[arg(long)]
+    once: bool,
+
+    #[command(flatten)]
+    connect: Connect,
+}
+
+impl Top {
+    pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
+        let screen = Screen::of_stdout(ColorWhen::Auto);
+        let repeats = screen.width.is_some() && !self.once;
+        loop {
+            let reply = self.asked().await?;
+            let text = match screen.width {
+                Some(_) => drawn(&reply, screen),
+                None => lines(&reply),
+            };
+            let clear = if repeats { CLEAR } else { "" };
+            let mut out = std::io::stdout().lock();
+            write!(out, "{clear}{text}")?;
+            out.flush()?;
+            drop(out);
+            if reply.groups.is_empty() {
+                let place = self.place.said();
+                output::note(&format!("no runs since {} {place}", self.since));
+            }
+            if !repeats {
+                return Ok(ExitCode::SUCCESS);
+            }
+            tokio::time::sleep(Duration::from_secs(self.every)).await;
+        }
+    }
+
+    async fn asked(&self) -> Result<AggregateResponse, Failure> {
+        let now = Now {
+            time: SystemClock.now(),
+            zone: TimeZone::system(),
+        };
+        let mut words = Words::of(&["is:top".to_owned()]);
+        words.flag("--since ", "since:", &self.since);
+        let since = words.filter(&now)?;
+        let order = match self.by {
+            By::Time => "sum(duration) desc",
+            By::Failures => "failed desc",
+            By::Runs => "count desc",
+        };
+        let request = AggregateRequest {
+            parent: self.place.within(None),
+            filter: format!("({}\n) && {}", since, run_filter()),
+            group_by: vec!["namespace".to_owned(), "pipeline".to_owned()],
+            measures: vec!["count,failed,sum(duration),p95(duration)".to_owned()],
+            order_by: order.to_owned(),
+            limit: self.limit,
+            ..AggregateRequest::default()
+        };
+        let reply = self.connect.client()?.queries().aggregate(request).await;
+        let reply = reply.map_err(|status| self.connect.failure(&status))?;
+        Ok(reply.into_inner())
+    }
+}
+
+/// What a column says of a group.
+fn value(group: &AggregateGroup, name: &str) -> Option<prost_types::value::Kind> {
+    let of = |fields| field(fields, name).cloned();
+    of(group.keys.as_ref()).or_else(|| of(group.measures.as_ref()))
+}
+
+/// A table that fits the terminal.
+fn drawn(reply: &AggregateResponse, screen: Screen) -> String {
+    let text = |text: &str| Cell {
+        text: output::plain(text, false).into_owned(),
+        colour: None,
+    };
+    let row = |group: &AggregateGroup| {
+        let cells = COLUMNS.iter();
+        cells
+            .map(|(_, name, _)| text(&cell(name, value(group, name).as_ref())))
+            .collect::<Vec<_>>()
+    };
+    let rows: Vec<_> = reply.groups.iter().map(row).collect();
+    let titles = COLUMNS.map(|(title, _, cut)| (title, cut));
+    let layout = Layout::of(&titles, &rows, screen);
+    let header: Vec<_> = COLUMNS.iter().map(|(title, ..)| text(title)).collect();
+    let mut drawn = layout.line(&header) + "\n";
+    for row in &rows {
+        drawn += &layout.line(row);
+        drawn.push('\n');
+    }
+    drawn
+}
+
+/// Values between tabs.
+fn lines(reply: &AggregateResponse) -> String {
+    let mut lines = COLUMNS.map(|(_, name, _)| name).join("\t") + "\n";
+    for group in &reply.groups {
+        for (number, (_, name, _)) in COLUMNS.iter().enumerate() {
+            let tab = if number == 0 { "" } else { "\t" };
+            let text = match value(group, name) {
+                Some(prost_types::value::Kind::StringValue(text)) => text,
+                Some(prost_types::value::Kind::NumberValue(number)) => number.to_string(),
+                _ => String::new(),
+            };
+            lines += &format!("{tab}{}", output::plain(&text, false));
+        }
+        lines.push('\n');
+    }
+    lines
+}
