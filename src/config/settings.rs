@@ -8,13 +8,14 @@ use hindsight_runtime::telemetry::{LogFilter, LogFormat};
 
 use super::{
     audit::AuditLog,
-    choices::{Auth, FilterLanguage, Synchronous, TlsVersion},
+    choices::{Auth, FilterLanguage, Synchronous, TlsVersion, Ui},
     ciphers::CipherSuites,
     database::DbUrl,
     hosts::Hosts,
     key::PageTokenKey,
     objects::{Keep, ObjectsUrl},
     origins::Origins,
+    public_url::PublicUrl,
 };
 
 /// A number of connections.
@@ -132,6 +133,12 @@ settings! {
     oidc_roles_file: Option<PathBuf>;
 
     ["Browsers"]
+    /// Pages for browsers below `/ui`: `on` or `off`.
+    ui: Ui = "on";
+    /// Address at which browsers reach the server, if a proxy is in front of it, such as
+    /// `https://results.example` or `https://example/results`. With `https` session cookies are
+    /// sent over TLS alone.
+    public_url: Option<PublicUrl>;
     /// Origins whose pages may send requests from a browser, such as `https://console.example`, or
     /// `*` for all, which needs authentication. When absent, none.
     cors_origins: Option<Origins>;
