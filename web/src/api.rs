@@ -16,6 +16,9 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
+/// Changes that an explanation of a failure has at most; many are one change in several places.
+const CHANGES: i32 = 200;
+
 /// Why a call has no answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
@@ -102,7 +105,7 @@ impl Api {
     pub(crate) async fn failure(&self, name: &str) -> Answer<FailureExplanation> {
         let ask = ExplainFailureRequest {
             name: name.to_owned(),
-            limit: 0,
+            limit: CHANGES,
         };
         let answer = self.runs.clone().explain_failure(self.request(ask)).await?;
         Ok(answer.into_inner())

@@ -4,7 +4,7 @@ use askama::Template;
 use hindsight_proto::v1::{Difference, difference::Category};
 
 use super::frame::{Frame, Place};
-use super::run::{label, value};
+use super::run::{gain, label, value};
 use super::{Page, Shown};
 use crate::api::{Kind, Refusal};
 use crate::ask::Ask;
@@ -38,12 +38,15 @@ struct Side {
 #[derive(Debug)]
 struct Group {
     title: &'static str,
+    count: usize,
     rows: Vec<Row>,
 }
 
 #[derive(Debug)]
 struct Row {
     what: String,
+    /// Other places in which the same changed alike.
+    others: Vec<String>,
     before: Option<String>,
     after: Option<String>,
     /// How much longer it takes.
@@ -116,20 +119,27 @@ fn groups(differences: &[Difference]) -> Vec<Group> {
         }
         (!of.is_empty()).then(|| Group {
             title,
-            rows: of.into_iter().map(row).collect(),
+            count: of.len(),
+            rows: rows(&of),
         })
     });
     groups.collect()
 }
 
-/// How many seconds more something takes.
-fn gain(difference: &Difference) -> f64 {
-    let seconds = |side: &Option<String>| {
-        let text = side.as_deref().unwrap_or_default();
-        text.parse().unwrap_or(0.0)
-    };
-    let gain: f64 = seconds(&difference.after) - seconds(&difference.before);
-    gain
+/// A row for each change; what changed alike in several places is one, except for times.
+fn rows(differences: &[&Difference]) -> Vec<Row> {
+    let mut rows: Vec<(&Difference, Row)> = Vec::new();
+    for difference in differences {
+        let is_same = |other: &Difference| {
+            difference.category() != Category::Timing
+                && (&other.before, &other.after) == (&difference.before, &difference.after)
+        };
+        match rows.iter_mut().find(|(other, _)| is_same(other)) {
+            Some((_, row)) => row.others.push(label(difference)),
+            None => rows.push((difference, row(difference))),
+        }
+    }
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 fn row(difference: &Difference) -> Row {
@@ -138,6 +148,7 @@ fn row(difference: &Difference) -> Row {
     let percent = percent.filter(|percent| percent.is_finite());
     Row {
         what: label(difference),
+        others: Vec::new(),
         before: side(&difference.before),
         after: side(&difference.after),
         is_slower: percent.is_some_and(|percent| percent > 0.0),

@@ -48,6 +48,14 @@ pub(super) fn status_of(run: &RunRow) -> Status {
     Status::of_row(&run.outcome, started, ended)
 }
 
+/// Runs by their start, the newest first; lists come in the order of storing.
+pub(super) fn newest_first(runs: &mut [impl std::borrow::Borrow<RunRow>]) {
+    runs.sort_by_key(|run| {
+        let run = run.borrow();
+        std::cmp::Reverse(timestamp(run.start_time.or(run.created)))
+    });
+}
+
 /// How long a run took, or has been running.
 pub(super) fn seconds_of(ask: &Ask, run: &RunRow) -> Option<f64> {
     let start = timestamp(run.start_time)?;
@@ -79,7 +87,7 @@ fn row(ask: &Ask, run: &RunRow) -> Row {
         name: Name::new(&run.pipeline, PIPELINE),
         link: ask.links.pipeline(parent, &run.namespace, &run.pipeline),
     });
-    let is_plain = matches!(run.reason.as_str(), "Succeeded" | "Failed" | "Running" | "Completed");
+    let is_plain = matches!(run.reason.as_str(), "Succeeded" | "Failed" | "Running" | "Completed" | "Cancelled");
     Row {
         status,
         badge: status.badge(),

@@ -7,7 +7,7 @@ use hindsight_proto::v1::{ListRunsRequest, RunRow};
 use jiff::Timestamp;
 
 use super::frame::{Frame, Place};
-use super::list::{parent_of, seconds_of, status_of};
+use super::list::{newest_first, parent_of, seconds_of, status_of};
 use super::{Page, Shown};
 use crate::ask::{Ask, results_of};
 use crate::html::{Name, end_cut};
@@ -98,7 +98,8 @@ pub(crate) async fn overview(ask: &Ask) -> Shown {
     }
     let count = pipelines.len();
     let mut standing: BTreeMap<Standing, Vec<(Option<Timestamp>, Row)>> = BTreeMap::new();
-    for runs in pipelines.values() {
+    for runs in pipelines.values_mut() {
+        newest_first(runs);
         let (stands, at, row) = row(ask, runs);
         standing.entry(stands).or_default().push((at, row));
     }

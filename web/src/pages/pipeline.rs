@@ -4,7 +4,7 @@ use askama::Template;
 use hindsight_proto::v1::{ListRunsRequest, RunRow};
 
 use super::frame::{Frame, Place};
-use super::list::{Row, rows, seconds_of, status_of};
+use super::list::{Row, newest_first, rows, seconds_of, status_of};
 use super::{Page, Shown};
 use crate::ask::{Ask, results_of};
 use crate::query::value;
@@ -72,7 +72,8 @@ pub(crate) async fn pipeline(ask: &Ask, namespace: &str, name: &str) -> Shown {
         ..ListRunsRequest::default()
     };
     let found = ask.api.list_runs(request).await?;
-    let runs = found.runs;
+    let mut runs = found.runs;
+    newest_first(&mut runs);
     let durations = durations(&runs);
     let finished: Vec<_> = runs.iter().map(status_of).filter(|it| is_counted(*it)).collect();
     let good = finished.iter().filter(|status| **status == Status::Succeeded).count();

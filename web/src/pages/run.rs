@@ -20,7 +20,7 @@ use facts::Facts;
 use waterfall::{Drawn, Waterfall};
 use why::Why;
 
-pub(super) use why::{label, value};
+pub(super) use why::{gain, label, value};
 
 /// Longest message that is shown whole.
 const MESSAGE: usize = 300;
@@ -29,7 +29,6 @@ const MESSAGE: usize = 300;
 #[template(path = "run.html")]
 struct Run {
     frame: Frame,
-    record: String,
     name: Name,
     namespace: String,
     namespace_link: String,
@@ -80,7 +79,6 @@ pub(crate) async fn run(ask: &Ask, record: &str) -> Shown {
     let parent = parent_of(record);
     let view = Run {
         frame: Frame::new(ask, root.object.clone(), Place::Elsewhere),
-        record: record.to_owned(),
         name: Name::new(&root.object, 80),
         namespace_link: ask.links.runs("", parent),
         pipeline_link: match namespace.is_empty() || pipeline.is_empty() {
@@ -93,7 +91,7 @@ pub(crate) async fn run(ask: &Ask, record: &str) -> Shown {
         started: start.map(|start| ask.clock.when(start)),
         took: lasted.map(length).unwrap_or_default(),
         waited: root.wait_seconds.filter(|wait| *wait >= 1.0).map(length).unwrap_or_default(),
-        reason: root.reason.clone(),
+        reason: if is_plain(&root.reason) { String::new() } else { root.reason.clone() },
         message: end_cut(&root.message, MESSAGE),
         why,
         waterfall,
@@ -110,17 +108,18 @@ pub(crate) async fn run(ask: &Ask, record: &str) -> Shown {
     Ok(Page::of(&view))
 }
 
+/// Whether a reason says no more than the state beside it.
+fn is_plain(reason: &str) -> bool {
+    matches!(reason, "Succeeded" | "Failed" | "Running" | "Completed" | "Error")
+}
+
 /// The list of what is below a PipelineRun.
 fn children_of(ask: &Ask, root: &RunNode, parent: &str) -> String {
     if root.kind != "PipelineRun" || root.object.is_empty() {
         return String::new();
     }
-    let label = crate::query::value(&format!("tekton.dev/pipelineRun={}", root.object));
-    let word = match label.starts_with('"') {
-        true => return String::new(),
-        false => label,
-    };
-    ask.links.runs(&format!("label:{word}"), parent)
+    let name = crate::query::value(&root.object);
+    ask.links.runs(&format!("label:tekton.dev/pipelineRun={name}"), parent)
 }
 
 fn notes(tree: &RunTree) -> Vec<String> {

@@ -78,7 +78,11 @@ impl Waterfall {
             .gaps
             .iter()
             .filter_map(|gap| Some((offset(gap.start_time)?, offset(gap.end_time)?)));
-        let gaps: Vec<_> = gaps.collect();
+        let gaps: Vec<_> = match is_unfinished {
+            // The services tell gaps of runs that ended.
+            true => idle(tree, between(begin, end), &offset),
+            false => gaps.collect(),
+        };
         let drawing = Drawing {
             ask,
             begin,
@@ -113,6 +117,30 @@ impl Waterfall {
             has_times: !times.is_empty(),
         }
     }
+}
+
+/// When no part of a run ran, of so many seconds.
+fn idle(
+    tree: &RunTree,
+    total: f64,
+    offset: &impl Fn(Option<prost_types::Timestamp>) -> Option<f64>,
+) -> Vec<(f64, f64)> {
+    let above: BTreeSet<&str> = tree.nodes.iter().map(|node| node.parent.as_str()).collect();
+    let parts = tree.nodes.iter().filter(|node| !above.contains(node.id.as_str()));
+    let spans = parts.filter_map(|part| {
+        let start = offset(part.create_time.or(part.start_time))?;
+        Some((start, offset(part.end_time).unwrap_or(total)))
+    });
+    let mut spans: Vec<_> = spans.collect();
+    spans.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (mut gaps, mut until) = (Vec::new(), 0.0_f64);
+    for (start, end) in spans {
+        if start > until {
+            gaps.push((until, start));
+        }
+        until = until.max(end);
+    }
+    gaps
 }
 
 /// Most steps of one part that are drawn.

@@ -57,6 +57,8 @@ pub(super) struct Change {
     pub(super) what: String,
     pub(super) before: String,
     pub(super) after: String,
+    /// In how many more places it changed alike.
+    pub(super) others: usize,
 }
 
 impl Why {
@@ -79,7 +81,8 @@ impl Why {
         };
         let records = [&found.first_failure, &found.last_success]
             .map(|point| point.as_ref().map_or("", |point| point.record.as_str()));
-        let shown = found.changes.len().min(CHANGES);
+        let changes = remarkable(&found.changes);
+        let told: usize = changes.iter().take(CHANGES).map(|change| 1 + change.others).sum();
         let (ended, reason, message, exit) = match &found.step {
             Some(step) => (
                 Status::of_node(step.outcome(), true, true),
@@ -113,8 +116,8 @@ impl Why {
             failed_since: found.failed_since,
             runs_since: found.runs_since,
             alike: alike(found),
-            changes: found.changes.iter().take(shown).map(change).collect(),
-            more: i64::try_from(found.changes.len() - shown).unwrap_or_default()
+            changes: changes.into_iter().take(CHANGES).collect(),
+            more: i64::try_from(found.changes.len() - told).unwrap_or_default()
                 + found.changes_left_out,
             compare: match records {
                 ["", _] | [_, ""] => String::new(),
@@ -135,8 +138,38 @@ fn alike(found: &FailureExplanation) -> String {
     }
 }
 
+/// Changes that may be a cause: each once, however many places it has, then what takes longer, the
+/// most first.
+fn remarkable(changes: &[Difference]) -> Vec<Change> {
+    let is_timing = |it: &&Difference| it.category() == Category::Timing;
+    let mut told: Vec<(&Difference, usize)> = Vec::new();
+    for change in changes.iter().filter(|it| !is_timing(it)) {
+        let same = told.iter_mut().find(|(other, _)| {
+            (&other.before, &other.after) == (&change.before, &change.after)
+        });
+        match same {
+            Some((_, others)) => *others += 1,
+            None => told.push((change, 0)),
+        }
+    }
+    let slower = changes.iter().filter(is_timing).filter(|it| gain(it) > 0.0);
+    let mut slower: Vec<_> = slower.map(|it| (it, 0)).collect();
+    slower.sort_by(|one, other| gain(other.0).total_cmp(&gain(one.0)));
+    told.append(&mut slower);
+    told.into_iter().map(|(it, others)| change(it, others)).collect()
+}
+
+/// How many seconds more something takes.
+pub(in crate::pages) fn gain(difference: &Difference) -> f64 {
+    let seconds = |side: &Option<String>| -> f64 {
+        let text = side.as_deref().unwrap_or_default();
+        text.parse().unwrap_or(0.0)
+    };
+    seconds(&difference.after) - seconds(&difference.before)
+}
+
 /// A difference in one line.
-fn change(difference: &Difference) -> Change {
+fn change(difference: &Difference, others: usize) -> Change {
     let side = |side: &Option<String>| match side.as_deref() {
         None => "nothing".to_owned(),
         Some(text) => value(difference, text, VALUE),
@@ -145,6 +178,7 @@ fn change(difference: &Difference) -> Change {
         what: label(difference),
         before: side(&difference.before),
         after: side(&difference.after),
+        others,
     }
 }
 
@@ -169,5 +203,38 @@ pub(in crate::pages) fn label(difference: &Difference) -> String {
     match difference.task.as_str() {
         "" => short,
         task => format!("{task}: {short}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn difference(category: Category, path: &str, before: &str, after: &str) -> Difference {
+        Difference {
+            category: category.into(),
+            path: path.to_owned(),
+            before: Some(before.to_owned()),
+            after: Some(after.to_owned()),
+            ..Difference::default()
+        }
+    }
+
+    #[test]
+    fn a_change_in_many_places_is_told_once_and_slower_parts_last() {
+        let changes = [
+            difference(Category::Timing, "quicker", "60", "30"),
+            difference(Category::Timing, "slower", "60", "90"),
+            difference(Category::Timing, "slowest", "60", "4000"),
+            difference(Category::Param, "spec.params[revision].value", "a", "b"),
+            difference(Category::Image, "steps[0].imageID", "x:1", "x:2"),
+            difference(Category::Image, "steps[1].imageID", "x:1", "x:2"),
+        ];
+        let told = remarkable(&changes);
+        let told: Vec<_> = told.iter().map(|it| (it.what.as_str(), it.others)).collect();
+        assert_eq!(
+            told,
+            [("param revision", 0), ("steps[0].imageID", 1), ("slowest", 0), ("slower", 0)]
+        );
     }
 }
