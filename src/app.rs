@@ -144,9 +144,14 @@ impl App {
         let rest = Rest::new(&pool, grpc.clone(), taken, only_json).map_err(Error::Rest)?;
 
         let in_process = in_process::InProcessTransport::new();
-        let web = web::pages(config, &*opened.maintenance, &in_process, Arc::clone(&clock))
-            .await
-            .map_err(unusable)?;
+        let web = web::pages(
+            config,
+            &*opened.maintenance,
+            &in_process,
+            Arc::clone(&clock),
+        )
+        .await
+        .map_err(unusable)?;
         let api = listen::bind(config.listen, "listen").await?;
         let admin = match config.metrics_listen {
             Some(address) => Some(listen::bind(address, "metrics-listen").await?),

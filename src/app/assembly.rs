@@ -146,7 +146,9 @@ pub(super) async fn tokens(
     if let Some(key) = &config.page_token_key {
         return Ok(Tokens::new(key.expose().as_bytes()));
     }
-    Ok(Tokens::new(&shared_secret(maintenance, TOKEN_SECRET).await?))
+    Ok(Tokens::new(
+        &shared_secret(maintenance, TOKEN_SECRET).await?,
+    ))
 }
 
 /// The secret of this name that all servers of a database share, made when it is first asked for.

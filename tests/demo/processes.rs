@@ -127,7 +127,11 @@ impl Processes {
             .output()
             .await?;
         let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "the import ended with {}: {said}", output.status);
+        ensure!(
+            output.status.success(),
+            "the import ended with {}: {said}",
+            output.status
+        );
         Ok(())
     }
 

@@ -77,7 +77,11 @@ fn drawn(seed: i64, below: i64) -> i64 {
 }
 
 fn revision(seed: i64) -> String {
-    format!("{:08x}{:08x}", drawn(seed, 1 << 32), drawn(seed + 77, 1 << 32))
+    format!(
+        "{:08x}{:08x}",
+        drawn(seed, 1 << 32),
+        drawn(seed + 77, 1 << 32)
+    )
 }
 
 fn task(name: &str, at: i64, took: i64, end: End, after: &'static [&'static str]) -> Task {
@@ -97,11 +101,18 @@ fn release(now: Timestamp, number: i64) -> Release<'static> {
         41.. => End::OutOfMemory,
         12 => End::Timeout,
         23 => End::Cancelled,
-        30 => End::Exit(1, "--- FAIL: TestCheckout (0.31s)\n    cart_test.go:88: want 3 items, got 2"),
+        30 => End::Exit(
+            1,
+            "--- FAIL: TestCheckout (0.31s)\n    cart_test.go:88: want 3 items, got 2",
+        ),
         _ => End::Good,
     };
     let build = 150 + drawn(number, 60);
-    let test = if is_broken { 161 } else { 105 + drawn(number + 9, 30) };
+    let test = if is_broken {
+        161
+    } else {
+        105 + drawn(number + 9, 30)
+    };
     let mut tasks = vec![
         task("clone", 2, 12, End::Good, &[]),
         task("lint", 16, 48, End::Good, &["clone"]),
@@ -122,7 +133,11 @@ fn release(now: Timestamp, number: i64) -> Release<'static> {
         number: number + 1,
         created: ago(now, (43 - number) * 353 + 37),
         revision: revision(if number >= 41 { number } else { number / 2 }),
-        image: if is_broken { "golang:1.26" } else { "golang:1.25" },
+        image: if is_broken {
+            "golang:1.26"
+        } else {
+            "golang:1.25"
+        },
         end,
         tasks,
     }
@@ -131,7 +146,10 @@ fn release(now: Timestamp, number: i64) -> Release<'static> {
 /// Fails now and then, and succeeds on the same version an hour later.
 fn storefront(now: Timestamp, number: i64) -> Release<'static> {
     let end = match number % 9 {
-        4 => End::Exit(1, "Timeout: locator(\"#cart\") was not visible after 30000 ms"),
+        4 => End::Exit(
+            1,
+            "Timeout: locator(\"#cart\") was not visible after 30000 ms",
+        ),
         _ => End::Good,
     };
     Release {
@@ -170,7 +188,10 @@ fn nightly(now: Timestamp, number: i64) -> Release<'static> {
 
 /// Never succeeded.
 fn cleanup(now: Timestamp, number: i64) -> Release<'static> {
-    let end = End::Exit(2, "error: permission denied: pods.v1 \"preview-118\" is forbidden");
+    let end = End::Exit(
+        2,
+        "error: permission denied: pods.v1 \"preview-118\" is forbidden",
+    );
     Release {
         namespace: "infra",
         pipeline: "preview-cleanup",
@@ -260,12 +281,21 @@ impl Release<'_> {
     }
 
     fn uid(&self, task: &str) -> String {
-        let seed = task.bytes().fold(self.number, |sum, byte| sum * 31 + i64::from(byte));
+        let seed = task
+            .bytes()
+            .fold(self.number, |sum, byte| sum * 31 + i64::from(byte));
         let seed = self.pipeline.bytes().fold(seed, |sum, byte| {
             sum.wrapping_mul(33).wrapping_add(i64::from(byte))
         });
         let digits = format!("{}{}", revision(seed), revision(seed + 1));
-        format!("{}-{}-4{}-8{}-{}", &digits[..8], &digits[8..12], &digits[13..16], &digits[17..20], &digits[20..32])
+        format!(
+            "{}-{}-4{}-8{}-{}",
+            &digits[..8],
+            &digits[8..12],
+            &digits[13..16],
+            &digits[17..20],
+            &digits[20..32]
+        )
     }
 
     fn task_run(&self, task: &Task) -> Value {
@@ -278,7 +308,11 @@ impl Release<'_> {
             "startTime": text(self.created, start),
             "conditions": [self.condition(task.end, end)],
         });
-        let image = format!("docker.io/library/{}@sha256:{}", self.image, revision(self.image.len() as i64));
+        let image = format!(
+            "docker.io/library/{}@sha256:{}",
+            self.image,
+            revision(self.image.len() as i64)
+        );
         let (code, reason) = match task.end {
             End::OutOfMemory => (137, "OOMKilled"),
             End::Exit(code, _) => (code, "Error"),
@@ -286,7 +320,8 @@ impl Release<'_> {
             _ => (0, "Completed"),
         };
         if task.end == End::Unfinished {
-            status["steps"] = json!([{"name": "run", "running": {"startedAt": text(self.created, step)}}]);
+            status["steps"] =
+                json!([{"name": "run", "running": {"startedAt": text(self.created, step)}}]);
         } else {
             status["completionTime"] = text(self.created, end).into();
             status["steps"] = json!([
@@ -316,11 +351,23 @@ impl Release<'_> {
     fn condition(&self, end: End, at: i64) -> Value {
         let (status, reason, message) = match end {
             End::Good => ("True", "Succeeded", "All Steps have completed executing"),
-            End::OutOfMemory => ("False", "Failed", "\"step-run\" exited with code 137: OOMKilled (memory limit 512Mi)"),
+            End::OutOfMemory => (
+                "False",
+                "Failed",
+                "\"step-run\" exited with code 137: OOMKilled (memory limit 512Mi)",
+            ),
             End::Exit(_, message) => ("False", "Failed", message),
-            End::Timeout => ("False", "PipelineRunTimeout", "failed to finish within \"1h0m0s\""),
+            End::Timeout => (
+                "False",
+                "PipelineRunTimeout",
+                "failed to finish within \"1h0m0s\"",
+            ),
             End::Cancelled => ("False", "Cancelled", "cancelled by a user"),
-            End::Unfinished => ("Unknown", "Running", "Not all Steps have finished executing"),
+            End::Unfinished => (
+                "Unknown",
+                "Running",
+                "Not all Steps have finished executing",
+            ),
         };
         json!({"type": "Succeeded", "status": status, "reason": reason, "message": message,
             "lastTransitionTime": text(self.created, at)})
@@ -333,7 +380,12 @@ fn etl(now: Timestamp, number: i64) -> Value {
     let name = format!("etl-orders-{}", number + 1);
     let has_failed = number == 5;
     let mut nodes = serde_json::Map::new();
-    let mut node = |id: &str, kind: &str, display: &str, phase: &str, at: (i64, i64), children: Vec<String>| {
+    let mut node = |id: &str,
+                    kind: &str,
+                    display: &str,
+                    phase: &str,
+                    at: (i64, i64),
+                    children: Vec<String>| {
         let node = json!({"id": id, "name": format!("{name}.{display}"), "displayName": display,
             "type": kind, "phase": phase, "startedAt": text(created, at.0),
             "finishedAt": text(created, at.1), "children": children,
@@ -344,15 +396,40 @@ fn etl(now: Timestamp, number: i64) -> Value {
     let items: Vec<_> = (0..60).map(|item| format!("{name}-{item}")).collect();
     let extract = format!("{name}-extract");
     let group = format!("{name}-load");
-    node(&name, "DAG", &name, end, (2, 700), vec![extract.clone(), group.clone()]);
-    node(&extract, "Pod", "extract", "Succeeded", (3, 200), vec![group.clone()]);
+    node(
+        &name,
+        "DAG",
+        &name,
+        end,
+        (2, 700),
+        vec![extract.clone(), group.clone()],
+    );
+    node(
+        &extract,
+        "Pod",
+        "extract",
+        "Succeeded",
+        (3, 200),
+        vec![group.clone()],
+    );
     node(&group, "TaskGroup", "load", end, (201, 700), items.clone());
     for (item, id) in items.iter().enumerate() {
         let item = i64::try_from(item).unwrap_or_default();
         let begin = 205 + item / 10 * 80;
-        let phase = if has_failed && item == 37 { "Failed" } else { "Succeeded" };
+        let phase = if has_failed && item == 37 {
+            "Failed"
+        } else {
+            "Succeeded"
+        };
         let display = format!("load({item}:2026-11-{:02})", item % 28 + 1);
-        node(id, "Pod", &display, phase, (begin, begin + 40 + drawn(item + number, 36)), Vec::new());
+        node(
+            id,
+            "Pod",
+            &display,
+            phase,
+            (begin, begin + 40 + drawn(item + number, 36)),
+            Vec::new(),
+        );
     }
     json!({
         "apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow",

@@ -130,7 +130,11 @@ impl Api {
         &self,
         ask: ListRegressionsRequest,
     ) -> Answer<ListRegressionsResponse> {
-        let answer = self.runs.clone().list_regressions(self.request(ask)).await?;
+        let answer = self
+            .runs
+            .clone()
+            .list_regressions(self.request(ask))
+            .await?;
         Ok(answer.into_inner())
     }
 

@@ -88,7 +88,10 @@ mod tests {
 
     #[test]
     fn names_lose_their_middle_and_texts_their_end() {
-        assert_eq!(middle_cut("release-of-the-shop-x7k2p", 16), "release-o…-x7k2p");
+        assert_eq!(
+            middle_cut("release-of-the-shop-x7k2p", 16),
+            "release-o…-x7k2p"
+        );
         assert_eq!(middle_cut("short", 16), "short");
         assert_eq!(end_cut("日本語", 2), "日本…");
         let name = Name::new("<b>\"", 3).to_string();

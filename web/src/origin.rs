@@ -30,7 +30,9 @@ pub(crate) fn is_same(headers: &HeaderMap, host: Option<&str>, own: Option<&str>
 pub(crate) fn safe_return(to: &str, base: &str) -> String {
     let rest = to.strip_prefix(base);
     let is_page = rest.is_some_and(|rest| rest.starts_with('/') && !rest.contains("//"));
-    let is_plain = to.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    let is_plain = to
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     let is_dotted = to.split(['/', '?', '#']).any(|part| part == "..");
     match is_page && is_plain && !is_dotted {
         true => to.to_owned(),
@@ -73,13 +75,21 @@ mod tests {
             (&[("origin", "http://h:1")][..], own, false),
             (&[][..], own, false),
         ] {
-            assert_eq!(is_same(&headers(given), Some("h:1"), own), same, "{given:?}");
+            assert_eq!(
+                is_same(&headers(given), Some("h:1"), own),
+                same,
+                "{given:?}"
+            );
         }
     }
 
     #[test]
     fn a_caller_is_sent_to_pages_of_this_server_alone() {
-        for good in ["/ui/", "/ui/runs?q=failed+x&page=a%2F%2Fb", "/ui/run/a/results/b"] {
+        for good in [
+            "/ui/",
+            "/ui/runs?q=failed+x&page=a%2F%2Fb",
+            "/ui/run/a/results/b",
+        ] {
             assert_eq!(safe_return(good, "/ui"), good);
         }
         for bad in [

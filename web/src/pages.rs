@@ -55,7 +55,9 @@ impl Page {
                 tracing::error!(%error, "a page cannot be rendered");
                 Self {
                     status: StatusCode::INTERNAL_SERVER_ERROR,
-                    html: String::from("<!doctype html><title>Internal error</title><p>Internal error"),
+                    html: String::from(
+                        "<!doctype html><title>Internal error</title><p>Internal error",
+                    ),
                 }
             }
         }

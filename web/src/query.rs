@@ -48,7 +48,11 @@ pub(crate) fn wrong_cel(text: &str, now: &Now, message: String) -> Wrong {
     let (Some(place), Some(begin)) = (place, text.find(&cel)) else {
         return Wrong::new(message, text, text.len(), 0);
     };
-    let line: usize = cel.split_inclusive('\n').take(place.line - 1).map(str::len).sum();
+    let line: usize = cel
+        .split_inclusive('\n')
+        .take(place.line - 1)
+        .map(str::len)
+        .sum();
     let column = cel[line..].char_indices().nth(place.column - 1);
     let at = begin + column.map_or(cel.len(), |(at, _)| line + at);
     let length = text[at..].chars().next().map_or(0, char::len_utf8);
@@ -137,10 +141,7 @@ mod tests {
         assert_eq!(toggled("failed since:24h", "failed"), "since:24h");
         assert_eq!(toggled("running since:24h", "failed"), "since:24h failed");
         assert_eq!(toggled("since:24h shop", "since:7d"), "shop since:7d");
-        assert_eq!(
-            toggled("label:a=b", "label:c=d"),
-            "label:a=b label:c=d"
-        );
+        assert_eq!(toggled("label:a=b", "label:c=d"), "label:a=b label:c=d");
     }
 
     #[test]
@@ -155,7 +156,11 @@ mod tests {
     fn the_part_that_is_wrong_is_set_apart() {
         let wrong = wrong_word("failed stauts:x shop", &now()).unwrap();
         assert_eq!(
-            (wrong.before.as_str(), wrong.part.as_str(), wrong.after.as_str()),
+            (
+                wrong.before.as_str(),
+                wrong.part.as_str(),
+                wrong.after.as_str()
+            ),
             ("failed ", "stauts", ":x shop")
         );
         assert!(wrong.message.contains("did you mean"), "{wrong:?}");

@@ -15,8 +15,24 @@ const NARROWEST: f64 = 0.35;
 const MOST_MARKS: f64 = 6.0;
 /// Distances between marks, in seconds.
 const DISTANCES: [f64; 18] = [
-    0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_800.0, 3_600.0, 7_200.0,
-    21_600.0, 86_400.0, 604_800.0, 2_592_000.0,
+    0.1,
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    30.0,
+    60.0,
+    120.0,
+    300.0,
+    600.0,
+    1_800.0,
+    3_600.0,
+    7_200.0,
+    21_600.0,
+    86_400.0,
+    604_800.0,
+    2_592_000.0,
 ];
 
 /// Seconds since the beginning to places from 0 to 100.
@@ -45,7 +61,11 @@ pub(crate) struct Mark {
 impl Scale {
     /// A scale of so many seconds with these idle times.
     pub(crate) fn new(total: f64, gaps: &[(f64, f64)]) -> Self {
-        let total = if total.is_finite() { total.max(0.001) } else { 1.0 };
+        let total = if total.is_finite() {
+            total.max(0.001)
+        } else {
+            1.0
+        };
         let is_long =
             |from: f64, to: f64| to - from > LONG_SECONDS && to - from > total * LONG_SHARE;
         let mut folded: Vec<_> = gaps
@@ -179,7 +199,10 @@ mod tests {
     #[test]
     fn times_are_proportional_unless_a_long_gap_is_folded() {
         let plain = Scale::new(200.0, &[(10.0, 20.0)]);
-        assert_eq!([0.0, 50.0, 200.0, 300.0].map(|s| plain.at(s)), [0.0, 25.0, 100.0, 100.0]);
+        assert_eq!(
+            [0.0, 50.0, 200.0, 300.0].map(|s| plain.at(s)),
+            [0.0, 25.0, 100.0, 100.0]
+        );
         let folded = Scale::new(8_000.0, &[(400.0, 7_600.0)]);
         let places = [0.0, 400.0, 7_600.0, 8_000.0].map(|s| folded.at(s).round());
         assert_eq!(places, [0.0, 48.0, 52.0, 100.0]);
@@ -197,10 +220,7 @@ mod tests {
         let texts = |scale: &Scale| -> Vec<String> {
             scale.marks().into_iter().map(|mark| mark.text).collect()
         };
-        assert_eq!(
-            texts(&Scale::new(421.0, &[])),
-            ["0 s", "2 m", "4 m", "6 m"]
-        );
+        assert_eq!(texts(&Scale::new(421.0, &[])), ["0 s", "2 m", "4 m", "6 m"]);
         let folded = Scale::new(8_000.0, &[(400.0, 7_600.0)]);
         let marks = folded.marks();
         assert!(marks.len() > 3 && marks.windows(2).all(|two| two[1].at - two[0].at >= 7.0));
@@ -217,6 +237,9 @@ mod tests {
             class: "succeeded",
         };
         let track = Scale::new(100.0, &[]).track(&[bar]).to_string();
-        assert!(track.contains(r#"class="succeeded" x="99.65%" width="0.35%""#), "{track}");
+        assert!(
+            track.contains(r#"class="succeeded" x="99.65%" width="0.35%""#),
+            "{track}"
+        );
     }
 }

@@ -103,7 +103,11 @@ mod tests {
         );
         assert_eq!(shown("2026-02-27T14:02:11Z").clock, "Feb 27 19:32");
         assert_eq!(shown("2025-02-27T14:02:11Z").clock, "2025-02-27 19:32");
-        assert!(today.to_string().starts_with("<time datetime=\"2026-03-02T14:02:11Z\""));
+        assert!(
+            today
+                .to_string()
+                .starts_with("<time datetime=\"2026-03-02T14:02:11Z\"")
+        );
     }
 
     #[test]

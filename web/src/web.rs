@@ -1,30 +1,35 @@
 //! Requests below `/ui`: which page they are for, who asks, and what is sent back.
 
+mod change;
+mod reply;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
-use flate2::Compression;
+use axum::http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header, request::Parts,
+};
 use hindsight_proto::metadata::REQUEST_ID;
 use hindsight_runtime::clock::Clock;
 use jiff::tz::TimeZone;
-use sha2::{Digest as _, Sha256};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tonic::transport::Channel;
 
 use crate::api::{Api, Kind, Refusal, metadata_of, metadata_with};
 use crate::ask::{Ask, THEME, Theme, ZONE, zone};
-use crate::assets::{Assets, hex, packed};
+use crate::assets::Assets;
 use crate::fault::Fault;
 use crate::form::Form;
-use crate::headers::{Content, secured};
-use crate::origin::{is_same, safe_return};
-use crate::pages::{self, Attempt, Page, Payload};
+use crate::headers::secured;
+use crate::origin::safe_return;
+use crate::pages::{self, Attempt, Page};
 use crate::route::{Links, Route};
 use crate::session::{Sessions, cookies};
 use crate::time;
+
+use reply::{download, see, sent, takes_gzip};
 
 /// How much of pages is made at once: a list takes one share, a page of a whole run several.
 const SHARES: usize = 64;
@@ -32,12 +37,9 @@ const LIGHT: u32 = 1;
 const HEAVY: u32 = 8;
 /// How long a page waits for its share.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Pages below this size are sent as they are.
-const PACKED_FROM: usize = 1 << 10;
-/// How long browsers keep how pages look, in seconds.
-const YEAR: u32 = 31_536_000;
 /// What stands above pages of a server that other machines reach without authentication.
-const OPEN: &str = "Authentication is off: everyone who reaches this server may read and delete everything.";
+const OPEN: &str =
+    "Authentication is off: everyone who reaches this server may read and delete everything.";
 
 /// The address from which a request came.
 #[derive(Debug, Clone, Copy)]
@@ -223,7 +225,7 @@ impl Inner {
         &self,
         ask: &Ask,
         route: Option<Route>,
-        parts: &axum::http::request::Parts,
+        parts: &Parts,
         body: Body,
     ) -> Result<Reply, Fault> {
         let route = route.ok_or(Fault::NoPage)?;
@@ -277,92 +279,6 @@ impl Inner {
         Ok(Reply::Page(page))
     }
 
-    /// What pages send: a token, the end of a session, how pages look.
-    async fn change(
-        &self,
-        ask: &Ask,
-        route: &Route,
-        parts: &axum::http::request::Parts,
-        body: Body,
-    ) -> Result<Reply, Fault> {
-        let host = host(parts);
-        if !is_same(&parts.headers, host.as_deref(), self.options.origin.as_deref()) {
-            return Err(Fault::Foreign);
-        }
-        let form = Form::read(body).await.ok_or(Fault::Form)?;
-        let base = self.links.base();
-        let to = safe_return(form.get("to"), base);
-        match route {
-            Route::Login => self.sign_in(ask, &form, &to, parts).await,
-            Route::Logout => {
-                let mut response = see(&self.links.overview(""));
-                set_cookie(&mut response, &self.sessions.end());
-                let clear = HeaderValue::from_static("\"cache\"");
-                response.headers_mut().insert("clear-site-data", clear);
-                Ok(Reply::Ready(response))
-            }
-            _ => {
-                let mut response = see(&to);
-                let theme = Theme::named(form.get("theme")).name();
-                let kept = format!("{THEME}={theme}; Path={base}; SameSite=Lax; Max-Age={YEAR}");
-                set_cookie(&mut response, &kept);
-                Ok(Reply::Ready(response))
-            }
-        }
-    }
-
-    async fn sign_in(
-        &self,
-        ask: &Ask,
-        form: &Form,
-        to: &str,
-        parts: &axum::http::request::Parts,
-    ) -> Result<Reply, Fault> {
-        let may = self.may_sign_in(parts);
-        let again = |attempt: &Attempt| Ok(Reply::Page(pages::login(ask, to, attempt, may)));
-        if !may || !self.options.asks_who {
-            return again(&Attempt::First);
-        }
-        let token = form.get("token");
-        let token = token.strip_prefix("Bearer ").unwrap_or(token);
-        let Some(cookie) = self.sessions.begin(token, ask.clock.now) else {
-            return again(&Attempt::Unusable);
-        };
-        let id = HeaderValue::from_str(&ask.id).ok();
-        let metadata = id.and_then(|id| metadata_with(token, &id));
-        let Some(metadata) = metadata else {
-            return again(&Attempt::Unusable);
-        };
-        let _share = self.share(LIGHT).await?;
-        match Api::new(&self.channel, metadata).knows_caller().await {
-            Ok(()) => {
-                let mut response = see(to);
-                set_cookie(&mut response, &cookie);
-                Ok(Reply::Ready(response))
-            }
-            Err(refusal) if refusal.kind == Kind::Unauthenticated => again(&Attempt::Unknown),
-            Err(refusal) => again(&Attempt::Other(refusal.message)),
-        }
-    }
-
-    /// Whether a token may be sent over this connection: it is encrypted, or never leaves the
-    /// machine.
-    fn may_sign_in(&self, parts: &axum::http::request::Parts) -> bool {
-        let peer = parts.extensions.get::<Peer>();
-        let is_near = peer.is_some_and(|Peer(peer)| peer.to_canonical().is_loopback());
-        let named = host(parts);
-        let named = named.as_deref().map(|host| match host.rsplit_once(':') {
-            Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
-            _ => host,
-        });
-        let is_own = named.is_some_and(|name| {
-            let address = name.trim_start_matches('[').trim_end_matches(']');
-            let parsed = address.parse::<IpAddr>();
-            name == "localhost" || parsed.is_ok_and(|address| address.is_loopback())
-        });
-        self.options.secure || (is_near && is_own)
-    }
-
     /// The way to the page on which callers sign in, and back.
     fn to_login(&self, ask: &Ask, headers: &HeaderMap) -> Response<Body> {
         let login = self.links.login(&ask.here);
@@ -384,73 +300,4 @@ impl Inner {
             Ok(Err(_)) | Err(_) => Err(Fault::Busy),
         }
     }
-}
-
-/// The host that a request names.
-fn host(parts: &axum::http::request::Parts) -> Option<String> {
-    let authority = parts.uri.authority().map(|authority| authority.as_str());
-    let header = parts.headers.get(header::HOST).and_then(|it| it.to_str().ok());
-    authority.or(header).map(str::to_owned)
-}
-
-fn see(location: &str) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::SEE_OTHER;
-    if let Ok(location) = HeaderValue::from_str(location) {
-        response.headers_mut().insert(header::LOCATION, location);
-    }
-    response
-}
-
-fn set_cookie(response: &mut Response<Body>, cookie: &str) {
-    if let Ok(cookie) = HeaderValue::from_str(cookie) {
-        response.headers_mut().append(header::SET_COOKIE, cookie);
-    }
-}
-
-fn takes_gzip(headers: &HeaderMap) -> bool {
-    let accept = headers.get(header::ACCEPT_ENCODING);
-    let accept = accept.and_then(|accept| accept.to_str().ok());
-    accept.is_some_and(|accept| {
-        accept.split(',').any(|coding| {
-            let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
-            name.trim() == "gzip" && !weight.replace(' ', "").starts_with("q=0")
-        })
-    })
-}
-
-/// A page as it is sent: compressed, and not again if the browser has it.
-fn sent(page: Page, headers: &HeaderMap) -> Response<Body> {
-    let Page { status, html } = page;
-    let tag = format!("W/\"{}\"", hex(&Sha256::digest(&html)[..12]));
-    let known = headers.get(header::IF_NONE_MATCH);
-    let mut response = Response::builder()
-        .header(header::CONTENT_TYPE, "text/html; charset=utf-8")
-        .header(header::ETAG, &tag)
-        .header(header::VARY, "accept-encoding, cookie");
-    let is_known = known.is_some_and(|known| known.as_bytes() == tag.as_bytes());
-    let body = if is_known && status == StatusCode::OK {
-        response = response.status(StatusCode::NOT_MODIFIED);
-        Body::empty()
-    } else {
-        response = response.status(status);
-        if html.len() >= PACKED_FROM && takes_gzip(headers) {
-            response = response.header(header::CONTENT_ENCODING, "gzip");
-            Body::from(packed(html.as_bytes(), Compression::fast()))
-        } else {
-            Body::from(html)
-        }
-    };
-    response.body(body).unwrap_or_default()
-}
-
-/// A stored payload, byte for byte, as a file.
-fn download(payload: Payload) -> Response<Body> {
-    let name = format!("attachment; filename=\"{}\"", payload.file);
-    let response = Response::builder()
-        .header(header::CONTENT_TYPE, "application/octet-stream")
-        .header(header::CONTENT_DISPOSITION, name)
-        .extension(Content::Payload)
-        .body(Body::from(payload.bytes));
-    response.unwrap_or_default()
 }

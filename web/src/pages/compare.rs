@@ -38,6 +38,8 @@ struct Side {
 #[derive(Debug)]
 struct Group {
     title: &'static str,
+    /// Whether it is of times, which are neither removed nor added.
+    is_time: bool,
     count: usize,
     rows: Vec<Row>,
 }
@@ -69,13 +71,17 @@ pub(crate) async fn compare(ask: &Ask) -> Shown {
         absent: None,
     };
     if a.is_empty() {
-        view.absent = Some("Name the record of a run, and of another one to compare it with.".into());
+        view.absent =
+            Some("Name the record of a run, and of another one to compare it with.".into());
         return Ok(Page::of(&view));
     }
     let diff = match ask.api.diff(a, b).await {
         Ok(diff) => diff,
         // A first run has nothing to be compared with, which is no fault of the reader.
-        Err(Refusal { kind: Kind::NotFound | Kind::Invalid, message }) => {
+        Err(Refusal {
+            kind: Kind::NotFound | Kind::Invalid,
+            message,
+        }) => {
             view.absent = Some(message);
             return Ok(Page::of(&view));
         }
@@ -96,7 +102,11 @@ fn side(ask: &Ask, record: &str, name: &str) -> Side {
     Side {
         record: record.to_owned(),
         name: if name.is_empty() { id } else { name }.to_owned(),
-        link: if record.is_empty() { String::new() } else { ask.links.run(record) },
+        link: if record.is_empty() {
+            String::new()
+        } else {
+            ask.links.run(record)
+        },
     }
 }
 
@@ -113,12 +123,16 @@ fn groups(differences: &[Difference]) -> Vec<Group> {
         (Category::Metadata, "Labels and annotations"),
     ];
     let groups = titles.into_iter().filter_map(|(category, title)| {
-        let mut of = differences.iter().filter(|it| it.category() == category).collect::<Vec<_>>();
+        let mut of = differences
+            .iter()
+            .filter(|it| it.category() == category)
+            .collect::<Vec<_>>();
         if category == Category::Timing {
             of.sort_by(|one, other| gain(other).total_cmp(&gain(one)));
         }
         (!of.is_empty()).then(|| Group {
             title,
+            is_time: category == Category::Timing,
             count: of.len(),
             rows: rows(&of),
         })
@@ -152,6 +166,8 @@ fn row(difference: &Difference) -> Row {
         before: side(&difference.before),
         after: side(&difference.after),
         is_slower: percent.is_some_and(|percent| percent > 0.0),
-        ratio: percent.map(|percent| format!("{percent:+.0} %")).unwrap_or_default(),
+        ratio: percent
+            .map(|percent| format!("{percent:+.0} %"))
+            .unwrap_or_default(),
     }
 }

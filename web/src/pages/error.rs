@@ -25,7 +25,13 @@ struct Problem<'a> {
 
 /// The page of a fault.
 pub(crate) fn error(ask: &Ask, fault: &Fault) -> Page {
-    let is_denied = matches!(fault, Fault::Refused(Refusal { kind: Kind::Denied, .. }));
+    let is_denied = matches!(
+        fault,
+        Fault::Refused(Refusal {
+            kind: Kind::Denied,
+            ..
+        })
+    );
     let status = fault.status();
     let view = Problem {
         frame: Frame::new(ask, fault.title(), Place::Elsewhere),

@@ -112,14 +112,21 @@ pub(crate) async fn health(ask: &Ask) -> Shown {
     });
     let (flaky, slower) = match futures::try_join!(flaky, slower) {
         Ok(found) => found,
-        Err(Refusal { kind: Kind::Invalid, message }) => {
+        Err(Refusal {
+            kind: Kind::Invalid,
+            message,
+        }) => {
             view.wrong = Some(query::wrong_cel(text, &now, message));
             return Ok(Page::with(axum::http::StatusCode::BAD_REQUEST, &view));
         }
         Err(refusal) => return Err(refusal.into()),
     };
     view.flaky = flaky.pipelines.iter().map(|it| flaky_of(ask, it)).collect();
-    view.slower = slower.regressions.iter().map(|it| slower_of(ask, it)).collect();
+    view.slower = slower
+        .regressions
+        .iter()
+        .map(|it| slower_of(ask, it))
+        .collect();
     view.since = ask.clock.when_of(flaky.since);
     view.read = flaky.runs_read;
     view.incomplete = flaky.incomplete || slower.incomplete;
@@ -138,9 +145,9 @@ fn series(ask: &Ask, series: Option<&RunSeries>) -> Series {
         name,
         link: match series.namespace.is_empty() || series.pipeline.is_empty() {
             true => ask.links.runs("", &series.parent),
-            false => {
-                ask.links.pipeline(&series.parent, &series.namespace, &series.pipeline)
-            }
+            false => ask
+                .links
+                .pipeline(&series.parent, &series.namespace, &series.pipeline),
         },
     }
 }

@@ -81,13 +81,20 @@ pub(super) fn rows(ask: &Ask, runs: &[RunRow]) -> Vec<Row> {
 fn row(ask: &Ask, run: &RunRow) -> Row {
     let status = status_of(run);
     let seconds = seconds_of(ask, run);
-    let name = if run.name.is_empty() { &run.record } else { &run.name };
+    let name = if run.name.is_empty() {
+        &run.record
+    } else {
+        &run.name
+    };
     let parent = parent_of(&run.record);
     let pipeline = (!run.pipeline.is_empty()).then(|| Pipeline {
         name: Name::new(&run.pipeline, PIPELINE),
         link: ask.links.pipeline(parent, &run.namespace, &run.pipeline),
     });
-    let is_plain = matches!(run.reason.as_str(), "Succeeded" | "Failed" | "Running" | "Completed" | "Cancelled");
+    let is_plain = matches!(
+        run.reason.as_str(),
+        "Succeeded" | "Failed" | "Running" | "Completed" | "Cancelled"
+    );
     Row {
         status,
         badge: status.badge(),

@@ -38,7 +38,8 @@ pub(crate) fn login(ask: &Ask, to: &str, attempt: &Attempt, may: bool) -> Page {
         Attempt::First => None,
         Attempt::Unknown => Some("The server does not know this token, or it has expired.".into()),
         Attempt::Unusable => Some(
-            "This is not a token that can be kept: want 1 to 2,560 visible ASCII characters.".into(),
+            "This is not a token that can be kept: want 1 to 2,560 visible ASCII characters."
+                .into(),
         ),
         Attempt::Other(message) => Some(message.clone()),
     };

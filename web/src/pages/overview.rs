@@ -92,7 +92,11 @@ pub(crate) async fn overview(ask: &Ask) -> Shown {
     let mut pipelines: BTreeMap<(&str, &str, &str), Vec<&RunRow>> = BTreeMap::new();
     for run in &found.runs {
         if !run.pipeline.is_empty() && !run.namespace.is_empty() {
-            let key = (parent_of(&run.record), run.namespace.as_str(), run.pipeline.as_str());
+            let key = (
+                parent_of(&run.record),
+                run.namespace.as_str(),
+                run.pipeline.as_str(),
+            );
             pipelines.entry(key).or_default().push(run);
         }
     }
@@ -103,7 +107,11 @@ pub(crate) async fn overview(ask: &Ask) -> Shown {
         let (stands, at, row) = row(ask, runs);
         standing.entry(stands).or_default().push((at, row));
     }
-    let oldest = found.runs.iter().filter_map(|run| timestamp(run.start_time)).min();
+    let oldest = found
+        .runs
+        .iter()
+        .filter_map(|run| timestamp(run.start_time))
+        .min();
     let view = Overview {
         frame: Frame::new(ask, "Overview", Place::Overview),
         scope: scope.to_owned(),
@@ -120,10 +128,16 @@ pub(crate) async fn overview(ask: &Ask) -> Shown {
 fn group((standing, mut rows): (Standing, Vec<(Option<Timestamp>, Row)>)) -> Group {
     rows.sort_by(|one, other| other.0.cmp(&one.0));
     let (title, about) = match standing {
-        Standing::NewlyFailing => ("Newly failing", "They succeeded before; the latest break first."),
+        Standing::NewlyFailing => (
+            "Newly failing",
+            "They succeeded before; the latest break first.",
+        ),
         Standing::Failing => ("Failing", "No success among the runs that are read."),
         Standing::Unfinished => ("Not finished yet", "No run of them ended."),
-        Standing::Fine => ("Succeeding", "The last finished run succeeded or was cancelled."),
+        Standing::Fine => (
+            "Succeeding",
+            "The last finished run succeeded or was cancelled.",
+        ),
     };
     let left_out = rows.len().saturating_sub(PIPELINES);
     rows.truncate(PIPELINES);
@@ -141,27 +155,46 @@ fn row(ask: &Ask, runs: &[&RunRow]) -> (Standing, Option<Timestamp>, Row) {
     let states: Vec<_> = runs.iter().map(|run| status_of(run)).collect();
     let (standing, at) = stand(&states);
     let run = runs[at];
-    let finished = states.iter().filter(|it| **it == Status::Succeeded || it.is_failure());
+    let finished = states
+        .iter()
+        .filter(|it| **it == Status::Succeeded || it.is_failure());
     let finished: Vec<_> = finished.collect();
-    let good = finished.iter().filter(|it| ***it == Status::Succeeded).count();
-    let shown = states.iter().copied().find(|it| !it.is_unfinished()).unwrap_or(states[0]);
-    let took = runs.iter().find(|run| status_of(run) == Status::Succeeded).unwrap_or(&latest);
+    let good = finished
+        .iter()
+        .filter(|it| ***it == Status::Succeeded)
+        .count();
+    let shown = states
+        .iter()
+        .copied()
+        .find(|it| !it.is_unfinished())
+        .unwrap_or(states[0]);
+    let took = runs
+        .iter()
+        .find(|run| status_of(run) == Status::Succeeded)
+        .unwrap_or(&latest);
     let row = Row {
         badge: shown.badge(),
         class: shown.word(),
         namespace: latest.namespace.clone(),
         name: Name::new(&latest.pipeline, 40),
-        link: ask.links.pipeline(parent_of(&latest.record), &latest.namespace, &latest.pipeline),
+        link: ask.links.pipeline(
+            parent_of(&latest.record),
+            &latest.namespace,
+            &latest.pipeline,
+        ),
         strip: strip(ask, runs),
         point: Point {
             name: Name::new(&run.name, 36),
             link: ask.links.run(&run.record),
             start: ask.clock.when_of(run.start_time.or(run.created)),
         },
-        reason: Name::new(match run.reason.as_str() {
-            "Succeeded" | "Failed" | "Running" | "Completed" => "",
-            reason => reason,
-        }, 32),
+        reason: Name::new(
+            match run.reason.as_str() {
+                "Succeeded" | "Failed" | "Running" | "Completed" => "",
+                reason => reason,
+            },
+            32,
+        ),
         took: seconds_of(ask, took).map(length).unwrap_or_default(),
         rate: match finished.len() {
             0 => String::new(),
@@ -179,7 +212,14 @@ fn stand(states: &[Status]) -> (Standing, usize) {
         .filter(|(_, state)| **state == Status::Succeeded || state.is_failure());
     let Some((newest, state)) = ended.next() else {
         let is_open = states.iter().any(|state| state.is_unfinished());
-        return (if is_open { Standing::Unfinished } else { Standing::Fine }, 0);
+        return (
+            if is_open {
+                Standing::Unfinished
+            } else {
+                Standing::Fine
+            },
+            0,
+        );
     };
     if *state == Status::Succeeded {
         return (Standing::Fine, newest);
@@ -218,7 +258,11 @@ mod tests {
     fn a_pipeline_stands_as_its_finished_runs_say() {
         use Status::{Cancelled, Failed, Running, Succeeded, Timeout};
         for (states, standing, at) in [
-            (&[Running, Failed, Cancelled, Timeout, Succeeded][..], Standing::NewlyFailing, 3),
+            (
+                &[Running, Failed, Cancelled, Timeout, Succeeded][..],
+                Standing::NewlyFailing,
+                3,
+            ),
             (&[Failed, Failed], Standing::Failing, 1),
             (&[Succeeded, Failed], Standing::Fine, 0),
             (&[Running], Standing::Unfinished, 0),

@@ -75,10 +75,20 @@ pub(crate) async fn pipeline(ask: &Ask, namespace: &str, name: &str) -> Shown {
     let mut runs = found.runs;
     newest_first(&mut runs);
     let durations = durations(&runs);
-    let finished: Vec<_> = runs.iter().map(status_of).filter(|it| is_counted(*it)).collect();
-    let good = finished.iter().filter(|status| **status == Status::Succeeded).count();
+    let finished: Vec<_> = runs
+        .iter()
+        .map(status_of)
+        .filter(|it| is_counted(*it))
+        .collect();
+    let good = finished
+        .iter()
+        .filter(|status| **status == Status::Succeeded)
+        .count();
     let (p50, p95) = (percentile(&durations, 0.5), percentile(&durations, 0.95));
-    let top = runs.iter().filter_map(|run| seconds_of(ask, run)).fold(0.0, f64::max);
+    let top = runs
+        .iter()
+        .filter_map(|run| seconds_of(ask, run))
+        .fold(0.0, f64::max);
     let (streak, streak_class) = streak(&finished);
     let failed = |run: &&RunRow| status_of(run).is_failure();
     let failures: Vec<_> = runs.iter().filter(failed).take(FAILURES).cloned().collect();
@@ -109,7 +119,9 @@ pub(crate) async fn pipeline(ask: &Ask, namespace: &str, name: &str) -> Shown {
         failures: rows(ask, &failures),
         rows: rows(ask, &runs[..runs.len().min(FAILURES * 2)]),
         all: ask.links.runs(&query, parent),
-        health: ask.links.health(&format!("pipeline:{}", value(name)), parent),
+        health: ask
+            .links
+            .health(&format!("pipeline:{}", value(name)), parent),
         has_more: !found.next_page_token.is_empty(),
     };
     Ok(Page::of(&view))
@@ -122,7 +134,9 @@ fn is_counted(status: Status) -> bool {
 
 /// Durations of runs that succeeded, the shortest first.
 fn durations(runs: &[RunRow]) -> Vec<f64> {
-    let good = runs.iter().filter(|run| status_of(run) == Status::Succeeded);
+    let good = runs
+        .iter()
+        .filter(|run| status_of(run) == Status::Succeeded);
     let mut durations: Vec<_> = good.filter_map(|run| run.duration_seconds).collect();
     durations.sort_by(f64::total_cmp);
     durations
@@ -141,8 +155,15 @@ fn streak(finished: &[Status]) -> (String, &'static str) {
         return ("no finished run".to_owned(), "unknown");
     };
     let is_bad = first.is_failure();
-    let count = finished.iter().take_while(|it| it.is_failure() == is_bad).count();
-    let since = if count == finished.len() { " or more" } else { "" };
+    let count = finished
+        .iter()
+        .take_while(|it| it.is_failure() == is_bad)
+        .count();
+    let since = if count == finished.len() {
+        " or more"
+    } else {
+        ""
+    };
     match is_bad {
         true => (format!("{count}{since} failed in a row"), "failed"),
         false => (format!("{count}{since} succeeded in a row"), "succeeded"),
@@ -193,7 +214,10 @@ mod tests {
     fn a_streak_counts_runs_that_ended_alike() {
         use Status::{Failed, Succeeded, Timeout};
         assert_eq!(streak(&[Failed, Timeout, Succeeded]).0, "2 failed in a row");
-        assert_eq!(streak(&[Succeeded, Succeeded]).0, "2 or more succeeded in a row");
+        assert_eq!(
+            streak(&[Succeeded, Succeeded]).0,
+            "2 or more succeeded in a row"
+        );
         assert_eq!(streak(&[]).1, "unknown");
     }
 }

@@ -115,10 +115,16 @@ fn written(object: Value, is_json: bool) -> String {
 fn commands(record: &str) -> Vec<String> {
     let quoted = format!("'{}'", record.replace('\'', "'\\''"));
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
-    let name = if record.chars().all(is_plain) { record } else { &quoted };
+    let name = if record.chars().all(is_plain) {
+        record
+    } else {
+        &quoted
+    };
     vec![
         format!("hindsight get {name} -o yaml"),
-        format!("curl -H \"authorization: Bearer $TOKEN\" \"$SERVER/apis/results.tekton.dev/v1alpha2/parents/\"{name}"),
+        format!(
+            "curl -H \"authorization: Bearer $TOKEN\" \"$SERVER/apis/results.tekton.dev/v1alpha2/parents/\"{name}"
+        ),
     ]
 }
 
@@ -132,14 +138,22 @@ mod tests {
     fn managed_fields_are_folded_and_texts_stay() {
         let object = json!({"metadata": {"name": "a", "managedFields": [1, 2]}, "x": "1"});
         let text = written(folded(object), false);
-        assert!(text.contains("2 entries") && text.contains("name: a"), "{text}");
-        assert!(text.contains("x: \"1\"") || text.contains("x: '1'"), "{text}");
+        assert!(
+            text.contains("2 entries") && text.contains("name: a"),
+            "{text}"
+        );
+        assert!(
+            text.contains("x: \"1\"") || text.contains("x: '1'"),
+            "{text}"
+        );
     }
 
     #[test]
     fn a_name_reaches_no_shell() {
         let all = commands("a/results/$(x)'y/records/z").join("\n");
         assert!(all.contains(r"'a/results/$(x)'\''y/records/z'"), "{all}");
-        assert!(commands("a/results/b/records/c")[0].ends_with("get a/results/b/records/c -o yaml"));
+        assert!(
+            commands("a/results/b/records/c")[0].ends_with("get a/results/b/records/c -o yaml")
+        );
     }
 }

@@ -76,12 +76,13 @@ pub(crate) async fn run(ask: &Ask, record: &str) -> Shown {
     let (namespace, pipeline) = facts.as_ref().map_or(("", ""), |facts| {
         (facts.namespace.as_str(), facts.pipeline.as_str())
     });
+    let is_listed = facts.as_ref().is_some_and(|facts| facts.is_listed);
     let parent = parent_of(record);
     let view = Run {
         frame: Frame::new(ask, root.object.clone(), Place::Elsewhere),
         name: Name::new(&root.object, 80),
         namespace_link: ask.links.runs("", parent),
-        pipeline_link: match namespace.is_empty() || pipeline.is_empty() {
+        pipeline_link: match namespace.is_empty() || pipeline.is_empty() || !is_listed {
             true => String::new(),
             false => ask.links.pipeline(parent, namespace, pipeline),
         },
@@ -90,8 +91,16 @@ pub(crate) async fn run(ask: &Ask, record: &str) -> Shown {
         badge: status.badge(),
         started: start.map(|start| ask.clock.when(start)),
         took: lasted.map(length).unwrap_or_default(),
-        waited: root.wait_seconds.filter(|wait| *wait >= 1.0).map(length).unwrap_or_default(),
-        reason: if is_plain(&root.reason) { String::new() } else { root.reason.clone() },
+        waited: root
+            .wait_seconds
+            .filter(|wait| *wait >= 1.0)
+            .map(length)
+            .unwrap_or_default(),
+        reason: if is_plain(&root.reason) {
+            String::new()
+        } else {
+            root.reason.clone()
+        },
         message: end_cut(&root.message, MESSAGE),
         why,
         waterfall,
@@ -101,7 +110,12 @@ pub(crate) async fn run(ask: &Ask, record: &str) -> Shown {
         children: children_of(ask, root, parent),
         notes: notes(&tree),
         commands: commands(record),
-        namespace: if namespace.is_empty() { parent } else { namespace }.to_owned(),
+        namespace: if namespace.is_empty() {
+            parent
+        } else {
+            namespace
+        }
+        .to_owned(),
         pipeline: pipeline.to_owned(),
         facts,
     };
@@ -110,7 +124,10 @@ pub(crate) async fn run(ask: &Ask, record: &str) -> Shown {
 
 /// Whether a reason says no more than the state beside it.
 fn is_plain(reason: &str) -> bool {
-    matches!(reason, "Succeeded" | "Failed" | "Running" | "Completed" | "Error")
+    matches!(
+        reason,
+        "Succeeded" | "Failed" | "Running" | "Completed" | "Error"
+    )
 }
 
 /// The list of what is below a PipelineRun.
@@ -119,11 +136,15 @@ fn children_of(ask: &Ask, root: &RunNode, parent: &str) -> String {
         return String::new();
     }
     let name = crate::query::value(&root.object);
-    ask.links.runs(&format!("label:tekton.dev/pipelineRun={name}"), parent)
+    ask.links
+        .runs(&format!("label:tekton.dev/pipelineRun={name}"), parent)
 }
 
 fn notes(tree: &RunTree) -> Vec<String> {
-    let cycles = tree.cycles.iter().map(|cycle| format!("circle of owners: {cycle}"));
+    let cycles = tree
+        .cycles
+        .iter()
+        .map(|cycle| format!("circle of owners: {cycle}"));
     let mut notes: Vec<_> = tree.notes.iter().cloned().chain(cycles).take(20).collect();
     if tree.nodes_left_out > 0 {
         notes.push(format!("{} nodes are left out", tree.nodes_left_out));

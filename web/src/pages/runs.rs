@@ -97,15 +97,27 @@ pub(crate) async fn runs(ask: &Ask) -> Shown {
         query: text.to_owned(),
         scope: scope.to_owned(),
         action: ask.links.runs("", ""),
-        chips: if is_words { chips(text, &link) } else { Vec::new() },
+        chips: if is_words {
+            chips(text, &link)
+        } else {
+            Vec::new()
+        },
         is_live: token.is_empty() && wrong.is_none(),
         again: ask.links.runs(text, scope),
         next: (!found.next_page_token.is_empty())
             .then(|| ask.links.page(text, scope, &found.next_page_token)),
         first: (!token.is_empty()).then(|| link(text)),
-        wider: if is_empty && is_words { wider(ask, text, scope) } else { Vec::new() },
+        wider: if is_empty && is_words {
+            wider(ask, text, scope)
+        } else {
+            Vec::new()
+        },
         is_first_use: is_empty && text.is_empty() && scope.is_empty() && token.is_empty(),
-        examples: if wrong.is_some() { examples(&link) } else { Vec::new() },
+        examples: if wrong.is_some() {
+            examples(&link)
+        } else {
+            Vec::new()
+        },
         read_as: found.query_filter,
         rows,
         wrong,

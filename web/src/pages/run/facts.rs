@@ -14,6 +14,8 @@ const TEXT: usize = 500;
 pub(super) struct Facts {
     pub(super) namespace: String,
     pub(super) pipeline: String,
+    /// Whether lists know its runs by this pipeline; those of workflows they do not.
+    pub(super) is_listed: bool,
     pub(super) params: Vec<Fact>,
     pub(super) results: Vec<Fact>,
     pub(super) labels: Vec<Fact>,
@@ -48,6 +50,10 @@ impl Facts {
         let outputs = ["/status/results", "/status/outputs/parameters"];
         let results = outputs.into_iter().map(|path| entries(&object, path));
         Some(Self {
+            is_listed: object
+                .pointer("/metadata/labels/tekton.dev~1pipeline")
+                .is_some()
+                || object.pointer("/spec/pipelineRef/name").is_some(),
             namespace: text(&object, "/metadata/namespace"),
             pipeline: hindsight_run::View::new(&object)
                 .pipeline()
@@ -83,7 +89,9 @@ fn named(list: &Value) -> Vec<Fact> {
 }
 
 fn labels(object: &Value) -> Vec<Fact> {
-    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+    let labels = object
+        .pointer("/metadata/labels")
+        .and_then(Value::as_object);
     let facts = labels.into_iter().flatten().take(ENTRIES);
     facts
         .map(|(name, value)| Fact {
@@ -94,7 +102,9 @@ fn labels(object: &Value) -> Vec<Fact> {
 }
 
 fn conditions(object: &Value) -> Vec<Condition> {
-    let list = object.pointer("/status/conditions").and_then(Value::as_array);
+    let list = object
+        .pointer("/status/conditions")
+        .and_then(Value::as_array);
     let conditions = list.into_iter().flatten().take(ENTRIES);
     conditions
         .map(|condition| Condition {
@@ -140,19 +150,30 @@ mod tests {
             "status": {"results": [{"name": "digest", "value": "sha256:1"}],
                 "conditions": [{"type": "Succeeded", "status": "True"}]},
         }));
-        assert_eq!((tekton.namespace.as_str(), tekton.pipeline.as_str()), ("shop", "release"));
+        assert_eq!(
+            (tekton.namespace.as_str(), tekton.pipeline.as_str()),
+            ("shop", "release")
+        );
         assert_eq!(tekton.params[1].value, "[\"x\"]");
         assert_eq!((tekton.results.len(), tekton.conditions.len()), (1, 1));
-        let argo = facts(&json!({"spec": {"arguments": {"parameters": [{"name": "n", "value": 3}]}}}));
+        let argo =
+            facts(&json!({"spec": {"arguments": {"parameters": [{"name": "n", "value": 3}]}}}));
         assert_eq!(argo.params[0].value, "3");
     }
 
     #[test]
     fn what_has_another_shape_is_passed_over() {
-        let odd = facts(&json!({"spec": {"params": {"a": 1}}, "status": {"conditions": "x"},
-            "metadata": {"labels": []}}));
+        let odd = facts(
+            &json!({"spec": {"params": {"a": 1}}, "status": {"conditions": "x"},
+            "metadata": {"labels": []}}),
+        );
         assert!(odd.params.is_empty() && odd.conditions.is_empty() && odd.labels.is_empty());
-        let many: Vec<_> = (0..1_000).map(|n| json!({"name": "n".repeat(n), "value": n})).collect();
-        assert_eq!(facts(&json!({"spec": {"params": many}})).params.len(), ENTRIES);
+        let many: Vec<_> = (0..1_000)
+            .map(|n| json!({"name": "n".repeat(n), "value": n}))
+            .collect();
+        assert_eq!(
+            facts(&json!({"spec": {"params": many}})).params.len(),
+            ENTRIES
+        );
     }
 }

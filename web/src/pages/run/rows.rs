@@ -103,7 +103,8 @@ impl<'a> Writer<'a> {
         }
         // Of what succeeded the steps are not shown at first.
         let is_open = has_children || status(node) != Status::Succeeded;
-        self.lines.push(Line::Open(node, depth.min(DEEPEST), is_open));
+        self.lines
+            .push(Line::Open(node, depth.min(DEEPEST), is_open));
         self.children(&node.id, depth + 1);
         self.lines.push(Line::Close);
     }
@@ -139,13 +140,11 @@ mod tests {
             ..RunTree::default()
         };
         let lines = lines(&tree);
-        let failed = lines.iter().filter(|line| {
-            matches!(line, Line::Leaf(node, _) if node.outcome() == Outcome::Failure)
-        });
-        assert_eq!(failed.count(), 4);
-        assert!(
-            matches!(lines.last(), Some(Line::Rest(rest, 0)) if rest.len() == 2_000 - FEW - 4)
+        let failed = lines.iter().filter(
+            |line| matches!(line, Line::Leaf(node, _) if node.outcome() == Outcome::Failure),
         );
+        assert_eq!(failed.count(), 4);
+        assert!(matches!(lines.last(), Some(Line::Rest(rest, 0)) if rest.len() == 2_000 - FEW - 4));
     }
 
     #[test]
@@ -163,6 +162,9 @@ mod tests {
         let count = |wanted: fn(&Line<'_>) -> bool| lines.iter().filter(|it| wanted(it)).count();
         let open = count(|line| matches!(line, Line::Open(..)));
         assert_eq!(open, count(|line| matches!(line, Line::Close)));
-        assert_eq!((open, count(|line| matches!(line, Line::Rest(..)))), (MOST, 1));
+        assert_eq!(
+            (open, count(|line| matches!(line, Line::Rest(..)))),
+            (MOST, 1)
+        );
     }
 }

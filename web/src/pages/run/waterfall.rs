@@ -63,17 +63,24 @@ struct Drawing<'a> {
 
 impl Waterfall {
     pub(super) fn of(ask: &Ask, tree: &RunTree) -> Self {
-        let times = tree.nodes.iter().flat_map(|node| {
-            [node.create_time, node.start_time, node.end_time].map(timestamp)
-        });
+        let times = tree
+            .nodes
+            .iter()
+            .flat_map(|node| [node.create_time, node.start_time, node.end_time].map(timestamp));
         let times: Vec<_> = times.flatten().collect();
         let begin = times.iter().min().copied().unwrap_or(ask.clock.now);
-        let is_unfinished = tree.nodes.first().is_some_and(|root| status(root).is_unfinished());
-        let now = if is_unfinished { Some(ask.clock.now) } else { None };
-        let end = times.iter().copied().chain(now).max().unwrap_or(begin);
-        let offset = |time: Option<prost_types::Timestamp>| {
-            timestamp(time).map(|time| between(begin, time))
+        let is_unfinished = tree
+            .nodes
+            .first()
+            .is_some_and(|root| status(root).is_unfinished());
+        let now = if is_unfinished {
+            Some(ask.clock.now)
+        } else {
+            None
         };
+        let end = times.iter().copied().chain(now).max().unwrap_or(begin);
+        let offset =
+            |time: Option<prost_types::Timestamp>| timestamp(time).map(|time| between(begin, time));
         let gaps = tree
             .gaps
             .iter()
@@ -126,7 +133,10 @@ fn idle(
     offset: &impl Fn(Option<prost_types::Timestamp>) -> Option<f64>,
 ) -> Vec<(f64, f64)> {
     let above: BTreeSet<&str> = tree.nodes.iter().map(|node| node.parent.as_str()).collect();
-    let parts = tree.nodes.iter().filter(|node| !above.contains(node.id.as_str()));
+    let parts = tree
+        .nodes
+        .iter()
+        .filter(|node| !above.contains(node.id.as_str()));
     let spans = parts.filter_map(|part| {
         let start = offset(part.create_time.or(part.start_time))?;
         Some((start, offset(part.end_time).unwrap_or(total)))
@@ -154,12 +164,22 @@ fn critical(tree: &RunTree) -> String {
         .map(|node| (node.id.as_str(), node.name.as_str()))
         .collect();
     let path = tree.critical_path.iter().take(12);
-    let path: Vec<_> = path.filter_map(|id| names.get(id.as_str()).copied()).collect();
+    let path: Vec<_> = path
+        .filter_map(|id| names.get(id.as_str()).copied())
+        .collect();
     if path.is_empty() {
         return String::new();
     }
-    let more = if tree.critical_path.len() > 12 { " › …" } else { "" };
-    format!("{}{more}, {}", path.join(" › "), length(tree.critical_seconds))
+    let more = if tree.critical_path.len() > 12 {
+        " › …"
+    } else {
+        ""
+    };
+    format!(
+        "{}{more}, {}",
+        path.join(" › "),
+        length(tree.critical_seconds)
+    )
 }
 
 impl Drawing<'_> {
@@ -187,7 +207,10 @@ impl Drawing<'_> {
             bar(created, until, "wait");
         }
         if let Some(start) = start {
-            let init = node.init_seconds.unwrap_or_default().clamp(0.0, (until - start).max(0.0));
+            let init = node
+                .init_seconds
+                .unwrap_or_default()
+                .clamp(0.0, (until - start).max(0.0));
             bar(start, start + init, "init");
             bar(start + init, until.max(start), status.word());
         }
@@ -199,7 +222,10 @@ impl Drawing<'_> {
         if node.finally {
             notes.push("finally".to_owned());
         }
-        let is_plain = matches!(node.reason.as_str(), "" | "Succeeded" | "Failed" | "Running");
+        let is_plain = matches!(
+            node.reason.as_str(),
+            "" | "Succeeded" | "Failed" | "Running"
+        );
         if !is_plain {
             notes.push(end_cut(&node.reason, NAME));
         }
@@ -208,18 +234,33 @@ impl Drawing<'_> {
             class: status.word(),
             shape: Some(status.shape()),
             depth,
-            name: Name::new(if node.name.is_empty() { &node.object } else { &node.name }, NAME),
+            name: Name::new(
+                if node.name.is_empty() {
+                    &node.object
+                } else {
+                    &node.name
+                },
+                NAME,
+            ),
             link: match node.record.as_str() {
                 "" => String::new(),
                 _ if node.id == self.root => String::new(),
                 record => self.ask.links.run(record),
             },
             note: notes.join(", "),
-            message: if is_quiet { String::new() } else { end_cut(&node.message, MESSAGE) },
+            message: if is_quiet {
+                String::new()
+            } else {
+                end_cut(&node.message, MESSAGE)
+            },
             is_critical: self.critical.contains(node.id.as_str()),
             is_step: false,
             track: self.scale.track(&bars),
-            wait: node.wait_seconds.filter(|wait| *wait >= 0.5).map(length).unwrap_or_default(),
+            wait: node
+                .wait_seconds
+                .filter(|wait| *wait >= 0.5)
+                .map(length)
+                .unwrap_or_default(),
             took: took.map(length).unwrap_or_default(),
         }
     }
@@ -249,7 +290,9 @@ impl Drawing<'_> {
             is_step: true,
             track: self.scale.track(bars.as_slice()),
             wait: String::new(),
-            took: bars.map(|bar| length(bar.to - bar.from)).unwrap_or_default(),
+            took: bars
+                .map(|bar| length(bar.to - bar.from))
+                .unwrap_or_default(),
         }
     }
 
@@ -284,7 +327,9 @@ impl Drawing<'_> {
             is_step: true,
             track: self.scale.track(bars.as_slice()),
             wait: String::new(),
-            took: bars.map(|bar| length(bar.to - bar.from)).unwrap_or_default(),
+            took: bars
+                .map(|bar| length(bar.to - bar.from))
+                .unwrap_or_default(),
         }
     }
 }

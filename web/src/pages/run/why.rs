@@ -82,12 +82,20 @@ impl Why {
         let records = [&found.first_failure, &found.last_success]
             .map(|point| point.as_ref().map_or("", |point| point.record.as_str()));
         let changes = remarkable(&found.changes);
-        let told: usize = changes.iter().take(CHANGES).map(|change| 1 + change.others).sum();
+        let told: usize = changes
+            .iter()
+            .take(CHANGES)
+            .map(|change| 1 + change.others)
+            .sum();
         let (ended, reason, message, exit) = match &found.step {
             Some(step) => (
                 Status::of_node(step.outcome(), true, true),
                 &step.reason,
-                if step.message.is_empty() { &leaf.message } else { &step.message },
+                if step.message.is_empty() {
+                    &leaf.message
+                } else {
+                    &step.message
+                },
                 step.exit_code,
             ),
             None => (
@@ -103,10 +111,18 @@ impl Why {
                 "" => format!("{} {}", leaf.kind, leaf.object),
                 path => path.to_owned(),
             },
-            step: found.step.as_ref().map(|step| step.name.clone()).unwrap_or_default(),
+            step: found
+                .step
+                .as_ref()
+                .map(|step| step.name.clone())
+                .unwrap_or_default(),
             ended: ended.word(),
             exit,
-            reason: if is_plain { String::new() } else { reason.clone() },
+            reason: if is_plain {
+                String::new()
+            } else {
+                reason.clone()
+            },
             message: message.clone(),
             attempt: leaf.attempt,
             series: found.series.clone(),
@@ -132,7 +148,10 @@ fn alike(found: &FailureExplanation) -> String {
     match &found.alike {
         Some(alike) if alike.of > 1 && alike.count == alike.of => ", all for the same cause".into(),
         Some(alike) if alike.of > 1 => {
-            format!(", {} of the newest {} for the same cause", alike.count, alike.of)
+            format!(
+                ", {} of the newest {} for the same cause",
+                alike.count, alike.of
+            )
         }
         _ => String::new(),
     }
@@ -144,9 +163,9 @@ fn remarkable(changes: &[Difference]) -> Vec<Change> {
     let is_timing = |it: &&Difference| it.category() == Category::Timing;
     let mut told: Vec<(&Difference, usize)> = Vec::new();
     for change in changes.iter().filter(|it| !is_timing(it)) {
-        let same = told.iter_mut().find(|(other, _)| {
-            (&other.before, &other.after) == (&change.before, &change.after)
-        });
+        let same = told
+            .iter_mut()
+            .find(|(other, _)| (&other.before, &other.after) == (&change.before, &change.after));
         match same {
             Some((_, others)) => *others += 1,
             None => told.push((change, 0)),
@@ -156,7 +175,9 @@ fn remarkable(changes: &[Difference]) -> Vec<Change> {
     let mut slower: Vec<_> = slower.map(|it| (it, 0)).collect();
     slower.sort_by(|one, other| gain(other.0).total_cmp(&gain(one.0)));
     told.append(&mut slower);
-    told.into_iter().map(|(it, others)| change(it, others)).collect()
+    told.into_iter()
+        .map(|(it, others)| change(it, others))
+        .collect()
 }
 
 /// How many seconds more something takes.
@@ -231,10 +252,18 @@ mod tests {
             difference(Category::Image, "steps[1].imageID", "x:1", "x:2"),
         ];
         let told = remarkable(&changes);
-        let told: Vec<_> = told.iter().map(|it| (it.what.as_str(), it.others)).collect();
+        let told: Vec<_> = told
+            .iter()
+            .map(|it| (it.what.as_str(), it.others))
+            .collect();
         assert_eq!(
             told,
-            [("param revision", 0), ("steps[0].imageID", 1), ("slowest", 0), ("slower", 0)]
+            [
+                ("param revision", 0),
+                ("steps[0].imageID", 1),
+                ("slowest", 0),
+                ("slower", 0)
+            ]
         );
     }
 }
