@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(texts(&Scale::new(421.0, &[])), ["0 s", "2 m", "4 m", "6 m"]);
         let folded = Scale::new(8_000.0, &[(400.0, 7_600.0)]);
         let marks = folded.marks();
-        assert!(marks.len() > 3 && marks.windows(2).all(|two| two[1].at - two[0].at >= 7.0));
+        assert!(marks.len() == 3 && marks.windows(2).all(|two| two[1].at - two[0].at >= 7.0));
         for total in [0.0, 0.5, 1e9, f64::INFINITY, f64::NAN] {
             assert!(!Scale::new(total, &[]).marks().is_empty());
         }

@@ -65,7 +65,9 @@ async fn with_cookie(http: &mut Http, target: &str, cookie: &str) -> Reply {
 
 #[tokio::test]
 async fn a_deep_link_leads_over_the_sign_in_to_the_same_page() {
-    let Guarded { server, _folder, .. } = guarded(&[]).await;
+    let Guarded {
+        server, _folder, ..
+    } = guarded(&[]).await;
     let mut http = Http::one(&server.url).await;
     let reply = page(&mut http, "/ui/runs?q=failed&ns=shop").await;
     let to = "%2Fui%2Fruns%3Fq%3Dfailed%26ns%3Dshop";
@@ -112,7 +114,9 @@ async fn a_deep_link_leads_over_the_sign_in_to_the_same_page() {
 
 #[tokio::test]
 async fn a_session_counts_for_pages_alone() {
-    let Guarded { server, _folder, .. } = guarded(&[]).await;
+    let Guarded {
+        server, _folder, ..
+    } = guarded(&[]).await;
     let mut http = Http::one(&server.url).await;
     let cookie = cookie(&sign_in(&mut http, "reader", "").await);
     let api = target("-/results", &[]);
@@ -138,7 +142,9 @@ async fn a_session_counts_for_pages_alone() {
 
 #[tokio::test]
 async fn forms_of_other_origins_change_nothing() {
-    let Guarded { server, _folder, .. } = guarded(&[]).await;
+    let Guarded {
+        server, _folder, ..
+    } = guarded(&[]).await;
     let mut http = Http::one(&server.url).await;
     for target in ["/ui/login", "/ui/logout", "/ui/preferences"] {
         for headers in [
@@ -165,7 +171,9 @@ async fn forms_of_other_origins_change_nothing() {
 
 #[tokio::test]
 async fn after_signing_in_nobody_is_sent_elsewhere() {
-    let Guarded { server, _folder, .. } = guarded(&[]).await;
+    let Guarded {
+        server, _folder, ..
+    } = guarded(&[]).await;
     let mut http = Http::one(&server.url).await;
     for to in [
         "https://evil.example",
@@ -198,7 +206,11 @@ async fn after_signing_in_nobody_is_sent_elsewhere() {
 
 #[tokio::test]
 async fn signing_out_and_a_token_that_is_taken_back_end_a_session() {
-    let Guarded { server, path, _folder } = guarded(&[]).await;
+    let Guarded {
+        server,
+        path,
+        _folder,
+    } = guarded(&[]).await;
     let mut http = Http::one(&server.url).await;
     let reply = sign_in(&mut http, "reader", "").await;
     let session = cookie(&reply);
@@ -254,7 +266,9 @@ async fn a_caller_sees_what_that_caller_may_read() {
 
 #[tokio::test]
 async fn over_an_open_connection_only_this_machine_signs_in() {
-    let Guarded { server, _folder, .. } = guarded(&[("public_url", "https://results.example")]).await;
+    let Guarded {
+        server, _folder, ..
+    } = guarded(&[("public_url", "https://results.example")]).await;
     let mut http = Http::one(&server.url).await;
     let origin = [("origin", "https://results.example")];
     let reply = http
@@ -266,7 +280,9 @@ async fn over_an_open_connection_only_this_machine_signs_in() {
         "{set}"
     );
     server.stop().await;
-    let Guarded { server, _folder, .. } = guarded(&[]).await;
+    let Guarded {
+        server, _folder, ..
+    } = guarded(&[]).await;
     for (host, may) in [
         ("localhost", true),
         ("127.0.0.1:8080", true),

@@ -126,7 +126,7 @@ pub(crate) async fn overview(ask: &Ask) -> Shown {
 }
 
 fn group((standing, mut rows): (Standing, Vec<(Option<Timestamp>, Row)>)) -> Group {
-    rows.sort_by(|one, other| other.0.cmp(&one.0));
+    rows.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
     let (title, about) = match standing {
         Standing::NewlyFailing => (
             "Newly failing",

@@ -57,6 +57,8 @@ pub(super) struct Change {
     pub(super) what: String,
     pub(super) before: String,
     pub(super) after: String,
+    /// Whether it is a time, which is neither removed nor added.
+    pub(super) is_time: bool,
     /// In how many more places it changed alike.
     pub(super) others: usize,
 }
@@ -199,6 +201,7 @@ fn change(difference: &Difference, others: usize) -> Change {
         what: label(difference),
         before: side(&difference.before),
         after: side(&difference.after),
+        is_time: difference.category() == Category::Timing,
         others,
     }
 }
