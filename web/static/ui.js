@@ -14,7 +14,7 @@
   const known = document.cookie.split("; ").some((cookie) => cookie === `hs_zone=${zone}`);
   if (zone && !known && /^[A-Za-z0-9/_+-]{1,64}$/.test(zone)) {
     document.cookie = `hs_zone=${zone}; Path=${base}; SameSite=Lax; Max-Age=31536000`;
-    const isDrawn = document.body.dataset.zone === zone || document.querySelector("form.login");
+    const isDrawn = document.body.dataset.zone === zone;
     const isKept = document.cookie.includes(`hs_zone=${zone}`);
     if (!isDrawn && isKept && document.querySelector("main time")) location.reload();
   }
