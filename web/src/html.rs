@@ -87,6 +87,43 @@ mod tests {
     }
 
     #[test]
+    fn templates_and_scripts_have_no_way_around_escaping() {
+        let files = |folder: &str| {
+            let folder = format!("{}/{folder}", env!("CARGO_MANIFEST_DIR"));
+            let files = std::fs::read_dir(folder).unwrap();
+            files.map(|file| file.unwrap().path())
+        };
+        let is_ours = |name: &str| !name.contains("htmx");
+        let mut read = 0;
+        for path in files("templates").chain(files("static")) {
+            if !is_ours(&path.display().to_string()) {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let text = text.replace(['\n', '\t'], " ");
+            for bad in [
+                "|safe",
+                "| safe",
+                "escape(",
+                " style=",
+                "<style",
+                " onclick=",
+                " onload=",
+                "innerHTML",
+                "outerHTML =",
+                "insertAdjacentHTML",
+                "eval(",
+                "new Function",
+                "document.write",
+            ] {
+                assert!(!text.contains(bad), "`{bad}` in {}", path.display());
+            }
+            read += 1;
+        }
+        assert!(read > 15, "{read}");
+    }
+
+    #[test]
     fn names_lose_their_middle_and_texts_their_end() {
         assert_eq!(
             middle_cut("release-of-the-shop-x7k2p", 16),
