@@ -104,7 +104,7 @@ mod tests {
             for bad in [
                 "|safe",
                 "| safe",
-                "escape(",
+                "|escape",
                 " style=",
                 "<style",
                 " onclick=",
