@@ -119,10 +119,7 @@ impl App {
             .with_audit(audit)
             .with_default_language(language(config));
         let metrics = RequestMetrics::new(&mut registry);
-        registry.collect(metrics::Database(Arc::clone(&opened.maintenance)));
-        if let Some(objects) = objects {
-            registry.collect(metrics::Objects(objects));
-        }
+        metrics::of_storage(&mut registry, &opened.maintenance, objects);
         let stopping = CancellationToken::new();
         let live = Live::new(config, budgets.clone());
         let taken = limit - REPLY_ROOM.min(limit / 8);
@@ -144,27 +141,19 @@ impl App {
         let rest = Rest::new(&pool, grpc.clone(), taken, only_json).map_err(Error::Rest)?;
 
         let in_process = in_process::InProcessTransport::new();
-        let web = web::pages(
-            config,
-            &*opened.maintenance,
-            &in_process,
-            Arc::clone(&clock),
-        )
-        .await
-        .map_err(unusable)?;
-        let api = listen::bind(config.listen, "listen").await?;
+        let web = web::pages(config, &*opened.maintenance, &in_process, &clock)
+            .await
+            .map_err(unusable)?;
+        let (api, address) = listen::bind(config.listen, "listen").await?;
         let admin = match config.metrics_listen {
             Some(address) => Some(listen::bind(address, "metrics-listen").await?),
             None => None,
         };
-        let address = |listener: &TcpListener, asked| listener.local_addr().unwrap_or(asked);
+        let (admin, admin_address) = admin.unzip();
         Ok(Self {
             connections: metrics::Connections::new(&mut registry),
-            address: address(&api, config.listen),
-            admin_address: admin
-                .as_ref()
-                .zip(config.metrics_listen)
-                .map(|(l, a)| address(l, a)),
+            address,
+            admin_address,
             api,
             admin,
             grpc,

@@ -22,7 +22,7 @@ pub(super) async fn pages(
     config: &Config,
     maintenance: &dyn Maintenance,
     in_process: &InProcessTransport,
-    clock: Arc<dyn Clock>,
+    clock: &Arc<dyn Clock>,
 ) -> Result<Option<Web>, storage::Error> {
     if config.ui == Ui::Off {
         return Ok(None);
@@ -39,7 +39,11 @@ pub(super) async fn pages(
         is_remote: !config.listen.ip().is_loopback(),
         secret: shared_secret(maintenance, SESSION_SECRET).await?,
     };
-    Ok(Some(Web::new(in_process.channel(), clock, options)))
+    Ok(Some(Web::new(
+        in_process.channel(),
+        Arc::clone(clock),
+        options,
+    )))
 }
 
 /// What `http` answers, and the pages.

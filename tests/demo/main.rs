@@ -14,6 +14,7 @@ use anyhow::{Context as _, ensure};
 use clap::Parser;
 use hindsight_client::{Client, Options};
 use hindsight_proto::v1alpha2 as pb;
+use hindsight_runtime::clock::{Clock as _, SystemClock};
 use indicatif::{ProgressBar, ProgressStyle};
 use kubesim::{Crd, Plan, Player, Playing, Sim};
 
@@ -136,7 +137,7 @@ async fn show(
         seed: 7,
         ..Plan::default()
     };
-    let told = showcase::showcase(jiff::Timestamp::now());
+    let told = showcase::showcase(SystemClock.now());
     println!("\nimporting {} objects with a history", told.len());
     processes.import(folder, &told).await?;
     for name in ["foo", "bar", "baz"] {

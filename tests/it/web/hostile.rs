@@ -1,6 +1,6 @@
 //! What is stored is hostile, in every field of every page.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{is_tame, page, seed::empty};
 use crate::support::{
@@ -17,31 +17,55 @@ const TEXTS: [&str; 6] = [
     "{{ 7 * 7 }} <!-- <svg onload=alert(1)>",
 ];
 
+/// A run with this text in every field.
+fn run(text: &str, uid: &str, hour: usize, reason: &str) -> Value {
+    json!({
+        "apiVersion": "tekton.dev/v1", "kind": "PipelineRun",
+        "metadata": {"name": text, "namespace": text, "uid": uid,
+            "creationTimestamp": format!("2026-03-02T{hour:02}:00:00Z"),
+            "labels": {"tekton.dev/pipeline": text, text: text}},
+        "spec": {"pipelineRef": {"name": text}, "params": [{"name": text, "value": format!("{text}{hour}")}]},
+        "status": {"startTime": format!("2026-03-02T{hour:02}:00:01Z"),
+            "completionTime": format!("2026-03-02T{hour:02}:01:00Z"),
+            "skippedTasks": [{"name": text, "reason": text}],
+            "results": [{"name": text, "value": text}],
+            "conditions": [{"type": "Succeeded", "reason": text, "message": text,
+                "status": if reason == "Succeeded" { "True" } else { "False" }}]},
+    })
+}
+
+/// Pages that show the run or repeat the query.
+fn targets(failed: &str, query: &str) -> Vec<String> {
+    vec![
+        "/ui/".to_owned(),
+        format!("/ui/?ns={query}"),
+        "/ui/runs".to_owned(),
+        format!("/ui/runs?q={query}"),
+        format!("/ui/runs?q={query}&ns={query}&page={query}"),
+        format!("/ui/runs?q=cel:{query}"),
+        format!("/ui/run/{failed}"),
+        format!("/ui/run/{query}"),
+        format!("/ui/raw/{failed}?as=yaml"),
+        format!("/ui/raw/{failed}?as=json"),
+        format!("/ui/compare?a={failed}"),
+        format!("/ui/compare?a={query}&b={query}"),
+        format!("/ui/pipeline/{query}/{query}?in=shop"),
+        format!("/ui/health?q={query}"),
+        format!("/ui/login?to={query}"),
+        format!("/ui/{query}"),
+    ]
+}
+
 #[tokio::test]
 async fn text_that_was_stored_is_never_more_than_text() {
     let server = empty(&[]).await;
     let mut http = Http::one(&server.url).await;
     for (number, text) in TEXTS.into_iter().enumerate() {
-        let run = |number: String, hour: usize, reason: &str| {
-            json!({
-                "apiVersion": "tekton.dev/v1", "kind": "PipelineRun",
-                "metadata": {"name": text, "namespace": text, "uid": number,
-                    "creationTimestamp": format!("2026-03-02T{hour:02}:00:00Z"),
-                    "labels": {"tekton.dev/pipeline": text, text: text}},
-                "spec": {"pipelineRef": {"name": text}, "params": [{"name": text, "value": format!("{text}{hour}")}]},
-                "status": {"startTime": format!("2026-03-02T{hour:02}:00:01Z"),
-                    "completionTime": format!("2026-03-02T{hour:02}:01:00Z"),
-                    "skippedTasks": [{"name": text, "reason": text}],
-                    "results": [{"name": text, "value": text}],
-                    "conditions": [{"type": "Succeeded", "reason": text, "message": text,
-                        "status": if reason == "Succeeded" { "True" } else { "False" }}]},
-            })
-        };
         let mut names = Vec::new();
         for (hour, reason) in [(8, "Succeeded"), (9, "Failed")] {
             let id = format!("r{number}-{hour}");
             let name = format!("shop/results/{id}/records/{id}");
-            let payload = bytes(&run(id, hour, reason));
+            let payload = bytes(&run(text, &id, hour, reason));
             server.given_record(&name, PIPELINE_RUN, &payload).await;
             names.push((name, payload));
         }
@@ -50,24 +74,7 @@ async fn text_that_was_stored_is_never_more_than_text() {
             .bytes()
             .map(|byte| format!("%{byte:02x}"))
             .collect();
-        for target in [
-            "/ui/".to_owned(),
-            format!("/ui/?ns={query}"),
-            "/ui/runs".to_owned(),
-            format!("/ui/runs?q={query}"),
-            format!("/ui/runs?q={query}&ns={query}&page={query}"),
-            format!("/ui/runs?q=cel:{query}"),
-            format!("/ui/run/{failed}"),
-            format!("/ui/run/{query}"),
-            format!("/ui/raw/{failed}?as=yaml"),
-            format!("/ui/raw/{failed}?as=json"),
-            format!("/ui/compare?a={failed}"),
-            format!("/ui/compare?a={query}&b={query}"),
-            format!("/ui/pipeline/{query}/{query}?in=shop"),
-            format!("/ui/health?q={query}"),
-            format!("/ui/login?to={query}"),
-            format!("/ui/{query}"),
-        ] {
+        for target in targets(failed, &query) {
             let reply = page(&mut http, &target).await;
             assert!(reply.status < 500, "{target}: {}", reply.status);
             let html = reply.text();

@@ -6,7 +6,7 @@ mod showcase;
 use std::ops::Deref;
 
 use hindsight_proto::v1::ListRunsRequest;
-use jiff::Timestamp;
+use hindsight_runtime::clock::{Clock as _, SystemClock};
 use serde_json::json;
 
 use crate::support::{Database, TestServer, process::run};
@@ -45,7 +45,7 @@ pub(super) async fn seeded() -> Given {
     let server = empty(&[]).await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.json");
-    let items = showcase::showcase(Timestamp::now());
+    let items = showcase::showcase(SystemClock.now());
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
     std::fs::write(&path, list.to_string()).unwrap();
     let path = path.display().to_string();
