@@ -25,6 +25,7 @@ mod serve;
 mod sweep;
 mod throttle;
 mod tls;
+mod web;
 mod write_timeout;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -47,6 +48,7 @@ use hindsight_runtime::clock::Clock;
 use hindsight_runtime::telemetry::{Registry, RequestMetrics};
 use hindsight_storage::Maintenance;
 use hindsight_transcode::Rest;
+use hindsight_web::Web;
 
 use assembly::{engine, language, probes, readiness, secured, services, store, tokens};
 
@@ -85,6 +87,7 @@ pub struct App {
     cors: Option<CorsLayer>,
     guard: Option<browser::Guard>,
     in_process: in_process::InProcessTransport,
+    web: Option<Web>,
 }
 
 impl App {
@@ -117,10 +120,7 @@ impl App {
             .with_default_language(language(config))
             .with_cluster_names(config.cluster_names.clone().unwrap_or_default().0);
         let metrics = RequestMetrics::new(&mut registry);
-        registry.collect(metrics::Database(Arc::clone(&opened.maintenance)));
-        if let Some(objects) = objects {
-            registry.collect(metrics::Objects(objects));
-        }
+        metrics::of_storage(&mut registry, &opened.maintenance, objects);
         let stopping = CancellationToken::new();
         let live = Live::new(config, budgets.clone());
         let taken = limit - REPLY_ROOM.min(limit / 8);
@@ -141,19 +141,20 @@ impl App {
         let only_json = config.auth == config::Auth::Off;
         let rest = Rest::new(&pool, grpc.clone(), taken, only_json).map_err(Error::Rest)?;
 
-        let api = listen::bind(config.listen, "listen").await?;
+        let in_process = in_process::InProcessTransport::new();
+        let web = web::pages(config, &*opened.maintenance, &in_process, &clock)
+            .await
+            .map_err(unusable)?;
+        let (api, address) = listen::bind(config.listen, "listen").await?;
         let admin = match config.metrics_listen {
             Some(address) => Some(listen::bind(address, "metrics-listen").await?),
             None => None,
         };
-        let address = |listener: &TcpListener, asked| listener.local_addr().unwrap_or(asked);
+        let (admin, admin_address) = admin.unzip();
         Ok(Self {
             connections: metrics::Connections::new(&mut registry),
-            address: address(&api, config.listen),
-            admin_address: admin
-                .as_ref()
-                .zip(config.metrics_listen)
-                .map(|(l, a)| address(l, a)),
+            address,
+            admin_address,
             api,
             admin,
             grpc,
@@ -174,7 +175,8 @@ impl App {
             limits: serve::Limits::of(config),
             cors: config.cors_origins.as_ref().map(serve::cors),
             guard: browser::Guard::of(config),
-            in_process: in_process::InProcessTransport::new(),
+            in_process,
+            web,
         })
     }
 
@@ -214,7 +216,7 @@ impl App {
             http = http.layer(cors);
         }
         let grpc = self.gate.before(self.grpc, gate::Protocol::Grpc);
-        let front = serve::front(grpc, http);
+        let front = serve::front(grpc, web::beside(http, self.web));
         let admin = self.admin.map(|listener| {
             let drained = drained.clone();
             tokio::spawn(async move {
@@ -232,9 +234,11 @@ impl App {
 
         let listener = listen::Listener(self.api);
         let builder = self.limits.builder();
+        // Pages call through it until the last request of the port is answered.
+        let answered = CancellationToken::new();
         let in_process = self
             .in_process
-            .serve(front.clone(), builder.clone(), shutdown.clone());
+            .serve(front.clone(), builder.clone(), answered.clone());
         let port = serve::Port {
             router: browser::guarded(front, self.guard),
             builder,
@@ -243,7 +247,11 @@ impl App {
             metrics: self.connections,
         };
         let serving = async {
-            tokio::join!(port.serve(listener, shutdown.clone()), in_process);
+            let on_port = async {
+                port.serve(listener, shutdown.clone()).await;
+                answered.cancel();
+            };
+            tokio::join!(on_port, in_process);
         };
         let grace = async {
             shutdown.cancelled().await;

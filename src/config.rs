@@ -13,6 +13,7 @@ mod hosts;
 mod key;
 mod objects;
 mod origins;
+mod public_url;
 mod settings;
 
 #[cfg(test)]
@@ -22,13 +23,14 @@ use std::collections::BTreeMap;
 
 pub use self::{
     audit::AuditLog,
-    choices::{Auth, FilterLanguage, Synchronous, TlsVersion},
+    choices::{Auth, FilterLanguage, Synchronous, TlsVersion, Ui},
     ciphers::CipherSuites,
     database::DbUrl,
     hosts::Hosts,
     key::PageTokenKey,
     objects::{Keep, ObjectsUrl},
     origins::Origins,
+    public_url::PublicUrl,
     settings::{Amount, Config, Connections, MessageSize},
 };
 use hindsight_config::Reader;

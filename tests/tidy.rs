@@ -346,12 +346,17 @@ fn the_page_about_configuration_is_fresh() {
 #[test]
 fn crates_enter_what_the_map_shows() {
     let read = |name: &str| std::fs::read_to_string(source::root().join(name)).unwrap();
-    let manifests: Vec<String> = ["Cargo.toml", "proto/Cargo.toml", "watcher/Cargo.toml"]
-        .into_iter()
-        .map(str::to_owned)
-        .chain(source::crates())
-        .map(|manifest| read(&manifest))
-        .collect();
+    let manifests: Vec<String> = [
+        "Cargo.toml",
+        "proto/Cargo.toml",
+        "watcher/Cargo.toml",
+        "web/Cargo.toml",
+    ]
+    .into_iter()
+    .map(str::to_owned)
+    .chain(source::crates())
+    .map(|manifest| read(&manifest))
+    .collect();
     let map = read("docs/ARCHITECTURE.md");
     clean(&structure::off_the_map(&manifests, &map));
     let manifest =

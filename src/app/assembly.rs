@@ -146,13 +146,21 @@ pub(super) async fn tokens(
     if let Some(key) = &config.page_token_key {
         return Ok(Tokens::new(key.expose().as_bytes()));
     }
+    Ok(Tokens::new(
+        &shared_secret(maintenance, TOKEN_SECRET).await?,
+    ))
+}
+
+/// The secret of this name that all servers of a database share, made when it is first asked for.
+pub(super) async fn shared_secret(
+    maintenance: &dyn Maintenance,
+    name: &str,
+) -> Result<Vec<u8>, storage::Error> {
     let candidate: Vec<u8> = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()]
         .iter()
         .flat_map(|uuid| uuid.into_bytes())
         .collect();
-    Ok(Tokens::new(
-        &maintenance.secret(TOKEN_SECRET, &candidate).await?,
-    ))
+    maintenance.secret(name, &candidate).await
 }
 
 /// Puts the probes of the admin port beside the API, for those who reach only that.

@@ -82,7 +82,11 @@ impl Guard {
             .as_ref()
             .map(|hosts| hosts.names().to_vec());
         Some(Self {
-            hosts: named.or_else(|| is_local.then(Vec::new)),
+            hosts: named.or_else(|| is_local.then(Vec::new)).map(|mut hosts| {
+                let public = config.public_url.as_ref().map(|url| url.host().to_owned());
+                hosts.extend(public);
+                hosts
+            }),
             origins: match &config.cors_origins {
                 Some(Origins::These(origins)) => origins.clone(),
                 Some(Origins::Any) | None => Vec::new(),

@@ -6,15 +6,20 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::Error;
 
-/// Takes `address`, which the flag `flag` sets.
-pub(super) async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener, Error> {
-    TcpListener::bind(address)
+/// Takes `address`, which the flag `flag` sets, and tells the one that was taken.
+pub(super) async fn bind(
+    address: SocketAddr,
+    flag: &'static str,
+) -> Result<(TcpListener, SocketAddr), Error> {
+    let listener = TcpListener::bind(address)
         .await
         .map_err(|source| Error::Listen {
             address,
             flag,
             source,
-        })
+        })?;
+    let taken = listener.local_addr().unwrap_or(address);
+    Ok((listener, taken))
 }
 
 /// Connections as they come. A connection that cannot be accepted (its peer is gone, or no file

@@ -16,8 +16,20 @@ use super::tls::Tls;
 use hindsight_runtime::telemetry::Registry;
 use hindsight_storage::{Maintenance, objects::ObjectBackend};
 
+/// Collects what is told of the database, and of the object store if there is one.
+pub(super) fn of_storage(
+    registry: &mut Registry,
+    maintenance: &Arc<dyn Maintenance>,
+    objects: Option<Arc<ObjectBackend>>,
+) {
+    registry.collect(Database(Arc::clone(maintenance)));
+    if let Some(objects) = objects {
+        registry.collect(Objects(objects));
+    }
+}
+
 #[derive(Debug)]
-pub(super) struct Database(pub(super) Arc<dyn Maintenance>);
+struct Database(Arc<dyn Maintenance>);
 
 impl Collector for Database {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
@@ -62,7 +74,7 @@ impl Collector for Certificate {
 /// What is counted of objects that hold payloads outside the database: `objects_total` and
 /// `objects_failed_total` by what was done, `object_bytes_total`, and what there is.
 #[derive(Debug)]
-pub(super) struct Objects(pub(super) Arc<ObjectBackend>);
+struct Objects(Arc<ObjectBackend>);
 
 impl Collector for Objects {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {

@@ -19,6 +19,16 @@ choice! {
 }
 
 choice! {
+    /// Whether there are pages for browsers.
+    pub enum Ui: "SWITCH", "switch of the web UI" {
+        /// Pages below `/ui`.
+        On = "on",
+        /// None.
+        Off = "off",
+    }
+}
+
+choice! {
     /// A version of TLS that is safe.
     pub enum TlsVersion: "VERSION", "version of TLS" {
         /// TLS 1.2, of 2008, for clients without 1.3.

@@ -8,7 +8,7 @@ use hindsight_runtime::telemetry::{LogFilter, LogFormat};
 
 use super::{
     audit::AuditLog,
-    choices::{Auth, FilterLanguage, Synchronous, TlsVersion},
+    choices::{Auth, FilterLanguage, Synchronous, TlsVersion, Ui},
     ciphers::CipherSuites,
     clusters::Clusters,
     database::DbUrl,
@@ -16,6 +16,7 @@ use super::{
     key::PageTokenKey,
     objects::{Keep, ObjectsUrl},
     origins::Origins,
+    public_url::PublicUrl,
 };
 
 /// A number of connections.
@@ -133,6 +134,12 @@ settings! {
     oidc_roles_file: Option<PathBuf>;
 
     ["Browsers"]
+    /// Pages for browsers below `/ui`: `on` or `off`.
+    ui: Ui = "on";
+    /// Address at which browsers reach the server, if a proxy is in front of it, such as
+    /// `https://results.example` or `https://example/results`. With `https` session cookies are
+    /// sent over TLS alone.
+    public_url: Option<PublicUrl>;
     /// Origins whose pages may send requests from a browser, such as `https://console.example`, or
     /// `*` for all, which needs authentication. When absent, none.
     cors_origins: Option<Origins>;

@@ -1,17 +1,20 @@
 //! `make demo`: a server and a watcher beside a simulated cluster that keeps finishing runs.
 //!
-//! A thousand runs are played, stored and collected while the progress is shown; then three
+//! Runs with a history are imported, so that every page of the web UI has something to show. A
+//! thousand runs are played, stored and collected while the progress is shown; then three
 //! queries are asked and printed, and everything keeps serving until Ctrl-C.
 #![expect(clippy::print_stdout, reason = "a demo talks")]
 
 mod processes;
+mod showcase;
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, path::Path, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use clap::Parser;
 use hindsight_client::{Client, Options};
 use hindsight_proto::v1alpha2 as pb;
+use hindsight_runtime::clock::{Clock as _, SystemClock};
 use indicatif::{ProgressBar, ProgressStyle};
 use kubesim::{Crd, Plan, Player, Playing, Sim};
 
@@ -94,6 +97,7 @@ async fn main() -> anyhow::Result<()> {
             demo.listen
         );
     }
+    println!("web UI   {}/ui/", processes.url);
     println!("watcher  collects what is stored, grace 1s");
     println!(
         "cluster  simulated, kubeconfig {}",
@@ -104,7 +108,7 @@ async fn main() -> anyhow::Result<()> {
     tokio::pin!(stop);
     let outcome = tokio::select! {
         _ = &mut stop => Ok(()),
-        outcome = show(&demo, &sim, &mut processes) => outcome,
+        outcome = show(&demo, &sim, folder.path(), &mut processes) => outcome,
     };
     if outcome.is_ok() && !demo.exit {
         tokio::select! {
@@ -120,7 +124,12 @@ async fn main() -> anyhow::Result<()> {
 }
 
 /// Plays the runs, then asks the questions.
-async fn show(demo: &Demo, sim: &Sim, processes: &mut Processes) -> anyhow::Result<()> {
+async fn show(
+    demo: &Demo,
+    sim: &Sim,
+    folder: &Path,
+    processes: &mut Processes,
+) -> anyhow::Result<()> {
     let client = Client::new(&Options::new(&processes.url))?;
     let plan = Plan {
         runs: demo.runs,
@@ -128,6 +137,9 @@ async fn show(demo: &Demo, sim: &Sim, processes: &mut Processes) -> anyhow::Resu
         seed: 7,
         ..Plan::default()
     };
+    let told = showcase::showcase(SystemClock.now());
+    println!("\nimporting {} objects with a history", told.len());
+    processes.import(folder, &told).await?;
     for name in ["foo", "bar", "baz"] {
         sim.load(by_hand(name))?;
     }

@@ -111,6 +111,30 @@ impl Processes {
         Ok(())
     }
 
+    /// Stores objects as `hindsight import` does.
+    pub(crate) async fn import(
+        &self,
+        folder: &Path,
+        objects: &[serde_json::Value],
+    ) -> anyhow::Result<()> {
+        let path = folder.join("history.json");
+        let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        std::fs::write(&path, list.to_string())?;
+        let output = Command::new(hindsight()?)
+            .args(["import", "--concurrency", "4", "--server", &self.url])
+            .arg(&path)
+            .stdin(Stdio::null())
+            .output()
+            .await?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.success(),
+            "the import ended with {}: {said}",
+            output.status
+        );
+        Ok(())
+    }
+
     /// What `hindsight list` prints for a filter, and how many rows that is.
     pub(crate) async fn ask(&self, filter: &str) -> anyhow::Result<(usize, String)> {
         let output = Command::new(hindsight()?)

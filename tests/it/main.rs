@@ -40,4 +40,5 @@ mod selectors;
 mod server;
 mod summaries;
 mod support;
+mod web;
 mod wire;

@@ -66,6 +66,8 @@ pub(crate) const CRATES: &[Place] = &[
             "proto/",
             "crates/client/",
             "watcher/src/sink*",
+            "web/src/api.rs",
+            "web/src/web.rs",
         ],
     ),
     only(
@@ -79,6 +81,7 @@ pub(crate) const CRATES: &[Place] = &[
             "src/grpc/transport.rs",
             "crates/transcode/src/*",
             "watcher/src/admin*",
+            "web/src/",
         ],
     ),
     Place {
@@ -156,6 +159,7 @@ pub(crate) const CRATES: &[Place] = &[
             "watcher/src/main.rs",
         ],
     ),
+    only("askama", &["web/src/"]),
     only("x509_parser", &["src/app/tls*"]),
     only("jsonwebtoken", &["crates/access/src/auth/oidc*"]),
     only("hyper_rustls", &["crates/access/src/auth/oidc*"]),

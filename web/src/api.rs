@@ -1,0 +1,184 @@
+//! Calls of the gRPC services, with the credentials of the caller of a page. They are authorized,
+//! limited and counted like calls that come in at the port.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use hindsight_proto::metadata::{IMPERSONATE, REQUEST_ID};
+use hindsight_proto::v1::runs_client::RunsClient;
+use hindsight_proto::v1::{
+    DiffRunsRequest, ExplainFailureRequest, FailureExplanation, GetRunTreeRequest,
+    ListFlakyRequest, ListFlakyResponse, ListRegressionsRequest, ListRegressionsResponse,
+    ListRunsRequest, ListRunsResponse, RunDiff, RunTree,
+};
+use hindsight_proto::v1alpha2::results_client::ResultsClient;
+use hindsight_proto::v1alpha2::{GetRecordRequest, Record};
+use hindsight_proto::{MAX_MESSAGE_BYTES, v1};
+use tonic::metadata::MetadataMap;
+use tonic::transport::Channel;
+use tonic::{Code, Request, Status};
+
+/// Changes that an explanation of a failure has at most; many are one change in several places.
+const CHANGES: i32 = 200;
+
+/// Why a call has no answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Refusal {
+    pub(crate) kind: Kind,
+    /// What the server says.
+    pub(crate) message: String,
+}
+
+/// What a caller can do about a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Invalid,
+    Unauthenticated,
+    Denied,
+    NotFound,
+    TooMuch,
+    Late,
+    Unavailable,
+    Broken,
+}
+
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Self {
+        let kind = match status.code() {
+            Code::InvalidArgument | Code::FailedPrecondition | Code::OutOfRange => Kind::Invalid,
+            Code::Unauthenticated => Kind::Unauthenticated,
+            Code::PermissionDenied => Kind::Denied,
+            Code::NotFound => Kind::NotFound,
+            Code::ResourceExhausted => Kind::TooMuch,
+            Code::DeadlineExceeded | Code::Cancelled => Kind::Late,
+            Code::Unavailable => Kind::Unavailable,
+            _ => Kind::Broken,
+        };
+        Self {
+            kind,
+            message: status.message().to_owned(),
+        }
+    }
+}
+
+/// The services as one caller may use them.
+#[derive(Debug, Clone)]
+pub(crate) struct Api {
+    runs: RunsClient<Channel>,
+    results: ResultsClient<Channel>,
+    metadata: HeaderMap,
+}
+
+/// A result of a call.
+pub(crate) type Answer<T> = Result<T, Refusal>;
+
+impl Api {
+    /// The services behind `channel` for a caller with this metadata.
+    pub(crate) fn new(channel: &Channel, metadata: HeaderMap) -> Self {
+        let runs = RunsClient::new(channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
+        let results =
+            ResultsClient::new(channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
+        Self {
+            runs,
+            results,
+            metadata,
+        }
+    }
+
+    fn request<T>(&self, message: T) -> Request<T> {
+        let metadata = MetadataMap::from_headers(self.metadata.clone());
+        Request::from_parts(metadata, tonic::Extensions::default(), message)
+    }
+
+    pub(crate) async fn list_runs(&self, ask: ListRunsRequest) -> Answer<ListRunsResponse> {
+        let answer = self.runs.clone().list_runs(self.request(ask)).await?;
+        Ok(answer.into_inner())
+    }
+
+    pub(crate) async fn tree(&self, name: &str) -> Answer<RunTree> {
+        let ask = GetRunTreeRequest {
+            name: name.to_owned(),
+            steps: true,
+        };
+        let answer = self.runs.clone().get_run_tree(self.request(ask)).await?;
+        Ok(answer.into_inner())
+    }
+
+    pub(crate) async fn failure(&self, name: &str) -> Answer<FailureExplanation> {
+        let ask = ExplainFailureRequest {
+            name: name.to_owned(),
+            limit: CHANGES,
+        };
+        let answer = self.runs.clone().explain_failure(self.request(ask)).await?;
+        Ok(answer.into_inner())
+    }
+
+    pub(crate) async fn diff(&self, a: &str, b: &str) -> Answer<RunDiff> {
+        let ask = DiffRunsRequest {
+            a: a.to_owned(),
+            b: b.to_owned(),
+            ..DiffRunsRequest::default()
+        };
+        let answer = self.runs.clone().diff_runs(self.request(ask)).await?;
+        Ok(answer.into_inner())
+    }
+
+    pub(crate) async fn flaky(&self, ask: ListFlakyRequest) -> Answer<ListFlakyResponse> {
+        let answer = self.runs.clone().list_flaky(self.request(ask)).await?;
+        Ok(answer.into_inner())
+    }
+
+    pub(crate) async fn regressions(
+        &self,
+        ask: ListRegressionsRequest,
+    ) -> Answer<ListRegressionsResponse> {
+        let answer = self
+            .runs
+            .clone()
+            .list_regressions(self.request(ask))
+            .await?;
+        Ok(answer.into_inner())
+    }
+
+    pub(crate) async fn record(&self, name: &str) -> Answer<Record> {
+        let ask = GetRecordRequest {
+            name: name.to_owned(),
+        };
+        let answer = self.results.clone().get_record(self.request(ask)).await?;
+        Ok(answer.into_inner())
+    }
+
+    /// Whether the server knows the caller, whatever that caller may do.
+    pub(crate) async fn knows_caller(&self) -> Answer<()> {
+        let ask = v1::ListRunsRequest {
+            parent: "-/results/-".to_owned(),
+            page_size: 1,
+            ..v1::ListRunsRequest::default()
+        };
+        match self.list_runs(ask).await {
+            Ok(_) => Ok(()),
+            Err(refusal) if refusal.kind == Kind::Denied => Ok(()),
+            Err(refusal) => Err(refusal),
+        }
+    }
+}
+
+/// What calls carry for a request that names its caller by headers.
+pub(crate) fn metadata_of(headers: &HeaderMap, id: &HeaderValue) -> HeaderMap {
+    let mut metadata = HeaderMap::new();
+    for (name, value) in headers {
+        if *name == header::AUTHORIZATION || name.as_str().starts_with(IMPERSONATE) {
+            metadata.append(name, value.clone());
+        }
+    }
+    metadata.insert(HeaderName::from_static(REQUEST_ID), id.clone());
+    metadata
+}
+
+/// What calls carry for a caller who signed in with `token`; none if no header can carry it.
+pub(crate) fn metadata_with(token: &str, id: &HeaderValue) -> Option<HeaderMap> {
+    let mut bearer = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
+    bearer.set_sensitive(true);
+    let mut metadata = HeaderMap::new();
+    metadata.insert(header::AUTHORIZATION, bearer);
+    metadata.insert(HeaderName::from_static(REQUEST_ID), id.clone());
+    Some(metadata)
+}

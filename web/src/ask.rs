@@ -1,0 +1,91 @@
+//! What a page is asked for: by whom, with which parameters, and how it should look.
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use crate::api::Api;
+use crate::assets::Assets;
+use crate::form::Form;
+use crate::route::Links;
+use crate::time::Clock;
+
+/// Names of the cookies of how pages look.
+pub(crate) const THEME: &str = "hs_theme";
+pub(crate) const ZONE: &str = "hs_zone";
+
+/// Colours of pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Theme {
+    System,
+    Light,
+    Dark,
+}
+
+impl Theme {
+    /// The colours of this name; those of the system if there are none.
+    pub(crate) fn named(name: &str) -> Self {
+        match name {
+            "light" => Self::Light,
+            "dark" => Self::Dark,
+            _ => Self::System,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+}
+
+/// A zone of this name, which is that of a database of zones.
+pub(crate) fn zone(name: &str) -> Option<TimeZone> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+-".contains(&byte);
+    let is_name = !name.is_empty() && name.len() <= 64 && name.bytes().all(is_plain);
+    is_name.then(|| TimeZone::get(name).ok()).flatten()
+}
+
+/// One request for a page.
+#[derive(Debug)]
+pub(crate) struct Ask {
+    /// The services with the caller's credentials.
+    pub(crate) api: Api,
+    /// The parameters of the address.
+    pub(crate) query: Form,
+    pub(crate) links: Arc<Links>,
+    pub(crate) assets: Arc<Assets>,
+    pub(crate) clock: Clock,
+    /// Name of the zone of the clock.
+    pub(crate) zone: String,
+    pub(crate) theme: Theme,
+    /// The address of this page.
+    pub(crate) here: String,
+    /// Name of the request, which logs have too.
+    pub(crate) id: String,
+    /// Whether the caller signed in by a page.
+    pub(crate) signed_in: bool,
+    /// Whether the request itself names its caller.
+    pub(crate) has_header: bool,
+    /// Whether callers are asked who they are.
+    pub(crate) asks_who: bool,
+    /// What stands above every page.
+    pub(crate) notice: &'static str,
+}
+
+impl Ask {
+    /// The parent whose runs are asked for; empty is all of them.
+    pub(crate) fn scope(&self) -> &str {
+        self.query.get("ns")
+    }
+}
+
+/// The results of one parent, or of all if it is empty.
+pub(crate) fn results_of(scope: &str) -> String {
+    match scope {
+        "" => "-/results/-".to_owned(),
+        scope => format!("{scope}/results/-"),
+    }
+}

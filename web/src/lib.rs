@@ -1,0 +1,25 @@
+//! The web UI: pages for browsers below `/ui`, over the same gRPC services that every client calls.
+//!
+//! Each page calls the server with the credentials of its caller, over a channel, so that access,
+//! limits and counters are those of any other client. Pages are complete HTML without scripts.
+//! Everything that was stored is hostile: templates escape it, and one layer sets the headers of
+//! every answer.
+
+mod api;
+mod ask;
+mod assets;
+mod fault;
+mod form;
+mod headers;
+mod html;
+mod origin;
+mod pages;
+mod query;
+mod route;
+mod session;
+mod status;
+mod svg;
+mod time;
+mod web;
+
+pub use web::{Options, Peer, Web};

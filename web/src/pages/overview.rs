@@ -1,0 +1,274 @@
+//! What is broken: pipelines by how they stand, newly failing ones first.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use hindsight_proto::v1::{ListRunsRequest, RunRow};
+use jiff::Timestamp;
+
+use super::frame::{Frame, Place};
+use super::list::{newest_first, parent_of, seconds_of, status_of};
+use super::{Page, Shown};
+use crate::ask::{Ask, results_of};
+use crate::html::{Name, end_cut};
+use crate::status::{Badge, Status};
+use crate::time::{When, length, timestamp};
+
+/// Runs that are read: the newest whole ones.
+const RUNS: i32 = 1_000;
+/// Runs that a strip shows, and pipelines of one group.
+const STRIP: usize = 20;
+const PIPELINES: usize = 100;
+
+#[derive(Debug, Template)]
+#[template(path = "overview.html")]
+struct Overview {
+    frame: Frame,
+    scope: String,
+    action: String,
+    groups: Vec<Group>,
+    count: usize,
+    since: Option<When>,
+    has_more: bool,
+    runs: String,
+}
+
+#[derive(Debug)]
+struct Group {
+    title: &'static str,
+    about: &'static str,
+    rows: Vec<Row>,
+    left_out: usize,
+}
+
+#[derive(Debug)]
+struct Row {
+    badge: Badge,
+    class: &'static str,
+    namespace: String,
+    name: Name,
+    link: String,
+    strip: Vec<Cell>,
+    /// The first failure after a success, or the latest run.
+    point: Point,
+    reason: Name,
+    took: String,
+    rate: String,
+}
+
+#[derive(Debug)]
+struct Cell {
+    class: &'static str,
+    x: usize,
+    link: String,
+    title: String,
+}
+
+#[derive(Debug)]
+struct Point {
+    name: Name,
+    link: String,
+    start: Option<When>,
+}
+
+/// How a pipeline stands, the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    NewlyFailing,
+    Failing,
+    Unfinished,
+    Fine,
+}
+
+pub(crate) async fn overview(ask: &Ask) -> Shown {
+    let scope = ask.scope();
+    let request = ListRunsRequest {
+        parent: results_of(scope),
+        query: "is:top".to_owned(),
+        page_size: RUNS,
+        ..ListRunsRequest::default()
+    };
+    let found = ask.api.list_runs(request).await?;
+    let mut pipelines: BTreeMap<(&str, &str, &str), Vec<&RunRow>> = BTreeMap::new();
+    for run in &found.runs {
+        if !run.pipeline.is_empty() && !run.namespace.is_empty() {
+            let key = (
+                parent_of(&run.record),
+                run.namespace.as_str(),
+                run.pipeline.as_str(),
+            );
+            pipelines.entry(key).or_default().push(run);
+        }
+    }
+    let count = pipelines.len();
+    let mut standing: BTreeMap<Standing, Vec<(Option<Timestamp>, Row)>> = BTreeMap::new();
+    for runs in pipelines.values_mut() {
+        newest_first(runs);
+        let (stands, at, row) = row(ask, runs);
+        standing.entry(stands).or_default().push((at, row));
+    }
+    let oldest = found
+        .runs
+        .iter()
+        .filter_map(|run| timestamp(run.start_time))
+        .min();
+    let view = Overview {
+        frame: Frame::new(ask, "Overview", Place::Overview),
+        scope: scope.to_owned(),
+        action: ask.links.overview(""),
+        groups: standing.into_iter().map(group).collect(),
+        count,
+        since: oldest.map(|oldest| ask.clock.when(oldest)),
+        has_more: !found.next_page_token.is_empty(),
+        runs: ask.links.runs("", scope),
+    };
+    Ok(Page::of(&view))
+}
+
+fn group((standing, mut rows): (Standing, Vec<(Option<Timestamp>, Row)>)) -> Group {
+    rows.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+    let (title, about) = match standing {
+        Standing::NewlyFailing => (
+            "Newly failing",
+            "They succeeded before; the latest break first.",
+        ),
+        Standing::Failing => ("Failing", "No success among the runs that are read."),
+        Standing::Unfinished => ("Not finished yet", "No run of them ended."),
+        Standing::Fine => (
+            "Succeeding",
+            "The last finished run succeeded or was cancelled.",
+        ),
+    };
+    let left_out = rows.len().saturating_sub(PIPELINES);
+    rows.truncate(PIPELINES);
+    Group {
+        title,
+        about,
+        rows: rows.into_iter().map(|(_, row)| row).collect(),
+        left_out,
+    }
+}
+
+/// A pipeline of these runs, the newest first: how it stands, since when, and its row.
+fn row(ask: &Ask, runs: &[&RunRow]) -> (Standing, Option<Timestamp>, Row) {
+    let latest = runs[0];
+    let states: Vec<_> = runs.iter().map(|run| status_of(run)).collect();
+    let (standing, at) = stand(&states);
+    let run = runs[at];
+    let finished = states
+        .iter()
+        .filter(|it| **it == Status::Succeeded || it.is_failure());
+    let finished: Vec<_> = finished.collect();
+    let good = finished
+        .iter()
+        .filter(|it| ***it == Status::Succeeded)
+        .count();
+    let shown = states
+        .iter()
+        .copied()
+        .find(|it| !it.is_unfinished())
+        .unwrap_or(states[0]);
+    let took = runs
+        .iter()
+        .find(|run| status_of(run) == Status::Succeeded)
+        .unwrap_or(&latest);
+    let row = Row {
+        badge: shown.badge(),
+        class: shown.word(),
+        namespace: latest.namespace.clone(),
+        name: Name::new(&latest.pipeline, 40),
+        link: ask.links.pipeline(
+            parent_of(&latest.record),
+            &latest.namespace,
+            &latest.pipeline,
+        ),
+        strip: strip(ask, runs),
+        point: Point {
+            name: Name::new(&run.name, 36),
+            link: ask.links.run(&run.record),
+            start: ask.clock.when_of(run.start_time.or(run.created)),
+        },
+        reason: Name::new(
+            match run.reason.as_str() {
+                "Succeeded" | "Failed" | "Running" | "Completed" => "",
+                reason => reason,
+            },
+            32,
+        ),
+        took: seconds_of(ask, took).map(length).unwrap_or_default(),
+        rate: match finished.len() {
+            0 => String::new(),
+            of => format!("{good} of {of}"),
+        },
+    };
+    (standing, timestamp(run.start_time), row)
+}
+
+/// How a pipeline with runs in these states stands, the newest first, and which run says so.
+fn stand(states: &[Status]) -> (Standing, usize) {
+    let mut ended = states
+        .iter()
+        .enumerate()
+        .filter(|(_, state)| **state == Status::Succeeded || state.is_failure());
+    let Some((newest, state)) = ended.next() else {
+        let is_open = states.iter().any(|state| state.is_unfinished());
+        return (
+            if is_open {
+                Standing::Unfinished
+            } else {
+                Standing::Fine
+            },
+            0,
+        );
+    };
+    if *state == Status::Succeeded {
+        return (Standing::Fine, newest);
+    }
+    let mut first = newest;
+    for (at, state) in ended {
+        if *state == Status::Succeeded {
+            return (Standing::NewlyFailing, first);
+        }
+        first = at;
+    }
+    (Standing::Failing, first)
+}
+
+/// The newest runs, the oldest of them first.
+fn strip(ask: &Ask, runs: &[&RunRow]) -> Vec<Cell> {
+    let shown = &runs[..runs.len().min(STRIP)];
+    let empty = STRIP - shown.len();
+    let cells = shown.iter().rev().enumerate().map(|(at, run)| {
+        let status = status_of(run);
+        Cell {
+            class: status.word(),
+            x: (empty + at) * 9,
+            link: ask.links.run(&run.record),
+            title: format!("{} {}", end_cut(&run.name, 100), status.word()),
+        }
+    });
+    cells.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipeline_stands_as_its_finished_runs_say() {
+        use Status::{Cancelled, Failed, Running, Succeeded, Timeout};
+        for (states, standing, at) in [
+            (
+                &[Running, Failed, Cancelled, Timeout, Succeeded][..],
+                Standing::NewlyFailing,
+                3,
+            ),
+            (&[Failed, Failed], Standing::Failing, 1),
+            (&[Succeeded, Failed], Standing::Fine, 0),
+            (&[Running], Standing::Unfinished, 0),
+            (&[Cancelled], Standing::Fine, 0),
+        ] {
+            assert_eq!(stand(states), (standing, at), "{states:?}");
+        }
+    }
+}

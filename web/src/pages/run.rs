@@ -1,0 +1,164 @@
+//! A run: how it ended and why, where its time went, and what it was given.
+
+mod facts;
+mod rows;
+mod waterfall;
+mod why;
+
+use askama::Template;
+use hindsight_proto::v1::{RunNode, RunTree};
+
+use super::frame::{Frame, Place};
+use super::{Page, Shown};
+use crate::ask::Ask;
+use crate::html::{Name, end_cut};
+use crate::pages::list::parent_of;
+use crate::status::{Badge, Status};
+use crate::time::{When, between, length, timestamp};
+
+use facts::Facts;
+use waterfall::{Drawn, Waterfall};
+use why::Why;
+
+pub(super) use why::{gain, label, value};
+
+/// Longest message that is shown whole.
+const MESSAGE: usize = 300;
+
+#[derive(Debug, Template)]
+#[template(path = "run.html")]
+struct Run {
+    frame: Frame,
+    name: Name,
+    namespace: String,
+    namespace_link: String,
+    pipeline: String,
+    pipeline_link: String,
+    kind: String,
+    status: Status,
+    badge: Badge,
+    started: Option<When>,
+    took: String,
+    waited: String,
+    reason: String,
+    message: String,
+    why: Option<Why>,
+    waterfall: Waterfall,
+    facts: Option<Facts>,
+    /// The address of this page, if the run goes on.
+    again: Option<String>,
+    compare: String,
+    raw: String,
+    children: String,
+    notes: Vec<String>,
+    commands: Vec<String>,
+}
+
+pub(crate) async fn run(ask: &Ask, record: &str) -> Shown {
+    let (tree, stored) = futures::join!(ask.api.tree(record), ask.api.record(record));
+    let tree = tree?;
+    // A caller who may list records and not get them sees the tree alone.
+    let facts = stored.ok().and_then(|stored| Facts::of(&stored));
+    let empty = RunNode::default();
+    let root = tree.nodes.first().unwrap_or(&empty);
+    let (start, end) = (timestamp(root.start_time), timestamp(root.end_time));
+    let status = Status::of_node(root.outcome(), start.is_some(), end.is_some());
+    let why = match status {
+        Status::Failed | Status::Timeout | Status::Cancelled => {
+            let found = ask.api.failure(record).await;
+            found.ok().map(|found| Why::of(ask, record, &found))
+        }
+        _ => None,
+    };
+    let waterfall = Waterfall::of(ask, &tree);
+    let lasted = start.map(|start| between(start, end.unwrap_or(ask.clock.now)));
+    let lasted = lasted.filter(|_| end.is_some() || status == Status::Running);
+    let (namespace, pipeline) = facts.as_ref().map_or(("", ""), |facts| {
+        (facts.namespace.as_str(), facts.pipeline.as_str())
+    });
+    let is_listed = facts.as_ref().is_some_and(|facts| facts.is_listed);
+    let parent = parent_of(record);
+    let view = Run {
+        frame: Frame::new(ask, root.object.clone(), Place::Elsewhere),
+        name: Name::new(&root.object, 80),
+        namespace_link: ask.links.runs("", parent),
+        pipeline_link: match namespace.is_empty() || pipeline.is_empty() || !is_listed {
+            true => String::new(),
+            false => ask.links.pipeline(parent, namespace, pipeline),
+        },
+        kind: root.kind.clone(),
+        status,
+        badge: status.badge(),
+        started: start.map(|start| ask.clock.when(start)),
+        took: lasted.map(length).unwrap_or_default(),
+        waited: root
+            .wait_seconds
+            .filter(|wait| *wait >= 1.0)
+            .map(length)
+            .unwrap_or_default(),
+        reason: if is_plain(&root.reason) {
+            String::new()
+        } else {
+            root.reason.clone()
+        },
+        message: end_cut(&root.message, MESSAGE),
+        why,
+        waterfall,
+        again: status.is_unfinished().then(|| ask.links.run(record)),
+        compare: ask.links.compare(record, ""),
+        raw: ask.links.raw(record, "yaml"),
+        children: children_of(ask, root, parent),
+        notes: notes(&tree),
+        commands: commands(record),
+        namespace: if namespace.is_empty() {
+            parent
+        } else {
+            namespace
+        }
+        .to_owned(),
+        pipeline: pipeline.to_owned(),
+        facts,
+    };
+    Ok(Page::of(&view))
+}
+
+/// Whether a reason says no more than the state beside it.
+fn is_plain(reason: &str) -> bool {
+    matches!(
+        reason,
+        "Succeeded" | "Failed" | "Running" | "Completed" | "Error"
+    )
+}
+
+/// The list of what is below a PipelineRun.
+fn children_of(ask: &Ask, root: &RunNode, parent: &str) -> String {
+    if root.kind != "PipelineRun" || root.object.is_empty() {
+        return String::new();
+    }
+    let name = crate::query::value(&root.object);
+    ask.links
+        .runs(&format!("label:tekton.dev/pipelineRun={name}"), parent)
+}
+
+fn notes(tree: &RunTree) -> Vec<String> {
+    let cycles = tree
+        .cycles
+        .iter()
+        .map(|cycle| format!("circle of owners: {cycle}"));
+    let mut notes: Vec<_> = tree.notes.iter().cloned().chain(cycles).take(20).collect();
+    if tree.nodes_left_out > 0 {
+        notes.push(format!("{} nodes are left out", tree.nodes_left_out));
+    }
+    notes
+}
+
+fn commands(record: &str) -> Vec<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    let name = match record.chars().all(is_plain) {
+        true => record.to_owned(),
+        false => format!("'{}'", record.replace('\'', "'\\''")),
+    };
+    ["describe", "why", "diff"]
+        .map(|command| format!("hindsight {command} {name}"))
+        .to_vec()
+}

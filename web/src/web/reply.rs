@@ -1,0 +1,75 @@
+//! Answers as they are sent: pages, files, ways to other pages, cookies.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use flate2::Compression;
+use sha2::{Digest as _, Sha256};
+
+use crate::assets::{hex, packed};
+use crate::headers::Content;
+use crate::pages::{Page, Payload};
+
+/// Pages below this size are sent as they are.
+const PACKED_FROM: usize = 1 << 10;
+
+pub(super) fn see(location: &str) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    if let Ok(location) = HeaderValue::from_str(location) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response
+}
+
+pub(super) fn set_cookie(response: &mut Response<Body>, cookie: &str) {
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+}
+
+pub(super) fn takes_gzip(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT_ENCODING);
+    let accept = accept.and_then(|accept| accept.to_str().ok());
+    accept.is_some_and(|accept| {
+        accept.split(',').any(|coding| {
+            let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+            name.trim() == "gzip" && !weight.replace(' ', "").starts_with("q=0")
+        })
+    })
+}
+
+/// A page as it is sent: compressed, and not again if the browser has it.
+pub(super) fn sent(page: Page, headers: &HeaderMap) -> Response<Body> {
+    let Page { status, html } = page;
+    let tag = format!("W/\"{}\"", hex(&Sha256::digest(&html)[..12]));
+    let known = headers.get(header::IF_NONE_MATCH);
+    let mut response = Response::builder()
+        .header(header::CONTENT_TYPE, "text/html; charset=utf-8")
+        .header(header::ETAG, &tag)
+        .header(header::VARY, "accept-encoding, cookie");
+    let is_known = known.is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let body = if is_known && status == StatusCode::OK {
+        response = response.status(StatusCode::NOT_MODIFIED);
+        Body::empty()
+    } else {
+        response = response.status(status);
+        if html.len() >= PACKED_FROM && takes_gzip(headers) {
+            response = response.header(header::CONTENT_ENCODING, "gzip");
+            Body::from(packed(html.as_bytes(), Compression::fast()))
+        } else {
+            Body::from(html)
+        }
+    };
+    response.body(body).unwrap_or_default()
+}
+
+/// A stored payload, byte for byte, as a file.
+pub(super) fn download(payload: Payload) -> Response<Body> {
+    let name = format!("attachment; filename=\"{}\"", payload.file);
+    let response = Response::builder()
+        .header(header::CONTENT_TYPE, "application/octet-stream")
+        .header(header::CONTENT_DISPOSITION, name)
+        .extension(Content::Payload)
+        .body(Body::from(payload.bytes));
+    response.unwrap_or_default()
+}
