@@ -216,7 +216,7 @@ impl App {
             http = http.layer(cors);
         }
         let grpc = self.gate.before(self.grpc, gate::Protocol::Grpc);
-        let front = serve::front(grpc, web::beside(http, self.web));
+        let front = serve::front(grpc, web::beside(http, self.web, self.limits.patience()));
         let admin = self.admin.map(|listener| {
             let drained = drained.clone();
             tokio::spawn(async move {

@@ -219,12 +219,14 @@ END;
 
 CREATE TRIGGER records_relabelled AFTER UPDATE OF labels ON records
 WHEN NEW.labels IS NULL OR json_type(NEW.labels) = 'object' BEGIN
-    DELETE FROM record_labels WHERE at_us = OLD.create_us AND record_row = OLD.row_id
-        AND label IN (SELECT value FROM json_each(OLD.labels));
     INSERT OR IGNORE INTO labels (value, key) SELECT value, key FROM json_each(NEW.labels);
     UPDATE records SET labels = (SELECT json_group_array(l.row_id) FROM json_each(NEW.labels) AS e
                                  CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key)
         WHERE row_id = NEW.row_id AND NEW.labels IS NOT NULL;
+    DELETE FROM record_labels WHERE at_us = OLD.create_us AND record_row = OLD.row_id
+        AND label IN (SELECT value FROM json_each(OLD.labels))
+        AND label NOT IN (SELECT e.value FROM records CROSS JOIN json_each(labels) AS e
+                          WHERE records.row_id = NEW.row_id);
     INSERT OR IGNORE INTO record_labels SELECT e.value, create_us, records.row_id FROM records
         CROSS JOIN json_each(labels) AS e WHERE records.row_id = NEW.row_id;
 END;

@@ -55,6 +55,11 @@ pub(super) struct Limits {
 }
 
 impl Limits {
+    /// How long a peer may take nothing of an answer.
+    pub(super) fn patience(self) -> Duration {
+        self.patience
+    }
+
     pub(super) fn of(config: &Config) -> Self {
         let unless_zero = |span: Duration| (!span.is_zero()).then_some(span);
         Self {

@@ -1,17 +1,25 @@
 //! The pages for browsers, beside the API on the one port. They are a client of the API: what they
 //! call passes the gate like any other call.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use axum::{Router, body::Body, http::Request};
+use axum::{
+    Router,
+    body::{Body, HttpBody as _},
+    http::{Request, Response, StatusCode},
+};
 use futures::future::Either;
 use hindsight_runtime::clock::Clock;
 use hindsight_storage as storage;
 use hindsight_storage::Maintenance;
-use hindsight_web::{Options, Peer, Web};
+use hindsight_web::{Answered, Options, Peer, Web};
+use tokio::sync::Semaphore;
 use tower_service::Service as _;
 
-use super::{assembly::shared_secret, gate::Source, in_process::InProcessTransport};
+use super::{
+    assembly::shared_secret, gate::Source, in_process::InProcessTransport,
+    response_body::with_timeout, throttle::Known,
+};
 use crate::config::{Auth, Config, Ui};
 
 /// Under which name the database keeps the secret of sessions.
@@ -46,18 +54,49 @@ pub(super) async fn pages(
     )))
 }
 
-/// What `http` answers, and the pages.
-pub(super) fn beside(http: Router, web: Option<Web>) -> Router {
+/// Memory of answers that browsers have not taken yet, in KiB.
+const MEMORY_KIB: usize = 64 << 10;
+/// What an answer takes at least, in KiB.
+const LEAST_KIB: u64 = 16;
+
+/// The answer once there is memory for it; without any for `patience`, that the server is busy.
+async fn bounded(
+    mut answer: Response<Body>,
+    memory: &Arc<Semaphore>,
+    patience: Duration,
+) -> Response<Body> {
+    if answer.extensions().get::<Answered>().is_some() {
+        answer.extensions_mut().insert(Known);
+    }
+    let bytes = answer.body().size_hint().upper().unwrap_or(u64::MAX);
+    let kib = (bytes >> 10).clamp(LEAST_KIB, MEMORY_KIB as u64 / 2);
+    let kib = u32::try_from(kib).unwrap_or(u32::MAX);
+    let room = Arc::clone(memory).acquire_many_owned(kib);
+    match tokio::time::timeout(patience, room).await {
+        Ok(Ok(room)) => answer.map(|body| with_timeout(body, room, patience)),
+        Ok(Err(_)) | Err(_) => {
+            let mut busy = Response::new(Body::empty());
+            *busy.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            busy
+        }
+    }
+}
+
+/// What `http` answers, and the pages. The
+/// counters of the API do not have them, so what is on its way to browsers has its own memory, and an
+/// answer of which nothing is taken for `patience` ends.
+pub(super) fn beside(http: Router, web: Option<Web>, patience: Duration) -> Router {
     let Some(web) = web else {
         return http;
     };
+    let memory = Arc::new(Semaphore::new(MEMORY_KIB));
     Router::new().fallback(move |mut request: Request<Body>| {
         if web.takes(&request) {
             if let Some(Source(source)) = request.extensions().get().copied() {
                 request.extensions_mut().insert(Peer(source));
             }
-            let web = web.clone();
-            Either::Left(async move { web.answer(request).await })
+            let (web, memory) = (web.clone(), Arc::clone(&memory));
+            Either::Left(async move { bounded(web.answer(request).await, &memory, patience).await })
         } else {
             let mut http = http.clone();
             Either::Right(async move {

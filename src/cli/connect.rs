@@ -26,8 +26,7 @@ pub(super) struct Connect {
     #[arg(long, value_name = "URL", env = "HINDSIGHT_SERVER")]
     server: Option<String>,
 
-    /// Context with server, credentials and namespace; by default the current one, unless --server
-    /// is given
+    /// Context with server, credentials and namespace; without --server the current one by default
     #[arg(long, value_name = "NAME", env = "HINDSIGHT_CONTEXT")]
     context: Option<String>,
 
@@ -114,8 +113,10 @@ impl Connect {
         if let Some(found) = self.found.get() {
             return Ok(found);
         }
-        let context = in_effect(self.server.is_some(), self.context.as_deref())?;
-        Ok(self.found.get_or_init(|| context.unwrap_or_default()))
+        let (server, name) = (self.server.as_deref(), self.context.as_deref());
+        let context = in_effect(server.is_some(), name)?.unwrap_or_default();
+        same_server(server, name, &context)?;
+        Ok(self.found.get_or_init(|| context))
     }
 
     /// The address of the server, once a client was made.
@@ -137,6 +138,20 @@ fn in_effect(has_server: bool, name: Option<&str>) -> Result<Option<Context>, Fa
         return Ok(None);
     }
     Ok(Contexts::load()?.get(name)?.cloned())
+}
+
+/// Fails if a server is given that is not that of the context, which has credentials for its own.
+fn same_server(given: Option<&str>, name: Option<&str>, context: &Context) -> Result<(), Failure> {
+    let of_context = context.server.as_deref();
+    let plain = |url: &str| url.trim_end_matches('/').to_owned();
+    match (given, name, of_context) {
+        (Some(given), Some(name), Some(own)) if plain(given) != plain(own) => {
+            Err(Failure::usage(format!(
+                "context `{name}` is of {own}, not of {given}; name a server or a context, not both"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The namespace of the context that a command line means, for commands that have one.

@@ -208,10 +208,10 @@ impl Export {
         let open = || {
             let mut options = OpenOptions::new();
             options.write(true);
-            // An export that wrote nothing yet may have made the file.
-            let mut file = match is_new && self.cursor.is_none() {
+            // Only what a cursor says was written is an export that may be cut and continued.
+            let mut file = match is_new {
                 true => options.create_new(true).open(path)?,
-                false => options.create(is_new).truncate(false).open(path)?,
+                false => options.open(path)?,
             };
             if file.metadata()?.len() < cursor.bytes {
                 return Err(std::io::Error::other("it is shorter than the cursor says"));

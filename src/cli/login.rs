@@ -11,7 +11,7 @@ use tonic::Code;
 use super::{
     connect::Credentials,
     context::file,
-    contexts::{Contexts, Token, USUAL},
+    contexts::{Context, Contexts, Token, USUAL},
     failure::Failure,
     output,
 };
@@ -62,10 +62,38 @@ pub(super) struct Login {
 }
 
 impl Login {
+    /// The context that is logged in to: the one that is named, or that has the server, or a new one
+    /// called after the host; without a server the current one.
+    fn name(&self, contexts: &Contexts) -> String {
+        if let Some(name) = &self.context {
+            return name.clone();
+        }
+        let Some(server) = &self.server else {
+            return contexts.current.clone().unwrap_or_else(|| USUAL.to_owned());
+        };
+        let has_it = |context: &Context| context.server.as_ref() == Some(server);
+        let mut named = contexts.contexts.iter();
+        if let Some((name, _)) = named.find(|(_, context)| has_it(context)) {
+            return name.clone();
+        }
+        let free = |name: &String| !contexts.contexts.contains_key(name);
+        let after_scheme = server
+            .split_once("://")
+            .map_or(server.as_str(), |(_, rest)| rest);
+        let host = after_scheme
+            .split(['/', ':'])
+            .next()
+            .unwrap_or(USUAL)
+            .to_owned();
+        [USUAL.to_owned(), host]
+            .into_iter()
+            .find(free)
+            .unwrap_or_else(|| after_scheme.trim_end_matches('/').to_owned())
+    }
+
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
         let mut contexts = Contexts::load()?;
-        let name = self.context.clone().or_else(|| contexts.current.clone());
-        let name = name.unwrap_or_else(|| USUAL.to_owned());
+        let name = self.name(&contexts);
         let mut context = contexts.contexts.get(&name).cloned().unwrap_or_default();
         if let Some(server) = &self.server {
             context.server = Some(server.clone());

@@ -1,4 +1,4 @@
-//! The command `hindsight open`: the address of a run.
+//! The command `hindsight open`: the address of the page of a run, or of its record.
 
 use std::process::ExitCode;
 
@@ -10,9 +10,10 @@ use super::{
     run_ref::{Lookup, RUN},
 };
 
-/// Print the address at which the server has the record of a run
+/// Print the address of the page of a run
 ///
-/// It is an address of the REST API, whose answer is JSON. Every command takes it for RUN.
+/// With `--api` it is that of the record in the REST API, whose answer is JSON. Every command takes either
+/// for RUN.
 #[derive(Debug, Args)]
 #[command(after_long_help = format!("{RUN}
 
@@ -24,6 +25,10 @@ pub(super) struct Open {
     /// Run whose address is printed
     run: String,
 
+    /// Print the address of the REST API
+    #[arg(long)]
+    api: bool,
+
     #[command(flatten)]
     lookup: Lookup,
 }
@@ -32,9 +37,11 @@ impl Open {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
         let record = self.lookup.record(&self.run).await?;
         let server = self.lookup.connect.server().trim_end_matches('/');
-        output::say(&format!(
-            "{server}/apis/results.tekton.dev/v1alpha2/parents/{record}"
-        ))?;
+        let before = match self.api {
+            true => "apis/results.tekton.dev/v1alpha2/parents",
+            false => "ui/run",
+        };
+        output::say(&format!("{server}/{before}/{record}"))?;
         Ok(ExitCode::SUCCESS)
     }
 }

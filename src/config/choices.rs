@@ -23,7 +23,7 @@ choice! {
     pub enum Ui: "SWITCH", "switch of the web UI" {
         /// Pages below `/ui`.
         On = "on",
-        /// None.
+        /// No page is served.
         Off = "off",
     }
 }

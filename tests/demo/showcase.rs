@@ -186,7 +186,7 @@ fn nightly(now: Timestamp, number: i64) -> Release<'static> {
     }
 }
 
-/// Never succeeded.
+/// A pipeline that never succeeded.
 fn cleanup(now: Timestamp, number: i64) -> Release<'static> {
     let end = End::Exit(
         2,

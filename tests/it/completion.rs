@@ -47,7 +47,10 @@ async fn words_go_on_with_what_the_server_has() {
             &["runs", "-A", "label:example.dev/owner="],
             "label:example.dev/owner=b\nlabel:example.dev/owner=a\n",
         ),
-        (&["list", "runs", "-A", "-l", "te"], "team=\n"),
+        (
+            &["list", "runs", "-A", "-l", "te"],
+            "team=\ntekton.dev/pipeline=\n",
+        ),
     ] {
         let said = completed(&server, words).await;
         assert_eq!((said.out.as_str(), said.code), (found, 0), "{words:?}");

@@ -120,6 +120,12 @@ async fn an_export_goes_on_where_its_cursor_is() {
         .await
         .fails(0, "the export is complete");
 
+    // A cursor that is not there says nothing of a file that is.
+    let lost = path("lost");
+    let lost = [&all[..], &["--file", &whole, "--cursor", &lost]].concat();
+    export(&server, &lost).await.fails(2, "cannot be written");
+    assert_eq!(std::fs::read_to_string(&whole).unwrap(), text);
+
     // As if it had ended while the second page was written.
     let first: Vec<_> = text.split_inclusive('\n').take(200).collect();
     let first = first.concat();

@@ -48,7 +48,7 @@ pub(crate) struct Asset {
     packed: Bytes,
 }
 
-/// All files.
+/// All files that pages refer to.
 #[derive(Debug)]
 pub(crate) struct Assets {
     pub(crate) style: Asset,

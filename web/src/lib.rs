@@ -2,8 +2,7 @@
 //!
 //! Each page calls the server with the credentials of its caller, over a channel, so that access,
 //! limits and counters are those of any other client. Pages are complete HTML without scripts.
-//! Everything that was stored is hostile: templates escape it, and one layer sets the headers of
-//! every answer.
+//! Everything that was stored is hostile: templates escape it, and one layer sets all headers.
 
 mod api;
 mod ask;
@@ -22,4 +21,4 @@ mod svg;
 mod time;
 mod web;
 
-pub use web::{Options, Peer, Web};
+pub use web::{Answered, Options, Peer, Web};

@@ -33,7 +33,10 @@ pub(crate) fn safe_return(to: &str, base: &str) -> String {
     let is_plain = to
         .bytes()
         .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
-    let is_dotted = to.split(['/', '?', '#']).any(|part| part == "..");
+    // Browsers take an encoded dot in a path for a dot.
+    let path = to.split(['?', '#']).next().unwrap_or_default();
+    let path = path.to_ascii_lowercase().replace("%2e", ".");
+    let is_dotted = path.split('/').any(|part| matches!(part, "." | ".."));
     match is_page && is_plain && !is_dotted {
         true => to.to_owned(),
         false => format!("{base}/"),
@@ -102,6 +105,8 @@ mod tests {
             "/ui/\\evil.example",
             "/uix/",
             "/ui/../apis/x",
+            "/ui/%2e%2E/apis/x",
+            "/ui/./x",
             "/ui/runs\r\nset-cookie: a=b",
             "javascript:alert(1)",
         ] {

@@ -1,5 +1,5 @@
-//! The text of the filter box: its words, what adding or taking away one makes of it, and where it
-//! is wrong.
+//! The text of the filter box: its words, where it is wrong, and what adding or taking away a word
+//! makes of it.
 
 use hindsight_filter::model::Resource;
 use hindsight_filter::words::{self, Now};

@@ -50,8 +50,7 @@ pub struct Peer(pub IpAddr);
 pub struct Options {
     /// The path at which a proxy has put the server: empty, or beginning and not ending with `/`.
     pub base: String,
-    /// The origin at which browsers reach the server, such as `https://results.example`, if that
-    /// is configured.
+    /// The configured origin at which browsers reach the server, such as `https://results.example`.
     pub origin: Option<String>,
     /// Whether browsers reach the server over TLS.
     pub secure: bool,
@@ -79,6 +78,10 @@ struct Inner {
     sessions: Sessions,
     shares: Semaphore,
 }
+
+/// On answers to callers whom the API answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Answered;
 
 /// What a handler answers.
 enum Reply {
@@ -157,9 +160,15 @@ impl Inner {
         }
         let ask = self.ask(&request);
         let (parts, body) = request.into_parts();
+        let is_open = matches!(route, Some(Route::Login));
         let replied = self.reply(&ask, route, &parts, body).await;
         let page = match replied {
             Ok(Reply::Ready(response)) => return response,
+            Ok(Reply::Page(page)) if !is_open => {
+                let mut response = sent(page, &parts.headers);
+                response.extensions_mut().insert(Answered);
+                return response;
+            }
             Ok(Reply::Page(page)) => page,
             Err(Fault::Refused(Refusal {
                 kind: Kind::Unauthenticated,

@@ -227,8 +227,8 @@ mod tests {
             .map(|route| route.method.full_name().to_owned())
             .collect();
         assert_eq!(methods, routed);
-        assert_eq!(methods.len(), 19);
-        assert_eq!(routes.all().len(), 19);
+        assert_eq!(methods.len(), 20);
+        assert_eq!(routes.all().len(), 20);
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub(super) struct Line<'c> {
 /// The last word.
 #[derive(Debug)]
 pub(super) enum Last<'c> {
-    /// A flag.
+    /// A flag, as far as it is written.
     Flag(String),
     /// The value of an argument, behind a part of the word that stays.
     Value {

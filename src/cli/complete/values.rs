@@ -51,21 +51,23 @@ pub(super) struct Asked {
 }
 
 /// Words of queries that take no value.
-pub(super) const WORDS: [&str; 6] = [
+pub(super) const WORDS: [&str; 7] = [
     "failed",
     "succeeded",
     "timeout",
     "cancelled",
     "running",
     "waiting",
+    "vanished",
 ];
 /// Keys of queries, each with values that are known.
-pub(super) const KEYS: [(&str, &[&str]); 11] = [
+pub(super) const KEYS: [(&str, &[&str]); 12] = [
     ("status:", &WORDS),
     ("is:", &["top", "child"]),
     ("pipeline:", &[]),
     ("name:", &[]),
     ("namespace:", &[]),
+    ("cluster:", &[]),
     ("label:", &[]),
     (
         "kind:",

@@ -88,11 +88,14 @@ fn of_url(url: &str) -> Option<String> {
         return None;
     };
     let before = parts.get(..results)?;
-    // Calls say where the parent begins, which may have several segments.
-    let parent = match before.iter().rposition(|part| *part == "parents") {
-        Some(at) => before.get(at + 1..)?,
-        None => before.get(before.len().checked_sub(1)?..)?,
-    };
+    // Calls and pages say where the parent begins, which may have several segments.
+    let is_page = |at: &[&str]| at[0] == "ui" && matches!(at[1], "run" | "raw" | "payload");
+    let begins = before
+        .iter()
+        .rposition(|part| *part == "parents")
+        .map(|at| at + 1);
+    let begins = begins.or_else(|| Some(before.windows(2).position(is_page)? + 2));
+    let parent = before.get(begins.or(before.len().checked_sub(1))?..)?;
     let name = format!("{}/results/{result}/records/{record}", parent.join("/"));
     let name: RecordName = name.parse().ok()?;
     Some(name.to_string())
@@ -132,6 +135,10 @@ mod tests {
             (
                 "https://h.example/runs/shop/results/5d5f/records/77aa?tab=logs#L1",
                 record(full),
+            ),
+            (
+                "https://h/base/ui/run/cluster/east/namespace/shop/results/5d5f/records/77aa",
+                record("cluster/east/namespace/shop/results/5d5f/records/77aa"),
             ),
             (
                 "http://127.0.0.1:8080/apis/hindsight.dev/v1/parents/shop/results/5d5f/records/77aa/tree",

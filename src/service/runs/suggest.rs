@@ -138,8 +138,7 @@ impl Found {
 }
 
 impl Service {
-    /// Texts of the runs stored last under the parent that `grant` is for. It fails if the request is
-    /// wrong.
+    /// Texts of the runs stored last under the parent that `grant` is for; fails if the request is wrong.
     pub async fn suggest(
         &self,
         by: &RequestContext,

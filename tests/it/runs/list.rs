@@ -162,7 +162,9 @@ async fn runs_of_a_cluster_are_found_by_its_id_and_its_name() {
             ("cluster/east/namespace/shop", "east"),
             ("shop", "nowhere"),
         ] {
-            let object = release(run, 8, "a1", "Succeeded");
+            let mut object = release(run, 8, "a1", "Succeeded");
+            let namespace = parent.rsplit('/').next();
+            object["metadata"]["namespace"] = namespace.into();
             let name = format!("{parent}/results/{run}/records/{run}");
             let kind = "tekton.dev/v1.PipelineRun";
             server.given_record(&name, kind, &bytes(&object)).await;

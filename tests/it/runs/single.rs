@@ -27,15 +27,17 @@ async fn one_run_is_made_again_opened_and_followed_to_its_logs() {
     let part = asked(&server, &["rerun", "shop/release-42-test"]).await;
     part.fails(1, "is a part of PipelineRun release-42");
 
-    let address = asked(&server, &["open", "shop/release-42"]).await;
     let record = record("release-42");
-    let wanted = format!(
-        "{}/apis/results.tekton.dev/v1alpha2/parents/{record}\n",
-        server.url
-    );
-    assert_eq!((address.out.as_str(), address.code), (wanted.as_str(), 0));
-    let again = asked(&server, &["describe", address.out.trim()]).await;
-    again.prints(0, "release-42  PipelineRun");
+    for (flags, below) in [
+        (&[][..], "ui/run"),
+        (&["--api"], "apis/results.tekton.dev/v1alpha2/parents"),
+    ] {
+        let address = asked(&server, &[&["open", "shop/release-42"], flags].concat()).await;
+        let wanted = format!("{}/{below}/{record}\n", server.url);
+        assert_eq!((address.out.as_str(), address.code), (wanted.as_str(), 0));
+        let again = asked(&server, &["describe", address.out.trim()]).await;
+        again.prints(0, "release-42  PipelineRun");
+    }
 
     let logs = asked(&server, &["logs", "shop/release-42"]).await;
     logs.prints(

@@ -1,4 +1,4 @@
-//! `hindsight.v1.Runs/Suggest`.
+//! What `hindsight.v1.Runs/Suggest` tells of recent runs.
 
 use hindsight_proto::v1::{SuggestRequest, SuggestResponse, suggest_request::Kind};
 use serde_json::{Value, json};

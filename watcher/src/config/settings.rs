@@ -38,9 +38,8 @@ settings! {
     /// The only namespace that is watched. When absent, all are.
     namespace: Option<Namespace>;
     /// Name of the cluster: its runs are stored below `cluster/<ID>/namespace/<namespace>`, apart
-    /// from those of other clusters on the same server. Needed if several clusters store to one
-    /// server. `auto` is the UID of the namespace `kube-system`. When absent, runs are stored
-    /// below `<namespace>`.
+    /// from those of other clusters on the same server. Needed if several clusters store to one server.
+    /// `auto` is the UID of the namespace `kube-system`. When absent, runs are stored below `<namespace>`.
     cluster_id: Option<ClusterName>;
 
     ["What is stored"]

@@ -110,8 +110,7 @@ fn side(ask: &Ask, record: &str, name: &str) -> Side {
     }
 }
 
-/// Differences by category, in the order in which people look for a cause; of times the largest
-/// change first.
+/// Differences by category, in the order in which people look for a cause; times by their change.
 fn groups(differences: &[Difference]) -> Vec<Group> {
     let titles = [
         (Category::Param, "Parameters"),

@@ -91,8 +91,7 @@ impl Inner {
         }
     }
 
-    /// Whether a token may be sent over this connection: it is encrypted, or never leaves the
-    /// machine.
+    /// Whether a token may be sent over this connection, which is encrypted or of this machine.
     pub(super) fn may_sign_in(&self, parts: &Parts) -> bool {
         let peer = parts.extensions.get::<Peer>();
         let is_near = peer.is_some_and(|Peer(peer)| peer.to_canonical().is_loopback());

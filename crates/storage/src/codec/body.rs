@@ -73,7 +73,10 @@ impl Packed {
             .filter(|_| value.len() <= MOST_REFERRING)
             .and_then(|dictionary| {
                 let short = ids.shortened(&value);
-                Some((dictionary.id(), against(&short, dictionary.dictionary())?))
+                // A longer frame is opened without a dictionary.
+                let frame = (short.len() <= MOST_REFERRING)
+                    .then(|| against(&short, dictionary.dictionary()))?;
+                Some((dictionary.id(), frame?))
             });
         let mut help = Help::Well;
         if let Some((id, frame)) = differing {

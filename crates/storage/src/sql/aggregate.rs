@@ -23,9 +23,9 @@ const MOST_BUCKETS: usize = 10_000;
 /// The finest grid, one second, on which every time zone has its buckets.
 const SECOND: i64 = 1_000_000;
 /// Values that are kept come in parts: on SQLite of at most so many rows, and on PostgreSQL of the
-/// objects that were created in so many microseconds, eight days, which its index has.
+/// objects that were created in so many microseconds, a day, which its index has.
 const SLICE: i64 = 1 << 16;
-const SLICE_US: i64 = 8 * DAY;
+const SLICE_US: i64 = DAY;
 /// Parts into which two connections divide a plan, so that neither has to wait long for the other.
 const PARTS: u8 = 8;
 
@@ -165,13 +165,17 @@ fn rows(out: &mut Statement, dialect: Dialect, query: &AggregateQuery, elsewhere
     access_path::scope(out, dialect, Resource::Records, &query.scope, elsewhere);
     if query.condition != Condition::All {
         out.push(" AND ");
-        test(out, dialect, &query.condition);
+        test(out, dialect, &query.condition, elsewhere);
     }
 }
 
-fn test(out: &mut Statement, dialect: Dialect, condition: &Condition) {
-    let mut writer = Writer::new(dialect, Resource::Records, out);
-    writer.condition(condition);
+/// Appends a condition, of few rows where an index has those of one bucket.
+fn test(out: &mut Statement, dialect: Dialect, condition: &Condition, few_rows: bool) {
+    let writer = Writer::new(dialect, Resource::Records, out);
+    match few_rows {
+        true => writer.of_few_rows().condition(condition),
+        false => { writer }.condition(condition),
+    }
 }
 
 impl Plan<'_> {
@@ -229,7 +233,7 @@ impl Plan<'_> {
         out.push("count(*)");
         for condition in &self.query.counts {
             out.push(", count(*) FILTER (WHERE ");
-            test(&mut out, self.dialect, condition);
+            test(&mut out, self.dialect, condition, self.index.is_some());
             out.push(")");
         }
         for amount in &self.query.amounts {

@@ -95,6 +95,16 @@ pub(crate) fn own(dialect: Dialect, dictionary: i64) -> Statement {
     out
 }
 
+/// The statement that says that a dictionary, which belongs to no record, has the payload of another
+/// one with the same content.
+pub(crate) fn adopt(dictionary: i64, new: &NewDictionary) -> Statement {
+    let mut out = Statement::new("UPDATE dictionaries SET payload_sha256 = ");
+    out.bind(bytes(&new.payload_sha256))
+        .push(" WHERE owned = 0 AND row_id = ")
+        .bind(dictionary);
+    out
+}
+
 /// The keys that a dictionary is current for.
 pub(crate) fn keys_of(dictionary: i64) -> Statement {
     let mut out = Statement::new("SELECT key FROM dictionary_keys WHERE dictionary = ");
@@ -110,8 +120,7 @@ pub(crate) fn newest(dictionary: i64) -> Statement {
 }
 
 /// Bodies that refer to a dictionary, at most `limit`, but for those of some records: the row of
-/// the record, then codec, bytes, size and SHA-256 of the payload, and the ids of the record and of
-/// its result.
+/// the record, codec, bytes, size and SHA-256 of the payload, and the ids of record and result.
 pub(crate) fn referring(
     dialect: Dialect,
     dictionary: i64,

@@ -105,9 +105,15 @@ async fn retire(
         return Ok(0);
     };
     let with = successor(store, old, parent.unwrap_or_default()).await?;
-    let content = with.as_ref().map(|with| with.dictionary.content());
-    if content == Some(old.content()) {
-        // Its payload came back meanwhile; the next sweep will see.
+    if let Some(with) = with
+        .as_ref()
+        .filter(|with| with.dictionary.content() == old.content())
+    {
+        // Its payload came back meanwhile, or another differs in the ids of its record alone.
+        let adopted = sql::adopt(dictionary, &with.new);
+        store.tell(vec![adopted]).await?;
+        let owned = sql::own(store.dialect(), dictionary);
+        store.tell(vec![owned]).await?;
         return Ok(0);
     }
     let mut damaged = Vec::new();

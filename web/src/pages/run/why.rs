@@ -159,8 +159,7 @@ fn alike(found: &FailureExplanation) -> String {
     }
 }
 
-/// Changes that may be a cause: each once, however many places it has, then what takes longer, the
-/// most first.
+/// Changes that may be a cause, each once however many places it has, then what takes longer.
 fn remarkable(changes: &[Difference]) -> Vec<Change> {
     let is_timing = |it: &&Difference| it.category() == Category::Timing;
     let mut told: Vec<(&Difference, usize)> = Vec::new();

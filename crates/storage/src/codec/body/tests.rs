@@ -85,6 +85,23 @@ fn a_body_like_its_dictionary_is_little_and_another_is_said_to_gain_little() {
 }
 
 #[test]
+fn a_body_whose_short_form_is_longer_than_a_dictionary_serves_comes_back() {
+    let content = noise(60_000);
+    let dictionary = Dictionary::new(7, content.clone().into());
+    for marks in [0, 1, 500_000] {
+        let mut value = content.repeat(MOST_REFERRING / content.len() + 1);
+        value.truncate(MOST_REFERRING);
+        value.retain(|byte| *byte != 1);
+        value.resize(MOST_REFERRING - marks, b'x');
+        value.resize(MOST_REFERRING, 1);
+        let mut packed = Packed::loose(value.clone().into());
+        packed.compress(&ids(), Some(&dictionary));
+        let back = unpack(&stored(&packed), Some(&content)).unwrap();
+        assert!(back == value, "{marks} marks");
+    }
+}
+
+#[test]
 fn a_damaged_body_is_an_error() {
     let content = noise(4000);
     let dictionary = Dictionary::new(7, content.clone().into());

@@ -68,7 +68,7 @@ async fn attempt(pool: &PgPool, changes: &[PreparedChange]) -> Result<(), Failur
     match all(&mut tx, changes).await {
         Ok(()) => tx.commit().await.map_err(failed("committing")),
         Err(failure) => {
-            // Before the answer, so that whoever has it finds nothing locked.
+            // Before the answer, so that nothing is locked any more when it arrives.
             if let Err(error) = tx.rollback().await {
                 tracing::debug!(%error, "batch not rolled back cleanly");
             }

@@ -46,7 +46,7 @@ pub(super) fn is_locked(error: &sqlx::Error) -> bool {
 }
 
 /// Whether a statement took longer than it may: query_canceled, which operators do too.
-fn is_too_slow(error: &sqlx::Error) -> bool {
+pub(super) fn is_too_slow(error: &sqlx::Error) -> bool {
     let message = error.as_database_error().map(|error| error.message());
     is(error, &["57014"]) && message.is_some_and(|text| text.contains("timeout"))
 }

@@ -3,8 +3,8 @@
 //!
 //! A caller that comes when nothing is under way does not wait. One waits for the batch before it
 //! for [`PATIENCE`] at most, so that a row which another transaction has locked holds up those in
-//! its own statement alone. A caller that goes away before its statement begins takes its change
-//! with it.
+//! its own statement alone. The change of a caller that goes away before its statement begins is not
+//! done at all.
 
 use std::{
     collections::{HashSet, VecDeque},

@@ -53,8 +53,7 @@ impl Kind {
     }
 }
 
-/// Does each change by itself and says what became of it, in order. No two are about the
-/// same row.
+/// Does each change by itself and says what became of it, in order; no two are about one row.
 pub(super) async fn each(pool: &PgPool, changes: &[PreparedChange]) -> Vec<Result<(), Error>> {
     let mut outcomes: Vec<Option<Result<(), Error>>> = Vec::new();
     outcomes.resize_with(changes.len(), || None);
@@ -92,8 +91,11 @@ async fn together(pool: &PgPool, kind: Kind, jobs: &[&PreparedChange]) -> Vec<Re
     };
     let places = match attempt(&mut connection, kind, jobs).await {
         Ok(places) => places,
-        // One of them is to blame, and shows when each is done by itself.
-        Err(error) if error.as_database_error().is_some() => Places::default(),
+        // One of them is to blame, and shows when each is done by itself; not if that would take as
+        // long for each as it took for all.
+        Err(error) if error.as_database_error().is_some() && !errors::is_too_slow(&error) => {
+            Places::default()
+        }
         Err(error) => {
             let error = errors::classify("writing", error);
             return jobs.iter().map(|_| Err(error.repeated())).collect();
