@@ -12,8 +12,7 @@ use super::{
 
 /// Print the address of the page of a run
 ///
-/// With `--api` it is that of the record in the REST API, whose answer is JSON. Every command takes either
-/// for RUN.
+/// With `--api` it is that of the record in the REST API, which answers JSON. Either can be given as RUN.
 #[derive(Debug, Args)]
 #[command(after_long_help = format!("{RUN}
 

@@ -45,8 +45,7 @@ enum By {
 /// List the pipelines that take most time or fail most, again and again on a terminal
 ///
 /// Runs that are part of another one do not count, nor timeouts as FAILED. TIME is that of all runs
-/// together. Where the output is no terminal, the list is printed once, with values between tabs and times
-/// in seconds.
+/// together. Without a terminal the list is printed once, with tabs between values and times in seconds.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Examples:
   hindsight top -A --since 90d --once
