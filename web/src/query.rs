@@ -104,7 +104,9 @@ pub(crate) fn toggled(text: &str, word: &str) -> String {
 /// What a word is about, of which a run has one.
 fn group(word: &str) -> &str {
     match word {
-        "failed" | "succeeded" | "timeout" | "cancelled" | "running" | "waiting" => "status",
+        "failed" | "succeeded" | "timeout" | "cancelled" | "running" | "waiting" | "vanished" => {
+            "status"
+        }
         _ => match word.find([':', '>', '<']) {
             Some(at) if !word.starts_with("label:") => &word[..at],
             _ => word,
@@ -140,6 +142,7 @@ mod tests {
         assert_eq!(toggled("", "failed"), "failed");
         assert_eq!(toggled("failed since:24h", "failed"), "since:24h");
         assert_eq!(toggled("running since:24h", "failed"), "since:24h failed");
+        assert_eq!(toggled("vanished shop", "running"), "shop running");
         assert_eq!(toggled("since:24h shop", "since:7d"), "shop since:7d");
         assert_eq!(toggled("label:a=b", "label:c=d"), "label:a=b label:c=d");
     }
