@@ -166,10 +166,10 @@ FOR EACH ROW WHEN (OLD.body_sha256 IS DISTINCT FROM NEW.body_sha256)
 EXECUTE FUNCTION records_disown();
 
 -- Questions that people ask of records among many, each answered by an index of its own; see
--- docs/adr/0020. The index of labels also knows whose a record is, and in which week and on
--- which day it was stored; see docs/adr/0024.
+-- docs/adr/0020. The index of labels also knows whose a record is, its type, and in which
+-- week and on which day it was stored; see docs/adr/0024 and 0044.
 CREATE INDEX records_by_labels ON records
-    USING gin (labels jsonb_path_ops, (ARRAY[parent]),
+    USING gin (labels jsonb_path_ops, (ARRAY[parent]), (ARRAY[data_type]),
                (ARRAY[create_us / 604800000000, create_us / 86400000000]))
     WITH (gin_pending_list_limit = 256);
 CREATE INDEX records_by_pipeline ON records (left(object_pipeline_ref, 128), create_us)
@@ -182,7 +182,7 @@ CREATE INDEX records_by_status ON records (left(object_condition_status, 128), c
 CREATE INDEX records_by_took ON records ((object_completion_us - object_start_us));
 -- What did not go well is a small part of all, which other questions narrow down further.
 CREATE INDEX records_by_labels_unwell ON records
-    USING gin (labels jsonb_path_ops, (ARRAY[parent]),
+    USING gin (labels jsonb_path_ops, (ARRAY[parent]), (ARRAY[data_type]),
                (ARRAY[create_us / 604800000000, create_us / 86400000000]))
     WITH (gin_pending_list_limit = 256)
     WHERE left(object_condition_status, 128) <> E'\x01W'

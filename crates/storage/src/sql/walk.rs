@@ -209,6 +209,7 @@ pub(crate) fn labels_without_record(limit: i64) -> Statement {
     out.push("LEFT JOIN labels AS l ON l.row_id = r.label ");
     out.push("LEFT JOIN records AS c ON c.row_id = r.record_row ");
     out.push("WHERE l.row_id IS NULL OR c.row_id IS NULL OR c.create_us <> r.at_us ");
+    out.push("OR r.type IS NOT CASE unicode(c.data_type) WHEN 1 THEN unicode(substr(c.data_type, 2)) END ");
     out.push("OR NOT EXISTS (SELECT 1 FROM json_each(")
         .push(LABELS);
     out.push(") AS e WHERE e.value = r.label) LIMIT ");
