@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use hindsight_analysis::tree::Said;
+use hindsight_analysis::signature::Key;
 pub use hindsight_analysis::tree::MAX_MESSAGE;
+use hindsight_analysis::tree::Said;
 use hindsight_proto::time;
 use hindsight_run::{Kind, View, keys};
 use jiff::Timestamp;
@@ -15,6 +16,9 @@ use super::{
     outline::outline,
 };
 use crate::model::{Payload, Record, RunResult};
+
+/// What signatures by the current rules begin with. Those by older rules sort before it.
+pub const RULES: char = Key::version();
 
 /// Longest name of an object in Kubernetes.
 const MAX_NAME_BYTES: usize = 253;
@@ -118,6 +122,11 @@ impl ObjectColumns {
     pub fn time(&self, field: ObjectField) -> Option<Timestamp> {
         self.times[field as usize]
     }
+}
+
+/// The signature of a run that failed and whose payload cannot be read.
+pub fn unreadable() -> String {
+    Key::of_nothing().to_string()
 }
 
 /// The columns of a payload. A payload that is not JSON has none.
