@@ -76,3 +76,67 @@ impl Said {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::tree::{Part, Tree};
+
+    fn task(reason: &str, message: &str, code: i64) -> Value {
+        json!({
+            "apiVersion": "tekton.dev/v1", "kind": "TaskRun", "metadata": {"uid": "u"},
+            "status": {
+                "conditions": [{"type": "Succeeded", "status": "False", "reason": reason,
+                    "message": message}],
+                "steps": [{"name": "unit", "terminated": {"exitCode": code, "reason": "OOMKilled"}}],
+            },
+        })
+    }
+
+    #[test]
+    fn a_row_says_what_the_leaf_of_a_tree_says() {
+        let long = "é".repeat(400);
+        for (message, code) in [("cannot reach 10.0.0.1", 1), ("", 137), (&long, 0)] {
+            let object = task("Failed", message, code);
+            let said = Said::by(&View::new(&object));
+            let tree = Tree::of(Part::of("a/results/r/records/u", &object), Vec::new());
+            let leaf = &tree.nodes[tree.failed_leaf().unwrap()];
+            let key = leaf.signature().map(|signature| signature.key());
+            assert_eq!(said.signature, key, "{message}");
+            assert_eq!(said.message.unwrap_or_default(), leaf.message);
+        }
+    }
+
+    #[test]
+    fn a_failure_that_says_nothing_has_a_signature_and_a_success_has_none() {
+        let mut object = task("Failed", "", 0);
+        let said = Said::by(&View::new(&object));
+        assert_eq!(said.signature, Some(Key::of_nothing()));
+        assert_eq!((said.message, said.attempt), (None, None));
+        object["status"]["conditions"][0]["status"] = json!("True");
+        object["status"]["conditions"][0]["message"] = json!("All Steps have completed");
+        object["status"]["retriesStatus"] = json!([{}, {}]);
+        let attempt = Some(3);
+        let wanted = Said {
+            attempt,
+            ..Said::default()
+        };
+        assert_eq!(Said::by(&View::new(&object)), wanted);
+    }
+
+    #[test]
+    fn a_run_that_vanished_says_why_and_has_no_signature() {
+        let mut object = task("Running", "", 0);
+        object["status"]["conditions"][0]["status"] = json!("Unknown");
+        let closed = hindsight_run::Closed {
+            at: jiff::Timestamp::UNIX_EPOCH,
+            reason: "deleted before it finished",
+        };
+        let object = View::new(&object).close(closed).unwrap();
+        let said = Said::by(&View::new(&object));
+        assert_eq!(said.message.as_deref(), Some("deleted before it finished"));
+        assert_eq!(said.signature, None);
+    }
+}
