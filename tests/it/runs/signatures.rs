@@ -72,7 +72,7 @@ async fn runs_that_failed_alike_are_listed_and_counted_by_their_signature() {
             &server.url,
         ];
         let said = process::run(&[&stats[..], &server_url[..]].concat()).await;
-        said.prints(0, &format!("{key}  3"));
+        said.prints(0, &format!("{key}   3\n"));
     })
     .await;
 }
@@ -93,7 +93,7 @@ async fn messages_are_cut_and_attempts_are_counted() {
         let said = process::run(&[&columns[..], &["--server", &server.url]].concat()).await;
         said.prints(0, &format!("again\t3\t{}", row.signature));
         let said = process::run(&["runs", "-A", "-o", "json", "--server", &server.url]).await;
-        said.prints(0, "\"attempt\": 3");
+        said.prints(0, "\"attempt\":3");
         let mut good = release("again", 9, "a", "Succeeded");
         good["kind"] = json!("TaskRun");
         good["status"]["conditions"][0]["message"] = json!("All Steps have completed");

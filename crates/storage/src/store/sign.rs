@@ -81,7 +81,9 @@ pub(super) async fn sign(store: &SqlStore<impl Database>, most: NonZeroU32) -> R
     };
     let statements = par_map_blocking(runs, |run| run.size, said).await?;
     let signed = statements.len() as u64;
-    store.tell(statements).await?;
+    if signed > 0 {
+        store.tell(statements).await?;
+    }
     Ok(signed)
 }
 
