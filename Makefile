@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-scale bench-isolation flood crash chaos fuzz fuzz-server openapi-test wire-test lint tidy model postgres
+.PHONY: contract demo takeover test image image-test bench bench-scale bench-runs bench-isolation flood crash chaos fuzz fuzz-server openapi-test wire-test lint tidy model postgres
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -52,6 +52,13 @@ SIZES ?= 10000 100000 1000000
 bench-scale: postgres
 	HINDSIGHT_TEST_PG_KEEP=$${CARGO_TARGET_DIR:-target}/bench/scale/postgres SIZES='$(SIZES)' \
 		tests/with-postgres $(CARGO) bench --locked --bench scale
+
+# Questions about runs among the same: lists, why, diff, flaky, completion. STRICT=1 fails where one
+# takes longer than it should; RUN_SIZES=10000 is done in a minute.
+RUN_SIZES ?= 1000000
+bench-runs: postgres
+	HINDSIGHT_TEST_PG_KEEP=$${CARGO_TARGET_DIR:-target}/bench/scale/postgres SIZES='$(RUN_SIZES)' \
+		ONLY=runs tests/with-postgres $(CARGO) bench --locked --bench scale
 
 # Calls of known callers beside calls of anybody, and small calls beside a caller who asks for much.
 bench-isolation: postgres

@@ -226,6 +226,7 @@ impl App {
             })
         });
         let sweep = tokio::spawn(sweep::sweep(Arc::clone(&self.maintenance)));
+        let sign = tokio::spawn(sweep::sign(Arc::clone(&self.maintenance)));
         let objects = sweep::objects(Arc::clone(&self.maintenance), self.clock);
         let objects = tokio::spawn(objects);
         let watch = tokio::spawn(self.health.watch(shutdown.clone()));
@@ -265,6 +266,7 @@ impl App {
         }
         watch.abort();
         sweep.abort();
+        sign.abort();
         objects.abort();
         reload.abort();
         if tokio::time::timeout(LET_GO, self.maintenance.close())

@@ -72,6 +72,7 @@ CREATE TABLE records (
     run_ended_us            BIGINT,
     body_size               INTEGER,
     run_outcome             SMALLINT,
+    run_attempt             SMALLINT,
     parent                  TEXT COLLATE "C" NOT NULL,
     id                      BYTEA NOT NULL,
     uid                     BYTEA NOT NULL,
@@ -88,6 +89,8 @@ CREATE TABLE records (
     object_condition_status TEXT COLLATE "C",
     object_phase            TEXT COLLATE "C",
     run_pipeline            TEXT COLLATE "C",
+    run_signature           TEXT COLLATE "C",
+    run_message             TEXT COLLATE "C",
     labels                  JSONB
 );
 
@@ -179,6 +182,11 @@ CREATE INDEX records_by_reason ON records (left(object_reason, 128), create_us)
     WHERE left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R';
 CREATE INDEX records_by_status ON records (left(object_condition_status, 128), create_us)
     WHERE left(object_condition_status, 128) <> E'\x01W';
+-- Runs that failed alike. The other has those that wait for the background pass, mostly none.
+CREATE INDEX records_by_signature ON records (run_signature, create_us)
+    WHERE run_signature IS NOT NULL;
+CREATE INDEX records_unsigned ON records (row_id)
+    WHERE run_outcome > 1 AND run_signature IS NULL;
 CREATE INDEX records_by_took ON records ((object_completion_us - object_start_us));
 -- What did not go well is a small part of all, which other questions narrow down further.
 CREATE INDEX records_by_labels_unwell ON records

@@ -79,7 +79,10 @@ CREATE TABLE records (
     run_outcome             INTEGER,
     run_began_us            INTEGER,
     run_ended_us            INTEGER,
-    run_pipeline            TEXT
+    run_pipeline            TEXT,
+    run_signature           TEXT,
+    run_message             TEXT,
+    run_attempt             INTEGER
 ) STRICT;
 
 CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
@@ -156,6 +159,11 @@ CREATE INDEX records_by_reason ON records (object_reason, create_us, parent)
     WHERE object_reason <> (char(1) || 'Q') AND object_reason <> (char(1) || 'R');
 CREATE INDEX records_by_status ON records (object_condition_status, create_us, parent)
     WHERE object_condition_status <> (char(1) || 'W');
+-- Runs that failed alike. The other has those that wait for the background pass, mostly none.
+CREATE INDEX records_by_signature ON records (run_signature, create_us, parent)
+    WHERE run_signature IS NOT NULL;
+CREATE INDEX records_unsigned ON records (row_id)
+    WHERE run_outcome > 1 AND run_signature IS NULL;
 CREATE INDEX records_by_took ON records
     ((object_completion_us - object_start_us), create_us, parent);
 

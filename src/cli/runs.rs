@@ -9,6 +9,7 @@ mod times;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use hindsight_client::Runs as RunsRpc;
 use hindsight_filter::words::Now;
 use hindsight_proto::v1::ListRunsRequest;
 use hindsight_runtime::clock::{Clock as _, SystemClock};
@@ -32,6 +33,8 @@ use super::{
 
 /// Runs asked for in one call.
 const PAGE: usize = 500;
+/// Runs counted below a table that does not show all.
+const COUNTED: i32 = 500;
 
 /// In which form runs are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -56,7 +59,7 @@ enum Form {
 ///
 /// WORDS are joined by `and`: a part of a name; `failed` (timeouts, too) `succeeded` `timeout`
 /// `cancelled` `running` `waiting` `vanished`; `status:a,b` `pipeline:` `cluster:` `name:` `kind:`
-/// `namespace:` `uid:` `reason:` `label:key=value` `took>10m` `since:24h` `until:2026-03-02` `is:top`
+/// `namespace:` `uid:` `reason:` `signature:` `label:key=value` `took>10m` `since:24h` `until:2026-03-02` `is:top`
 /// `is:child`. Values may begin or end with `*`. `not:` before a word excludes; after `--` also `-`. A
 /// text with `==`, `!=`, `&&`, `||`, `(` or `[`, or after `cel:`, is a filter in CEL. Quotes are those
 /// of a word, inside those of the shell.
@@ -67,8 +70,8 @@ enum Form {
   hindsight runs -A not:succeeded is:top -o csv --columns run,outcome,took,label:team
 
 Columns: status run namespace name kind engine pipeline parent cluster reason outcome created started
-ended took queue stored updated uid record type label:KEY. Where the output is no terminal, times are RFC 3339
-and lengths of time are in seconds.")]
+ended took queue stored updated uid record type message signature attempt label:KEY. Where the output is no
+terminal, times are RFC 3339 and lengths of time are in seconds.")]
 pub(super) struct Runs {
     /// What runs must match
     words: Vec<String>,
@@ -221,7 +224,7 @@ impl Runs {
             label_keys: label_keys.map(str::to_owned).collect(),
             ..ListRunsRequest::default()
         };
-        let mut found = 0;
+        let (mut found, first) = (0, request.clone());
         loop {
             let page = PAGE.min(limit - found);
             request.page_size = i32::try_from(page).unwrap_or(i32::MAX);
@@ -241,9 +244,32 @@ impl Runs {
         if found == 0 {
             output::note(&format!("no runs found {}", self.place.said()));
         } else if !request.page_token.is_empty() {
-            output::note("there are more runs: raise --limit, or print --all");
+            let of = match printer.is_on_terminal() {
+                true => self.counted(&mut runs, first).await,
+                false => None,
+            };
+            output::note(&match of {
+                Some(of) => format!("{found} of {of} runs: raise --limit, or print --all"),
+                None => "there are more runs: raise --limit, or print --all".to_owned(),
+            });
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Runs {
+    /// How many runs match, as in `500+`; nothing if that cannot be said.
+    async fn counted(&self, runs: &mut RunsRpc, list: ListRunsRequest) -> Option<String> {
+        let request = ListRunsRequest {
+            page_size: 1,
+            count_up_to: COUNTED,
+            label_keys: Vec::new(),
+            ..list
+        };
+        let reply = runs.list_runs(self.asked.rows.request(request).ok()?).await;
+        let reply = reply.ok()?.into_inner();
+        let more = if reply.more { "+" } else { "" };
+        reply.count.map(|count| format!("{count}{more}"))
     }
 }
 

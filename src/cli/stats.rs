@@ -21,6 +21,7 @@ use super::{
 #[command(after_long_help = "Groups (--by):
   minute hour day week month year, alone or of a time: day(started)
   pipeline outcome cluster namespace kind name reason phase task parent result record type
+  signature: what failures have in common
   label(KEY) annotation(KEY) param(NAME), or an expression of the filter language
 Measures (--measure):
   count succeeded failed timed_out cancelled success_rate

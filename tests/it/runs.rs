@@ -12,6 +12,7 @@ mod objects;
 mod references;
 mod regressions;
 mod rights;
+mod signatures;
 mod single;
 mod suggest;
 mod tree;

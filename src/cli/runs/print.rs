@@ -74,6 +74,11 @@ impl<W: Write> Printer<W> {
         }
     }
 
+    /// Whether a table is shown to people.
+    pub(super) fn is_on_terminal(&self) -> bool {
+        self.screen.width.is_some() && matches!(self.form, Form::Table | Form::Wide)
+    }
+
     pub(super) fn columns(&self) -> &[Column] {
         &self.columns
     }

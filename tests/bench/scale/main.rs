@@ -8,6 +8,9 @@
 //! `CALLS=1000` times each. Rows are counted and the checksum of all payloads is compared before anything is
 //! measured. `target/bench/scale.jsonl` gets one line for each figure. Beside them stand the same
 //! questions put to a plain column of JSON, searched row by row, in the same run.
+//!
+//! `make bench-runs` is the part `ONLY=runs`: calls of `hindsight.v1.Runs`, into
+//! `target/bench/runs.jsonl`. With `STRICT=1` it fails where a figure misses its bound.
 #![expect(
     clippy::unwrap_used,
     unreachable_pub,
@@ -23,6 +26,7 @@ mod corpus;
 mod data;
 mod figures;
 mod plain;
+mod runs;
 mod server;
 
 use std::{
@@ -55,9 +59,13 @@ fn main() {
     let folder = target.join("scale");
     std::fs::create_dir_all(&folder).unwrap();
     let variable = |name: &str, default: &str| std::env::var(name).unwrap_or(default.to_owned());
-    let mut figures = Figures::new(&target.join("scale.jsonl"));
     let chosen = variable("DATABASES", "sqlite postgres");
     let only = variable("ONLY", "");
+    let file = match only.as_str() {
+        "runs" => "runs.jsonl",
+        _ => "scale.jsonl",
+    };
+    let mut figures = Figures::new(&target.join(file));
     let sizes = variable("SIZES", "10000");
     runtime.block_on(async {
         for records in sizes.split_whitespace().map(|size| size.parse().unwrap()) {
@@ -74,6 +82,7 @@ fn main() {
             for database in databases {
                 println!("\n{} with {records} records", database.label);
                 (figures.database, figures.records) = (database.label, records);
+                runs::clean(&database).await;
                 database.fill().await;
                 database.verify(&folder).await;
                 if only != "fill" {
@@ -86,11 +95,18 @@ fn main() {
         [] => println!("\nevery figure is as it should be"),
         missed => println!("\nmissed:\n  {}", missed.join("\n  ")),
     }
-    println!("{}", target.join("scale.jsonl").display());
+    println!("{}", target.join(file).display());
+    if !figures.missed.is_empty() && !variable("STRICT", "").is_empty() {
+        std::process::exit(1);
+    }
 }
 
 /// Measures one database; `only` names a part.
 async fn measure(database: &Database, only: &str, figures: &mut Figures) {
+    // It adds runs of its own and starts its own server.
+    if only == "runs" {
+        return runs::measure(database, figures).await;
+    }
     let server = Server::start(database).await;
     let wanted = |part: &str| only.is_empty() || only.split_whitespace().any(|one| one == part);
     if wanted("get") {

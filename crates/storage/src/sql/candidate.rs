@@ -238,6 +238,7 @@ fn candidate_of<'q>(
             PipelineRef => "records_by_pipeline",
             _ => return None,
         },
+        (Resource::Records, Column::Signature, Is::Equal(_)) => "records_by_signature",
         (Resource::Records, Column::DataType, Is::Equal(_)) => match parent {
             Some(parent) => return Some(IndexCandidate::ParentType(parent, test)),
             None => "records_by_type",

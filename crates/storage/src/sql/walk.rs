@@ -4,7 +4,7 @@ use super::{
     dialect::Dialect,
     read::{self, BODY},
     row::{Row, SqlRow as _},
-    statement::Statement,
+    statement::{Bind, Statement},
 };
 use crate::seam::Error;
 use hindsight_filter::model::{RecordName, Resource, ResultName};
@@ -138,6 +138,15 @@ pub(crate) fn records(
 ) -> Statement {
     let page = |out: &mut Statement| within(out, Table::Records, after, Some(last));
     page_of_records(dialect, page, bytes, columns)
+}
+
+/// The records in these rows, as [`records`] gives them, with their bytes.
+pub(crate) fn records_of(dialect: Dialect, rows: Vec<i64>) -> Statement {
+    let page = |out: &mut Statement| {
+        out.push("row_id");
+        dialect.one_of(out, false, Bind::Ints(rows));
+    };
+    page_of_records(dialect, page, true, &[])
 }
 
 fn page_of_records(

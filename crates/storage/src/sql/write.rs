@@ -224,6 +224,9 @@ pub(super) fn record_state(row: &RecordRow) -> Vec<Set> {
             beside(row.columns.run.ended, time(ObjectField::CompletionTime)),
         ),
         Set::new("run_pipeline", row.columns.pipeline()),
+        Set::new("run_signature", row.columns.signature.as_deref()),
+        Set::new("run_message", row.columns.message.as_deref()),
+        Set::new("run_attempt", row.columns.attempt),
     ]
 }
 
