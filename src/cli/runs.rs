@@ -26,6 +26,7 @@ use super::{
     failure::Failure,
     list::Asked,
     output,
+    pager::Paging,
     place::Place,
     terminal::{ColorWhen, Screen},
 };
@@ -143,6 +144,9 @@ pub(super) struct Runs {
     color: ColorWhen,
 
     #[command(flatten)]
+    paging: Paging,
+
+    #[command(flatten)]
     connect: Connect,
 }
 
@@ -180,7 +184,7 @@ impl Runs {
         if self.columns.is_none() && screen.width.is_some() && !self.place.is_everywhere() {
             row::within_one_namespace(&mut columns);
         }
-        let printer = Printer::new(self.output, columns, screen, times);
+        let printer = Printer::to(self.paging.out(), self.output, columns, screen, times);
         self.list(filter, printer.without_headers(self.no_headers))
             .await
     }
@@ -238,6 +242,8 @@ impl Runs {
             }
         }
         printer.end()?;
+        // The pager ends before more is said.
+        drop(printer);
         if found == 0 {
             output::note(&format!("no runs found {}", self.place.said()));
         } else if !request.page_token.is_empty() {
