@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-scale bench-runs bench-isolation flood crash chaos fuzz fuzz-server openapi-test wire-test lint tidy model postgres
+.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-isolation flood crash chaos fuzz fuzz-server openapi-test wire-test lint tidy model postgres
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -33,6 +33,10 @@ image-test:
 bench: postgres
 	$(CARGO) build --locked --release -p hindsight-watcher
 	tests/with-postgres $(CARGO) bench --locked
+
+# Processor time of the start of a command, at most 20 ms.
+bench-start:
+	$(CARGO) bench --locked --bench start
 
 # SIGKILL to the server on both databases, and to PostgreSQL, 50 times each under a write load.
 crash: postgres

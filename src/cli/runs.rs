@@ -27,6 +27,7 @@ use super::{
     failure::Failure,
     list::Asked,
     output,
+    pager::Paging,
     place::Place,
     terminal::{ColorWhen, Screen},
 };
@@ -146,6 +147,9 @@ pub(super) struct Runs {
     color: ColorWhen,
 
     #[command(flatten)]
+    paging: Paging,
+
+    #[command(flatten)]
     connect: Connect,
 }
 
@@ -183,7 +187,7 @@ impl Runs {
         if self.columns.is_none() && screen.width.is_some() && !self.place.is_everywhere() {
             row::within_one_namespace(&mut columns);
         }
-        let printer = Printer::new(self.output, columns, screen, times);
+        let printer = Printer::to(self.paging.out(), self.output, columns, screen, times);
         self.list(filter, printer.without_headers(self.no_headers))
             .await
     }
@@ -241,10 +245,13 @@ impl Runs {
             }
         }
         printer.end()?;
+        let is_on_terminal = printer.is_on_terminal();
+        // The pager ends before more is said.
+        drop(printer);
         if found == 0 {
             output::note(&format!("no runs found {}", self.place.said()));
         } else if !request.page_token.is_empty() {
-            let of = match printer.is_on_terminal() {
+            let of = match is_on_terminal {
                 true => self.counted(&mut runs, first).await,
                 false => None,
             };
