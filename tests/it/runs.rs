@@ -6,6 +6,7 @@ mod diff;
 mod examples;
 mod failure;
 mod flaky;
+mod golden;
 mod list;
 mod listing;
 mod objects;
