@@ -3,7 +3,6 @@
 mod doors;
 mod headers;
 mod hostile;
-mod look;
 mod pages;
 mod reports;
 mod seed;

@@ -59,6 +59,8 @@ pub(super) async fn each_seeded() -> Vec<Given> {
             "import",
             "--concurrency",
             "1",
+            "--timeout",
+            "120",
             "--server",
             &server.url,
             &path,
