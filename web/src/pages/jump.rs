@@ -92,9 +92,12 @@ async fn named(ask: &Ask, namespace: &str, name: &str) -> Result<Vec<RunRow>, Re
     if is_commit(name) {
         filters.push(format!("data.metadata.labels.contains({literal})"));
     }
-    filters.push(format!("data.metadata.name.contains({literal})"));
-    for filter in filters {
-        let found = list(ask, scope, filter, "").await?;
+    let part = format!("data.metadata.name.contains({literal})");
+    let filters = filters.into_iter().map(|filter| (filter, ""));
+    // Of many parts of a name whole runs come first.
+    let filters = filters.chain([(part.clone(), "is:top"), (part, "")]);
+    for (filter, query) in filters {
+        let found = list(ask, scope, filter, query).await?;
         if !found.is_empty() {
             return Ok(found);
         }
