@@ -175,7 +175,7 @@ fn parts_of(run: usize, record: &str, tree: &RunTree) -> Vec<Part> {
 
 /// One cell for each task of a run, in the order in which tasks begin in the newest run that has them.
 fn drawn(ask: &Ask, runs: &[RunRow], mut parts: Vec<Part>) -> Grid {
-    parts.sort_by(|a, b| (a.run, a.start).cmp(&(b.run, b.start)));
+    parts.sort_by_key(|part| (part.run, part.start));
     let mut order: BTreeMap<&str, usize> = BTreeMap::new();
     for part in &parts {
         let next = order.len();
