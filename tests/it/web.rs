@@ -1,10 +1,10 @@
 //! The web UI on a server with runs: what pages show, what protects them, and how callers sign in.
 
 mod headers;
-mod hostile;
+pub mod hostile;
 mod pages;
-mod seed;
-mod sign_in;
+pub mod seed;
+pub mod sign_in;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 /// A page, as a browser asks for it.
-async fn page(http: &mut Http, target: &str) -> Reply {
+pub async fn page(http: &mut Http, target: &str) -> Reply {
     http.send("GET", target, &[("accept", "text/html")], "")
         .await
 }
@@ -31,7 +31,7 @@ async fn asked_as(server: &TestServer, host: &str, target: &str) -> String {
 }
 
 /// The addresses that a page links to, in its order.
-fn links(html: &str) -> Vec<String> {
+pub fn links(html: &str) -> Vec<String> {
     let links = html.split("href=\"").skip(1);
     let links = links.filter_map(|rest| rest.split_once('"').map(|(link, _)| link));
     links

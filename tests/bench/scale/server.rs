@@ -45,6 +45,10 @@ impl Server {
         Self { child, url }
     }
 
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     pub fn rpc(&self) -> Rpc {
         let options = Options {
             deadline: Duration::from_secs(120),

@@ -11,8 +11,10 @@ use serde_json::json;
 
 use crate::support::{Database, TestServer, process::run};
 
+pub(crate) use showcase::showcase;
+
 /// A server and its database, which is there as long as this.
-pub(super) struct Given {
+pub struct Given {
     server: TestServer,
     _database: Database,
 }
@@ -26,13 +28,13 @@ impl Deref for Given {
 }
 
 impl Given {
-    pub(super) async fn stop(self) {
+    pub async fn stop(self) {
         self.server.stop().await;
     }
 }
 
 /// A server on SQLite without runs.
-pub(super) async fn empty(more: &[(&str, &str)]) -> Given {
+pub async fn empty(more: &[(&str, &str)]) -> Given {
     let database = Database::sqlite();
     Given {
         server: TestServer::start_with(&database, more).await,
@@ -41,11 +43,11 @@ pub(super) async fn empty(more: &[(&str, &str)]) -> Given {
 }
 
 /// A server on SQLite that has the runs of the demo.
-pub(super) async fn seeded() -> Given {
+pub async fn seeded() -> Given {
     let server = empty(&[]).await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.json");
-    let items = showcase::showcase(SystemClock.now());
+    let items = showcase(SystemClock.now());
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
     std::fs::write(&path, list.to_string()).unwrap();
     let path = path.display().to_string();
@@ -63,7 +65,7 @@ pub(super) async fn seeded() -> Given {
 }
 
 /// The record of the first run that these words select.
-pub(super) async fn record(server: &TestServer, query: &str) -> String {
+pub async fn record(server: &TestServer, query: &str) -> String {
     let ask = ListRunsRequest {
         parent: "-/results/-".to_owned(),
         query: query.to_owned(),

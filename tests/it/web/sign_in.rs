@@ -26,13 +26,13 @@ fn write(path: &Path, users: &[(&str, &str)]) {
     std::fs::write(path, users.collect::<String>()).unwrap();
 }
 
-struct Guarded {
-    server: Given,
-    path: std::path::PathBuf,
-    _folder: tempfile::TempDir,
+pub struct Guarded {
+    pub server: Given,
+    pub path: std::path::PathBuf,
+    pub _folder: tempfile::TempDir,
 }
 
-async fn guarded(more: &[(&str, &str)]) -> Guarded {
+pub async fn guarded(more: &[(&str, &str)]) -> Guarded {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("users.toml");
     write(&path, &[("reader", "*"), ("shopper", "shop")]);
