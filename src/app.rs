@@ -131,6 +131,7 @@ impl App {
             taken,
             config.client_timeout.get(),
         );
+        let callers = Arc::clone(&authorizer);
         let server = ResultsServer::new(service, authorizer, metrics, budgets, stopping.clone());
         let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance)).await;
 
@@ -142,7 +143,7 @@ impl App {
         let rest = Rest::new(&pool, grpc.clone(), taken, only_json).map_err(Error::Rest)?;
 
         let in_process = in_process::InProcessTransport::new();
-        let web = web::pages(config, &*opened.maintenance, &in_process, &clock)
+        let web = web::pages(config, &callers, &*opened.maintenance, &in_process, &clock)
             .await
             .map_err(unusable)?;
         let (api, address) = listen::bind(config.listen, "listen").await?;

@@ -48,13 +48,13 @@ pub async fn guarded(more: &[(&str, &str)]) -> Guarded {
 
 const OWN: (&str, &str) = ("origin", "http://localhost");
 
-async fn sign_in(http: &mut Http, token: &str, to: &str) -> Reply {
+pub async fn sign_in(http: &mut Http, token: &str, to: &str) -> Reply {
     let form = format!("token={token}&to={to}");
     http.send("POST", "/ui/login", &[OWN], form).await
 }
 
 /// What a browser sends back of a cookie that was set.
-fn cookie(reply: &Reply) -> String {
+pub fn cookie(reply: &Reply) -> String {
     let set = reply.header("set-cookie").unwrap();
     set.split(';').next().unwrap().to_owned()
 }
