@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-scale bench-isolation flood crash chaos fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui
+.PHONY: contract demo takeover test image image-test bench bench-scale bench-isolation flood crash chaos fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size-ui
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -125,6 +125,10 @@ bench-ui: SIZES = 1000000
 bench-ui: postgres chromium
 	HINDSIGHT_TEST_PG_KEEP=$${CARGO_TARGET_DIR:-target}/bench/scale/postgres SIZES='$(SIZES)' \
 		tests/with-postgres $(CARGO) bench --locked --bench ui
+
+# What the web UI adds to the server's binary, by its symbols, which takes a release build of their own.
+size-ui:
+	tests/bench/ui/size
 
 # A browser, the fonts of its pictures, and axe-core.
 chromium:

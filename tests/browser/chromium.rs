@@ -5,7 +5,7 @@
 
 use std::{
     collections::HashMap,
-    io::{BufRead as _, BufReader, Write as _},
+    io::{BufReader, Write as _},
     path::{Path, PathBuf},
     process::{ChildStdin, Command, Stdio},
     sync::{
@@ -37,6 +37,8 @@ const FLAGS: &[&str] = &[
     "--disable-default-apps",
     "--disable-extensions",
     "--disable-sync",
+    // Back is a page that is loaded, and events tell when.
+    "--disable-features=BackForwardCache,Translate,MediaRouter,OptimizationHints",
     "--disable-lcd-text",
     "--font-render-hinting=none",
     "--force-color-profile=srgb",
@@ -173,7 +175,10 @@ impl Chromium {
 impl Listening {
     fn listen(&self, mut output: impl std::io::BufRead) {
         let mut message = Vec::new();
-        while output.read_until(0, &mut message).is_ok_and(|read| read > 0) {
+        while output
+            .read_until(0, &mut message)
+            .is_ok_and(|read| read > 0)
+        {
             message.pop();
             if let Ok(value) = serde_json::from_slice::<Value>(&message) {
                 self.hear(value);
@@ -192,7 +197,7 @@ impl Listening {
                 None => Ok(message["result"].take()),
             };
             // Who asked may have given up.
-            let _ = waiting.map(|waiting| waiting.send(answer));
+            drop(waiting.map(|waiting| waiting.send(answer)));
             return;
         }
         let session = message["sessionId"].as_str().unwrap_or_default();
@@ -202,7 +207,7 @@ impl Listening {
                 method: message["method"].as_str().unwrap_or_default().to_owned(),
                 params: message["params"].take(),
             };
-            let _ = page.send(event);
+            drop(page.send(event));
         }
     }
 }

@@ -58,7 +58,15 @@ impl Tab {
             complaints: Vec::new(),
             requests: HashMap::new(),
         };
-        for domain in ["Page", "Runtime", "Log", "Network", "Audits", "Performance", "DOM"] {
+        for domain in [
+            "Page",
+            "Runtime",
+            "Log",
+            "Network",
+            "Audits",
+            "Performance",
+            "DOM",
+        ] {
             tab.call(&format!("{domain}.enable"), json!({})).await;
         }
         let on = json!({"enabled": true});
@@ -97,11 +105,17 @@ impl Tab {
             "Page.javascriptDialogOpening" => {
                 self.complaints.push(format!("a dialog: {params}"));
                 let no = json!({"accept": false});
-                drop(self.browser.send(&self.session, "Page.handleJavaScriptDialog", &no));
+                drop(
+                    self.browser
+                        .send(&self.session, "Page.handleJavaScriptDialog", &no),
+                );
             }
             "Runtime.exceptionThrown" => self.complaints.push(format!("an exception: {params}")),
             "Runtime.consoleAPICalled" => {
-                if ["error", "assert", "warning"].iter().any(|kind| params["type"] == *kind) {
+                if ["error", "assert", "warning"]
+                    .iter()
+                    .any(|kind| params["type"] == *kind)
+                {
                     self.complaints.push(format!("on the console: {params}"));
                 }
             }
@@ -117,7 +131,14 @@ impl Tab {
                     self.complaints.push(format!("in the log: {entry}"));
                 }
             }
-            "Audits.issueAdded" => self.complaints.push(format!("an issue: {}", params["issue"])),
+            "Audits.issueAdded" => {
+                // Advice on speed is judged by a bench, and structure by axe-core.
+                let code = text(&params["issue"]["code"]);
+                if code != "PerformanceIssue" && code != "ElementAccessibilityIssue" {
+                    self.complaints
+                        .push(format!("an issue: {}", params["issue"]));
+                }
+            }
             "Network.requestWillBeSent" => {
                 let request = Request {
                     url: text(&params["request"]["url"]),
@@ -125,8 +146,12 @@ impl Tab {
                     ..Request::default()
                 };
                 let is_ours = request.url.starts_with(&format!("{}/", self.base));
-                if !is_ours && !request.url.starts_with("data:image/") && request.url != "about:blank" {
-                    self.complaints.push(format!("a request to {}", request.url));
+                if !is_ours
+                    && !request.url.starts_with("data:image/")
+                    && request.url != "about:blank"
+                {
+                    self.complaints
+                        .push(format!("a request to {}", request.url));
                 }
                 self.requests.insert(text(&params["requestId"]), request);
             }
@@ -135,8 +160,10 @@ impl Tab {
                     let (response, number) = (&params["response"], |value: &Value| value.as_f64());
                     request.status = response["status"].as_u64().unwrap_or_default();
                     let timing = &response["timing"];
-                    let first = number(&timing["receiveHeadersStart"]).or(number(&timing["receiveHeadersEnd"]));
-                    request.waited = first.unwrap_or_default() - number(&timing["sendEnd"]).unwrap_or_default();
+                    let first = number(&timing["receiveHeadersStart"])
+                        .or(number(&timing["receiveHeadersEnd"]));
+                    request.waited =
+                        first.unwrap_or_default() - number(&timing["sendEnd"]).unwrap_or_default();
                 }
             }
             "Network.loadingFinished" => {
@@ -155,14 +182,16 @@ impl Tab {
         let gone = self.call("Page.navigate", json!({"url": url})).await;
         assert_eq!(gone.get("errorText"), None, "{url}");
         let loader = gone["loaderId"].as_str().unwrap().to_owned();
-        self.until(&format!("{target} is loaded"), |tab| tab.loaded == loader).await;
+        self.until(&format!("{target} is loaded"), |tab| tab.loaded == loader)
+            .await;
     }
 
     /// Does what leads to another page, and waits until that is loaded.
     pub async fn leave(&mut self, act: impl AsyncFnOnce(&mut Self)) {
         let before = self.loaded.clone();
         act(self).await;
-        self.until("another page is loaded", |tab| tab.loaded != before).await;
+        self.until("another page is loaded", |tab| tab.loaded != before)
+            .await;
     }
 
     /// Hears the browser until something is so.
@@ -195,7 +224,10 @@ impl Tab {
 
     pub async fn text(&mut self, expression: &str) -> String {
         let value = self.eval(expression).await;
-        value.as_str().unwrap_or_else(|| panic!("{expression} is {value}")).to_owned()
+        value
+            .as_str()
+            .unwrap_or_else(|| panic!("{expression} is {value}"))
+            .to_owned()
     }
 
     /// The part of its address that tells pages of a server apart.
@@ -209,18 +241,26 @@ impl Tab {
 
     /// Whether scripts of pages run, from the next page on.
     pub async fn scripts(&mut self, run: bool) {
-        self.call("Emulation.setScriptExecutionDisabled", json!({"value": !run})).await;
+        self.call(
+            "Emulation.setScriptExecutionDisabled",
+            json!({"value": !run}),
+        )
+        .await;
     }
 
     /// What the page is told of its medium: `prefers-color-scheme` and the like.
     pub async fn media(&mut self, features: &[(&str, &str)]) {
-        let features = features.iter().map(|(name, value)| json!({"name": name, "value": value}));
+        let features = features
+            .iter()
+            .map(|(name, value)| json!({"name": name, "value": value}));
         let features: Vec<_> = features.collect();
-        self.call("Emulation.setEmulatedMedia", json!({"features": features})).await;
+        self.call("Emulation.setEmulatedMedia", json!({"features": features}))
+            .await;
     }
 
     pub async fn sized(&mut self, width: u32, height: u32) {
-        let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        let size =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         self.call("Emulation.setDeviceMetricsOverride", size).await;
     }
 

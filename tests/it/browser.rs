@@ -16,6 +16,7 @@ mod names;
 mod screenshots;
 mod scriptless;
 mod stage;
+mod weight;
 
 use std::{
     path::Path,

@@ -102,7 +102,10 @@ impl Rows {
     /// One number beside the most that it may be.
     pub fn value(&mut self, what: &str, value: f64, unit: &str, most: f64) {
         let is_over = value > most;
-        println!("{what}: {value:.2} {unit}{}", if is_over { " *" } else { "" });
+        println!(
+            "{what}: {value:.2} {unit}{}",
+            if is_over { " *" } else { "" }
+        );
         if is_over {
             self.miss(&format!("{what} is {value:.2}, more than {most}"));
         }

@@ -23,13 +23,19 @@ mod client;
 #[expect(dead_code, reason = "questions to the API are those of another bench")]
 mod corpus;
 #[path = "../scale/data.rs"]
-#[expect(dead_code, reason = "searches beside the server are those of another bench")]
+#[expect(
+    dead_code,
+    reason = "searches beside the server are those of another bench"
+)]
 mod data;
 #[path = "../../browser/hands.rs"]
 #[expect(dead_code, reason = "one key is pressed")]
 mod hands;
 #[path = "../scale/plain.rs"]
-#[expect(dead_code, reason = "searches beside the server are those of another bench")]
+#[expect(
+    dead_code,
+    reason = "searches beside the server are those of another bench"
+)]
 mod plain;
 #[path = "../scale/server.rs"]
 #[expect(dead_code, reason = "pages are asked over HTTP")]
@@ -106,9 +112,21 @@ async fn many(browser: &Arc<Chromium>, database: &Database, rows: &mut Rows) {
     for (name, target, budget) in [
         ("runs", "/ui/runs".to_owned(), Budget::LIST),
         ("runs, failed", "/ui/runs?q=failed".to_owned(), Budget::LIST),
-        ("runs of a pipeline", "/ui/runs?q=pipeline:build-000".to_owned(), Budget::LIST),
-        ("runs by label", "/ui/runs?q=label:tier=gold".to_owned(), Budget::LIST),
-        ("runs of a namespace", "/ui/runs?ns=team-01&q=took%3E10m".to_owned(), Budget::LIST),
+        (
+            "runs of a pipeline",
+            "/ui/runs?q=pipeline:build-000".to_owned(),
+            Budget::LIST,
+        ),
+        (
+            "runs by label",
+            "/ui/runs?q=label:tier=gold".to_owned(),
+            Budget::LIST,
+        ),
+        (
+            "runs of a namespace",
+            "/ui/runs?ns=team-01&q=took%3E10m".to_owned(),
+            Budget::LIST,
+        ),
         ("overview", "/ui/".to_owned(), Budget::SUMS),
         ("pipeline", pipeline, Budget::SUMS),
         ("health", "/ui/health".to_owned(), Budget::SUMS),
@@ -123,7 +141,12 @@ async fn many(browser: &Arc<Chromium>, database: &Database, rows: &mut Rows) {
     let mib = tabs::memory(browser, &server).await;
     rows.value("memory of the server for 50 tabs", mib, "MiB", 20.0);
     let asked = tabs::idle(browser, url).await;
-    rows.value("requests a minute of a tab that nobody touches", asked, "", 12.0);
+    rows.value(
+        "requests a minute of a tab that nobody touches",
+        asked,
+        "",
+        12.0,
+    );
     server.stop().await;
 }
 
@@ -141,5 +164,8 @@ async fn deep(url: &str, records: usize) -> (usize, f64) {
         near.push(page(&mut http, &first).await.0);
         far.push(page(&mut http, &last).await.0);
     }
-    (pages, measure::quantile(&mut far, 0.5) / measure::quantile(&mut near, 0.5))
+    (
+        pages,
+        measure::quantile(&mut far, 0.5) / measure::quantile(&mut near, 0.5),
+    )
 }

@@ -43,7 +43,9 @@ pub fn quantile(all: &mut [f64], part: f64) -> f64 {
 /// The milliseconds and the text of a page.
 pub async fn page(http: &mut Http, target: &str) -> (f64, String) {
     let began = Instant::now();
-    let reply = http.send("GET", target, &[("accept", "text/html")], "").await;
+    let reply = http
+        .send("GET", target, &[("accept", "text/html")], "")
+        .await;
     let took = began.elapsed().as_secs_f64() * 1e3;
     assert_eq!(reply.status, 200, "{target}");
     (took, reply.text())
@@ -120,14 +122,17 @@ const SCROLLED: &str = "new Promise((done) => { let [last, worst, count] = [0, 0
 
 async fn opened(browser: &Arc<Chromium>, url: &str, target: &str) -> Seen {
     let mut tab = Tab::open(browser, url).await;
-    tab.call("Emulation.setCPUThrottlingRate", json!({"rate": 4})).await;
+    tab.call("Emulation.setCPUThrottlingRate", json!({"rate": 4}))
+        .await;
     tab.go(target).await;
     let painted = tab.eval(OBSERVED).await;
     let metrics = tab.call("Performance.getMetrics", json!({})).await;
     let metric = |name: &str| {
         let mut all = metrics["metrics"].as_array().unwrap().iter();
         let found = all.find(|it| it["name"] == name);
-        found.unwrap_or_else(|| panic!("{metrics}"))["value"].as_f64().unwrap()
+        found.unwrap_or_else(|| panic!("{metrics}"))["value"]
+            .as_f64()
+            .unwrap()
     };
     let requests = tab.requests();
     let bytes = |kind: &str| {

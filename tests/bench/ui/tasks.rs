@@ -29,16 +29,27 @@ pub async fn databases(chosen: &str) -> Vec<Database> {
             }
         }
         let url = format!("sqlite:{}", file.display());
-        all.push(Database { label: "sqlite", url, records: TASKS });
+        all.push(Database {
+            label: "sqlite",
+            url,
+            records: TASKS,
+        });
     }
     if let Ok(server) = std::env::var("HINDSIGHT_TEST_POSTGRES")
         && chosen.contains("postgres")
     {
         let mut admin = PgConnection::connect(&server).await.unwrap();
-        admin.execute("DROP DATABASE IF EXISTS ui_tasks").await.unwrap();
+        admin
+            .execute("DROP DATABASE IF EXISTS ui_tasks")
+            .await
+            .unwrap();
         admin.execute("CREATE DATABASE ui_tasks").await.unwrap();
         let url = format!("{}/ui_tasks", server.rsplit_once('/').unwrap().0);
-        all.push(Database { label: "postgres", url, records: TASKS });
+        all.push(Database {
+            label: "postgres",
+            url,
+            records: TASKS,
+        });
     }
     all
 }
@@ -71,8 +82,10 @@ fn objects() -> Vec<Value> {
         let fails = number % FAILS == FAILS - 1;
         let begins = i64::try_from(number).unwrap() / AT_ONCE * 20;
         let name = format!("wide-1-shard-{number}");
-        children.push(json!({"apiVersion": "tekton.dev/v1", "kind": "TaskRun", "name": name,
-            "pipelineTaskName": format!("shard-{number}")}));
+        children.push(
+            json!({"apiVersion": "tekton.dev/v1", "kind": "TaskRun", "name": name,
+            "pipelineTaskName": format!("shard-{number}")}),
+        );
         let reason = if fails { "Failed" } else { "Succeeded" };
         all.push(json!({
             "apiVersion": "tekton.dev/v1", "kind": "TaskRun",

@@ -2,9 +2,17 @@
 
 use hindsight_client::{Client, Options};
 use hindsight_proto::v1::ListRunsRequest;
+use hindsight_runtime::clock::{Clock as _, SystemClock};
+use serde_json::json;
 
 use super::{browser, named, staged, tab::Tab};
-use crate::web::sign_in::{Guarded, guarded};
+use crate::{
+    support::objects::{PIPELINE_RUN, bytes},
+    web::{
+        seed::empty,
+        sign_in::{Guarded, guarded},
+    },
+};
 
 /// What a person uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,12 +59,17 @@ impl Way {
             By::Mouse => self.tab.click(field).await,
         }
         self.tab.write(text).await;
-        self.tab.leave(async |tab: &mut Tab| tab.press("Enter").await).await;
+        self.tab
+            .leave(async |tab: &mut Tab| tab.press("Enter").await)
+            .await;
         self.clicks += 1;
     }
 
     async fn says(&mut self, text: &str) {
-        let main = self.tab.text("document.querySelector('main').innerText").await;
+        let main = self
+            .tab
+            .text("document.querySelector('main').innerText")
+            .await;
         assert!(main.contains(text), "`{text}` is not in {main}");
     }
 
@@ -92,7 +105,7 @@ async fn a_link_from_chat_shows_the_step_that_failed_and_leads_to_its_task() {
             return open.innerText.includes('run') && open.checkVisibility(); })()";
         assert_eq!(way.tab.eval(open).await, true);
         // `f` is the key for the next failure.
-        let failed = "document.querySelector('.part.failed a')";
+        let failed = "document.querySelector('.part.failed a, .to.failed')";
         if by == By::Keys {
             way.tab.press("f").await;
             let focused = format!("document.activeElement === {failed}");
@@ -135,12 +148,15 @@ async fn a_name_that_is_pasted_leads_to_its_run() {
             return;
         };
         let name = "release-42";
-        way.fill("document.getElementById('q')", &format!("{name} is:top")).await;
+        way.fill("document.getElementById('q')", &format!("{name} is:top"))
+            .await;
         assert_eq!(way.tab.place().await, "/ui/runs?q=release-42+is%3Atop&ns=");
         way.take("document.querySelector('main tbody a')").await;
         assert!(way.tab.title().await.starts_with("release-42-"));
         // Back is where one was.
-        way.tab.leave(async |tab: &mut Tab| drop(tab.eval("history.back()").await)).await;
+        way.tab
+            .leave(async |tab: &mut Tab| drop(tab.eval("history.back()").await))
+            .await;
         assert_eq!(way.tab.place().await, "/ui/runs?q=release-42+is%3Atop&ns=");
         way.end().await;
     }
@@ -171,9 +187,35 @@ async fn keys_move_among_rows_and_pages() {
         tab.leave(async |tab: &mut Tab| tab.press(key).await).await;
         assert_eq!(tab.place().await, place);
     }
+    // Two rows are selected and compared.
+    tab.go("/ui/runs?q=pipeline:release+is:top").await;
+    for key in ["j", "x", "j", "x"] {
+        tab.press(key).await;
+    }
+    let said = tab
+        .text("document.querySelector('[role=status]').textContent")
+        .await;
+    assert!(said.ends_with("2 selected"), "{said}");
+    tab.leave(async |tab: &mut Tab| tab.press("c").await).await;
+    assert_eq!(tab.title().await, "Compare");
+    tab.go("/ui/runs?q=is:top").await;
+    tab.leave(async |tab: &mut Tab| tab.press("[").await).await;
+    assert!(tab.place().await.contains("page="));
+    tab.leave(async |tab: &mut Tab| tab.press("]").await).await;
+    assert!(!tab.place().await.contains("page="));
+    // Keys are listed, and leave the page alone meanwhile.
+    tab.press("?").await;
+    let is_open = "document.getElementById('keys').open";
+    assert_eq!(tab.eval(is_open).await, true);
+    tab.press("j").await;
+    tab.press("Escape").await;
+    tab.becomes(&format!("!{is_open}")).await;
     for theme in ["light", "dark", "system"] {
         tab.leave(async |tab: &mut Tab| tab.press("t").await).await;
-        assert_eq!(tab.text("document.documentElement.dataset.theme").await, theme);
+        assert_eq!(
+            tab.text("document.documentElement.dataset.theme").await,
+            theme
+        );
     }
     // The first stop of the tabulator is the link to what the page is about.
     tab.go("/ui/runs").await;
@@ -188,7 +230,9 @@ async fn keys_move_among_rows_and_pages() {
 async fn a_deep_link_leads_over_the_sign_in_to_the_same_page_in_a_browser() {
     let Some(browser) = browser() else { return };
     for by in BOTH {
-        let Guarded { server, _folder, .. } = guarded(&[]).await;
+        let Guarded {
+            server, _folder, ..
+        } = guarded(&[]).await;
         let mut tab = Tab::open(&browser, &server.url).await;
         tab.go("/ui/runs?q=failed&ns=shop").await;
         assert_eq!(tab.title().await, "Sign in");
@@ -196,7 +240,10 @@ async fn a_deep_link_leads_over_the_sign_in_to_the_same_page_in_a_browser() {
         way.fill("document.getElementById('token')", "reader").await;
         assert_eq!(way.tab.place().await, "/ui/runs?q=failed&ns=shop");
         // Scripts of the page see nothing of the session.
-        let seen = way.tab.text("document.cookie + JSON.stringify({...localStorage, ...sessionStorage})").await;
+        let seen = way
+            .tab
+            .text("document.cookie + JSON.stringify({...localStorage, ...sessionStorage})")
+            .await;
         assert!(!seen.contains("hs=") && !seen.contains("reader"), "{seen}");
         way.take(&named("Sign out")).await;
         way.tab.go("/ui/runs").await;
@@ -204,4 +251,54 @@ async fn a_deep_link_leads_over_the_sign_in_to_the_same_page_in_a_browser() {
         way.end().await;
         server.stop().await;
     }
+}
+
+#[tokio::test]
+async fn a_row_of_the_list_leads_to_runs_with_its_label_and_to_their_statistics() {
+    for by in BOTH {
+        let Some(mut way) = Way::from(by, "/ui/runs?q=pipeline:release+is:top").await else {
+            return;
+        };
+        way.take("document.querySelector('main tbody a')").await;
+        way.take("document.querySelector('main a[href*=\"label%3Ateam\"]')")
+            .await;
+        assert_eq!(way.tab.title().await, "Runs");
+        way.take(&named("Statistics of these runs")).await;
+        assert_eq!(way.tab.title().await, "Stats");
+        way.says("storefront-checks").await;
+        assert_eq!(way.clicks, 3);
+        way.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_digest_that_is_pasted_leads_to_the_run_that_made_it() {
+    let Some(browser) = browser() else { return };
+    let server = empty(&[]).await;
+    let digest = format!("sha256:{}", "0b4f9a2e".repeat(8));
+    let now = SystemClock.now().to_string();
+    let run = json!({
+        "apiVersion": "tekton.dev/v1", "kind": "PipelineRun",
+        "metadata": {"name": "release-7", "namespace": "shop", "uid": "u-7", "creationTimestamp": now},
+        "status": {"startTime": now, "completionTime": now,
+            "results": [{"name": "IMAGE_DIGEST", "value": digest}],
+            "conditions": [{"type": "Succeeded", "status": "True", "reason": "Succeeded"}]},
+    });
+    let name = "shop/results/r/records/r";
+    server.given_record(name, PIPELINE_RUN, &bytes(&run)).await;
+    for by in BOTH {
+        let mut tab = Tab::open(&browser, &server.url).await;
+        tab.go("/ui/").await;
+        let jump = "document.getElementById('jump')";
+        match by {
+            By::Keys => tab.chord("k", 2).await,
+            By::Mouse => tab.click(jump).await,
+        }
+        let mut way = Way { tab, by, clicks: 0 };
+        way.fill(jump, &format!("registry.example/shop@{digest}"))
+            .await;
+        assert_eq!(way.tab.title().await, "release-7");
+        way.end().await;
+    }
+    server.stop().await;
 }

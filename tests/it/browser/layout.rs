@@ -5,7 +5,9 @@ use super::{stage::pages, staged, tab::Tab};
 #[tokio::test]
 async fn no_page_is_wider_than_a_screen_of_320_pixels() {
     // 1280 pixels at 400 %.
-    let Some(mut tab) = staged().await else { return };
+    let Some(mut tab) = staged().await else {
+        return;
+    };
     let all = pages(&tab.base.clone(), &["/ui/", "/ui/runs?q=stauts:x"]).await;
     tab.sized(320, 640).await;
     for target in all {
@@ -30,7 +32,9 @@ async fn moving(tab: &mut Tab) -> u64 {
 
 #[tokio::test]
 async fn nothing_moves_where_motion_is_reduced() {
-    let Some(mut tab) = staged().await else { return };
+    let Some(mut tab) = staged().await else {
+        return;
+    };
     tab.go("/ui/runs?q=running").await;
     assert!(moving(&mut tab).await > 0);
     tab.media(&[("prefers-reduced-motion", "reduce")]).await;
@@ -40,7 +44,9 @@ async fn nothing_moves_where_motion_is_reduced() {
 
 #[tokio::test]
 async fn bars_are_seen_in_the_colours_of_the_system() {
-    let Some(mut tab) = staged().await else { return };
+    let Some(mut tab) = staged().await else {
+        return;
+    };
     // Bars whose fill is that of what is behind them.
     let lost = "(() => { const canvas = Object.assign(document.createElement('p'), {}); \
         document.body.append(canvas); canvas.style.background = 'Canvas'; \
@@ -51,7 +57,11 @@ async fn bars_are_seen_in_the_colours_of_the_system() {
     tab.media(&[("forced-colors", "active")]).await;
     for target in ["/ui/", "/ui/pipeline/shop/release"] {
         tab.go(target).await;
-        assert_eq!(tab.eval("matchMedia('(forced-colors: active)').matches").await, true);
+        assert_eq!(
+            tab.eval("matchMedia('(forced-colors: active)').matches")
+                .await,
+            true
+        );
         assert!(tab.eval(bars).await.as_u64().unwrap() > 10, "{target}");
         assert_eq!(tab.eval(lost).await, 0, "{target}");
         // A state is a word too.

@@ -4,7 +4,9 @@ use super::{named, stage::pages, staged, tab::Tab};
 
 #[tokio::test]
 async fn every_page_reads_the_same_without_scripts() {
-    let Some(mut tab) = staged().await else { return };
+    let Some(mut tab) = staged().await else {
+        return;
+    };
     let all = pages(&tab.base.clone(), &["/ui/"]).await;
     let text = "document.body.innerText";
     for target in all {
@@ -18,11 +20,16 @@ async fn every_page_reads_the_same_without_scripts() {
     tab.go("/ui/runs").await;
     tab.click("document.getElementById('q')").await;
     tab.write("status:failed pipeline:release").await;
-    tab.leave(async |tab: &mut Tab| tab.press("Enter").await).await;
+    tab.leave(async |tab: &mut Tab| tab.press("Enter").await)
+        .await;
     let rows = "document.querySelectorAll('main tbody tr').length";
     assert_eq!(tab.eval(rows).await, 8);
-    tab.leave(async |tab: &mut Tab| tab.click(&named("dark")).await).await;
-    assert_eq!(tab.text("document.documentElement.dataset.theme").await, "dark");
+    tab.leave(async |tab: &mut Tab| tab.click(&named("dark")).await)
+        .await;
+    assert_eq!(
+        tab.text("document.documentElement.dataset.theme").await,
+        "dark"
+    );
     assert_eq!(tab.eval(rows).await, 8, "the same page");
     tab.is_calm("without scripts");
     tab.close().await;

@@ -63,7 +63,11 @@ pub(super) fn url(folder: &Path) -> String {
 }
 
 async fn filled(database: &str) -> (String, impl Future<Output = ()>) {
-    let keys = [("db", database), ("listen", "127.0.0.1:0"), ("metrics_listen", "off")];
+    let keys = [
+        ("db", database),
+        ("listen", "127.0.0.1:0"),
+        ("metrics_listen", "off"),
+    ];
     let keys = keys.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let sources = Sources {
         flags: BTreeMap::from(keys),
@@ -76,7 +80,9 @@ async fn filled(database: &str) -> (String, impl Future<Output = ()>) {
         step: AtomicI64::new(10),
     });
     let given: Arc<dyn Clock> = Arc::<Stage>::clone(&clock);
-    let app = App::bind(&Config::load(&sources).unwrap(), given).await.unwrap();
+    let app = App::bind(&Config::load(&sources).unwrap(), given)
+        .await
+        .unwrap();
     let url = format!("http://{}", app.address());
     let served = tokio::spawn(app.run(CancellationToken::new()));
     let folder = tempfile::tempdir().unwrap();
@@ -115,8 +121,14 @@ pub(super) async fn pages(url: &str, from: &[&str]) -> Vec<String> {
         }
         pages.push(target);
     }
-    for known in ["", "runs", "run", "raw", "compare", "pipeline", "health"] {
-        assert!(pages.iter().any(|page| kind(page) == known), "{known}: {pages:?}");
+    for known in [
+        "", "runs", "run", "raw", "compare", "graph", "pipeline", "stats", "health", "capture",
+        "you",
+    ] {
+        assert!(
+            pages.iter().any(|page| kind(page) == known),
+            "{known}: {pages:?}"
+        );
     }
     pages
 }
