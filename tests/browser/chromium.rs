@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 /// How long one command, or one page, may take on a machine that does other things too.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Always the same fonts, colours and zone, no sandbox (tests run as root in containers, and pages are those
 /// of this repository), and no name but that of this machine.
@@ -93,7 +93,7 @@ impl Chromium {
     pub fn start(program: &str, folder: &Path) -> Result<Self, String> {
         let version = Command::new(program).arg("--version").output();
         version.map_err(|error| format!("{program}: {error}"))?;
-        let home = folder.join(format!("chromium-{}", std::process::id()));
+        let home = folder.join(format!("hindsight-chromium-{}", std::process::id()));
         std::fs::create_dir_all(&home).map_err(|error| format!("{}: {error}", home.display()))?;
         let fonts = home.join("fonts.conf");
         std::fs::write(&fonts, FONTS).map_err(|error| format!("{}: {error}", fonts.display()))?;

@@ -32,7 +32,14 @@ fn browser() -> Option<Arc<Chromium>> {
     static BROWSER: OnceLock<Result<Arc<Chromium>, String>> = OnceLock::new();
     let start = || {
         let program = variable("HINDSIGHT_TEST_CHROMIUM").unwrap_or("chromium".to_owned());
-        Chromium::start(&program, Path::new(env!("CARGO_TARGET_TMPDIR"))).map(Arc::new)
+        // In memory where that is to be had: profiles and the database of the stage are written a lot.
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() {
+            memory
+        } else {
+            Path::new(env!("CARGO_TARGET_TMPDIR"))
+        };
+        Chromium::start(&program, folder).map(Arc::new)
     };
     match BROWSER.get_or_init(start) {
         Ok(browser) => Some(Arc::clone(browser)),

@@ -29,7 +29,7 @@ fn axe() -> Option<String> {
 
 /// Every rule; and those that colours decide.
 const ALL: &str = "undefined";
-const COLOURS: &str = "{type: 'tag', values: ['cat.color']}";
+const COLOURS: &str = "{type: 'rule', values: ['color-contrast', 'link-in-text-block']}";
 
 /// What axe-core finds on the page of a tab by some of its rules.
 async fn found(tab: &mut Tab, rules: &str) -> Vec<String> {
