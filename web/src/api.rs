@@ -209,3 +209,12 @@ pub(crate) fn metadata_with(token: &str, id: &HeaderValue) -> Option<HeaderMap> 
     metadata.insert(HeaderName::from_static(REQUEST_ID), id.clone());
     Some(metadata)
 }
+
+#[cfg(test)]
+impl Api {
+    /// Services that no call reaches. Needs a runtime.
+    pub(crate) fn sample() -> Self {
+        let endpoint = tonic::transport::Endpoint::from_static("http://nowhere.invalid");
+        Self::new(&endpoint.connect_lazy(), HeaderMap::new())
+    }
+}

@@ -124,9 +124,8 @@ pub(crate) fn results_of(scope: &str) -> String {
 impl Ask {
     /// A caller whose calls reach no server. Needs a runtime.
     pub(crate) fn sample() -> Self {
-        let endpoint = tonic::transport::Endpoint::from_static("http://nowhere.invalid");
         Self {
-            api: Api::new(&endpoint.connect_lazy(), axum::http::HeaderMap::new()),
+            api: Api::sample(),
             query: Form::default(),
             links: Arc::new(Links::below("")),
             assets: Arc::new(Assets::new()),

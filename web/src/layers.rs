@@ -73,7 +73,7 @@ pub(crate) fn layout(count: usize, arrows: &[(usize, usize)]) -> Layout {
     let bottom = places.iter().map(|place| place.y + place.height);
     Layout {
         width: MARGIN * 2.0 + (most + 1) as f64 * WIDTH + most as f64 * ACROSS,
-        height: bottom.fold(0.0, f64::max) - top + MARGIN * 2.0,
+        height: (bottom.fold(f64::NEG_INFINITY, f64::max) - top).max(0.0) + MARGIN * 2.0,
         nodes: places[..count]
             .iter()
             .map(|place| (left(place), place.y - top + MARGIN))
@@ -261,6 +261,9 @@ mod tests {
             assert_eq!(first.0, layout.nodes[*from].0 + WIDTH);
             assert_eq!(last.0, layout.nodes[*to].0);
         }
+        // Nothing is left empty below the lowest node.
+        let lowest = layout.nodes.iter().map(|node| node.1).fold(0.0, f64::max);
+        assert!(layout.height - lowest - HEIGHT < 60.0, "{layout:?}");
         // The long arrow passes between the nodes of the layer that it crosses, not through them.
         let (_, y) = layout.arrows[4][1];
         let is_free = |node: &(f64, f64)| y < node.1 || y > node.1 + HEIGHT;

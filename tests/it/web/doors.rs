@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use hindsight_proto::v1alpha2 as pb;
+use hindsight_proto::v1alpha2::results_client::ResultsClient;
 use kubesim::{Fault, Sim};
 use serde_json::json;
 
@@ -155,9 +157,24 @@ async fn a_payload_above_32_mib_is_said_to_be_with_its_size_and_command() {
     let database = Database::sqlite();
     let server = TestServer::start_with(&database, &[("max_message_bytes", "64MiB")]).await;
     let name = "shop/results/large/records/large";
-    server
-        .given_record(name, "note", &vec![b'x'; 33 << 20])
-        .await;
+    server.given_result("shop/results/large").await;
+    let channel = tonic::transport::Endpoint::new(server.url.clone()).unwrap();
+    let mut results = ResultsClient::new(channel.connect().await.unwrap())
+        .max_decoding_message_size(64 << 20)
+        .max_encoding_message_size(64 << 20);
+    let record = pb::Record {
+        name: name.to_owned(),
+        data: Some(pb::Any {
+            r#type: "note".to_owned(),
+            value: vec![b'x'; 33 << 20].into(),
+        }),
+        ..pb::Record::default()
+    };
+    let request = pb::CreateRecordRequest {
+        parent: "shop/results/large".to_owned(),
+        record: Some(record),
+    };
+    results.create_record(request).await.unwrap();
     let mut http = Http::one(&server.url).await;
     let reply = page(&mut http, &format!("/ui/raw/{name}")).await;
     assert_eq!(reply.status, 413);
@@ -215,12 +232,7 @@ async fn you_are_told_who_you_are_and_until_when() {
     let session = super::sign_in::cookie(&sign_in(&mut http, "shopper", "").await);
     let headers = [("cookie", session.as_str())];
     let html = http.send("GET", "/ui/you", &headers, "").await.text();
-    for text in [
-        "shopper",
-        "7 h 59 m left",
-        "auth = &#34;tokens&#34;",
-        "Sign out",
-    ] {
+    for text in ["shopper", "7 h 59 m left", "auth = \"tokens\"", "Sign out"] {
         assert!(html.contains(text), "no `{text}`: {html}");
     }
     let own = [("origin", "http://localhost")];

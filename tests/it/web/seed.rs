@@ -61,6 +61,8 @@ pub async fn each_seeded() -> Vec<Given> {
             "import",
             "--concurrency",
             "1",
+            "--timeout",
+            "120",
             "--server",
             &server.url,
             &path,

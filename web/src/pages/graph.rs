@@ -128,7 +128,7 @@ fn boxes(ask: &Ask, record: &str, level: &Level<'_>, layout: &Layout) -> Vec<Nod
             timestamp(part.node.start_time),
             timestamp(part.node.end_time),
         );
-        if let (Some(start), Some(end), 1) = (start, end, part.count) {
+        if let (Some(start), Some(end), 1, 0) = (start, end, part.count, part.below) {
             notes.push(length(between(start, end)));
         }
         let note = notes.join(", ");

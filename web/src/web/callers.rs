@@ -21,15 +21,13 @@ impl Inner {
         if !self.options.asks_who {
             return Ok(String::new());
         }
-        let known = |answer: Result<String, tonic::Status>| {
-            answer.map_err(|status| Fault::Refused(Refusal::from(status)))
-        };
+        let refused = |status| Fault::Refused(Refusal::from(status));
         let mut identified = self.callers.identify(metadata, peer(parts));
         if let Poll::Ready(answer) = futures::poll!(&mut identified) {
-            return known(answer);
+            return answer.map_err(refused);
         }
         let _turn = self.turns.stranger().await?;
-        known(identified.await)
+        identified.await.map_err(refused)
     }
 }
 

@@ -118,26 +118,28 @@ impl Inner {
             let parsed = address.parse::<IpAddr>();
             name == "localhost" || parsed.is_ok_and(|address| address.is_loopback())
         });
-        let is_proxied = self.options.secure && self.is_proxied(parts, named.as_deref());
-        self.options.encrypted || is_proxied || (is_near && is_own)
+        let is_near = is_near && is_own;
+        let forwarded = parts.headers.get("x-forwarded-proto");
+        let may = match forwarded.map(HeaderValue::as_bytes) {
+            Some(protocol) if protocol.eq_ignore_ascii_case(b"https") => {
+                self.options.secure || is_near
+            }
+            // The browser is elsewhere, whatever host the proxy asks for.
+            Some(_) => false,
+            None => self.options.secure && self.is_public(named.as_deref()) || is_near,
+        };
+        self.options.encrypted || may
     }
 
-    /// Whether a request comes through the proxy of `public_url`, which says so or keeps its name.
-    fn is_proxied(&self, parts: &Parts, named: Option<&str>) -> bool {
-        let forwarded = parts.headers.get("x-forwarded-proto");
-        match forwarded.map(HeaderValue::as_bytes) {
-            Some(protocol) => protocol.eq_ignore_ascii_case(b"https"),
-            None => {
-                let origin = self.options.origin.as_deref();
-                let public = origin.and_then(|origin| origin.split_once("://"));
-                public.is_some_and(|(_, host)| {
-                    let is_host = |named: &str| named.eq_ignore_ascii_case(host);
-                    named.is_some_and(|named| {
-                        is_host(named) || named.strip_suffix(":443").is_some_and(is_host)
-                    })
-                })
-            }
-        }
+    /// Whether this is the host of `public_url`.
+    fn is_public(&self, named: Option<&str>) -> bool {
+        let origin = self.options.origin.as_deref();
+        let public = origin.and_then(|origin| origin.split_once("://"));
+        public.zip(named).is_some_and(|((_, host), named)| {
+            let named = named.strip_suffix(":443").unwrap_or(named);
+            let host = host.strip_suffix(":443").unwrap_or(host);
+            named.eq_ignore_ascii_case(host)
+        })
     }
 }
 
