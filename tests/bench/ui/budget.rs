@@ -44,9 +44,9 @@ impl Budget {
             ("nodes", seen.nodes, Some(3_000.0)),
             ("heap_mib", seen.heap_mib, Some(60.0)),
             ("requests", seen.requests, Some(5.0)),
-            ("html_kb", seen.html / 1e3, Some(self.html)),
-            ("css_kb", seen.css / 1e3, Some(10.0)),
-            ("js_kb", seen.js / 1e3, Some(20.0)),
+            ("html_kib", seen.html / 1024.0, Some(self.html)),
+            ("css_kib", seen.css / 1024.0, Some(10.0)),
+            ("js_kib", seen.js / 1024.0, Some(20.0)),
         ]
     }
 }

@@ -11,7 +11,7 @@ const OPENS: usize = 5;
 /// Answers of the server whose times count, after one that does not.
 const ANSWERS: usize = 30;
 
-/// What was measured: the median of all opens, times in milliseconds.
+/// What was measured: the median of all opens, times in milliseconds, and bytes as they are sent.
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
     /// Of the server, to the last byte; 95 of 100 answers.

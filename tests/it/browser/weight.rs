@@ -13,13 +13,13 @@ async fn pages_are_light() {
         tab.go(&target).await;
         let requests = tab.requests();
         assert!(requests.len() <= 5, "{target}: {requests:#?}");
-        for (kind, most) in [("Document", 60e3), ("Stylesheet", 10e3), ("Script", 20e3)] {
+        for (kind, most) in [("Document", 60.0), ("Stylesheet", 10.0), ("Script", 20.0)] {
             let sent: f64 = requests
                 .iter()
                 .filter(|it| it.kind == kind)
-                .map(|it| it.bytes)
+                .map(|it| it.bytes / 1024.0)
                 .sum();
-            assert!(sent < most, "{target}: {sent} bytes of {kind}");
+            assert!(sent < most, "{target}: {sent} KiB of {kind}");
         }
         let nodes = tab.eval("document.querySelectorAll('*').length").await;
         assert!(nodes.as_u64().unwrap() < 3_000, "{target}: {nodes} nodes");
