@@ -57,6 +57,8 @@ const FONTS: &str = r#"<?xml version="1.0"?>
 <fontconfig>
 <dir>/usr/share/fonts/truetype/dejavu</dir>
 <cachedir prefix="xdg">fontconfig</cachedir>
+<selectfont><rejectfont><glob>*Serif*</glob></rejectfont><rejectfont><glob>*Condensed*</glob></rejectfont></selectfont>
+<match target="pattern"><edit name="family" mode="append_last"><string>DejaVu Sans</string></edit></match>
 <alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
 <alias><family>ui-monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
 <alias><family>sans-serif</family><prefer><family>DejaVu Sans</family></prefer></alias>

@@ -139,6 +139,14 @@ impl Tab {
                         .push(format!("an issue: {}", params["issue"]));
                 }
             }
+            _ => self.hear_request(&method, &params),
+        }
+    }
+
+    /// Keeps what is said of requests.
+    fn hear_request(&mut self, method: &str, params: &Value) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        match method {
             "Network.requestWillBeSent" => {
                 let request = Request {
                     url: text(&params["request"]["url"]),

@@ -10,11 +10,11 @@
     clippy::panic,
     clippy::print_stdout,
     clippy::disallowed_methods,
-    clippy::cast_precision_loss,
     reason = "a benchmark that meets the unexpected stops"
 )]
 
 #[path = "../../browser/chromium.rs"]
+#[expect(dead_code, reason = "nothing else is put into its folder")]
 mod chromium;
 #[path = "../../it/support/http.rs"]
 #[expect(dead_code, reason = "pages are asked by GET over HTTP/1.1 alone")]
