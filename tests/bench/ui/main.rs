@@ -23,10 +23,6 @@ mod client;
 #[expect(dead_code, reason = "questions to the API are those of another bench")]
 mod corpus;
 #[path = "../scale/data.rs"]
-#[expect(
-    dead_code,
-    reason = "searches beside the server are those of another bench"
-)]
 mod data;
 #[path = "../../browser/hands.rs"]
 #[expect(dead_code, reason = "one key is pressed")]
