@@ -77,6 +77,7 @@ pub struct App {
     maintenance: Arc<dyn Maintenance>,
     clock: Arc<dyn Clock>,
     grace: Duration,
+    changes_retention: Duration,
     tls: Option<Arc<tls::Tls>>,
     reload: Vec<Arc<dyn reload::Reload>>,
     /// Cancelled when streams should take nothing more.
@@ -165,6 +166,7 @@ impl App {
             maintenance: opened.maintenance,
             clock,
             grace: config.shutdown_grace.get(),
+            changes_retention: config.changes_retention.get(),
             reload: reload
                 .into_iter()
                 .chain(tls.clone().map(|tls| tls as _))
@@ -226,6 +228,8 @@ impl App {
             })
         });
         let sweep = tokio::spawn(sweep::sweep(Arc::clone(&self.maintenance)));
+        let (maintenance, clock) = (Arc::clone(&self.maintenance), Arc::clone(&self.clock));
+        let changes = tokio::spawn(sweep::changes(maintenance, clock, self.changes_retention));
         let objects = sweep::objects(Arc::clone(&self.maintenance), self.clock);
         let objects = tokio::spawn(objects);
         let watch = tokio::spawn(self.health.watch(shutdown.clone()));
@@ -265,6 +269,7 @@ impl App {
         }
         watch.abort();
         sweep.abort();
+        changes.abort();
         objects.abort();
         reload.abort();
         if tokio::time::timeout(LET_GO, self.maintenance.close())

@@ -5,12 +5,13 @@ mod lines;
 mod print;
 mod row;
 mod times;
+mod watch;
 
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use hindsight_filter::words::Now;
-use hindsight_proto::v1::ListRunsRequest;
+use hindsight_proto::v1::{ListRunsRequest, RunRow};
 use hindsight_runtime::clock::{Clock as _, SystemClock};
 use jiff::tz::TimeZone;
 
@@ -118,6 +119,10 @@ pub(super) struct Runs {
     #[arg(long, conflicts_with = "limit")]
     all: bool,
 
+    /// Print the list, then each run that is stored or changes, until interrupted
+    #[arg(short, long, conflicts_with = "order_by")]
+    watch: bool,
+
     /// Print the filter that words and flags make, in CEL, and list nothing
     #[arg(long)]
     show_filter: bool,
@@ -181,8 +186,18 @@ impl Runs {
             row::within_one_namespace(&mut columns);
         }
         let printer = Printer::new(self.output, columns, screen, times);
-        self.list(filter, printer.without_headers(self.no_headers))
-            .await
+        let mut printer = printer.without_headers(self.no_headers);
+        if self.watch {
+            return self.watch(filter, printer).await;
+        }
+        let listing = self.list(&filter, &mut printer, &mut |_| {}).await?;
+        printer.end()?;
+        if listing.found == 0 {
+            output::note(&format!("no runs found {}", self.place.said()));
+        } else if listing.is_cut {
+            output::note("there are more runs: raise --limit, or print --all");
+        }
+        Ok(ExitCode::SUCCESS)
     }
 
     /// What the command line says of runs.
@@ -206,7 +221,13 @@ impl Runs {
         words.and(&self.asked.rows.filter)
     }
 
-    async fn list(&self, filter: String, mut printer: Printer) -> Result<ExitCode, Failure> {
+    /// Prints runs, and shows them to `each`.
+    async fn list(
+        &self,
+        filter: &str,
+        printer: &mut Printer,
+        each: &mut (dyn FnMut(&[RunRow]) + Send),
+    ) -> Result<Listing, Failure> {
         let mut runs = self.connect.client()?.runs();
         let limit = if self.all {
             usize::MAX
@@ -216,7 +237,7 @@ impl Runs {
         let label_keys = printer.columns().iter().filter_map(Column::label);
         let mut request = ListRunsRequest {
             parent: self.cluster.within(&self.place, None),
-            filter,
+            filter: filter.to_owned(),
             order_by: self.asked.order_by.clone(),
             label_keys: label_keys.map(str::to_owned).collect(),
             ..ListRunsRequest::default()
@@ -231,20 +252,25 @@ impl Runs {
             let reply = reply.map_err(|status| self.connect.failure(&status))?;
             let reply = reply.into_inner();
             found += reply.runs.len();
+            each(&reply.runs);
             printer.page(reply.runs)?;
             request.page_token = reply.next_page_token;
             if request.page_token.is_empty() || found >= limit {
                 break;
             }
         }
-        printer.end()?;
-        if found == 0 {
-            output::note(&format!("no runs found {}", self.place.said()));
-        } else if !request.page_token.is_empty() {
-            output::note("there are more runs: raise --limit, or print --all");
-        }
-        Ok(ExitCode::SUCCESS)
+        Ok(Listing {
+            found,
+            is_cut: !request.page_token.is_empty(),
+        })
     }
+}
+
+/// What a list printed.
+struct Listing {
+    found: usize,
+    /// Whether there are more runs.
+    is_cut: bool,
 }
 
 #[cfg(test)]

@@ -15,3 +15,4 @@ mod rights;
 mod single;
 mod suggest;
 mod tree;
+mod watch;

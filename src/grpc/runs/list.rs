@@ -39,18 +39,20 @@ pub(super) async fn list_runs(
     };
     let found = server.service.list_runs(&by, &grant, id, ask).await?;
     let rows = found.page.items.into_iter();
-    let service = &server.service;
-    let rows = rows.map(|columns| {
-        let mut row = row(columns, &keys);
-        let name = service.cluster_name(&row.cluster);
-        row.cluster_name = name.unwrap_or_default().to_owned();
-        row
-    });
+    let rows = rows.map(|columns| run_row(server, columns, &keys));
     Ok(ListRunsResponse {
         runs: rows.collect(),
         next_page_token: found.page.next,
         query_filter: found.query_filter,
     })
+}
+
+/// What is shown of a run, with its labels of these keys.
+pub(super) fn run_row(server: &ResultsServer, columns: RecordColumns, keys: &[String]) -> RunRow {
+    let mut row = row(columns, keys);
+    let name = server.service.cluster_name(&row.cluster);
+    row.cluster_name = name.unwrap_or_default().to_owned();
+    row
 }
 
 /// Keys of labels that the field `name` of a request has.
