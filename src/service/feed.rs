@@ -151,7 +151,10 @@ impl Inner {
         };
         let page = self.store.feed(after, PAGE).await?;
         let (is_news, more, end) = (!page.changes.is_empty(), page.more, page.end);
-        if let Some(ring) = &mut self.state().ring {
+        if let Some(ring) = &mut self.state().ring
+            // Not that of another task, which was begun after this one was to end.
+            && ring.end() == after
+        {
             ring.push(page);
         }
         if is_news {

@@ -41,8 +41,8 @@ impl Runs {
                 "--watch has no end, so it prints no document; use -o jsonl",
             ));
         }
-        let mut labels = printer.columns().iter().filter_map(Column::label);
-        let labels: Vec<_> = labels.by_ref().map(str::to_owned).collect();
+        let labels = printer.columns().iter().filter_map(Column::label);
+        let labels: Vec<_> = labels.map(str::to_owned).collect();
         loop {
             let mut request = WatchRunsRequest {
                 parent: self.cluster.within(&self.place, None),

@@ -132,8 +132,9 @@ impl Watching {
     }
 
     async fn wait(&mut self) -> Came {
-        let deadline = async {
-            match self.deadline {
+        let deadline = self.deadline;
+        let deadline = async move {
+            match deadline {
                 Some(deadline) => sleep_until(deadline).await,
                 None => std::future::pending().await,
             }

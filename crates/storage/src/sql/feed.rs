@@ -71,8 +71,10 @@ pub(crate) fn noted(dialect: Dialect, after: FeedPosition, last: i64, limit: i64
                 .bind(after.transaction);
             out.push(" AND xid <= ").bind(last);
             out.push(" ORDER BY xid FETCH FIRST (").bind(limit);
-            out.push(") ROWS WITH TIES)) AS noted CROSS JOIN unnest(record_rows) AS r WHERE xid > ")
-                .bind(after.transaction);
+            out.push(
+                ") ROWS WITH TIES)) AS noted CROSS JOIN unnest(record_rows) AS r WHERE xid > ",
+            )
+            .bind(after.transaction);
             out.push(" OR r > ").bind(after.row);
             out.push(" ORDER BY xid, r LIMIT ").bind(limit);
         }

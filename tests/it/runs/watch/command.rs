@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use super::{PATIENCE, given, release};
-use crate::support::{Database, TestServer, process::hindsight};
+use crate::support::{Database, TestServer, process::run};
 
 /// The command, which is read line by line.
 struct Watching {
@@ -79,14 +79,7 @@ async fn the_list_is_printed_and_then_each_change() {
 
 #[tokio::test]
 async fn documents_have_an_end() {
-    let said = hindsight(&[
-        "runs",
-        "--watch",
-        "-o",
-        "json",
-        "--server",
-        "http://127.0.0.1:1",
-    ])
-    .await;
-    assert_eq!(said.code, Some(2), "{said:?}");
+    let server = "http://127.0.0.1:1";
+    let said = run(&["runs", "--watch", "-o", "json", "--server", server]).await;
+    said.fails(2, "use -o jsonl");
 }

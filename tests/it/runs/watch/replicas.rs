@@ -142,9 +142,11 @@ async fn given_result(database: &Database) -> Vec<hindsight_storage::resolve::Op
 async fn nothing_is_missed_or_told_twice_over_reconnects_to_other_servers() {
     let changes = variable(VARIABLE).map_or(CHANGES, |many| many.parse().unwrap());
     for database in each_database().await {
+        // Long enough for one that does not read.
+        let more = [("client_timeout", "30m")];
         let servers = [
-            TestServer::start(&database).await,
-            TestServer::start(&database).await,
+            TestServer::start_with(&database, &more).await,
+            TestServer::start_with(&database, &more).await,
         ];
         let clients = servers.each_ref().map(TestServer::client);
         let mut place = cursor(&servers[0]).await;
