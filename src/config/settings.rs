@@ -69,7 +69,7 @@ settings! {
 
     /// Time for which changes of runs are kept for those who follow them: a follower that was away for
     /// longer has to list again.
-    changes_retention: Span<60> = "24h";
+    changes_retention: Span<60_000> = "24h";
 
     ["Listeners"]
     /// Address and port of gRPC and REST. Port 0 lets the kernel choose.

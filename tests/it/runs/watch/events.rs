@@ -67,7 +67,7 @@ impl Events {
 
 #[tokio::test]
 async fn events_have_the_cursor_as_their_id_and_go_on_after_it() {
-    on_each(async |server| {
+    on_each(|server| async move {
         let mut events = Events::open(&server, TARGET, None).await;
         let (start, first) = events.next().await;
         assert_eq!(first["kind"], "BOOKMARK");
