@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-scale bench-feed bench-isolation flood crash chaos fuzz fuzz-server openapi-test wire-test lint tidy model postgres
+.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-isolation flood crash chaos fuzz fuzz-server openapi-test wire-test lint tidy model postgres
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -34,6 +34,10 @@ bench: postgres
 	$(CARGO) build --locked --release -p hindsight-watcher
 	tests/with-postgres $(CARGO) bench --locked
 
+# Processor time of the start of a command, at most 20 ms.
+bench-start:
+	$(CARGO) bench --locked --bench start
+
 # SIGKILL to the server on both databases, and to PostgreSQL, 50 times each under a write load.
 crash: postgres
 	HINDSIGHT_TEST_KILLS=50 tests/with-postgres $(CARGO) test --locked --test it kills:: -- --nocapture --test-threads=1
@@ -56,6 +60,13 @@ bench-scale: postgres
 # What 500 followers cost that wait: processor time and memory; SECONDS says how long they do.
 bench-feed: postgres
 	tests/with-postgres $(CARGO) bench --locked --bench feed
+
+# Questions about runs among the same: lists, why, diff, flaky, completion. STRICT=1 fails where one
+# takes longer than it should; RUN_SIZES=10000 is done in a minute.
+RUN_SIZES ?= 1000000
+bench-runs: postgres
+	HINDSIGHT_TEST_PG_KEEP=$${CARGO_TARGET_DIR:-target}/bench/scale/postgres SIZES='$(RUN_SIZES)' \
+		ONLY=runs tests/with-postgres $(CARGO) bench --locked --bench scale
 
 # Calls of known callers beside calls of anybody, and small calls beside a caller who asks for much.
 bench-isolation: postgres

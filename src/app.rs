@@ -132,6 +132,7 @@ impl App {
             taken,
             config.client_timeout.get(),
         );
+        let callers = Arc::clone(&authorizer);
         let server = ResultsServer::new(service, authorizer, metrics, budgets, stopping.clone());
         let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance)).await;
 
@@ -143,7 +144,7 @@ impl App {
         let rest = Rest::new(&pool, grpc.clone(), taken, only_json).map_err(Error::Rest)?;
 
         let in_process = in_process::InProcessTransport::new();
-        let web = web::pages(config, &*opened.maintenance, &in_process, &clock)
+        let web = web::pages(config, &callers, &*opened.maintenance, &in_process, &clock)
             .await
             .map_err(unusable)?;
         let (api, address) = listen::bind(config.listen, "listen").await?;
@@ -230,6 +231,7 @@ impl App {
         let sweep = tokio::spawn(sweep::sweep(Arc::clone(&self.maintenance)));
         let (maintenance, clock) = (Arc::clone(&self.maintenance), Arc::clone(&self.clock));
         let changes = tokio::spawn(sweep::changes(maintenance, clock, self.changes_retention));
+        let sign = tokio::spawn(sweep::sign(Arc::clone(&self.maintenance)));
         let objects = sweep::objects(Arc::clone(&self.maintenance), self.clock);
         let objects = tokio::spawn(objects);
         let watch = tokio::spawn(self.health.watch(shutdown.clone()));
@@ -270,6 +272,7 @@ impl App {
         watch.abort();
         sweep.abort();
         changes.abort();
+        sign.abort();
         objects.abort();
         reload.abort();
         if tokio::time::timeout(LET_GO, self.maintenance.close())

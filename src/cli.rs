@@ -30,6 +30,7 @@ mod man;
 mod migrate;
 mod open;
 mod output;
+mod pager;
 mod place;
 mod progress;
 mod purge;
@@ -40,6 +41,7 @@ mod selection;
 mod serve;
 mod slow;
 mod stats;
+mod table;
 mod terminal;
 mod token;
 mod top;
@@ -84,7 +86,7 @@ Ask a server:
   export      Write runs or records as lines, for programs and for import
   explain     Explain how a list would be answered, and what it costs
   delete      Delete runs, records or results, with everything below them
-  import      Store objects from files, a Tekton Results server or its database
+  import      Store objects from files, or from the database or server of another archive
 
 Choose a server:
   context     Name servers, with credentials and namespace
@@ -108,6 +110,7 @@ Keep a database:
 
   completion  Print a completion script for a shell
   man         Print the manual page, or write those of all commands
+  version     Print the version
   help        Print help of a command
 
 {options}
@@ -136,7 +139,7 @@ enum Ask {
     Stats(stats::Stats),
     /// Delete runs, records or results, with everything below them
     Delete(delete::Delete),
-    /// Store objects from files, a Tekton Results server or its database
+    /// Store objects from files, or from the database or server of another archive
     Import(import::Import),
     Top(top::Top),
     Logs(logs::Logs),
@@ -191,6 +194,8 @@ pub fn command() -> Command {
     let tekton = copy::TektonResults::augment_args(Command::new("tekton-results"));
     let tekton = flags_of(tekton, &["db", "objects_url", "objects_above"]);
     let api = import::ResultsApi::augment_args(Command::new("results-api"));
+    let kubearchive = import::KubeArchive::augment_args(Command::new("kubearchive"));
+    let argo = import::ArgoArchive::augment_args(Command::new("argo-archive"));
     Ask::augment_subcommands(keeping(
         Cli::command()
             .subcommand_required(true)
@@ -200,13 +205,16 @@ pub fn command() -> Command {
             .subcommand(migrate)
             .subcommand(config)
             .subcommand(token)
-            .subcommand(ledger::command()),
+            .subcommand(ledger::command())
+            .subcommand(Command::new("version").about("Print the version")),
     ))
     .mut_subcommand("import", |import| {
         // What is not the name of a source is that of a file.
         import
             .subcommand(tekton)
             .subcommand(api)
+            .subcommand(kubearchive)
+            .subcommand(argo)
             .args_conflicts_with_subcommands(true)
             .subcommand_negates_reqs(true)
     })
@@ -270,8 +278,18 @@ fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("import", sub)) if let Some(("results-api", sub)) = sub.subcommand() => {
             import::results_api(sub)
         }
+        Some(("import", sub)) if let Some(("kubearchive", sub)) = sub.subcommand() => {
+            import::kubearchive(sub)
+        }
+        Some(("import", sub)) if let Some(("argo-archive", sub)) = sub.subcommand() => {
+            import::argo(sub)
+        }
         Some(("config", sub)) => config::run(sub),
         Some(("token", _)) => token::run(),
+        Some(("version", _)) => {
+            output::say(command().render_version().trim_end())?;
+            Ok(ExitCode::SUCCESS)
+        }
         Some(("ledger", sub)) => ledger::run(sub),
         _ => ask(matches),
     }

@@ -72,6 +72,7 @@ CREATE TABLE records (
     run_ended_us            BIGINT,
     body_size               INTEGER,
     run_outcome             SMALLINT,
+    run_attempt             SMALLINT,
     parent                  TEXT COLLATE "C" NOT NULL,
     id                      BYTEA NOT NULL,
     uid                     BYTEA NOT NULL,
@@ -88,6 +89,8 @@ CREATE TABLE records (
     object_condition_status TEXT COLLATE "C",
     object_phase            TEXT COLLATE "C",
     run_pipeline            TEXT COLLATE "C",
+    run_signature           TEXT COLLATE "C",
+    run_message             TEXT COLLATE "C",
     labels                  JSONB
 );
 
@@ -166,10 +169,10 @@ FOR EACH ROW WHEN (OLD.body_sha256 IS DISTINCT FROM NEW.body_sha256)
 EXECUTE FUNCTION records_disown();
 
 -- Questions that people ask of records among many, each answered by an index of its own; see
--- docs/adr/0020. The index of labels also knows whose a record is, and in which week and on
--- which day it was stored; see docs/adr/0024.
+-- docs/adr/0020. The index of labels also knows whose a record is, its type, and in which
+-- week and on which day it was stored; see docs/adr/0024 and 0044.
 CREATE INDEX records_by_labels ON records
-    USING gin (labels jsonb_path_ops, (ARRAY[parent]),
+    USING gin (labels jsonb_path_ops, (ARRAY[parent]), (ARRAY[data_type]),
                (ARRAY[create_us / 604800000000, create_us / 86400000000]))
     WITH (gin_pending_list_limit = 256);
 CREATE INDEX records_by_pipeline ON records (left(object_pipeline_ref, 128), create_us)
@@ -179,10 +182,15 @@ CREATE INDEX records_by_reason ON records (left(object_reason, 128), create_us)
     WHERE left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R';
 CREATE INDEX records_by_status ON records (left(object_condition_status, 128), create_us)
     WHERE left(object_condition_status, 128) <> E'\x01W';
+-- Runs that failed alike. The other has those that wait for the background pass, mostly none.
+CREATE INDEX records_by_signature ON records (run_signature, create_us)
+    WHERE run_signature IS NOT NULL;
+CREATE INDEX records_unsigned ON records (row_id)
+    WHERE run_outcome > 1 AND run_signature IS NULL;
 CREATE INDEX records_by_took ON records ((object_completion_us - object_start_us));
 -- What did not go well is a small part of all, which other questions narrow down further.
 CREATE INDEX records_by_labels_unwell ON records
-    USING gin (labels jsonb_path_ops, (ARRAY[parent]),
+    USING gin (labels jsonb_path_ops, (ARRAY[parent]), (ARRAY[data_type]),
                (ARRAY[create_us / 604800000000, create_us / 86400000000]))
     WITH (gin_pending_list_limit = 256)
     WHERE left(object_condition_status, 128) <> E'\x01W'
@@ -321,7 +329,8 @@ FOR EACH ROW WHEN (OLD.codec >= 16) EXECUTE FUNCTION bodies_let_go();
 CREATE TABLE changes (
     xid         BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
     at          TIMESTAMPTZ NOT NULL DEFAULT now(),
-    record_rows BIGINT[] NOT NULL
+    record_rows BIGINT[] NOT NULL,
+    updates_us  BIGINT[] NOT NULL
 );
 
 CREATE INDEX changes_by_xid ON changes (xid);
@@ -333,16 +342,29 @@ CREATE TABLE changes_floor (
 
 INSERT INTO changes_floor (xid) VALUES (0);
 
-CREATE FUNCTION records_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION records_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO changes (record_rows)
-        SELECT array_agg(row_id) FROM changed HAVING count(*) > 0;
+    INSERT INTO changes (record_rows, updates_us)
+        SELECT array_agg(row_id), array_agg(update_us) FROM changed HAVING count(*) > 0;
+    RETURN NULL;
+END
+$$;
+
+-- The background pass that writes signatures again changes no record.
+CREATE FUNCTION records_replaced() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO changes (record_rows, updates_us)
+        SELECT array_agg(row_id), array_agg(changed.update_us)
+        FROM changed JOIN was USING (row_id)
+        WHERE (changed.update_us, changed.etag) <> (was.update_us, was.etag)
+        HAVING count(*) > 0;
     RETURN NULL;
 END
 $$;
 
 CREATE TRIGGER records_inserted AFTER INSERT ON records REFERENCING NEW TABLE AS changed
-FOR EACH STATEMENT EXECUTE FUNCTION records_changed();
+FOR EACH STATEMENT EXECUTE FUNCTION records_inserted();
 
-CREATE TRIGGER records_replaced AFTER UPDATE ON records REFERENCING NEW TABLE AS changed
-FOR EACH STATEMENT EXECUTE FUNCTION records_changed();
+CREATE TRIGGER records_replaced AFTER UPDATE ON records
+REFERENCING OLD TABLE AS was NEW TABLE AS changed
+FOR EACH STATEMENT EXECUTE FUNCTION records_replaced();

@@ -79,7 +79,10 @@ CREATE TABLE records (
     run_outcome             INTEGER,
     run_began_us            INTEGER,
     run_ended_us            INTEGER,
-    run_pipeline            TEXT
+    run_pipeline            TEXT,
+    run_signature           TEXT,
+    run_message             TEXT,
+    run_attempt             INTEGER
 ) STRICT;
 
 CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
@@ -156,6 +159,11 @@ CREATE INDEX records_by_reason ON records (object_reason, create_us, parent)
     WHERE object_reason <> (char(1) || 'Q') AND object_reason <> (char(1) || 'R');
 CREATE INDEX records_by_status ON records (object_condition_status, create_us, parent)
     WHERE object_condition_status <> (char(1) || 'W');
+-- Runs that failed alike. The other has those that wait for the background pass, mostly none.
+CREATE INDEX records_by_signature ON records (run_signature, create_us, parent)
+    WHERE run_signature IS NOT NULL;
+CREATE INDEX records_unsigned ON records (row_id)
+    WHERE run_outcome > 1 AND run_signature IS NULL;
 CREATE INDEX records_by_took ON records
     ((object_completion_us - object_start_us), create_us, parent);
 
@@ -191,7 +199,8 @@ END;
 
 CREATE INDEX results_by_status ON results (summary_status, create_us);
 
--- Every label once, and the records that have it, in the order in which lists come.
+-- Every label once, and the records that have it, in the order in which lists come, with the type of
+-- the record where that is a word: its number.
 CREATE TABLE labels (
     row_id INTEGER PRIMARY KEY,
     value  TEXT NOT NULL,
@@ -204,31 +213,31 @@ CREATE TABLE record_labels (
     label      INTEGER NOT NULL,
     at_us      INTEGER NOT NULL,
     record_row INTEGER NOT NULL,
+    type       INTEGER,
     PRIMARY KEY (label, at_us, record_row)
 ) STRICT, WITHOUT ROWID;
 
--- A record is given its labels as a JSON object, and keeps a JSON array of their numbers.
-CREATE TRIGGER records_labelled AFTER INSERT ON records WHEN NEW.labels IS NOT NULL BEGIN
+-- Takes the labels of a record as a JSON object before the record, which has a JSON array of their
+-- numbers. No row counts as changed.
+CREATE VIEW given_labels AS SELECT NULL AS labels WHERE FALSE;
+
+CREATE TRIGGER labels_given INSTEAD OF INSERT ON given_labels BEGIN
     INSERT OR IGNORE INTO labels (value, key) SELECT value, key FROM json_each(NEW.labels);
-    UPDATE records SET labels = (SELECT json_group_array(l.row_id) FROM json_each(NEW.labels) AS e
-                                 CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key)
-        WHERE row_id = NEW.row_id;
-    INSERT OR IGNORE INTO record_labels SELECT e.value, create_us, row_id FROM records
-        CROSS JOIN json_each(labels) AS e WHERE row_id = NEW.row_id;
 END;
 
-CREATE TRIGGER records_relabelled AFTER UPDATE OF labels ON records
-WHEN NEW.labels IS NULL OR json_type(NEW.labels) = 'object' BEGIN
-    INSERT OR IGNORE INTO labels (value, key) SELECT value, key FROM json_each(NEW.labels);
-    UPDATE records SET labels = (SELECT json_group_array(l.row_id) FROM json_each(NEW.labels) AS e
-                                 CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key)
-        WHERE row_id = NEW.row_id AND NEW.labels IS NOT NULL;
+CREATE TRIGGER records_labelled AFTER INSERT ON records WHEN NEW.labels IS NOT NULL BEGIN
+    INSERT OR IGNORE INTO record_labels SELECT value, NEW.create_us, NEW.row_id,
+        CASE unicode(NEW.data_type) WHEN 1 THEN unicode(substr(NEW.data_type, 2)) END
+        FROM json_each(NEW.labels);
+END;
+
+CREATE TRIGGER records_relabelled AFTER UPDATE OF labels, data_type ON records
+WHEN NEW.labels IS NOT OLD.labels OR NEW.data_type IS NOT OLD.data_type BEGIN
     DELETE FROM record_labels WHERE at_us = OLD.create_us AND record_row = OLD.row_id
-        AND label IN (SELECT value FROM json_each(OLD.labels))
-        AND label NOT IN (SELECT e.value FROM records CROSS JOIN json_each(labels) AS e
-                          WHERE records.row_id = NEW.row_id);
-    INSERT OR IGNORE INTO record_labels SELECT e.value, create_us, records.row_id FROM records
-        CROSS JOIN json_each(labels) AS e WHERE records.row_id = NEW.row_id;
+        AND label IN (SELECT value FROM json_each(OLD.labels));
+    INSERT OR IGNORE INTO record_labels SELECT value, NEW.create_us, NEW.row_id,
+        CASE unicode(NEW.data_type) WHEN 1 THEN unicode(substr(NEW.data_type, 2)) END
+        FROM json_each(NEW.labels);
 END;
 
 CREATE TRIGGER records_unlabelled AFTER DELETE ON records WHEN OLD.labels IS NOT NULL BEGIN
@@ -325,6 +334,8 @@ CREATE TRIGGER records_inserted AFTER INSERT ON records BEGIN
     INSERT INTO changes (record_row, update_us) VALUES (NEW.row_id, NEW.update_us);
 END;
 
-CREATE TRIGGER records_replaced AFTER UPDATE OF update_us ON records BEGIN
+-- The background pass that writes signatures again changes no record.
+CREATE TRIGGER records_replaced AFTER UPDATE OF update_us, etag ON records
+WHEN (NEW.update_us, NEW.etag) <> (OLD.update_us, OLD.etag) BEGIN
     INSERT INTO changes (record_row, update_us) VALUES (NEW.row_id, NEW.update_us);
 END;

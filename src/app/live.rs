@@ -1,15 +1,13 @@
 //! Keys of the configuration that are applied without a restart, which are marked as live. Files that
 //! other keys name are watched by themselves.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    thread::available_parallelism,
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::config::{Amount, AuditLog, Config, Settings as _};
 use hindsight_access::audit::{Audit, Place};
 use hindsight_access::budget::{Budgets, Limits};
 use hindsight_runtime::clock::Clock;
+use hindsight_runtime::cores::cores;
 use hindsight_runtime::telemetry::{LogLevel, Registry};
 
 /// The changeable part of a server. Clones change the same server.
@@ -52,7 +50,7 @@ pub(super) fn audit(config: &Config, registry: &mut Registry) -> std::io::Result
 }
 
 pub(super) fn budgets(config: &Config, clock: Arc<dyn Clock>, registry: &mut Registry) -> Budgets {
-    let half = || available_parallelism().map_or(1, |cores| cores.get() / 2);
+    let half = || cores() / 2;
     let slots = config.scan_slots.map(|slots| slots.as_usize());
     Budgets::new(
         limits(config),

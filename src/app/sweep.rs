@@ -1,9 +1,15 @@
-//! Background sweeps: what no record refers to any more is removed.
+//! Background sweeps: what no record refers to any more is removed, and what older rules made is made
+//! again.
 
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::{
+    num::NonZeroU32,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use hindsight_runtime::clock::Clock;
 use hindsight_runtime::error::report;
+use hindsight_runtime::low_priority;
 use hindsight_storage::Maintenance;
 
 /// How often it is looked at.
@@ -57,6 +63,40 @@ pub(super) async fn changes(
             }
         }
         tokio::time::sleep(PIECES).await;
+    }
+}
+
+/// Runs that are read again at once for their signatures.
+const SIGNED: NonZeroU32 = NonZeroU32::new(100).expect("100 is not 0");
+/// How many times as long as it worked it rests.
+const REST: u32 = 4;
+
+/// Writes the signatures of failed runs again that other rules made, for as long as it is polled, on
+/// threads of low priority. Several servers may do so at once.
+pub(super) async fn sign(maintenance: Arc<dyn Maintenance>) {
+    loop {
+        let began = Instant::now();
+        let store = Arc::clone(&maintenance);
+        let signing = async move { store.sign(SIGNED).await };
+        let rest = match low_priority::run(signing).await {
+            Ok(Ok(0)) => PIECES,
+            Ok(Ok(runs)) => {
+                tracing::debug!(runs, "updated signatures of failed runs");
+                began.elapsed() * REST
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(
+                    error = report(&error),
+                    "cannot update signatures of failed runs; retrying"
+                );
+                PIECES
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot update signatures of failed runs; retrying");
+                PIECES
+            }
+        };
+        tokio::time::sleep(rest).await;
     }
 }
 

@@ -12,13 +12,14 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll, ready},
-    thread::available_parallelism,
     time::Duration,
 };
 
 use axum::http::{Extensions, HeaderMap, StatusCode};
 use tokio::time::{Instant, Sleep, sleep};
 use tonic::{Code, Status};
+
+use hindsight_runtime::cores::cores;
 
 /// The shared part of each core: one in so many.
 const SHARE: u64 = 8;
@@ -44,7 +45,7 @@ pub(super) struct Throttle {
 
 impl Throttle {
     pub(super) fn new() -> Self {
-        let cores = available_parallelism().map_or(1, usize::from) as u64;
+        let cores = cores() as u64;
         Self {
             began: Instant::now(),
             paid: AtomicU64::new(0),

@@ -1,19 +1,21 @@
 //! The pages for browsers, beside the API on the one port. They are a client of the API: what they
 //! call passes the gate like any other call.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
     body::{Body, HttpBody as _},
-    http::{Request, Response, StatusCode},
+    http::{HeaderMap, Request, Response, StatusCode},
 };
-use futures::future::Either;
+use futures::future::{BoxFuture, Either, FutureExt as _};
+use hindsight_access::auth::{Authorizer, Credentials};
 use hindsight_runtime::clock::Clock;
 use hindsight_storage as storage;
 use hindsight_storage::Maintenance;
-use hindsight_web::{Answered, Options, Peer, Web};
+use hindsight_web::{Answered, Callers, Options, Peer, Web};
 use tokio::sync::Semaphore;
+use tonic::Status;
 use tower_service::Service as _;
 
 use super::{
@@ -21,13 +23,38 @@ use super::{
     response_body::with_timeout, throttle::Known,
 };
 use crate::config::{Auth, Config, Ui};
+use crate::grpc;
 
 /// Under which name the database keeps the secret of sessions.
 const SESSION_SECRET: &str = "web_session_key";
 
+/// Knows callers of pages as the gate knows those of calls.
+#[derive(Debug)]
+struct Identified(Arc<dyn Authorizer>);
+
+impl Callers for Identified {
+    fn identify<'a>(
+        &'a self,
+        metadata: &'a HeaderMap,
+        source: Option<IpAddr>,
+    ) -> BoxFuture<'a, Result<String, Status>> {
+        async move {
+            let credentials = Credentials {
+                source,
+                ..grpc::credentials(metadata)
+            };
+            let caller = self.0.identify(&credentials).await;
+            let caller = caller.map_err(|error| grpc::refusal("a page", &error))?;
+            Ok(caller.name.clone())
+        }
+        .boxed()
+    }
+}
+
 /// The pages, unless they are switched off.
 pub(super) async fn pages(
     config: &Config,
+    authorizer: &Arc<dyn Authorizer>,
     maintenance: &dyn Maintenance,
     in_process: &InProcessTransport,
     clock: &Arc<dyn Clock>,
@@ -43,12 +70,15 @@ pub(super) async fn pages(
             Some(public) => public.is_https(),
             None => config.tls_cert.is_some(),
         },
+        encrypted: config.tls_cert.is_some(),
+        auth: config.auth.name(),
         asks_who: config.auth != Auth::Off,
         is_remote: !config.listen.ip().is_loopback(),
         secret: shared_secret(maintenance, SESSION_SECRET).await?,
     };
     Ok(Some(Web::new(
         in_process.channel(),
+        Arc::new(Identified(Arc::clone(authorizer))),
         Arc::clone(clock),
         options,
     )))

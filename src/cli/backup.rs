@@ -53,7 +53,7 @@ pub(super) fn run_backup(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let url = config.db.expose();
     let mut see = |event| watch.see(event);
     let made = super::runtime()?.block_on(backup(&url, &given.to, &mut see));
-    let what = format!("{} is backed up into {}", config.db, given.to.display());
+    let what = format!("backed up {} to {}", config.db, given.to.display());
     let kept = match config.objects_keep.get() {
         Some(_) => format!(
             "they stay there for {} (objects_keep) after they are deleted, and the backup is whole \

@@ -3,7 +3,11 @@
 
 use clap::Args;
 use hindsight_client::Runs;
-use hindsight_proto::v1::{RunPoint, RunSeries};
+use hindsight_proto::{
+    Message,
+    v1::{RunPoint, RunSeries},
+};
+use hindsight_runtime::clock::{Clock as _, SystemClock};
 use jiff::tz::TimeZone;
 use tonic::{Response, Status};
 
@@ -11,9 +15,10 @@ use super::{
     cluster::InCluster,
     connect::Connect,
     failure::Failure,
-    output::{self, Form},
+    output,
     place::Place,
     selection::Selection,
+    table::{Form, Look, Value},
 };
 
 /// Runs that are compared with each other, and the form of the answer.
@@ -44,8 +49,11 @@ pub(super) struct Compared {
     pub(super) limit: i32,
 
     /// Form of the output
-    #[arg(short, long, value_enum, default_value_t = Form::Text)]
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
     pub(super) output: Form,
+
+    #[command(flatten)]
+    pub(super) look: Look,
 
     #[command(flatten)]
     connect: Connect,
@@ -76,6 +84,11 @@ impl Compared {
     pub(super) fn answered<T>(&self, reply: Result<Response<T>, Status>) -> Result<T, Failure> {
         let reply = reply.map_err(|status| self.connect.failure(&status))?;
         Ok(reply.into_inner())
+    }
+
+    /// Prints the answer as the REST API gives it.
+    pub(super) fn message(&self, name: &str, message: &impl Message) -> Result<(), Failure> {
+        output::message(self.look.out(), self.output == Form::Yaml, name, message)
     }
 
     /// Says that nothing was found among so many runs.
@@ -114,13 +127,17 @@ pub(super) fn name(series: &RunSeries) -> String {
     parts.join("/")
 }
 
-/// A run by its name and the time of its start.
-pub(super) fn point(of: Option<&RunPoint>) -> String {
+/// A run by its name, for people with its age, and the time of its start.
+pub(super) fn point(of: Option<&RunPoint>) -> [Value; 2] {
     let Some(of) = of else {
-        return String::new();
+        return [Value::default(), Value::default()];
     };
     match of.start_time.and_then(output::time) {
-        Some(start) => format!("{} ({start})", of.name),
-        None => of.name.clone(),
+        Some(start) => {
+            let ago = output::ago(Some(start), SystemClock.now());
+            let shown = format!("{} ({ago})", of.name);
+            [Value::both(&of.name, shown), Value::of(start.to_string())]
+        }
+        None => [Value::of(&of.name), Value::default()],
     }
 }

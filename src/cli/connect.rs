@@ -37,14 +37,9 @@ pub(super) struct Connect {
     #[command(flatten)]
     credentials: Credentials,
 
-    /// Timeout of a call, in seconds
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        default_value_t = 60,
-        value_parser = clap::value_parser!(u64).range(1..)
-    )]
-    timeout: u64,
+    /// Timeout of a call, such as `5s` or `2m`; a bare number is in seconds
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = timeout)]
+    timeout: Duration,
 }
 
 /// What is shown to a server, and what it has to show.
@@ -93,10 +88,23 @@ pub(super) struct Credentials {
     client_key: Option<PathBuf>,
 }
 
+/// A time in seconds or minutes, above zero.
+fn timeout(text: &str) -> Result<Duration, String> {
+    let (number, unit) = match text.strip_suffix('m') {
+        Some(minutes) => (minutes, 60),
+        None => (text.strip_suffix('s').unwrap_or(text), 1),
+    };
+    let seconds = number.parse().ok().and_then(|n: u64| n.checked_mul(unit));
+    match seconds {
+        Some(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
+        _ => Err("want seconds or minutes above zero, such as `5s` or `2m`".to_owned()),
+    }
+}
+
 impl Connect {
     /// How long one call may take.
     pub(super) fn deadline(&self) -> Duration {
-        Duration::from_secs(self.timeout)
+        self.timeout
     }
 
     pub(super) fn client(&self) -> Result<Client, Failure> {
@@ -239,4 +247,28 @@ fn contents(path: &Path, flag: &str) -> Result<Vec<u8>, Failure> {
             path.display()
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_is_in_seconds_or_minutes() {
+        for (text, seconds) in [("5", 5), ("5s", 5), ("2m", 120)] {
+            assert_eq!(timeout(text).unwrap().as_secs(), seconds, "{text}");
+        }
+        for text in [
+            "0",
+            "0s",
+            "",
+            "m",
+            "-1",
+            "1h",
+            "99999999999999999999",
+            "999999999999999999m",
+        ] {
+            assert!(timeout(text).is_err(), "{text}");
+        }
+    }
 }

@@ -8,7 +8,9 @@ use serde::Serialize;
 use super::{
     contexts::{Context, Contexts},
     failure::Failure,
-    output::{self, Format},
+    output,
+    table::{Column, Form, Look, Table, Value},
+    terminal::Cut,
 };
 
 /// Name the servers that commands ask
@@ -35,11 +37,7 @@ pub(super) struct ContextCommand {
 enum What {
     /// List contexts; the current one is marked
     #[command(visible_alias = "ls")]
-    List {
-        /// Form of the output
-        #[arg(short, long, value_enum, default_value_t = Format::Table)]
-        output: Format,
-    },
+    List(List),
     /// Make the context of this name the current one
     Use {
         /// Name of the context
@@ -51,6 +49,16 @@ enum What {
         /// Name of the context
         name: String,
     },
+}
+
+#[derive(Debug, Args)]
+struct List {
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
+    output: Form,
+
+    #[command(flatten)]
+    look: Look,
 }
 
 /// Make a context, or change what is given of one
@@ -101,7 +109,7 @@ impl ContextCommand {
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         let mut contexts = Contexts::load()?;
         match &self.what {
-            What::List { output } => return list(&contexts, *output),
+            What::List(list) => return list.run(&contexts),
             What::Use { name } => {
                 contexts.get(Some(name))?;
                 contexts.current = Some(name.clone());
@@ -177,37 +185,55 @@ pub(super) fn file(setting: &mut Option<PathBuf>, given: Option<&PathBuf>) -> Re
     Ok(())
 }
 
-fn list(contexts: &Contexts, format: Format) -> Result<ExitCode, Failure> {
-    let current = contexts.current.as_deref();
-    let views = contexts.contexts.iter().map(|(name, context)| View {
-        name,
-        current: current == Some(name),
-        server: context.server.as_deref(),
-        namespace: context.namespace.as_deref(),
-        credentials: credentials(context),
-    });
-    let views: Vec<_> = views.collect();
-    match format {
-        Format::Json | Format::Yaml => output::document(format, &views)?,
-        Format::Table | Format::Wide if views.is_empty() => output::note(
-            "there are no contexts; make one with `hindsight context set NAME --server URL`",
-        ),
-        Format::Table | Format::Wide => {
-            let rows: Vec<_> = views.iter().map(row).collect();
-            output::table(
-                &["CURRENT", "NAME", "SERVER", "NAMESPACE", "CREDENTIALS"],
-                &rows,
-            )?;
+impl List {
+    fn run(&self, contexts: &Contexts) -> Result<ExitCode, Failure> {
+        let columns = [
+            Column::usual("current", Cut::Never),
+            Column::usual("name", Cut::Middle),
+            Column::usual("server", Cut::Middle),
+            Column::usual("namespace", Cut::Middle),
+            Column::usual("credentials", Cut::Middle),
+        ];
+        let mut table = Table::new(columns.to_vec(), &self.look, false)?;
+        let current = contexts.current.as_deref();
+        let views = contexts.contexts.iter().map(|(name, context)| View {
+            name,
+            current: current == Some(name),
+            server: context.server.as_deref(),
+            namespace: context.namespace.as_deref(),
+            credentials: credentials(context),
+        });
+        let views: Vec<_> = views.collect();
+        match self.output {
+            Form::Json | Form::Yaml => {
+                output::document(self.look.out(), self.output == Form::Yaml, &views)?;
+            }
+            Form::Table | Form::Csv => {
+                for view in &views {
+                    table.row(row(view));
+                }
+                if table.is_empty() {
+                    output::note(
+                        "there are no contexts; make one with `hindsight context set NAME --server URL`",
+                    );
+                }
+                table.print(self.output == Form::Csv, &self.look)?;
+            }
         }
+        Ok(ExitCode::SUCCESS)
     }
-    Ok(ExitCode::SUCCESS)
 }
 
-fn row(view: &View<'_>) -> Vec<String> {
-    let text = |text: Option<&str>| text.unwrap_or("-").to_owned();
+fn row(view: &View<'_>) -> Vec<Value> {
+    let text = |text: Option<&str>| Value::of(text.unwrap_or_default());
+    let (is_current, mark) = if view.current {
+        ("true", "*")
+    } else {
+        ("false", " ")
+    };
     vec![
-        String::from(if view.current { "*" } else { "" }),
-        view.name.to_owned(),
+        Value::both(is_current, mark),
+        Value::of(view.name),
         text(view.server),
         text(view.namespace),
         text(view.credentials.as_deref()),

@@ -10,6 +10,7 @@ use hindsight_proto::v1::{GetRunTreeRequest, RunNode, run_node::Outcome};
 use super::{
     failure::Failure,
     output::{self, Form},
+    pager::Paging,
     run_ref::{Lookup, RUN},
     terminal::{ColorWhen, Screen},
 };
@@ -50,6 +51,9 @@ pub(super) struct Describe {
     output: Form,
 
     #[command(flatten)]
+    paging: Paging,
+
+    #[command(flatten)]
     lookup: Lookup,
 }
 
@@ -64,13 +68,16 @@ impl Describe {
             .into_inner();
         match self.output {
             Form::Text => {
-                let mut out = std::io::stdout().lock();
+                let mut out = self.paging.out();
                 let screen = Screen::of_stdout(ColorWhen::Auto);
                 for line in draw::draw(&tree, self.depth, self.all, screen) {
                     writeln!(out, "{line}")?;
                 }
             }
-            form => output::message(form, "hindsight.v1.RunTree", &tree)?,
+            form => {
+                let is_yaml = form == Form::Yaml;
+                output::message(self.paging.out(), is_yaml, "hindsight.v1.RunTree", &tree)?;
+            }
         }
         for note in &tree.notes {
             output::note(&format!("warning: {note}"));

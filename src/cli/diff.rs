@@ -7,12 +7,13 @@ use hindsight_proto::v1::{DiffRunsRequest, Difference, RunDiff, difference::Cate
 
 use super::{
     failure::Failure,
-    output::{self, Form},
+    output,
     run_ref::{Lookup, RUN},
-    terminal::{ColorWhen, Cut, Screen},
+    table::{Column, Form, Look, Table, Value},
+    terminal::Cut,
 };
 
-/// Most cells of a value on a terminal or in a table.
+/// Most cells of a value in a text.
 pub(super) const VALUE: usize = 60;
 
 /// What to compare.
@@ -65,8 +66,11 @@ pub(super) struct Diff {
     limit: i32,
 
     /// Form of the output
-    #[arg(short, long, value_enum, default_value_t = Form::Text)]
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
     output: Form,
+
+    #[command(flatten)]
+    look: Look,
 
     #[command(flatten)]
     lookup: Lookup,
@@ -92,8 +96,11 @@ impl Diff {
             .map_err(|status| connect.failure(&status))?
             .into_inner();
         match self.output {
-            Form::Text => print(&diff)?,
-            form => output::message(form, "hindsight.v1.RunDiff", &diff)?,
+            Form::Table | Form::Csv => self.print(&diff)?,
+            Form::Json | Form::Yaml => {
+                let is_yaml = self.output == Form::Yaml;
+                output::message(self.look.out(), is_yaml, "hindsight.v1.RunDiff", &diff)?;
+            }
         }
         if diff.runs_left_out > 0 {
             let left_out = diff.runs_left_out;
@@ -105,22 +112,32 @@ impl Diff {
     }
 }
 
-fn print(diff: &RunDiff) -> Result<(), Failure> {
-    if !diff.differences.is_empty() {
-        let rows = diff.differences.iter();
-        let screen = Screen::of_stdout(ColorWhen::Auto);
-        let rows: Vec<_> = rows.map(|it| row(it, &screen)).collect();
-        let (b, a) = (name(&diff.b_name, &diff.b), name(&diff.a_name, &diff.a));
-        output::table(&["WHAT", b, a, "CHANGE"], &rows)?;
+impl Diff {
+    fn print(&self, diff: &RunDiff) -> Result<(), Failure> {
+        let columns = [
+            Column::usual("what", Cut::Middle),
+            Column::usual("before", Cut::End).titled(name(&diff.b_name, &diff.b)),
+            Column::usual("after", Cut::End).titled(name(&diff.a_name, &diff.a)),
+            Column::usual("change", Cut::Never),
+            Column::more("task", Cut::Middle),
+            Column::more("path", Cut::Middle),
+        ];
+        let mut table = Table::new(columns.to_vec(), &self.look, false)?;
+        for difference in &diff.differences {
+            table.row(row(difference));
+        }
+        table.print(self.output == Form::Csv, &self.look)?;
+        let [b, a] = [name(&diff.b_name, &diff.b), name(&diff.a_name, &diff.a)];
+        let (differ, equal) = (diff.differences.len(), diff.equal);
+        output::note(&format!(
+            "{b} -> {a}: {differ} values differ, {equal} are equal"
+        ));
+        if diff.differences_left_out > 0 {
+            let more = diff.differences_left_out;
+            output::note(&format!("{more} more differences: raise --limit"));
+        }
+        Ok(())
     }
-    let equal = match diff.equal {
-        1 => "1 value is equal".to_owned(),
-        equal => format!("{equal} values are equal"),
-    };
-    output::say(&match diff.differences_left_out {
-        0 => equal,
-        more => format!("{more} more differences (--limit); {equal}"),
-    })
 }
 
 fn name<'a>(name: &'a str, record: &'a str) -> &'a str {
@@ -142,19 +159,23 @@ fn category(only: Only) -> Category {
     }
 }
 
-fn row(difference: &Difference, screen: &Screen) -> Vec<String> {
+fn row(difference: &Difference) -> Vec<Value> {
     let side = |side: &Option<String>| match side.as_deref() {
-        None => "-".to_owned(),
-        Some(text) if difference.category() == Category::Timing => seconds(text),
-        Some(text) => screen.cut(text, VALUE, Cut::End),
+        None => Value::default(),
+        Some(text) if difference.category() == Category::Timing => Value::both(text, seconds(text)),
+        Some(text) => Value::of(text),
     };
-    let ratio = difference.ratio;
-    let ratio = ratio.map(|ratio| format!("{:+.0}%", (ratio - 1.0) * 100.0));
+    let change = difference.ratio.map(|ratio| {
+        let more = (ratio - 1.0) * 100.0;
+        Value::of(format!("{more:+.0}%"))
+    });
     vec![
-        label(difference),
+        Value::of(label(difference)),
         side(&difference.before),
         side(&difference.after),
-        ratio.unwrap_or_default(),
+        change.unwrap_or_else(|| Value::both("", " ")),
+        Value::of(&difference.task),
+        Value::of(&difference.path),
     ]
 }
 

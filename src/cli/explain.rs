@@ -10,6 +10,7 @@ use super::{
     failure::Failure,
     list::{Asked, What},
     output,
+    pager::Paging,
     place::Place,
 };
 
@@ -29,6 +30,9 @@ pub(super) struct Explain {
 
     #[command(flatten)]
     asked: Asked,
+
+    #[command(flatten)]
+    paging: Paging,
 
     #[command(flatten)]
     connect: Connect,
@@ -55,10 +59,7 @@ impl Explain {
         let reply = reply
             .map_err(|status| self.connect.failure(&status))?
             .into_inner();
-        output::facts(&facts(&reply))?;
-        for line in &reply.plan {
-            output::say(&format!("  {line}"))?;
-        }
+        output::facts(&facts(&reply), &self.paging)?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -97,7 +98,7 @@ fn facts(reply: &ExplainResponse) -> Vec<Vec<String>> {
     if reply.cost > 0.0 {
         facts.push(("Cost of the first page", reply.cost.to_string()));
     }
-    facts.push(("Plan", String::new()));
+    facts.push(("Plan", reply.plan.join("\n")));
     facts
         .into_iter()
         .map(|(name, value)| vec![format!("{name}:"), value])

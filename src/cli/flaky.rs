@@ -8,7 +8,9 @@ use hindsight_proto::v1::{FlakyPipeline, ListFlakyRequest, ListFlakyResponse};
 use super::{
     compared::{Compared, name, point, time_zone},
     failure::Failure,
-    output::{self, Form},
+    output,
+    table::{Column, Form, Table, Value},
+    terminal::Cut,
 };
 
 /// List pipelines that succeed and fail on the same code
@@ -39,6 +41,7 @@ pub(super) struct Flaky {
 impl Flaky {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
         let asked = &self.asked;
+        let mut table = Table::new(columns(), &asked.look, false)?;
         let request = ListFlakyRequest {
             parent: asked.parent(),
             filter: asked.filter()?,
@@ -53,32 +56,25 @@ impl Flaky {
         let reply = runs.list_flaky(asked.rows.request(request)?).await;
         let reply = asked.answered(reply)?;
         match asked.output {
-            Form::Text => self.print(&reply)?,
-            form => output::message(form, "hindsight.v1.ListFlakyResponse", &reply)?,
+            Form::Table | Form::Csv => self.print(&reply, &mut table)?,
+            Form::Json | Form::Yaml => {
+                asked.message("hindsight.v1.ListFlakyResponse", &reply)?;
+            }
         }
         asked.note_incomplete(reply.incomplete, reply.runs_read);
         Ok(ExitCode::SUCCESS)
     }
 
-    fn print(&self, reply: &ListFlakyResponse) -> Result<(), Failure> {
+    fn print(&self, reply: &ListFlakyResponse, table: &mut Table) -> Result<(), Failure> {
+        for pipeline in &reply.pipelines {
+            table.row(row(pipeline));
+        }
+        table.print(self.asked.output == Form::Csv, &self.asked.look)?;
         if reply.pipelines.is_empty() {
             let read = format!("{} runs", reply.runs_read);
             let nothing = "nothing failed and succeeded on one version";
             self.asked.note_nothing(nothing, &read);
-            return Ok(());
         }
-        let rows: Vec<_> = reply.pipelines.iter().map(row).collect();
-        let header = [
-            "PIPELINE",
-            "KIND",
-            "VERDICT",
-            "EPISODES",
-            "RUNS",
-            "VERSION",
-            "FAILED",
-            "SUCCEEDED",
-        ];
-        output::table(&header, &rows)?;
         if reply.pipelines_left_out > 0 {
             let more = reply.pipelines_left_out;
             output::note(&format!("{more} more pipelines: raise --limit"));
@@ -87,18 +83,37 @@ impl Flaky {
     }
 }
 
-fn row(it: &FlakyPipeline) -> Vec<String> {
+fn columns() -> Vec<Column> {
+    vec![
+        Column::usual("pipeline", Cut::Middle),
+        Column::usual("kind", Cut::Never),
+        Column::usual("verdict", Cut::Never),
+        Column::usual("episodes", Cut::Never),
+        Column::usual("runs", Cut::Never),
+        Column::usual("version", Cut::Middle),
+        Column::usual("failed", Cut::Middle),
+        Column::more("failed_started", Cut::Never),
+        Column::usual("succeeded", Cut::Middle),
+        Column::more("succeeded_started", Cut::Never),
+    ]
+}
+
+fn row(it: &FlakyPipeline) -> Vec<Value> {
     let series = it.series.clone().unwrap_or_default();
     let pair = it.pairs.last().cloned().unwrap_or_default();
     let verdict = if it.flaky { "flaky" } else { "suspected" };
+    let [failed, failed_started] = point(pair.failed.as_ref());
+    let [succeeded, succeeded_started] = point(pair.succeeded.as_ref());
     vec![
-        name(&series),
-        series.kind,
-        verdict.to_owned(),
-        it.episodes.to_string(),
-        it.runs.to_string(),
-        pair.version,
-        point(pair.failed.as_ref()),
-        point(pair.succeeded.as_ref()),
+        Value::of(name(&series)),
+        Value::of(series.kind),
+        Value::of(verdict),
+        Value::of(it.episodes.to_string()),
+        Value::of(it.runs.to_string()),
+        Value::of(pair.version),
+        failed,
+        failed_started,
+        succeeded,
+        succeeded_started,
     ]
 }

@@ -167,7 +167,7 @@ impl Report {
 
     fn tell(&self, form: Form) -> Result<ExitCode, Failure> {
         if form == Form::Json {
-            output::document(output::Format::Json, self)?;
+            output::document(std::io::stdout().lock(), false, self)?;
         } else {
             let Seen {
                 results,

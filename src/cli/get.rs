@@ -7,12 +7,14 @@ use hindsight_client::Client;
 use hindsight_proto::v1alpha2 as pb;
 use hindsight_run::View;
 use hindsight_run::json;
+use serde::Serialize;
 
 use super::{
     connect::Connect,
     failure::Failure,
     list::run_status,
     output::{self, Format, RecordView, ResultView},
+    pager::Paging,
     place::Place,
     run_ref::{Finder, RUN, Several},
 };
@@ -56,6 +58,9 @@ pub(super) struct Get {
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
+
+    #[command(flatten)]
+    paging: Paging,
 
     #[command(flatten)]
     connect: Connect,
@@ -104,20 +109,22 @@ impl Get {
     fn print_run(&self, record: pb::Record) -> Result<(), Failure> {
         let data = record.data.clone().unwrap_or_default();
         match self.output {
-            Format::Json => output::bytes(&data.value),
+            Format::Json => output::bytes(&mut self.paging.out(), &data.value),
             Format::Yaml => {
                 let object = json::parse(&data.value).map_err(|error| {
                     Failure::other(format!("the stored run is no JSON: {error}"))
                 })?;
-                output::document(Format::Yaml, &object)
+                output::document(self.paging.out(), true, &object)
             }
-            Format::Table | Format::Wide => self.print_record(record),
+            Format::Table | Format::Wide | Format::Name => self.print_record(record),
         }
     }
 
     fn print_record(&self, record: pb::Record) -> Result<(), Failure> {
-        if matches!(self.output, Format::Json | Format::Yaml) {
-            return output::document(self.output, &RecordView::from(record));
+        match self.output {
+            Format::Json | Format::Yaml => return self.document(&RecordView::from(record)),
+            Format::Name => return output::say(&record.name),
+            Format::Table | Format::Wide => {}
         }
         let data = record.data.unwrap_or_default();
         let object = json::parse(&data.value).unwrap_or_default();
@@ -143,12 +150,18 @@ impl Get {
             facts.extend([("UID", Some(record.uid)), ("Etag", Some(record.etag))]);
         }
         facts.push(("Status", Some(run_status(&view))));
-        print(facts)
+        print(facts, &self.paging)
+    }
+
+    fn document(&self, document: &impl Serialize) -> Result<(), Failure> {
+        output::document(self.paging.out(), self.output == Format::Yaml, document)
     }
 
     fn print_result(&self, result: pb::Result) -> Result<(), Failure> {
-        if matches!(self.output, Format::Json | Format::Yaml) {
-            return output::document(self.output, &ResultView::from(result));
+        match self.output {
+            Format::Json | Format::Yaml => return self.document(&ResultView::from(result)),
+            Format::Name => return output::say(&result.name),
+            Format::Table | Format::Wide => {}
         }
         let time = |time: Option<prost_types::Timestamp>| {
             time.and_then(output::time).map(|time| time.to_string())
@@ -173,14 +186,14 @@ impl Get {
                 ("Status", Some(output::status_name(summary))),
             ]);
         }
-        print(facts)
+        print(facts, &self.paging)
     }
 }
 
-fn print(facts: Vec<(&'static str, Option<String>)>) -> Result<(), Failure> {
+fn print(facts: Vec<(&'static str, Option<String>)>, paging: &Paging) -> Result<(), Failure> {
     let rows: Vec<_> = facts
         .into_iter()
         .filter_map(|(name, value)| Some(vec![format!("{name}:"), value?]))
         .collect();
-    output::facts(&rows)
+    output::facts(&rows, paging)
 }

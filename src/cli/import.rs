@@ -1,5 +1,6 @@
 //! `hindsight import`: objects from files, or from another results server, stored by ours.
 
+mod archive;
 mod results_api;
 
 use std::{
@@ -13,11 +14,14 @@ use std::{
 use clap::Args;
 use futures::{StreamExt as _, stream};
 use hindsight_client::{Batched, Effect, Stored};
-use hindsight_proto::names::Parent;
+use hindsight_proto::names::{Parent, ParseNameError};
 use hindsight_run::{SummaryPolicy, Upload, UploadError, View, upload};
 use tonic::Code;
 
-pub(super) use self::results_api::{ResultsApi, run as results_api};
+pub(super) use self::{
+    archive::{ArgoArchive, KubeArchive, argo, kubearchive},
+    results_api::{ResultsApi, run as results_api},
+};
 use super::{connect::Connect, failure::Failure, output, progress};
 use crate::import::{Object, read};
 use hindsight_runtime::error::report;
@@ -87,7 +91,7 @@ impl Import {
         let mut count = Count::default();
         let send = count.send(
             &client,
-            chains(objects, parent.as_ref()),
+            chains(objects, &Parents::of(parent)),
             self.concurrency,
             || {
                 bar.inc(1);
@@ -106,6 +110,35 @@ fn parent(given: Option<&str>) -> Result<Option<Parent>, Failure> {
     let parse = |text: &str| text.parse();
     let parent = given.map(parse).transpose();
     parent.map_err(|error| Failure::usage(format!("--parent: {error}")))
+}
+
+/// Under which parent each object is stored.
+#[derive(Debug)]
+enum Parents {
+    /// That of its namespace.
+    Namespaces,
+    /// That of its namespace in the cluster of this id, as the watcher of that cluster names it.
+    Cluster(String),
+    /// One for all.
+    One(Parent),
+}
+
+impl Parents {
+    /// One for all, if there is one.
+    fn of(parent: Option<Parent>) -> Self {
+        parent.map_or(Self::Namespaces, Self::One)
+    }
+
+    /// That of an object; none for that of its namespace.
+    fn of_object(&self, view: &View<'_>) -> Result<Option<Parent>, ParseNameError> {
+        match (self, view.namespace()) {
+            (Self::One(parent), _) => Ok(Some(parent.clone())),
+            (Self::Cluster(id), Some(namespace)) => format!("cluster/{id}/namespace/{namespace}")
+                .parse()
+                .map(Some),
+            _ => Ok(None),
+        }
+    }
 }
 
 /// A number of things, in the singular for one.
@@ -169,10 +202,14 @@ impl Count {
             self.unchanged,
             self.refused
         )?;
-        Ok(match self.refused {
+        Ok(self.code())
+    }
+
+    fn code(&self) -> ExitCode {
+        match self.refused {
             0 => ExitCode::SUCCESS,
             _ => ExitCode::from(Failure::FAILED),
-        })
+        }
     }
 }
 
@@ -194,7 +231,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(object: Object, parent: Option<Parent>) -> Self {
+    fn new(object: Object, parents: &Parents) -> Self {
         let text = |pointer: &str| object.value.pointer(pointer).and_then(|v| v.as_str());
         let what = [
             text("/kind"),
@@ -203,9 +240,12 @@ impl Prepared {
         ]
         .map(|part| part.unwrap_or("?"))
         .join("/");
+        let view = View::new(&object.value);
+        let parent = parents.of_object(&view).map_err(UploadError::from);
+        let policy = SummaryPolicy::default();
         Self {
             what,
-            upload: upload(&View::new(&object.value), parent, &SummaryPolicy::default()),
+            upload: parent.and_then(|parent| upload(&view, parent, &policy)),
             bytes: object.bytes,
         }
     }
@@ -214,11 +254,11 @@ impl Prepared {
 /// The objects by the result that they belong to, in the order of the input: what belongs
 /// together is sent one after the other, so that of several states of one run (as `kubectl get
 /// --watch` prints them) the last one stays, and objects of one result do not race each other.
-fn chains(objects: Vec<Object>, parent: Option<&Parent>) -> Vec<Vec<Prepared>> {
+fn chains(objects: Vec<Object>, parents: &Parents) -> Vec<Vec<Prepared>> {
     let mut chains: Vec<Vec<Prepared>> = Vec::new();
     let mut of_result = HashMap::new();
     for object in objects {
-        let prepared = Prepared::new(object, parent.cloned());
+        let prepared = Prepared::new(object, parents);
         let at = match &prepared.upload {
             Ok(upload) => *of_result
                 .entry(upload.grouping.record.result().clone())

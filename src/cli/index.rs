@@ -5,7 +5,12 @@ use std::{num::NonZeroU32, process::ExitCode, time::Instant};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, ValueEnum};
 use serde::Serialize;
 
-use super::{failure::Failure, flags_of, output, progress, serve};
+use super::{
+    failure::Failure,
+    flags_of, output, progress, serve,
+    table::{Column, Form, Look, Table, Value},
+    terminal::Cut,
+};
 use crate::app;
 use hindsight_filter::{
     Filter,
@@ -65,9 +70,12 @@ struct Add {
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 struct List {
-    /// Form in which the indexes are printed
-    #[arg(short, long, value_enum, value_name = "FORM", default_value = "table")]
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
     output: Form,
+
+    #[command(flatten)]
+    look: Look,
 }
 
 /// Index a part no more; filters on it read payloads again
@@ -103,14 +111,6 @@ impl From<Type> for Kind {
             Type::Time => Self::Time,
         }
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// Aligned columns for people
-    Table,
-    /// One JSON document for programs
-    Json,
 }
 
 /// What JSON shows of an index.
@@ -172,7 +172,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         }
         Some((_, sub)) => {
             let given = List::from_arg_matches(sub).map_err(usage)?;
-            on(sub, async |base| list(base, given.output).await)
+            on(sub, async |base| list(base, &given).await)
         }
         None => Err(Failure::usage("want `add`, `list` or `remove`")),
     }
@@ -259,21 +259,27 @@ async fn add(base: &dyn Maintenance, path: &Path, kind: Kind) -> Result<(), Fail
     ))
 }
 
-async fn list(base: &dyn Maintenance, form: Form) -> Result<(), Failure> {
+async fn list(base: &dyn Maintenance, given: &List) -> Result<(), Failure> {
+    let columns = ["path", "type", "added", "state"];
+    let columns = columns.map(|name| Column::usual(name, Cut::Never));
+    let mut table = Table::new(columns.to_vec(), &given.look, false)?;
     let all = base.indexes().await.map_err(|e| Failure::store(&e))?;
     let shown: Vec<Shown> = all.iter().map(Shown::of).collect();
-    match form {
-        Form::Json => output::document(output::Format::Json, &shown),
-        Form::Table if shown.is_empty() => {
-            output::note("nothing is indexed besides what always is; see `hindsight index add -h`");
-            Ok(())
+    match given.output {
+        Form::Json | Form::Yaml => {
+            output::document(given.look.out(), given.output == Form::Yaml, &shown)
         }
-        Form::Table => {
-            let rows = shown.into_iter();
-            let rows: Vec<Vec<String>> = rows
-                .map(|one| vec![one.path, one.r#type.to_owned(), one.added, one.state])
-                .collect();
-            output::table(&["PATH", "TYPE", "ADDED", "STATE"], &rows)
+        Form::Table | Form::Csv => {
+            for one in shown {
+                let values = [one.path, one.r#type.to_owned(), one.added, one.state];
+                table.row(values.map(Value::of).to_vec());
+            }
+            if table.is_empty() {
+                output::note(
+                    "nothing is indexed besides what always is; see `hindsight index add -h`",
+                );
+            }
+            table.print(given.output == Form::Csv, &given.look)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `hindsight list`.
 
-use std::process::ExitCode;
+use std::{io::Write as _, process::ExitCode};
 
 use clap::{Args, ValueEnum};
 use hindsight_proto::v1alpha2 as pb;
@@ -12,9 +12,11 @@ use serde::Serialize;
 use super::{
     connect::Connect,
     failure::Failure,
-    output::{self, Format, ListView, RecordView, ResultView},
+    output::{self, ListView, RecordView, ResultView},
     place::Place,
     selection::Selection,
+    table::{Column, Look, Table, Value},
+    terminal::Cut,
 };
 use hindsight_runtime::clock::{Clock as _, SystemClock};
 
@@ -34,6 +36,25 @@ pub(super) enum What {
     /// Results, each with its summary of a run
     #[value(alias = "result")]
     Results,
+}
+
+/// In which form rows are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Columns that fit the terminal; values between tabs where the output is no terminal
+    Table,
+    /// The same with more columns, such as UIDs and etags
+    Wide,
+    /// Full names
+    Name,
+    /// One JSON document, payloads byte for byte
+    Json,
+    /// A JSON object a line
+    Jsonl,
+    /// Values between commas
+    Csv,
+    /// The same document as JSON, written in YAML
+    Yaml,
 }
 
 /// Which rows, in which order.
@@ -89,8 +110,11 @@ pub(super) struct List {
     page_token: String,
 
     /// Form of the output
-    #[arg(short, long, value_enum, default_value_t = Format::Table)]
-    output: Format,
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
+    output: Form,
+
+    #[command(flatten)]
+    look: Look,
 
     #[command(flatten)]
     connect: Connect,
@@ -101,6 +125,8 @@ type Rows<T> = (Vec<T>, String);
 
 impl List {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
+        let wide = self.output == Form::Wide;
+        let table = Table::new(columns(self.what), &self.look, wide)?;
         let parent = self.place.parent();
         match self.what {
             What::Results if self.result.is_some() => {
@@ -110,11 +136,11 @@ impl List {
             }
             What::Results => {
                 let (results, next) = self.results(parent).await?;
-                self.print_results(results, next)?;
+                self.print_results(results, table, next)?;
             }
             What::Runs | What::Records => {
                 let (records, next) = self.records().await?;
-                self.print_records(records, next)?;
+                self.print_records(records, table, next)?;
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -175,126 +201,159 @@ impl List {
         i32::try_from(left.clamp(1, PAGE)).unwrap_or(i32::MAX)
     }
 
-    fn print_results(&self, results: Vec<pb::Result>, next: String) -> Result<(), Failure> {
-        if matches!(self.output, Format::Json | Format::Yaml) {
+    fn print_results(
+        &self,
+        results: Vec<pb::Result>,
+        mut table: Table,
+        next: String,
+    ) -> Result<(), Failure> {
+        if let Form::Json | Form::Yaml | Form::Jsonl = self.output {
             let items = results.into_iter().map(ResultView::from).collect();
-            return self.document(items, next);
+            return self.documents(items, next);
         }
         let now = SystemClock.now();
-        let wide = self.output == Format::Wide;
-        let mut header = vec!["NAME", "ABOUT", "STARTED", "DURATION"];
-        if wide {
-            header.extend(["UID", "ETAG"]);
+        let names = results.iter().map(|result| result.name.as_str()).collect();
+        for result in &results {
+            table.row(result_row(result, now));
         }
-        header.push("STATUS");
-        let rows: Vec<_> = results
-            .iter()
-            .map(|result| result_row(result, wide, now))
-            .collect();
-        self.finish("results", &header, &rows, &next)
+        self.finish(&table, names, &next)
     }
 
-    fn print_records(&self, records: Vec<pb::Record>, next: String) -> Result<(), Failure> {
-        if matches!(self.output, Format::Json | Format::Yaml) {
+    fn print_records(
+        &self,
+        records: Vec<pb::Record>,
+        mut table: Table,
+        next: String,
+    ) -> Result<(), Failure> {
+        if let Form::Json | Form::Yaml | Form::Jsonl = self.output {
             let items = records.into_iter().map(RecordView::from).collect();
-            return self.document(items, next);
+            return self.documents(items, next);
         }
         let now = SystemClock.now();
-        let wide = self.output == Format::Wide;
-        let runs = self.what == What::Runs;
-        let mut header = if runs {
-            vec!["NAMESPACE", "NAME", "KIND"]
-        } else {
-            vec!["NAME", "TYPE"]
-        };
-        header.extend(["STARTED", "DURATION"]);
-        if wide {
-            header.push(if runs { "RECORD" } else { "ETAG" });
+        let names = records.iter().map(|record| record.name.as_str()).collect();
+        for record in &records {
+            table.row(record_row(record, self.what == What::Runs, now));
         }
-        header.push("STATUS");
-        let rows: Vec<_> = records
-            .iter()
-            .map(|record| record_row(record, runs, wide, now))
-            .collect();
-        self.finish(if runs { "runs" } else { "records" }, &header, &rows, &next)
+        self.finish(&table, names, &next)
     }
 
-    fn document<T: Serialize>(&self, items: Vec<T>, next: String) -> Result<(), Failure> {
+    fn documents<T: Serialize>(&self, items: Vec<T>, next: String) -> Result<(), Failure> {
+        let mut out = self.look.out();
+        if self.output == Form::Jsonl {
+            for item in &items {
+                output::document(&mut out, false, item)?;
+            }
+            drop(out);
+            note_more(&next);
+            return Ok(());
+        }
         let list = ListView {
             items,
             next_page_token: next,
         };
-        output::document(self.output, &list)
+        output::document(out, self.output == Form::Yaml, &list)
     }
 
-    fn finish(
-        &self,
-        what: &str,
-        header: &[&str],
-        rows: &[Vec<String>],
-        next: &str,
-    ) -> Result<(), Failure> {
-        if rows.is_empty() {
+    fn finish(&self, table: &Table, names: Vec<&str>, next: &str) -> Result<(), Failure> {
+        match self.output {
+            Form::Name => {
+                let mut out = self.look.out();
+                for name in names {
+                    writeln!(out, "{}", output::plain(name, false))?;
+                }
+            }
+            form => table.print(form == Form::Csv, &self.look)?,
+        }
+        if table.is_empty() {
+            let what = match self.what {
+                What::Runs => "runs",
+                What::Records => "records",
+                What::Results => "results",
+            };
             output::note(&format!("no {what} found {}", self.place.said()));
-            return Ok(());
         }
-        output::table(header, rows)?;
-        if !next.is_empty() {
-            output::note(&format!(
-                "there are more rows: raise --limit, or continue with --page-token {next}"
-            ));
-        }
+        note_more(next);
         Ok(())
     }
 }
 
-fn result_row(result: &pb::Result, wide: bool, now: Timestamp) -> Vec<String> {
+fn note_more(next: &str) {
+    if !next.is_empty() {
+        output::note(&format!(
+            "there are more rows: raise --limit, or continue with --page-token {next}"
+        ));
+    }
+}
+
+/// The columns of lists of these.
+fn columns(what: What) -> Vec<Column> {
+    let first = match what {
+        What::Results => [("name", Cut::Middle), ("about", Cut::Middle)].as_slice(),
+        What::Runs => &[
+            ("namespace", Cut::Middle),
+            ("name", Cut::Middle),
+            ("kind", Cut::Never),
+        ],
+        What::Records => &[("name", Cut::Middle), ("type", Cut::Middle)],
+    };
+    let first = first.iter().map(|(name, cut)| Column::usual(name, *cut));
+    let times = ["started", "duration"].map(|name| Column::usual(name, Cut::Never));
+    let more = match what {
+        What::Results => ["uid", "etag"].as_slice(),
+        What::Runs => &["record"],
+        What::Records => &["etag"],
+    };
+    let more = more.iter().map(|name| Column::more(name, Cut::Middle));
+    let status = [Column::usual("status", Cut::End)];
+    first.chain(times).chain(more).chain(status).collect()
+}
+
+/// When a run started, and how long it took.
+fn times(start: Option<Timestamp>, end: Option<Timestamp>, now: Timestamp) -> [Value; 2] {
+    let started = start.map_or_else(Value::default, |start| {
+        Value::both(start.to_string(), output::ago(Some(start), now))
+    });
+    let took = start.zip(end).map_or_else(Value::default, |(start, end)| {
+        let seconds = end.duration_since(start).as_secs_f64();
+        Value::both(seconds.to_string(), output::took(Some(start), Some(end)))
+    });
+    [started, took]
+}
+
+fn result_row(result: &pb::Result, now: Timestamp) -> Vec<Value> {
     let summary = result.summary.as_ref();
     let start = summary.and_then(|s| s.start_time).and_then(output::time);
     let end = summary.and_then(|s| s.end_time).and_then(output::time);
     let about = result.annotations.get("object.metadata.name").cloned();
-    let mut row = vec![
-        result.name.clone(),
-        about.unwrap_or_else(|| "-".to_owned()),
-        output::ago(start, now),
-        output::took(start, end),
-    ];
-    if wide {
-        row.extend([result.uid.clone(), result.etag.clone()]);
-    }
-    row.push(summary.map_or_else(|| "-".to_owned(), output::status_name));
-    row
+    let [started, took] = times(start, end, now);
+    vec![
+        Value::of(&result.name),
+        Value::of(about.unwrap_or_default()),
+        started,
+        took,
+        Value::of(&result.uid),
+        Value::of(&result.etag),
+        Value::status(summary.map_or_else(String::new, output::status_name)),
+    ]
 }
 
-fn record_row(record: &pb::Record, runs: bool, wide: bool, now: Timestamp) -> Vec<String> {
+fn record_row(record: &pb::Record, runs: bool, now: Timestamp) -> Vec<Value> {
     let data = record.data.clone().unwrap_or_default();
     let object = json::parse(&data.value).unwrap_or_default();
     let view = View::new(&object);
-    let or_dash = |text: Option<&str>| text.unwrap_or("-").to_owned();
-    let mut row = if runs {
-        vec![
-            or_dash(view.namespace()),
-            or_dash(view.name()),
-            or_dash(view.kind()),
-        ]
-    } else {
-        vec![
-            record.name.clone(),
-            or_dash(Some(data.r#type.as_str()).filter(|t| !t.is_empty())),
-        ]
+    let text = |text: Option<&str>| Value::of(text.unwrap_or_default());
+    let mut row = match runs {
+        true => vec![text(view.namespace()), text(view.name()), text(view.kind())],
+        false => vec![Value::of(&record.name), Value::of(&data.r#type)],
     };
-    row.extend([
-        output::ago(view.started(), now),
-        output::took(view.started(), view.ended()),
-    ]);
-    if wide {
-        row.push(if runs {
-            record.name.clone()
-        } else {
-            record.etag.clone()
-        });
-    }
-    row.push(run_status(&view));
+    row.extend(times(view.started(), view.ended(), now));
+    row.push(Value::of(if runs { &record.name } else { &record.etag }));
+    let status = run_status(&view);
+    row.push(Value::status(if status == "-" {
+        ""
+    } else {
+        status.as_str()
+    }));
     row
 }
 

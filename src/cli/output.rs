@@ -1,18 +1,24 @@
 //! What commands print: tables for people, JSON and YAML for programs.
 
-use std::{borrow::Cow, io::Write as _, process::ExitCode};
+use std::{borrow::Cow, io::Write, process::ExitCode};
 
-use anstream::{AutoStream, ColorChoice};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use clap::ValueEnum;
-use comfy_table::{Table, presets};
 use hindsight_proto::{FILE_DESCRIPTOR_SET, Message, metadata::WARNING, v1alpha2 as pb};
 use hindsight_run::json;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use unicode_width::UnicodeWidthStr as _;
 
-use super::{failure::Failure, terminal::paint};
+use super::{
+    failure::Failure,
+    pager::Paging,
+    terminal::{ColorWhen, Screen},
+};
+
+/// Fewest cells to which the text of a fact is wrapped.
+const MIN_TEXT: usize = 20;
 
 /// In which form to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -21,6 +27,8 @@ pub(super) enum Format {
     Table,
     /// The same with more columns, such as UIDs and etags
     Wide,
+    /// The full name alone
+    Name,
     /// JSON, payloads byte for byte
     Json,
     /// The same document as JSON, written in YAML
@@ -178,7 +186,8 @@ fn short(age: SignedDuration) -> String {
         0..=119 => format!("{seconds}s"),
         120..=7199 => format!("{}m", seconds / 60),
         7200..=172_799 => format!("{}h", seconds / 3600),
-        _ => format!("{}d", seconds / 86_400),
+        172_800..=63_071_999 => format!("{}d", seconds / 86_400),
+        _ => format!("{}y", seconds / 31_536_000),
     }
 }
 
@@ -192,15 +201,19 @@ fn span(took: SignedDuration) -> String {
     }
 }
 
-/// Prints a document as YAML if `format` is that, else as one line of JSON.
-pub(super) fn document<T: Serialize>(format: Format, document: &T) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    if format == Format::Yaml {
+/// Writes a document as YAML if `is_yaml` says so, else as one line of JSON.
+pub(super) fn document<T: Serialize>(
+    mut out: impl Write,
+    is_yaml: bool,
+    document: &T,
+) -> Result<(), Failure> {
+    if is_yaml {
         write!(out, "{}", yaml(document)?)?;
     } else {
         serde_json::to_writer(&mut out, document).map_err(std::io::Error::from)?;
         writeln!(out)?;
     }
+    out.flush()?;
     Ok(())
 }
 
@@ -223,17 +236,20 @@ pub(super) enum Form {
     Yaml,
 }
 
-/// Prints a message of this full name as the REST API answers it.
-pub(super) fn message(form: Form, name: &str, message: &impl Message) -> Result<(), Failure> {
+/// Writes a message of this full name as the REST API answers it.
+pub(super) fn message(
+    mut out: impl Write,
+    is_yaml: bool,
+    name: &str,
+    message: &impl Message,
+) -> Result<(), Failure> {
     let text = hindsight_transcode::document(FILE_DESCRIPTOR_SET, name, &message.encode_to_vec());
     let text = text.ok_or_else(|| Failure::other(format!("{name} has no JSON")))?;
-    match form {
-        Form::Yaml => {
-            let value = json::parse(&text).map_err(|e| Failure::other(e.to_string()))?;
-            document(Format::Yaml, &value)
-        }
-        Form::Json | Form::Text => bytes(&text),
+    if is_yaml {
+        let value = json::parse(&text).map_err(|e| Failure::other(e.to_string()))?;
+        return document(out, true, &value);
     }
+    bytes(&mut out, &text)
 }
 
 /// Prints what a server tells beside its reply.
@@ -245,57 +261,69 @@ pub(super) fn warnings(metadata: &tonic::metadata::MetadataMap) {
     }
 }
 
-/// Prints bytes as they are, and a line end.
-pub(super) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+/// Writes bytes as they are, and a line end.
+pub(super) fn bytes(out: &mut impl Write, bytes: &[u8]) -> Result<(), Failure> {
     out.write_all(bytes)?;
     writeln!(out)?;
+    out.flush()?;
     Ok(())
 }
 
-/// Prints a table; its last column is coloured by what it says, on terminals only.
-pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(header.to_vec());
+/// Prints facts, each under its name; on terminals their texts are wrapped between words.
+pub(super) fn facts(rows: &[Vec<String>], paging: &Paging) -> Result<(), Failure> {
+    let screen = Screen::of_stdout(ColorWhen::Never);
+    let mut out = paging.out();
+    for line in fact_lines(rows, screen.width) {
+        writeln!(out, "{line}")?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// The lines of facts, the first cells of which are names.
+fn fact_lines(rows: &[Vec<String>], width: Option<usize>) -> Vec<String> {
+    let names = rows.iter().filter_map(|row| row.first());
+    let indent = names.map(|name| name.width()).max().unwrap_or(0) + 3;
+    // A column that is too narrow for words is left to the terminal.
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent));
+    let room = if room < MIN_TEXT { usize::MAX } else { room };
+    let mut lines = Vec::new();
     for row in rows {
-        table.add_row(row.iter().map(|cell| plain(cell, false)));
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 3));
-    }
-    let mut out = std::io::stdout().lock();
-    // Not where NO_COLOR is set, TERM is dumb or the output is no terminal.
-    let colour = AutoStream::choice(&out) != ColorChoice::Never;
-    for line in table.lines() {
-        let line = line.trim_end();
-        let last = line.rsplit("  ").next().unwrap_or_default();
-        match colour.then(|| paint(last)).flatten() {
-            Some(code) => {
-                let rest = line.strip_suffix(last).unwrap_or(line);
-                writeln!(out, "{rest}\u{1b}[{code}m{last}\u{1b}[0m")?;
-            }
-            None => writeln!(out, "{line}")?,
+        let [name, texts @ ..] = row.as_slice() else {
+            continue;
+        };
+        let text = plain(&texts.join("   "), true).into_owned();
+        let wrapped = text.lines().flat_map(|line| wrapped(line, room));
+        let mut wrapped: Vec<_> = wrapped.collect();
+        if wrapped.is_empty() {
+            wrapped.push(String::new());
+        }
+        for (number, text) in wrapped.iter().enumerate() {
+            let name = if number == 0 { name.as_str() } else { "" };
+            let blanks = " ".repeat(indent.saturating_sub(name.width()));
+            lines.push(format!("{name}{blanks}{text}").trim_end().to_owned());
         }
     }
-    Ok(())
+    lines
 }
 
-/// Prints facts, a line each.
-pub(super) fn facts(rows: &[Vec<String>]) -> Result<(), Failure> {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    for row in rows {
-        table.add_row(row.iter().map(|cell| plain(cell, true)));
+/// A line as lines of at most so many cells, unless a word is longer.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    if text.width() <= room {
+        return vec![text.to_owned()];
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 3));
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        if !line.is_empty() && line.width() + 1 + word.width() > room {
+            lines.push(std::mem::take(&mut line));
+        } else if !line.is_empty() {
+            line.push(' ');
+        }
+        line += word;
     }
-    let mut out = std::io::stdout().lock();
-    for line in table.lines() {
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    Ok(())
+    lines.push(line);
+    lines
 }
 
 /// Says something on standard output, for people and for programs that read lines.
@@ -343,4 +371,51 @@ pub(super) fn plain(text: &str, lines: bool) -> Cow<'_, str> {
         }
     }
     Cow::Owned(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_wrapped_between_words() {
+        let rows = [
+            ["What:", "step run of task test failed"],
+            ["Since when:", ""],
+            [
+                "Plan:",
+                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b\nc\u{1b}",
+            ],
+        ];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(
+            fact_lines(&rows, Some(38)),
+            [
+                "What:         step run of task test",
+                "              failed",
+                "Since when:",
+                "Plan:         aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                "              b",
+                "              c\\u{1b}",
+            ]
+        );
+        let whole = fact_lines(&rows, None);
+        assert_eq!(whole[0], "What:         step run of task test failed");
+        assert_eq!(fact_lines(&rows, Some(30)), whole);
+    }
+
+    #[test]
+    fn ages_are_told_in_the_largest_unit() {
+        let now: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
+        for (then, said) in [
+            ("2026-03-02T11:58:01Z", "119s ago"),
+            ("2026-03-02T10:00:01Z", "119m ago"),
+            ("2026-02-28T12:00:01Z", "47h ago"),
+            ("2024-03-02T12:00:01Z", "729d ago"),
+            ("2024-03-02T12:00:00Z", "2y ago"),
+            ("2026-03-02T12:00:05Z", "0s ago"),
+        ] {
+            assert_eq!(ago(Some(then.parse().unwrap()), now), said);
+        }
+    }
 }

@@ -11,6 +11,7 @@ pub(super) struct Place {
         long,
         value_name = "NAMESPACE",
         default_value = "default",
+        value_parser = one,
         conflicts_with = "all_namespaces"
     )]
     namespace: String,
@@ -18,6 +19,14 @@ pub(super) struct Place {
     /// Look in all namespaces instead of one
     #[arg(short = 'A', long)]
     all_namespaces: bool,
+}
+
+/// One namespace.
+fn one(text: &str) -> Result<String, String> {
+    match text.contains(',') {
+        true => Err("want one namespace; -A asks for all".to_owned()),
+        false => Ok(text.to_owned()),
+    }
 }
 
 impl Place {

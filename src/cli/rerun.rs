@@ -9,7 +9,8 @@ use hindsight_run::json;
 
 use super::{
     failure::Failure,
-    output::{self, Format},
+    output,
+    pager::Paging,
     run_ref::{Lookup, RUN},
 };
 
@@ -43,6 +44,9 @@ pub(super) struct Rerun {
     output: Form,
 
     #[command(flatten)]
+    paging: Paging,
+
+    #[command(flatten)]
     lookup: Lookup,
 }
 
@@ -53,11 +57,8 @@ impl Rerun {
         let object = json::parse(&data.value)
             .map_err(|error| Failure::other(format!("`{}` holds no run: {error}", record.name)))?;
         let made = manifest::manifest(&object).map_err(Failure::other)?;
-        let format = match self.output {
-            Form::Yaml => Format::Yaml,
-            Form::Json => Format::Json,
-        };
-        output::document(format, &made)?;
+        let out = self.paging.out();
+        output::document(out, self.output == Form::Yaml, &made)?;
         Ok(ExitCode::SUCCESS)
     }
 }

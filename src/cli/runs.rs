@@ -7,9 +7,10 @@ mod row;
 mod times;
 mod watch;
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use clap::{Args, ValueEnum};
+use hindsight_client::Runs as RunsRpc;
 use hindsight_filter::words::Now;
 use hindsight_proto::v1::{ListRunsRequest, RunRow};
 use hindsight_runtime::clock::{Clock as _, SystemClock};
@@ -27,12 +28,15 @@ use super::{
     failure::Failure,
     list::Asked,
     output,
+    pager::Paging,
     place::Place,
     terminal::{ColorWhen, Screen},
 };
 
 /// Runs asked for in one call.
 const PAGE: usize = 500;
+/// Runs counted below a table that does not show all.
+const COUNTED: i32 = 500;
 
 /// In which form runs are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -57,7 +61,7 @@ enum Form {
 ///
 /// WORDS are joined by `and`: a part of a name; `failed` (timeouts, too) `succeeded` `timeout`
 /// `cancelled` `running` `waiting` `vanished`; `status:a,b` `pipeline:` `cluster:` `name:` `kind:`
-/// `namespace:` `uid:` `reason:` `label:key=value` `took>10m` `since:24h` `until:2026-03-02` `is:top`
+/// `namespace:` `uid:` `reason:` `signature:` `label:key=value` `took>10m` `since:24h` `until:2026-03-02` `is:top`
 /// `is:child`. Values may begin or end with `*`. `not:` before a word excludes; after `--` also `-`. A
 /// text with `==`, `!=`, `&&`, `||`, `(` or `[`, or after `cel:`, is a filter in CEL. Quotes are those
 /// of a word, inside those of the shell.
@@ -68,8 +72,8 @@ enum Form {
   hindsight runs -A not:succeeded is:top -o csv --columns run,outcome,took,label:team
 
 Columns: status run namespace name kind engine pipeline parent cluster reason outcome created started
-ended took queue stored updated uid record type label:KEY. Where the output is no terminal, times are RFC 3339
-and lengths of time are in seconds.")]
+ended took queue stored updated uid record type message signature attempt label:KEY. Where the output is no
+terminal, times are RFC 3339 and lengths of time are in seconds.")]
 pub(super) struct Runs {
     /// What runs must match
     words: Vec<String>,
@@ -148,6 +152,9 @@ pub(super) struct Runs {
     color: ColorWhen,
 
     #[command(flatten)]
+    paging: Paging,
+
+    #[command(flatten)]
     connect: Connect,
 }
 
@@ -185,17 +192,37 @@ impl Runs {
         if self.columns.is_none() && screen.width.is_some() && !self.place.is_everywhere() {
             row::within_one_namespace(&mut columns);
         }
-        let printer = Printer::new(self.output, columns, screen, times);
-        let mut printer = printer.without_headers(self.no_headers);
         if self.watch {
-            return self.watch(filter, printer).await;
+            let out = std::io::stdout();
+            let printer = Printer::to(out, self.output, columns, screen, times);
+            return self
+                .watch(filter, printer.without_headers(self.no_headers))
+                .await;
         }
-        let listing = self.list(&filter, &mut printer, &mut |_| {}).await?;
+        let printer = Printer::to(self.paging.out(), self.output, columns, screen, times);
+        let mut printer = printer.without_headers(self.no_headers);
+        let request = self.request(filter, printer.columns());
+        let mut runs = self.connect.client()?.runs();
+        let asked = request.clone();
+        let listing = self
+            .list(&mut runs, asked, &mut printer, &mut |_| {})
+            .await?;
         printer.end()?;
-        if listing.found == 0 {
+        let is_on_terminal = printer.is_on_terminal();
+        // The pager ends before more is said.
+        drop(printer);
+        let found = listing.found;
+        if found == 0 {
             output::note(&format!("no runs found {}", self.place.said()));
         } else if listing.is_cut {
-            output::note("there are more runs: raise --limit, or print --all");
+            let of = match is_on_terminal {
+                true => self.counted(&mut runs, request).await,
+                false => None,
+            };
+            output::note(&match of {
+                Some(of) => format!("{found} of {of} runs: raise --limit, or print --all"),
+                None => "there are more runs: raise --limit, or print --all".to_owned(),
+            });
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -221,26 +248,30 @@ impl Runs {
         words.and(&self.asked.rows.filter)
     }
 
-    /// Prints runs, and shows them to `each`.
-    async fn list(
+    /// A list of what the filter matches, with the labels that are columns.
+    fn request(&self, filter: String, columns: &[Column]) -> ListRunsRequest {
+        let label_keys = columns.iter().filter_map(Column::label);
+        ListRunsRequest {
+            parent: self.cluster.within(&self.place, None),
+            filter,
+            order_by: self.asked.order_by.clone(),
+            label_keys: label_keys.map(str::to_owned).collect(),
+            ..ListRunsRequest::default()
+        }
+    }
+
+    /// Prints runs up to the limit, and shows them to `each`.
+    async fn list<W: Write>(
         &self,
-        filter: &str,
-        printer: &mut Printer,
+        runs: &mut RunsRpc,
+        mut request: ListRunsRequest,
+        printer: &mut Printer<W>,
         each: &mut (dyn FnMut(&[RunRow]) + Send),
     ) -> Result<Listing, Failure> {
-        let mut runs = self.connect.client()?.runs();
         let limit = if self.all {
             usize::MAX
         } else {
             self.limit as usize
-        };
-        let label_keys = printer.columns().iter().filter_map(Column::label);
-        let mut request = ListRunsRequest {
-            parent: self.cluster.within(&self.place, None),
-            filter: filter.to_owned(),
-            order_by: self.asked.order_by.clone(),
-            label_keys: label_keys.map(str::to_owned).collect(),
-            ..ListRunsRequest::default()
         };
         let mut found = 0;
         loop {
@@ -263,6 +294,20 @@ impl Runs {
             found,
             is_cut: !request.page_token.is_empty(),
         })
+    }
+
+    /// How many runs match, as in `500+`; nothing if that cannot be said.
+    async fn counted(&self, runs: &mut RunsRpc, list: ListRunsRequest) -> Option<String> {
+        let request = ListRunsRequest {
+            page_size: 1,
+            count_up_to: COUNTED,
+            label_keys: Vec::new(),
+            ..list
+        };
+        let reply = runs.list_runs(self.asked.rows.request(request).ok()?).await;
+        let reply = reply.ok()?.into_inner();
+        let more = if reply.more { "+" } else { "" };
+        reply.count.map(|count| format!("{count}{more}"))
     }
 }
 

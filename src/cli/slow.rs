@@ -10,7 +10,9 @@ use hindsight_proto::v1::{
 use super::{
     compared::{Compared, name, point, time_zone},
     failure::Failure,
-    output::{self, Form},
+    output,
+    table::{Column, Form, Table, Value},
+    terminal::Cut,
 };
 
 /// List pipelines that became slower, and the run with which it began
@@ -37,6 +39,7 @@ pub(super) struct Slow {
 impl Slow {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
         let asked = &self.asked;
+        let mut table = Table::new(columns(), &asked.look, false)?;
         let request = ListRegressionsRequest {
             parent: asked.parent(),
             filter: asked.filter()?,
@@ -50,24 +53,24 @@ impl Slow {
         let reply = runs.list_regressions(asked.rows.request(request)?).await;
         let reply = asked.answered(reply)?;
         match asked.output {
-            Form::Text => self.print(&reply)?,
-            form => output::message(form, "hindsight.v1.ListRegressionsResponse", &reply)?,
+            Form::Table | Form::Csv => self.print(&reply, &mut table)?,
+            Form::Json | Form::Yaml => {
+                asked.message("hindsight.v1.ListRegressionsResponse", &reply)?;
+            }
         }
         asked.note_incomplete(reply.incomplete, reply.runs_read);
         Ok(ExitCode::SUCCESS)
     }
 
-    fn print(&self, reply: &ListRegressionsResponse) -> Result<(), Failure> {
+    fn print(&self, reply: &ListRegressionsResponse, table: &mut Table) -> Result<(), Failure> {
+        for regression in &reply.regressions {
+            table.row(row(regression));
+        }
+        table.print(self.asked.output == Form::Csv, &self.asked.look)?;
         if reply.regressions.is_empty() {
             let read = format!("{} successful runs", reply.runs_read);
             self.asked.note_nothing("nothing became slower", &read);
-            return Ok(());
         }
-        let rows: Vec<_> = reply.regressions.iter().map(row).collect();
-        let header = [
-            "PIPELINE", "KIND", "CHANGE", "BEFORE", "AFTER", "RATIO", "SINCE",
-        ];
-        output::table(&header, &rows)?;
         if reply.regressions_left_out > 0 {
             let more = reply.regressions_left_out;
             output::note(&format!("{more} earlier changes: raise --limit"));
@@ -76,29 +79,63 @@ impl Slow {
     }
 }
 
-fn row(it: &Regression) -> Vec<String> {
+fn columns() -> Vec<Column> {
+    vec![
+        Column::usual("pipeline", Cut::Middle),
+        Column::usual("kind", Cut::Never),
+        Column::usual("change", Cut::Never),
+        Column::usual("before", Cut::Never),
+        Column::usual("after", Cut::Never),
+        Column::usual("ratio", Cut::Never),
+        Column::usual("since", Cut::Middle),
+        Column::more("since_started", Cut::Never),
+        Column::usual("until", Cut::Middle),
+        Column::more("until_started", Cut::Never),
+        Column::more("before_p50", Cut::Never),
+        Column::more("before_p95", Cut::Never),
+        Column::more("after_p50", Cut::Never),
+        Column::more("after_p95", Cut::Never),
+    ]
+}
+
+fn row(it: &Regression) -> Vec<Value> {
     let series = it.series.clone().unwrap_or_default();
     let change = match it.kind() {
         Kind::Tail => "tail",
         Kind::Slower | Kind::Unspecified => "slower",
     };
-    let mut since = point(it.began.as_ref());
-    if it.ended.is_some() {
-        since = format!("{since} until {}", point(it.ended.as_ref()));
-    }
+    let [since, since_started] = point(it.began.as_ref());
+    let [until, until_started] = point(it.ended.as_ref());
+    let [before, before_p50, before_p95] = durations(it.before.as_ref());
+    let [after, after_p50, after_p95] = durations(it.after.as_ref());
     vec![
-        name(&series),
-        series.kind,
-        change.to_owned(),
-        durations(it.before.as_ref()),
-        durations(it.after.as_ref()),
-        format!("{:.2}", it.ratio),
+        Value::of(name(&series)),
+        Value::of(series.kind),
+        Value::of(change),
+        before,
+        after,
+        Value::of(format!("{:.2}", it.ratio)),
         since,
+        since_started,
+        until,
+        until_started,
+        before_p50,
+        before_p95,
+        after_p50,
+        after_p95,
     ]
 }
 
-fn durations(of: Option<&RunDurations>) -> String {
+/// The median and the 95th percentile: both for people, then each for programs.
+fn durations(of: Option<&RunDurations>) -> [Value; 3] {
     let of = of.copied().unwrap_or_default();
+    let exact = [of.p50_seconds, of.p95_seconds].map(|it| it.to_string());
     let [p50, p95] = [of.p50_seconds, of.p95_seconds].map(output::seconds);
-    format!("{p50}, {p95}")
+    let both = Value::both(exact.join(" "), format!("{p50}, {p95}"));
+    let [exact_p50, exact_p95] = exact;
+    [
+        both,
+        Value::both(exact_p50, p50),
+        Value::both(exact_p95, p95),
+    ]
 }

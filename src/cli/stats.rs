@@ -1,19 +1,24 @@
 //! `hindsight stats`.
 
+mod bars;
+
 use std::process::ExitCode;
 
 use clap::Args;
-use hindsight_proto::v1::{AggregateRequest, AggregateResponse};
+use hindsight_proto::v1::{AggregateGroup, AggregateRequest, AggregateResponse};
 use prost_types::{Struct, value::Kind};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value as Json};
 
+use self::bars::Bars;
 use super::{
     cluster::InCluster,
     connect::Connect,
     failure::Failure,
-    output::{self, Format},
+    output,
     place::Place,
     selection::Selection,
+    table::{Column, Form, Look, Table, Value},
+    terminal::Cut,
 };
 
 /// Count and time runs in groups
@@ -21,6 +26,7 @@ use super::{
 #[command(after_long_help = "Groups (--by):
   minute hour day week month year, alone or of a time: day(started)
   pipeline outcome cluster namespace kind name reason phase task parent result record type
+  signature: what failures have in common
   label(KEY) annotation(KEY) param(NAME), or an expression of the filter language
 Measures (--measure):
   count succeeded failed timed_out cancelled success_rate
@@ -90,8 +96,11 @@ pub(super) struct Stats {
     limit: i32,
 
     /// Form of the output
-    #[arg(short, long, value_enum, default_value_t = Format::Table)]
-    output: Format,
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
+    output: Form,
+
+    #[command(flatten)]
+    look: Look,
 
     #[command(flatten)]
     connect: Connect,
@@ -117,65 +126,100 @@ impl Stats {
             .map_err(|status| self.connect.failure(&status))?
             .into_inner();
         match self.output {
-            Format::Json | Format::Yaml => output::document(self.output, &document(&reply))?,
-            Format::Table | Format::Wide => self.print(&reply)?,
+            Form::Json | Form::Yaml => {
+                output::document(
+                    self.look.out(),
+                    self.output == Form::Yaml,
+                    &document(&reply),
+                )?;
+            }
+            Form::Table | Form::Csv => self.print(&reply)?,
         }
         Ok(ExitCode::SUCCESS)
     }
 
     fn print(&self, reply: &AggregateResponse) -> Result<(), Failure> {
-        let Some(first) = reply.groups.first() else {
+        let (keys, measures) = match reply.groups.first() {
+            Some(first) => (
+                in_order(&self.by, first.keys.as_ref()),
+                in_order(&self.measure, first.measures.as_ref()),
+            ),
+            None => (Vec::new(), Vec::new()),
+        };
+        if !reply.groups.is_empty() {
+            let key = |name: &String| Column::usual(name, Cut::Middle);
+            let measure = |name: &String| Column::usual(name, Cut::Never).titled(title(name));
+            let columns = keys.iter().map(key).chain(measures.iter().map(measure));
+            let mut table = Table::new(columns.collect(), &self.look, false)?;
+            let bars = Bars::of(reply, self.look.screen());
+            for group in &reply.groups {
+                table.row(row(group, &keys, &measures, &bars));
+            }
+            table.print(self.output == Form::Csv, &self.look)?;
+        }
+        self.note(reply, &measures);
+        Ok(())
+    }
+
+    /// Says what the table does not.
+    fn note(&self, reply: &AggregateResponse, measures: &[String]) {
+        if reply.groups.is_empty() {
             let what = match (reply.records, self.having.is_empty()) {
                 (1.., false) => "no group passes --having",
                 _ => "no runs match",
             };
             output::note(&format!("{what} {}", self.place.said()));
-            return Ok(());
-        };
-        let keys = in_order(&self.by, first.keys.as_ref());
-        let measures = in_order(&self.measure, first.measures.as_ref());
-        let header: Vec<_> = keys
-            .iter()
-            .chain(&measures)
-            .map(|n| n.to_uppercase())
-            .collect();
-        let header: Vec<_> = header.iter().map(String::as_str).collect();
-        let mut rows = Vec::with_capacity(reply.groups.len());
-        let mut sketched = false;
-        for group in &reply.groups {
-            let mut row: Vec<_> = keys
-                .iter()
-                .map(|name| cell(name, field(group.keys.as_ref(), name)))
-                .collect();
-            for name in &measures {
-                let about = if group.approximate.contains(name) {
-                    "~"
-                } else {
-                    ""
-                };
-                sketched |= !about.is_empty();
-                row.push(format!(
-                    "{about}{}",
-                    cell(name, field(group.measures.as_ref(), name))
-                ));
-            }
-            rows.push(row);
         }
-        output::table(&header, &rows)?;
-        if sketched {
+        let mut groups = reply.groups.iter();
+        if groups.any(|group| measures.iter().any(|name| group.approximate.contains(name))) {
             let percent = reply.relative_error * 100.0;
             output::note(&format!(
                 "~ is at most {percent} % off, because the group is large"
             ));
         }
-        if reply.groups_left_out > 0 {
-            let more = reply.groups_left_out;
-            output::note(&format!(
+        match reply.groups_left_out {
+            0 => {}
+            1 => output::note("1 more group: raise --limit, or use --having"),
+            more => output::note(&format!(
                 "{more} more groups: raise --limit, or use --having"
-            ));
+            )),
         }
-        Ok(())
     }
+}
+
+/// What stands above a measure on terminals: `P95` for that of the duration.
+fn title(measure: &str) -> String {
+    let short = match measure {
+        "success_rate" => "success",
+        other => match other.strip_suffix("(duration)") {
+            Some("sum") => "time",
+            Some(short) => short,
+            None => other,
+        },
+    };
+    short.to_uppercase().replace('_', " ")
+}
+
+fn row(group: &AggregateGroup, keys: &[String], measures: &[String], bars: &Bars) -> Vec<Value> {
+    let key = |name: &String| {
+        let value = field(group.keys.as_ref(), name);
+        Value::both(exact(name, value), cell(name, value))
+    };
+    let measure = |name: &String| {
+        let value = field(group.measures.as_ref(), name);
+        let shown = bars.beside(name, value, said(group, name));
+        Value::both(exact(name, value), shown)
+    };
+    let keys = keys.iter().map(key);
+    keys.chain(measures.iter().map(measure)).collect()
+}
+
+/// A measure for people, marked if it is approximate.
+fn said(group: &AggregateGroup, name: &str) -> String {
+    let is_about = group.approximate.iter().any(|about| about == name);
+    let mark = if is_about { "~" } else { "" };
+    let value = field(group.measures.as_ref(), name);
+    format!("{mark}{}", cell(name, value))
 }
 
 /// The names of fields, in the order in which they were asked for.
@@ -220,7 +264,18 @@ pub(super) fn cell(name: &str, value: Option<&Kind>) -> String {
     }
 }
 
-fn document(reply: &AggregateResponse) -> Value {
+/// A value for programs: numbers as they are, times in seconds.
+pub(super) fn exact(name: &str, value: Option<&Kind>) -> String {
+    match value {
+        Some(Kind::NumberValue(number)) => number.to_string(),
+        Some(Kind::StringValue(text)) if text.is_empty() => String::new(),
+        Some(Kind::NullValue(_)) | None => String::new(),
+        other => cell(name, other),
+    }
+}
+
+/// What is printed as JSON or YAML.
+pub(super) fn document(reply: &AggregateResponse) -> Json {
     let groups = reply.groups.iter().map(|group| {
         let mut object = Map::new();
         object.insert("keys".to_owned(), json(group.keys.as_ref()));
@@ -228,14 +283,14 @@ fn document(reply: &AggregateResponse) -> Value {
         if !group.approximate.is_empty() {
             object.insert("approximate".to_owned(), group.approximate.clone().into());
         }
-        Value::Object(object)
+        Json::Object(object)
     });
     let mut object = Map::new();
     object.insert("groups".to_owned(), groups.collect());
     object.insert("groupsLeftOut".to_owned(), reply.groups_left_out.into());
     object.insert("records".to_owned(), reply.records.into());
     object.insert("relativeError".to_owned(), reply.relative_error.into());
-    Value::Object(object)
+    Json::Object(object)
 }
 
 /// A number without a fraction, as the server writes it in JSON.
@@ -247,16 +302,16 @@ fn whole(number: f64) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0).then_some(number as i64)
 }
 
-fn json(fields: Option<&Struct>) -> Value {
+fn json(fields: Option<&Struct>) -> Json {
     let fields = fields.map(|fields| &fields.fields).into_iter().flatten();
     let fields = fields.map(|(name, value)| {
         let value = match &value.kind {
-            Some(Kind::NumberValue(number)) => whole(*number).map_or((*number).into(), Value::from),
+            Some(Kind::NumberValue(number)) => whole(*number).map_or((*number).into(), Json::from),
             Some(Kind::StringValue(text)) => text.clone().into(),
             Some(Kind::BoolValue(truth)) => (*truth).into(),
-            _ => Value::Null,
+            _ => Json::Null,
         };
         (name.clone(), value)
     });
-    Value::Object(fields.collect())
+    Json::Object(fields.collect())
 }

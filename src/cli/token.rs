@@ -9,8 +9,8 @@ use hindsight_access::auth::token_hash;
 
 pub(super) const ABOUT: &str = "Make a token, and print it with its digest.
 
-The token goes to whoever calls the server (--token, HINDSIGHT_TOKEN), the digest into the file of \
-users that `hindsight serve --auth tokens --auth-tokens-file PATH` reads. The token is kept nowhere.";
+The token is for callers of the server (--token-file), the digest for the file of \
+users that `hindsight serve --auth tokens --auth-tokens-file PATH` reads. The token is stored nowhere.";
 
 pub(super) fn run() -> Result<ExitCode, Failure> {
     let random: Vec<u8> = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()]

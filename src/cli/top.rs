@@ -15,20 +15,21 @@ use super::{
     output,
     place::Place,
     runs::Words,
-    stats::{cell, field},
-    terminal::{Cell, ColorWhen, Cut, Layout, Screen},
+    stats::{cell, document, exact, field},
+    table::{Column, Form, Look, Table, Value},
+    terminal::Cut,
 };
 
 /// Moves to the first line of the terminal and clears what follows.
 const CLEAR: &str = "\u{1b}[H\u{1b}[J";
 /// Columns, and what each is called among the groups of the answer.
 const COLUMNS: [(&str, &str, Cut); 6] = [
-    ("NAMESPACE", "namespace", Cut::Middle),
-    ("PIPELINE", "pipeline", Cut::Middle),
-    ("RUNS", "count", Cut::Never),
-    ("FAILED", "failed", Cut::Never),
-    ("TIME", "sum(duration)", Cut::Never),
-    ("P95", "p95(duration)", Cut::Never),
+    ("namespace", "namespace", Cut::Middle),
+    ("pipeline", "pipeline", Cut::Middle),
+    ("runs", "count", Cut::Never),
+    ("failed", "failed", Cut::Never),
+    ("time", "sum(duration)", Cut::Never),
+    ("p95", "p95(duration)", Cut::Never),
 ];
 
 /// What pipelines are ordered by.
@@ -75,25 +76,42 @@ pub(super) struct Top {
     #[arg(long)]
     once: bool,
 
+    /// Form of the output; JSON is that of `hindsight stats`
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
+    output: Form,
+
+    #[command(flatten)]
+    look: Look,
+
     #[command(flatten)]
     connect: Connect,
 }
 
 impl Top {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
-        let screen = Screen::of_stdout(ColorWhen::Auto);
-        let repeats = screen.width.is_some() && !self.once;
+        let screen = self.look.screen();
+        let is_table = self.output == Form::Table;
+        let repeats = screen.width.is_some() && is_table && !self.once;
+        self.table(None)?;
         loop {
             let reply = self.asked().await?;
-            let text = match screen.width {
-                Some(_) => drawn(&reply, screen),
-                None => lines(&reply),
-            };
-            let clear = if repeats { CLEAR } else { "" };
-            let mut out = std::io::stdout().lock();
-            write!(out, "{clear}{text}")?;
-            out.flush()?;
-            drop(out);
+            if repeats {
+                let lines = self.table(Some(&reply))?.lines(screen);
+                let mut out = std::io::stdout().lock();
+                writeln!(out, "{CLEAR}{}", lines.join("\n"))?;
+                out.flush()?;
+            } else {
+                match self.output {
+                    Form::Json | Form::Yaml => {
+                        let is_yaml = self.output == Form::Yaml;
+                        output::document(self.look.out(), is_yaml, &document(&reply))?;
+                    }
+                    Form::Table | Form::Csv => {
+                        let table = self.table(Some(&reply))?;
+                        table.print(self.output == Form::Csv, &self.look)?;
+                    }
+                }
+            }
             if reply.groups.is_empty() {
                 let place = self.place.said();
                 output::note(&format!("no runs since {} {place}", self.since));
@@ -103,6 +121,21 @@ impl Top {
             }
             tokio::time::sleep(Duration::from_secs(self.every)).await;
         }
+    }
+
+    /// The table of an answer; it fails if there is no such column.
+    fn table(&self, reply: Option<&AggregateResponse>) -> Result<Table, Failure> {
+        let columns = COLUMNS.iter();
+        let columns = columns.map(|(name, _, cut)| Column::usual(name, *cut));
+        let mut table = Table::new(columns.collect(), &self.look, false)?;
+        for group in reply.map(|reply| &reply.groups).into_iter().flatten() {
+            let values = COLUMNS.iter().map(|(_, name, _)| {
+                let value = value(group, name);
+                Value::both(exact(name, value.as_ref()), cell(name, value.as_ref()))
+            });
+            table.row(values.collect());
+        }
+        Ok(table)
     }
 
     async fn asked(&self) -> Result<AggregateResponse, Failure> {
@@ -137,46 +170,4 @@ impl Top {
 fn value(group: &AggregateGroup, name: &str) -> Option<prost_types::value::Kind> {
     let of = |fields| field(fields, name).cloned();
     of(group.keys.as_ref()).or_else(|| of(group.measures.as_ref()))
-}
-
-/// A table that fits the terminal.
-fn drawn(reply: &AggregateResponse, screen: Screen) -> String {
-    let text = |text: &str| Cell {
-        text: output::plain(text, false).into_owned(),
-        colour: None,
-    };
-    let row = |group: &AggregateGroup| {
-        let cells = COLUMNS.iter();
-        cells
-            .map(|(_, name, _)| text(&cell(name, value(group, name).as_ref())))
-            .collect::<Vec<_>>()
-    };
-    let rows: Vec<_> = reply.groups.iter().map(row).collect();
-    let titles = COLUMNS.map(|(title, _, cut)| (title, cut));
-    let layout = Layout::of(&titles, &rows, screen);
-    let header: Vec<_> = COLUMNS.iter().map(|(title, ..)| text(title)).collect();
-    let mut drawn = layout.line(&header) + "\n";
-    for row in &rows {
-        drawn += &layout.line(row);
-        drawn.push('\n');
-    }
-    drawn
-}
-
-/// Values between tabs.
-fn lines(reply: &AggregateResponse) -> String {
-    let mut lines = COLUMNS.map(|(_, name, _)| name).join("\t") + "\n";
-    for group in &reply.groups {
-        for (number, (_, name, _)) in COLUMNS.iter().enumerate() {
-            let tab = if number == 0 { "" } else { "\t" };
-            let text = match value(group, name) {
-                Some(prost_types::value::Kind::StringValue(text)) => text,
-                Some(prost_types::value::Kind::NumberValue(number)) => number.to_string(),
-                _ => String::new(),
-            };
-            lines += &format!("{tab}{}", output::plain(&text, false));
-        }
-        lines.push('\n');
-    }
-    lines
 }

@@ -12,6 +12,7 @@ use super::{
     diff,
     failure::Failure,
     output::{self, Form},
+    pager::Paging,
     run_ref::{Lookup, RUN},
     terminal::{ColorWhen, Cut, Screen},
 };
@@ -41,6 +42,9 @@ pub(super) struct Why {
     output: Form,
 
     #[command(flatten)]
+    paging: Paging,
+
+    #[command(flatten)]
     lookup: Lookup,
 }
 
@@ -60,9 +64,13 @@ impl Why {
                     ("Since", since(&why)),
                     ("Changed", changed(&why)),
                 ];
-                output::facts(&facts.map(|(name, text)| vec![name.to_owned(), text]))?;
+                let facts = facts.map(|(name, text)| vec![name.to_owned(), text]);
+                output::facts(&facts, &self.paging)?;
             }
-            form => output::message(form, "hindsight.v1.FailureExplanation", &why)?,
+            form => {
+                let name = "hindsight.v1.FailureExplanation";
+                output::message(self.paging.out(), form == Form::Yaml, name, &why)?;
+            }
         }
         for note in &why.notes {
             output::note(&format!("warning: {note}"));

@@ -65,10 +65,10 @@ fn all_problems_are_reported_at_once_each_with_its_place() {
             ],
         ),
         &[
-            "log_levle in /etc/h.toml line 2: no such key; did you mean `log_level`?",
+            "log_levle in /etc/h.toml line 2: unknown key; did you mean `log_level`?",
             "scan_budget in /etc/h.toml line 3: is an array; want a text, a decimal number, true or \
              false",
-            "HINDSIGHT_SCAN_BUDGTE in environment: no such variable; did you mean \
+            "HINDSIGHT_SCAN_BUDGTE in environment: unknown variable; did you mean \
              `HINDSIGHT_SCAN_BUDGET`?",
             "db in /etc/h.toml line 1: `mysql://me:***@db/h` is not a valid database; want \
              `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`",

@@ -49,7 +49,7 @@ fn change(data: Option<pb::Any>, mask: Option<FieldMask>) -> Result<RecordChange
             | "update_time" => {}
             _ => {
                 return Err(Error::Invalid(format!(
-                    "update_mask: `{path}` is no field of a record; want data, data.type or \
+                    "update_mask: `{path}` is not a field of a record; want data, data.type or \
                      data.value"
                 )));
             }

@@ -1,7 +1,6 @@
 //! Evaluates a filter on the rows of a chunk, on all cores.
 
 use std::{
-    num::NonZeroUsize,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -11,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Error, item::Item};
 use hindsight_access::budget::{FairPermit, QuotaGuard};
 use hindsight_filter::Filter;
-use hindsight_runtime::low_priority;
+use hindsight_runtime::{cores::cores, low_priority};
 use hindsight_storage as storage;
 use hindsight_storage::Listed;
 
@@ -50,7 +49,7 @@ pub(super) async fn filter_batch<T: Item>(
     quota: &QuotaGuard,
     mut turn: Option<Arc<FairPermit>>,
 ) -> Result<Vec<Listed<T>>, Error> {
-    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let cores = cores();
     let share = rows.len().div_ceil(cores).max(FEW_ROWS);
     let mut shares = Vec::with_capacity(cores);
     while !rows.is_empty() {

@@ -38,23 +38,39 @@ async fn given() -> (Database, TestServer) {
 }
 
 #[tokio::test]
-async fn runs_are_listed_in_columns_without_colour_for_a_pipe() {
+async fn a_pipe_gets_values_between_tabs_of_the_columns_it_wants() {
     let (_database, server) = given().await;
     let said = ask(&server, "list runs -n ci").await;
-    let lines: Vec<Vec<&str>> = said
-        .out
-        .lines()
-        .map(|line| line.split_whitespace().collect())
-        .collect();
     assert_eq!(
-        lines[0],
-        ["NAMESPACE", "NAME", "KIND", "STARTED", "DURATION", "STATUS"]
+        (said.out.as_str(), said.err.as_str(), said.code),
+        (
+            "namespace\tname\tkind\tstarted\tduration\tstatus\n\
+             ci\tbuild-2\tTaskRun\t2026-03-01T10:00:05Z\t180\tFailed\n\
+             ci\tbuild-1\tTaskRun\t2026-03-01T10:00:05Z\t180\tSucceeded\n",
+            "",
+            0
+        )
     );
-    assert_eq!(lines[1][..3], ["ci", "build-2", "TaskRun"]);
-    assert_eq!(lines[1][5..], ["3m00s", "Failed"]);
-    assert_eq!((lines.len(), said.code), (3, 0), "{said:?}");
-    assert!(!said.out.contains('\u{1b}'), "{}", said.out);
-    let said = ask(&server, "list runs").await;
+    for (flags, out) in [
+        (
+            "--columns status,name -o csv --limit 1",
+            "status,name\nFailed,build-2\n",
+        ),
+        (
+            "--columns record --no-headers",
+            "ci/results/build-2/records/build-2\n\
+            ci/results/build-1/records/build-1\n",
+        ),
+        ("-o name --limit 1", "ci/results/build-2/records/build-2\n"),
+    ] {
+        let said = ask(&server, &format!("list runs -n ci {flags}")).await;
+        assert_eq!(said.out, out, "{said:?}");
+    }
+    let said = ask(&server, "list runs -n ci -o jsonl").await;
+    assert_eq!(said.out.lines().count(), 2, "{said:?}");
+    let said = ask(&server, "list runs -n ci --columns nme").await;
+    said.fails(2, "unknown column `nme`; want namespace, name");
+    let said = ask(&server, "list runs --no-headers").await;
     assert_eq!((said.out.as_str(), said.code), ("", 0));
     assert!(
         said.err.contains("no runs found in namespace default"),
@@ -215,7 +231,7 @@ async fn a_run_is_deleted_with_what_it_owns_and_its_result_with_the_last_run() {
     assert_eq!(left, ["log", "second", "second-task"]);
     let said = ask(&server, "delete run second -n ci --yes").await;
     assert_eq!(said.out, "ci/results/event deleted\n", "{said:?}");
-    let said = ask(&server, "list results -A").await;
+    let said = ask(&server, "list results -A -o name").await;
     assert_eq!(said.out, "", "no result is left behind");
     let said = ask_all(&server, &[&delete[..], &["--ignore-not-found"]].concat()).await;
     assert_eq!(said.code, 0, "{said:?}");

@@ -1,5 +1,6 @@
 //! Keeping what was stored: looking for damage, backups, moving from one database to another.
 
+mod archives;
 mod backup;
 mod copy;
 mod durability;

@@ -164,7 +164,7 @@ async fn an_update_mask_is_honoured_and_an_unknown_path_is_named() {
         refused(
             answer,
             Code::InvalidArgument,
-            "`data.colour` is no field of a record",
+            "`data.colour` is not a field of a record",
         );
     })
     .await;

@@ -9,7 +9,9 @@ pub mod process;
 pub mod program;
 pub mod s3;
 pub mod scene;
+pub mod schema;
 pub mod server;
+pub mod terminal;
 
 pub use database::{Database, each_database};
 pub use server::TestServer;

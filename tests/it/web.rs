@@ -1,8 +1,10 @@
 //! The web UI on a server with runs: what pages show, what protects them, and how callers sign in.
 
+mod doors;
 mod headers;
 mod hostile;
 mod pages;
+mod reports;
 mod seed;
 mod sign_in;
 
@@ -63,5 +65,27 @@ fn is_tame(html: &str) {
         "src=\"http",
     ] {
         assert!(!html.contains(bad), "`{bad}` in {html}");
+    }
+}
+
+/// Whether a text is well-formed XML without scripts and addresses that begin one.
+fn is_well_formed(xml: &str) -> bool {
+    let mut reader = quick_xml::Reader::from_str(xml);
+    reader.config_mut().check_end_names = true;
+    loop {
+        match reader.read_event() {
+            Ok(quick_xml::events::Event::Eof) => return !xml.contains('\u{0}'),
+            Ok(quick_xml::events::Event::Start(tag) | quick_xml::events::Event::Empty(tag)) => {
+                let mut attributes = tag.attributes();
+                let is_bad = tag.name().as_ref() == b"script"
+                    || attributes
+                        .any(|it| it.map_or(true, |it| it.value.starts_with(b"javascript")));
+                if is_bad {
+                    return false;
+                }
+            }
+            Ok(_) => {}
+            Err(_) => return false,
+        }
     }
 }

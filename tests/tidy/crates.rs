@@ -35,6 +35,7 @@ pub(crate) const CRATES: &[Place] = &[
         "sqlx",
         &[
             "crates/storage/src/driver*",
+            "crates/storage/src/tools/archive.rs",
             "crates/storage/src/tools/tekton*",
             "crates/storage/src/testing.rs",
             "crates/storage/src/conformance*",
@@ -163,7 +164,6 @@ pub(crate) const CRATES: &[Place] = &[
     only("x509_parser", &["src/app/tls*"]),
     only("jsonwebtoken", &["crates/access/src/auth/oidc*"]),
     only("hyper_rustls", &["crates/access/src/auth/oidc*"]),
-    only("comfy_table", &["src/cli*"]),
     only("opentelemetry", &["crates/runtime/src/traces.rs"]),
     only("opentelemetry_sdk", &["crates/runtime/src/traces.rs"]),
     only("opentelemetry_otlp", &["crates/runtime/src/traces.rs"]),

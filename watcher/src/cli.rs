@@ -39,17 +39,23 @@ use hindsight_runtime::telemetry;
 /// names these modules gets them back.
 pub const SILENCED: &str = "kube_client::client=off,kube_runtime::watcher=off";
 
-const ABOUT: &str = "Streams finished runs off a Kubernetes cluster into Hindsight, and \
-                     collects what is stored";
+const ABOUT: &str = "Store the runs of a Kubernetes cluster in Hindsight, and delete from the cluster \
+                     those that are stored";
 
-const MORE: &str = "Every flag can also be set in the environment, as HINDSIGHT_WATCHER_ and \
+const MORE: &str = "Examples:
+  hindsight-watcher --server http://127.0.0.1:8080
+  hindsight-watcher --server https://hindsight.example --token-file token --collect --grace 10m
+  hindsight-watcher --kubeconfig ~/.kube/config --namespace ci --kinds taskruns,pipelineruns
+  hindsight-watcher config print
+
+Every flag can also be set in the environment, as HINDSIGHT_WATCHER_ and \
 its name in upper case with _ for -, and in the file that --config names, as `name = value` in \
 TOML, with _ for - in the name. A flag beats the environment, and that beats the file.
 
 The flags of Tekton Results' watcher (-api_addr, -completed_run_grace_period, -check_owner ...) \
 are understood as well.
 
-Exit codes: 0 after SIGTERM or SIGINT, 1 if it cannot go on, 2 if it was told something wrong.";
+Exit codes: 0 stopped by SIGTERM or SIGINT, 1 it cannot go on, 2 wrong usage or configuration.";
 
 /// It was told something wrong.
 const USAGE: u8 = 2;
@@ -166,7 +172,7 @@ fn say(problems: &[String]) {
     let mut stderr = io::stderr().lock();
     for problem in problems {
         // There is nobody left to tell if this does not work.
-        writeln!(stderr, "error: {problem}").unwrap_or_default();
+        writeln!(stderr, "{NAME}: {problem}").unwrap_or_default();
     }
 }
 
@@ -188,7 +194,6 @@ fn command() -> Command {
         .subcommand(config)
         .subcommand(ledger::command())
         .subcommand(release::command())
-        .disable_help_subcommand(true)
 }
 
 async fn run(launch: Launch) -> anyhow::Result<()> {

@@ -1,23 +1,40 @@
 //! Calls of the gRPC services, with the credentials of the caller of a page. They are authorized,
 //! limited and counted like calls that come in at the port.
 
+use std::fmt::Debug;
+use std::net::IpAddr;
+
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use futures::future::BoxFuture;
+use hindsight_proto::MAX_MESSAGE_BYTES;
 use hindsight_proto::metadata::{IMPERSONATE, REQUEST_ID};
+use hindsight_proto::v1::queries_client::QueriesClient;
 use hindsight_proto::v1::runs_client::RunsClient;
 use hindsight_proto::v1::{
-    DiffRunsRequest, ExplainFailureRequest, FailureExplanation, GetRunTreeRequest,
-    ListFlakyRequest, ListFlakyResponse, ListRegressionsRequest, ListRegressionsResponse,
-    ListRunsRequest, ListRunsResponse, RunDiff, RunTree,
+    AggregateRequest, AggregateResponse, DiffRunsRequest, ExplainFailureRequest,
+    FailureExplanation, GetRunTreeRequest, ListFlakyRequest, ListFlakyResponse,
+    ListRegressionsRequest, ListRegressionsResponse, ListRunsRequest, ListRunsResponse, RunDiff,
+    RunTree, SuggestRequest, SuggestResponse,
 };
 use hindsight_proto::v1alpha2::results_client::ResultsClient;
 use hindsight_proto::v1alpha2::{GetRecordRequest, Record};
-use hindsight_proto::{MAX_MESSAGE_BYTES, v1};
 use tonic::metadata::MetadataMap;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
 /// Changes that an explanation of a failure has at most; many are one change in several places.
 const CHANGES: i32 = 200;
+
+/// Says whose requests are.
+pub trait Callers: Debug + Send + Sync + 'static {
+    /// The name of the caller that these headers show, from this address. Fails if there is none, as
+    /// calls with the same metadata do.
+    fn identify<'a>(
+        &'a self,
+        metadata: &'a HeaderMap,
+        source: Option<IpAddr>,
+    ) -> BoxFuture<'a, Result<String, Status>>;
+}
 
 /// Why a call has no answer.
 #[derive(Debug, Clone)]
@@ -34,15 +51,22 @@ pub(crate) enum Kind {
     Unauthenticated,
     Denied,
     NotFound,
+    /// What is asked for does not fit in a message.
+    Large,
     TooMuch,
     Late,
     Unavailable,
     Broken,
 }
 
+/// What a client and a server say of a message that they do not take or send for its size.
+const LARGE: [&str; 2] = ["decoded message length too large", "too large: "];
+
 impl From<Status> for Refusal {
     fn from(status: Status) -> Self {
+        let is_large = LARGE.iter().any(|text| status.message().contains(text));
         let kind = match status.code() {
+            Code::OutOfRange | Code::ResourceExhausted if is_large => Kind::Large,
             Code::InvalidArgument | Code::FailedPrecondition | Code::OutOfRange => Kind::Invalid,
             Code::Unauthenticated => Kind::Unauthenticated,
             Code::PermissionDenied => Kind::Denied,
@@ -63,6 +87,7 @@ impl From<Status> for Refusal {
 #[derive(Debug, Clone)]
 pub(crate) struct Api {
     runs: RunsClient<Channel>,
+    queries: QueriesClient<Channel>,
     results: ResultsClient<Channel>,
     metadata: HeaderMap,
 }
@@ -78,9 +103,15 @@ impl Api {
             ResultsClient::new(channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
         Self {
             runs,
+            queries: QueriesClient::new(channel.clone()),
             results,
             metadata,
         }
+    }
+
+    /// What calls carry.
+    pub(crate) fn metadata(&self) -> &HeaderMap {
+        &self.metadata
     }
 
     fn request<T>(&self, message: T) -> Request<T> {
@@ -90,6 +121,16 @@ impl Api {
 
     pub(crate) async fn list_runs(&self, ask: ListRunsRequest) -> Answer<ListRunsResponse> {
         let answer = self.runs.clone().list_runs(self.request(ask)).await?;
+        Ok(answer.into_inner())
+    }
+
+    pub(crate) async fn aggregate(&self, ask: AggregateRequest) -> Answer<AggregateResponse> {
+        let answer = self.queries.clone().aggregate(self.request(ask)).await?;
+        Ok(answer.into_inner())
+    }
+
+    pub(crate) async fn suggest(&self, ask: SuggestRequest) -> Answer<SuggestResponse> {
+        let answer = self.runs.clone().suggest(self.request(ask)).await?;
         Ok(answer.into_inner())
     }
 
@@ -145,20 +186,6 @@ impl Api {
         let answer = self.results.clone().get_record(self.request(ask)).await?;
         Ok(answer.into_inner())
     }
-
-    /// Whether the server knows the caller, whatever that caller may do.
-    pub(crate) async fn knows_caller(&self) -> Answer<()> {
-        let ask = v1::ListRunsRequest {
-            parent: "-/results/-".to_owned(),
-            page_size: 1,
-            ..v1::ListRunsRequest::default()
-        };
-        match self.list_runs(ask).await {
-            Ok(_) => Ok(()),
-            Err(refusal) if refusal.kind == Kind::Denied => Ok(()),
-            Err(refusal) => Err(refusal),
-        }
-    }
 }
 
 /// What calls carry for a request that names its caller by headers.
@@ -181,4 +208,13 @@ pub(crate) fn metadata_with(token: &str, id: &HeaderValue) -> Option<HeaderMap> 
     metadata.insert(header::AUTHORIZATION, bearer);
     metadata.insert(HeaderName::from_static(REQUEST_ID), id.clone());
     Some(metadata)
+}
+
+#[cfg(test)]
+impl Api {
+    /// Services that no call reaches. Needs a runtime.
+    pub(crate) fn sample() -> Self {
+        let endpoint = tonic::transport::Endpoint::from_static("http://nowhere.invalid");
+        Self::new(&endpoint.connect_lazy(), HeaderMap::new())
+    }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use jiff::tz::TimeZone;
+use jiff::{Timestamp, tz::TimeZone};
+
+use hindsight_filter::words::Now;
 
 use crate::api::Api;
 use crate::assets::Assets;
@@ -13,6 +15,7 @@ use crate::time::Clock;
 /// Names of the cookies of how pages look.
 pub(crate) const THEME: &str = "hs_theme";
 pub(crate) const ZONE: &str = "hs_zone";
+pub(crate) const CHOSEN_ZONE: &str = "hs_chosen_zone";
 
 /// Colours of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,15 +61,19 @@ pub(crate) struct Ask {
     pub(crate) links: Arc<Links>,
     pub(crate) assets: Arc<Assets>,
     pub(crate) clock: Clock,
-    /// Name of the zone of the clock.
-    pub(crate) zone: String,
-    pub(crate) theme: Theme,
+    pub(crate) look: Look,
+    /// Who asks; empty while callers are not asked who they are.
+    pub(crate) caller: String,
+    /// The configured way in which callers say who they are.
+    pub(crate) auth: &'static str,
+    /// The configured address of the server.
+    pub(crate) public: Option<String>,
     /// The address of this page.
     pub(crate) here: String,
     /// Name of the request, which logs have too.
     pub(crate) id: String,
-    /// Whether the caller signed in by a page.
-    pub(crate) signed_in: bool,
+    /// When the session of a caller ends who signed in by a page.
+    pub(crate) ends: Option<Timestamp>,
     /// Whether the request itself names its caller.
     pub(crate) has_header: bool,
     /// Whether callers are asked who they are.
@@ -75,7 +82,30 @@ pub(crate) struct Ask {
     pub(crate) notice: &'static str,
 }
 
+/// How pages should look.
+#[derive(Debug, Clone)]
+pub(crate) struct Look {
+    /// Name of the zone of the clock.
+    pub(crate) zone: String,
+    /// The zone that was chosen instead of that of the browser.
+    pub(crate) chosen: Option<String>,
+    pub(crate) theme: Theme,
+}
+
 impl Ask {
+    /// Whether the caller signed in by a page.
+    pub(crate) fn signed_in(&self) -> bool {
+        self.ends.is_some()
+    }
+
+    /// What relative times and dates of filters mean.
+    pub(crate) fn present(&self) -> Now {
+        Now {
+            time: self.clock.now,
+            zone: self.clock.zone.clone(),
+        }
+    }
+
     /// The parent whose runs are asked for; empty is all of them.
     pub(crate) fn scope(&self) -> &str {
         self.query.get("ns")
@@ -87,5 +117,36 @@ pub(crate) fn results_of(scope: &str) -> String {
     match scope {
         "" => "-/results/-".to_owned(),
         scope => format!("{scope}/results/-"),
+    }
+}
+
+#[cfg(test)]
+impl Ask {
+    /// A caller whose calls reach no server. Needs a runtime.
+    pub(crate) fn sample() -> Self {
+        Self {
+            api: Api::sample(),
+            query: Form::default(),
+            links: Arc::new(Links::below("")),
+            assets: Arc::new(Assets::new()),
+            clock: Clock {
+                now: "2026-03-02T17:00:00Z".parse().unwrap(),
+                zone: TimeZone::UTC,
+            },
+            look: Look {
+                zone: "UTC".to_owned(),
+                chosen: None,
+                theme: Theme::System,
+            },
+            caller: String::new(),
+            auth: "off",
+            public: None,
+            here: "/ui/".to_owned(),
+            id: String::new(),
+            ends: None,
+            has_header: false,
+            asks_who: false,
+            notice: "",
+        }
     }
 }

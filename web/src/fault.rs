@@ -35,6 +35,7 @@ impl Fault {
                 Kind::Unauthenticated => StatusCode::UNAUTHORIZED,
                 Kind::Denied => StatusCode::FORBIDDEN,
                 Kind::NotFound => StatusCode::NOT_FOUND,
+                Kind::Large => StatusCode::PAYLOAD_TOO_LARGE,
                 Kind::TooMuch => StatusCode::TOO_MANY_REQUESTS,
                 Kind::Late => StatusCode::GATEWAY_TIMEOUT,
                 Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
@@ -56,6 +57,7 @@ impl Fault {
                 Kind::Unauthenticated => "The server does not know the caller",
                 Kind::Denied => "Permission denied",
                 Kind::NotFound => "Not found",
+                Kind::Large => "Too large for a page",
                 Kind::TooMuch => "A limit is reached",
                 Kind::Late => "The answer takes too long",
                 Kind::Unavailable => "The server is unavailable",
@@ -90,6 +92,7 @@ impl Fault {
                     "Name a namespace whose records you may list, or ask for the verb list on records."
                 }
                 Kind::NotFound => "The run may have been deleted, or its name is misspelt.",
+                Kind::Large => "The command line and REST give what pages do not.",
                 Kind::TooMuch => "Narrow the filter, or try again in a minute.",
                 Kind::Late => "Narrow the filter, for example by since:24h, and try again.",
                 Kind::Unavailable => "Try again in a moment.",

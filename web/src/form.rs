@@ -26,6 +26,11 @@ impl Form {
         Some(Self::parse(&whole.to_bytes()))
     }
 
+    /// Whether there is a value of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(key, _)| key == name)
+    }
+
     /// The first value of this name without blanks around it; empty if there is none.
     pub(crate) fn get(&self, name: &str) -> &str {
         let found = self.0.iter().find(|(key, _)| key == name);

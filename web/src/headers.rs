@@ -14,6 +14,8 @@ const SANDBOX: &str = "sandbox; default-src 'none'; frame-ancestors 'none'";
 pub(crate) enum Content {
     /// A page of one caller.
     Page,
+    /// A drawing that pages elsewhere may show, of what its caller may read.
+    Badge,
     /// A file that is the same for every caller, under a name that changes with it.
     Asset,
     /// Bytes that were stored.
@@ -23,8 +25,10 @@ pub(crate) enum Content {
 /// Sets the headers of an answer. `secure` says that browsers reach the server over TLS.
 pub(crate) fn secured(mut response: Response<Body>, secure: bool) -> Response<Body> {
     let content = response.extensions_mut().remove::<Content>();
-    let (policy, cache) = match content.unwrap_or(Content::Page) {
+    let content = content.unwrap_or(Content::Page);
+    let (policy, cache) = match content {
         Content::Page => (POLICY, "private, no-cache"),
+        Content::Badge => (SANDBOX, "private, max-age=60"),
         Content::Asset => (POLICY, "public, max-age=31536000, immutable"),
         Content::Payload => (SANDBOX, "private, no-store"),
     };
@@ -42,7 +46,11 @@ pub(crate) fn secured(mut response: Response<Body>, secure: bool) -> Response<Bo
         ),
         (
             HeaderName::from_static("cross-origin-resource-policy"),
-            same_origin,
+            // Browsers send no session with it: cookies are SameSite=Lax.
+            match content {
+                Content::Badge => "cross-origin",
+                _ => same_origin,
+            },
         ),
     ] {
         headers.insert(name, HeaderValue::from_static(value));

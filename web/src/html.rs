@@ -11,6 +11,8 @@ fn is_hidden(c: char) -> bool {
         '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{feff}' => true,
         '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' => true,
         '\u{e0000}'..='\u{e007f}' | '\u{fff9}'..='\u{fffb}' => true,
+        // No XML has them.
+        '\u{fffe}' | '\u{ffff}' => true,
         c => c.is_control(),
     }
 }

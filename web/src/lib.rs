@@ -11,6 +11,7 @@ mod fault;
 mod form;
 mod headers;
 mod html;
+mod layers;
 mod origin;
 mod pages;
 mod query;
@@ -19,6 +20,8 @@ mod session;
 mod status;
 mod svg;
 mod time;
+mod turns;
 mod web;
 
+pub use api::Callers;
 pub use web::{Answered, Options, Peer, Web};

@@ -1,10 +1,15 @@
 //! The pages. Each asks the services for what it shows, and makes a view of texts and numbers that
 //! its template writes.
 
+mod badge;
+mod capture;
 mod compare;
 mod error;
+mod feed;
 mod frame;
+mod graph;
 mod health;
+mod jump;
 mod list;
 mod login;
 mod overview;
@@ -12,28 +17,66 @@ mod pipeline;
 mod raw;
 mod run;
 mod runs;
+mod series;
+mod shell;
+mod stats;
+mod you;
 
 use askama::Template;
 use axum::http::StatusCode;
 
 use crate::fault::Fault;
+use crate::headers::Content;
 use crate::html::visible;
 
+pub(crate) use badge::badge;
+pub(crate) use capture::capture;
 pub(crate) use compare::compare;
 pub(crate) use error::error;
+pub(crate) use feed::feed;
+pub(crate) use graph::graph;
 pub(crate) use health::health;
+pub(crate) use jump::jump;
 pub(crate) use login::{Attempt, login};
 pub(crate) use overview::overview;
 pub(crate) use pipeline::pipeline;
 pub(crate) use raw::{Payload, payload, raw};
 pub(crate) use run::run;
 pub(crate) use runs::runs;
+pub(crate) use stats::stats;
+pub(crate) use you::you;
 
 /// A page as it is sent.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) status: StatusCode,
     pub(crate) html: String,
+    pub(crate) kind: Form,
+}
+
+/// What a page is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Html,
+    Svg,
+    Atom,
+}
+
+impl Form {
+    pub(crate) fn media(self) -> &'static str {
+        match self {
+            Self::Html => "text/html; charset=utf-8",
+            Self::Svg => "image/svg+xml; charset=utf-8",
+            Self::Atom => "application/atom+xml; charset=utf-8",
+        }
+    }
+
+    pub(crate) fn content(self) -> Content {
+        match self {
+            Self::Html | Self::Atom => Content::Page,
+            Self::Svg => Content::Badge,
+        }
+    }
 }
 
 /// A page, or why there is none.
@@ -46,10 +89,15 @@ impl Page {
     }
 
     fn with(status: StatusCode, template: &impl Template) -> Self {
+        Self::written(Form::Html, status, template)
+    }
+
+    fn written(kind: Form, status: StatusCode, template: &impl Template) -> Self {
         match template.render() {
             Ok(html) => Self {
                 status,
                 html: visible(html),
+                kind,
             },
             Err(error) => {
                 tracing::error!(%error, "a page cannot be rendered");
@@ -58,6 +106,7 @@ impl Page {
                     html: String::from(
                         "<!doctype html><title>Internal error</title><p>Internal error",
                     ),
+                    kind: Form::Html,
                 }
             }
         }

@@ -15,6 +15,11 @@ pub(crate) struct Wrong {
 }
 
 impl Wrong {
+    /// What is wrong somewhere.
+    pub(crate) fn saying(message: String) -> Self {
+        Self::new(message, "", 0, 0)
+    }
+
     fn new(message: String, text: &str, at: usize, length: usize) -> Self {
         let (before, rest) = text.split_at_checked(at).unwrap_or((text, ""));
         let (part, after) = rest.split_at_checked(length).unwrap_or((rest, ""));

@@ -9,6 +9,44 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'~');
 
+/// What runs on the page of a pipeline have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Of {
+    Pipeline,
+    Template,
+    ClusterTemplate,
+    Cron,
+}
+
+impl Of {
+    /// Those that a label names, of which the first that a run has counts.
+    pub(crate) const LABELLED: [Self; 3] = [Self::Template, Self::ClusterTemplate, Self::Cron];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Pipeline => "",
+            Self::Template => "template",
+            Self::ClusterTemplate => "cluster-template",
+            Self::Cron => "cron",
+        }
+    }
+
+    fn named(word: &str) -> Self {
+        let found = Self::LABELLED.into_iter().find(|of| of.word() == word);
+        found.unwrap_or(Self::Pipeline)
+    }
+
+    /// The label of Argo that names it.
+    pub(crate) fn label(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Pipeline => return None,
+            Self::Template => "workflows.argoproj.io/workflow-template",
+            Self::ClusterTemplate => "workflows.argoproj.io/cluster-workflow-template",
+            Self::Cron => "workflows.argoproj.io/cron-workflow",
+        })
+    }
+}
+
 /// What an address below `/ui` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
@@ -18,8 +56,23 @@ pub(crate) enum Route {
     Raw(String),
     Payload(String),
     Compare,
-    Pipeline { namespace: String, name: String },
+    Graph(String),
+    Pipeline {
+        of: Of,
+        namespace: String,
+        name: String,
+    },
+    Badge {
+        of: Of,
+        namespace: String,
+        name: String,
+    },
+    Stats,
     Health,
+    Capture,
+    Jump,
+    Feed,
+    You,
     Login,
     Logout,
     Preferences,
@@ -27,8 +80,9 @@ pub(crate) enum Route {
 }
 
 impl Route {
-    /// The route of a path after `/ui`, still encoded; none if no page has it.
-    pub(crate) fn parse(path: &str) -> Option<Self> {
+    /// The route of a path after `/ui`, still encoded; none if no page has it. `of` says what the runs
+    /// of a pipeline have in common.
+    pub(crate) fn parse(path: &str, of: &str) -> Option<Self> {
         let path = path.strip_prefix('/').unwrap_or(path);
         let (first, rest) = path.split_once('/').unwrap_or((path, ""));
         let text = |part: &str| {
@@ -39,17 +93,32 @@ impl Route {
             ("", "") => Self::Overview,
             ("runs", "") => Self::Runs,
             ("compare", "") => Self::Compare,
+            ("stats", "") => Self::Stats,
             ("health", "") => Self::Health,
+            ("capture", "") => Self::Capture,
+            ("jump", "") => Self::Jump,
+            ("feed.atom", "") => Self::Feed,
+            ("you", "") => Self::You,
             ("login", "") => Self::Login,
             ("logout", "") => Self::Logout,
             ("preferences", "") => Self::Preferences,
             ("run", record) => Self::Run(text(record)?),
+            ("graph", record) => Self::Graph(text(record)?),
             ("raw", record) => Self::Raw(text(record)?),
             ("payload", record) => Self::Payload(text(record)?),
             ("assets", name) => Self::Asset(text(name)?),
             ("pipeline", rest) => {
                 let (namespace, name) = rest.split_once('/')?;
                 Self::Pipeline {
+                    of: Of::named(of),
+                    namespace: text(namespace)?,
+                    name: text(name)?,
+                }
+            }
+            ("badge", rest) => {
+                let (namespace, name) = rest.strip_suffix(".svg")?.split_once('/')?;
+                Self::Badge {
+                    of: Of::named(of),
                     namespace: text(namespace)?,
                     name: text(name)?,
                 }
@@ -106,11 +175,48 @@ impl Links {
         self.asking("/compare", &[("a", a), ("b", b)])
     }
 
+    pub(crate) fn graph(&self, record: &str, part: &str) -> String {
+        self.asking(&format!("/graph/{}", segments(record)), &[("of", part)])
+    }
+
     /// The page of a pipeline whose runs are stored below `parent`.
-    pub(crate) fn pipeline(&self, parent: &str, namespace: &str, name: &str) -> String {
+    pub(crate) fn pipeline(&self, of: Of, parent: &str, namespace: &str, name: &str) -> String {
         let path = format!("/pipeline/{}/{}", encoded(namespace), encoded(name));
         let parent = if parent == namespace { "" } else { parent };
-        self.asking(&path, &[("in", parent)])
+        self.asking(&path, &[("of", of.word()), ("in", parent)])
+    }
+
+    pub(crate) fn badge(&self, of: Of, parent: &str, namespace: &str, name: &str) -> String {
+        let path = format!("/badge/{}/{}.svg", encoded(namespace), encoded(name));
+        let parent = if parent == namespace { "" } else { parent };
+        self.asking(&path, &[("of", of.word()), ("in", parent)])
+    }
+
+    /// Groups of the runs that `query` selects.
+    pub(crate) fn stats(&self, query: &str, scope: &str, by: &str, measure: &str) -> String {
+        let asked = [
+            ("q", query),
+            ("ns", scope),
+            ("by", by),
+            ("measure", measure),
+        ];
+        self.asking("/stats", &asked)
+    }
+
+    pub(crate) fn capture(&self, scope: &str) -> String {
+        self.asking("/capture", &[("ns", scope)])
+    }
+
+    pub(crate) fn jump(&self) -> String {
+        format!("{}/jump", self.base)
+    }
+
+    pub(crate) fn feed(&self, query: &str, scope: &str) -> String {
+        self.asking("/feed.atom", &[("q", query), ("ns", scope)])
+    }
+
+    pub(crate) fn you(&self) -> String {
+        format!("{}/you", self.base)
     }
 
     pub(crate) fn health(&self, query: &str, scope: &str) -> String {
@@ -146,7 +252,8 @@ impl Links {
     }
 }
 
-fn encoded(text: &str) -> String {
+/// A text as a part of an address.
+pub(crate) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, PLAIN).to_string()
 }
 
@@ -170,30 +277,54 @@ mod tests {
             (links.raw(odd, "yaml"), Route::Raw(odd.to_owned())),
             (links.payload(odd), Route::Payload(odd.to_owned())),
             (links.compare(odd, ""), Route::Compare),
+            (links.graph(odd, "n/1"), Route::Graph(odd.to_owned())),
             (
-                links.pipeline("other", "shop", "a/b?c"),
+                links.pipeline(Of::Cron, "other", "shop", "a/b?c"),
                 Route::Pipeline {
+                    of: Of::Cron,
                     namespace: "shop".to_owned(),
                     name: "a/b?c".to_owned(),
                 },
             ),
+            (
+                links.badge(Of::Pipeline, "", "shop", "a/b.svg"),
+                Route::Badge {
+                    of: Of::Pipeline,
+                    namespace: "shop".to_owned(),
+                    name: "a/b.svg".to_owned(),
+                },
+            ),
+            (links.stats("a", "b", "label(x)", ""), Route::Stats),
             (links.health("", ""), Route::Health),
+            (links.capture(""), Route::Capture),
+            (links.jump(), Route::Jump),
+            (links.feed("failed", ""), Route::Feed),
+            (links.you(), Route::You),
             (links.login("/ui/runs"), Route::Login),
             (links.logout(), Route::Logout),
             (links.preferences(), Route::Preferences),
             (links.asset("a.css"), Route::Asset("a.css".to_owned())),
         ] {
             let path = link.strip_prefix("/base/ui").unwrap();
-            let path = path.split('?').next().unwrap();
-            assert_eq!(Route::parse(path), Some(route), "{link}");
+            let (path, query) = path.split_once('?').unwrap_or((path, ""));
+            let of = query.strip_prefix("of=").unwrap_or_default();
+            let of = of.split('&').next().unwrap();
+            assert_eq!(Route::parse(path, of), Some(route), "{link}");
             assert!(!link.contains(['"', '<', ' ']), "{link}");
         }
     }
 
     #[test]
     fn what_no_page_has_is_no_route() {
-        for path in ["/nothing", "/run/", "/runs/more", "/pipeline/a", "/run/%ff"] {
-            assert_eq!(Route::parse(path), None, "{path}");
+        for path in [
+            "/nothing",
+            "/run/",
+            "/runs/more",
+            "/pipeline/a",
+            "/run/%ff",
+            "/badge/a/b",
+        ] {
+            assert_eq!(Route::parse(path, ""), None, "{path}");
         }
     }
 }

@@ -21,11 +21,26 @@ const END: usize = 8;
 /// What the key and the seal are for.
 const PURPOSE: &[u8] = b"hindsight web session 1";
 
+/// A session that goes on.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Session {
+    pub(crate) token: String,
+    pub(crate) ends: Timestamp,
+}
+
 /// Seals tokens into cookies.
 pub(crate) struct Sessions {
     key: RandomizedNonceKey,
     /// Whether browsers reach the server over TLS.
     secure: bool,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("ends", &self.ends)
+            .finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for Sessions {
@@ -88,8 +103,8 @@ impl Sessions {
         format!("{}=; {}; Max-Age=0", self.name(), self.attributes())
     }
 
-    /// The token of a session that goes on.
-    pub(crate) fn token(&self, cookies: &[(String, String)], now: Timestamp) -> Option<String> {
+    /// The session of a caller, if it goes on.
+    pub(crate) fn open(&self, cookies: &[(String, String)], now: Timestamp) -> Option<Session> {
         let name = self.name();
         let (_, value) = cookies.iter().find(|(key, _)| key == name)?;
         let mut value = URL_SAFE_NO_PAD.decode(value).ok()?;
@@ -101,7 +116,10 @@ impl Sessions {
         if now.as_second() >= end {
             return None;
         }
-        String::from_utf8(token.to_vec()).ok()
+        Some(Session {
+            token: String::from_utf8(token.to_vec()).ok()?,
+            ends: Timestamp::from_second(end).ok()?,
+        })
     }
 }
 
@@ -136,7 +154,7 @@ mod tests {
         assert!(set.ends_with("; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=28800"));
         let open = |sessions: &Sessions, hours| {
             let at = now() + SignedDuration::from_hours(hours);
-            sessions.token(&sent(&set), at)
+            sessions.open(&sent(&set), at).map(|session| session.token)
         };
         let same = Sessions::new(b"shared", true);
         assert_eq!(open(&same, 7).as_deref(), Some("S3CRET-TOKEN"));
@@ -156,11 +174,11 @@ mod tests {
             changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(changed).unwrap();
             let cookies = [("hs".to_owned(), changed)];
-            assert_eq!(sessions.token(&cookies, now()), None, "{at}");
+            assert_eq!(sessions.open(&cookies, now()), None, "{at}");
         }
         for value in ["", "AAAA", "not base64!"] {
             let cookies = [("hs".to_owned(), value.to_owned())];
-            assert_eq!(sessions.token(&cookies, now()), None);
+            assert_eq!(sessions.open(&cookies, now()), None);
         }
     }
 

@@ -10,6 +10,8 @@ pub(crate) enum Status {
     Failed,
     Timeout,
     Cancelled,
+    /// It left the cluster before it was seen to finish.
+    Vanished,
     Running,
     Waiting,
     Succeeded,
@@ -27,6 +29,7 @@ impl Status {
             ("CANCELLED", ..) => Self::Cancelled,
             ("UNKNOWN", true, false) => Self::Running,
             ("UNKNOWN", false, false) => Self::Waiting,
+            ("UNKNOWN", _, true) => Self::Vanished,
             _ => Self::Unknown,
         }
     }
@@ -41,7 +44,7 @@ impl Status {
             (Outcome::Skipped, ..) => Self::Skipped,
             (Outcome::Unknown, true, false) => Self::Running,
             (Outcome::Unknown, false, false) => Self::Waiting,
-            (Outcome::Unknown, _, true) => Self::Unknown,
+            (Outcome::Unknown, _, true) => Self::Vanished,
         }
     }
 
@@ -55,6 +58,7 @@ impl Status {
             Self::Waiting => "waiting",
             Self::Succeeded => "succeeded",
             Self::Skipped => "skipped",
+            Self::Vanished => "vanished",
             Self::Unknown => "unknown",
         }
     }
@@ -119,5 +123,16 @@ mod tests {
         assert_eq!(unknown, Status::Unknown);
         let node = Status::of_node(Outcome::Unknown, false, false);
         assert_eq!(node, Status::Waiting);
+    }
+
+    #[test]
+    fn a_run_that_was_closed_is_vanished() {
+        for started in [true, false] {
+            let vanished = Status::of_row("UNKNOWN", started, true);
+            assert_eq!(vanished, Status::Vanished);
+            assert_eq!(Status::of_node(Outcome::Unknown, started, true), vanished);
+            assert!(!vanished.is_unfinished() && !vanished.is_failure());
+            assert!(vanished.badge().to_string().contains("#s-vanished"));
+        }
     }
 }

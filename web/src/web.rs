@@ -1,42 +1,35 @@
 //! Requests below `/ui`: which page they are for, who asks, and what is sent back.
 
+mod callers;
 mod change;
+mod page;
 mod reply;
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{
-    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header, request::Parts,
-};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use futures::FutureExt as _;
 use hindsight_proto::metadata::REQUEST_ID;
 use hindsight_runtime::clock::Clock;
 use jiff::tz::TimeZone;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tonic::transport::Channel;
 
-use crate::api::{Api, Kind, Refusal, metadata_of, metadata_with};
-use crate::ask::{Ask, THEME, Theme, ZONE, zone};
+use crate::api::{Api, Callers, Kind, Refusal, metadata_of, metadata_with};
+use crate::ask::{Ask, CHOSEN_ZONE, Look, THEME, Theme, ZONE, zone};
 use crate::assets::Assets;
 use crate::fault::Fault;
 use crate::form::Form;
 use crate::headers::secured;
-use crate::origin::safe_return;
-use crate::pages::{self, Attempt, Page};
+use crate::pages::{self, Page};
 use crate::route::{Links, Route};
 use crate::session::{Sessions, cookies};
 use crate::time;
+use crate::turns::Turns;
 
-use reply::{download, see, sent, takes_gzip};
+use reply::{see, sent, takes_gzip, unasked};
 
-/// How much of pages is made at once: a list takes one share, a page of a whole run several.
-const SHARES: usize = 64;
-const LIGHT: u32 = 1;
-const HEAVY: u32 = 8;
-/// How long a page waits for its share.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// What stands above pages of a server that other machines reach without authentication.
 const OPEN: &str =
     "Authentication is off: everyone who reaches this server may read and delete everything.";
@@ -54,12 +47,24 @@ pub struct Options {
     pub origin: Option<String>,
     /// Whether browsers reach the server over TLS.
     pub secure: bool,
+    /// Whether this server itself ends TLS.
+    pub encrypted: bool,
+    /// The configured way in which callers say who they are.
+    pub auth: &'static str,
     /// Whether callers are asked who they are.
     pub asks_who: bool,
     /// Whether other machines reach the server.
     pub is_remote: bool,
     /// What sessions are sealed with; the same on all replicas.
     pub secret: Vec<u8>,
+}
+
+impl Options {
+    /// The configured address of the server, such as `https://results.example/history`.
+    fn public(&self) -> Option<String> {
+        let origin = self.origin.as_ref()?;
+        Some(format!("{origin}{}", self.base))
+    }
 }
 
 /// The pages of one server. Clones share their limits.
@@ -76,7 +81,8 @@ struct Inner {
     links: Arc<Links>,
     assets: Arc<Assets>,
     sessions: Sessions,
-    shares: Semaphore,
+    callers: Arc<dyn Callers>,
+    turns: Turns,
 }
 
 /// On answers to callers whom the API answered.
@@ -90,16 +96,22 @@ enum Reply {
 }
 
 impl Web {
-    /// Pages that call the services behind `channel`.
+    /// Pages that call the services behind `channel`, for callers whom `callers` knows.
     #[must_use]
-    pub fn new(channel: Channel, clock: Arc<dyn Clock>, options: Options) -> Self {
+    pub fn new(
+        channel: Channel,
+        callers: Arc<dyn Callers>,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Self {
         let inner = Inner {
             channel,
             clock,
             links: Arc::new(Links::below(&options.base)),
             assets: Arc::new(Assets::new()),
             sessions: Sessions::new(&options.secret, options.secure),
-            shares: Semaphore::new(SHARES),
+            callers,
+            turns: Turns::new(),
             options,
         };
         Self {
@@ -119,7 +131,7 @@ impl Web {
     /// Answers a request of a browser.
     pub async fn answer(&self, request: Request<Body>) -> Response<Body> {
         let is_head = request.method() == Method::HEAD;
-        let response = self.inner.answer(request).await;
+        let response = self.inner.answer(request).boxed().await;
         let response = secured(response, self.inner.options.secure);
         match is_head {
             true => response.map(|_body| Body::empty()),
@@ -152,16 +164,18 @@ impl Inner {
         let Some(path) = path.strip_prefix("/ui").filter(|rest| !rest.is_empty()) else {
             return see(&self.links.overview(""));
         };
-        let route = Route::parse(path);
+        let asked = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
+        let route = Route::parse(path, asked.get("of"));
         if let Some(Route::Asset(name)) = &route
             && let Some(file) = self.assets.answer(name, takes_gzip(request.headers()))
         {
             return file;
         }
-        let ask = self.ask(&request);
+        let mut ask = self.ask(&request, asked);
         let (parts, body) = request.into_parts();
         let is_open = matches!(route, Some(Route::Login));
-        let replied = self.reply(&ask, route, &parts, body).await;
+        let is_part = matches!(route, Some(Route::Badge { .. } | Route::Feed));
+        let replied = self.reply(&mut ask, route, &parts, body).await;
         let page = match replied {
             Ok(Reply::Ready(response)) => return response,
             Ok(Reply::Page(page)) if !is_open => {
@@ -173,6 +187,10 @@ impl Inner {
             Err(Fault::Refused(Refusal {
                 kind: Kind::Unauthenticated,
                 ..
+            })) if is_part => return unasked(),
+            Err(Fault::Refused(Refusal {
+                kind: Kind::Unauthenticated,
+                ..
             })) if !ask.has_header => return self.to_login(&ask, &parts.headers),
             Err(fault) => pages::error(&ask, &fault),
         };
@@ -180,14 +198,15 @@ impl Inner {
     }
 
     /// Who asks, and how pages should look.
-    fn ask(&self, request: &Request<Body>) -> Ask {
+    fn ask(&self, request: &Request<Body>, query: Form) -> Ask {
         let headers = request.headers();
         let now = self.clock.now();
         let given = headers.get_all(header::COOKIE).iter();
         let cookies = cookies(given.map(HeaderValue::as_bytes));
         let cookie = |name| cookies.iter().find(|(key, _)| key == name);
-        let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-        let asked = [query.get("tz"), cookie(ZONE).map_or("", |(_, name)| name)];
+        let kept = |name| cookie(name).map_or("", |(_, value)| value.as_str());
+        let chosen = zone(kept(CHOSEN_ZONE)).map(|_zone| kept(CHOSEN_ZONE).to_owned());
+        let asked = [query.get("tz"), kept(CHOSEN_ZONE), kept(ZONE)];
         let named = asked.into_iter().find_map(|name| Some((name, zone(name)?)));
         let (zone, zone_name) = match named {
             Some((name, zone)) => (zone, name.to_owned()),
@@ -197,12 +216,15 @@ impl Inner {
         let id = id.unwrap_or_else(|| HeaderValue::from_static("unknown"));
         // A header that names the caller comes from a proxy, which decides.
         let has_header = headers.contains_key(header::AUTHORIZATION);
-        let token = match has_header {
+        let session = match has_header {
             true => None,
-            false => self.sessions.token(&cookies, now),
+            false => self.sessions.open(&cookies, now),
         };
-        let session = token.and_then(|token| metadata_with(&token, &id));
-        let signed_in = session.is_some();
+        let session = session.and_then(|session| {
+            let metadata = metadata_with(&session.token, &id)?;
+            Some((metadata, session.ends))
+        });
+        let (session, ends) = session.unzip();
         let metadata = session.unwrap_or_else(|| metadata_of(headers, &id));
         let (asks_who, is_remote) = (self.options.asks_who, self.options.is_remote);
         let target = request.uri().path_and_query();
@@ -218,74 +240,22 @@ impl Inner {
             links: Arc::clone(&self.links),
             assets: Arc::clone(&self.assets),
             clock: time::Clock { now, zone },
-            zone: zone_name,
-            theme: Theme::named(cookie(THEME).map_or("", |(_, name)| name)),
+            look: Look {
+                zone: zone_name,
+                chosen,
+                theme: Theme::named(kept(THEME)),
+            },
+            caller: String::new(),
+            auth: self.options.auth,
+            public: self.options.public(),
             here,
             id: id.to_str().unwrap_or_default().to_owned(),
-            signed_in,
+            ends,
             has_header,
             asks_who,
             notice: if is_remote && !asks_who { OPEN } else { "" },
             query,
         }
-    }
-
-    async fn reply(
-        &self,
-        ask: &Ask,
-        route: Option<Route>,
-        parts: &Parts,
-        body: Body,
-    ) -> Result<Reply, Fault> {
-        let route = route.ok_or(Fault::NoPage)?;
-        let is_read = matches!(parts.method, Method::GET | Method::HEAD);
-        let changes = matches!(route, Route::Login | Route::Logout | Route::Preferences);
-        if parts.method == Method::POST && changes {
-            return self.change(ask, &route, parts, body).await;
-        }
-        if !is_read || matches!(route, Route::Logout | Route::Preferences) {
-            return Err(Fault::Method);
-        }
-        let page = match &route {
-            Route::Overview => {
-                let _share = self.share(LIGHT).await?;
-                pages::overview(ask).await?
-            }
-            Route::Runs => {
-                let _share = self.share(LIGHT).await?;
-                pages::runs(ask).await?
-            }
-            Route::Pipeline { namespace, name } => {
-                let _share = self.share(LIGHT).await?;
-                pages::pipeline(ask, namespace, name).await?
-            }
-            Route::Health => {
-                let _share = self.share(LIGHT).await?;
-                pages::health(ask).await?
-            }
-            Route::Run(record) => {
-                let _share = self.share(HEAVY).await?;
-                pages::run(ask, record).await?
-            }
-            Route::Raw(record) => {
-                let _share = self.share(HEAVY).await?;
-                pages::raw(ask, record).await?
-            }
-            Route::Compare => {
-                let _share = self.share(HEAVY).await?;
-                pages::compare(ask).await?
-            }
-            Route::Payload(record) => {
-                let _share = self.share(HEAVY).await?;
-                return Ok(Reply::Ready(download(pages::payload(ask, record).await?)));
-            }
-            Route::Login => {
-                let to = safe_return(ask.query.get("to"), self.links.base());
-                pages::login(ask, &to, &Attempt::First, self.may_sign_in(parts))
-            }
-            Route::Logout | Route::Preferences | Route::Asset(_) => return Err(Fault::NoPage),
-        };
-        Ok(Reply::Page(page))
     }
 
     /// The way to the page on which callers sign in, and back.
@@ -300,13 +270,5 @@ impl Inner {
             response.headers_mut().insert("hx-redirect", login);
         }
         response
-    }
-
-    async fn share(&self, size: u32) -> Result<SemaphorePermit<'_>, Fault> {
-        let share = self.shares.acquire_many(size);
-        match tokio::time::timeout(PATIENCE, share).await {
-            Ok(Ok(share)) => Ok(share),
-            Ok(Err(_)) | Err(_) => Err(Fault::Busy),
-        }
     }
 }

@@ -27,19 +27,54 @@
     }
   }, 5000);
 
+  // What is done without a new page is said to readers of screens.
+  const say = (text) => {
+    document.getElementById("said").textContent = text;
+  };
   const move = (by) => {
     const links = rows();
     const at = links.indexOf(document.activeElement);
     links[Math.max(0, Math.min(links.length - 1, at < 0 && by < 0 ? 0 : at + by))]?.focus();
   };
+  const record = (link) => {
+    const [, path] = link.getAttribute("href").split(`${base}/run/`);
+    return path && decodeURIComponent(path.split("?")[0]);
+  };
+  // Runs that are selected, in the order of the page.
+  const picked = () => [...document.querySelectorAll("tr.picked")].map((row) => record(row.querySelector("a")));
+  const pick = () => {
+    const row = document.activeElement.closest("tr.row");
+    const link = row?.querySelector("a");
+    if (!link || !record(link)) return;
+    row.classList.toggle("picked");
+    const count = picked().length;
+    say(`${link.textContent} ${row.classList.contains("picked") ? "selected" : "not selected"}, ${count} selected`);
+  };
+  const compare = () => {
+    const [a, b] = picked();
+    if (picked().length !== 2) {
+      say("Select two runs with x to compare them");
+      return;
+    }
+    location.assign(`${base}/compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`);
+  };
+  const follow = (selector) => document.querySelector(selector)?.click();
+  const jump = document.getElementById("jump");
+  const dialog = document.getElementById("keys");
   const keys = {
-    "/": () => document.getElementById("q")?.select(),
+    "/": () => (document.getElementById("q") ?? document.getElementById("to") ?? jump)?.select(),
+    "?": () => dialog.showModal(),
     j: () => move(1),
     k: () => move(-1),
+    x: pick,
+    c: compare,
+    "[": () => follow('main a[rel="next"]'),
+    "]": () => follow('main a[rel="first"]'),
+    y: () => navigator.clipboard?.writeText(location.href).then(() => say("Address copied")),
     f: () => {
       const failed = [...document.querySelectorAll("tr[data-failed] a, .part.failed a, .part.timeout a")];
-      const at = failed.indexOf(document.activeElement);
-      failed[(at + 1) % failed.length]?.focus();
+      const first = failed.filter((link, at) => link.closest("tr, .part") !== failed[at - 1]?.closest("tr, .part"));
+      first[(first.indexOf(document.activeElement) + 1) % first.length]?.focus();
     },
     t: () => {
       const themes = [...document.querySelectorAll(".themes button")];
@@ -47,15 +82,35 @@
       themes[(at + 1) % themes.length]?.click();
     },
   };
+
+  // Keys of one letter get in the way of some ways to speak or type, so they can be switched off.
+  const kept = () => localStorage.getItem("hs_keys") !== "off";
+  const off = document.getElementById("keys-off");
+  const show = () => off.setAttribute("aria-pressed", String(!kept()));
+  off.addEventListener("click", () => {
+    localStorage.setItem("hs_keys", kept() ? "off" : "on");
+    show();
+  });
+  show();
+  const open = document.getElementById("keys-open");
+  open.hidden = false;
+  open.addEventListener("click", () => dialog.showModal());
+
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if ((event.ctrlKey || event.metaKey) && event.key === "k" && !event.altKey) {
+      event.preventDefault();
+      jump.select();
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || dialog.open) return;
     if (typing(event.target)) {
       if (event.key === "Escape") event.target.blur();
       return;
     }
+    if (!kept()) return;
     if (after === "g") {
       after = "";
-      document.querySelector(`[data-go="${CSS.escape(event.key)}"]`)?.click();
+      follow(`[data-go="${CSS.escape(event.key)}"]`);
       return;
     }
     if (event.key === "g") {

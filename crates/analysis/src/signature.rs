@@ -74,22 +74,39 @@ pub struct Signature {
 
 /// Identifies a signature: equal for equal causes, for one [`VERSION`].
 ///
-/// It is a digest of the version and the template, in which `<id>`, `<hash>`, `<number>`,
+/// It is 50 bits of a digest of the version and the template, in which `<id>`, `<hash>`, `<number>`,
 /// `<duration>` and `<size>` count as one: seven digits may be a number or the beginning of a commit.
+/// Of 100,000 causes two have the same key once in 200,000 times. As text it is the digit of the
+/// version and ten characters of [`DIGITS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(u128);
+pub struct Key(u64);
+
+/// The digits of keys, in the order of their values and of their bytes.
+const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// How many bits of a digest a key has.
+const KEY_BITS: u32 = 50;
 
 impl Key {
-    /// The key as a number.
+    /// The key of a failure of which nothing is known.
     #[must_use]
-    pub const fn get(self) -> u128 {
-        self.0
+    pub fn of_nothing() -> Self {
+        key("")
+    }
+
+    /// What the text of every key begins with that has the current [`VERSION`].
+    #[must_use]
+    pub const fn version() -> char {
+        DIGITS[VERSION as usize] as char
     }
 }
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
+        let digits = (0..KEY_BITS).step_by(5).rev();
+        let digits = digits.map(|at| char::from(DIGITS[(self.0 >> at & 31) as usize]));
+        let text: String = std::iter::once(Self::version()).chain(digits).collect();
+        f.write_str(&text)
     }
 }
 
@@ -248,8 +265,7 @@ fn key(template: &str) -> Key {
         digest.update(b" ");
     }
     let digest = digest.finalize();
-    Key(digest
-        .iter()
-        .take(16)
-        .fold(0, |key, byte| key << 8 | u128::from(*byte)))
+    let first = digest.iter().take(8);
+    let first = first.fold(0_u64, |key, byte| key << 8 | u64::from(*byte));
+    Key(first >> (u64::BITS - KEY_BITS))
 }

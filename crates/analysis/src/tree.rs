@@ -5,6 +5,7 @@
 //! circular or nested without end.
 
 mod argo;
+mod cause;
 mod failure;
 mod gaps;
 mod grow;
@@ -16,6 +17,7 @@ mod steps;
 use hindsight_run::Outcome;
 use jiff::Timestamp;
 
+pub use cause::Said;
 pub use gaps::Gap;
 pub use part::Part;
 

@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
             let known = self.program.keys.iter().map(|key| key.name);
             let known = known.chain(self.program.tables.iter().copied());
             let known: Vec<_> = known.map(str::to_owned).collect();
-            let why = format!("no such key{}", suggestion(name, "", &known));
+            let why = format!("unknown key{}", suggestion(name, "", &known));
             return self.refuse(name, origin, why);
         };
         match text_of(key, value) {
@@ -246,7 +246,7 @@ impl<'a> Reader<'a> {
                     let known = program.keys.iter().map(|key| program.variable(key.name));
                     let known: Vec<_> = known.chain([config.clone()]).collect();
                     let why = format!(
-                        "no such variable{}",
+                        "unknown variable{}",
                         suggestion(variable, program.variables, &known)
                     );
                     self.refuse(variable, &origin, why);
@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
             };
             match self.program.key(name) {
                 Some(key) => self.say(key.name, origin, text.clone()),
-                None => self.refuse(name, &origin, "no such flag"),
+                None => self.refuse(name, &origin, "unknown flag"),
             }
         }
     }

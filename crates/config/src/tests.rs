@@ -155,12 +155,12 @@ fn all_problems_are_reported_at_once_also_of_values_that_are_overridden() {
             ],
         ),
         &[
-            "dsh in /k.toml line 1: no such key; did you mean `dish`?",
-            "back-door in /k.toml line 2: no such key; did you mean `back_door`?",
+            "dsh in /k.toml line 1: unknown key; did you mean `dish`?",
+            "back-door in /k.toml line 2: unknown key; did you mean `back_door`?",
             "guests in /k.toml line 3: is an array; want a text, a decimal number, true or false",
             "spices in /k.toml line 4: is an array; want a text, a list of texts, a decimal number, \
              true or false",
-            "KITCHEN_GUEST in environment: no such variable; did you mean `KITCHEN_GUESTS`?",
+            "KITCHEN_GUEST in environment: unknown variable; did you mean `KITCHEN_GUESTS`?",
             "KITCHEN_SAUCE in environment: is not UTF-8 text",
             "door in /k.toml line 5: `no` is not a valid address; want an IP address and a port, as \
              in `127.0.0.1:8080` or `[::]:8080`",
@@ -174,7 +174,7 @@ fn all_problems_are_reported_at_once_also_of_values_that_are_overridden() {
     refuses(
         &sources("[server]\nx = 1\n", &[], &[]),
         &[
-            "server in /k.toml line 1: no such key; there are door, back_door, closes_in, delay, \
+            "server in /k.toml line 1: unknown key; there are door, back_door, closes_in, delay, \
              dish, guests, spices, at_night, recipes, sauce, waiter",
         ],
     );
@@ -252,7 +252,7 @@ fn variables_of_kubernetes_services_and_of_others_are_left_alone() {
     loads(&sources("", &env, &[]));
     let wrong = sources("", &[("KITCHEN_DELAYS_PORT", "5432")], &[]);
     let seen = load(&wrong).unwrap_err().to_string();
-    let start = "KITCHEN_DELAYS_PORT in environment: no such variable; there are KITCHEN_DOOR, ";
+    let start = "KITCHEN_DELAYS_PORT in environment: unknown variable; there are KITCHEN_DOOR, ";
     assert!(seen.starts_with(start), "{seen}");
     let passed = loads(&sources("", &[("GAS_TAP", "open")], &[]));
     assert_eq!(passed.given.passed()["GAS_TAP"].expose(), "open");

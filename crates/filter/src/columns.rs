@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use hindsight_analysis::signature::Key;
+pub use hindsight_analysis::tree::MAX_MESSAGE;
+use hindsight_analysis::tree::Said;
 use hindsight_proto::time;
 use hindsight_run::{Kind, View, keys};
 use jiff::Timestamp;
@@ -13,6 +16,9 @@ use super::{
     outline::outline,
 };
 use crate::model::{Payload, Record, RunResult};
+
+/// What signatures by the current rules begin with. Those by older rules sort before it.
+pub const RULES: char = Key::version();
 
 /// Longest name of an object in Kubernetes.
 const MAX_NAME_BYTES: usize = 253;
@@ -30,6 +36,12 @@ pub struct ObjectColumns {
     pub has_odd_labels: bool,
     /// What the run says of itself, if it is one.
     pub run: RunColumns,
+    /// The key of the signature of a run that failed, timed out or was cancelled.
+    pub signature: Option<String>,
+    /// What a run says of its end, unless it succeeded; of [`MAX_MESSAGE`] characters at most.
+    pub message: Option<String>,
+    /// Which attempt of a run it is, if it is not the first.
+    pub attempt: Option<i64>,
 }
 
 /// How a run went, the same for every kind of run. Times are in microseconds.
@@ -102,13 +114,19 @@ impl ObjectColumns {
             .labels
             .iter()
             .map(|(key, value)| key.len() + value.len());
-        texts.chain(labels).sum()
+        let said = self.message.iter().chain(&self.signature).map(String::len);
+        texts.chain(labels).chain(said).sum()
     }
 
     /// The value of a column of times, cut to microseconds; none for columns of text.
     pub fn time(&self, field: ObjectField) -> Option<Timestamp> {
         self.times[field as usize]
     }
+}
+
+/// The signature of a run that failed and whose payload cannot be read.
+pub fn unreadable() -> String {
+    Key::of_nothing().to_string()
 }
 
 /// The columns of a payload. A payload that is not JSON has none.
@@ -123,7 +141,12 @@ pub fn object_columns(payload: &Payload) -> ObjectColumns {
 pub fn columns_of(data_type: &str, body: &Value) -> ObjectColumns {
     let mut columns = ObjectColumns::default();
     if Kind::of_type(data_type).is_some() {
-        columns.run = RunColumns::of(&View::new(body));
+        let view = View::new(body);
+        let said = Said::by(&view);
+        columns.run = RunColumns::of(&view);
+        columns.signature = said.signature.map(|key| key.to_string());
+        columns.message = said.message;
+        columns.attempt = said.attempt.map(i64::from);
     }
     for field in ObjectField::ALL {
         let Some(text) = at(body, field.pointer()).and_then(Value::as_str) else {
@@ -187,6 +210,7 @@ pub fn of_result(result: &RunResult, column: &Column) -> Option<ColumnValue> {
         | Column::Began
         | Column::Ended
         | Column::Pipeline
+        | Column::Signature
         | Column::RecordId
         | Column::RecordName
         | Column::DataType
@@ -213,6 +237,7 @@ pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Op
         Column::Began => moment(object.run.began?),
         Column::Ended => moment(object.run.ended?),
         Column::Pipeline => text(object.pipeline()?),
+        Column::Signature => text(object.signature.as_deref()?),
         Column::RecordId => text(record.name.id()),
         Column::RecordName => Some(ColumnValue::Text(record.name.to_string())),
         Column::DataType => text(&record.data.as_ref()?.data_type),

@@ -92,6 +92,7 @@ pub(super) enum Field {
     RunStartTime,
     RunEndTime,
     RunLabels,
+    RunSignature,
 }
 
 impl Field {
@@ -108,6 +109,7 @@ impl Field {
                 | Self::RunStartTime
                 | Self::RunEndTime
                 | Self::RunLabels
+                | Self::RunSignature
         )
     }
 }

@@ -56,7 +56,7 @@ const SUMMARY_FIELDS: [(&str, &str, Field); 6] = [
     ("annotations", "annotations", Field::SummaryAnnotations),
 ];
 
-const RUN_FIELDS: [(&str, &str, Field); 9] = [
+const RUN_FIELDS: [(&str, &str, Field); 10] = [
     ("outcome", "outcome", Field::RunOutcome),
     ("pipeline", "pipeline", Field::RunPipeline),
     ("cluster", "cluster", Field::RunCluster),
@@ -66,6 +66,7 @@ const RUN_FIELDS: [(&str, &str, Field); 9] = [
     ("start_time", "startTime", Field::RunStartTime),
     ("end_time", "endTime", Field::RunEndTime),
     ("labels", "labels", Field::RunLabels),
+    ("signature", "signature", Field::RunSignature),
 ];
 
 impl Group {
@@ -132,7 +133,8 @@ impl Field {
             | Self::RunPipeline
             | Self::RunTask
             | Self::RunReason
-            | Self::RunPhase => Type::Text,
+            | Self::RunPhase
+            | Self::RunSignature => Type::Text,
         }
     }
 }

@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 /// The payload without what no column is made of: that is `null`, or missing where it was an
 /// element of a list. It is refused exactly where reading the whole would be.
 ///
-/// Kept are `metadata` but for `managedFields`, `status.conditions`, what a member of `spec`
-/// called `...Ref` holds, and texts, numbers and truth values directly in the object, its `spec`
-/// and its `status`.
+/// Kept are `metadata` but for `managedFields`, `status.conditions`, how `status.steps` ended, how
+/// many `status.retriesStatus` there are, what a member of `spec` called `...Ref` holds, and texts,
+/// numbers and truth values directly in the object, its `spec` and its `status`.
 ///
 /// # Errors
 /// If it is not JSON, or nested more than 127 deep.
@@ -30,8 +30,15 @@ enum Place {
     Metadata,
     Spec,
     Status,
+    /// The steps of a task, and one of them.
+    Steps,
+    Step,
+    /// How a step ended.
+    End,
     /// All of it is kept.
     Whole,
+    /// How many elements it has is kept.
+    Count,
     /// Only what is no tree is kept.
     Plain,
     Nothing,
@@ -46,11 +53,27 @@ impl Place {
             (Self::Root, "status") => Self::Status,
             (Self::Metadata, "managedFields") => Self::Nothing,
             (Self::Metadata, _) | (Self::Status, "conditions") => Self::Whole,
+            (Self::Status, "steps") => Self::Steps,
+            (Self::Status, "retriesStatus") => Self::Count,
+            (Self::Step, "terminated") => Self::End,
+            (Self::Step, "name" | "terminationReason") => Self::Plain,
+            (Self::End, "exitCode" | "reason") => Self::Plain,
+            (Self::Step | Self::End, _) => Self::Nothing,
             (Self::Spec, name) if name.ends_with("Ref") => Self::Whole,
             (Self::Root | Self::Spec | Self::Status, _) => Self::Plain,
             (Self::Whole, _) => Self::Whole,
-            (Self::Plain | Self::Nothing, _) => return None,
+            (Self::Plain | Self::Nothing | Self::Steps | Self::Count, _) => return None,
         })
+    }
+
+    /// The place of an element; none if elements here are not kept.
+    fn element(self) -> Option<Self> {
+        match self {
+            Self::Whole => Some(Self::Whole),
+            Self::Steps => Some(Self::Step),
+            Self::Count => Some(Self::Nothing),
+            _ => None,
+        }
     }
 }
 
@@ -97,10 +120,10 @@ impl<'de> Visitor<'de> for Place {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
-        if !matches!(self, Self::Whole) {
+        let Some(element) = self.element() else {
             let trunk = matches!(
                 self,
-                Self::Root | Self::Metadata | Self::Spec | Self::Status
+                Self::Root | Self::Metadata | Self::Spec | Self::Status | Self::Step | Self::End
             );
             while list.next_element_seed(Self::Nothing)?.is_some() {}
             // What should be an object is told from one that is missing.
@@ -109,16 +132,19 @@ impl<'de> Visitor<'de> for Place {
             } else {
                 Value::Null
             });
-        }
+        };
         let mut kept = Vec::new();
-        while let Some(value) = list.next_element_seed(Self::Whole)? {
+        while let Some(value) = list.next_element_seed(element)? {
             kept.push(value);
         }
         Ok(Value::Array(kept))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        if matches!(self, Self::Plain | Self::Nothing) {
+        if matches!(
+            self,
+            Self::Plain | Self::Nothing | Self::Steps | Self::Count
+        ) {
             while members.next_key_seed(Self::Nothing)?.is_some() {
                 members.next_value_seed(Self::Nothing)?;
             }
@@ -202,7 +228,9 @@ mod tests {
                 "ownerReferences": [{"kind": "PipelineRun"}]},
             "spec": {"timeout": "1h", "taskRef": {"name": "t"}, "params": [{"name": "p"}]},
             "status": {"startTime": "now", "conditions": [{"type": "Succeeded", "status": "True"}],
-                "taskSpec": {"steps": [{"script": "x"}]}},
+                "taskSpec": {"steps": [{"script": "x"}]}, "retriesStatus": [{"podName": "p"}],
+                "steps": [{"name": "s", "imageID": "i", "results": [],
+                    "terminated": {"exitCode": 1, "reason": "Error", "containerID": "c"}}]},
         });
         let wanted = json!({
             "kind": "TaskRun",
@@ -210,7 +238,9 @@ mod tests {
                 "ownerReferences": [{"kind": "PipelineRun"}]},
             "spec": {"timeout": "1h", "taskRef": {"name": "t"}, "params": null},
             "status": {"startTime": "now", "conditions": [{"type": "Succeeded", "status": "True"}],
-                "taskSpec": null},
+                "taskSpec": null, "retriesStatus": [null],
+                "steps": [{"name": "s", "imageID": null, "results": null,
+                    "terminated": {"exitCode": 1, "reason": "Error", "containerID": null}}]},
         });
         assert_eq!(outline(object.to_string().as_bytes()).unwrap(), wanted);
     }

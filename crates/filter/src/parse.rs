@@ -102,8 +102,8 @@ fn explain(message: &str) -> String {
     }
     if let Some(found) = quoted("token recognition error at: ") {
         return match found.as_str() {
-            "=" => "`=` is no operator; equality is `==`".to_owned(),
-            "&" | "|" => format!("`{found}` is no operator; write `{found}{found}`"),
+            "=" => "`=` is not an operator; use `==`".to_owned(),
+            "&" | "|" => format!("`{found}` is not an operator; use `{found}{found}`"),
             found => format!("`{found}` means nothing here"),
         };
     }

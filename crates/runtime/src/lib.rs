@@ -3,6 +3,7 @@
 
 pub mod admin;
 pub mod clock;
+pub mod cores;
 pub mod error;
 pub mod low_priority;
 pub mod telemetry;

@@ -10,7 +10,6 @@ use std::{
         LazyLock,
         atomic::{AtomicUsize, Ordering},
     },
-    thread::available_parallelism,
 };
 
 use tokio::{
@@ -18,6 +17,8 @@ use tokio::{
     task::spawn_blocking,
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+
+use crate::cores::cores;
 
 /// How much the system prefers others, from 0 to 19.
 const NICENESS: i32 = 19;
@@ -74,7 +75,7 @@ pub async fn block<T: Send + 'static>(
 
 fn start() -> io::Result<Runtime> {
     let threads = Builder::new_multi_thread()
-        .worker_threads(available_parallelism().map_or(1, usize::from))
+        .worker_threads(cores())
         .thread_name_fn(|| {
             static COUNT: AtomicUsize = AtomicUsize::new(0);
             format!("low-priority-{}", COUNT.fetch_add(1, Ordering::Relaxed))

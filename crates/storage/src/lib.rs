@@ -24,4 +24,4 @@ pub mod testing;
 pub use codec::objects;
 pub use seam::*;
 pub use store::resolve;
-pub use tools::{backup, copy, fsck, snapshot, tekton};
+pub use tools::{archive, backup, copy, fsck, snapshot, tekton};

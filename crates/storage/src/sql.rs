@@ -23,6 +23,7 @@ pub(crate) mod objects;
 pub(crate) mod purge;
 pub(crate) mod read;
 pub(crate) mod row;
+pub(crate) mod signatures;
 pub(crate) mod statement;
 pub(crate) mod thin;
 pub(crate) mod time_window;

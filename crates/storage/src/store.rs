@@ -11,6 +11,7 @@ mod objects;
 mod planner;
 mod purge;
 pub mod resolve;
+mod sign;
 pub(crate) mod sum;
 mod sweep;
 
@@ -230,6 +231,10 @@ impl<D: Database> Maintenance for SqlStore<D> {
 
     async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error> {
         sweep::sweep(self, most).await
+    }
+
+    async fn sign(&self, most: NonZeroU32) -> Result<u64, Error> {
+        sign::sign(self, most).await
     }
 
     async fn purgeable(&self, what: &Purge) -> Result<Purged, Error> {

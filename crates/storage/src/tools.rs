@@ -1,5 +1,6 @@
 //! What operators do with whole databases: check, copy, back up, import.
 
+pub mod archive;
 pub mod backup;
 pub mod copy;
 pub mod fsck;

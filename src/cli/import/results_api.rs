@@ -8,7 +8,7 @@ use hindsight_proto::v1alpha2 as pb;
 use indicatif::ProgressBar;
 use tonic::{Code, Status};
 
-use super::{Count, chains, parent};
+use super::{Count, Parents, chains, parent};
 use crate::{
     cli::{
         connect::{Connect, Credentials},
@@ -76,7 +76,7 @@ pub(in crate::cli) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 
 impl ResultsApi {
     async fn import(&self) -> Result<ExitCode, Failure> {
-        let parent = parent(self.parent.as_deref())?;
+        let parents = Parents::of(parent(self.parent.as_deref())?);
         let source = Credentials::of_files(self.from_token_file.clone(), self.from_ca.clone());
         let mut source = source.client(&self.from, self.connect.deadline())?.rpc();
         let target = self.connect.client()?.batched();
@@ -97,7 +97,7 @@ impl ResultsApi {
                     Err(why) => bar.suspend(|| count.refuse(&record.name, &why)),
                 }
             }
-            let chains = chains(objects, parent.as_ref());
+            let chains = chains(objects, &parents);
             let sent = count.send(&target, chains, self.concurrency, || bar.inc(1));
             sent.await.map_err(|status| self.connect.failure(&status))?;
         }

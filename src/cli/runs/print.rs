@@ -3,7 +3,7 @@
 //! No form lets a text steer a terminal: JSON writes such characters as escapes, which say the same,
 //! the other forms show them.
 
-use std::io::{Stdout, Write};
+use std::io::Write;
 
 use hindsight_proto::v1::RunRow;
 use serde::Serialize;
@@ -16,6 +16,8 @@ use super::{
 use crate::cli::{
     failure::Failure,
     output::{self, ListView, plain},
+    pager::Paged,
+    table::quoted,
     terminal::{Cell, Cut, Layout, Screen, paint, painted},
 };
 
@@ -24,7 +26,7 @@ const MIN_NAME: usize = 16;
 
 /// Prints runs, page by page.
 #[derive(Debug)]
-pub(super) struct Printer<W = Stdout> {
+pub(super) struct Printer<W = Paged> {
     form: Form,
     columns: Vec<Column>,
     screen: Screen,
@@ -37,12 +39,6 @@ pub(super) struct Printer<W = Stdout> {
     /// Runs of a document that is printed at the end.
     kept: Vec<RunView>,
     out: W,
-}
-
-impl Printer {
-    pub(super) fn new(form: Form, columns: Vec<Column>, screen: Screen, times: Times) -> Self {
-        Self::to(std::io::stdout(), form, columns, screen, times)
-    }
 }
 
 impl<W: Write> Printer<W> {
@@ -72,6 +68,11 @@ impl<W: Write> Printer<W> {
             headers: !without,
             ..self
         }
+    }
+
+    /// Whether a table is shown to people.
+    pub(super) fn is_on_terminal(&self) -> bool {
+        self.screen.width.is_some() && matches!(self.form, Form::Table | Form::Wide)
     }
 
     pub(super) fn columns(&self) -> &[Column] {
@@ -217,14 +218,6 @@ impl<W: Write> Printer<W> {
             writeln!(self.out, "{}", names.join(between))?;
         }
         Ok(())
-    }
-}
-
-/// A value between commas, as RFC 4180 quotes it.
-fn quoted(value: String) -> String {
-    match value.contains(['"', ',']) {
-        true => format!("\"{}\"", value.replace('"', "\"\"")),
-        false => value,
     }
 }
 

@@ -23,6 +23,9 @@ pub(super) struct RunView {
     status: &'static str,
     outcome: Option<String>,
     reason: Option<String>,
+    message: Option<String>,
+    signature: Option<String>,
+    attempt: Option<i32>,
     namespace: Option<String>,
     name: Option<String>,
     kind: Option<String>,
@@ -53,6 +56,9 @@ impl From<RunRow> for RunView {
             status: status(&run.outcome, start_time, end_time),
             outcome: text(run.outcome),
             reason: text(run.reason),
+            message: text(run.message),
+            signature: text(run.signature),
+            attempt: run.attempt,
             namespace: text(run.namespace),
             name: text(run.name),
             kind: text(run.kind),
@@ -114,11 +120,14 @@ pub(super) enum Column {
     Uid,
     Record,
     Type,
+    Message,
+    Signature,
+    Attempt,
     Label(String),
 }
 
 /// Every column but labels, by the name that asks for it.
-const COLUMNS: [(&str, Column); 21] = [
+const COLUMNS: [(&str, Column); 24] = [
     ("status", Column::Status),
     ("run", Column::Run),
     ("namespace", Column::Namespace),
@@ -140,14 +149,19 @@ const COLUMNS: [(&str, Column); 21] = [
     ("uid", Column::Uid),
     ("record", Column::Record),
     ("type", Column::Type),
+    ("message", Column::Message),
+    ("signature", Column::Signature),
+    ("attempt", Column::Attempt),
 ];
 
 /// The columns that are asked for, or the usual ones. It fails if there is no such column.
 pub(super) fn columns(asked: Option<&str>, wide: bool) -> Result<Vec<Column>, Failure> {
-    use Column::{Kind, Parent, Pipeline, Queue, Reason, Record, Run, Started, Status, Took, Uid};
+    use Column::{
+        Kind, Message, Parent, Pipeline, Queue, Reason, Record, Run, Started, Status, Took, Uid,
+    };
     let Some(asked) = asked else {
         let usual = [Status, Run, Kind, Pipeline, Reason, Started, Took];
-        let more = [Queue, Parent, Uid, Record];
+        let more = [Queue, Parent, Uid, Record, Message];
         let more = more.into_iter().filter(|_| wide);
         return Ok(usual.into_iter().chain(more).collect());
     };
@@ -223,7 +237,7 @@ impl Column {
             | Self::Record
             | Self::Type
             | Self::Label(_) => Cut::Middle,
-            Self::Reason => Cut::End,
+            Self::Reason | Self::Message => Cut::End,
             _ => Cut::Never,
         }
     }
@@ -260,6 +274,11 @@ impl Column {
             Self::Uid => text(&run.uid),
             Self::Record => run.record.clone(),
             Self::Type => text(&run.r#type),
+            Self::Message => text(&run.message),
+            Self::Signature => text(&run.signature),
+            Self::Attempt => run
+                .attempt
+                .map_or_else(String::new, |number| number.to_string()),
             Self::Label(key) => run.labels.get(key).cloned().unwrap_or_default(),
         }
     }

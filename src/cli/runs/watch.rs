@@ -3,7 +3,7 @@
 //! The feed is opened before the list is asked for, so that nothing is missed between them; what was
 //! listed already is left out of the feed. A connection that breaks is opened again where it was.
 
-use std::{collections::HashMap, process::ExitCode, time::Duration};
+use std::{collections::HashMap, io::Stdout, process::ExitCode, time::Duration};
 
 use hindsight_proto::v1::{RunEvent, RunRow, WatchRunsRequest};
 use prost_types::Timestamp;
@@ -34,7 +34,7 @@ impl Runs {
     pub(super) async fn watch(
         &self,
         filter: String,
-        mut printer: Printer,
+        mut printer: Printer<Stdout>,
     ) -> Result<ExitCode, Failure> {
         if let Form::Json | Form::Yaml = self.output {
             return Err(Failure::usage(
@@ -73,7 +73,7 @@ impl Runs {
                         request.cursor = event.cursor;
                         let listed = match &mut listed {
                             Some(listed) => listed,
-                            None => listed.insert(self.begin(&filter, &mut printer).await?),
+                            None => listed.insert(self.begin(filter.clone(), &mut printer).await?),
                         };
                         if let Some(run) = event.run
                             && is_new(listed, &run)
@@ -101,13 +101,19 @@ impl Runs {
     }
 
     /// The runs that are there now, printed.
-    async fn begin(&self, filter: &str, printer: &mut Printer) -> Result<Listed, Failure> {
+    async fn begin(
+        &self,
+        filter: String,
+        printer: &mut Printer<Stdout>,
+    ) -> Result<Listed, Failure> {
         let mut listed = Listed::new();
         let mut keep = |runs: &[RunRow]| {
             let times = runs.iter().map(|run| (run.record.clone(), run.update_time));
             listed.extend(times);
         };
-        let listing = self.list(filter, printer, &mut keep).await?;
+        let request = self.request(filter, printer.columns());
+        let mut runs = self.connect.client()?.runs();
+        let listing = self.list(&mut runs, request, printer, &mut keep).await?;
         if listing.found == 0 {
             output::note(&format!(
                 "no runs found {}; waiting for some",

@@ -1,5 +1,7 @@
 //! Messages of `hindsight.v1.Runs/ListRuns`, to types and back.
 
+use std::num::NonZeroU32;
+
 use hindsight_proto::v1::{ListRunsRequest, ListRunsResponse, RunRow};
 use hindsight_run::{Engine, keys};
 use hindsight_storage::RecordColumns;
@@ -14,6 +16,8 @@ use hindsight_filter::model::{Resource, ResultPattern};
 
 /// Most keys of labels that one list answers with.
 const MAX_LABEL_KEYS: usize = 20;
+/// Most runs that are counted for one list.
+const MAX_COUNT: u32 = 100_000;
 /// Longest key of a label in Kubernetes, prefix and name.
 const MAX_KEY_BYTES: usize = 317;
 
@@ -36,6 +40,7 @@ pub(super) async fn list_runs(
         },
         query: request.query,
         time_zone: request.time_zone,
+        count_up_to: count_up_to(request.count_up_to)?,
     };
     let found = server.service.list_runs(&by, &grant, id, ask).await?;
     let rows = found.page.items.into_iter();
@@ -44,6 +49,8 @@ pub(super) async fn list_runs(
         runs: rows.collect(),
         next_page_token: found.page.next,
         query_filter: found.query_filter,
+        count: found.count.map(|count| i64::from(count.runs)),
+        more: found.count.is_some_and(|count| count.more),
     })
 }
 
@@ -53,6 +60,16 @@ pub(super) fn run_row(server: &ResultsServer, columns: RecordColumns, keys: &[St
     let name = server.service.cluster_name(&row.cluster);
     row.cluster_name = name.unwrap_or_default().to_owned();
     row
+}
+
+/// Up to how many runs are counted.
+fn count_up_to(most: i32) -> Result<Option<NonZeroU32>, Error> {
+    match u32::try_from(most) {
+        Ok(most) if most <= MAX_COUNT => Ok(NonZeroU32::new(most)),
+        _ => Err(Error::Invalid(format!(
+            "count_up_to {most} is out of range: want 1 to {MAX_COUNT}, or 0 for none"
+        ))),
+    }
 }
 
 /// Keys of labels that the field `name` of a request has.
@@ -120,6 +137,11 @@ fn row(columns: RecordColumns, keys: &[String]) -> RunRow {
             .unwrap_or_default()
             .to_owned(),
         cluster_name: String::new(),
+        message: object.message.unwrap_or_default(),
+        signature: object.signature.unwrap_or_default(),
+        attempt: object
+            .attempt
+            .and_then(|attempt| i32::try_from(attempt).ok()),
         record: record.name.to_string(),
         r#type: data_type,
     }

@@ -23,7 +23,7 @@ pub(super) struct GroupBy {
 }
 
 /// Words that name a column to group by; times are in `TIMES`.
-const WORDS: [(&str, Column); 13] = [
+const WORDS: [(&str, Column); 14] = [
     ("pipeline", Column::Pipeline),
     ("outcome", Column::Outcome),
     ("namespace", Column::Object(ObjectField::Namespace)),
@@ -37,6 +37,7 @@ const WORDS: [(&str, Column); 13] = [
     ("result", Column::ResultId),
     ("record", Column::RecordId),
     ("type", Column::DataType),
+    ("signature", Column::Signature),
 ];
 
 /// Words that name a time of a record, in groups and in measures.

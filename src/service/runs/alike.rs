@@ -2,8 +2,10 @@
 
 use std::num::NonZeroU32;
 
-use hindsight_analysis::signature::{Evidence, Exit, Key, Signature};
-use hindsight_analysis::tree::{Node, Tree};
+use std::collections::BTreeSet;
+
+use hindsight_analysis::signature::Key;
+use hindsight_analysis::tree::Tree;
 use hindsight_runtime::error::{ErrorKind, HasKind as _};
 use jiff::Timestamp;
 
@@ -18,6 +20,8 @@ use hindsight_filter::model::RecordName;
 const MOST: NonZeroU32 = NonZeroU32::new(20).unwrap();
 /// Most of those alike that are named.
 const NAMED: usize = 5;
+/// Most records of what failed alike that are looked up.
+const LOOKED_UP: NonZeroU32 = NonZeroU32::new(1_000).unwrap();
 
 /// Failed runs that were compared with one.
 #[derive(Debug, Clone, Default)]
@@ -32,33 +36,49 @@ pub struct Alike {
     pub note: Option<String>,
 }
 
-/// The signature of the failure of a node; `None` if the node says nothing of it.
-pub(super) fn signature(leaf: &Node) -> Option<Signature> {
-    let failed = leaf.steps.iter().filter(|step| step.state.is_failure());
-    let exits = failed.filter_map(|step| {
-        Some(Exit {
-            step: &step.name,
-            code: step.exit_code?,
-            reason: &step.reason,
-        })
-    });
-    Signature::of(&Evidence {
-        reason: &leaf.reason,
-        message: &leaf.message,
-        exits: &exits.collect::<Vec<_>>(),
-        log_tail: "",
-    })
-}
-
 /// The key of the failure of a run.
 fn key(tree: &Tree) -> Option<Key> {
     let leaf = tree.nodes.get(tree.failed_leaf()?)?;
-    Some(signature(leaf)?.key())
+    Some(leaf.signature()?.key())
 }
 
 impl Service {
+    /// Which of the failed runs of `series` that started after `after`, of which there are `failed`,
+    /// have the key of the run `name`: by the column of signatures, in which every record has its
+    /// own key.
+    pub(super) async fn alike_by_column(
+        &self,
+        by: &RequestContext,
+        (name, wanted): (&RecordName, Key),
+        series: &Series,
+        (after, failed): (Option<Timestamp>, u64),
+    ) -> Result<Alike, Error> {
+        let engine = self.engine.with_quota(&by.quota);
+        let newest = Order::newest_first;
+        let below = series.alike_below(wanted, after);
+        let below = engine.names(series.scope(), below, newest(), LOOKED_UP);
+        let below = below.await?;
+        let results: BTreeSet<&str> = below.iter().map(|name| name.result().id()).collect();
+        let is_alike = after.map(series::after).into_iter();
+        let is_alike = is_alike.chain([series::failed(), series::in_results(results)]);
+        let runs = engine.names(series.scope(), series.with(is_alike), newest(), LOOKED_UP);
+        let runs = runs.await?;
+        let most = LOOKED_UP.get();
+        let is_cut = below.len() >= most as usize;
+        Ok(Alike {
+            count: runs.len() as u64,
+            of: failed,
+            records: runs
+                .into_iter()
+                .filter(|found| found != name)
+                .take(NAMED)
+                .collect(),
+            note: is_cut.then(|| format!("more than {most} failed alike; older are not counted")),
+        })
+    }
+
     /// Which of the newest failed runs of `series` that started after `after` have the key of the
-    /// run `name`. All of them together are read within the scan budget of one call.
+    /// run `name`, of which the leaf is a part of the payload. All of them together are read within the scan budget of one call.
     pub(super) async fn alike(
         &self,
         by: &RequestContext,

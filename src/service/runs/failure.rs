@@ -9,7 +9,7 @@ use hindsight_run::{Outcome, View};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::alike::{self, Alike};
+use super::alike::Alike;
 use super::series::{self, Series};
 use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
@@ -109,7 +109,7 @@ impl Service {
         let tree = self.tree(by, &record, &object).await?;
         let (path, run, leaf) = failed(&tree, name)?;
         let mut notes = tree.notes.clone();
-        let signature = alike::signature(&leaf);
+        let signature = leaf.signature();
         let mut since = match Series::of(&record, &View::new(&object)) {
             Some(series) => {
                 let mut since = self.since(by, &series, tree.began(), limit).await?;
@@ -117,7 +117,14 @@ impl Service {
                     let run = (name, signature.key());
                     let success = since.last_success.as_ref();
                     let after = success.and_then(|success| success.started);
-                    since.alike = Some(self.alike(by, run, &series, after).await?);
+                    let alike = match leaf.record {
+                        Some(_) => {
+                            let since = (after, since.failed);
+                            self.alike_by_column(by, run, &series, since).await?
+                        }
+                        None => self.alike(by, run, &series, after).await?,
+                    };
+                    since.alike = Some(alike);
                 }
                 Some(since)
             }

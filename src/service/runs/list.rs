@@ -1,11 +1,13 @@
 //! Lists of runs, from columns alone.
 
+use std::{num::NonZeroU32, sync::Arc};
+
 use hindsight_filter::model::{Resource, ResultPattern};
 use hindsight_filter::{parse_order, run_filter};
 use hindsight_storage::RecordColumns;
 
 use super::selected::Selected;
-use crate::query::{List, Page};
+use crate::query::{Fold, List, Page};
 use crate::service::{Error, ListRequest, Service};
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Verb};
@@ -21,6 +23,38 @@ pub struct RunsAsk {
     pub query: String,
     /// Zone of the dates in `query`; empty is UTC.
     pub time_zone: String,
+    /// Up to how many runs are counted; absent, none are.
+    pub count_up_to: Option<NonZeroU32>,
+}
+
+/// How many runs match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// Those that were counted.
+    pub runs: u32,
+    /// Whether there are, or may be, more.
+    pub more: bool,
+}
+
+/// Rows that are only counted.
+#[derive(Debug)]
+struct Counting {
+    runs: u32,
+    most: u32,
+}
+
+impl Fold for Counting {
+    type Row = RecordColumns;
+
+    fn add(&mut self, rows: Vec<RecordColumns>) -> bool {
+        let rows = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+        self.runs = self.runs.saturating_add(rows);
+        self.runs <= self.most
+    }
+
+    fn bytes(&self) -> usize {
+        0
+    }
 }
 
 /// A page of runs.
@@ -30,6 +64,8 @@ pub struct Runs {
     pub page: Page<RecordColumns>,
     /// The query in CEL.
     pub query_filter: String,
+    /// How many match, if that was asked for.
+    pub count: Option<Count>,
 }
 
 impl Service {
@@ -50,15 +86,34 @@ impl Service {
             runs: run_filter(),
         };
         let (filter, query_filter) = self.selected(&by.quota, selected).await?;
+        let scope = ResultPattern { parent, id: result };
+        let counted = (scope.clone(), Arc::clone(&filter), ask.count_up_to);
         let list = List {
-            scope: ResultPattern { parent, id: result },
+            scope,
             filter,
             order: parse_order(&ask.list.order_by, RECORDS)?,
             size: ask.list.size,
             token: ask.list.token,
             method: "ListRuns",
         };
-        let page = self.engine.with_quota(&by.quota).columns(list).await?;
-        Ok(Runs { page, query_filter })
+        let engine = self.engine.with_quota(&by.quota);
+        let page = engine.columns(list).await?;
+        let count = match counted {
+            (scope, filter, Some(most)) => {
+                let (runs, most) = (0, most.get());
+                let counting = Counting { runs, most };
+                let (counted, had_all) = engine.fold_columns(scope, filter, counting).await?;
+                Some(Count {
+                    runs: counted.runs.min(most),
+                    more: !had_all,
+                })
+            }
+            _ => None,
+        };
+        Ok(Runs {
+            page,
+            query_filter,
+            count,
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! The runs that a run is compared with: those of the same pipeline.
 
+use hindsight_analysis::signature::Key;
 use hindsight_filter::columns::ObjectColumns;
 use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Value};
 use hindsight_filter::model::{Parent, ParentPattern, Record, ResultPattern};
@@ -28,6 +29,8 @@ const PIPELINE_TASK: &str = "tekton.dev/pipelineTask";
 pub(super) struct Series {
     parent: Parent,
     tests: Vec<Condition>,
+    /// The pipeline, which what is below its runs is of too, if that is what they are made from.
+    pipeline: Option<String>,
     /// What they are called, as in `pipeline release`.
     pub(super) name: String,
 }
@@ -49,6 +52,7 @@ impl Series {
             .find_map(|(key, what)| label(key, what))
             .or_else(|| reference(ObjectField::PipelineRef, "pipeline"))
             .or_else(|| reference(ObjectField::TaskRef, "task"))?;
+        let is_of_pipeline = what == "pipeline";
         let mut tests = vec![
             equal(Column::DataType, text(data_type)),
             equal(column, text(value)),
@@ -65,6 +69,7 @@ impl Series {
         Some(Self {
             parent: record.name.result().parent().clone(),
             tests,
+            pipeline: is_of_pipeline.then(|| value.to_owned()),
             name,
         })
     }
@@ -75,6 +80,14 @@ impl Series {
             parent: ParentPattern::Exact(self.parent.clone()),
             id: None,
         }
+    }
+
+    /// What may be below its runs and failed for the cause with this key.
+    pub(super) fn alike_below(&self, key: Key, after: Option<Timestamp>) -> Condition {
+        let pipeline = self.pipeline.as_deref();
+        let tests = pipeline.map(|name| equal(Column::Pipeline, text(name)));
+        let tests = tests.into_iter().chain(after.map(self::after));
+        Condition::And(tests.chain([of_signature(key)]).collect())
     }
 
     /// Its runs that pass `more`.
@@ -106,6 +119,17 @@ pub(super) fn ended(outcome: Outcome) -> Condition {
 /// Runs that did not do what they should.
 pub(super) fn failed() -> Condition {
     Condition::Or(vec![ended(Outcome::Failure), ended(Outcome::Timeout)])
+}
+
+/// Runs that failed for the cause with this key.
+pub(super) fn of_signature(key: Key) -> Condition {
+    equal(Column::Signature, Value::Text(key.to_string()))
+}
+
+/// What is stored with one of these results.
+pub(super) fn in_results<'r>(ids: impl IntoIterator<Item = &'r str>) -> Condition {
+    let ids = ids.into_iter().map(text).collect();
+    test(Column::ResultId, Is::OneOf(ids))
 }
 
 /// Runs that are over.

@@ -66,7 +66,7 @@ impl Database {
     }
 
     /// Opens it; what another version of the schema left there is thrown away.
-    async fn open(&self) -> Opened {
+    pub async fn open(&self) -> Opened {
         let options = Options {
             schema: Schema::Migrate,
             ..Options::default()

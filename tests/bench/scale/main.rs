@@ -3,9 +3,14 @@
 //!
 //! `make bench-scale` runs it; `SIZES='10000 1000000'` chooses other sizes and
 //! `DATABASES=sqlite` one database. The data sets stay in `target/bench/scale`; the first run
-//! makes them. Rows are counted and the checksum of all payloads is compared before anything is
+//! makes them. `ONLY='clients get'` measures parts, and `CASES='two labels'` the questions of clients
+//! that are named so,
+//! `CALLS=1000` times each. Rows are counted and the checksum of all payloads is compared before anything is
 //! measured. `target/bench/scale.jsonl` gets one line for each figure. Beside them stand the same
 //! questions put to a plain column of JSON, searched row by row, in the same run.
+//!
+//! `make bench-runs` is the part `ONLY=runs`: calls of `hindsight.v1.Runs`, into
+//! `target/bench/runs.jsonl`. With `STRICT=1` it fails where a figure misses its bound.
 #![expect(
     clippy::unwrap_used,
     unreachable_pub,
@@ -21,6 +26,7 @@ mod corpus;
 mod data;
 mod figures;
 mod plain;
+mod runs;
 mod server;
 
 use std::{
@@ -53,9 +59,13 @@ fn main() {
     let folder = target.join("scale");
     std::fs::create_dir_all(&folder).unwrap();
     let variable = |name: &str, default: &str| std::env::var(name).unwrap_or(default.to_owned());
-    let mut figures = Figures::new(&target.join("scale.jsonl"));
     let chosen = variable("DATABASES", "sqlite postgres");
     let only = variable("ONLY", "");
+    let file = match only.as_str() {
+        "runs" => "runs.jsonl",
+        _ => "scale.jsonl",
+    };
+    let mut figures = Figures::new(&target.join(file));
     let sizes = variable("SIZES", "10000");
     runtime.block_on(async {
         for records in sizes.split_whitespace().map(|size| size.parse().unwrap()) {
@@ -72,6 +82,7 @@ fn main() {
             for database in databases {
                 println!("\n{} with {records} records", database.label);
                 (figures.database, figures.records) = (database.label, records);
+                runs::clean(&database).await;
                 database.fill().await;
                 database.verify(&folder).await;
                 if only != "fill" {
@@ -84,11 +95,18 @@ fn main() {
         [] => println!("\nevery figure is as it should be"),
         missed => println!("\nmissed:\n  {}", missed.join("\n  ")),
     }
-    println!("{}", target.join("scale.jsonl").display());
+    println!("{}", target.join(file).display());
+    if !figures.missed.is_empty() && !variable("STRICT", "").is_empty() {
+        std::process::exit(1);
+    }
 }
 
 /// Measures one database; `only` names a part.
 async fn measure(database: &Database, only: &str, figures: &mut Figures) {
+    // It adds runs of its own and starts its own server.
+    if only == "runs" {
+        return runs::measure(database, figures).await;
+    }
     let server = Server::start(database).await;
     let wanted = |part: &str| only.is_empty() || only.split_whitespace().any(|one| one == part);
     if wanted("get") {
@@ -104,8 +122,11 @@ async fn measure(database: &Database, only: &str, figures: &mut Figures) {
         memory(&server, figures).await;
     }
     if wanted("clients") {
+        let part = std::env::var("CASES").unwrap_or_default();
         for case in clients::cases(database) {
-            list(&server, &case, figures).await;
+            if case.name.contains(&part) {
+                list(&server, &case, figures).await;
+            }
         }
     }
     if wanted("filters") {
@@ -189,7 +210,9 @@ async fn list(server: &Server, case: &Case, figures: &mut Figures) {
     let mut times = Times::default();
     let mut rows = 0;
     let began = Instant::now();
-    for call in 0..=CALLS {
+    let calls = std::env::var("CALLS").map_or(CALLS, |calls| calls.parse().unwrap());
+    let patience = PATIENCE * u32::try_from(calls.div_ceil(CALLS)).unwrap();
+    for call in 0..=calls {
         let started = Instant::now();
         let (names, _) = page(&mut rpc, case, 50, String::new()).await;
         let took = started.elapsed();
@@ -200,10 +223,10 @@ async fn list(server: &Server, case: &Case, figures: &mut Figures) {
             case.name
         );
         // The first call plans and connects.
-        if call > 0 || took > PATIENCE {
+        if call > 0 || took > patience {
             times.add(took);
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > patience {
             break;
         }
     }

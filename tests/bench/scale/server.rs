@@ -46,11 +46,15 @@ impl Server {
     }
 
     pub fn rpc(&self) -> Rpc {
+        self.client().rpc()
+    }
+
+    pub fn client(&self) -> Client {
         let options = Options {
             deadline: Duration::from_secs(120),
             ..Options::new(&self.url)
         };
-        Client::new(&options).unwrap().rpc()
+        Client::new(&options).unwrap()
     }
 
     /// Forgets how much memory it took at most.

@@ -1,9 +1,9 @@
 //! Which runs of a pipeline failed for the same cause.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::objects::{given, given_failure, history, record, release};
-use crate::support::{Database, TestServer, http::Http, process, server::on_each};
+use super::objects::{given, given_failure, record, release};
+use crate::support::{Database, TestServer, http::Http, objects::bytes, process, server::on_each};
 
 /// A success, three failures of one cause, and one of another.
 async fn with_failures(server: &TestServer) {
@@ -79,40 +79,84 @@ async fn failures_of_one_cause_are_alike_whatever_their_ids() {
     .await;
 }
 
+/// A workflow of a template that failed at this hour, because a pod of it said this.
+fn workflow(run: &str, hour: u32, message: &str) -> Value {
+    let time = |minute: u32| format!("2026-03-02T{hour:02}:{minute:02}:00Z");
+    let node = |name: &str, kind: &str, message: &str| {
+        json!({"id": name, "name": name, "type": kind, "phase": "Failed", "message": message,
+            "startedAt": time(1), "finishedAt": time(5), "boundaryID": run})
+    };
+    let mut top = node(run, "Steps", "child failed");
+    top.as_object_mut().unwrap().remove("boundaryID");
+    json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow",
+        "metadata": {"name": run, "namespace": "shop", "uid": run, "creationTimestamp": time(0),
+            "labels": {"workflows.argoproj.io/workflow-template": "etl"}},
+        "status": {"phase": "Failed", "message": "child failed", "startedAt": time(1),
+            "finishedAt": time(5), "nodes": {run: top,
+                format!("{run}-1"): node(&format!("{run}.load"), "Pod", message)}},
+    })
+}
+
+async fn given_workflows(server: &TestServer, count: u32) {
+    for hour in 0..count {
+        let run = format!("w{hour}");
+        let object = workflow(&run, hour, "cannot start");
+        let name = record(&run);
+        server
+            .given_record(&name, "argoproj.io/v1alpha1.Workflow", &bytes(&object))
+            .await;
+    }
+}
+
 #[tokio::test]
-async fn at_most_the_twenty_newest_failures_are_compared() {
+async fn every_failure_with_a_record_is_compared_without_payloads() {
     let database = Database::sqlite();
-    let server = TestServer::start(&database).await;
+    // Of the run itself four records are read, and none of others.
+    let server = TestServer::start_with(&database, &[("scan_budget", "4")]).await;
     for number in 0..22 {
         let run = format!("r{number}");
-        let mut object = release(&run, number, "a", "Failed");
-        object["status"]["conditions"][0]["message"] = "cannot start".into();
-        given(&server, &object).await;
+        let code = if number == 5 { 2 } else { 1 };
+        given_failure(&server, (&run, number), code, "cannot start").await;
     }
     let told = why(&server, "r0").await;
+    assert_eq!(told.get("notes"), None);
     let (count, of, records) = alike(&told);
-    assert_eq!((count, of, records.len()), ("20", "20", 5));
+    assert_eq!((count, of, records.len()), ("21", "22", 5));
     assert_eq!(records[0], record("r21"));
     let said = process::run(&["why", "shop/r0", "--server", &server.url]).await;
+    said.prints(0, "22 of 22 since failed, 21 of them alike");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn at_most_the_twenty_newest_payloads_are_compared() {
+    let database = Database::sqlite();
+    let server = TestServer::start(&database).await;
+    given_workflows(&server, 22).await;
+    let told = why(&server, "w0").await;
+    let (count, of, records) = alike(&told);
+    assert_eq!((count, of, records.len()), ("20", "20", 5));
+    assert_eq!(records[0], record("w21"));
+    let said = process::run(&["why", "shop/w0", "--server", &server.url]).await;
     said.prints(0, "22 of 22 since failed, 20 of the newest 20 alike");
     server.stop().await;
 }
 
 #[tokio::test]
-async fn comparing_ends_with_the_scan_budget_and_says_so() {
+async fn comparing_payloads_ends_with_the_scan_budget_and_says_so() {
     let database = Database::sqlite();
-    // Of each run four records are read: its own, and the three of its result.
+    // Of each other workflow two records are read: its own, and that of its result.
     let server = TestServer::start_with(&database, &[("scan_budget", "7")]).await;
-    history(&server).await;
-    let told = why(&server, "release-42").await;
-    let other = record("release-44");
-    assert_eq!(alike(&told), ("2", "2", vec![other.as_str()]));
+    given_workflows(&server, 10).await;
+    let told = why(&server, "w9").await;
+    let (count, of, _) = alike(&told);
+    assert_eq!((count, of), ("4", "4"));
     assert_eq!(
         told["notes"][0],
         "one call reads 7 records (scan_budget); older failures are not compared"
     );
-    let said = process::run(&["why", "shop/release-42", "--server", &server.url]).await;
-    said.prints(0, "3 of 4 since failed, 2 of the newest 2 alike");
+    let said = process::run(&["why", "shop/w9", "--server", &server.url]).await;
     said.fails(0, "warning: one call reads 7 records (scan_budget)");
     server.stop().await;
 }

@@ -154,6 +154,7 @@ fn every_command_about_a_server_is_among_them() {
         "all-in-one",
         "config",
         "token",
+        "version",
         "ledger",
         "migrate",
         "index",

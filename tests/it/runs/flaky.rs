@@ -138,7 +138,7 @@ async fn a_browser_and_the_command_line_see_what_is_flaky() {
         let flaky = ["flaky", "-n", "shop", "--server", &server.url];
         let said = run(&flaky).await;
         said.prints(0, "shop/release");
-        said.prints(0, "release-3 (");
+        said.prints(0, "\trelease-3\t");
         said.prints(0, "suspected");
         let said = run(&[&flaky[..], &["-o", "json"]].concat()).await;
         said.prints(0, r#""flaky":true"#);

@@ -44,7 +44,7 @@ pub(super) async fn given(server: &TestServer, object: &Value) {
 
 /// A task of a run of the pipeline `release`, which began at the minute of its run and took so many
 /// seconds, and whose step `run` ended with this code.
-fn task_of(run: &Value, task: &str, at: (u32, i64), code: i32) -> Value {
+pub(super) fn task_of(run: &Value, task: &str, at: (u32, i64), code: i32) -> Value {
     let owner = run["metadata"]["uid"].as_str().unwrap();
     let made: jiff::Timestamp = run["metadata"]["creationTimestamp"]
         .as_str()

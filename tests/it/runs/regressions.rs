@@ -143,7 +143,7 @@ async fn a_browser_and_the_command_line_see_what_became_slower() {
         let slow = ["slow", "-n", "shop", "--server", &server.url];
         let said = run(&slow).await;
         said.prints(0, "shop/release");
-        said.prints(0, "release-40 (");
+        said.prints(0, "\trelease-40\t");
         let said = run(&[&slow[..], &["-o", "json"]].concat()).await;
         said.prints(0, r#""kind":"SLOWER""#);
         let said = run(&[&slow[..], &["pipeline:other"]].concat()).await;

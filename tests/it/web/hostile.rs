@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{is_tame, page, seed::empty};
+use super::{is_tame, is_well_formed, page, seed::empty};
 use crate::support::{
     http::Http,
     objects::{PIPELINE_RUN, bytes},
@@ -51,6 +51,16 @@ fn targets(failed: &str, query: &str) -> Vec<String> {
         format!("/ui/compare?a={query}&b={query}"),
         format!("/ui/pipeline/{query}/{query}?in=shop"),
         format!("/ui/health?q={query}"),
+        format!("/ui/graph/{failed}"),
+        format!("/ui/graph/{failed}?of={query}"),
+        format!("/ui/pipeline/{query}/{query}?in=shop&of=template"),
+        format!("/ui/stats?q={query}"),
+        format!("/ui/stats?by={query}&measure={query}&order={query}&ns={query}"),
+        "/ui/stats?by=name,reason,namespace".to_owned(),
+        "/ui/capture".to_owned(),
+        format!("/ui/jump?to={query}"),
+        "/ui/jump?to=r".to_owned(),
+        "/ui/you".to_owned(),
         format!("/ui/login?to={query}"),
         format!("/ui/{query}"),
     ]
@@ -96,6 +106,17 @@ async fn text_that_was_stored_is_never_more_than_text() {
                 "\u{2066}",
             ] {
                 assert!(!html.contains(bad), "{target}: {bad:?}");
+            }
+        }
+        for target in [
+            format!("/ui/feed.atom?ns={query}&q={query}"),
+            "/ui/feed.atom".to_owned(),
+            format!("/ui/badge/{query}/{query}.svg?in=shop"),
+        ] {
+            let reply = page(&mut http, &target).await;
+            assert!(reply.status < 500, "{target}");
+            if reply.status == 200 {
+                assert!(is_well_formed(&reply.text()), "{target}");
             }
         }
         let shown = page(&mut http, &format!("/ui/run/{failed}")).await.text();

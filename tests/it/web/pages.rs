@@ -3,17 +3,33 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::{
-    is_tame, links, page,
-    seed::{empty, record, seeded},
+    is_tame, links, page, reports,
+    seed::{each_seeded, empty, record},
 };
-use crate::support::http::Http;
+use crate::support::{TestServer, http::Http};
 
 /// Pages that are followed from the first one.
-const MOST: usize = 120;
+const MOST: usize = 96;
 
 #[tokio::test]
-async fn every_link_leads_to_a_page_without_scripts_of_its_own() {
-    let server = seeded().await;
+async fn pages_show_what_is_stored_on_every_database() {
+    for server in each_seeded().await {
+        every_link_leads_to_a_page_without_scripts_of_its_own(&server).await;
+        runs_are_filtered_by_words_and_pages_go_on(&server).await;
+        a_failed_run_says_why_and_where_its_time_went(&server).await;
+        pipelines_are_shown_by_how_they_stand(&server).await;
+        reports::groups_are_measured_and_lead_to_their_runs(&server).await;
+        reports::a_text_leads_to_the_run_that_it_means(&server).await;
+        reports::a_graph_shows_what_waited_for_what(&server).await;
+        reports::tasks_are_shown_by_runs(&server).await;
+        reports::capture_tells_how_soon_runs_are_stored(&server).await;
+        reports::a_badge_tells_the_last_outcome(&server).await;
+        reports::a_feed_has_the_failures_of_a_filter(&server).await;
+        server.stop().await;
+    }
+}
+
+async fn every_link_leads_to_a_page_without_scripts_of_its_own(server: &TestServer) {
     let mut http = Http::one(&server.url).await;
     let mut seen = BTreeSet::from(["/ui/".to_owned()]);
     let mut next = VecDeque::from(["/ui/".to_owned()]);
@@ -48,16 +64,27 @@ async fn every_link_leads_to_a_page_without_scripts_of_its_own() {
         }
     }
     let all = [
-        "", "assets", "compare", "health", "payload", "pipeline", "raw", "run", "runs",
+        "",
+        "assets",
+        "badge",
+        "capture",
+        "compare",
+        "feed.atom",
+        "graph",
+        "health",
+        "payload",
+        "pipeline",
+        "raw",
+        "run",
+        "runs",
+        "stats",
+        "you",
     ];
     assert_eq!(kinds.iter().map(String::as_str).collect::<Vec<_>>(), all);
     assert!(count > 50, "{count}");
-    server.stop().await;
 }
 
-#[tokio::test]
-async fn runs_are_filtered_by_words_and_pages_go_on() {
-    let server = seeded().await;
+async fn runs_are_filtered_by_words_and_pages_go_on(server: &TestServer) {
     let mut http = Http::one(&server.url).await;
     let html = page(&mut http, "/ui/runs?q=is:top").await.text();
     assert_eq!(html.matches("<tr class=\"row").count(), 50);
@@ -82,7 +109,6 @@ async fn runs_are_filtered_by_words_and_pages_go_on() {
     assert!(html.contains("#s-failed") && html.contains("#s-timeout"));
     // A chip that is on takes its word away.
     assert!(links(&html).contains(&"/ui/runs?q=pipeline%3Arelease%20is%3Atop&ns=shop".to_owned()));
-    server.stop().await;
 }
 
 #[tokio::test]
@@ -110,11 +136,9 @@ async fn a_wrong_filter_is_shown_with_the_part_that_is_wrong() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_failed_run_says_why_and_where_its_time_went() {
-    let server = seeded().await;
+async fn a_failed_run_says_why_and_where_its_time_went(server: &TestServer) {
     let mut http = Http::one(&server.url).await;
-    let name = record(&server, "failed pipeline:release is:top").await;
+    let name = record(server, "failed pipeline:release is:top").await;
     let html = page(&mut http, &format!("/ui/run/{name}")).await.text();
     for text in [
         "OOMKilled",
@@ -133,19 +157,16 @@ async fn a_failed_run_says_why_and_where_its_time_went() {
     }
     // Steps of what failed are open, those of what succeeded are not.
     assert_eq!(html.matches("<details open>").count(), 1);
-    let name = record(&server, "running pipeline:train-ranking is:top").await;
+    let name = record(server, "running pipeline:train-ranking is:top").await;
     let html = page(&mut http, &format!("/ui/run/{name}")).await.text();
     assert!(html.contains("running for") && html.contains("rect class=\"fold\""));
     assert!(html.contains("data-live") && !html.contains("id=\"why\""));
-    let name = record(&server, "failed kind:wf").await;
+    let name = record(server, "failed kind:wf").await;
     let html = page(&mut http, &format!("/ui/run/{name}")).await.text();
     assert!(html.contains("load(37:") && html.contains("50 more") && html.contains("50 succeeded"));
-    server.stop().await;
 }
 
-#[tokio::test]
-async fn pipelines_are_shown_by_how_they_stand() {
-    let server = seeded().await;
+async fn pipelines_are_shown_by_how_they_stand(server: &TestServer) {
     let mut http = Http::one(&server.url).await;
     let html = page(&mut http, "/ui/").await.text();
     let at = |text: &str| {
@@ -163,10 +184,9 @@ async fn pipelines_are_shown_by_how_they_stand() {
     let slower = html.find("data/</span>search-index").unwrap();
     let flaky = html.find("shop/</span>storefront-checks").unwrap();
     assert!(slower < flaky && html.contains("+4") && html.contains("search-index-6"));
-    let name = record(&server, "failed pipeline:release is:top").await;
+    let name = record(server, "failed pipeline:release is:top").await;
     let html = page(&mut http, &format!("/ui/compare?a={name}"))
         .await
         .text();
     assert!(html.contains("Parameters") && html.contains("Images") && html.contains("Times"));
-    server.stop().await;
 }

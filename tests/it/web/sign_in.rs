@@ -26,13 +26,13 @@ fn write(path: &Path, users: &[(&str, &str)]) {
     std::fs::write(path, users.collect::<String>()).unwrap();
 }
 
-struct Guarded {
-    server: Given,
+pub(super) struct Guarded {
+    pub(super) server: Given,
     path: std::path::PathBuf,
     _folder: tempfile::TempDir,
 }
 
-async fn guarded(more: &[(&str, &str)]) -> Guarded {
+pub(super) async fn guarded(more: &[(&str, &str)]) -> Guarded {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("users.toml");
     write(&path, &[("reader", "*"), ("shopper", "shop")]);
@@ -48,13 +48,13 @@ async fn guarded(more: &[(&str, &str)]) -> Guarded {
 
 const OWN: (&str, &str) = ("origin", "http://localhost");
 
-async fn sign_in(http: &mut Http, token: &str, to: &str) -> Reply {
+pub(super) async fn sign_in(http: &mut Http, token: &str, to: &str) -> Reply {
     let form = format!("token={token}&to={to}");
     http.send("POST", "/ui/login", &[OWN], form).await
 }
 
 /// What a browser sends back of a cookie that was set.
-fn cookie(reply: &Reply) -> String {
+pub(super) fn cookie(reply: &Reply) -> String {
     let set = reply.header("set-cookie").unwrap();
     set.split(';').next().unwrap().to_owned()
 }

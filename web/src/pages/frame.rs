@@ -7,7 +7,10 @@ use crate::ask::{Ask, Theme};
 pub(super) enum Place {
     Overview,
     Runs,
+    Stats,
     Health,
+    Capture,
+    You,
     Elsewhere,
 }
 
@@ -43,6 +46,8 @@ pub(super) struct Frame {
     pub(super) zone: String,
     pub(super) here: String,
     pub(super) preferences: String,
+    pub(super) jump: String,
+    pub(super) you: Item,
     /// Where a caller who signed in signs out.
     pub(super) logout: Option<String>,
     pub(super) notice: &'static str,
@@ -65,25 +70,29 @@ impl Frame {
             items: vec![
                 item("Overview", links.overview(scope), Place::Overview, "o"),
                 item("Runs", links.runs("", scope), Place::Runs, "r"),
+                item("Stats", links.stats("", scope, "", ""), Place::Stats, "s"),
                 item("Health", links.health("", scope), Place::Health, "h"),
+                item("Capture", links.capture(scope), Place::Capture, "c"),
             ],
             home: links.overview(""),
             style: links.asset(&ask.assets.style.name),
             script: links.asset(&ask.assets.script.name),
             htmx: links.asset(&ask.assets.htmx.name),
             icon: links.asset(&ask.assets.icon.name),
-            theme: ask.theme.name(),
+            theme: ask.look.theme.name(),
             themes: themes
                 .into_iter()
                 .map(|theme| Choice {
                     name: theme.name(),
-                    is_set: theme == ask.theme,
+                    is_set: theme == ask.look.theme,
                 })
                 .collect(),
-            zone: ask.zone.clone(),
+            zone: ask.look.zone.clone(),
             here: ask.here.clone(),
             preferences: links.preferences(),
-            logout: ask.signed_in.then(|| links.logout()),
+            jump: links.jump(),
+            you: item("You", links.you(), Place::You, "y"),
+            logout: ask.signed_in().then(|| links.logout()),
             notice: ask.notice,
             base: links.base().to_owned(),
         }

@@ -1,7 +1,6 @@
 //! Pipelines that are flaky, and pipelines that became slower, with the runs that show it.
 
 use askama::Template;
-use hindsight_filter::words::Now;
 use hindsight_proto::v1::{
     FlakyPipeline, ListFlakyRequest, ListRegressionsRequest, Regression, RunPoint, RunSeries,
     regression,
@@ -13,6 +12,7 @@ use crate::api::{Kind, Refusal};
 use crate::ask::{Ask, results_of};
 use crate::html::end_cut;
 use crate::query::{self, Wrong};
+use crate::route::Of;
 use crate::time::{When, length};
 
 /// Pairs of runs that are shown of one pipeline.
@@ -79,10 +79,7 @@ struct Slower {
 
 pub(crate) async fn health(ask: &Ask) -> Shown {
     let (text, scope) = (ask.query.get("q"), ask.scope());
-    let now = Now {
-        time: ask.clock.now,
-        zone: ask.clock.zone.clone(),
-    };
+    let now = ask.present();
     let mut view = Health {
         frame: Frame::new(ask, "Health", Place::Health),
         query: text.to_owned(),
@@ -101,13 +98,13 @@ pub(crate) async fn health(ask: &Ask) -> Shown {
     let flaky = ask.api.flaky(ListFlakyRequest {
         parent: results_of(scope),
         query: text.to_owned(),
-        time_zone: ask.zone.clone(),
+        time_zone: ask.look.zone.clone(),
         ..ListFlakyRequest::default()
     });
     let slower = ask.api.regressions(ListRegressionsRequest {
         parent: results_of(scope),
         query: text.to_owned(),
-        time_zone: ask.zone.clone(),
+        time_zone: ask.look.zone.clone(),
         ..ListRegressionsRequest::default()
     });
     let (flaky, slower) = match futures::try_join!(flaky, slower) {
@@ -145,9 +142,12 @@ fn series(ask: &Ask, series: Option<&RunSeries>) -> Series {
         name,
         link: match series.namespace.is_empty() || series.pipeline.is_empty() {
             true => ask.links.runs("", &series.parent),
-            false => ask
-                .links
-                .pipeline(&series.parent, &series.namespace, &series.pipeline),
+            false => ask.links.pipeline(
+                Of::Pipeline,
+                &series.parent,
+                &series.namespace,
+                &series.pipeline,
+            ),
         },
     }
 }

@@ -2,6 +2,7 @@
 
 use hindsight_proto::v1::RunRow;
 
+use super::series::Series;
 use crate::ask::Ask;
 use crate::html::Name;
 use crate::status::{Badge, Status};
@@ -35,11 +36,6 @@ pub(super) struct Row {
 pub(super) struct Pipeline {
     pub(super) name: Name,
     pub(super) link: String,
-}
-
-/// The parent in the name of a record.
-pub(super) fn parent_of(record: &str) -> &str {
-    record.split("/results/").next().unwrap_or_default()
 }
 
 /// How a row stands.
@@ -86,10 +82,11 @@ fn row(ask: &Ask, run: &RunRow) -> Row {
     } else {
         &run.name
     };
-    let parent = parent_of(&run.record);
-    let pipeline = (!run.pipeline.is_empty()).then(|| Pipeline {
-        name: Name::new(&run.pipeline, PIPELINE),
-        link: ask.links.pipeline(parent, &run.namespace, &run.pipeline),
+    let pipeline = Series::of(run).and_then(|series| {
+        Some(Pipeline {
+            name: Name::new(series.name, PIPELINE),
+            link: series.link(ask, run)?,
+        })
     });
     let is_plain = matches!(
         run.reason.as_str(),
@@ -102,7 +99,7 @@ fn row(ask: &Ask, run: &RunRow) -> Row {
         name: Name::new(name, NAME),
         link: ask.links.run(&run.record),
         kind: run.kind.clone(),
-        pipeline: pipeline.filter(|_| !run.namespace.is_empty()),
+        pipeline,
         reason: Name::new(if is_plain { "" } else { &run.reason }, REASON),
         started: ask.clock.when_of(run.start_time.or(run.created)),
         took: seconds.map(length).unwrap_or_default(),

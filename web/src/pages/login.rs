@@ -30,6 +30,8 @@ struct Login<'a> {
     /// Whether browsers that are elsewhere may send a token here.
     may: bool,
     is_needed: bool,
+    /// The same page at the configured address of the server.
+    elsewhere: Option<String>,
 }
 
 /// The page, which leads to `to`. Without `may`, the way to the server is not safe for tokens.
@@ -44,9 +46,19 @@ pub(crate) fn login(ask: &Ask, to: &str, attempt: &Attempt, may: bool) -> Page {
         Attempt::Other(message) => Some(message.clone()),
     };
     let status = match error {
+        _ if ask.asks_who && !may => StatusCode::FORBIDDEN,
         None => StatusCode::OK,
         Some(_) => StatusCode::UNAUTHORIZED,
     };
+    let secure = ask.public.as_deref().filter(|it| it.starts_with("https:"));
+    let elsewhere = secure.and_then(|public| {
+        let path = ask.links.base().strip_suffix("/ui")?;
+        Some(format!(
+            "{}{}",
+            public.strip_suffix(path)?,
+            ask.links.login(to)
+        ))
+    });
     let view = Login {
         frame: Frame::new(ask, "Sign in", Place::Elsewhere),
         action: ask.links.login(""),
@@ -54,6 +66,7 @@ pub(crate) fn login(ask: &Ask, to: &str, attempt: &Attempt, may: bool) -> Page {
         error,
         may,
         is_needed: ask.asks_who,
+        elsewhere,
     };
     Page::with(status, &view)
 }

@@ -7,9 +7,10 @@ use hindsight_proto::v1::{ListRunsRequest, RunRow};
 use jiff::Timestamp;
 
 use super::frame::{Frame, Place};
-use super::list::{newest_first, parent_of, seconds_of, status_of};
+use super::list::{newest_first, seconds_of, status_of};
+use super::series::{Series, asking, parent_of};
 use super::{Page, Shown};
-use crate::ask::{Ask, results_of};
+use crate::ask::Ask;
 use crate::html::{Name, end_cut};
 use crate::status::{Badge, Status};
 use crate::time::{When, length, timestamp};
@@ -83,28 +84,23 @@ enum Standing {
 pub(crate) async fn overview(ask: &Ask) -> Shown {
     let scope = ask.scope();
     let request = ListRunsRequest {
-        parent: results_of(scope),
-        query: "is:top".to_owned(),
         page_size: RUNS,
-        ..ListRunsRequest::default()
+        ..asking(scope, "is:top")
     };
     let found = ask.api.list_runs(request).await?;
-    let mut pipelines: BTreeMap<(&str, &str, &str), Vec<&RunRow>> = BTreeMap::new();
+    let mut pipelines: BTreeMap<(&str, &str, Series<'_>), Vec<&RunRow>> = BTreeMap::new();
     for run in &found.runs {
-        if !run.pipeline.is_empty() && !run.namespace.is_empty() {
-            let key = (
-                parent_of(&run.record),
-                run.namespace.as_str(),
-                run.pipeline.as_str(),
-            );
+        let series = Series::of(run).filter(|_| !run.namespace.is_empty());
+        if let Some(series) = series {
+            let key = (parent_of(&run.record), run.namespace.as_str(), series);
             pipelines.entry(key).or_default().push(run);
         }
     }
     let count = pipelines.len();
     let mut standing: BTreeMap<Standing, Vec<(Option<Timestamp>, Row)>> = BTreeMap::new();
-    for runs in pipelines.values_mut() {
+    for ((_, _, series), runs) in &mut pipelines {
         newest_first(runs);
-        let (stands, at, row) = row(ask, runs);
+        let (stands, at, row) = row(ask, *series, runs);
         standing.entry(stands).or_default().push((at, row));
     }
     let oldest = found
@@ -150,7 +146,7 @@ fn group((standing, mut rows): (Standing, Vec<(Option<Timestamp>, Row)>)) -> Gro
 }
 
 /// A pipeline of these runs, the newest first: how it stands, since when, and its row.
-fn row(ask: &Ask, runs: &[&RunRow]) -> (Standing, Option<Timestamp>, Row) {
+fn row(ask: &Ask, series: Series<'_>, runs: &[&RunRow]) -> (Standing, Option<Timestamp>, Row) {
     let latest = runs[0];
     let states: Vec<_> = runs.iter().map(|run| status_of(run)).collect();
     let (standing, at) = stand(&states);
@@ -176,12 +172,8 @@ fn row(ask: &Ask, runs: &[&RunRow]) -> (Standing, Option<Timestamp>, Row) {
         badge: shown.badge(),
         class: shown.word(),
         namespace: latest.namespace.clone(),
-        name: Name::new(&latest.pipeline, 40),
-        link: ask.links.pipeline(
-            parent_of(&latest.record),
-            &latest.namespace,
-            &latest.pipeline,
-        ),
+        name: Name::new(series.name, 40),
+        link: series.link(ask, latest).unwrap_or_default(),
         strip: strip(ask, runs),
         point: Point {
             name: Name::new(&run.name, 36),

@@ -1,15 +1,21 @@
-//! A pipeline: its last runs as bars, how long they take, and what failed of late.
+//! A pipeline: its last runs as bars, how long they take, how each task ended, and what failed.
+
+mod grid;
 
 use askama::Template;
 use hindsight_proto::v1::{ListRunsRequest, RunRow};
 
 use super::frame::{Frame, Place};
 use super::list::{Row, newest_first, rows, seconds_of, status_of};
+use super::series::{Series, asking};
 use super::{Page, Shown};
-use crate::ask::{Ask, results_of};
+use crate::ask::Ask;
 use crate::query::value;
+use crate::route::{Of, encoded};
 use crate::status::Status;
 use crate::time::length;
+
+use grid::Grid;
 
 /// Runs that are read, and drawn.
 const RUNS: usize = 60;
@@ -38,8 +44,14 @@ struct Pipeline {
     failures: Vec<Row>,
     rows: Vec<Row>,
     all: String,
-    health: String,
-    has_more: bool,
+    /// Where it says whether the pipeline is flaky or slower, which only those of Tekton are asked.
+    health: Option<String>,
+    stats: String,
+    feed: String,
+    badge: String,
+    grid: Grid,
+    older: Option<String>,
+    newest: Option<String>,
 }
 
 #[derive(Debug)]
@@ -59,21 +71,22 @@ struct Line {
     label: String,
 }
 
-pub(crate) async fn pipeline(ask: &Ask, namespace: &str, name: &str) -> Shown {
+pub(crate) async fn pipeline(ask: &Ask, of: Of, namespace: &str, name: &str) -> Shown {
     let parent = match ask.query.get("in") {
         "" => namespace,
         parent => parent,
     };
-    let query = format!("pipeline:{} is:top ns:{}", value(name), value(namespace));
+    let series = Series { of, name };
+    let (query, token) = (series.query(namespace), ask.query.get("page"));
     let request = ListRunsRequest {
-        parent: results_of(parent),
-        query: query.clone(),
         page_size: i32::try_from(RUNS).unwrap_or(i32::MAX),
-        ..ListRunsRequest::default()
+        page_token: token.to_owned(),
+        ..asking(parent, &query)
     };
     let found = ask.api.list_runs(request).await?;
     let mut runs = found.runs;
     newest_first(&mut runs);
+    let grid = grid::grid(ask, series, parent, namespace, &runs).await?;
     let durations = durations(&runs);
     let finished: Vec<_> = runs
         .iter()
@@ -119,10 +132,21 @@ pub(crate) async fn pipeline(ask: &Ask, namespace: &str, name: &str) -> Shown {
         failures: rows(ask, &failures),
         rows: rows(ask, &runs[..runs.len().min(FAILURES * 2)]),
         all: ask.links.runs(&query, parent),
-        health: ask
-            .links
-            .health(&format!("pipeline:{}", value(name)), parent),
-        has_more: !found.next_page_token.is_empty(),
+        health: (of == Of::Pipeline).then(|| {
+            let word = format!("pipeline:{}", value(name));
+            ask.links.health(&word, parent)
+        }),
+        stats: ask.links.stats(&query, parent, "day(started)", ""),
+        feed: ask.links.feed(&query, parent),
+        badge: ask.links.badge(of, parent, namespace, name),
+        grid,
+        older: (!found.next_page_token.is_empty()).then(|| {
+            let page = ask.links.pipeline(of, parent, namespace, name);
+            let next = encoded(&found.next_page_token);
+            let mark = if page.contains('?') { '&' } else { '?' };
+            format!("{page}{mark}page={next}")
+        }),
+        newest: (!token.is_empty()).then(|| ask.links.pipeline(of, parent, namespace, name)),
     };
     Ok(Page::of(&view))
 }

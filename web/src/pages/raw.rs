@@ -1,11 +1,15 @@
 //! What is stored of a run: as YAML or JSON to read, and byte for byte as a file.
 
 use askama::Template;
+use axum::http::StatusCode;
 use bytes::Bytes;
+use hindsight_proto::MAX_MESSAGE_BYTES;
 use serde_json::Value;
 
 use super::frame::{Frame, Place};
+use super::shell::quoted;
 use super::{Page, Shown};
+use crate::api::{Kind, Refusal};
 use crate::ask::Ask;
 use crate::fault::Fault;
 use crate::html::{Name, end_cut};
@@ -45,8 +49,49 @@ struct Raw {
     commands: Vec<String>,
 }
 
+/// A payload that no page holds.
+#[derive(Debug, Template)]
+#[template(path = "large.html")]
+struct Large {
+    frame: Frame,
+    name: Name,
+    run: String,
+    /// What says how large it is.
+    message: String,
+    commands: Vec<String>,
+}
+
+fn large(ask: &Ask, record: &str, message: String) -> Page {
+    let id = record.rsplit('/').next().unwrap_or_default();
+    let view = Large {
+        frame: Frame::new(ask, format!("Payload of {id}"), Place::Elsewhere),
+        name: Name::new(record, 90),
+        run: ask.links.run(record),
+        message: sized(&message).unwrap_or(message),
+        commands: commands(record),
+    };
+    Page::with(StatusCode::PAYLOAD_TOO_LARGE, &view)
+}
+
+/// What a client says of a message that is too large, as it is shown.
+fn sized(message: &str) -> Option<String> {
+    let (_, rest) = message.split_once("length too large: found ")?;
+    let bytes: f64 = rest.split(' ').next()?.parse().ok()?;
+    let [bytes, most] = [bytes, MAX_MESSAGE_BYTES as f64].map(|bytes| bytes / 1_048_576.0);
+    Some(format!(
+        "The payload has {bytes:.1} MiB, and pages take {most:.0} MiB."
+    ))
+}
+
 pub(crate) async fn raw(ask: &Ask, record: &str) -> Shown {
-    let stored = ask.api.record(record).await?;
+    let stored = match ask.api.record(record).await {
+        Ok(stored) => stored,
+        Err(Refusal {
+            kind: Kind::Large,
+            message,
+        }) => return Ok(large(ask, record, message)),
+        Err(refusal) => return Err(refusal.into()),
+    };
     let data = stored.data.unwrap_or_default();
     let is_json = ask.query.get("as") == "json";
     let object = match data.value.len() {
@@ -113,13 +158,7 @@ fn written(object: Value, is_json: bool) -> String {
 }
 
 fn commands(record: &str) -> Vec<String> {
-    let quoted = format!("'{}'", record.replace('\'', "'\\''"));
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
-    let name = if record.chars().all(is_plain) {
-        record
-    } else {
-        &quoted
-    };
+    let name = quoted(record);
     vec![
         format!("hindsight get {name} -o yaml"),
         format!(
@@ -146,6 +185,16 @@ mod tests {
             text.contains("x: \"1\"") || text.contains("x: '1'"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_payload_that_is_too_large_has_its_size_said() {
+        let said = sized(
+            "Error, decoded message length too large: found 34603164 bytes, the limit is: 33554432 bytes",
+        );
+        let text = "The payload has 33.0 MiB, and pages take 32 MiB.";
+        assert_eq!(said.as_deref(), Some(text));
+        assert_eq!(sized("too large: `a` has 5 bytes"), None);
     }
 
     #[test]

@@ -10,9 +10,10 @@ use hindsight_proto::v1::{RunNode, RunTree};
 
 use super::frame::{Frame, Place};
 use super::{Page, Shown};
+use crate::api::Kind;
 use crate::ask::Ask;
 use crate::html::{Name, end_cut};
-use crate::pages::list::parent_of;
+use crate::pages::series::parent_of;
 use crate::status::{Badge, Status};
 use crate::time::{When, between, length, timestamp};
 
@@ -49,6 +50,9 @@ struct Run {
     again: Option<String>,
     compare: String,
     raw: String,
+    graph: Option<String>,
+    /// Where it says why the payload is not shown, if it is too large.
+    stored: Option<String>,
     children: String,
     notes: Vec<String>,
     commands: Vec<String>,
@@ -58,7 +62,9 @@ pub(crate) async fn run(ask: &Ask, record: &str) -> Shown {
     let (tree, stored) = futures::join!(ask.api.tree(record), ask.api.record(record));
     let tree = tree?;
     // A caller who may list records and not get them sees the tree alone.
-    let facts = stored.ok().and_then(|stored| Facts::of(&stored));
+    let is_large = matches!(&stored, Err(refusal) if refusal.kind == Kind::Large);
+    let facts = stored.ok().and_then(|stored| Facts::of(ask, &stored));
+    let absent = is_large.then(|| ask.links.raw(record, "yaml"));
     let empty = RunNode::default();
     let root = tree.nodes.first().unwrap_or(&empty);
     let (start, end) = (timestamp(root.start_time), timestamp(root.end_time));
@@ -76,16 +82,20 @@ pub(crate) async fn run(ask: &Ask, record: &str) -> Shown {
     let (namespace, pipeline) = facts.as_ref().map_or(("", ""), |facts| {
         (facts.namespace.as_str(), facts.pipeline.as_str())
     });
-    let is_listed = facts.as_ref().is_some_and(|facts| facts.is_listed);
+    let listed = facts.as_ref().and_then(|facts| facts.listed.as_ref());
     let parent = parent_of(record);
     let view = Run {
         frame: Frame::new(ask, root.object.clone(), Place::Elsewhere),
         name: Name::new(&root.object, 80),
         namespace_link: ask.links.runs("", parent),
-        pipeline_link: match namespace.is_empty() || pipeline.is_empty() || !is_listed {
-            true => String::new(),
-            false => ask.links.pipeline(parent, namespace, pipeline),
+        pipeline_link: match listed {
+            Some((of, name)) if !namespace.is_empty() => {
+                ask.links.pipeline(*of, parent, namespace, name)
+            }
+            _ => String::new(),
         },
+        graph: (tree.nodes.len() > 2).then(|| ask.links.graph(record, "")),
+        stored: absent,
         kind: root.kind.clone(),
         status,
         badge: status.badge(),
@@ -153,11 +163,7 @@ fn notes(tree: &RunTree) -> Vec<String> {
 }
 
 fn commands(record: &str) -> Vec<String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
-    let name = match record.chars().all(is_plain) {
-        true => record.to_owned(),
-        false => format!("'{}'", record.replace('\'', "'\\''")),
-    };
+    let name = super::shell::quoted(record);
     ["describe", "why", "diff"]
         .map(|command| format!("hindsight {command} {name}"))
         .to_vec()

@@ -2,14 +2,14 @@
 
 use askama::Template;
 use axum::http::StatusCode;
-use hindsight_filter::words::Now;
 use hindsight_proto::v1::{ListRunsRequest, ListRunsResponse};
 
 use super::frame::{Frame, Place};
 use super::list::{Row, rows};
+use super::series::asking;
 use super::{Page, Shown};
 use crate::api::{Kind, Refusal};
-use crate::ask::{Ask, results_of};
+use crate::ask::Ask;
 use crate::fault::Fault;
 use crate::query::{self, Wrong};
 
@@ -61,14 +61,13 @@ struct Runs {
     /// Whether nothing is asked for and nothing is there.
     is_first_use: bool,
     examples: Vec<Chip>,
+    stats: String,
+    feed: String,
 }
 
 pub(crate) async fn runs(ask: &Ask) -> Shown {
     let (text, scope, token) = (ask.query.get("q"), ask.scope(), ask.query.get("page"));
-    let now = Now {
-        time: ask.clock.now,
-        zone: ask.clock.zone.clone(),
-    };
+    let now = ask.present();
     let found = match query::wrong_word(text, &now) {
         Some(wrong) => Err(wrong),
         None => match list(ask, text, scope, token).await {
@@ -118,11 +117,21 @@ pub(crate) async fn runs(ask: &Ask) -> Shown {
         } else {
             Vec::new()
         },
+        stats: ask.links.stats(text, scope, by_of(text), ""),
+        feed: ask.links.feed(text, scope),
         read_as: found.query_filter,
         rows,
         wrong,
     };
     Ok(Page::with(status, &view))
+}
+
+/// What runs are grouped by that these words select: of one pipeline, by day.
+fn by_of(text: &str) -> &'static str {
+    let is_one = query::split(text)
+        .iter()
+        .any(|word| word.starts_with("pipeline:"));
+    if is_one { "day(started)" } else { "pipeline" }
 }
 
 async fn list(
@@ -132,12 +141,10 @@ async fn list(
     token: &str,
 ) -> Result<ListRunsResponse, Refusal> {
     let request = ListRunsRequest {
-        parent: results_of(scope),
-        query: text.to_owned(),
-        time_zone: ask.zone.clone(),
+        time_zone: ask.look.zone.clone(),
         page_size: ROWS,
         page_token: token.to_owned(),
-        ..ListRunsRequest::default()
+        ..asking(scope, text)
     };
     ask.api.list_runs(request).await
 }

@@ -5,10 +5,11 @@ use std::net::IpAddr;
 use axum::body::Body;
 use axum::http::{HeaderValue, header, request::Parts};
 
+use super::callers::peer;
 use super::reply::{see, set_cookie};
-use super::{Inner, LIGHT, Peer, Reply};
-use crate::api::{Api, Kind, metadata_with};
-use crate::ask::{Ask, THEME, Theme};
+use super::{Inner, Reply};
+use crate::api::{Kind, Refusal, metadata_with};
+use crate::ask::{Ask, CHOSEN_ZONE, THEME, Theme, zone};
 use crate::fault::Fault;
 use crate::form::Form;
 use crate::origin::{is_same, safe_return};
@@ -49,9 +50,18 @@ impl Inner {
             }
             _ => {
                 let mut response = see(&to);
-                let theme = Theme::named(form.get("theme")).name();
-                let kept = format!("{THEME}={theme}; Path={base}; SameSite=Lax; Max-Age={YEAR}");
-                set_cookie(&mut response, &kept);
+                let mut keep = |name: &str, value: &str| {
+                    let age = if value.is_empty() { 0 } else { YEAR };
+                    let kept = format!("{name}={value}; Path={base}; SameSite=Lax; Max-Age={age}");
+                    set_cookie(&mut response, &kept);
+                };
+                if form.has("theme") {
+                    keep(THEME, Theme::named(form.get("theme")).name());
+                }
+                if form.has("zone") {
+                    let name = form.get("zone");
+                    keep(CHOSEN_ZONE, zone(name).map_or("", |_zone| name));
+                }
                 Ok(Reply::Ready(response))
             }
         }
@@ -79,33 +89,57 @@ impl Inner {
         let Some(metadata) = metadata else {
             return again(&Attempt::Unusable);
         };
-        let _share = self.share(LIGHT).await?;
-        match Api::new(&self.channel, metadata).knows_caller().await {
-            Ok(()) => {
+        match self.identify(&metadata, parts).await {
+            Ok(_caller) => {
                 let mut response = see(to);
                 set_cookie(&mut response, &cookie);
                 Ok(Reply::Ready(response))
             }
-            Err(refusal) if refusal.kind == Kind::Unauthenticated => again(&Attempt::Unknown),
-            Err(refusal) => again(&Attempt::Other(refusal.message)),
+            Err(Fault::Refused(Refusal {
+                kind: Kind::Unauthenticated,
+                ..
+            })) => again(&Attempt::Unknown),
+            Err(Fault::Refused(refusal)) => again(&Attempt::Other(refusal.message)),
+            Err(fault) => Err(fault),
         }
     }
 
-    /// Whether a token may be sent over this connection, which is encrypted or of this machine.
+    /// Whether a token may be sent over this connection: it is encrypted, it comes through the proxy
+    /// that browsers reach over TLS, or it does not leave this machine.
     pub(super) fn may_sign_in(&self, parts: &Parts) -> bool {
-        let peer = parts.extensions.get::<Peer>();
-        let is_near = peer.is_some_and(|Peer(peer)| peer.to_canonical().is_loopback());
         let named = host(parts);
-        let named = named.as_deref().map(|host| match host.rsplit_once(':') {
+        let is_near = peer(parts).is_some_and(|peer| peer.to_canonical().is_loopback());
+        let bare = named.as_deref().map(|host| match host.rsplit_once(':') {
             Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
             _ => host,
         });
-        let is_own = named.is_some_and(|name| {
+        let is_own = bare.is_some_and(|name| {
             let address = name.trim_start_matches('[').trim_end_matches(']');
             let parsed = address.parse::<IpAddr>();
             name == "localhost" || parsed.is_ok_and(|address| address.is_loopback())
         });
-        self.options.secure || (is_near && is_own)
+        let is_near = is_near && is_own;
+        let forwarded = parts.headers.get("x-forwarded-proto");
+        let may = match forwarded.map(HeaderValue::as_bytes) {
+            Some(protocol) if protocol.eq_ignore_ascii_case(b"https") => {
+                self.options.secure || is_near
+            }
+            // The browser is elsewhere, whatever host the proxy asks for.
+            Some(_) => false,
+            None => self.options.secure && self.is_public(named.as_deref()) || is_near,
+        };
+        self.options.encrypted || may
+    }
+
+    /// Whether this is the host of `public_url`.
+    fn is_public(&self, named: Option<&str>) -> bool {
+        let origin = self.options.origin.as_deref();
+        let public = origin.and_then(|origin| origin.split_once("://"));
+        public.zip(named).is_some_and(|((_, host), named)| {
+            let named = named.strip_suffix(":443").unwrap_or(named);
+            let host = host.strip_suffix(":443").unwrap_or(host);
+            named.eq_ignore_ascii_case(host)
+        })
     }
 }
 

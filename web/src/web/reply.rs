@@ -40,13 +40,14 @@ pub(super) fn takes_gzip(headers: &HeaderMap) -> bool {
 
 /// A page as it is sent: compressed, and not again if the browser has it.
 pub(super) fn sent(page: Page, headers: &HeaderMap) -> Response<Body> {
-    let Page { status, html } = page;
+    let Page { status, html, kind } = page;
     let tag = format!("W/\"{}\"", hex(&Sha256::digest(&html)[..12]));
     let known = headers.get(header::IF_NONE_MATCH);
     let mut response = Response::builder()
-        .header(header::CONTENT_TYPE, "text/html; charset=utf-8")
+        .header(header::CONTENT_TYPE, kind.media())
+        .extension(kind.content())
         .header(header::ETAG, &tag)
-        .header(header::VARY, "accept-encoding, cookie");
+        .header(header::VARY, "accept-encoding, authorization, cookie");
     let is_known = known.is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let body = if is_known && status == StatusCode::OK {
         response = response.status(StatusCode::NOT_MODIFIED);
@@ -61,6 +62,18 @@ pub(super) fn sent(page: Page, headers: &HeaderMap) -> Response<Body> {
         }
     };
     response.body(body).unwrap_or_default()
+}
+
+/// What programs are answered that did not say who they are.
+pub(super) fn unasked() -> Response<Body> {
+    let response = Response::builder()
+        .status(StatusCode::UNAUTHORIZED)
+        .header(header::WWW_AUTHENTICATE, "Bearer")
+        .header(header::CONTENT_TYPE, "text/plain; charset=utf-8")
+        .body(Body::from(
+            "send a bearer token, or the cookie of a session\n",
+        ));
+    response.unwrap_or_default()
 }
 
 /// A stored payload, byte for byte, as a file.

@@ -135,6 +135,7 @@ fn run_field(columns: &ObjectColumns, field: Field) -> Option<Value<'_>> {
         Field::RunStartTime => moment(columns.run.began?)?,
         Field::RunEndTime => moment(columns.run.ended?)?,
         Field::RunLabels => Value::Texts(&columns.labels),
+        Field::RunSignature => Value::text(columns.signature.as_deref()?),
         _ => return None,
     })
 }

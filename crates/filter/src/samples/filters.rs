@@ -22,11 +22,13 @@ const OTHERS: [&str; 9] = [
 ];
 
 /// What is kept of runs beside their payloads.
-const RUN_TESTS: [&str; 14] = [
+const RUN_TESTS: [&str; 16] = [
     "run.outcome == SUCCESS",
     "!(run.outcome in ['FAILURE', CANCELLED])",
     "run.outcome >= 0 || run.phase != null",
     "!has(run.pipeline) || run.pipeline != 'a'",
+    "!has(run.signature) || run.signature >= '1h'",
+    "run.signature in ['1a', ''] || run.signature.startsWith('1')",
     "run.cluster in ['east', 'west'] || run.cluster == 'a'",
     "!has(run.cluster) || run.cluster != 'east'",
     "!has(run.labels['a']) || run.labels['a'] > 'a'",
@@ -40,7 +42,7 @@ const RUN_TESTS: [&str; 14] = [
 ];
 
 /// Fields of records that are texts, and some that are not.
-const RECORD_TEXTS: [&str; 23] = [
+const RECORD_TEXTS: [&str; 24] = [
     "parent",
     "uid",
     "data_type",
@@ -61,6 +63,7 @@ const RECORD_TEXTS: [&str; 23] = [
     "run.pipeline",
     "run.cluster",
     "run.task",
+    "run.signature",
     "run.reason",
     "run.labels['a']",
     "run.labels.b_c",

@@ -145,7 +145,7 @@ fn path(
         }
         (false, Resource::Results, _) => {
             let what = format!(
-                "`{written}` is no field of results; want `parent`, `uid` or one of `summary`, \
+                "`{written}` is not a field of results; want `parent`, `uid` or one of `summary`, \
                  such as `summary.status`"
             );
             return Err(Problem::new(at, what));

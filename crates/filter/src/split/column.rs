@@ -91,6 +91,7 @@ pub(super) fn of_field(field: Field) -> Option<Found> {
         Field::RunPhase => (Column::Object(ObjectField::Phase), Kind::Text),
         Field::RunStartTime => (Column::Began, Kind::Time),
         Field::RunEndTime => (Column::Ended, Kind::Time),
+        Field::RunSignature => (Column::Signature, Kind::Text),
         Field::Annotations
         | Field::Summary
         | Field::SummaryAnnotations

@@ -371,7 +371,7 @@ const THE_LANGUAGE_IS_KEPT_TO: &Refusals = &[
     (
         Records,
         "data.kind = 'x'",
-        "filter column 11: `=` is no operator; equality is `==`",
+        "filter column 11: `=` is not an operator; use `==`",
     ),
     (
         Records,
@@ -381,7 +381,7 @@ const THE_LANGUAGE_IS_KEPT_TO: &Refusals = &[
     (
         Records,
         "data.kind == 'x' & true",
-        "filter column 18: `&` is no operator; write `&&`",
+        "filter column 18: `&` is not an operator; use `&&`",
     ),
     (
         Records,

@@ -15,7 +15,7 @@ use super::{
 use crate::{fields, model::Resource};
 
 /// Every key, and whether a run has one value of it, so that two of them exclude each other.
-const KEYS: [(&str, bool); 14] = [
+const KEYS: [(&str, bool); 15] = [
     ("status", true),
     ("is", false),
     ("pipeline", true),
@@ -26,6 +26,7 @@ const KEYS: [(&str, bool); 14] = [
     ("ns", true),
     ("uid", true),
     ("reason", true),
+    ("signature", true),
     ("label", false),
     ("took", false),
     ("since", true),
@@ -143,6 +144,7 @@ impl<'n> Meaning<'n> {
             "until" => self.started(word, "<"),
             "pipeline" => Ok(optional("run.pipeline", &word.values)),
             "cluster" => Ok(optional("run.cluster", &word.values)),
+            "signature" => Ok(optional("run.signature", &word.values)),
             "kind" => kind(word),
             "reason" => Ok(reason(&word.values)),
             "name" => Ok(Test::always(one_of("data.metadata.name", &word.values))),

@@ -109,6 +109,10 @@ fn values_between_commas_are_joined_by_or() {
     means("pipeline:a,b", "run.pipeline in [\"a\", \"b\"]");
     means("cluster:east", "run.cluster == \"east\"");
     means(
+        "signature:1k3f9xq2mz0,1a*",
+        "(run.signature == \"1k3f9xq2mz0\" || run.signature.startsWith(\"1a\"))",
+    );
+    means(
         "-cluster:east*",
         "(!has(run.cluster) || !(run.cluster.startsWith(\"east\")))",
     );

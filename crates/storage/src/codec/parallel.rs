@@ -1,6 +1,6 @@
 //! Work on many payloads, on threads that may block where there is much of it.
 
-use std::num::NonZeroUsize;
+use hindsight_runtime::cores::cores;
 
 use crate::seam::Error;
 
@@ -21,8 +21,7 @@ where
     if items.iter().map(bytes).sum::<usize>() <= BIG {
         return Ok(items.into_iter().map(work).collect());
     }
-    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let most = items.len().div_ceil(cores).max(1);
+    let most = items.len().div_ceil(cores()).max(1);
     let mut parts = Vec::new();
     let mut items = items.into_iter().peekable();
     while items.peek().is_some() {

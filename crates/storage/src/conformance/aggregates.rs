@@ -122,6 +122,7 @@ fn random(dice: &mut Dice) -> AggregateQuery {
         Column::SummaryType,
         Column::Outcome,
         Column::Pipeline,
+        Column::Signature,
         STARTED,
     ];
     let times = [

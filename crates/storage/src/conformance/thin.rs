@@ -51,7 +51,10 @@ fn object(dice: &mut Dice, kind: &str, uid: &str) -> Json {
         "status": {
             "phase": text(dice), "startTime": time(dice), "completionTime": time(dice),
             "conditions": [{"type": "Succeeded", "status": dice.pick(&["True", "False"]),
-                "reason": text(dice)}],
+                "reason": text(dice), "message": text(dice)}],
+            "retriesStatus": dice.pick(&[json!(null), json!([]), json!([{}, 5])]),
+            "steps": dice.pick(&[json!("odd"), json!([{"name": "s",
+                "terminated": {"exitCode": 3, "reason": "OOMKilled"}}])]),
         },
     })
 }
@@ -88,7 +91,8 @@ fn parts(object: &ObjectColumns) -> impl PartialEq + std::fmt::Debug {
     });
     let pipeline = object.pipeline().map(str::to_owned);
     let labels = (object.labels.clone(), object.has_odd_labels);
-    (fields, labels, object.run, pipeline)
+    let said = (&object.signature, &object.message, object.attempt);
+    (fields, labels, object.run, pipeline, format!("{said:?}"))
 }
 
 pub(super) async fn columns_say_what_payloads_say(world: World) {
@@ -128,6 +132,7 @@ pub(super) async fn lists_with_columns_have_the_order_and_the_pages_of_others(wo
         vec![],
         vec![by(Column::Began, true)],
         vec![by(Column::Outcome, false), by(Column::Pipeline, true)],
+        vec![by(Column::Signature, true)],
         vec![by(Column::Label("odd\u{1}\u{10}".to_owned()), true)],
         vec![by(Column::Duration, true)],
     ] {

@@ -9,6 +9,7 @@ use super::{
     fixtures::{everything, names, record, result, time},
 };
 use crate::seam::{Change, ListQuery};
+use hindsight_filter::columns::object_columns;
 use hindsight_filter::model::{Record, Resource};
 use hindsight_filter::{
     Order,
@@ -81,6 +82,12 @@ fn object(field: ObjectField, text: &str) -> Condition {
     equal(Column::Object(field), text)
 }
 
+/// What the run `at` failed with, which is of a kind that is known.
+fn signature(at: i64) -> String {
+    let payload = row(at).data.expect("it has a payload");
+    object_columns(&payload).signature.expect("it failed")
+}
+
 fn failed() -> Condition {
     object(ObjectField::Reason, "Failed")
 }
@@ -132,6 +139,19 @@ fn labels_and_columns() -> Vec<Asked> {
             "a label and a rare outcome",
             vec![label("tier", "tin"), object(ObjectField::Reason, "Rare")],
             |at| at % 40 == 8 && at < 100,
+        ),
+        (
+            "a rare signature",
+            vec![equal(Column::Signature, &signature(88))],
+            |at| at == 88,
+        ),
+        (
+            "a signature and a label",
+            vec![
+                equal(Column::Signature, &signature(87)),
+                label("tier", "gold"),
+            ],
+            |at| at % 200 == 47 && at >= 60,
         ),
         (
             "a rare status",

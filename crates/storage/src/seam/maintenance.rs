@@ -20,6 +20,11 @@ pub trait Maintenance: Debug + Send + Sync + 'static {
     /// replacing records leaves such dictionaries behind.
     async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error>;
 
+    /// Reads at most `most` of the failed runs again whose signature is missing or of older rules,
+    /// writes their signatures and messages, and says of how many. None are left if it is 0. Several
+    /// may do so at once.
+    async fn sign(&self, most: NonZeroU32) -> Result<u64, Error>;
+
     /// How much [`Maintenance::purge`] would remove.
     async fn purgeable(&self, what: &Purge) -> Result<Purged, Error>;
 

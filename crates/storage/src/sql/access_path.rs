@@ -12,7 +12,7 @@ use super::{
     condition::is_selective,
     cost,
     dialect::Dialect,
-    labels::has_label,
+    labels::{self, has_label},
     statement::Statement,
     time_window::TimeWindow,
 };
@@ -65,9 +65,12 @@ pub(crate) fn prefix_scan(
     resource: Resource,
     query: &ListQuery,
 ) -> Option<AccessPath<'static>> {
-    let is_worth = may_scan_prefix(resource, query) && !asks_one_key(query);
-    is_worth.then(|| {
-        AccessPath::PrefixScan(cost::model(dialect).prefix_rows(resource, has_label(query)))
+    let is_worth =
+        may_scan_prefix(resource, query) && !asks_one_key(query) && !asks_rare(dialect, query);
+    let model = cost::model(dialect);
+    is_worth.then(|| match candidate::is_search(query) {
+        true => AccessPath::PrefixScan(model.prefix_searched),
+        false => AccessPath::PrefixScan(model.prefix_rows(resource, has_label(query))),
     })
 }
 
@@ -89,6 +92,21 @@ fn asks_one_key(query: &ListQuery) -> bool {
             && matches!(test.is, Is::Equal(_))
             && !test.negated
     })
+}
+
+/// Whether a label is asked for, or what did not go well, of which an index leads to few rows besides
+/// those of the page: on SQLite it has them in the order of time, and on PostgreSQL it knows their type.
+fn asks_rare(dialect: Dialect, query: &ListQuery) -> bool {
+    let is_led = match dialect {
+        Dialect::Sqlite => {
+            has_label(query)
+                || query.scope.parent == ParentPattern::Any && labels::is_unwell_of_type(query)
+        }
+        Dialect::Postgres => {
+            candidate::kept_types(&query.condition).is_some() && labels::leads(query, true)
+        }
+    };
+    is_led && by_time(query).is_some()
 }
 
 fn may_scan_prefix(resource: Resource, query: &ListQuery) -> bool {

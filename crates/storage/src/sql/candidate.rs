@@ -10,7 +10,7 @@ use super::{
     indexed,
     statement::{Bind, Statement},
 };
-use crate::seam::ListQuery;
+use crate::{codec::text::words, seam::ListQuery};
 use hindsight_filter::condition::{Ability, Column, Condition, Is, ObjectField, Test, Value};
 use hindsight_filter::model::{ParentPattern, Resource};
 use hindsight_run::keys;
@@ -40,6 +40,9 @@ pub(crate) enum IndexCandidate<'q> {
         test: &'q Test,
     },
 }
+
+/// How many rows of a label say how rare it is.
+const NEWEST: i64 = 500;
 
 impl fmt::Display for IndexCandidate<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,7 +78,7 @@ impl IndexCandidate<'_> {
     fn most_counted(&self, dialect: Dialect) -> i64 {
         let model = cost::model(dialect);
         match self {
-            Self::Indexed { .. } => model.counted_entries,
+            Self::Indexed { .. } | Self::Labels(_) => model.counted_entries,
             _ => model.counted_rows,
         }
     }
@@ -98,6 +101,14 @@ impl IndexCandidate<'_> {
             _ => by_time && self.is_in_order(),
         };
         !in_order && rows > cost::model(Dialect::Sqlite).sorted
+    }
+
+    /// Whether it is by the type of records.
+    pub(crate) fn is_of_type(&self) -> bool {
+        matches!(
+            self,
+            Self::ParentType(..) | Self::Column("records_by_type", _)
+        )
     }
 
     /// Whether an index has the rows in the order of time on both databases.
@@ -227,6 +238,7 @@ fn candidate_of<'q>(
             PipelineRef => "records_by_pipeline",
             _ => return None,
         },
+        (Resource::Records, Column::Signature, Is::Equal(_)) => "records_by_signature",
         (Resource::Records, Column::DataType, Is::Equal(_)) => match parent {
             Some(parent) => return Some(IndexCandidate::ParentType(parent, test)),
             None => "records_by_type",
@@ -270,6 +282,24 @@ pub(crate) fn count(
         out.push(" LIMIT ").bind(most).push(") AS matches)");
     }
     out.planned_anew()
+}
+
+/// The statement that gives, of each label, when the last of its newest rows was stored; SQLite alone.
+pub(crate) fn reach(labels: &[IndexCandidate<'_>]) -> Statement {
+    let mut out = Statement::new("SELECT ");
+    for (at, candidate) in labels.iter().enumerate() {
+        out.push(if at == 0 { "" } else { ", " });
+        let IndexCandidate::Label(key, value) = candidate else {
+            out.push("NULL");
+            continue;
+        };
+        out.push("(SELECT at_us FROM record_labels WHERE label = ");
+        Dialect::Sqlite.label(&mut out, key, value);
+        out.push(" ORDER BY at_us DESC LIMIT 1 OFFSET ")
+            .bind(NEWEST)
+            .push(")");
+    }
+    out
 }
 
 /// Appends the rows of a lead, in an index that has them all.
@@ -338,6 +368,43 @@ pub(super) fn of_pipeline(out: &mut Statement, dialect: Dialect, name: &str) {
     out.push(" UNION ALL SELECT row_id FROM records INDEXED BY records_by_pipeline WHERE ")
         .push("object_pipeline_ref = ")
         .bind(name);
+}
+
+/// The types of the records that a condition leaves, if it says so.
+fn types(condition: &Condition) -> Option<Vec<&str>> {
+    let tests = conjuncts(condition)
+        .into_iter()
+        .filter(|test| !test.negated);
+    let mut typed = tests.filter(|test| test.column == Column::DataType);
+    typed.find_map(|test| match &test.is {
+        Is::Equal(value) => Some(vec![text_of(value)?]),
+        Is::OneOf(values) => values.iter().map(text_of).collect(),
+        _ => None,
+    })
+}
+
+fn text_of(value: &Value) -> Option<&str> {
+    match value {
+        Value::Text(text) => Some(text),
+        Value::Int(_) | Value::Time(_) => None,
+    }
+}
+
+/// The same as `data_type` keeps them.
+pub(super) fn kept_types(condition: &Condition) -> Option<Vec<String>> {
+    let kept = |word| words::stored(word).into_owned();
+    Some(types(condition)?.into_iter().map(kept).collect())
+}
+
+/// Appends, to a list that is led by what knows the type of records, that they have one of those
+/// that a condition says, if each is a word.
+pub(super) fn of_types(out: &mut Statement, condition: &Condition, column: &'static str) {
+    let numbers = types(condition)
+        .and_then(|types| types.into_iter().map(words::number).collect::<Option<_>>());
+    if let Some(numbers) = numbers {
+        out.push(" AND ").push(column);
+        Dialect::Sqlite.one_of(out, false, Bind::Ints(numbers));
+    }
 }
 
 /// Appends, to a list that is led by what knows the time of rows, which labels they must have

@@ -78,6 +78,7 @@ pub(crate) fn place(resource: Resource, column: &Column) -> Place<'_> {
         (Resource::Records, Column::Began) => return Place::RunBegan,
         (Resource::Records, Column::Ended) => return Place::RunEnded,
         (Resource::Records, Column::Pipeline) => "run_pipeline",
+        (Resource::Records, Column::Signature) => "run_signature",
         (Resource::Results, Column::SummaryRecord) => "summary_record",
         (Resource::Results, Column::SummaryType) => return Place::Word("summary_type"),
         (Resource::Results, Column::SummaryStartTime) => "summary_start_us",
@@ -131,7 +132,7 @@ pub(crate) fn always(column: &Column) -> bool {
     )
 }
 
-/// Whether values of `column` are texts of any length. Names and identifiers are short.
+/// Whether values of `column` are texts of any length. Names, identifiers and keys are short.
 pub(crate) fn may_be_long(column: &Column) -> bool {
-    holds(column) == Holds::Text && !always(column)
+    holds(column) == Holds::Text && !always(column) && *column != Column::Signature
 }

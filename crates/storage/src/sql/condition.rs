@@ -12,6 +12,7 @@ pub(super) use self::place::{RESULT_ID, in_result, value};
 use super::{
     columns::{self, Holds, Place},
     dialect::Dialect,
+    labels,
     statement::{Bind, Statement},
 };
 use crate::codec::text::{self, words};
@@ -369,6 +370,12 @@ impl Writer<'_> {
                 self.constant(false)
             };
         }
+        if let (Place::Map("labels", key), Dialect::Postgres, true, false) =
+            (place, self.dialect, self.by_label, negated)
+            && values.len() <= labels::MOST_VALUES
+        {
+            return self.one_of_labels(key, values);
+        }
         if let Place::Id(_) | Place::ObjectUid | Place::ResultOfRecord = place {
             return self.identifier_test(place, negated, &|dialect, out| {
                 dialect.one_of(out, negated, Bind::Ids(texts.clone()));
@@ -380,6 +387,18 @@ impl Writer<'_> {
             false => Bind::Texts(texts),
         };
         self.dialect.one_of(self.out, negated, list);
+    }
+
+    /// Appends that a record has one of these labels, each as the index is asked.
+    fn one_of_labels(&mut self, key: &str, values: &[Value]) {
+        for (at, value) in values.iter().enumerate() {
+            self.out.push(if at == 0 { "(" } else { " OR " });
+            match value {
+                Value::Text(text) => self.dialect.labelled(self.out, key, text),
+                Value::Int(_) | Value::Time(_) => self.constant(false),
+            }
+        }
+        self.out.push(")");
     }
 
     fn compare(&mut self, place: Place<'_>, value: &Value, operator: &'static str) {

@@ -1,9 +1,8 @@
 //! The feed of changes: which rows it names, and the records in them.
 //!
 //! PostgreSQL keeps the number of the transaction beside each change. Changes are read up to the
-//! oldest transaction that is still going on, so that one that commits late is not passed over. A
-//! record's state is that of a change if the change's transaction wrote the row that is visible.
-//! SQLite has one writer, so numbers are in the order of commits; there the state is that of a change
+//! oldest transaction that is still going on, so that one that commits late is not passed over.
+//! SQLite has one writer, so numbers are in the order of commits. A record's state is that of a change
 //! if both have the same time of update, which grows with every change.
 
 use super::{
@@ -45,8 +44,8 @@ pub(crate) fn is_pruned(dialect: Dialect, after: FeedPosition, floor: i64) -> bo
 pub(crate) struct Noted {
     pub(crate) position: FeedPosition,
     pub(crate) record_row: i64,
-    /// What the row has if no later change wrote it.
-    pub(crate) stamp: i64,
+    /// The time of update that the row has if no later change wrote it.
+    pub(crate) update_us: i64,
 }
 
 /// The statement that gives at most `limit` changes after a place, up to the transaction `last`.
@@ -64,19 +63,21 @@ pub(crate) fn noted(dialect: Dialect, after: FeedPosition, last: i64, limit: i64
         Dialect::Postgres => {
             // What is left of the transaction before, and the next ones whole: each row has a change, so
             // that as many rows are enough.
-            out = Statement::new("SELECT DISTINCT xid, r, r, xid & 4294967295 FROM (");
-            out.push("(SELECT xid, record_rows FROM changes WHERE xid = ")
+            out = Statement::new("SELECT xid, r, r, max(update_us) FROM (");
+            out.push("(SELECT xid, record_rows, updates_us FROM changes WHERE xid = ")
                 .bind(after.transaction);
-            out.push(") UNION ALL (SELECT xid, record_rows FROM changes WHERE xid > ")
+            out.push(") UNION ALL (SELECT xid, record_rows, updates_us FROM changes WHERE xid > ")
                 .bind(after.transaction);
             out.push(" AND xid <= ").bind(last);
             out.push(" ORDER BY xid FETCH FIRST (").bind(limit);
             out.push(
-                ") ROWS WITH TIES)) AS noted CROSS JOIN unnest(record_rows) AS r WHERE xid > ",
+                ") ROWS WITH TIES)) AS noted \
+                 CROSS JOIN unnest(record_rows, updates_us) AS one (r, update_us) WHERE xid > ",
             )
             .bind(after.transaction);
             out.push(" OR r > ").bind(after.row);
-            out.push(" ORDER BY xid, r LIMIT ").bind(limit);
+            out.push(" GROUP BY xid, r ORDER BY xid, r LIMIT ")
+                .bind(limit);
         }
     }
     out
@@ -91,7 +92,7 @@ pub(crate) fn noted_in(row: &impl SqlRow) -> Result<Noted, Error> {
             row: int(1)?,
         },
         record_row: int(2)?,
-        stamp: int(3)?,
+        update_us: int(3)?,
     })
 }
 
@@ -99,21 +100,18 @@ pub(crate) fn noted_in(row: &impl SqlRow) -> Result<Noted, Error> {
 pub(crate) fn records(dialect: Dialect, rows: Vec<i64>) -> Statement {
     let mut out = Statement::new("SELECT ");
     read::fields(&mut out, dialect, Resource::Records);
-    out.push(match dialect {
-        Dialect::Sqlite => ", update_us",
-        Dialect::Postgres => ", xmin::text::bigint",
-    });
+    out.push(", update_us");
     thin::fields(&mut out, dialect);
     out.push(" FROM records WHERE row_id");
     dialect.one_of(&mut out, false, Bind::Ints(rows));
     out
 }
 
-/// The record in a row of [`records`], with the number of its row and its stamp.
+/// The record in a row of [`records`], with the number of its row and its time of update.
 pub(crate) fn record_in(row: &impl SqlRow) -> Result<(i64, i64, RecordColumns), Error> {
     let number = row.int(0)?.unwrap_or_default();
-    let stamp = row.int(read::RECORD_KEYS)?.unwrap_or_default();
-    Ok((number, stamp, thin::columns(row, 1)?))
+    let update_us = row.int(read::RECORD_KEYS)?.unwrap_or_default();
+    Ok((number, update_us, thin::columns(row, 1)?))
 }
 
 /// The statements that remove changes which were noted before a time, of the oldest `most`; the first

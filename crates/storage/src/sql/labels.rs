@@ -1,5 +1,5 @@
-//! Lists of records with labels on PostgreSQL, whose index of labels also knows whose a record is
-//! and in which week and on which day it was stored.
+//! Lists of records with labels on PostgreSQL, whose index of labels also knows whose a record is,
+//! its type, and in which week and on which day it was stored.
 
 use super::{
     candidate::{self, IndexCandidate, candidates},
@@ -9,11 +9,15 @@ use super::{
     time_window::TimeWindow,
 };
 use crate::seam::ListQuery;
+use hindsight_filter::condition::{Column, Is, Test, Value};
 use hindsight_filter::model::{ParentPattern, Resource};
 
 /// Weeks and days as the index has them, all in one list: no week has the number of a day before
 /// the year 2180, and if one has, more rows are looked at.
 const STORED: &str = " AND ARRAY[create_us / 604800000000, create_us / 86400000000] && ";
+
+/// Most values of a label that the index is asked for one by one.
+pub(super) const MOST_VALUES: usize = 16;
 
 /// When a record was stored, as no other index has it.
 pub(super) const STORED_AT: &str = "create_us + 0";
@@ -25,12 +29,59 @@ pub(crate) fn has_label(query: &ListQuery) -> bool {
         .any(|candidate| matches!(candidate, IndexCandidate::Label(..)))
 }
 
+/// Whether the index of labels leads to the rows: by a label or one of several, or, in the order of
+/// time, by its part of what did not go well together with the type.
+pub(crate) fn leads(query: &ListQuery, by_time: bool) -> bool {
+    has_label(query) || has_one_of(query) || by_time && is_unwell_of_type(query)
+}
+
+/// Whether one of several labels of a key is asked for, not too many.
+fn has_one_of(query: &ListQuery) -> bool {
+    let all = candidates(Resource::Records, query);
+    all.iter().any(|one| match one {
+        IndexCandidate::Labels(test) => one_of(test).is_some(),
+        _ => false,
+    })
+}
+
+/// The values of a label of which a test asks for one, if they are not too many.
+pub(super) fn one_of(test: &Test) -> Option<(&str, &[Value])> {
+    match (&test.column, &test.is, test.negated) {
+        (Column::Label(key), Is::OneOf(values), false)
+            if (1..=MOST_VALUES).contains(&values.len()) =>
+        {
+            Some((key, values))
+        }
+        _ => None,
+    }
+}
+
+/// Whether records of a type that did not go well are asked for, which no other index has.
+pub(crate) fn is_unwell_of_type(query: &ListQuery) -> bool {
+    let all = candidates(Resource::Records, query);
+    let is_unwell = |one: &IndexCandidate<'_>| {
+        matches!(
+            one,
+            IndexCandidate::Column("records_by_reason" | "records_by_status", _)
+        )
+    };
+    all.iter().any(is_unwell) && candidate::kept_types(&query.condition).is_some()
+}
+
 /// Appends that records are of the list's parent, as the index is asked.
 pub(super) fn of_parent(out: &mut Statement, query: &ListQuery) {
     if let ParentPattern::Exact(parent) = &query.scope.parent {
         out.push(" AND ARRAY[parent] @> ARRAY[")
             .bind(parent.as_str())
             .push("]");
+    }
+}
+
+/// Appends that records are of the types that are asked for, as the index is asked.
+pub(super) fn of_types(out: &mut Statement, query: &ListQuery) {
+    if let Some(types) = candidate::kept_types(&query.condition) {
+        out.push(" AND ARRAY[data_type] && ")
+            .bind(Bind::Texts(types));
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
     columns::{Holds, Place, always, holds, may_be_long, place},
     condition::{Writer, value},
     dialect::Dialect,
+    labels,
     statement::{Bind, Statement},
 };
 use crate::seam::{Error, ListQuery};
@@ -207,8 +208,11 @@ impl<'q> List<'q> {
         }
         // A prefix scan and an index of labels leave the planner no choice that depends on values.
         Ok(match (&self.query.condition, self.path) {
-            (Condition::All, _)
-            | (_, AccessPath::PrefixScan(_) | AccessPath::LabelIndex(Some(_))) => self.out,
+            (Condition::All, _) | (_, AccessPath::PrefixScan(_)) => self.out,
+            // Which index of a part of the rows it may go by depends on values.
+            (_, AccessPath::LabelIndex(Some(_))) if !labels::is_unwell_of_type(self.query) => {
+                self.out
+            }
             _ => self.out.planned_anew(),
         })
     }

@@ -22,6 +22,7 @@ pub(super) fn fields(out: &mut Statement, dialect: Dialect) {
         value(out, dialect, place(Resource::Records, &column));
     }
     out.push(", ").push(dialect.labels());
+    out.push(", run_signature, run_message, run_attempt");
 }
 
 /// The record in a row of such a list, and its place.
@@ -55,6 +56,10 @@ pub(super) fn columns(row: &impl SqlRow, others: usize) -> Result<RecordColumns,
     if let Some(labels) = row.text(at + RUN.len())? {
         (object.labels, object.has_odd_labels) = read::labels(&labels)?;
     }
+    at += RUN.len() + 1;
+    object.signature = read::text(row, at)?;
+    object.message = read::text(row, at + 1)?;
+    object.attempt = row.int(at + 2)?;
     let record = read::raw_record(row, None)?.into_record();
     Ok(RecordColumns { record, object })
 }

@@ -3,13 +3,16 @@
 //!
 //! PostgreSQL's index of labels knows in which week and on which day a record was stored, and
 //! gives all rows that it finds at once. A list of a label that many old rows have would sort
-//! them all for its first page; so it asks for the rows of a day, then of two, then of four, and
-//! reads at most twice as many days as it must.
+//! them all for its first page; so it asks for the rows of a day, and then of as many as are
+//! likely to have the rest of the page, at most sixteen times as many.
 
 /// Microseconds of a day, of which the index has the numbers.
 const DAY: i64 = 86_400_000_000;
 /// Days of a week, of which it has the numbers likewise.
 const DAYS: i64 = 7;
+
+/// How many times as long as the one before a stretch is at most.
+const GROWTH: i64 = 16;
 
 /// More weeks than a list of them is worth.
 const MOST_KEYS: i64 = 600;
@@ -21,30 +24,58 @@ pub(crate) struct TimeWindow {
     pub(crate) last: i64,
 }
 
-impl TimeWindow {
-    /// The parts of it, each twice as long as the one before, from its end if `descending`.
-    pub(crate) fn parts(self, descending: bool) -> impl Iterator<Item = Self> {
-        let mut rest = Some(self).filter(|rest| rest.first <= rest.last);
-        let mut length = DAY;
-        std::iter::from_fn(move || {
-            let Self { first, last } = rest?;
-            let part = if descending {
-                let from = last.saturating_sub(length - 1).max(first);
-                Self { first: from, last }
-            } else {
-                let to = first.saturating_add(length - 1).min(last);
-                Self { first, last: to }
-            };
-            rest = match descending {
-                true => part.first.checked_sub(1).map(|last| Self { first, last }),
-                false => part.last.checked_add(1).map(|first| Self { first, last }),
-            };
-            rest = rest.filter(|rest| rest.first <= rest.last);
-            length = length.saturating_mul(2);
-            Some(part)
-        })
+/// The stretches of a time, one after the other.
+#[derive(Debug)]
+pub(crate) struct Windows {
+    rest: Option<TimeWindow>,
+    descending: bool,
+    /// How long the next one is.
+    length: i64,
+}
+
+impl Windows {
+    /// Those of `whole`, from its end if `descending`; the first is a day.
+    pub(crate) fn new(whole: TimeWindow, descending: bool) -> Self {
+        Self {
+            rest: Some(whole).filter(|rest| rest.first <= rest.last),
+            descending,
+            length: DAY,
+        }
     }
 
+    /// Makes the next one as long as `wanted` rows are likely to take, of which the last one had
+    /// `found`.
+    pub(crate) fn found(&mut self, found: i64, wanted: i64) {
+        let last = self.length / GROWTH;
+        if found > 0 {
+            let likely = last / found * wanted / 2 * 3;
+            self.length = likely.clamp(DAY, self.length);
+        }
+    }
+}
+
+impl Iterator for Windows {
+    type Item = TimeWindow;
+
+    /// The next one, which is sixteen times as long as the last unless told otherwise.
+    fn next(&mut self) -> Option<TimeWindow> {
+        let TimeWindow { first, last } = self.rest?;
+        let (part, rest) = if self.descending {
+            let from = last.saturating_sub(self.length - 1).max(first);
+            let rest = from.checked_sub(1).map(|last| TimeWindow { first, last });
+            (TimeWindow { first: from, last }, rest)
+        } else {
+            let to = first.saturating_add(self.length - 1).min(last);
+            let rest = to.checked_add(1).map(|first| TimeWindow { first, last });
+            (TimeWindow { first, last: to }, rest)
+        };
+        self.rest = rest.filter(|rest| rest.first <= rest.last);
+        self.length = self.length.saturating_mul(GROWTH);
+        Some(part)
+    }
+}
+
+impl TimeWindow {
     /// The numbers of its whole weeks, and of the days before and after them; none if these are
     /// too many. As PostgreSQL divides, which is towards zero.
     pub(super) fn keys(self) -> Option<Vec<i64>> {
@@ -77,7 +108,7 @@ mod tests {
         #[test]
         fn parts_are_the_whole_in_order(a in time(), b in time(), descending: bool) {
             let whole = TimeWindow { first: a.min(b), last: a.max(b) };
-            let mut parts: Vec<_> = whole.parts(descending).collect();
+            let mut parts: Vec<_> = Windows::new(whole, descending).collect();
             prop_assert!(parts.len() < 30, "{} parts", parts.len());
             if descending {
                 parts.reverse();
@@ -90,6 +121,29 @@ mod tests {
                 prop_assert_eq!(pair[0].last + 1, pair[1].first);
             }
         }
+    }
+
+    #[test]
+    fn the_next_part_is_as_long_as_the_page_is_likely_to_take() {
+        let whole = TimeWindow {
+            first: 0,
+            last: 400 * DAY - 1,
+        };
+        let mut windows = Windows::new(whole, true);
+        let mut days = |found: i64, wanted: i64| {
+            let part = windows.next().unwrap();
+            windows.found(found, wanted);
+            (part.last - part.first + 1) / DAY
+        };
+        assert_eq!(days(30, 40), 1);
+        assert_eq!(days(0, 30), 2);
+        assert_eq!(days(1, 29), 32, "nothing was found");
+        assert_eq!(days(1_000, 1), 365, "to the end");
+        let mut windows = Windows::new(whole, false);
+        windows.next();
+        windows.found(1_000, 1);
+        let second = windows.next().unwrap();
+        assert_eq!(second.last - second.first + 1, DAY, "a day at least");
     }
 
     #[test]
@@ -134,6 +188,6 @@ mod tests {
     #[test]
     fn no_time_has_no_parts() {
         let nothing = TimeWindow { first: 1, last: 0 };
-        assert_eq!(nothing.parts(true).count(), 0);
+        assert_eq!(Windows::new(nothing, true).count(), 0);
     }
 }

@@ -4,7 +4,7 @@ use super::{
     dialect::Dialect,
     read::{self, BODY},
     row::{Row, SqlRow as _},
-    statement::Statement,
+    statement::{Bind, Statement},
 };
 use crate::seam::Error;
 use hindsight_filter::model::{RecordName, Resource, ResultName};
@@ -140,6 +140,15 @@ pub(crate) fn records(
     page_of_records(dialect, page, bytes, columns)
 }
 
+/// The records in these rows, as [`records`] gives them, with their bytes.
+pub(crate) fn records_of(dialect: Dialect, rows: Vec<i64>) -> Statement {
+    let page = |out: &mut Statement| {
+        out.push("row_id");
+        dialect.one_of(out, false, Bind::Ints(rows));
+    };
+    page_of_records(dialect, page, true, &[])
+}
+
 fn page_of_records(
     dialect: Dialect,
     page: impl FnOnce(&mut Statement),
@@ -209,6 +218,7 @@ pub(crate) fn labels_without_record(limit: i64) -> Statement {
     out.push("LEFT JOIN labels AS l ON l.row_id = r.label ");
     out.push("LEFT JOIN records AS c ON c.row_id = r.record_row ");
     out.push("WHERE l.row_id IS NULL OR c.row_id IS NULL OR c.create_us <> r.at_us ");
+    out.push("OR r.type IS NOT CASE unicode(c.data_type) WHEN 1 THEN unicode(substr(c.data_type, 2)) END ");
     out.push("OR NOT EXISTS (SELECT 1 FROM json_each(")
         .push(LABELS);
     out.push(") AS e WHERE e.value = r.label) LIMIT ");

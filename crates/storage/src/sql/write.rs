@@ -58,6 +58,12 @@ impl Set {
     }
 
     fn value(self, out: &mut Statement, dialect: Dialect) {
+        if (self.column, dialect) == ("labels", Dialect::Sqlite) && self.value != Bind::Text(None) {
+            out.push("(SELECT json_group_array(l.row_id) FROM json_each(")
+                .bind(self.value)
+                .push(") AS e CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key)");
+            return;
+        }
         out.bind(self.value);
         if self.is_json {
             out.push(dialect.json_cast());
@@ -218,6 +224,9 @@ pub(super) fn record_state(row: &RecordRow) -> Vec<Set> {
             beside(row.columns.run.ended, time(ObjectField::CompletionTime)),
         ),
         Set::new("run_pipeline", row.columns.pipeline()),
+        Set::new("run_signature", row.columns.signature.as_deref()),
+        Set::new("run_message", row.columns.message.as_deref()),
+        Set::new("run_attempt", row.columns.attempt),
     ]
 }
 
@@ -256,6 +265,16 @@ pub(crate) fn filled(row: &RecordRow) -> Vec<Filled> {
     let sets = record_state(row).into_iter();
     sets.map(|set| (set.column, set.is_json, set.value))
         .collect()
+}
+
+/// Appends the statement that gives the labels of a record their numbers on SQLite, which counts as
+/// no change.
+fn give_labels(out: &mut Statement, dialect: Dialect, row: &RecordRow) {
+    if let (Dialect::Sqlite, Some(labels)) = (dialect, all_labels_json(&row.columns)) {
+        out.push("INSERT INTO given_labels (labels) VALUES (")
+            .bind(Bind::Text(Some(labels)))
+            .push("); ");
+    }
 }
 
 /// Appends `, column = value` for all but the first comma.
@@ -334,6 +353,7 @@ fn insert_record(dialect: Dialect, row: &RecordRow) -> Statement {
     let body = stored_body(row);
     let nested = dialect == Dialect::Postgres && body.is_some();
     let mut out = Statement::new(if nested { "WITH made AS (" } else { "" });
+    give_labels(&mut out, dialect, row);
     out.push("INSERT INTO records (result_row, ");
     names(&mut out, &sets);
     out.push(") SELECT row_id, ");
@@ -363,11 +383,13 @@ fn insert_record(dialect: Dialect, row: &RecordRow) -> Statement {
 
 fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement {
     let name = &row.record.name;
-    let mut update = Statement::new(match dialect {
+    let mut update = Statement::new("");
+    let out = &mut update;
+    give_labels(out, dialect, row);
+    out.push(match dialect {
         Dialect::Postgres => "WITH kept AS (UPDATE records SET ",
         Dialect::Sqlite => "UPDATE records SET ",
     });
-    let out = &mut update;
     assign(out, dialect, record_state(row));
     out.push(" WHERE ");
     is_record(out, name);

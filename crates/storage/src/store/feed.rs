@@ -50,8 +50,8 @@ pub(super) async fn page<D: Database>(
         let rows = noted.iter().map(|noted| noted.record_row).collect();
         let found = reader.rows(&sql::records(D::DIALECT, rows)).await?;
         for row in &found {
-            let (number, stamp, columns) = sql::record_in(row)?;
-            records.insert((number, stamp), columns);
+            let (number, update_us, columns) = sql::record_in(row)?;
+            records.insert((number, update_us), columns);
         }
     }
     reader.end().await?;
@@ -61,9 +61,9 @@ pub(super) async fn page<D: Database>(
         _ => FeedPosition::after(bounds.last),
     };
     let mut changes = Vec::with_capacity(records.len());
-    // The last of several changes with one stamp is that of the state.
+    // The last of several changes with one time of update is that of the state.
     for noted in noted.iter().rev() {
-        if let Some(columns) = records.remove(&(noted.record_row, noted.stamp)) {
+        if let Some(columns) = records.remove(&(noted.record_row, noted.update_us)) {
             changes.push(ChangedRecord {
                 position: noted.position,
                 columns,

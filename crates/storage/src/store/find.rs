@@ -12,7 +12,7 @@ use crate::{
         read::SizeHint,
         row::{Row, SqlRow as _},
         statement::Statement,
-        time_window::TimeWindow,
+        time_window::{TimeWindow, Windows},
     },
 };
 use hindsight_filter::model::Resource;
@@ -59,7 +59,7 @@ impl<'f, T: Send + SizeHint> Finder<'f, T> {
         if let (AccessPath::LabelIndex(None), Some(descending)) =
             (choice.path, access_path::by_time(self.query))
         {
-            return self.by_doubling_windows(descending, page).await;
+            return self.by_windows(descending, page).await;
         }
         page.extend(self.rows(self.query, part, choice.path, limit).await?);
         Ok(())
@@ -78,11 +78,7 @@ impl<'f, T: Send + SizeHint> Finder<'f, T> {
     }
 
     /// Adds rows with labels until the page is full, those of one window of time after the other.
-    async fn by_doubling_windows(
-        &mut self,
-        descending: bool,
-        page: &mut Vec<T>,
-    ) -> Result<(), Error> {
+    async fn by_windows(&mut self, descending: bool, page: &mut Vec<T>) -> Result<(), Error> {
         let Some(span) = self.reader.row(&labels::span(self.query)).await? else {
             return Ok(());
         };
@@ -96,13 +92,17 @@ impl<'f, T: Send + SizeHint> Finder<'f, T> {
                 false => first = first.max(*after),
             }
         }
-        for part in (TimeWindow { first, last }).parts(descending) {
+        let mut windows = Windows::new(TimeWindow { first, last }, descending);
+        while let Some(part) = windows.next() {
             let bytes = page.iter().map(SizeHint::bytes).sum();
             let (Some(limit), Some(rest)) = (self.left(page), list::rest(self.query, bytes)) else {
                 break;
             };
             let path = AccessPath::LabelIndex(Some(part));
-            page.extend(self.rows(&rest, Part::With, path, limit).await?);
+            let rows = self.rows(&rest, Part::With, path, limit).await?;
+            let found = i64::try_from(rows.len()).unwrap_or(limit);
+            windows.found(found, limit - found);
+            page.extend(rows);
         }
         Ok(())
     }

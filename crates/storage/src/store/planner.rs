@@ -11,7 +11,7 @@ use crate::{
         row::SqlRow as _,
     },
 };
-use hindsight_filter::model::Resource;
+use hindsight_filter::model::{ParentPattern, Resource};
 
 /// The access path that was chosen.
 pub(super) struct Choice<'q> {
@@ -68,6 +68,7 @@ impl<'q> Planner<'_, 'q> {
         let Some((candidate, rows)) = self.fewest(candidates).await? else {
             return Ok((None, AccessPath::DatabaseChoice));
         };
+        let candidate = self.rarest_label(candidates, candidate, rows).await?;
         if matches!(candidate, IndexCandidate::Labels(_)) && candidate.is_many(rows) {
             // Their rows would be gathered; in order there are enough soon.
             return Ok((None, self.without_index()));
@@ -78,6 +79,34 @@ impl<'q> Planner<'_, 'q> {
         Ok((first.flatten(), AccessPath::Index(candidate)))
     }
 
+    /// The label of which the newest rows reach back farthest, if the fewest rows are those of a
+    /// label, and too many to be counted.
+    async fn rarest_label(
+        &mut self,
+        candidates: &[IndexCandidate<'q>],
+        fewest: IndexCandidate<'q>,
+        rows: i64,
+    ) -> Result<IndexCandidate<'q>, Error> {
+        let labels = candidates.iter().copied();
+        let labels: Vec<_> = labels
+            .filter(|one| matches!(one, IndexCandidate::Label(..)))
+            .collect();
+        if labels.len() < 2 || !fewest.is_many(rows) || !labels.contains(&fewest) {
+            return Ok(fewest);
+        }
+        let Some(row) = self.reader.row(&candidate::reach(&labels)).await? else {
+            return Ok(fewest);
+        };
+        let mut rarest = (i64::MAX, fewest);
+        for (at, label) in labels.into_iter().enumerate() {
+            let since = row.int(at)?.unwrap_or(i64::MIN);
+            if since < rarest.0 {
+                rarest = (since, label);
+            }
+        }
+        Ok(rarest.1)
+    }
+
     /// PostgreSQL knows how many rows have a value and chooses among indexes; but it guesses
     /// how many have a label, of which the index is asked in its own way, and knows nothing
     /// of indexed paths.
@@ -85,6 +114,8 @@ impl<'q> Planner<'_, 'q> {
         &mut self,
         mut candidates: Vec<IndexCandidate<'q>>,
     ) -> Result<AccessPath<'q>, Error> {
+        let by_time = access_path::by_time(self.query).is_some();
+        let is_led = self.resource == Resource::Records && labels::leads(self.query, by_time);
         candidates
             .retain(|one| !matches!(one, IndexCandidate::Parent(_) | IndexCandidate::Labels(_)));
         let (indexed, others): (Vec<_>, Vec<_>) = candidates
@@ -96,17 +127,23 @@ impl<'q> Planner<'_, 'q> {
             }
             _ => {}
         }
-        let (labels, columns): (Vec<_>, Vec<_>) = others
-            .into_iter()
-            .partition(|one| matches!(one, IndexCandidate::Label(..)));
+        // The index of labels knows types.
+        let is_other = |one: &IndexCandidate<'_>| {
+            !(matches!(one, IndexCandidate::Label(..)) || is_led && one.is_of_type())
+        };
+        let columns: Vec<_> = others.into_iter().filter(is_other).collect();
         let in_order = columns.iter().any(IndexCandidate::is_in_order);
-        if labels.is_empty() {
+        if !is_led {
             return Ok(match in_order {
                 true => AccessPath::DatabaseChoice,
                 false => self.without_index(),
             });
         }
+        // Of one parent those that did not go well are few enough.
+        let is_small = matches!(self.query.scope.parent, ParentPattern::Exact(_))
+            && labels::is_unwell_of_type(self.query);
         if in_order
+            && !is_small
             && let Some((one, rows)) = self.fewest(&columns).await?
             && one.is_surely_few(rows)
         {

@@ -286,13 +286,15 @@ fn no_text_steers_a_terminal() {
             cluster_name: text.clone(),
             outcome: text.clone(),
             reason: text.clone(),
+            message: text.clone(),
+            signature: text.clone(),
             labels: [(text.clone(), text.clone())].into(),
             engine: text,
             ..RunRow::default()
         }
     };
     let all = "status,run,namespace,name,kind,engine,pipeline,parent,cluster,reason,outcome,uid,\
-               record,type,label:a\u{1b}[2J";
+               record,type,message,signature,label:a\u{1b}[2J";
     for form in [
         Form::Table,
         Form::Wide,

@@ -115,9 +115,9 @@ fn every_problem_is_said_at_once_with_its_place() {
     refuses(
         &sources,
         &[
-            "retention in /etc/w.toml line 2: no such key; there are server, ",
-            "label-selector in /etc/w.toml line 4: no such key; did you mean `label_selector`?",
-            "HINDSIGHT_WATCHER_SUMMARY_LABEL in environment: no such variable; did you mean \
+            "retention in /etc/w.toml line 2: unknown key; there are server, ",
+            "label-selector in /etc/w.toml line 4: unknown key; did you mean `label_selector`?",
+            "HINDSIGHT_WATCHER_SUMMARY_LABEL in environment: unknown variable; did you mean \
              `HINDSIGHT_WATCHER_SUMMARY_LABELS`?",
             "--server: `localhost:8080` is not a valid address of a service; want `http://HOST:PORT`",
             "namespace in /etc/w.toml line 5: `Team A` is not a valid namespace",

@@ -1,9 +1,14 @@
 //! What a run was given and what it said of itself, read from its payload.
 
 use hindsight_proto::v1alpha2::Record;
+use hindsight_run::keys;
 use serde_json::Value;
 
+use crate::ask::Ask;
 use crate::html::end_cut;
+use crate::pages::series::{Series, parent_of};
+use crate::query;
+use crate::route::Of;
 
 /// Most entries of each kind, and longest text of one.
 const ENTRIES: usize = 100;
@@ -14,8 +19,8 @@ const TEXT: usize = 500;
 pub(super) struct Facts {
     pub(super) namespace: String,
     pub(super) pipeline: String,
-    /// Whether lists know its runs by this pipeline; those of workflows they do not.
-    pub(super) is_listed: bool,
+    /// By what lists know its runs: its pipeline, or the template that a label names.
+    pub(super) listed: Option<(Of, String)>,
     pub(super) params: Vec<Fact>,
     pub(super) results: Vec<Fact>,
     pub(super) labels: Vec<Fact>,
@@ -27,6 +32,8 @@ pub(super) struct Facts {
 pub(super) struct Fact {
     pub(super) name: String,
     pub(super) value: String,
+    /// The list of runs that share it.
+    pub(super) link: String,
 }
 
 /// What a controller says of an object.
@@ -40,7 +47,7 @@ pub(super) struct Condition {
 
 impl Facts {
     /// Of a record with a payload of JSON.
-    pub(super) fn of(record: &Record) -> Option<Self> {
+    pub(super) fn of(ask: &Ask, record: &Record) -> Option<Self> {
         let payload = record.data.as_ref()?;
         let object = hindsight_run::json::parse(&payload.value).ok()?;
         let params = match object.pointer("/spec/params") {
@@ -49,19 +56,24 @@ impl Facts {
         };
         let outputs = ["/status/results", "/status/outputs/parameters"];
         let results = outputs.into_iter().map(|path| entries(&object, path));
+        let label = |key: &str| object.get("metadata")?.get("labels")?.get(key)?.as_str();
+        let pipeline = label(keys::PIPELINE).or_else(|| {
+            let named = object.pointer("/spec/pipelineRef/name");
+            named.and_then(Value::as_str)
+        });
+        let listed = match pipeline {
+            Some(name) => Some((Of::Pipeline, name.to_owned())),
+            None => Series::labelled(label).map(|series| (series.of, series.name.to_owned())),
+        };
+        let named = listed.as_ref().map(|(_, name)| name.as_str());
+        let pipeline = named.or_else(|| hindsight_run::View::new(&object).pipeline());
         Some(Self {
-            is_listed: object
-                .pointer("/metadata/labels/tekton.dev~1pipeline")
-                .is_some()
-                || object.pointer("/spec/pipelineRef/name").is_some(),
             namespace: text(&object, "/metadata/namespace"),
-            pipeline: hindsight_run::View::new(&object)
-                .pipeline()
-                .unwrap_or_default()
-                .to_owned(),
+            pipeline: end_cut(pipeline.unwrap_or_default(), TEXT),
+            listed,
             params,
             results: results.flatten().collect(),
-            labels: labels(&object),
+            labels: labels(ask, parent_of(&record.name), &object),
             conditions: conditions(&object),
         })
     }
@@ -83,12 +95,13 @@ fn named(list: &Value) -> Vec<Fact> {
         Some(Fact {
             name: text(entry, "/name"),
             value: shown(value),
+            link: String::new(),
         })
     });
     facts.collect()
 }
 
-fn labels(object: &Value) -> Vec<Fact> {
+fn labels(ask: &Ask, parent: &str, object: &Value) -> Vec<Fact> {
     let labels = object
         .pointer("/metadata/labels")
         .and_then(Value::as_object);
@@ -97,8 +110,18 @@ fn labels(object: &Value) -> Vec<Fact> {
         .map(|(name, value)| Fact {
             name: end_cut(name, TEXT),
             value: shown(value),
+            link: label_link(ask, parent, name, value).unwrap_or_default(),
         })
         .collect()
+}
+
+/// The list of runs with this label, if it is one that Kubernetes takes.
+fn label_link(ask: &Ask, parent: &str, name: &str, value: &Value) -> Option<String> {
+    let value = value.as_str()?;
+    let is_key = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    let is_label = name.len() <= 317 && name.chars().all(is_key) && value.len() <= 63;
+    let word = format!("label:{name}={}", query::value(value));
+    is_label.then(|| ask.links.runs(&word, parent))
 }
 
 fn conditions(object: &Value) -> Vec<Condition> {
@@ -139,11 +162,11 @@ mod tests {
             data: Some(data),
             ..Record::default()
         };
-        Facts::of(&record).unwrap()
+        Facts::of(&Ask::sample(), &record).unwrap()
     }
 
-    #[test]
-    fn params_and_results_are_found_in_every_engine() {
+    #[tokio::test]
+    async fn params_and_results_are_found_in_every_engine() {
         let tekton = facts(&json!({
             "metadata": {"namespace": "shop", "labels": {"tekton.dev/pipeline": "release"}},
             "spec": {"params": [{"name": "revision", "value": "a1"}, {"name": "l", "value": ["x"]}]},
@@ -161,8 +184,8 @@ mod tests {
         assert_eq!(argo.params[0].value, "3");
     }
 
-    #[test]
-    fn what_has_another_shape_is_passed_over() {
+    #[tokio::test]
+    async fn what_has_another_shape_is_passed_over() {
         let odd = facts(
             &json!({"spec": {"params": {"a": 1}}, "status": {"conditions": "x"},
             "metadata": {"labels": []}}),

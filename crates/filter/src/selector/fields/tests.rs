@@ -90,7 +90,7 @@ fn nonsense_is_refused_with_its_place() {
     }
     assert_eq!(
         selected("metadata.name=x", Resource::Results).unwrap_err(),
-        "field selector column 1: `metadata.name` is no field of results; want `parent`, `uid` or \
+        "field selector column 1: `metadata.name` is not a field of results; want `parent`, `uid` or \
          one of `summary`, such as `summary.status`"
     );
 }

@@ -100,6 +100,12 @@ pub(crate) fn stored(word: &str) -> Cow<'_, str> {
     }
 }
 
+/// The number of a word, which is the character that follows the escape.
+pub(crate) fn number(word: &str) -> Option<i64> {
+    let at = WORDS.iter().position(|known| *known == word)?;
+    Some(i64::from(FIRST) + i64::try_from(at).ok()?)
+}
+
 fn code(at: usize) -> String {
     let number = u32::try_from(at)
         .ok()

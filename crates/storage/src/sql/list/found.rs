@@ -86,6 +86,7 @@ impl<'q> List<'q> {
                 self.out
                     .push(" AND row_id = driving.record_row AND driving.label = ");
                 self.dialect.label(&mut self.out, key, value);
+                candidate::of_types(&mut self.out, &self.query.condition, "driving.type");
                 // In this order: rows of a label lie closer together than those of a parent.
                 candidate::other_labels(&mut self.out, &self.query.condition, Some((key, value)));
                 self.of_parent();
@@ -98,6 +99,7 @@ impl<'q> List<'q> {
             IndexCandidate::Labels(test) => {
                 self.out.push(" AND row_id IN (");
                 searched::with_labels(&mut self.out, test);
+                candidate::of_types(&mut self.out, &self.query.condition, "type");
                 self.out.push(")");
             }
             IndexCandidate::Names(test) => {
@@ -220,6 +222,7 @@ impl<'q> List<'q> {
             return;
         };
         labels::of_parent(&mut self.out, self.query);
+        labels::of_types(&mut self.out, self.query);
         if let Some(window) = stored {
             labels::stored_in(&mut self.out, window);
         }
@@ -234,13 +237,16 @@ impl<'q> List<'q> {
 
     fn bounds(&mut self) {
         let elsewhere = self.elsewhere();
-        scope(
-            &mut self.out,
-            self.dialect,
-            self.resource,
-            &self.query.scope,
-            elsewhere,
-        );
+        // The index of labels is asked for the parent in its own way.
+        if !matches!(self.path, AccessPath::LabelIndex(_)) {
+            scope(
+                &mut self.out,
+                self.dialect,
+                self.resource,
+                &self.query.scope,
+                elsewhere,
+            );
+        }
         self.times();
         self.seek();
     }

@@ -130,11 +130,14 @@ const DAMAGES: &[Damage] = &[
         &[(Kind::RowDamaged, "lags")],
         true,
     ),
-    both(
-        "UPDATE records SET labels = '{\"tekton.dev/pipeline\": \"x\"}' WHERE id = 'x3'",
-        &[(Kind::ColumnDiffers, "a/results/r/records/x3")],
-        false,
-    ),
+    Damage {
+        sqlite: "INSERT INTO given_labels (labels) VALUES ('{\"key\": \"x\"}'); \
+                 UPDATE records SET labels = (SELECT json_array(max(row_id)) FROM labels) \
+                 WHERE id = 'x3'",
+        postgres: "UPDATE records SET labels = '{\"key\": \"x\"}' WHERE id = 'x3'",
+        found: &[(Kind::ColumnDiffers, "a/results/r/records/x3")],
+        quick: false,
+    },
     both(
         "UPDATE records SET run_outcome = NULL, run_ended_us = 1 WHERE id = 'x3'",
         &[
@@ -239,6 +242,11 @@ const DAMAGES_OF_LABELS: &[Damage] = &[
     both(
         "INSERT INTO record_labels (label, at_us, record_row) SELECT label, at_us + 1, record_row \
          FROM record_labels WHERE record_row = 4",
+        &[(Kind::LabelDiffers, "record in row 4")],
+        true,
+    ),
+    both(
+        "UPDATE record_labels SET type = 1 WHERE record_row = 4",
         &[(Kind::LabelDiffers, "record in row 4")],
         true,
     ),
