@@ -30,7 +30,7 @@ pub(super) async fn page<D: Database>(
 ) -> Result<FeedPage, Error> {
     let mut reader = store
         .db
-        .reader(Work::Lookup, Priority::Normal, "reading the feed")
+        .reader(Work::Page, Priority::Normal, "reading the feed")
         .await?;
     reader.begin(Purpose::List).await?;
     let bounds = Bounds::read(D::DIALECT, &mut *reader).await?;
