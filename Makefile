@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-isolation flood crash chaos fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size-ui
+.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-isolation flood crash chaos fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size-ui
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -56,6 +56,10 @@ SIZES ?= 10000 100000 1000000
 bench-scale: postgres
 	HINDSIGHT_TEST_PG_KEEP=$${CARGO_TARGET_DIR:-target}/bench/scale/postgres SIZES='$(SIZES)' \
 		tests/with-postgres $(CARGO) bench --locked --bench scale
+
+# What 500 followers cost that wait: processor time and memory; SECONDS says how long they do.
+bench-feed: postgres
+	tests/with-postgres $(CARGO) bench --locked --bench feed
 
 # Questions about runs among the same: lists, why, diff, flaky, completion. STRICT=1 fails where one
 # takes longer than it should; RUN_SIZES=10000 is done in a minute.

@@ -77,6 +77,7 @@ pub struct App {
     maintenance: Arc<dyn Maintenance>,
     clock: Arc<dyn Clock>,
     grace: Duration,
+    changes_retention: Duration,
     tls: Option<Arc<tls::Tls>>,
     reload: Vec<Arc<dyn reload::Reload>>,
     /// Cancelled when streams should take nothing more.
@@ -162,6 +163,7 @@ impl App {
             maintenance: opened.maintenance,
             clock,
             grace: config.shutdown_grace.get(),
+            changes_retention: config.changes_retention.get(),
             reload: reload
                 .into_iter()
                 .chain(tls.clone().map(|tls| tls as _))
@@ -223,6 +225,8 @@ impl App {
             })
         });
         let sweep = tokio::spawn(sweep::sweep(Arc::clone(&self.maintenance)));
+        let (maintenance, clock) = (Arc::clone(&self.maintenance), Arc::clone(&self.clock));
+        let changes = tokio::spawn(sweep::changes(maintenance, clock, self.changes_retention));
         let sign = tokio::spawn(sweep::sign(Arc::clone(&self.maintenance)));
         let objects = sweep::objects(Arc::clone(&self.maintenance), self.clock);
         let objects = tokio::spawn(objects);
@@ -263,6 +267,7 @@ impl App {
         }
         watch.abort();
         sweep.abort();
+        changes.abort();
         sign.abort();
         objects.abort();
         reload.abort();

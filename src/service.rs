@@ -7,6 +7,7 @@ mod aggregate;
 mod claims;
 mod commit;
 mod explain;
+mod feed;
 mod known;
 mod limits;
 mod records;
@@ -25,8 +26,8 @@ pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use records::RecordChange;
 pub use runs::{
     Alike, DiffAsk, Failure, FlakyPair, FlakyPipeline, FlakyPipelines, HistoryAsk, Regression,
-    Regressions, RunDiff, RunPoint, RunSeries, Runs, RunsAsk, Since, SuggestAsk, Suggested,
-    Suggestions,
+    Regressions, RunDiff, RunPoint, RunSeries, RunWatch, Runs, RunsAsk, Since, SuggestAsk,
+    Suggested, Suggestions, WatchAsk,
 };
 pub use selection::{ListRequest, Selector};
 pub use summary::{Group, Measure, SummaryQuery, Value as SummaryValue};
@@ -109,12 +110,14 @@ pub struct Service {
     audit: Audit,
     language: Language,
     clusters: Arc<ClusterNames>,
+    feed: feed::Feed,
 }
 
 impl Service {
     /// The use-cases over `store`, whose lists `engine` answers.
     pub fn new(store: Arc<dyn Store>, engine: Engine, clock: Arc<dyn Clock>) -> Self {
         Self {
+            feed: feed::Feed::new(Arc::clone(&store)),
             store,
             engine,
             clock,

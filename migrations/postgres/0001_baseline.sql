@@ -322,3 +322,50 @@ EXECUTE FUNCTION bodies_let_go();
 
 CREATE TRIGGER bodies_let_go AFTER DELETE ON bodies
 FOR EACH ROW WHEN (OLD.codec >= 16) EXECUTE FUNCTION bodies_let_go();
+
+-- The feed of changes: which records each transaction inserted or replaced, until a sweep removes
+-- it. A follower reads what was written by transactions before the oldest that is still going on,
+-- so that none is passed over, whenever it commits; see docs/adr/0040.
+CREATE TABLE changes (
+    xid         BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
+    at          TIMESTAMPTZ NOT NULL DEFAULT now(),
+    record_rows BIGINT[] NOT NULL,
+    updates_us  BIGINT[] NOT NULL
+);
+
+CREATE INDEX changes_by_xid ON changes (xid);
+
+-- The last transaction of which changes were removed.
+CREATE TABLE changes_floor (
+    xid BIGINT NOT NULL
+);
+
+INSERT INTO changes_floor (xid) VALUES (0);
+
+CREATE FUNCTION records_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO changes (record_rows, updates_us)
+        SELECT array_agg(row_id), array_agg(update_us) FROM changed HAVING count(*) > 0;
+    RETURN NULL;
+END
+$$;
+
+-- The background pass that writes signatures again changes no record. A join of the two would be planned
+-- for one row and take the square of their number.
+CREATE FUNCTION records_replaced() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO changes (record_rows, updates_us)
+        SELECT array_agg(row_id), array_agg(update_us)
+        FROM (SELECT row_id, update_us, etag FROM changed
+              EXCEPT SELECT row_id, update_us, etag FROM was) AS told
+        HAVING count(*) > 0;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER records_inserted AFTER INSERT ON records REFERENCING NEW TABLE AS changed
+FOR EACH STATEMENT EXECUTE FUNCTION records_inserted();
+
+CREATE TRIGGER records_replaced AFTER UPDATE ON records
+REFERENCING OLD TABLE AS was NEW TABLE AS changed
+FOR EACH STATEMENT EXECUTE FUNCTION records_replaced();

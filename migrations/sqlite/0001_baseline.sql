@@ -320,3 +320,22 @@ END;
 CREATE TRIGGER bodies_let_go AFTER DELETE ON bodies WHEN OLD.codec >= 16 BEGIN
     UPDATE objects SET record_row = NULL WHERE object = substr(OLD.bytes, 1, 16);
 END;
+
+-- The feed of changes: records that were inserted or replaced, in the order of the commits, until
+-- a sweep removes them; the last one stays. See docs/adr/0040.
+CREATE TABLE changes (
+    row_id     INTEGER PRIMARY KEY,
+    record_row INTEGER NOT NULL,
+    update_us  INTEGER NOT NULL,
+    at_s       INTEGER NOT NULL DEFAULT (unixepoch())
+) STRICT;
+
+CREATE TRIGGER records_inserted AFTER INSERT ON records BEGIN
+    INSERT INTO changes (record_row, update_us) VALUES (NEW.row_id, NEW.update_us);
+END;
+
+-- The background pass that writes signatures again changes no record.
+CREATE TRIGGER records_replaced AFTER UPDATE OF update_us, etag ON records
+WHEN (NEW.update_us, NEW.etag) <> (OLD.update_us, OLD.etag) BEGIN
+    INSERT INTO changes (record_row, update_us) VALUES (NEW.row_id, NEW.update_us);
+END;

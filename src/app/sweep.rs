@@ -16,6 +16,8 @@ use hindsight_storage::Maintenance;
 const INTERVAL: Duration = Duration::from_mins(10);
 /// How long a deleted payload may stay readable as a dictionary, but for the time that it takes.
 const PIECES: Duration = Duration::from_mins(1);
+/// How many changes go at once.
+const CHANGES: NonZeroU32 = NonZeroU32::new(5_000).expect("5,000 is not 0");
 /// How many dictionaries go at once, so that writers never wait long.
 const MOST: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
 
@@ -32,6 +34,35 @@ pub(super) async fn objects(maintenance: Arc<dyn Maintenance>, clock: Arc<dyn Cl
             ),
         }
         tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+/// Removes changes of runs that are older than `retention`, for as long as it is polled. Several servers
+/// may do so at once.
+pub(super) async fn changes(
+    maintenance: Arc<dyn Maintenance>,
+    clock: Arc<dyn Clock>,
+    retention: Duration,
+) {
+    loop {
+        let before = clock.now().checked_sub(retention);
+        let removed = match before {
+            Ok(before) => maintenance.prune_feed(before, CHANGES).await,
+            Err(_before_all_times) => Ok(0),
+        };
+        match removed {
+            // There may be more.
+            Ok(removed) if removed >= u64::from(CHANGES.get()) => continue,
+            Ok(0) => {}
+            Ok(removed) => tracing::debug!(removed, "removed changes of runs"),
+            Err(error) => {
+                tracing::warn!(
+                    error = report(&error),
+                    "cannot remove changes of runs; retrying"
+                );
+            }
+        }
+        tokio::time::sleep(PIECES).await;
     }
 }
 

@@ -5,13 +5,14 @@ mod lines;
 mod print;
 mod row;
 mod times;
+mod watch;
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use clap::{Args, ValueEnum};
 use hindsight_client::Runs as RunsRpc;
 use hindsight_filter::words::Now;
-use hindsight_proto::v1::ListRunsRequest;
+use hindsight_proto::v1::{ListRunsRequest, RunRow};
 use hindsight_runtime::clock::{Clock as _, SystemClock};
 use jiff::tz::TimeZone;
 
@@ -122,6 +123,10 @@ pub(super) struct Runs {
     #[arg(long, conflicts_with = "limit")]
     all: bool,
 
+    /// Print the list, then each run that is stored or changes, until interrupted
+    #[arg(short, long, conflicts_with = "order_by")]
+    watch: bool,
+
     /// Print the filter that words and flags make, in CEL, and list nothing
     #[arg(long)]
     show_filter: bool,
@@ -187,9 +192,39 @@ impl Runs {
         if self.columns.is_none() && screen.width.is_some() && !self.place.is_everywhere() {
             row::within_one_namespace(&mut columns);
         }
+        if self.watch {
+            let out = std::io::stdout();
+            let printer = Printer::to(out, self.output, columns, screen, times);
+            return self
+                .watch(filter, printer.without_headers(self.no_headers))
+                .await;
+        }
         let printer = Printer::to(self.paging.out(), self.output, columns, screen, times);
-        self.list(filter, printer.without_headers(self.no_headers))
-            .await
+        let mut printer = printer.without_headers(self.no_headers);
+        let request = self.request(filter, printer.columns());
+        let mut runs = self.connect.client()?.runs();
+        let asked = request.clone();
+        let listing = self
+            .list(&mut runs, asked, &mut printer, &mut |_| {})
+            .await?;
+        printer.end()?;
+        let is_on_terminal = printer.is_on_terminal();
+        // The pager ends before more is said.
+        drop(printer);
+        let found = listing.found;
+        if found == 0 {
+            output::note(&format!("no runs found {}", self.place.said()));
+        } else if listing.is_cut {
+            let of = match is_on_terminal {
+                true => self.counted(&mut runs, request).await,
+                false => None,
+            };
+            output::note(&match of {
+                Some(of) => format!("{found} of {of} runs: raise --limit, or print --all"),
+                None => "there are more runs: raise --limit, or print --all".to_owned(),
+            });
+        }
+        Ok(ExitCode::SUCCESS)
     }
 
     /// What the command line says of runs.
@@ -213,22 +248,32 @@ impl Runs {
         words.and(&self.asked.rows.filter)
     }
 
-    async fn list(&self, filter: String, mut printer: Printer) -> Result<ExitCode, Failure> {
-        let mut runs = self.connect.client()?.runs();
-        let limit = if self.all {
-            usize::MAX
-        } else {
-            self.limit as usize
-        };
-        let label_keys = printer.columns().iter().filter_map(Column::label);
-        let mut request = ListRunsRequest {
+    /// A list of what the filter matches, with the labels that are columns.
+    fn request(&self, filter: String, columns: &[Column]) -> ListRunsRequest {
+        let label_keys = columns.iter().filter_map(Column::label);
+        ListRunsRequest {
             parent: self.cluster.within(&self.place, None),
             filter,
             order_by: self.asked.order_by.clone(),
             label_keys: label_keys.map(str::to_owned).collect(),
             ..ListRunsRequest::default()
+        }
+    }
+
+    /// Prints runs up to the limit, and shows them to `each`.
+    async fn list<W: Write>(
+        &self,
+        runs: &mut RunsRpc,
+        mut request: ListRunsRequest,
+        printer: &mut Printer<W>,
+        each: &mut (dyn FnMut(&[RunRow]) + Send),
+    ) -> Result<Listing, Failure> {
+        let limit = if self.all {
+            usize::MAX
+        } else {
+            self.limit as usize
         };
-        let (mut found, first) = (0, request.clone());
+        let mut found = 0;
         loop {
             let page = PAGE.min(limit - found);
             request.page_size = i32::try_from(page).unwrap_or(i32::MAX);
@@ -238,33 +283,19 @@ impl Runs {
             let reply = reply.map_err(|status| self.connect.failure(&status))?;
             let reply = reply.into_inner();
             found += reply.runs.len();
+            each(&reply.runs);
             printer.page(reply.runs)?;
             request.page_token = reply.next_page_token;
             if request.page_token.is_empty() || found >= limit {
                 break;
             }
         }
-        printer.end()?;
-        let is_on_terminal = printer.is_on_terminal();
-        // The pager ends before more is said.
-        drop(printer);
-        if found == 0 {
-            output::note(&format!("no runs found {}", self.place.said()));
-        } else if !request.page_token.is_empty() {
-            let of = match is_on_terminal {
-                true => self.counted(&mut runs, first).await,
-                false => None,
-            };
-            output::note(&match of {
-                Some(of) => format!("{found} of {of} runs: raise --limit, or print --all"),
-                None => "there are more runs: raise --limit, or print --all".to_owned(),
-            });
-        }
-        Ok(ExitCode::SUCCESS)
+        Ok(Listing {
+            found,
+            is_cut: !request.page_token.is_empty(),
+        })
     }
-}
 
-impl Runs {
     /// How many runs match, as in `500+`; nothing if that cannot be said.
     async fn counted(&self, runs: &mut RunsRpc, list: ListRunsRequest) -> Option<String> {
         let request = ListRunsRequest {
@@ -278,6 +309,13 @@ impl Runs {
         let more = if reply.more { "+" } else { "" };
         reply.count.map(|count| format!("{count}{more}"))
     }
+}
+
+/// What a list printed.
+struct Listing {
+    found: usize,
+    /// Whether there are more runs.
+    is_cut: bool,
 }
 
 #[cfg(test)]

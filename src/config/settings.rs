@@ -67,6 +67,10 @@ settings! {
     /// backup that should be of use, at least `1h`, or `forever`.
     objects_keep: Keep = "7d";
 
+    /// Time for which changes of runs are kept for those who follow them: a follower that was away for
+    /// longer has to list again.
+    changes_retention: Span<60_000> = "24h";
+
     ["Listeners"]
     /// Address and port of gRPC and REST. Port 0 lets the kernel choose.
     listen: SocketAddr = "127.0.0.1:8080";

@@ -75,6 +75,11 @@ where
     }
 }
 
+/// For how long a client says to wait; none if it does not say.
+pub(super) fn asked(headers: &HeaderMap) -> Option<Duration> {
+    given(headers).ok().flatten()
+}
+
 fn given(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
     let Some(value) = headers.get(HEADER) else {
         return Ok(None);

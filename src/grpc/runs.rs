@@ -7,12 +7,13 @@ mod list;
 mod regressions;
 mod suggest;
 mod tree;
+mod watch;
 
 use hindsight_proto::v1::{
     DiffRunsRequest, ExplainFailureRequest, FailureExplanation, GetRunTreeRequest,
     ListFlakyRequest, ListFlakyResponse, ListRegressionsRequest, ListRegressionsResponse,
     ListRunsRequest, ListRunsResponse, RunDiff, RunTree, SuggestRequest, SuggestResponse,
-    runs_server::Runs,
+    WatchRunsRequest, runs_server::Runs,
 };
 use tonic::{Request, Response, Status};
 
@@ -86,6 +87,18 @@ impl Runs for ResultsServer {
     ) -> Result<Response<SuggestResponse>, Status> {
         self.answer("Suggest", request, |metadata, request| {
             suggest::suggest(self, metadata, request)
+        })
+        .await
+    }
+
+    type WatchRunsStream = watch::Events;
+
+    async fn watch_runs(
+        &self,
+        request: Request<WatchRunsRequest>,
+    ) -> Result<Response<Self::WatchRunsStream>, Status> {
+        self.answer("WatchRuns", request, |metadata, request| {
+            watch::watch_runs(self, metadata, request)
         })
         .await
     }

@@ -11,6 +11,7 @@ mod regressions;
 mod selected;
 mod series;
 mod suggest;
+mod watch;
 
 pub use alike::Alike;
 pub use diff::{DiffAsk, RunDiff};
@@ -20,6 +21,7 @@ pub use history::{HistoryAsk, RunSeries};
 pub use list::{Runs, RunsAsk};
 pub use regressions::{Regression, Regressions};
 pub use suggest::{SuggestAsk, Suggested, Suggestions};
+pub use watch::{RunWatch, WatchAsk};
 
 use std::sync::Arc;
 

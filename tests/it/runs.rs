@@ -20,3 +20,4 @@ mod signatures;
 mod single;
 mod suggest;
 mod tree;
+mod watch;

@@ -36,11 +36,13 @@ pub enum ErrorKind {
     Internal,
     /// What was stored is not there any more, or damaged; an operator has to bring it back.
     Lost,
+    /// The place to go on from is too old; begin anew.
+    Expired,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of the table.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Invalid,
         Self::Missing,
         Self::Exists,
@@ -55,6 +57,7 @@ impl ErrorKind {
         Self::Unsupported,
         Self::Internal,
         Self::Lost,
+        Self::Expired,
     ];
 
     /// Number of the gRPC code.
@@ -69,6 +72,7 @@ impl ErrorKind {
             Self::Denied => 7,
             Self::TooLarge | Self::Exhausted => 8,
             Self::StaleEtag => 9,
+            Self::Expired => 11,
             Self::Unsupported => 12,
             Self::Internal => 13,
             Self::Unavailable => 14,
@@ -95,18 +99,20 @@ impl ErrorKind {
 }
 
 /// The HTTP status that gateways of gRPC services answer for the code with this number, and
-/// that clients of Tekton Results know: a stale etag is 400, a spent budget 429.
+/// that clients of Tekton Results know: a stale etag is 400, a spent budget 429. What is out of range
+/// is 410 and not 400: it is only ever a place in a feed that has expired.
 #[must_use]
 pub const fn http_status(code: i32) -> u16 {
     match code {
         0 => 200,
         1 => 499,
-        3 | 9 | 11 => 400,
+        3 | 9 => 400,
         4 => 504,
         5 => 404,
         6 | 10 => 409,
         7 => 403,
         8 => 429,
+        11 => 410,
         12 => 501,
         14 => 503,
         16 => 401,
@@ -228,6 +234,7 @@ mod tests {
                 (12, 501),
                 (13, 500),
                 (15, 500),
+                (11, 410),
             ]
         );
         for (position, kind) in ErrorKind::ALL.iter().enumerate() {

@@ -6,6 +6,7 @@
 mod aggregates;
 pub(crate) mod backends;
 pub(crate) mod dictionaries;
+mod feed;
 mod filtering;
 pub(crate) mod fixtures;
 mod histories;
@@ -185,6 +186,10 @@ const CASES: &[Case] = cases![
     aggregates::what_has_no_rows_has_no_groups,
     aggregates::percentiles_of_many_are_the_same_sketch,
     aggregates::sums_are_of_one_moment,
+    feed::every_change_is_told_once_and_as_it_is_stored,
+    feed::what_did_not_happen_is_not_told,
+    feed::a_feed_goes_on_at_another_server_without_gap_or_repeat,
+    feed::a_feed_cannot_go_on_where_changes_were_removed,
     races::of_many_writers_with_one_etag_one_wins,
     races::of_many_creators_of_one_name_one_wins,
     races::no_record_outlives_its_result,

@@ -1,6 +1,7 @@
 //! A store of maps in memory, in plain Rust: the model that others are compared with in tests, and
 //! proof that the seam asks for no SQL.
 
+mod feed;
 mod list;
 
 use std::{
@@ -18,7 +19,8 @@ use jiff::Timestamp;
 
 use crate::seam::{
     AggregateQuery, Batch, Change, Connections, EncodedBody, EncodedRecord, Error, Estimate,
-    Filled, IndexedPath, ListQuery, Listed, Maintenance, Plan, Purge, Purged, RecordColumns, Store,
+    FeedPage, FeedPosition, Filled, IndexedPath, ListQuery, Listed, Maintenance, Plan, Purge,
+    Purged, RecordColumns, Store,
 };
 use hindsight_filter::columns::{ObjectColumns, object_columns, of_record};
 use hindsight_filter::condition::{Ability, Column, Test, Value};
@@ -59,6 +61,10 @@ struct Rows {
     results: BTreeMap<ResultName, Numbered<RunResult>>,
     records: BTreeMap<RecordName, Numbered<Row>>,
     last: i64,
+    /// The last change of each record, and of how many changes before it nothing is told any more.
+    changes: BTreeMap<RecordName, i64>,
+    changed: i64,
+    floor: i64,
     secrets: BTreeMap<String, Vec<u8>>,
 }
 
@@ -97,6 +103,11 @@ impl Rows {
         self.last
     }
 
+    fn note(&mut self, name: &RecordName) {
+        self.changed += 1;
+        self.changes.insert(name.clone(), self.changed);
+    }
+
     fn change(&mut self, change: &Change) -> Result<(), Error> {
         match change.clone() {
             Change::InsertResult(row) => {
@@ -133,6 +144,7 @@ impl Rows {
                 }
                 let (id, name) = (self.next(), row.name.clone());
                 let row = Row::of(row);
+                self.note(&name);
                 self.records.insert(name, Numbered { id, row });
             }
             Change::ReplaceRecord { expect, value } => {
@@ -141,11 +153,13 @@ impl Rows {
                 let row = row.ok_or_else(|| Error::Missing(name.clone()))?;
                 let was = &row.record;
                 expected(&name, &was.etag, Some(&expect))?;
+                let of = value.name.clone();
                 *row = Row::of(Record {
                     uid: was.uid.clone(),
                     create_time: was.create_time,
                     ..value
                 });
+                self.note(&of);
             }
             Change::DeleteRecord { name, expect } => {
                 let was = self.records.get(&name);
@@ -304,6 +318,14 @@ impl Store for Memory {
         })
     }
 
+    async fn feed_end(&self) -> Result<FeedPosition, Error> {
+        Ok(FeedPosition::after(self.rows().await?.changed))
+    }
+
+    async fn feed(&self, after: FeedPosition, most: NonZeroU32) -> Result<FeedPage, Error> {
+        feed::page(&*self.rows().await?, after, most)
+    }
+
     async fn refresh_indexes(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -390,6 +412,11 @@ impl Maintenance for Memory {
 
     async fn sweep_indexes(&self, _most: NonZeroU32) -> Result<u64, Error> {
         Ok(0)
+    }
+
+    /// Maps keep no times: everything is too old.
+    async fn prune_feed(&self, _before: Timestamp, _most: NonZeroU32) -> Result<u64, Error> {
+        Ok(feed::prune(&mut *self.rows().await?))
     }
 
     async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error> {

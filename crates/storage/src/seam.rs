@@ -11,21 +11,23 @@ mod columns;
 mod encoded;
 mod error;
 mod explain;
+mod feed;
 mod maintenance;
 mod query;
 mod traced;
 
-use std::fmt::Debug;
+use std::{fmt::Debug, num::NonZeroU32};
 
 use async_trait::async_trait;
 
 pub use self::{
     aggregate::AggregateQuery, aggregate::GroupKey, aggregate::MAX_KEYS, aggregate::Quantity,
     aggregate::Summed, change::Batch, change::Change, columns::RecordColumns, encoded::EncodedBody,
-    encoded::EncodedRecord, error::Error, explain::Estimate, explain::Plan,
-    maintenance::Connections, maintenance::Filled, maintenance::IndexedPath,
-    maintenance::MAX_INDEXES, maintenance::Maintenance, maintenance::Purge, maintenance::Purged,
-    query::ListQuery, query::Listed, query::Priority, traced::Traced,
+    encoded::EncodedRecord, error::Error, explain::Estimate, explain::Plan, feed::ChangedRecord,
+    feed::FeedPage, feed::FeedPosition, maintenance::Connections, maintenance::Filled,
+    maintenance::IndexedPath, maintenance::MAX_INDEXES, maintenance::Maintenance,
+    maintenance::Purge, maintenance::Purged, query::ListQuery, query::Listed, query::Priority,
+    traced::Traced,
 };
 use hindsight_filter::condition::{Ability, Test};
 use hindsight_filter::measure::Group;
@@ -74,6 +76,14 @@ pub trait Store: Debug + Send + Sync + 'static {
         query: &ListQuery,
         most: u64,
     ) -> Result<Plan, Error>;
+
+    /// The place after all changes of records that can be read, where a feed begins that tells only
+    /// what comes.
+    async fn feed_end(&self) -> Result<FeedPosition, Error>;
+
+    /// At most `most` changes of records after a place, each record as it is stored, or with
+    /// [`Error::Expired`] if changes after the place are not kept any more.
+    async fn feed(&self, after: FeedPosition, most: NonZeroU32) -> Result<FeedPage, Error>;
 
     /// Looks up which payload fields are indexed, unless that was less than a second ago.
     /// [`Store::ability`] answers by what was looked up last.

@@ -13,6 +13,7 @@ pub(crate) mod dialect;
 pub(crate) mod dictionaries;
 pub(crate) mod etag;
 pub(crate) mod explain;
+pub(crate) mod feed;
 pub(crate) mod index_build;
 pub(crate) mod indexed;
 pub(crate) mod labels;

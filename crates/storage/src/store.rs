@@ -3,6 +3,7 @@
 
 mod dictionaries;
 mod explain;
+mod feed;
 mod find;
 pub(crate) mod indexed;
 mod list;
@@ -26,8 +27,9 @@ use crate::{
     },
     driver::{Database, Work},
     seam::{
-        AggregateQuery, Batch, Change, Connections, EncodedRecord, Error, Filled, IndexedPath,
-        ListQuery, Listed, Maintenance, Plan, Priority, Purge, Purged, RecordColumns, Store,
+        AggregateQuery, Batch, Change, Connections, EncodedRecord, Error, FeedPage, FeedPosition,
+        Filled, IndexedPath, ListQuery, Listed, Maintenance, Plan, Priority, Purge, Purged,
+        RecordColumns, Store,
     },
     sql::{dialect::Dialect, read, row::Row, statement::Statement},
 };
@@ -204,6 +206,14 @@ impl<D: Database> Store for SqlStore<D> {
         explain::plan(&self.db, resource, query, most).await
     }
 
+    async fn feed_end(&self) -> Result<FeedPosition, Error> {
+        feed::end(self).await
+    }
+
+    async fn feed(&self, after: FeedPosition, most: NonZeroU32) -> Result<FeedPage, Error> {
+        feed::page(self, after, most).await
+    }
+
     async fn refresh_indexes(&self) -> Result<(), Error> {
         indexed::known(self).await.map(drop)
     }
@@ -264,6 +274,10 @@ impl<D: Database> Maintenance for SqlStore<D> {
 
     async fn sweep_indexes(&self, most: NonZeroU32) -> Result<u64, Error> {
         indexed::sweep(self, most).await
+    }
+
+    async fn prune_feed(&self, before: Timestamp, most: NonZeroU32) -> Result<u64, Error> {
+        feed::prune(self, before, most).await
     }
 
     async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error> {

@@ -89,13 +89,17 @@ impl Refusal {
         Self::of(ErrorKind::Unsupported, "Method Not Allowed")
     }
 
-    pub(super) fn into_response(self) -> Response<Body> {
+    /// What is told of it, in JSON.
+    pub(super) fn body(&self) -> Vec<u8> {
         let told = ErrorBody {
             code: self.code,
             message: &self.message,
         };
-        let body = serde_json::to_vec(&told).expect("a number and a text are JSON");
-        let mut response = json(body);
+        serde_json::to_vec(&told).expect("a number and a text are JSON")
+    }
+
+    pub(super) fn into_response(self) -> Response<Body> {
+        let mut response = json(self.body());
         *response.status_mut() =
             StatusCode::from_u16(self.http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         if response.status() == StatusCode::UNAUTHORIZED {
@@ -213,7 +217,7 @@ mod tests {
             (Code::ResourceExhausted, 429),
             (Code::FailedPrecondition, 400),
             (Code::Aborted, 409),
-            (Code::OutOfRange, 400),
+            (Code::OutOfRange, 410),
             (Code::Unimplemented, 501),
             (Code::Internal, 500),
             (Code::Unavailable, 503),

@@ -72,14 +72,57 @@ pub(super) fn refuse_hidden(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
+/// Asks `grpc` for a stream of replies, and returns it once it was not refused.
+pub(super) async fn open(
+    grpc: &Router,
+    target: &PathAndQuery,
+    metadata: HeaderMap,
+    message: impl Message,
+) -> Result<Body, Refusal> {
+    let request = request(target, metadata, message)?;
+    let Ok(response) = grpc.clone().call(request).await;
+    refused(response.headers())?;
+    Ok(response.into_body())
+}
+
+/// Takes the next message off what was read of a stream of replies; none, if it is not whole yet.
+pub(super) fn split_message(read: &mut BytesMut) -> Option<Bytes> {
+    let length: [u8; 4] = read.get(1..FRAME)?.try_into().ok()?;
+    let end = FRAME + usize::try_from(u32::from_be_bytes(length)).ok()?;
+    (read.len() >= end).then(|| read.split_to(end).freeze().slice(FRAME..))
+}
+
 /// Asks `grpc` and returns the reply, still encoded, and what its caller should be told beside it.
-/// The message is there once at a time.
 pub(super) async fn ask(
     grpc: &Router,
     target: &PathAndQuery,
     metadata: HeaderMap,
     message: impl Message,
 ) -> Result<(Bytes, Vec<HeaderValue>), Refusal> {
+    let request = request(target, metadata, message)?;
+    let Ok(response) = grpc.clone().call(request).await;
+    refused(response.headers())?;
+    let warnings = response.headers().get_all(WARNING);
+    let warnings: Vec<_> = warnings.iter().cloned().collect();
+    let body = response.into_body().collect().await;
+    let body = body.map_err(|error| Refusal::internal(format!("a reply broke off: {error}")))?;
+    match body.trailers() {
+        Some(trailers) => refused(trailers)?,
+        None => return Err(Refusal::internal("a reply has no status")),
+    }
+    let bytes = body.to_bytes();
+    if bytes.len() < FRAME {
+        return Err(Refusal::internal("a reply has no message"));
+    }
+    Ok((bytes.slice(FRAME..), warnings))
+}
+
+/// The request of a call. The message is there once at a time.
+fn request(
+    target: &PathAndQuery,
+    metadata: HeaderMap,
+    message: impl Message,
+) -> Result<Request<Body>, Refusal> {
     let length = message.encoded_len();
     let mut frame = BytesMut::with_capacity(FRAME + length);
     frame.put_u8(0);
@@ -97,22 +140,7 @@ pub(super) async fn ask(
     let headers = request.headers_mut();
     headers.insert("content-type", HeaderValue::from_static("application/grpc"));
     headers.insert("te", HeaderValue::from_static("trailers"));
-
-    let Ok(response) = grpc.clone().call(request).await;
-    refused(response.headers())?;
-    let warnings = response.headers().get_all(WARNING);
-    let warnings: Vec<_> = warnings.iter().cloned().collect();
-    let body = response.into_body().collect().await;
-    let body = body.map_err(|error| Refusal::internal(format!("a reply broke off: {error}")))?;
-    match body.trailers() {
-        Some(trailers) => refused(trailers)?,
-        None => return Err(Refusal::internal("a reply has no status")),
-    }
-    let bytes = body.to_bytes();
-    if bytes.len() < FRAME {
-        return Err(Refusal::internal("a reply has no message"));
-    }
-    Ok((bytes.slice(FRAME..), warnings))
+    Ok(request)
 }
 
 #[cfg(test)]

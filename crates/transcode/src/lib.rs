@@ -14,6 +14,7 @@ mod mask;
 mod openapi;
 mod request;
 mod routes;
+mod sse;
 mod template;
 mod unique;
 
@@ -172,7 +173,11 @@ impl Inner {
                     NoRoute::Path => Refusal::unknown_path(),
                     NoRoute::Verb => Refusal::wrong_verb(),
                 })?;
-        let query = request::query(parts.uri.query().unwrap_or_default())?;
+        let mut query = request::query(parts.uri.query().unwrap_or_default())?;
+        let streams = route.method.is_server_streaming();
+        if streams {
+            sse::resume(&parts.headers, &mut query)?;
+        }
         let metadata = metadata(&parts, &query, id)?;
         if route.body != routes::Body::Ignored {
             request::media(&parts.headers, self.only_json)?;
@@ -187,6 +192,10 @@ impl Inner {
         };
         if asked.encoded_len() > self.limit {
             return Err(Refusal::too_large(self.limit));
+        }
+        if streams {
+            let reply = call::open(&self.grpc, &route.target, metadata, asked).await?;
+            return Ok(sse::answer(route.clone(), reply));
         }
         let (reply, warnings) = call::ask(&self.grpc, &route.target, metadata, asked).await?;
         let gzip = answer::takes_gzip(&parts.headers);
@@ -260,12 +269,17 @@ fn render(route: &Route, reply: Bytes, gzip: bool) -> Result<Response<Body>, Ref
     let broken = |error: String| Refusal::internal(format!("a reply has no JSON: {error}"));
     let message = DynamicMessage::decode(route.method.output(), reply)
         .map_err(|error| broken(error.to_string()))?;
+    Ok(answer::packed(json_of(route, &message)?, gzip))
+}
+
+/// A reply as JSON.
+fn json_of(route: &Route, message: &DynamicMessage) -> Result<Vec<u8>, Refusal> {
     let json = Json {
-        message: &message,
+        message,
         dialect: &route.dialect,
     };
-    let body = serde_json::to_vec(&json).map_err(|error| broken(error.to_string()))?;
-    Ok(answer::packed(body, gzip))
+    serde_json::to_vec(&json)
+        .map_err(|error| Refusal::internal(format!("a reply has no JSON: {error}")))
 }
 
 /// What goes beside the message: the metadata of the headers, the parts asked for, and the name

@@ -9,6 +9,7 @@ use super::{
     BESIDE, FIELDS,
     dialect::{Dialect, Enums, First, Names},
     routes::{Body, Route, Routes},
+    sse,
 };
 
 /// What a part of a name looks like, as `hindsight_proto::names` reads it.
@@ -122,12 +123,16 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
         "description": "Comma-separated paths of the fields to answer with; all if empty.",
     }));
     let reply = schemas.message(&method.output(), dialect);
+    let form = match method.is_server_streaming() {
+        true => sse::CONTENT_TYPE,
+        false => "application/json",
+    };
     let mut operation = json!({
         "operationId": method.name(),
         "tags": [method.parent_service().name()],
         "parameters": parameters,
         "responses": {
-            "200": {"description": "Done.", "content": {"application/json": {"schema": reply}}},
+            "200": {"description": "Done.", "content": {form: {"schema": reply}}},
             "default": {
                 "description": "Refused.",
                 "content": {

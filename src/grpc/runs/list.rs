@@ -44,13 +44,7 @@ pub(super) async fn list_runs(
     };
     let found = server.service.list_runs(&by, &grant, id, ask).await?;
     let rows = found.page.items.into_iter();
-    let service = &server.service;
-    let rows = rows.map(|columns| {
-        let mut row = row(columns, &keys);
-        let name = service.cluster_name(&row.cluster);
-        row.cluster_name = name.unwrap_or_default().to_owned();
-        row
-    });
+    let rows = rows.map(|columns| run_row(server, columns, &keys));
     Ok(ListRunsResponse {
         runs: rows.collect(),
         next_page_token: found.page.next,
@@ -58,6 +52,14 @@ pub(super) async fn list_runs(
         count: found.count.map(|count| i64::from(count.runs)),
         more: found.count.is_some_and(|count| count.more),
     })
+}
+
+/// What is shown of a run, with its labels of these keys.
+pub(super) fn run_row(server: &ResultsServer, columns: RecordColumns, keys: &[String]) -> RunRow {
+    let mut row = row(columns, keys);
+    let name = server.service.cluster_name(&row.cluster);
+    row.cluster_name = name.unwrap_or_default().to_owned();
+    row
 }
 
 /// Up to how many runs are counted.

@@ -30,7 +30,7 @@ fn service(method: &str) -> &'static str {
     match method {
         "Aggregate" | "Explain" => QUERIES,
         "DiffRuns" | "ExplainFailure" | "GetRunTree" | "ListFlaky" | "ListRegressions"
-        | "ListRuns" | "Suggest" => RUNS,
+        | "ListRuns" | "Suggest" | "WatchRuns" => RUNS,
         _ => SERVICE,
     }
 }

@@ -264,6 +264,7 @@ pub(crate) fn kind(outcome: &Result<(), Error>) -> &'static str {
         Err(Error::MissingObject(_)) => "lost",
         Err(Error::Incompatible(_)) => "unfit",
         Err(Error::Groups(_)) => "groups",
+        Err(Error::Expired) => "expired",
         Err(Error::Database { .. }) => "database",
     }
 }

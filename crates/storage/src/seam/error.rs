@@ -64,6 +64,12 @@ pub enum Error {
     /// An aggregate has more groups than can be kept.
     #[error(transparent)]
     Groups(#[from] TooManyGroups),
+    /// Changes after the place from which a feed was asked for are not kept any more.
+    #[error(
+        "expired: changes after this cursor are not kept any more (changes_retention); list again, \
+         and follow from a new cursor"
+    )]
+    Expired,
     /// Anything else the database said.
     #[error("the database refused: {what}")]
     Database {
@@ -117,6 +123,7 @@ impl HasKind for Error {
             }
             Self::TooSlow { .. } => ErrorKind::Timeout,
             Self::MissingObject(_) => ErrorKind::Lost,
+            Self::Expired => ErrorKind::Expired,
             Self::Groups(_) => ErrorKind::Exhausted,
             Self::Corrupt(_) | Self::Incompatible(_) | Self::Database { .. } => ErrorKind::Internal,
         }

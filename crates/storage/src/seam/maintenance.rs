@@ -62,6 +62,10 @@ pub trait Maintenance: Debug + Send + Sync + 'static {
     /// transaction. Says how many there were.
     async fn sweep_indexes(&self, most: NonZeroU32) -> Result<u64, Error>;
 
+    /// Removes changes of the feed that were noted before a time, those that are oldest first and at
+    /// most about `most` of them, and says how many. A feed cannot be read from before them.
+    async fn prune_feed(&self, before: Timestamp, most: NonZeroU32) -> Result<u64, Error>;
+
     /// The secret of this name, kept in the database; `candidate` becomes it if there is none.
     async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error>;
 

@@ -1,13 +1,13 @@
 //! A store whose calls are spans, for servers whose traces are sent somewhere.
 
-use std::sync::Arc;
+use std::{num::NonZeroU32, sync::Arc};
 
 use async_trait::async_trait;
 use tracing::{Instrument as _, Span, info_span};
 
 use super::{
-    AggregateQuery, Batch, Change, EncodedRecord, Error, ListQuery, Listed, Plan, RecordColumns,
-    Store,
+    AggregateQuery, Batch, Change, EncodedRecord, Error, FeedPage, FeedPosition, ListQuery, Listed,
+    Plan, RecordColumns, Store,
 };
 use hindsight_filter::condition::{Ability, Test};
 use hindsight_filter::measure::Group;
@@ -89,6 +89,15 @@ impl Store for Traced {
     ) -> Result<Plan, Error> {
         let span = span("explain", None);
         self.0.explain(resource, query, most).instrument(span).await
+    }
+
+    async fn feed_end(&self) -> Result<FeedPosition, Error> {
+        self.0.feed_end().await
+    }
+
+    /// Without a span: one is read a few times in every second that anybody follows.
+    async fn feed(&self, after: FeedPosition, most: NonZeroU32) -> Result<FeedPage, Error> {
+        self.0.feed(after, most).await
     }
 
     async fn refresh_indexes(&self) -> Result<(), Error> {

@@ -30,8 +30,13 @@ pub(crate) fn listed(
     row: &impl SqlRow,
     query: &ListQuery,
 ) -> Result<(RecordColumns, Position), Error> {
-    let (stored, position) = read::listed_record(row, query)?;
-    let mut at = read::RECORD_KEYS + query.order.keys().len();
+    let (_, position) = read::listed_record(row, query)?;
+    Ok((columns(row, query.order.keys().len())?, position))
+}
+
+/// The record in a row that has so many other columns before those of [`fields`].
+pub(super) fn columns(row: &impl SqlRow, others: usize) -> Result<RecordColumns, Error> {
+    let mut at = read::RECORD_KEYS + others;
     let mut object = ObjectColumns::default();
     for field in ObjectField::ALL {
         let value = match field.is_time() {
@@ -55,8 +60,8 @@ pub(crate) fn listed(
     object.signature = read::text(row, at)?;
     object.message = read::text(row, at + 1)?;
     object.attempt = row.int(at + 2)?;
-    let record = stored.into_record();
-    Ok((RecordColumns { record, object }, position))
+    let record = read::raw_record(row, None)?.into_record();
+    Ok(RecordColumns { record, object })
 }
 
 impl read::SizeHint for (RecordColumns, Position) {

@@ -23,8 +23,8 @@ pub(crate) enum Table {
 
 /// All tables of the schema, and what `fsck` compares the rows of each with. Every one is also
 /// given to the engine's own check. PostgreSQL has an index in the place of `labels` and
-/// `record_labels`.
-pub(crate) const TABLES: [(&str, &str); 14] = [
+/// `record_labels`, and also `changes_floor`, a number that nothing else tells.
+pub(crate) const TABLES: [(&str, &str); 15] = [
     ("results", "what a result may hold"),
     ("records", "their results and payloads"),
     ("bodies", "their records and SHA-256"),
@@ -39,6 +39,10 @@ pub(crate) const TABLES: [(&str, &str); 14] = [
     ("dropped_indexes", "nothing: what it names is only cleared"),
     ("index_generation", "being one row"),
     ("secrets", "being there and not empty"),
+    (
+        "changes",
+        "nothing: a change names a record that may be gone",
+    ),
 ];
 
 impl Table {

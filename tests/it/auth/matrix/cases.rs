@@ -151,6 +151,18 @@ pub(super) const CASES: &[Case] = &[
         missing: &[0],
     },
     Case {
+        method: "WatchRuns",
+        verb: "list",
+        resource: "records",
+        // A stream has no end; one that is allowed is refused for its cursor.
+        grpc: |p, id| json!({"parent": result(p, id), "cursor": "odd"}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/runs/changes?cursor=odd", result(p, id));
+            ("GET", path, Value::Null)
+        },
+        missing: &[3],
+    },
+    Case {
         method: "ListFlaky",
         verb: "list",
         resource: "records",

@@ -25,13 +25,15 @@ pub struct Rest {
     pub body: String,
 }
 
-/// Every method of ours.
+/// Every method of ours whose answers end.
 pub fn methods() -> Vec<Method> {
     let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).unwrap();
     let option = pool.get_extension_by_name("google.api.http").unwrap();
     let all = pool
         .services()
-        .flat_map(|service| service.methods().collect::<Vec<_>>());
+        .flat_map(|service| service.methods().collect::<Vec<_>>())
+        // A stream of answers to one request has no end that could be judged.
+        .filter(|method| !method.is_server_streaming() || method.is_client_streaming());
     let method = |descriptor: MethodDescriptor| {
         let service = descriptor.parent_service().full_name().to_owned();
         let options = descriptor.options();

@@ -1,5 +1,7 @@
 //! What is true of the PostgreSQL store alone: its refusals, its schema, its plans.
 
+mod feed;
+
 use std::{num::NonZeroU32, time::Duration};
 
 use sqlx::{

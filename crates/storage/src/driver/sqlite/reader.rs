@@ -24,12 +24,14 @@ use crate::{
 const STEPS: i32 = 10_000;
 
 /// A connection that is lent for reading. Dropped before it is released, its statement is
-/// interrupted, and the connection closed: what was cut off is not worth keeping.
+/// interrupted, and the connection closed: what was cut off is not worth keeping. So is one that is
+/// dropped within a transaction, because the next to borrow it would read as of an earlier moment.
 #[derive(Debug)]
 pub(super) struct PooledReader {
     connection: Option<PoolConnection<Sqlite>>,
     /// None where statements are too short to be interrupted.
     stop: Option<Arc<AtomicBool>>,
+    in_transaction: bool,
     what: &'static str,
 }
 
@@ -51,6 +53,7 @@ impl PooledReader {
         Ok(Self {
             connection: Some(connection),
             stop,
+            in_transaction: false,
             what,
         })
     }
@@ -75,13 +78,16 @@ impl Reader for PooledReader {
     }
 
     async fn begin(&mut self, _: Purpose) -> Result<(), Error> {
+        self.in_transaction = true;
         let begun = self.execute("BEGIN").await;
         begun.map(drop).map_err(|e| classify(self.what, e))
     }
 
     async fn end(&mut self) -> Result<(), Error> {
         let ended = self.execute("ROLLBACK").await;
-        ended.map(drop).map_err(|e| classify(self.what, e))
+        ended.map_err(|e| classify(self.what, e))?;
+        self.in_transaction = false;
+        Ok(())
     }
 
     async fn release(mut self: Box<Self>) {
@@ -91,8 +97,13 @@ impl Reader for PooledReader {
 
 impl Drop for PooledReader {
     fn drop(&mut self) {
-        if let (Some(connection), Some(stop)) = (self.connection.take(), &self.stop) {
+        let Some(connection) = self.connection.take() else {
+            return;
+        };
+        if let Some(stop) = &self.stop {
             stop.store(true, Ordering::Relaxed);
+        }
+        if self.stop.is_some() || self.in_transaction {
             drop(connection.detach());
         }
     }

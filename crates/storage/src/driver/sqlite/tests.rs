@@ -13,7 +13,7 @@ use crate::{
         fixtures::{kind, result, summary},
     },
     driver::{
-        Database as _, Work,
+        Database as _, Purpose, Reader as _, Work,
         options::{Options, Schema, Synchronous},
     },
     seam::Change,
@@ -342,4 +342,20 @@ async fn a_statement_that_nobody_waits_for_is_interrupted() {
     tokio::time::timeout(patience, ended).await.unwrap();
     let row = sqlx::query("SELECT 7").fetch_one(&pool).await.unwrap();
     assert_eq!(row.get::<i64, _>(0), 7, "others are not disturbed");
+}
+
+#[tokio::test]
+async fn nothing_is_read_in_a_transaction_that_was_given_up() {
+    let dir = dir();
+    let options = File::at(&dir.path().join("h.db")).options();
+    let pool = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1);
+    let pool = pool.connect_with(options.create_if_missing(true)).await;
+    let pool = pool.unwrap();
+    for _ in 0..2 {
+        let lent = pool.acquire().await.unwrap();
+        let mut lent = PooledReader::new(lent, Work::Lookup, "reading")
+            .await
+            .unwrap();
+        lent.begin(Purpose::List).await.unwrap();
+    }
 }

@@ -1,6 +1,6 @@
 //! Signatures of older rules become those of the current ones.
 
-use std::{num::NonZeroU32, path::Path as File};
+use std::{num::NonZeroU32, path::Path as File, time::Duration};
 
 use serde_json::json;
 
@@ -15,8 +15,8 @@ use crate::{
         options::{Options, Schema},
         postgres, sqlite,
     },
-    seam::{Batch, Change, Maintenance, Store},
-    sql::statement::Statement,
+    seam::{Batch, Change, FeedPosition, Maintenance, Store},
+    sql::{row::SqlRow as _, statement::Statement},
     store::{SqlStore, resolve::over},
 };
 use hindsight_filter::columns::unreadable;
@@ -81,9 +81,31 @@ async fn signed<D: Driver>(store: &SqlStore<D>) -> u64 {
     }
 }
 
+/// How many rows the table of the feed has.
+async fn noted<D: Driver>(store: &SqlStore<D>) -> Option<i64> {
+    let count = Statement::new("SELECT count(*) FROM changes");
+    store.ask(&count).await.unwrap()[0].int(0).unwrap()
+}
+
+/// What was not read before is told nonetheless.
+async fn every_run_is_told<D: Driver>(store: &SqlStore<D>) {
+    let most = NonZeroU32::new(100).unwrap();
+    loop {
+        // Transactions of other databases hold changes back.
+        let page = store.feed(FeedPosition::after(0), most).await;
+        let told = page.unwrap().changes.len();
+        assert!(told <= RUNS, "{told} changes");
+        if told == RUNS {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 /// Whatever is lacking is written again, and nothing else.
 async fn is_caught_up<D: Driver>(store: SqlStore<D>) {
     let written = said(&store).await;
+    let changes = noted(&store).await;
     let count = |what: &str| {
         written
             .iter()
@@ -129,6 +151,8 @@ async fn is_caught_up<D: Driver>(store: SqlStore<D>) {
     let damaged = said(&store).await;
     let count = damaged.iter().filter(|(_, said)| *said == nothing).count();
     assert_eq!(count, 9, "{damaged:?}");
+    assert_eq!(noted(&store).await, changes, "no record changed");
+    every_run_is_told(&store).await;
     store.close().await;
 }
 

@@ -1,0 +1,179 @@
+//! Runs that are followed: changes of the feed that a caller asked for and may see.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use hindsight_filter::{
+    Filter, Row, Split,
+    columns::of_record,
+    condition::{Ability, Column, Test},
+    model::{ParentPattern, Resource, ResultPattern},
+    run_filter,
+};
+use hindsight_storage as storage;
+use hindsight_storage::{ChangedRecord, FeedPosition};
+
+use super::selected::Selected;
+use crate::query;
+use crate::service::{
+    Error, Selector, Service,
+    feed::{Batch, Follower},
+};
+use hindsight_access::RequestContext;
+use hindsight_access::auth::{Grant, Verb};
+use hindsight_access::budget::QuotaGuard;
+use hindsight_runtime::low_priority;
+
+const RECORDS: Resource = Resource::Records;
+/// Memory for a payload that a filter reads.
+const PAYLOAD: usize = 4 << 20;
+
+/// Which runs are followed, and from where.
+#[derive(Debug, Clone)]
+pub struct WatchAsk {
+    /// What selects records.
+    pub selector: Selector,
+    /// Words or CEL that runs must match, too.
+    pub query: String,
+    /// Zone of the dates in `query`; empty is UTC.
+    pub time_zone: String,
+    /// The place after which changes are told; none: from now on.
+    pub after: Option<FeedPosition>,
+}
+
+/// The changes of runs that one call asked for.
+#[derive(Debug)]
+pub struct RunWatch {
+    service: Service,
+    quota: QuotaGuard,
+    scope: ResultPattern,
+    filter: Arc<Filter>,
+    /// What of the filter columns answer.
+    split: Split,
+    follower: Follower,
+    pending: VecDeque<Arc<ChangedRecord>>,
+    /// The place up to which changes were told or passed over.
+    position: FeedPosition,
+    /// The batch that `pending` is left of.
+    batch: Option<Batch>,
+}
+
+impl Service {
+    /// Follows the runs among the records of the results called `result` (`None`: of every result)
+    /// under the parent that `grant` is for. It fails if a text of the request is wrong, or changes
+    /// after the place are not kept any more.
+    pub async fn watch_runs(
+        &self,
+        by: &RequestContext,
+        grant: &Grant,
+        result: Option<String>,
+        ask: WatchAsk,
+    ) -> Result<RunWatch, Error> {
+        let parent = grant.scope(Verb::List, RECORDS)?.clone();
+        let selected = Selected {
+            selector: ask.selector,
+            query: ask.query,
+            time_zone: ask.time_zone,
+            runs: run_filter(),
+        };
+        let (filter, _) = self.selected(&by.quota, selected).await?;
+        let ability = |test: &Test| match test.column {
+            Column::Indexed(_) => Ability::None,
+            _ => Ability::Exact,
+        };
+        let split = filter.split(&ability);
+        let quota = by.quota.part();
+        let caller = &by.caller.name;
+        let mut follower = self.feed.follow(caller, ask.after, quota.clone()).await?;
+        Ok(RunWatch {
+            service: self.clone(),
+            quota,
+            scope: ResultPattern { parent, id: result },
+            filter,
+            split,
+            position: match ask.after {
+                Some(after) => after,
+                None => follower.position(),
+            },
+            follower,
+            pending: VecDeque::new(),
+            batch: None,
+        })
+    }
+}
+
+impl RunWatch {
+    /// The place up to which everything was told.
+    pub fn position(&mut self) -> FeedPosition {
+        if self.pending.is_empty() {
+            self.position = self.position.max(self.follower.position());
+        }
+        self.position
+    }
+
+    /// The next change of a run that matches, once there is one. What is given up before it is ready
+    /// is not lost.
+    pub async fn next(&mut self) -> Result<Arc<ChangedRecord>, Error> {
+        loop {
+            while let Some(change) = self.pending.front() {
+                let matches = self.matches(change).await?;
+                let Some(change) = self.pending.pop_front() else {
+                    break;
+                };
+                self.position = change.position;
+                if matches {
+                    return Ok(change);
+                }
+            }
+            if let Some(batch) = self.batch.take() {
+                self.position = batch.end;
+            }
+            let mut batch = self.follower.next().await?;
+            self.pending = std::mem::take(&mut batch.changes);
+            self.batch = Some(batch);
+        }
+    }
+
+    async fn matches(&self, change: &ChangedRecord) -> Result<bool, Error> {
+        let (record, object) = (&change.columns.record, &change.columns.object);
+        let column = |column: &Column| of_record(record, object, column);
+        if !self.is_in_scope(change) || !self.split.condition.passes(&column) {
+            return Ok(false);
+        }
+        if !self.split.residual {
+            return Ok(true);
+        }
+        let mut held = self.quota.expect(PAYLOAD).await?;
+        let Some(whole) = self.service.store.record(&record.name).await? else {
+            return Ok(false);
+        };
+        self.quota.was_read(&mut held, whole.weight())?;
+        self.quota.scanned(1)?;
+        if whole.etag != record.etag {
+            // The change that made it so comes later.
+            return Ok(false);
+        }
+        let filter = Arc::clone(&self.filter);
+        let judged = low_priority::block(move |stop| {
+            let body = filter.body(&whole);
+            let row = Row::Record {
+                record: &whole,
+                body: &body,
+            };
+            filter.matches_until(&row, stop)
+        });
+        let judged = judged.await.map_err(|broken| storage::Error::Unavailable {
+            what: "evaluating a filter",
+            source: broken.into(),
+        })?;
+        Ok(judged.map_err(query::Error::from)?)
+    }
+
+    fn is_in_scope(&self, change: &ChangedRecord) -> bool {
+        let result = change.columns.record.name.result();
+        let of_parent = match &self.scope.parent {
+            ParentPattern::Any => true,
+            ParentPattern::Exact(parent) => result.parent() == parent,
+        };
+        of_parent && self.scope.id.as_deref().is_none_or(|id| id == result.id())
+    }
+}
