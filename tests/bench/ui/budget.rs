@@ -36,7 +36,7 @@ impl Budget {
             ("server_ms", seen.server, Some(self.server)),
             ("first_ms", seen.first, Some(400.0)),
             ("largest_ms", seen.largest, Some(600.0)),
-            ("shift", seen.shift, Some(0.0)),
+            ("shift", seen.shift, Some(0.01)),
             ("task_ms", seen.task, Some(200.0)),
             ("script_ms", seen.script, None),
             ("input_ms", seen.input, Some(100.0)),

@@ -1,4 +1,4 @@
-//! Pages without scripts: the same text, links that lead on, and forms that work.
+//! Pages without scripts: the same text but for keys, links that lead on, and forms that work.
 
 use super::{named, stage::pages, staged, tab::Tab};
 
@@ -15,7 +15,9 @@ async fn every_page_reads_the_same_without_scripts() {
         let with = tab.text(text).await;
         tab.scripts(false).await;
         tab.go(&target).await;
-        assert_eq!(tab.text(text).await, with, "{target}");
+        // The button that explains keys is of scripts.
+        let with = with.replace("Keys\n?", "");
+        assert_eq!(tab.text(text).await.trim_end(), with.trim_end(), "{target}");
     }
     tab.go("/ui/runs").await;
     tab.click("document.getElementById('q')").await;
