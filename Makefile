@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-isolation flood crash chaos fuzz fuzz-server openapi-test wire-test lint tidy model postgres
+.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-isolation flood crash chaos fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size-ui
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -11,8 +11,8 @@ demo:
 	$(CARGO) build --locked --workspace --bins --example demo
 	$(CARGO) run --locked --quiet --example demo -- $(DEMO)
 
-# Every test, on SQLite and on a throwaway PostgreSQL.
-test: postgres
+# Every test, on SQLite and on a throwaway PostgreSQL, and of pages in a browser.
+test: postgres chromium
 	tests/with-postgres $(CARGO) test --locked --workspace
 
 # The image of both programs, with whatever container engine is there; IMAGE names it.
@@ -129,6 +129,37 @@ contract:
 # The house rules alone.
 tidy:
 	$(CARGO) test --locked --test tidy
+
+# The pictures of docs/ui.md, of the pages as they are.
+screenshots: chromium
+	HINDSIGHT_FORBID_SKIP=1 HINDSIGHT_TEST_SCREENSHOTS=write $(CARGO) test --locked --test it browser::screenshots::
+
+# What pages take in a browser on a slow machine, beside docs/ui.md: SIZES are the records, 10000 in its short
+# form, and data sets are those of bench-scale.
+bench-ui: SIZES = 1000000
+bench-ui: postgres chromium
+	HINDSIGHT_TEST_PG_KEEP=$${CARGO_TARGET_DIR:-target}/bench/scale/postgres SIZES='$(SIZES)' \
+		tests/with-postgres $(CARGO) bench --locked --bench ui
+
+# What the web UI adds to the server's binary, by its symbols, which takes a release build of their own.
+size-ui:
+	tests/bench/ui/size
+
+# A browser, the fonts of its pictures, and axe-core.
+chromium:
+	@if command -v chromium >/dev/null && command -v npm >/dev/null && \
+		[ -f /usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf ]; then \
+		:; \
+	elif command -v apt-get >/dev/null; then \
+		echo "installing Chromium"; \
+		$(SUDO) apt-get update -q && \
+		$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends \
+			chromium fonts-dejavu-core $$(command -v npm >/dev/null || echo npm); \
+	else \
+		echo "chromium, npm or the fonts DejaVu are missing, and there is no apt-get to install them with" >&2; \
+		exit 1; \
+	fi
+	@tests/browser/axe
 
 # The binaries of PostgreSQL; tests/with-postgres makes its own cluster of them.
 postgres:

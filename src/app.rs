@@ -148,11 +148,7 @@ impl App {
             .await
             .map_err(unusable)?;
         let (api, address) = listen::bind(config.listen, "listen").await?;
-        let admin = match config.metrics_listen {
-            Some(address) => Some(listen::bind(address, "metrics-listen").await?),
-            None => None,
-        };
-        let (admin, admin_address) = admin.unzip();
+        let (admin, admin_address) = listen::admin(config).await?.unzip();
         Ok(Self {
             connections: metrics::Connections::new(&mut registry),
             address,

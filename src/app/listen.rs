@@ -5,6 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::Error;
+use crate::config::Config;
 
 /// Takes `address`, which the flag `flag` sets, and tells the one that was taken.
 pub(super) async fn bind(
@@ -20,6 +21,14 @@ pub(super) async fn bind(
         })?;
     let taken = listener.local_addr().unwrap_or(address);
     Ok((listener, taken))
+}
+
+/// The same for pages of operators, unless they are off.
+pub(super) async fn admin(config: &Config) -> Result<Option<(TcpListener, SocketAddr)>, Error> {
+    match config.metrics_listen {
+        Some(address) => Ok(Some(bind(address, "metrics-listen").await?)),
+        None => Ok(None),
+    }
 }
 
 /// Connections as they come. A connection that cannot be accepted (its peer is gone, or no file

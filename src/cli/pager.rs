@@ -166,7 +166,7 @@ fn start(command: &str) -> io::Result<Pager> {
 fn is_longer(text: &[u8], columns: usize, room: usize) -> bool {
     let mut lines = 0;
     for line in text.split_inclusive(|byte| *byte == b'\n') {
-        let cells = String::from_utf8_lossy(line).width();
+        let cells = String::from_utf8_lossy(line).trim_end().width();
         lines += cells.div_ceil(columns).max(1);
         if lines > room {
             return true;

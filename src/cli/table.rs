@@ -337,7 +337,7 @@ mod tests {
         let wide = table(None, true).unwrap();
         assert_eq!(
             written(&wide, false, Some(28), false),
-            "NAME    TIME   UID\nfailed  7m01s  a,\\u...x7k2p\n-       -      u\n"
+            "NAME    TIME   UID\nfailed  7m01s  a,\\u{...x7k2p\n-       -      u\n"
         );
         assert_eq!(
             written(&wide, true, Some(28), false),

@@ -111,7 +111,7 @@ async fn a_part_of_payloads_is_indexed_used_shown_and_removed() {
         let said = index(&database, &["remove", PATH]).await;
         assert_eq!((said.code, said.err.contains("is not indexed")), (3, true));
         let said = index(&database, &["list"]).await;
-        assert_eq!((said.code, said.out.as_str()), (0, ""), "{said:?}");
+        assert_eq!((said.code, said.out.lines().count()), (0, 1), "{said:?}");
         server.stop().await;
         let fsck = run(&["fsck", "--db", &database.url()]).await;
         assert_eq!(fsck.code, 0, "{fsck:?}");

@@ -12,6 +12,7 @@ mod all_in_one;
 mod answers;
 mod auth;
 mod bad_input;
+mod browser;
 mod chaos;
 mod commands;
 mod completion;

@@ -2,11 +2,11 @@
 
 mod doors;
 mod headers;
-mod hostile;
+pub mod hostile;
 mod pages;
 mod reports;
-mod seed;
-mod sign_in;
+pub mod seed;
+pub mod sign_in;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -16,7 +16,7 @@ use crate::support::{
 };
 
 /// A page, as a browser asks for it.
-async fn page(http: &mut Http, target: &str) -> Reply {
+pub async fn page(http: &mut Http, target: &str) -> Reply {
     http.send("GET", target, &[("accept", "text/html")], "")
         .await
 }
@@ -33,7 +33,7 @@ async fn asked_as(server: &TestServer, host: &str, target: &str) -> String {
 }
 
 /// The addresses that a page links to, in its order.
-fn links(html: &str) -> Vec<String> {
+pub fn links(html: &str) -> Vec<String> {
     let links = html.split("href=\"").skip(1);
     let links = links.filter_map(|rest| rest.split_once('"').map(|(link, _)| link));
     links

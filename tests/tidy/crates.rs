@@ -156,6 +156,7 @@ pub(crate) const CRATES: &[Place] = &[
         &[
             "crates/runtime/src/low_priority.rs",
             "src/cli/login/prompt.rs",
+            "src/cli/pager.rs",
             "src/main.rs",
             "watcher/src/main.rs",
         ],

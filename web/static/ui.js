@@ -3,9 +3,11 @@
 
 (() => {
   const base = document.body.dataset.base;
-  const rows = () => [...document.querySelectorAll("main tr.row a, main .part a")].filter(
-    (link, at, all) => link.closest("tr, .part") !== all[at - 1]?.closest("tr, .part"),
-  );
+  // The first link of each row.
+  const row = (link) => link?.closest("tr, .part, .fold");
+  const firsts = (selector) =>
+    [...document.querySelectorAll(selector)].filter((link, at, all) => row(link) !== row(all[at - 1]));
+  const rows = () => firsts("main tr.row a, main .part a, main .fold > .to");
   const typing = (target) => target.closest("input, textarea, select, [contenteditable]");
   let after = "";
 
@@ -43,12 +45,12 @@
   // Runs that are selected, in the order of the page.
   const picked = () => [...document.querySelectorAll("tr.picked")].map((row) => record(row.querySelector("a")));
   const pick = () => {
-    const row = document.activeElement.closest("tr.row");
-    const link = row?.querySelector("a");
+    const line = document.activeElement.closest("tr.row");
+    const link = line?.querySelector("a");
     if (!link || !record(link)) return;
-    row.classList.toggle("picked");
+    line.classList.toggle("picked");
     const count = picked().length;
-    say(`${link.textContent} ${row.classList.contains("picked") ? "selected" : "not selected"}, ${count} selected`);
+    say(`${link.textContent} ${line.classList.contains("picked") ? "selected" : "not selected"}, ${count} selected`);
   };
   const compare = () => {
     const [a, b] = picked();
@@ -72,9 +74,8 @@
     "]": () => follow('main a[rel="first"]'),
     y: () => navigator.clipboard?.writeText(location.href).then(() => say("Address copied")),
     f: () => {
-      const failed = [...document.querySelectorAll("tr[data-failed] a, .part.failed a, .part.timeout a")];
-      const first = failed.filter((link, at) => link.closest("tr, .part") !== failed[at - 1]?.closest("tr, .part"));
-      first[(first.indexOf(document.activeElement) + 1) % first.length]?.focus();
+      const failed = firsts("tr[data-failed] a, .part.failed a, .part.timeout a, .to.failed, .to.timeout");
+      failed[(failed.indexOf(document.activeElement) + 1) % failed.length]?.focus();
     },
     t: () => {
       const themes = [...document.querySelectorAll(".themes button")];

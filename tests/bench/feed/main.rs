@@ -6,7 +6,10 @@
 //! core of the server, or one more than 32 KiB, and where one of them misses a change.
 #![expect(
     clippy::unwrap_used,
+    unreachable_pub,
+    clippy::panic,
     clippy::print_stdout,
+    clippy::print_stderr,
     clippy::disallowed_methods,
     reason = "a benchmark that meets the unexpected stops"
 )]

@@ -13,7 +13,7 @@ use crate::data::Database;
 #[derive(Debug)]
 pub struct Server {
     child: Child,
-    url: String,
+    pub url: String,
 }
 
 impl Server {

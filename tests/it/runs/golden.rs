@@ -33,6 +33,7 @@ fn normal(text: &str, server: &TestServer) -> String {
         [
             (r"\d+y ago", "36y ago"),
             (r"\b\d[dh] ago|\b\d\d[dh] ago", "5d ago"),
+            (r"--page-token \S+", "--page-token TOKEN"),
             (r"20\d\d-\d\d-\d\dT[0-9:.]+Z", "NOW"),
             (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-\d+)?", "UID"),
             (r"[0-9a-f]{2,}(…|\.\.\.)\d{2,}", "UID"),

@@ -91,7 +91,7 @@ pub(super) async fn given_recent(server: &TestServer) {
     for number in 0..60_i64 {
         let is_bad = matches!(number, 50 | 54);
         let reason = if is_bad { "Failed" } else { "Succeeded" };
-        let mut object = release(&format!("release-{number}"), 8, "a", reason);
+        let mut object = release(&format!("release-1{number:02}"), 8, "a", reason);
         let start: Timestamp = midnight - SignedDuration::from_hours(6 * (60 - number) - 1);
         let took = if number < 40 { 100 } else { 200 } + (number * 7) % 11;
         object["metadata"]["creationTimestamp"] = json!(start.to_string());
@@ -100,7 +100,7 @@ pub(super) async fn given_recent(server: &TestServer) {
         object["status"]["startTime"] = json!(start.to_string());
         let end = start + SignedDuration::from_secs(took);
         object["status"]["completionTime"] = json!(end.to_string());
-        let record = record(&format!("release-{number}"));
+        let record = record(&format!("release-1{number:02}"));
         server
             .given_record(&record, PIPELINE_RUN, &bytes(&object))
             .await;

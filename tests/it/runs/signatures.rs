@@ -72,7 +72,7 @@ async fn runs_that_failed_alike_are_listed_and_counted_by_their_signature() {
             &server.url,
         ];
         let said = process::run(&[&stats[..], &server_url[..]].concat()).await;
-        said.prints(0, &format!("{key}   3\n"));
+        said.prints(0, &format!("{key}\t3\n"));
     })
     .await;
 }

@@ -8,7 +8,7 @@ use crate::support::{
     objects::{PIPELINE_RUN, bytes},
 };
 
-const TEXTS: [&str; 6] = [
+pub const TEXTS: [&str; 6] = [
     "</title><script>alert(1)</script>",
     "\"><img src=x onerror=alert(1)>",
     "' onmouseover='alert(1)",
@@ -18,7 +18,7 @@ const TEXTS: [&str; 6] = [
 ];
 
 /// A run with this text in every field.
-fn run(text: &str, uid: &str, hour: usize, reason: &str) -> Value {
+pub fn run(text: &str, uid: &str, hour: usize, reason: &str) -> Value {
     json!({
         "apiVersion": "tekton.dev/v1", "kind": "PipelineRun",
         "metadata": {"name": text, "namespace": text, "uid": uid,
@@ -35,7 +35,7 @@ fn run(text: &str, uid: &str, hour: usize, reason: &str) -> Value {
 }
 
 /// Pages that show the run or repeat the query.
-fn targets(failed: &str, query: &str) -> Vec<String> {
+pub fn targets(failed: &str, query: &str) -> Vec<String> {
     vec![
         "/ui/".to_owned(),
         format!("/ui/?ns={query}"),

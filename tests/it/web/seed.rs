@@ -11,8 +11,10 @@ use serde_json::json;
 
 use crate::support::{Database, TestServer, each_database, process::run};
 
+pub(crate) use showcase::showcase;
+
 /// A server and its database, which is there as long as this.
-pub(super) struct Given {
+pub struct Given {
     server: TestServer,
     database: Database,
 }
@@ -26,14 +28,14 @@ impl Deref for Given {
 }
 
 impl Given {
-    pub(super) async fn stop(self) {
+    pub async fn stop(self) {
         self.server.stop().await;
         self.database.remove().await;
     }
 }
 
 /// A server on SQLite without runs.
-pub(super) async fn empty(more: &[(&str, &str)]) -> Given {
+pub async fn empty(more: &[(&str, &str)]) -> Given {
     on(Database::sqlite(), more).await
 }
 
@@ -45,10 +47,10 @@ async fn on(database: Database, more: &[(&str, &str)]) -> Given {
 }
 
 /// A server on each database that has the runs of the demo.
-pub(super) async fn each_seeded() -> Vec<Given> {
+pub async fn each_seeded() -> Vec<Given> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.json");
-    let items = showcase::showcase(SystemClock.now());
+    let items = showcase(SystemClock.now());
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
     std::fs::write(&path, list.to_string()).unwrap();
     let path = path.display().to_string();
@@ -73,7 +75,7 @@ pub(super) async fn each_seeded() -> Vec<Given> {
 }
 
 /// The first run that these words select.
-pub(super) async fn first(server: &TestServer, query: &str) -> RunRow {
+pub async fn first(server: &TestServer, query: &str) -> RunRow {
     let ask = ListRunsRequest {
         parent: "-/results/-".to_owned(),
         query: query.to_owned(),
@@ -84,6 +86,6 @@ pub(super) async fn first(server: &TestServer, query: &str) -> RunRow {
 }
 
 /// The record of the first run that these words select.
-pub(super) async fn record(server: &TestServer, query: &str) -> String {
+pub async fn record(server: &TestServer, query: &str) -> String {
     first(server, query).await.record
 }

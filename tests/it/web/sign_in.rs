@@ -26,13 +26,13 @@ fn write(path: &Path, users: &[(&str, &str)]) {
     std::fs::write(path, users.collect::<String>()).unwrap();
 }
 
-pub(super) struct Guarded {
-    pub(super) server: Given,
-    path: std::path::PathBuf,
-    _folder: tempfile::TempDir,
+pub struct Guarded {
+    pub server: Given,
+    pub path: std::path::PathBuf,
+    pub _folder: tempfile::TempDir,
 }
 
-pub(super) async fn guarded(more: &[(&str, &str)]) -> Guarded {
+pub async fn guarded(more: &[(&str, &str)]) -> Guarded {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("users.toml");
     write(&path, &[("reader", "*"), ("shopper", "shop")]);
@@ -48,13 +48,13 @@ pub(super) async fn guarded(more: &[(&str, &str)]) -> Guarded {
 
 const OWN: (&str, &str) = ("origin", "http://localhost");
 
-pub(super) async fn sign_in(http: &mut Http, token: &str, to: &str) -> Reply {
+pub async fn sign_in(http: &mut Http, token: &str, to: &str) -> Reply {
     let form = format!("token={token}&to={to}");
     http.send("POST", "/ui/login", &[OWN], form).await
 }
 
 /// What a browser sends back of a cookie that was set.
-pub(super) fn cookie(reply: &Reply) -> String {
+pub fn cookie(reply: &Reply) -> String {
     let set = reply.header("set-cookie").unwrap();
     set.split(';').next().unwrap().to_owned()
 }

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, HashSet},
     num::NonZeroU32,
+    sync::Arc,
     time::Duration,
 };
 
@@ -148,7 +149,7 @@ pub(super) async fn a_feed_goes_on_at_another_server_without_gap_or_repeat(world
     let mut after = world.store.feed_end().await.unwrap();
     let mut writers = tokio::task::JoinSet::new();
     for writer in 0..WRITERS {
-        let store = stores[usize::try_from(writer).unwrap() % stores.len()].clone();
+        let store = Arc::clone(&stores[usize::try_from(writer).unwrap() % stores.len()]);
         writers.spawn(async move {
             let mut dice = Dice::new(writer.unsigned_abs());
             let mut own: Vec<Record> = Vec::new();

@@ -8,12 +8,13 @@
 use std::fmt;
 
 use super::{
-    candidate::{self, IndexCandidate, conjuncts, has_times},
+    candidate::{self, IndexCandidate, conjuncts},
     condition::is_selective,
     cost,
     dialect::Dialect,
     labels::{self, has_label},
     statement::Statement,
+    stored_time::has_times,
     time_window::TimeWindow,
 };
 use crate::seam::ListQuery;

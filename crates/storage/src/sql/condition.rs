@@ -11,8 +11,8 @@ pub(super) use self::place::{RESULT_ID, in_result, value};
 
 use super::{
     columns::{self, Holds, Place},
+    cost,
     dialect::Dialect,
-    labels,
     statement::{Bind, Statement},
 };
 use crate::codec::text::{self, words};
@@ -372,7 +372,7 @@ impl Writer<'_> {
         }
         if let (Place::Map("labels", key), Dialect::Postgres, true, false) =
             (place, self.dialect, self.by_label, negated)
-            && values.len() <= labels::MOST_VALUES
+            && values.len() <= cost::MOST_LABELS
         {
             return self.one_of_labels(key, values);
         }

@@ -6,6 +6,9 @@
 use super::dialect::Dialect;
 use hindsight_filter::model::Resource;
 
+/// Values of a label that PostgreSQL's index of labels is asked for one by one.
+pub(crate) const MOST_LABELS: usize = 16;
+
 /// What reading rows costs on a database, as numbers of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CostModel {

@@ -6,6 +6,7 @@ use super::{
     cost,
     dialect::Dialect,
     statement::{Bind, Statement},
+    stored_time,
     time_window::TimeWindow,
 };
 use crate::seam::ListQuery;
@@ -15,9 +16,6 @@ use hindsight_filter::model::{ParentPattern, Resource};
 /// Weeks and days as the index has them, all in one list: no week has the number of a day before
 /// the year 2180, and if one has, more rows are looked at.
 const STORED: &str = " AND ARRAY[create_us / 604800000000, create_us / 86400000000] && ";
-
-/// Most values of a label that the index is asked for one by one.
-pub(super) const MOST_VALUES: usize = 16;
 
 /// When a record was stored, as no other index has it.
 pub(super) const STORED_AT: &str = "create_us + 0";
@@ -48,7 +46,7 @@ fn has_one_of(query: &ListQuery) -> bool {
 pub(super) fn one_of(test: &Test) -> Option<(&str, &[Value])> {
     match (&test.column, &test.is, test.negated) {
         (Column::Label(key), Is::OneOf(values), false)
-            if (1..=MOST_VALUES).contains(&values.len()) =>
+            if (1..=cost::MOST_LABELS).contains(&values.len()) =>
         {
             Some((key, values))
         }
@@ -108,7 +106,7 @@ pub(crate) fn span(query: &ListQuery) -> Statement {
             out.push(" WHERE parent = ").bind(parent.as_str());
         }
         out.push(")");
-        candidate::ends(&mut out, &query.condition, is_last);
+        stored_time::ends(&mut out, &query.condition, is_last);
         out.push(")");
     }
     out

@@ -3,6 +3,10 @@
 //!
 //! A change happened if and only if the driver reports affected rows.
 
+mod set;
+
+pub(super) use self::set::Set;
+
 use bytes::Bytes;
 use jiff::Timestamp;
 
@@ -18,58 +22,10 @@ use crate::codec::{
     body::Packed,
     known::IndexEntries,
     row::{PreparedChange, RecordRow, all_labels_json, json},
-    text::{NEVER, SAME, words},
+    text::{NEVER, SAME},
 };
 use hindsight_filter::condition::ObjectField;
 use hindsight_filter::model::{Etag, RecordName, ResultName, RunResult};
-
-/// A column and the value it gets.
-pub(super) struct Set {
-    pub(super) column: &'static str,
-    pub(super) value: Bind,
-    pub(super) is_json: bool,
-}
-
-impl Set {
-    pub(super) fn new(column: &'static str, value: impl Into<Bind>) -> Self {
-        Self {
-            column,
-            value: value.into(),
-            is_json: false,
-        }
-    }
-
-    pub(super) fn id(column: &'static str, value: &str) -> Self {
-        Self::new(column, Bind::id(value))
-    }
-
-    fn word(column: &'static str, value: Option<&str>) -> Self {
-        let kept = value.map(|word| words::stored(word).into_owned());
-        Self::new(column, Bind::Text(kept))
-    }
-
-    fn json(column: &'static str, value: Option<String>) -> Self {
-        // Escapes inside are done already, key by key.
-        Self {
-            column,
-            value: Bind::Text(value),
-            is_json: true,
-        }
-    }
-
-    fn value(self, out: &mut Statement, dialect: Dialect) {
-        if (self.column, dialect) == ("labels", Dialect::Sqlite) && self.value != Bind::Text(None) {
-            out.push("(SELECT json_group_array(l.row_id) FROM json_each(")
-                .bind(self.value)
-                .push(") AS e CROSS JOIN labels AS l ON l.value = e.value AND l.key = e.key)");
-            return;
-        }
-        out.bind(self.value);
-        if self.is_json {
-            out.push(dialect.json_cast());
-        }
-    }
-}
 
 /// The statement that does a change.
 pub(crate) fn write(dialect: Dialect, change: &PreparedChange) -> Statement {

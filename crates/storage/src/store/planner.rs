@@ -115,7 +115,9 @@ impl<'q> Planner<'_, 'q> {
         mut candidates: Vec<IndexCandidate<'q>>,
     ) -> Result<AccessPath<'q>, Error> {
         let by_time = access_path::by_time(self.query).is_some();
-        let is_led = self.resource == Resource::Records && labels::leads(self.query, by_time);
+        let is_led = !candidates.is_empty()
+            && self.resource == Resource::Records
+            && labels::leads(self.query, by_time);
         candidates
             .retain(|one| !matches!(one, IndexCandidate::Parent(_) | IndexCandidate::Labels(_)));
         let (indexed, others): (Vec<_>, Vec<_>) = candidates

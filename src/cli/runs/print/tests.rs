@@ -228,7 +228,7 @@ fn a_pipe_gets_whole_values_between_tabs() {
 fn documents_have_the_words_of_tables() {
     let form = |form| Case { form, ..PIPE };
     let one = || vec![vec![run("release-42", "FAILURE", "Failed")], vec![]];
-    let wanted = "{\"status\":\"failed\",\"outcome\":\"FAILURE\",\"reason\":\"Failed\",\
+    let wanted = "{\"status\":\"failed\",\"outcome\":\"FAILURE\",\"reason\":\"Failed\",\"message\":null,\"signature\":null,\"attempt\":null,\
                   \"namespace\":\"shop\",\"name\":\"release-42\",\"kind\":\"PipelineRun\",\
                   \"engine\":\"tekton\",\"pipeline\":\"release\",\"parentRun\":null,\
                   \"cluster\":null,\"clusterName\":null,\

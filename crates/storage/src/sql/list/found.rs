@@ -8,6 +8,7 @@ use crate::sql::{
     dialect::Dialect,
     indexed, labels,
     statement::Statement,
+    stored_time,
 };
 use hindsight_filter::condition::{Is, Test};
 use hindsight_filter::model::{ParentPattern, Resource};
@@ -141,7 +142,7 @@ impl<'q> List<'q> {
     /// Appends when rows were stored.
     fn times(&mut self) {
         let column = self.stored_at();
-        candidate::times(&mut self.out, self.resource, &self.query.condition, column);
+        stored_time::times(&mut self.out, self.resource, &self.query.condition, column);
     }
 
     /// When a row was stored.
@@ -238,7 +239,8 @@ impl<'q> List<'q> {
     fn bounds(&mut self) {
         let elsewhere = self.elsewhere();
         // The index of labels is asked for the parent in its own way.
-        if !matches!(self.path, AccessPath::LabelIndex(_)) {
+        let by_labels = matches!(self.path, AccessPath::LabelIndex(_));
+        if !by_labels || self.query.scope.id.is_some() {
             scope(
                 &mut self.out,
                 self.dialect,

@@ -1,0 +1,32 @@
+//! What pages send and how many nodes they have, beside the budget of docs/ui.md. Times are measured by
+//! `make bench-ui`.
+
+use super::{stage::pages, staged};
+
+#[tokio::test]
+async fn pages_are_light() {
+    let Some(mut tab) = staged().await else {
+        return;
+    };
+    let all = pages(&tab.base.clone(), &["/ui/"]).await;
+    for target in all {
+        tab.go(&target).await;
+        let requests = tab.requests();
+        assert!(requests.len() <= 5, "{target}: {requests:#?}");
+        for (kind, most) in [("Document", 60.0), ("Stylesheet", 10.0), ("Script", 20.0)] {
+            let sent: f64 = requests
+                .iter()
+                .filter(|it| it.kind == kind)
+                .map(|it| it.bytes / 1024.0)
+                .sum();
+            assert!(sent < most, "{target}: {sent} KiB of {kind}");
+        }
+        let nodes = tab.eval("document.querySelectorAll('*').length").await;
+        assert!(nodes.as_u64().unwrap() < 3_000, "{target}: {nodes} nodes");
+        let shift = "new Promise((done) => { let sum = 0; new PerformanceObserver((list) => list.getEntries() \
+            .forEach((it) => { sum += it.value; })).observe({type: 'layout-shift', buffered: true}); \
+            requestAnimationFrame(() => requestAnimationFrame(() => done(sum))); })";
+        assert_eq!(tab.eval(shift).await, 0, "{target}");
+    }
+    tab.close().await;
+}
