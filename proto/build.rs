@@ -17,7 +17,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     compiler.include_source_info(true);
     compiler.open_files([
         "tekton/results/v1alpha2/api.proto",
+        "tekton/results/v1alpha2/logs.proto",
+        "tekton/results/v1alpha3/logs.proto",
         "hindsight/v1/ingest.proto",
+        "hindsight/v1/logs.proto",
         "hindsight/v1/queries.proto",
         "hindsight/v1/runs.proto",
     ])?;
@@ -30,6 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let typed = prost_types_set(&encoded)?;
     tonic_prost_build::configure()
         .bytes(".tekton.results.v1alpha2.Any")
+        .bytes(".tekton.results.v1alpha2.Log.data")
+        .bytes(".google.api.HttpBody")
         .btree_map(".")
         .compile_fds(typed)?;
     Ok(())

@@ -12,6 +12,7 @@ mod connection;
 mod error;
 mod gate;
 mod health;
+mod homes;
 mod in_process;
 mod lingering_socket;
 mod listen;
@@ -22,6 +23,7 @@ mod reload;
 mod request_body;
 mod response_body;
 mod serve;
+mod sign_in;
 mod sweep;
 mod throttle;
 mod tls;
@@ -40,8 +42,8 @@ use tower_http::cors::CorsLayer;
 
 use crate::{
     config::{self, Config},
+    events::Events,
     grpc::ResultsServer,
-    service::Service,
 };
 use hindsight_runtime::admin::{self};
 use hindsight_runtime::clock::Clock;
@@ -50,11 +52,11 @@ use hindsight_storage::Maintenance;
 use hindsight_transcode::Rest;
 use hindsight_web::Web;
 
-use assembly::{engine, language, probes, readiness, secured, services, store, tokens};
+use assembly::{engine, probes, readiness, secured, service, services, store, tokens};
 
 pub use error::Error;
-pub use live::Live;
-pub use objects::{object_backend, object_backend_at};
+pub use live::{Live, audit};
+pub use objects::{foreign_logs, object_backend, object_backend_at};
 pub use tls::TlsError;
 
 /// What a reply may have more than the request that it answers: what the server adds to a
@@ -89,6 +91,7 @@ pub struct App {
     guard: Option<browser::Guard>,
     in_process: in_process::InProcessTransport,
     web: Option<Web>,
+    events: Option<Events>,
 }
 
 impl App {
@@ -106,8 +109,11 @@ impl App {
         // refuse.
         let mut registry = Registry::new();
         let tls = secured(config, Arc::clone(&clock), &mut registry)?;
-        let (authorizer, reload) =
-            access::authorizer(config, Arc::clone(&clock), &mut registry).await?;
+        let access::Access {
+            authorizer,
+            reload,
+            sign_in,
+        } = access::access(config, Arc::clone(&clock), &mut registry).await?;
         let audit = live::audit(config, &mut registry).map_err(Error::Audit)?;
         let opened = store(config, objects.clone()).await.map_err(unusable)?;
         let tokens = tokens(config, &*opened.maintenance)
@@ -116,23 +122,16 @@ impl App {
         let limit = config.max_message_bytes.as_usize();
         let engine = engine(config, Arc::clone(&opened.store), tokens);
         let budgets = live::budgets(config, Arc::clone(&clock), &mut registry);
-        let service = Service::new(opened.store, engine, Arc::clone(&clock))
-            .with_audit(audit)
-            .with_default_language(language(config))
-            .with_cluster_names(config.cluster_names.clone().unwrap_or_default().0);
+        let service = service(config, &opened, engine, &clock, &mut registry)?.with_audit(audit);
+        let events = assembly::events(config, &service, &opened, &clock, &mut registry).await?;
         let metrics = RequestMetrics::new(&mut registry);
         metrics::of_storage(&mut registry, &opened.maintenance, objects);
         let stopping = CancellationToken::new();
         let live = Live::new(config, budgets.clone());
         let taken = limit - REPLY_ROOM.min(limit / 8);
-        let gate = gate::Gate::new(
-            Arc::clone(&authorizer),
-            budgets.clone(),
-            metrics.clone(),
-            taken,
-            config.client_timeout.get(),
-        );
-        let callers = Arc::clone(&authorizer);
+        let doors = (budgets.clone(), metrics.clone());
+        let gate = gate::Gate::new(&authorizer, doors, taken, config.client_timeout.get());
+        let callers = (Arc::clone(&authorizer), sign_in);
         let server = ResultsServer::new(service, authorizer, metrics, budgets, stopping.clone());
         let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance)).await;
 
@@ -144,7 +143,7 @@ impl App {
         let rest = Rest::new(&pool, grpc.clone(), taken, only_json).map_err(Error::Rest)?;
 
         let in_process = in_process::InProcessTransport::new();
-        let web = web::pages(config, &callers, &*opened.maintenance, &in_process, &clock)
+        let web = web::pages(config, callers, &*opened.maintenance, &in_process, &clock)
             .await
             .map_err(unusable)?;
         let (api, address) = listen::bind(config.listen, "listen").await?;
@@ -176,6 +175,7 @@ impl App {
             guard: browser::Guard::of(config),
             in_process,
             web,
+            events,
         })
     }
 
@@ -224,12 +224,8 @@ impl App {
                     .await
             })
         });
-        let sweep = tokio::spawn(sweep::sweep(Arc::clone(&self.maintenance)));
-        let (maintenance, clock) = (Arc::clone(&self.maintenance), Arc::clone(&self.clock));
-        let changes = tokio::spawn(sweep::changes(maintenance, clock, self.changes_retention));
-        let sign = tokio::spawn(sweep::sign(Arc::clone(&self.maintenance)));
-        let objects = sweep::objects(Arc::clone(&self.maintenance), self.clock);
-        let objects = tokio::spawn(objects);
+        let sweeps = sweep::begin(&self.maintenance, &self.clock, self.changes_retention);
+        let events = assembly::sending(self.events, &self.stopping);
         let watch = tokio::spawn(self.health.watch(shutdown.clone()));
         let reload = tokio::spawn(reload::watch(self.reload));
         tracing::info!(address = %self.address, "serving");
@@ -265,11 +261,10 @@ impl App {
             () = serving => {}
             () = grace => tracing::warn!("grace period over; aborting requests in flight"),
         }
+        self.stopping.cancel();
+        events.await;
         watch.abort();
-        sweep.abort();
-        changes.abort();
-        sign.abort();
-        objects.abort();
+        drop(sweeps);
         reload.abort();
         if tokio::time::timeout(LET_GO, self.maintenance.close())
             .await

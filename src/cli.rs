@@ -11,6 +11,7 @@ mod connect;
 mod context;
 mod contexts;
 mod copy;
+mod cursor;
 mod delete;
 mod describe;
 mod diff;
@@ -24,6 +25,8 @@ mod import;
 mod index;
 mod ledger;
 mod list;
+mod log_line;
+mod log_message;
 mod login;
 mod logs;
 mod man;
@@ -80,13 +83,13 @@ Ask a server:
   flaky       List pipelines that succeed and fail on the same code
   stats       Count and time runs in groups
   top         List the pipelines that take most time or fail most
-  logs        Print the command that shows the logs of a run, while its pods exist
-  open        Print the address at which the server has the record of a run
+  logs        Print the logs of a run, of the steps that failed if it did
+  open        Print the address of the page of a run, or of its record
   rerun       Print a manifest that creates a run again
-  export      Write runs or records as lines, for programs and for import
+  export      Write runs, records or logs as lines, for programs and for import
   explain     Explain how a list would be answered, and what it costs
   delete      Delete runs, records or results, with everything below them
-  import      Store objects from files, or from the database or server of another archive
+  import      Store objects or logs from files, or from the database or server of another archive
 
 Choose a server:
   context     Name servers, with credentials and namespace
@@ -192,10 +195,14 @@ pub fn command() -> Command {
         .about("Make a token for the file of users")
         .long_about(token::ABOUT);
     let tekton = copy::TektonResults::augment_args(Command::new("tekton-results"));
-    let tekton = flags_of(tekton, &["db", "objects_url", "objects_above"]);
+    let tekton = flags_of(
+        tekton,
+        &["db", "objects_url", "objects_above", "logs_redact"],
+    );
     let api = import::ResultsApi::augment_args(Command::new("results-api"));
     let kubearchive = import::KubeArchive::augment_args(Command::new("kubearchive"));
     let argo = import::ArgoArchive::augment_args(Command::new("argo-archive"));
+    let logs = import::ImportLogs::augment_args(Command::new("logs"));
     Ask::augment_subcommands(keeping(
         Cli::command()
             .subcommand_required(true)
@@ -215,6 +222,7 @@ pub fn command() -> Command {
             .subcommand(api)
             .subcommand(kubearchive)
             .subcommand(argo)
+            .subcommand(logs)
             .args_conflicts_with_subcommands(true)
             .subcommand_negates_reqs(true)
     })
@@ -233,7 +241,10 @@ fn keeping(root: Command) -> Command {
             &["objects_above"],
         ))
         .subcommand(index::command())
-        .subcommand(of_db(purge::Purge::augment_args(Command::new("purge"))))
+        .subcommand(flags_of(
+            purge::Purge::augment_args(Command::new("purge")),
+            &["db", "objects_url", "objects_keep", "audit_log"],
+        ))
 }
 
 /// Runs the program on the arguments of the process, and returns its exit code.
@@ -284,6 +295,7 @@ fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("import", sub)) if let Some(("argo-archive", sub)) = sub.subcommand() => {
             import::argo(sub)
         }
+        Some(("import", sub)) if let Some(("logs", sub)) = sub.subcommand() => import::logs(sub),
         Some(("config", sub)) => config::run(sub),
         Some(("token", _)) => token::run(),
         Some(("version", _)) => {

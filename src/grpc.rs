@@ -7,6 +7,8 @@ mod deadline;
 mod explain;
 mod fields;
 mod ingest;
+mod lifetime;
+mod logs;
 mod queries;
 mod reflection;
 mod results;

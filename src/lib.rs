@@ -7,7 +7,10 @@ pub mod service;
 
 pub mod app;
 pub mod cli;
+pub mod events;
 pub mod grpc;
+pub mod homes;
 pub mod import;
 
 pub mod config;
+mod outgoing;

@@ -10,6 +10,7 @@ mod explain;
 mod feed;
 mod known;
 mod limits;
+mod logs;
 mod records;
 mod results;
 mod runs;
@@ -23,11 +24,16 @@ use std::{sync::Arc, time::Duration};
 pub use crate::query::{Certain, Explanation, Rest};
 pub use aggregate::{AggregateAsk, Answered, AnsweredGroup, Value as AggregateValue};
 pub use limits::{MAX_TYPE_BYTES, page_size};
+pub use logs::{
+    AppendAsk, AskedLog, HomeError, LogHit, LogHome, LogHomes, LogMetrics, LogReading, LogText,
+    Logs, LogsOfRun, MAX_APPEND, PART, ReadAsk, SearchAsk, Searched, Spool, Upload,
+};
 pub use records::RecordChange;
 pub use runs::{
-    Alike, DiffAsk, Failure, FlakyPair, FlakyPipeline, FlakyPipelines, HistoryAsk, Regression,
-    Regressions, RunDiff, RunPoint, RunSeries, RunWatch, Runs, RunsAsk, Since, SuggestAsk,
-    Suggested, Suggestions, WatchAsk,
+    Alike, DiffAsk, Failure, FailureLog, FailureLogAsk, FailureLogLine, FailureSignature,
+    FlakyPair, FlakyPipeline, FlakyPipelines, HistoryAsk, Regression, Regressions, RunDiff,
+    RunPoint, RunSeries, RunWatch, Runs, RunsAsk, Since, SuggestAsk, Suggested, Suggestions,
+    WatchAsk,
 };
 pub use selection::{ListRequest, Selector};
 pub use summary::{Group, Measure, SummaryQuery, Value as SummaryValue};
@@ -65,12 +71,30 @@ pub enum Error {
     /// The order is wrong.
     #[error(transparent)]
     Order(#[from] OrderError),
+    /// The logs of a parent have as many bytes as they may.
+    #[error(
+        "logs of parent `{parent}` have {used} bytes, and logs_quota allows {most}; delete runs of it, or raise the quota"
+    )]
+    LogQuota {
+        /// The parent of the logs.
+        parent: String,
+        /// How many bytes its logs may have.
+        most: u64,
+        /// How many they have.
+        used: u64,
+    },
     /// A quota of the caller is used up.
     #[error(transparent)]
     Quota(#[from] QuotaExceeded),
     /// The list was not answered.
     #[error(transparent)]
     Query(#[from] query::Error),
+    /// Another system that keeps logs does not give one.
+    #[error("{0}")]
+    LogHome(String),
+    /// Logs that are read from another system take too much memory.
+    #[error("{0}")]
+    LogsBusy(String),
     /// The store did not do it.
     #[error(transparent)]
     Store(#[from] storage::Error),
@@ -86,6 +110,9 @@ impl HasKind for Error {
             Self::Missing(_) => ErrorKind::Missing,
             Self::Query(error) => error.kind(),
             Self::Quota(error) => error.kind(),
+            Self::LogHome(_) => ErrorKind::Unavailable,
+            Self::LogsBusy(_) => ErrorKind::Exhausted,
+            Self::LogQuota { .. } => ErrorKind::Exhausted,
             Self::Store(error) => error.kind(),
         }
     }
@@ -111,14 +138,16 @@ pub struct Service {
     language: Language,
     clusters: Arc<ClusterNames>,
     feed: feed::Feed,
+    logs: Logs,
 }
 
 impl Service {
-    /// The use-cases over `store`, whose lists `engine` answers.
-    pub fn new(store: Arc<dyn Store>, engine: Engine, clock: Arc<dyn Clock>) -> Self {
+    /// The use-cases over `store` and `logs`, whose lists `engine` answers.
+    pub fn new(store: Arc<dyn Store>, logs: Logs, engine: Engine, clock: Arc<dyn Clock>) -> Self {
         Self {
             feed: feed::Feed::new(Arc::clone(&store)),
             store,
+            logs,
             engine,
             clock,
             turns: write::KeyedLocks::new(),

@@ -182,6 +182,8 @@ CREATE INDEX records_by_reason ON records (left(object_reason, 128), create_us)
     WHERE left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R';
 CREATE INDEX records_by_status ON records (left(object_condition_status, 128), create_us)
     WHERE left(object_condition_status, 128) <> E'\x01W';
+-- Runs that did not do what they should, or not yet: 1 is success.
+CREATE INDEX records_by_outcome ON records (run_outcome, create_us) WHERE run_outcome <> 1;
 -- Runs that failed alike. The other has those that wait for the background pass, mostly none.
 CREATE INDEX records_by_signature ON records (run_signature, create_us)
     WHERE run_signature IS NOT NULL;
@@ -203,9 +205,9 @@ CREATE INDEX records_by_took_unwell ON records ((object_completion_us - object_s
     WHERE left(object_condition_status, 128) <> E'\x01W'
         OR (left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R');
 
--- How long after it began or completed an object was stored, at least and at most, in
--- microseconds: a range of those times is turned into a range of create_us. Few objects are outside
--- of what is here at first; one that is widens it to twice as much. It never narrows.
+-- How long after it began or completed an object or a run was stored, at least and at most, in
+-- microseconds: a range of those times is turned into a range of create_us. Few are outside of what is
+-- here at first; one that is widens it to twice as much. It never narrows.
 CREATE TABLE lags (
     of    TEXT COLLATE "C" PRIMARY KEY,
     least BIGINT NOT NULL,
@@ -217,17 +219,26 @@ INSERT INTO lags (of, least, most)
 
 CREATE FUNCTION records_lag() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE lags SET least = least(least, lag * 2), most = greatest(most, lag * 2)
-        FROM (VALUES ('start', NEW.create_us - NEW.object_start_us),
-                     ('completion', NEW.create_us - NEW.object_completion_us)) AS new (name, lag)
-        WHERE of = name AND lag NOT BETWEEN least AND most;
+    UPDATE lags SET least = least(least, first * 2), most = greatest(most, last * 2)
+        FROM (SELECT name, min(lag), max(lag) FROM
+                 (VALUES ('start', NEW.create_us - NEW.object_start_us),
+                         ('start', NEW.create_us - nullif(NEW.run_began_us, -9223372036854775807)),
+                         ('completion', NEW.create_us - NEW.object_completion_us),
+                         ('completion', NEW.create_us - nullif(NEW.run_ended_us, -9223372036854775807)))
+                 AS each (name, lag) GROUP BY name) AS new (name, first, last)
+        WHERE of = name AND (first < least OR last > most);
     RETURN NULL;
 END
 $$;
 
-CREATE TRIGGER records_lag AFTER INSERT OR UPDATE OF object_start_us, object_completion_us ON records
+CREATE TRIGGER records_lag
+AFTER INSERT OR UPDATE OF object_start_us, object_completion_us, run_began_us, run_ended_us ON records
 FOR EACH ROW WHEN (NEW.create_us - NEW.object_start_us NOT BETWEEN -60000000 AND 21600000000
-    OR NEW.create_us - NEW.object_completion_us NOT BETWEEN -21600000000 AND 3600000000)
+    OR NEW.create_us - nullif(NEW.run_began_us, -9223372036854775807)
+        NOT BETWEEN -60000000 AND 21600000000
+    OR NEW.create_us - NEW.object_completion_us NOT BETWEEN -21600000000 AND 3600000000
+    OR NEW.create_us - nullif(NEW.run_ended_us, -9223372036854775807)
+        NOT BETWEEN -21600000000 AND 3600000000)
 EXECUTE FUNCTION records_lag();
 
 CREATE INDEX results_by_status ON results (summary_status, create_us);
@@ -275,24 +286,26 @@ CREATE TABLE index_entries (
 
 CREATE INDEX index_entries_by_record ON index_entries (record_row, field, value);
 
--- Bodies that lie in an object store; see docs/adr/0023.
+-- Bodies and chunks of logs that lie in an object store; see docs/adr/0023 and 0050.
 
--- Every object that was begun and is not known to be gone. One is held by the body that refers to
--- it, from the commit of that body on; before and after it is loose, and goes in the end.
+-- Every object that was begun and is not known to be gone. One is held by the body or chunk that
+-- refers to it, from the commit of that row on; before and after it is loose, and goes in the end.
+-- holder is the row of the record, or with log_line, its first line, the source of the chunk.
 CREATE TABLE objects (
     object     BYTEA PRIMARY KEY,
     size       BIGINT NOT NULL,
-    record_row BIGINT,
+    holder     BIGINT,
+    log_line   BIGINT,
     unreferenced_us   BIGINT,
     condemned_us  BIGINT
 );
 
-CREATE INDEX objects_unreferenced ON objects (unreferenced_us) WHERE record_row IS NULL;
+CREATE INDEX objects_unreferenced ON objects (unreferenced_us) WHERE holder IS NULL;
 
 CREATE FUNCTION bodies_hold() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE objects SET record_row = NEW.record_row, unreferenced_us = NULL
-        WHERE object = substr(NEW.bytes, 1, 16) AND record_row IS NULL AND condemned_us IS NULL;
+    UPDATE objects SET holder = NEW.record_row, unreferenced_us = NULL
+        WHERE object = substr(NEW.bytes, 1, 16) AND holder IS NULL AND condemned_us IS NULL;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'the object of a body is gone' USING ERRCODE = 'HS001';
     END IF;
@@ -302,7 +315,7 @@ $$;
 
 CREATE FUNCTION bodies_let_go() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE objects SET record_row = NULL WHERE object = substr(OLD.bytes, 1, 16);
+    UPDATE objects SET holder = NULL WHERE object = substr(OLD.bytes, 1, 16);
     RETURN NULL;
 END
 $$;
@@ -369,3 +382,116 @@ FOR EACH STATEMENT EXECUTE FUNCTION records_inserted();
 CREATE TRIGGER records_replaced AFTER UPDATE ON records
 REFERENCING OLD TABLE AS was NEW TABLE AS changed
 FOR EACH STATEMENT EXECUTE FUNCTION records_replaced();
+
+-- How far the events of each receiver were delivered, and which server sends them until when. See
+-- docs/adr/0048.
+CREATE TABLE event_cursors (
+    name              TEXT PRIMARY KEY,
+    after_transaction BIGINT NOT NULL,
+    after_row         BIGINT NOT NULL,
+    holder            TEXT NOT NULL,
+    held_until_ms     BIGINT NOT NULL
+);
+
+-- Logs of runs; see docs/adr/0045. `log` is the id of the record of the run, which need not be there yet.
+-- kind 0: lines of a container; 1: a text that was uploaded whole; 2: an upload that is not finished, of
+-- which pod is any text. Times are those of lines. A source with a sha256 is sealed; of its lines, so many
+-- from the first on lie in chunks that stay as they are. Every change gives another version. Where
+-- `signed` is below `sign_asked`, a background pass looks whether the end of a sealed source tells why
+-- its run failed; see docs/adr/0052.
+CREATE TABLE log_sources (
+    row_id       BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    result_row   BIGINT NOT NULL REFERENCES results (row_id) ON DELETE CASCADE,
+    lines        BIGINT NOT NULL,
+    bytes        BIGINT NOT NULL,
+    stored_bytes BIGINT NOT NULL,
+    first_us     BIGINT,
+    last_us      BIGINT,
+    holes        BIGINT NOT NULL,
+    packed       BIGINT NOT NULL,
+    version      BIGINT NOT NULL,
+    update_us    BIGINT NOT NULL,
+    kind         SMALLINT NOT NULL,
+    restart      INTEGER NOT NULL,
+    sign_asked   INTEGER NOT NULL DEFAULT 1,
+    signed       INTEGER NOT NULL DEFAULT 0,
+    log          BYTEA NOT NULL,
+    pod          TEXT COLLATE "C" NOT NULL,
+    container    TEXT COLLATE "C" NOT NULL,
+    sha256       BYTEA
+);
+
+CREATE UNIQUE INDEX log_sources_by_name
+    ON log_sources (result_row, log, kind, pod, container, restart);
+CREATE INDEX log_sources_unpacked ON log_sources (row_id)
+    WHERE sha256 IS NOT NULL AND packed < lines;
+CREATE INDEX log_sources_unsigned ON log_sources (row_id)
+    WHERE sha256 IS NOT NULL AND signed < sign_asked;
+
+-- Consecutive lines of a source, in the form that crates/logs/src/chunk.rs gives them. first_byte is how
+-- many bytes come before. codec 1: zstd; 2: the same, and the last line has no end; 16 more: the same in an
+-- object, of which body is the reference.
+CREATE TABLE log_chunks (
+    source     BIGINT NOT NULL REFERENCES log_sources (row_id) ON DELETE CASCADE,
+    first_line BIGINT NOT NULL,
+    lines      BIGINT NOT NULL,
+    first_byte BIGINT NOT NULL,
+    bytes      BIGINT NOT NULL,
+    min_us     BIGINT NOT NULL,
+    max_us     BIGINT NOT NULL,
+    codec      SMALLINT NOT NULL,
+    body       BYTEA NOT NULL,
+    PRIMARY KEY (source, first_line)
+);
+
+-- They are compressed already.
+ALTER TABLE log_chunks ALTER COLUMN body SET STORAGE EXTERNAL;
+
+CREATE FUNCTION log_chunks_hold() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE objects SET holder = NEW.source, log_line = NEW.first_line, unreferenced_us = NULL
+        WHERE object = substr(NEW.body, 1, 16) AND holder IS NULL AND condemned_us IS NULL;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the object of a log is gone' USING ERRCODE = 'HS001';
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION log_chunks_let_go() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE objects SET holder = NULL, log_line = NULL WHERE object = substr(OLD.body, 1, 16);
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER log_chunks_hold AFTER INSERT ON log_chunks
+FOR EACH ROW WHEN (NEW.codec >= 16) EXECUTE FUNCTION log_chunks_hold();
+
+CREATE TRIGGER log_chunks_let_go AFTER DELETE ON log_chunks
+FOR EACH ROW WHEN (OLD.codec >= 16) EXECUTE FUNCTION log_chunks_let_go();
+
+CREATE FUNCTION records_unlog() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM log_sources WHERE result_row = OLD.result_row AND log = OLD.id;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER records_unlogged AFTER DELETE ON records
+FOR EACH ROW EXECUTE FUNCTION records_unlog();
+
+-- A failure that is stored after its logs were sealed has a signature without them.
+CREATE FUNCTION records_sign_logs() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE log_sources SET sign_asked = sign_asked + 1
+        WHERE result_row = NEW.result_row AND log = NEW.id AND sha256 IS NOT NULL;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER records_failed AFTER INSERT ON records
+FOR EACH ROW WHEN (NEW.run_outcome > 1) EXECUTE FUNCTION records_sign_logs();
+
+CREATE TRIGGER records_failed_other AFTER UPDATE OF body_sha256 ON records
+FOR EACH ROW WHEN (NEW.run_outcome > 1) EXECUTE FUNCTION records_sign_logs();

@@ -159,6 +159,9 @@ CREATE INDEX records_by_reason ON records (object_reason, create_us, parent)
     WHERE object_reason <> (char(1) || 'Q') AND object_reason <> (char(1) || 'R');
 CREATE INDEX records_by_status ON records (object_condition_status, create_us, parent)
     WHERE object_condition_status <> (char(1) || 'W');
+-- Runs that did not do what they should, or not yet: 1 is success.
+CREATE INDEX records_by_outcome ON records (run_outcome, create_us, parent)
+    WHERE run_outcome <> 1;
 -- Runs that failed alike. The other has those that wait for the background pass, mostly none.
 CREATE INDEX records_by_signature ON records (run_signature, create_us, parent)
     WHERE run_signature IS NOT NULL;
@@ -166,10 +169,13 @@ CREATE INDEX records_unsigned ON records (row_id)
     WHERE run_outcome > 1 AND run_signature IS NULL;
 CREATE INDEX records_by_took ON records
     ((object_completion_us - object_start_us), create_us, parent);
+-- Runs that began or ended at another time than their object says, which are few but of some engines.
+CREATE INDEX records_of_own_times ON records (create_us)
+    WHERE run_began_us IS NOT NULL OR run_ended_us IS NOT NULL;
 
--- How long after it began or completed an object was stored, at least and at most, in
--- microseconds: a range of those times is turned into a range of create_us. Few objects are outside
--- of what is here at first; one that is widens it to twice as much. It never narrows.
+-- How long after it began or completed an object or a run was stored, at least and at most, in
+-- microseconds: a range of those times is turned into a range of create_us. Few are outside of what is
+-- here at first; one that is widens it to twice as much. It never narrows.
 CREATE TABLE lags (
     of    TEXT PRIMARY KEY,
     least INTEGER NOT NULL,
@@ -181,19 +187,40 @@ INSERT INTO lags (of, least, most)
 
 CREATE TRIGGER records_lag AFTER INSERT ON records
 WHEN NEW.create_us - NEW.object_start_us NOT BETWEEN -60000000 AND 21600000000
-    OR NEW.create_us - NEW.object_completion_us NOT BETWEEN -21600000000 AND 3600000000 BEGIN
+    OR NEW.create_us - nullif(NEW.run_began_us, -9223372036854775807)
+        NOT BETWEEN -60000000 AND 21600000000
+    OR NEW.create_us - NEW.object_completion_us NOT BETWEEN -21600000000 AND 3600000000
+    OR NEW.create_us - nullif(NEW.run_ended_us, -9223372036854775807)
+        NOT BETWEEN -21600000000 AND 3600000000 BEGIN
     UPDATE lags SET least = min(least, lag * 2), most = max(most, lag * 2)
         FROM (SELECT 'start' AS name, NEW.create_us - NEW.object_start_us AS lag
               UNION ALL SELECT 'completion', NEW.create_us - NEW.object_completion_us)
         WHERE of = name AND lag NOT BETWEEN least AND most;
+    UPDATE lags SET least = min(least, lag * 2), most = max(most, lag * 2)
+        FROM (SELECT 'start' AS name,
+                  NEW.create_us - nullif(NEW.run_began_us, -9223372036854775807) AS lag
+              UNION ALL SELECT 'completion',
+                  NEW.create_us - nullif(NEW.run_ended_us, -9223372036854775807))
+        WHERE of = name AND lag NOT BETWEEN least AND most;
 END;
 
-CREATE TRIGGER records_lag_other AFTER UPDATE OF object_start_us, object_completion_us ON records
+CREATE TRIGGER records_lag_other
+AFTER UPDATE OF object_start_us, object_completion_us, run_began_us, run_ended_us ON records
 WHEN NEW.create_us - NEW.object_start_us NOT BETWEEN -60000000 AND 21600000000
-    OR NEW.create_us - NEW.object_completion_us NOT BETWEEN -21600000000 AND 3600000000 BEGIN
+    OR NEW.create_us - nullif(NEW.run_began_us, -9223372036854775807)
+        NOT BETWEEN -60000000 AND 21600000000
+    OR NEW.create_us - NEW.object_completion_us NOT BETWEEN -21600000000 AND 3600000000
+    OR NEW.create_us - nullif(NEW.run_ended_us, -9223372036854775807)
+        NOT BETWEEN -21600000000 AND 3600000000 BEGIN
     UPDATE lags SET least = min(least, lag * 2), most = max(most, lag * 2)
         FROM (SELECT 'start' AS name, NEW.create_us - NEW.object_start_us AS lag
               UNION ALL SELECT 'completion', NEW.create_us - NEW.object_completion_us)
+        WHERE of = name AND lag NOT BETWEEN least AND most;
+    UPDATE lags SET least = min(least, lag * 2), most = max(most, lag * 2)
+        FROM (SELECT 'start' AS name,
+                  NEW.create_us - nullif(NEW.run_began_us, -9223372036854775807) AS lag
+              UNION ALL SELECT 'completion',
+                  NEW.create_us - nullif(NEW.run_ended_us, -9223372036854775807))
         WHERE of = name AND lag NOT BETWEEN least AND most;
 END;
 
@@ -285,40 +312,42 @@ CREATE TABLE index_entries (
 
 CREATE INDEX index_entries_by_record ON index_entries (record_row, field, value);
 
--- Bodies that lie in an object store; see docs/adr/0023.
+-- Bodies and chunks of logs that lie in an object store; see docs/adr/0023 and 0050.
 
--- Every object that was begun and is not known to be gone. One is held by the body that refers to
--- it, from the commit of that body on; before and after it is loose, and goes in the end.
+-- Every object that was begun and is not known to be gone. One is held by the body or chunk that
+-- refers to it, from the commit of that row on; before and after it is loose, and goes in the end.
+-- holder is the row of the record, or with log_line, its first line, the source of the chunk.
 CREATE TABLE objects (
     object     BLOB PRIMARY KEY,
     size       INTEGER NOT NULL,
-    record_row INTEGER,
+    holder     INTEGER,
+    log_line   INTEGER,
     unreferenced_us   INTEGER,
     condemned_us  INTEGER
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX objects_unreferenced ON objects (unreferenced_us) WHERE record_row IS NULL;
+CREATE INDEX objects_unreferenced ON objects (unreferenced_us) WHERE holder IS NULL;
 
 CREATE TRIGGER bodies_hold AFTER INSERT ON bodies WHEN NEW.codec >= 16 BEGIN
-    UPDATE objects SET record_row = NEW.record_row, unreferenced_us = NULL
-        WHERE object = substr(NEW.bytes, 1, 16) AND record_row IS NULL AND condemned_us IS NULL;
+    UPDATE objects SET holder = NEW.record_row, unreferenced_us = NULL
+        WHERE object = substr(NEW.bytes, 1, 16) AND holder IS NULL AND condemned_us IS NULL;
     SELECT RAISE(ABORT, 'the object of a body is gone') WHERE changes() = 0;
 END;
 
 CREATE TRIGGER bodies_hold_other AFTER UPDATE OF codec, bytes ON bodies WHEN NEW.codec >= 16
     AND (OLD.codec < 16 OR substr(NEW.bytes, 1, 16) <> substr(OLD.bytes, 1, 16)) BEGIN
-    UPDATE objects SET record_row = NEW.record_row, unreferenced_us = NULL
-        WHERE object = substr(NEW.bytes, 1, 16) AND record_row IS NULL AND condemned_us IS NULL;
+    UPDATE objects SET holder = NEW.record_row, unreferenced_us = NULL
+        WHERE object = substr(NEW.bytes, 1, 16) AND holder IS NULL AND condemned_us IS NULL;
     SELECT RAISE(ABORT, 'the object of a body is gone') WHERE changes() = 0;
 END;
 
 CREATE TRIGGER bodies_let_go_other AFTER UPDATE OF codec, bytes ON bodies WHEN OLD.codec >= 16
     AND (NEW.codec < 16 OR substr(NEW.bytes, 1, 16) <> substr(OLD.bytes, 1, 16)) BEGIN
-    UPDATE objects SET record_row = NULL WHERE object = substr(OLD.bytes, 1, 16);
+    UPDATE objects SET holder = NULL WHERE object = substr(OLD.bytes, 1, 16);
 END;
 
 CREATE TRIGGER bodies_let_go AFTER DELETE ON bodies WHEN OLD.codec >= 16 BEGIN
-    UPDATE objects SET record_row = NULL WHERE object = substr(OLD.bytes, 1, 16);
+    UPDATE objects SET holder = NULL WHERE object = substr(OLD.bytes, 1, 16);
 END;
 
 -- The feed of changes: records that were inserted or replaced, in the order of the commits, until
@@ -338,4 +367,92 @@ END;
 CREATE TRIGGER records_replaced AFTER UPDATE OF update_us, etag ON records
 WHEN (NEW.update_us, NEW.etag) <> (OLD.update_us, OLD.etag) BEGIN
     INSERT INTO changes (record_row, update_us) VALUES (NEW.row_id, NEW.update_us);
+END;
+
+-- How far the events of each receiver were delivered, and which server sends them until when. See
+-- docs/adr/0048.
+CREATE TABLE event_cursors (
+    name              TEXT PRIMARY KEY,
+    after_transaction INTEGER NOT NULL,
+    after_row         INTEGER NOT NULL,
+    holder            TEXT NOT NULL,
+    held_until_ms     INTEGER NOT NULL
+) STRICT;
+
+-- Logs of runs; see docs/adr/0045. `log` is the id of the record of the run, which need not be there yet.
+-- kind 0: lines of a container; 1: a text that was uploaded whole; 2: an upload that is not finished, of
+-- which pod is any text. Times are those of lines. A source with a sha256 is sealed; of its lines, so many
+-- from the first on lie in chunks that stay as they are. Every change gives another version. Where
+-- `signed` is below `sign_asked`, a background pass looks whether the end of a sealed source tells why
+-- its run failed; see docs/adr/0052.
+CREATE TABLE log_sources (
+    row_id       INTEGER PRIMARY KEY,
+    result_row   INTEGER NOT NULL REFERENCES results (row_id) ON DELETE CASCADE,
+    log          ANY NOT NULL,
+    kind         INTEGER NOT NULL,
+    pod          TEXT NOT NULL,
+    container    TEXT NOT NULL,
+    restart      INTEGER NOT NULL,
+    lines        INTEGER NOT NULL,
+    bytes        INTEGER NOT NULL,
+    stored_bytes INTEGER NOT NULL,
+    first_us     INTEGER,
+    last_us      INTEGER,
+    holes        INTEGER NOT NULL,
+    sha256       BLOB,
+    packed       INTEGER NOT NULL,
+    version      INTEGER NOT NULL,
+    update_us    INTEGER NOT NULL,
+    sign_asked   INTEGER NOT NULL DEFAULT 1,
+    signed       INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE UNIQUE INDEX log_sources_by_name
+    ON log_sources (result_row, log, kind, pod, container, restart);
+CREATE INDEX log_sources_unpacked ON log_sources (row_id)
+    WHERE sha256 IS NOT NULL AND packed < lines;
+CREATE INDEX log_sources_unsigned ON log_sources (row_id)
+    WHERE sha256 IS NOT NULL AND signed < sign_asked;
+
+-- Consecutive lines of a source, in the form that crates/logs/src/chunk.rs gives them. first_byte is how
+-- many bytes come before. codec 1: zstd; 2: the same, and the last line has no end; 16 more: the same in an
+-- object, of which body is the reference.
+CREATE TABLE log_chunks (
+    source     INTEGER NOT NULL REFERENCES log_sources (row_id) ON DELETE CASCADE,
+    first_line INTEGER NOT NULL,
+    lines      INTEGER NOT NULL,
+    first_byte INTEGER NOT NULL,
+    bytes      INTEGER NOT NULL,
+    min_us     INTEGER NOT NULL,
+    max_us     INTEGER NOT NULL,
+    codec      INTEGER NOT NULL,
+    body       BLOB NOT NULL,
+    PRIMARY KEY (source, first_line)
+) STRICT;
+
+CREATE TRIGGER log_chunks_hold AFTER INSERT ON log_chunks WHEN NEW.codec >= 16 BEGIN
+    UPDATE objects SET holder = NEW.source, log_line = NEW.first_line, unreferenced_us = NULL
+        WHERE object = substr(NEW.body, 1, 16) AND holder IS NULL AND condemned_us IS NULL;
+    SELECT RAISE(ABORT, 'the object of a log is gone') WHERE changes() = 0;
+END;
+
+CREATE TRIGGER log_chunks_let_go AFTER DELETE ON log_chunks WHEN OLD.codec >= 16 BEGIN
+    UPDATE objects SET holder = NULL, log_line = NULL WHERE object = substr(OLD.body, 1, 16);
+END;
+
+CREATE TRIGGER records_unlogged AFTER DELETE ON records BEGIN
+    DELETE FROM log_sources WHERE result_row = OLD.result_row AND log = OLD.id;
+END;
+
+-- A failure that is stored after its logs were sealed has a signature without them.
+CREATE TRIGGER records_failed AFTER INSERT ON records
+WHEN NEW.run_outcome > 1 BEGIN
+    UPDATE log_sources SET sign_asked = sign_asked + 1
+        WHERE result_row = NEW.result_row AND log = NEW.id AND sha256 IS NOT NULL;
+END;
+
+CREATE TRIGGER records_failed_other AFTER UPDATE OF body_sha256 ON records
+WHEN NEW.run_outcome > 1 BEGIN
+    UPDATE log_sources SET sign_asked = sign_asked + 1
+        WHERE result_row = NEW.result_row AND log = NEW.id AND sha256 IS NOT NULL;
 END;

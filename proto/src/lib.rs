@@ -10,10 +10,14 @@ pub mod time;
 /// What every message can do; its size, above all.
 pub use prost::Message;
 
+/// `google.api`, generated from `proto/google/api`.
+pub use generated::google::api;
 /// `hindsight.v1`, generated from `proto/hindsight/v1`.
 pub use generated::hindsight::v1;
 /// `tekton.results.v1alpha2`, generated from `proto/tekton/results/v1alpha2`.
 pub use generated::tekton::results::v1alpha2;
+/// `tekton.results.v1alpha3`, generated from `proto/tekton/results/v1alpha3`.
+pub use generated::tekton::results::v1alpha3;
 
 /// One module for each part of a package's name, which is how generated code finds other packages.
 #[expect(
@@ -25,6 +29,11 @@ pub use generated::tekton::results::v1alpha2;
     reason = "generated code"
 )]
 mod generated {
+    pub(crate) mod google {
+        pub mod api {
+            tonic::include_proto!("google.api");
+        }
+    }
     pub(crate) mod hindsight {
         pub mod v1 {
             tonic::include_proto!("hindsight.v1");
@@ -34,6 +43,9 @@ mod generated {
         pub(crate) mod results {
             pub mod v1alpha2 {
                 tonic::include_proto!("tekton.results.v1alpha2");
+            }
+            pub mod v1alpha3 {
+                tonic::include_proto!("tekton.results.v1alpha3");
             }
         }
     }

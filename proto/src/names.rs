@@ -9,14 +9,17 @@
 //! parent  = segment *( "/" segment )      not containing the segments `results` or `records`
 //! result  = parent "/results/" id
 //! record  = result "/records/" id
+//! log     = result "/logs/" id
 //! segment = id = 1 to 63 of A-Z a-z 0-9 . _ ~ -     but not "-", "." or ".."
 //! ```
 
+mod log;
 mod parent;
 mod pattern;
 mod record;
 mod result;
 
+pub use log::LogName;
 pub use parent::Parent;
 pub use pattern::{ParentPattern, ResultPattern};
 pub use record::RecordName;

@@ -31,6 +31,14 @@ pub fn parse(text: &str) -> Option<Timestamp> {
     }
 }
 
+/// A time as messages have it.
+pub fn to_wire(at: Timestamp) -> prost_types::Timestamp {
+    prost_types::Timestamp {
+        seconds: at.as_second(),
+        nanos: at.subsec_nanosecond(),
+    }
+}
+
 /// So many seconds and nanoseconds after 1970; nothing outside of what both know.
 pub fn at(seconds: i64, nanos: i32) -> Option<Timestamp> {
     if !(0..1_000_000_000).contains(&nanos) {

@@ -5,17 +5,27 @@ use std::sync::Arc;
 use super::{Error, reload::Reload};
 use crate::config::{Auth, Config};
 use hindsight_access::auth::{
-    Authorizer, Kubernetes, KubernetesOptions, Oidc, OidcOptions, Open, Tokens,
+    Authorizer, CodeFlow, CodeFlowOptions, Kubernetes, KubernetesOptions, Oidc, OidcOptions, Open,
+    Tokens,
 };
 use hindsight_runtime::clock::Clock;
 use hindsight_runtime::telemetry::Registry;
 
-/// Whoever decides about callers, and what of that comes from files.
-pub(super) async fn authorizer(
+/// Whoever decides about callers.
+pub(super) struct Access {
+    pub(super) authorizer: Arc<dyn Authorizer>,
+    /// What of that comes from files.
+    pub(super) reload: Option<Arc<dyn Reload>>,
+    /// Where browsers sign in, if that is elsewhere.
+    pub(super) sign_in: Option<Arc<CodeFlow>>,
+}
+
+/// Whoever decides about callers by the configuration.
+pub(super) async fn access(
     config: &Config,
     clock: Arc<dyn Clock>,
     registry: &mut Registry,
-) -> Result<(Arc<dyn Authorizer>, Option<Arc<dyn Reload>>), Error> {
+) -> Result<Access, Error> {
     let remote = !config.listen.ip().is_loopback();
     if remote && config.auth != Auth::Off && config.tls_cert.is_none() {
         tracing::warn!(
@@ -24,8 +34,13 @@ pub(super) async fn authorizer(
              ends TLS"
         );
     }
+    let alone = |authorizer| Access {
+        authorizer,
+        reload: None,
+        sign_in: None,
+    };
     match config.auth {
-        Auth::Off => Ok((Arc::new(Open), None)),
+        Auth::Off => Ok(alone(Arc::new(Open))),
         Auth::Kubernetes => {
             let options = KubernetesOptions {
                 keep_allowed: config.auth_cache_allow.get(),
@@ -39,7 +54,7 @@ pub(super) async fn authorizer(
                     method: config.auth,
                     source,
                 })?;
-            Ok((Arc::new(cluster), None))
+            Ok(alone(Arc::new(cluster)))
         }
         Auth::Oidc => {
             let said = "the configuration names issuer, audience and roles where it wants them";
@@ -54,7 +69,19 @@ pub(super) async fn authorizer(
                 keep_denied: config.auth_cache_deny.get(),
             };
             let oidc = Arc::new(Oidc::new(options, clock, registry).map_err(Error::Oidc)?);
-            Ok((Arc::clone(&oidc) as _, Some(oidc)))
+            let sign_in = config.oidc_client_id.clone().map(|client_id| {
+                let options = CodeFlowOptions {
+                    client_id,
+                    secret: config.oidc_client_secret_file.clone(),
+                    scopes: config.oidc_scopes.clone(),
+                };
+                CodeFlow::new(Arc::clone(&oidc), options).map(Arc::new)
+            });
+            Ok(Access {
+                sign_in: sign_in.transpose().map_err(Error::Oidc)?,
+                authorizer: Arc::clone(&oidc) as _,
+                reload: Some(oidc),
+            })
         }
         Auth::Tokens => {
             let path = config
@@ -62,7 +89,11 @@ pub(super) async fn authorizer(
                 .as_deref()
                 .expect("the configuration names a file of users where it wants one");
             let tokens = Arc::new(Tokens::load(path).map_err(Error::Users)?);
-            Ok((Arc::clone(&tokens) as _, Some(tokens)))
+            Ok(Access {
+                authorizer: Arc::clone(&tokens) as _,
+                reload: Some(tokens),
+                sign_in: None,
+            })
         }
     }
 }

@@ -5,8 +5,12 @@ use std::{sync::Arc, time::Duration};
 use axum::{Router, body::Body, http::Request, routing::get};
 use hindsight_filter::Language;
 use hindsight_proto::{
-    v1::{ingest_server::IngestServer, queries_server::QueriesServer, runs_server::RunsServer},
-    v1alpha2::results_server,
+    v1::{
+        ingest_server::IngestServer, logs_server::LogsServer, queries_server::QueriesServer,
+        runs_server::RunsServer,
+    },
+    v1alpha2::{logs_server, results_server},
+    v1alpha3,
 };
 use hindsight_runtime::admin::Readiness;
 use hindsight_runtime::clock::Clock;
@@ -18,7 +22,7 @@ use hindsight_storage::{
     resolve::{Opened, Options, Schema, Synchronous, Unreachable, open},
 };
 use prost_reflect::DescriptorPool;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tonic::service::Routes;
 use tonic_reflection::pb::{
     v1::server_reflection_server as reflection_v1,
@@ -26,16 +30,24 @@ use tonic_reflection::pb::{
 };
 use tower_service::Service as _;
 
-use super::{metrics, tls};
+use super::{homes, metrics, tls};
 use crate::app::error::Error;
 use crate::{
     config::{self, Config},
+    events::{self, Events},
     grpc::{Deadline, Fields, Reflection, ResultsServer, TransportStatus},
     query::{Engine, Tokens},
+    service::{LogMetrics, Logs, Service},
 };
 
 /// The part of a message that rows may fill; the rest is names and framing.
 const PAGE_SHARE: (usize, usize) = (7, 8);
+
+/// How long events that are under way may keep a server that is done.
+const LAST_EVENTS: Duration = Duration::from_secs(10);
+
+/// Largest message with lines of logs: their text, and times, of which each takes 8 bytes once it is read.
+const LINES: usize = 8 << 20;
 
 /// Under which name the database keeps the secret of page tokens.
 const TOKEN_SECRET: &str = "page_token_key";
@@ -60,12 +72,75 @@ pub(super) fn secured(
     Ok(tls)
 }
 
-pub(super) fn language(config: &Config) -> Language {
-    match config.filter_language {
+/// The senders of events, if there are receivers.
+pub(super) async fn events(
+    config: &Config,
+    service: &Service,
+    opened: &Opened,
+    clock: &Arc<dyn Clock>,
+    registry: &mut Registry,
+) -> Result<Option<Events>, Error> {
+    let Some(path) = &config.events_file else {
+        return Ok(None);
+    };
+    let source = events::Source {
+        service: service.clone(),
+        store: Arc::clone(&opened.store),
+        maintenance: Arc::clone(&opened.maintenance),
+        clock: Arc::clone(clock),
+        pages: pages(config),
+    };
+    let events = Events::load(path, source, registry).await;
+    events.map(Some).map_err(Error::Events)
+}
+
+/// Sends events from now on; what is returned is over once that has ended after `stopping`.
+pub(super) fn sending(
+    events: Option<Events>,
+    stopping: &CancellationToken,
+) -> impl Future<Output = ()> + use<> {
+    let stopping = stopping.clone();
+    let sending = events.map(|events| AbortOnDropHandle::new(tokio::spawn(events.run(stopping))));
+    async move {
+        if let Some(sending) = sending
+            && tokio::time::timeout(LAST_EVENTS, sending).await.is_err()
+        {
+            tracing::warn!("events are still under way; they will be sent again");
+        }
+    }
+}
+
+/// The address of the web UI, if it is known.
+fn pages(config: &Config) -> Option<String> {
+    let public = config.public_url.as_ref()?;
+    let is_on = config.ui == config::Ui::On;
+    is_on.then(|| format!("{}{}", public.origin(), public.path()))
+}
+
+/// The use-cases over what was opened.
+pub(super) fn service(
+    config: &Config,
+    opened: &Opened,
+    engine: Engine,
+    clock: &Arc<dyn Clock>,
+    registry: &mut Registry,
+) -> Result<Service, Error> {
+    let redaction = config.logs_redact.clone().unwrap_or_default().compiled();
+    let homes = homes::homes(config).map_err(Error::LogHomes)?;
+    let metrics = LogMetrics::new(registry);
+    let logs = Logs::new(Arc::clone(&opened.logs), homes, redaction, metrics)
+        .with_link(config.logs_link.clone().map(|link| link.0))
+        .with_quota(config.logs_quota.map(|quota| quota.get()));
+    let language = match config.filter_language {
         config::FilterLanguage::Cel => Language::Cel,
         config::FilterLanguage::Labels => Language::Labels,
         config::FilterLanguage::Fields => Language::Fields,
-    }
+    };
+    let service = Service::new(Arc::clone(&opened.store), logs, engine, Arc::clone(clock));
+    let names = config.cluster_names.clone().unwrap_or_default();
+    Ok(service
+        .with_default_language(language)
+        .with_cluster_names(names.0))
 }
 
 /// The services that `server` answers, and those that tell of them.
@@ -88,6 +163,21 @@ pub(super) fn services(
         .max_encoding_message_size(limit)
         .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
         .send_compressed(tonic::codec::CompressionEncoding::Gzip);
+    let logs = LogsServer::new(server.clone())
+        .max_decoding_message_size(taken.min(LINES))
+        .max_encoding_message_size(limit)
+        .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+        .send_compressed(tonic::codec::CompressionEncoding::Gzip);
+    let texts = logs_server::LogsServer::new(server.clone())
+        .max_decoding_message_size(taken)
+        .max_encoding_message_size(limit)
+        .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+        .send_compressed(tonic::codec::CompressionEncoding::Gzip);
+    let later = v1alpha3::logs_server::LogsServer::new(server.clone())
+        .max_decoding_message_size(taken)
+        .max_encoding_message_size(limit)
+        .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+        .send_compressed(tonic::codec::CompressionEncoding::Gzip);
     let results = results_server::ResultsServer::new(server)
         .max_decoding_message_size(taken)
         .max_encoding_message_size(limit)
@@ -100,6 +190,9 @@ pub(super) fn services(
         most,
     )))
     .add_service(TransportStatus(Deadline::asked(ingest)))
+    .add_service(TransportStatus(Deadline::asked(logs)))
+    .add_service(TransportStatus(Deadline::asked(texts)))
+    .add_service(TransportStatus(Deadline::asked(later)))
     .add_service(TransportStatus(Deadline::within(queries, most)))
     .add_service(TransportStatus(Deadline::within(runs, most)))
     .add_service(reflection_v1::ServerReflectionServer::new(

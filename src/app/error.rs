@@ -9,6 +9,7 @@ use hindsight_transcode as rest;
 use crate::{
     app::tls::TlsError,
     config::{self},
+    events,
 };
 
 /// Why a server does not start, or stopped.
@@ -41,6 +42,12 @@ pub enum Error {
     /// Tokens of an issuer cannot be judged.
     #[error("auth `oidc` cannot be used")]
     Oidc(#[source] auth::OidcError),
+    /// Events cannot be sent.
+    #[error("the receivers of events (events_file) cannot be used")]
+    Events(#[source] events::Error),
+    /// Logs of another system cannot be read.
+    #[error("logs of another system (logs_loki_url, logs_objects_url) cannot be read: {0}")]
+    LogHomes(String),
     /// Connections cannot be secured.
     #[error("secure connections (TLS) cannot be offered")]
     Tls(#[source] TlsError),

@@ -39,8 +39,14 @@ const OPEN_MESSAGE: usize = 4 << 10;
 /// What anybody may ask.
 const OPEN_SERVICES: &str = "/grpc.";
 const OPEN_PAGES: [&str; 2] = ["/healthz", "/openapi.json"];
-/// Where messages follow one another.
-const STREAM: &str = "/hindsight.v1.Ingest/Upsert";
+/// Where messages follow one another, and how deep in them the payload is.
+const STREAMS: [(&str, usize); 3] = [
+    ("/hindsight.v1.Ingest/Upsert", DEPTH),
+    ("/hindsight.v1.Logs/AppendLog", 2),
+    ("/tekton.results.v1alpha2.Logs/UpdateLog", 1),
+];
+/// How deep the payload of a record is.
+const DEPTH: usize = 3;
 
 /// Protocol of a request, on the one port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,14 +102,13 @@ impl HasKind for Rejection {
 
 impl Gate {
     pub(super) fn new(
-        authorizer: Arc<dyn Authorizer>,
-        budgets: Budgets,
-        metrics: RequestMetrics,
+        authorizer: &Arc<dyn Authorizer>,
+        (budgets, metrics): (Budgets, RequestMetrics),
         limit: usize,
         patience: Duration,
     ) -> Self {
         Self {
-            authorizer,
+            authorizer: Arc::clone(authorizer),
             budgets,
             metrics,
             heads: Arc::new(Semaphore::new(HEADS)),
@@ -174,6 +179,7 @@ impl Gate {
                     limit: OPEN_MESSAGE,
                     patience: self.patience,
                     streams: false,
+                    depth: DEPTH,
                 };
                 let body = messages(body, &parts.headers, limits);
                 Request::from_parts(parts, body)
@@ -212,11 +218,13 @@ impl Gate {
             return request;
         }
         let (parts, body) = request.into_parts();
+        let stream = STREAMS.iter().find(|(path, _)| *path == parts.uri.path());
         let mut limits = BodyLimits {
             arrival: Some(arrival),
             limit: self.limit,
             patience: self.patience,
-            streams: parts.uri.path() == STREAM,
+            streams: stream.is_some(),
+            depth: stream.map_or(DEPTH, |(_, depth)| *depth),
         };
         let body = match protocol {
             Protocol::Grpc => messages(body, &parts.headers, limits),

@@ -39,8 +39,8 @@ impl Live {
     }
 }
 
-/// The log of changes that is wanted.
-pub(super) fn audit(config: &Config, registry: &mut Registry) -> std::io::Result<Audit> {
+/// The log of changes that is wanted. Fails if its file cannot be opened.
+pub fn audit(config: &Config, registry: &mut Registry) -> std::io::Result<Audit> {
     let place = match &config.audit_log {
         AuditLog::Off => return Ok(Audit::default()),
         AuditLog::Stdout => Place::Stdout,

@@ -3,8 +3,12 @@
 use std::sync::Arc;
 
 use crate::config::Config;
+use hindsight_runtime::clock::{Clock as _, SystemClock};
 use hindsight_storage as storage;
-use hindsight_storage::objects::{ObjectBackend, Settings};
+use hindsight_storage::{
+    objects::{ForeignObjects, ObjectBackend, Settings},
+    tekton::ForeignLogs,
+};
 
 /// The object store for big payloads, if one is configured.
 ///
@@ -23,7 +27,18 @@ pub fn object_backend_at(config: &Config, url: &str) -> Result<Arc<ObjectBackend
     ObjectBackend::open(&Settings {
         url: url.to_owned(),
         above: config.objects_above.as_usize(),
+        log_above: config.objects_log_above.as_usize(),
         keep: config.objects_keep.get(),
         options: config.cloud(),
+    })
+}
+
+/// Logs that Tekton Results wrote at another place, with what must not be stored of them. It fails if the place
+/// cannot be used.
+pub fn foreign_logs(config: &Config, url: &str) -> Result<ForeignLogs, storage::Error> {
+    Ok(ForeignLogs {
+        objects: ForeignObjects::open(url, &config.cloud())?,
+        redaction: config.logs_redact.clone().unwrap_or_default().compiled(),
+        now: SystemClock.now(),
     })
 }

@@ -41,6 +41,8 @@ pub(super) struct BodyLimits {
     pub(super) patience: Duration,
     /// Whether messages follow one another, with any time between them.
     pub(super) streams: bool,
+    /// In how many messages within each other the payload is.
+    pub(super) depth: usize,
 }
 
 impl BodyLimits {
@@ -127,9 +129,9 @@ pub(super) fn messages(body: Body, headers: &HeaderMap, limits: BodyLimits) -> B
     let messages = Messages {
         parts: Parts::of(body),
         gzip: coding.is_some_and(|coding| coding == "gzip"),
+        outline: Outline::of(limits.depth),
         limits,
         rest: 0,
-        outline: Outline::default(),
         end: None,
     };
     let steps = stream::try_unfold(messages, async |mut messages| {
@@ -179,7 +181,7 @@ impl Messages {
         if (flag, self.gzip) != (1, true) {
             self.limits.keep(held);
             self.rest = length;
-            self.outline = Outline::default();
+            self.outline = Outline::of(self.limits.depth);
             return Ok(head);
         }
         let packed = self.read(length, self.end).await?;
@@ -266,7 +268,7 @@ fn unpacked(
         }
     }
     let length = message.len() - FRAME;
-    Outline::default().read(&message[FRAME..])?;
+    Outline::of(limits.depth).read(&message[FRAME..])?;
     limits.resize(&mut held, length)?;
     limits.keep(held);
     let length = u32::try_from(length).expect("the limit is smaller");

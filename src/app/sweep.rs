@@ -1,5 +1,4 @@
-//! Background sweeps: what no record refers to any more is removed, and what older rules made is made
-//! again.
+//! Background sweeps: remove what no record refers to any more, and make again what older rules made.
 
 use std::{
     num::NonZeroU32,
@@ -11,6 +10,7 @@ use hindsight_runtime::clock::Clock;
 use hindsight_runtime::error::report;
 use hindsight_runtime::low_priority;
 use hindsight_storage::Maintenance;
+use tokio::task::JoinSet;
 
 /// How often it is looked at.
 const INTERVAL: Duration = Duration::from_mins(10);
@@ -21,9 +21,25 @@ const CHANGES: NonZeroU32 = NonZeroU32::new(5_000).expect("5,000 is not 0");
 /// How many dictionaries go at once, so that writers never wait long.
 const MOST: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
 
+/// Begins all sweeps, which end with what is returned.
+pub(super) fn begin(
+    maintenance: &Arc<dyn Maintenance>,
+    clock: &Arc<dyn Clock>,
+    changes_retention: Duration,
+) -> JoinSet<()> {
+    let (maintenance, clock) = (|| Arc::clone(maintenance), || Arc::clone(clock));
+    let mut sweeps = JoinSet::new();
+    sweeps.spawn(sweep(maintenance()));
+    sweeps.spawn(changes(maintenance(), clock(), changes_retention));
+    sweeps.spawn(sign(maintenance()));
+    sweeps.spawn(pack(maintenance(), clock()));
+    sweeps.spawn(objects(maintenance(), clock()));
+    sweeps
+}
+
 /// Removes unreferenced objects at intervals, for as long as it is polled.
 /// Several servers may do so at once.
-pub(super) async fn objects(maintenance: Arc<dyn Maintenance>, clock: Arc<dyn Clock>) {
+async fn objects(maintenance: Arc<dyn Maintenance>, clock: Arc<dyn Clock>) {
     loop {
         match maintenance.sweep_objects(clock.now(), MOST).await {
             Ok(0) => {}
@@ -39,11 +55,7 @@ pub(super) async fn objects(maintenance: Arc<dyn Maintenance>, clock: Arc<dyn Cl
 
 /// Removes changes of runs that are older than `retention`, for as long as it is polled. Several servers
 /// may do so at once.
-pub(super) async fn changes(
-    maintenance: Arc<dyn Maintenance>,
-    clock: Arc<dyn Clock>,
-    retention: Duration,
-) {
+async fn changes(maintenance: Arc<dyn Maintenance>, clock: Arc<dyn Clock>, retention: Duration) {
     loop {
         let before = clock.now().checked_sub(retention);
         let removed = match before {
@@ -73,7 +85,7 @@ const REST: u32 = 4;
 
 /// Writes the signatures of failed runs again that other rules made, for as long as it is polled, on
 /// threads of low priority. Several servers may do so at once.
-pub(super) async fn sign(maintenance: Arc<dyn Maintenance>) {
+async fn sign(maintenance: Arc<dyn Maintenance>) {
     loop {
         let began = Instant::now();
         let store = Arc::clone(&maintenance);
@@ -100,10 +112,45 @@ pub(super) async fn sign(maintenance: Arc<dyn Maintenance>) {
     }
 }
 
+/// Bytes of logs that are compressed again before the store rests.
+const PACKED: NonZeroU32 = NonZeroU32::new(8 << 20).expect("8 MiB is not 0");
+/// How often sealed logs are looked for, and after how long a failure is forgotten.
+const SEALED: Duration = Duration::from_secs(5);
+
+/// Compresses sealed logs again, for as long as it is polled, on threads of low priority. Several servers
+/// may do so at once.
+async fn pack(maintenance: Arc<dyn Maintenance>, clock: Arc<dyn Clock>) {
+    loop {
+        let store = Arc::clone(&maintenance);
+        let now = clock.now();
+        let packing = async move { store.pack_logs(now, PACKED).await };
+        let rest = match low_priority::run(packing).await {
+            Ok(Ok(0)) => SEALED,
+            // There may be more.
+            Ok(Ok(bytes)) => {
+                tracing::debug!(bytes, "compressed sealed logs");
+                Duration::ZERO
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(
+                    error = report(&error),
+                    "cannot compress sealed logs; retrying"
+                );
+                PIECES
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot compress sealed logs; retrying");
+                PIECES
+            }
+        };
+        tokio::time::sleep(rest).await;
+    }
+}
+
 /// Removes dictionaries whose payload is gone, and entries of indexes that were dropped, now
 /// and then, for as long as it is polled. Several servers may do so at once: a dictionary in
 /// use cannot go.
-pub(super) async fn sweep(maintenance: Arc<dyn Maintenance>) {
+async fn sweep(maintenance: Arc<dyn Maintenance>) {
     loop {
         tokio::time::sleep(PIECES).await;
         loop {

@@ -9,7 +9,7 @@ use axum::{
     http::{HeaderMap, Request, Response, StatusCode},
 };
 use futures::future::{BoxFuture, Either, FutureExt as _};
-use hindsight_access::auth::{Authorizer, Credentials};
+use hindsight_access::auth::{Authorizer, CodeFlow, Credentials};
 use hindsight_runtime::clock::Clock;
 use hindsight_storage as storage;
 use hindsight_storage::Maintenance;
@@ -20,7 +20,7 @@ use tower_service::Service as _;
 
 use super::{
     assembly::shared_secret, gate::Source, in_process::InProcessTransport,
-    response_body::with_timeout, throttle::Known,
+    response_body::with_timeout, sign_in::AtIssuer, throttle::Known,
 };
 use crate::config::{Auth, Config, Ui};
 use crate::grpc;
@@ -51,10 +51,10 @@ impl Callers for Identified {
     }
 }
 
-/// The pages, unless they are switched off.
+/// The pages, unless they are switched off. Callers are those of an authorizer, and may sign in at an issuer.
 pub(super) async fn pages(
     config: &Config,
-    authorizer: &Arc<dyn Authorizer>,
+    (authorizer, sign_in): (Arc<dyn Authorizer>, Option<Arc<CodeFlow>>),
     maintenance: &dyn Maintenance,
     in_process: &InProcessTransport,
     clock: &Arc<dyn Clock>,
@@ -78,7 +78,8 @@ pub(super) async fn pages(
     };
     Ok(Some(Web::new(
         in_process.channel(),
-        Arc::new(Identified(Arc::clone(authorizer))),
+        Arc::new(Identified(authorizer)),
+        sign_in.map(|flow| Arc::new(AtIssuer(flow)) as _),
         Arc::clone(clock),
         options,
     )))

@@ -21,8 +21,6 @@ use super::{connect::Connect, contexts::Contexts, failure::Failure};
 
 pub(super) use self::scripts::{INSTALL, script};
 
-/// How long a server has to answer. A person waits for it, and the program needs some time, too.
-const PATIENCE: Duration = Duration::from_millis(250);
 /// Most suggestions of a server.
 const MOST: i32 = 200;
 /// Tells the shell to complete names of files.
@@ -45,6 +43,10 @@ pub(super) struct Complete {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     line: Option<String>,
 
+    /// How long a server has to answer. A person waits for it, and the program needs some time, too
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 250)]
+    patience: u64,
+
     /// The words after the name of the program, the last of which is completed
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
@@ -59,7 +61,7 @@ impl Complete {
             None => self.words.clone(),
         };
         let line = Line::of(&root, &words);
-        let found = found(&line).await;
+        let found = found(&line, Duration::from_millis(self.patience)).await;
         let mut out = std::io::stdout().lock();
         // Bash takes the text after the last of these for the word.
         let word = words.last().map_or("", String::as_str);
@@ -77,7 +79,7 @@ impl Complete {
 }
 
 /// What the last word may go on with.
-async fn found(line: &Line<'_>) -> Vec<Candidate> {
+async fn found(line: &Line<'_>, patience: Duration) -> Vec<Candidate> {
     let (source, before, value) = source(line);
     let mut found = match source {
         Source::Fixed(found) => found,
@@ -87,7 +89,7 @@ async fn found(line: &Line<'_>) -> Vec<Candidate> {
             contexts.contexts.into_keys().map(Candidate::of).collect()
         }
         Source::Server(asked, more) => {
-            let asking = timeout(PATIENCE, asked_of_server(line, &asked, &value));
+            let asking = timeout(patience, asked_of_server(line, &asked, &value));
             let told = asking.await.ok().flatten().unwrap_or_default();
             let told = told
                 .into_iter()

@@ -14,8 +14,8 @@ use super::{failure::Failure, output, progress, serve};
 use crate::{app, config::DbUrl};
 use hindsight_storage as storage;
 use hindsight_storage::{
-    copy::{Count, Depots, Event, Outcome, Said, Verify, copy},
-    tekton,
+    copy::{Count, Depots, Event, Logs, Outcome, Said, Verify, copy},
+    tekton::{self, LogsOutcome},
 };
 
 /// Copy a database into another: SQLite to PostgreSQL, back, or any to any
@@ -30,6 +30,10 @@ use hindsight_storage::{
 /// Payloads that lie in an object store are read from that of the source (--from-objects) and
 /// written as the target is told: into the database, or those of more than objects_above bytes
 /// into its own object store (--to-objects). Credentials are read from the environment.
+///
+/// Logs are copied line by line, with their times; one that is sealed has the same SHA-256 in the target.
+/// Lines that the target lacks at the end of a log are added; another log of the same name is kept, and
+/// the copy of it refused.
 ///
 /// The key of page tokens is not copied: lists that are under way begin anew. Exit codes: 0 all is
 /// there, 1 rows were refused and listed, or it could not be copied, 5 a database is not
@@ -55,6 +59,10 @@ pub(super) struct Copy {
     #[arg(long, value_name = "URL")]
     to_objects: Option<String>,
 
+    /// Copy records without their logs
+    #[arg(long)]
+    no_logs: bool,
+
     /// Do not compare the databases once all is copied
     #[arg(long)]
     no_verify: bool,
@@ -65,8 +73,10 @@ pub(super) struct Copy {
 /// Keeps names, uids, etags, times, annotations and summaries. Payloads are kept as Tekton Results
 /// shows them, which is as PostgreSQL writes `jsonb`. Its server may go on running; import again to
 /// fetch what it stored meanwhile, which changes nothing else. Rows that cannot be taken (a name
-/// that is none here, no time at all) are listed with the reason. Logs themselves are not in that
-/// database, only records that name them.
+/// that is none here, no time at all) are listed with the reason. Logs are not in that database, only
+/// records that name them; with `--logs` they are read from where Tekton Results wrote them, and
+/// stored as the uploaded logs of their runs, byte for byte but for what logs_redact matches. A log
+/// that is stored already is compared and left alone, so that an import that was cut off goes on.
 ///
 /// Exit codes: 0 all is there, 1 rows were refused and listed, or it could not be imported, 5 a
 /// database is not reachable, 6 the target is not as it should be.
@@ -75,11 +85,18 @@ pub(super) struct Copy {
   hindsight import tekton-results postgres://tekton:secret@db.example/tekton-results \\
     --db postgres://hindsight:secret@db.example/hindsight
   hindsight import tekton-results postgres://tekton:secret@127.0.0.1/tekton-results \\
-    --db sqlite:history.db")]
+    --db sqlite:history.db
+  hindsight import tekton-results postgres://tekton:secret@db.example/tekton-results \\
+    --db sqlite:history.db --logs s3://tekton-logs/LOGS_PATH")]
 pub(super) struct TektonResults {
     /// The database of Tekton Results, `postgres://USER:PASSWORD@HOST:PORT/DATABASE`
     #[arg(value_name = "URL", value_parser = database)]
     from: DbUrl,
+
+    /// Import its logs too, from this directory or bucket with `LOGS_PATH`, such as
+    /// `file:///DIRECTORY` or `s3://BUCKET/PREFIX`
+    #[arg(long, value_name = "URL")]
+    logs: Option<String>,
 
     /// Do not compare the databases once all is copied
     #[arg(long)]
@@ -113,7 +130,9 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     let mut watch = Watch::new();
     let mut see = |event| watch.see(event);
-    let copying = copy(&from, &to, &depots, verify(given.no_verify), &mut see);
+    let logs = if given.no_logs { Logs::No } else { Logs::Yes };
+    let what = (logs, verify(given.no_verify));
+    let copying = copy(&from, &to, &depots, what, &mut see);
     let outcome = super::runtime()?.block_on(copying);
     watch.conclude(outcome, "copied")
 }
@@ -130,9 +149,24 @@ pub(super) fn tekton_results(matches: &ArgMatches) -> Result<ExitCode, Failure> 
     let mut see = |event| watch.see(event);
     let object_backend = app::object_backend(&config).map_err(|error| Failure::store(&error))?;
     let verify = verify(given.no_verify);
-    let importing = tekton::import(&from, &to, object_backend.as_ref(), verify, &mut see);
-    let outcome = super::runtime()?.block_on(importing);
-    watch.conclude(outcome, "imported")
+    let runtime = super::runtime()?;
+    let logs = {
+        // Clients of buckets are made where they are used.
+        let _entered = runtime.enter();
+        let logs = given.logs.map(|url| app::foreign_logs(&config, &url));
+        logs.transpose().map_err(|error| Failure::store(&error))?
+    };
+    let depot = object_backend.as_ref();
+    let importing = tekton::import(&from, &to, depot, logs.as_ref(), verify, &mut see);
+    let (outcome, logs) = match runtime.block_on(importing) {
+        Ok((outcome, logs)) => (Ok(outcome), logs),
+        Err(error) => (Err(error), None),
+    };
+    let code = watch.conclude(outcome, "imported")?;
+    match logs {
+        None => Ok(code),
+        Some(logs) => told(logs, code),
+    }
 }
 
 /// What is told while rows are copied.
@@ -142,6 +176,8 @@ struct Watch {
     notes: u64,
     damaged: bool,
     compared: bool,
+    /// Whether logs were looked at.
+    logs: bool,
 }
 
 impl Watch {
@@ -152,6 +188,7 @@ impl Watch {
             notes: 0,
             damaged: false,
             compared: false,
+            logs: false,
         }
     }
 
@@ -162,6 +199,7 @@ impl Watch {
                 self.bar.finish_and_clear();
                 self.bar = progress::bar(what, total);
                 self.compared |= what == "compared";
+                self.logs |= what == "logs";
             }
             Event::Seen(more) => self.bar.inc(more),
             Event::Note(Said { of, why }) => {
@@ -192,12 +230,18 @@ impl Watch {
         let Outcome {
             results,
             records,
+            logs,
             bytes,
+            log_bytes,
             verified,
         } = outcome;
+        let logs_line = match self.logs {
+            true => format!("logs: {}, {log_bytes} bytes of lines\n", counted(logs)),
+            false => String::new(),
+        };
         writeln!(
             std::io::stdout().lock(),
-            "{done} {bytes} bytes in {:.1} s\nresults: {}\nrecords: {}\n{}",
+            "{done} {bytes} bytes in {:.1} s\nresults: {}\nrecords: {}\n{logs_line}{}",
             took.as_secs_f64(),
             counted(results),
             counted(records),
@@ -207,12 +251,38 @@ impl Watch {
                 false => "verified: nothing was compared".to_owned(),
             }
         )?;
-        Ok(match (self.damaged, results.refused + records.refused) {
-            (true, _) => ExitCode::from(Failure::DAMAGED),
-            (false, 0) => ExitCode::SUCCESS,
-            (false, _) => ExitCode::from(Failure::FAILED),
-        })
+        Ok(
+            match (
+                self.damaged,
+                results.refused + records.refused + logs.refused,
+            ) {
+                (true, _) => ExitCode::from(Failure::DAMAGED),
+                (false, 0) => ExitCode::SUCCESS,
+                (false, _) => ExitCode::from(Failure::FAILED),
+            },
+        )
     }
+}
+
+/// Says what became of logs.
+fn told(outcome: LogsOutcome, code: ExitCode) -> Result<ExitCode, Failure> {
+    let LogsOutcome {
+        logs,
+        missing,
+        kept,
+        bytes,
+        redactions,
+    } = outcome;
+    output::say(&format!(
+        "logs: {}, {missing} not there, {kept} with lines of containers; {bytes} bytes stored, \
+         {redactions} texts redacted",
+        counted(logs)
+    ))?;
+    Ok(match logs.refused {
+        0 => code,
+        _ if code == ExitCode::SUCCESS => ExitCode::from(Failure::FAILED),
+        _ => code,
+    })
 }
 
 fn counted(count: Count) -> String {

@@ -128,9 +128,14 @@ impl Diff {
         }
         table.print(self.output == Form::Csv, &self.look)?;
         let [b, a] = [name(&diff.b_name, &diff.b), name(&diff.a_name, &diff.a)];
-        let (differ, equal) = (diff.differences.len(), diff.equal);
+        let differ = match diff.differences.len() {
+            1 => "1 value differs".to_owned(),
+            differ => format!("{differ} values differ"),
+        };
+        let verb = if diff.equal == 1 { "is" } else { "are" };
         output::note(&format!(
-            "{b} -> {a}: {differ} values differ, {equal} are equal"
+            "{b} -> {a}: {differ}, {} {verb} equal",
+            diff.equal
         ));
         if diff.differences_left_out > 0 {
             let more = diff.differences_left_out;

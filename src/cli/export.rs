@@ -1,7 +1,8 @@
-//! The command `hindsight export`: runs or records as lines, oldest first.
+//! The command `hindsight export`: runs, records or logs as lines, oldest first.
 
 mod cursor;
 mod line;
+mod logs;
 
 use std::{
     fs::{File, OpenOptions},
@@ -34,6 +35,8 @@ use super::{
 const RUNS: i32 = 1_000;
 /// Records of one call.
 const RECORDS: i32 = 200;
+/// Runs of one call whose logs are written before the cursor is.
+const LOGS: i32 = 20;
 /// In this order nothing is passed over that is stored meanwhile.
 const ORDER: &str = "create_time asc";
 
@@ -46,6 +49,9 @@ enum What {
     /// Records with their payloads, which `hindsight import` stores again byte for byte
     #[value(alias = "record")]
     Records,
+    /// Lines of the logs of runs, which `hindsight import logs` stores again byte for byte
+    #[value(alias = "log")]
+    Logs,
 }
 
 /// The form of lines.
@@ -57,22 +63,23 @@ enum Form {
     Csv,
 }
 
-/// Write runs or records as lines, those that were stored first first
+/// Write runs, records or logs as lines, those that were stored first first
 ///
 /// With --cursor an export that was interrupted goes on where it was: with --file exactly there, else
 /// the last page may come twice. Without --cursor, the error says with which --after it goes on.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "WORDS are those of `hindsight runs`, and select runs among records. In CSV, the column `encoding` is `json`
-or, of payloads that are not one line of JSON, `base64`.
+or, of payloads that are not one line of JSON, `base64`. Logs have no form in CSV.
 
 Examples:
   hindsight export runs -A failed -o csv
   hindsight export records -n shop --file shop.jsonl --cursor shop.cursor
+  hindsight export logs -n shop failed --file logs.jsonl --cursor logs.cursor
   hindsight export records -A | hindsight import - --server http://127.0.0.1:8081"
 )]
 pub(super) struct Export {
-    /// Whether runs or records are exported
+    /// Whether runs, records or logs are exported
     #[arg(value_enum)]
     what: What,
 
@@ -153,6 +160,9 @@ impl Export {
                 ..Cursor::default()
             },
         };
+        if self.what == What::Logs && self.output == Form::Csv {
+            return Err(Failure::usage("logs are exported as jsonl only"));
+        }
         let mut out = self.out(&cursor)?;
         let mut written = 0;
         while !cursor.done {
@@ -171,6 +181,7 @@ impl Export {
         let what = match self.what {
             What::Runs => "run",
             What::Records => "record",
+            What::Logs => "log",
         };
         output::note(&format!("exported {}", counted(written, what)));
         Ok(ExitCode::SUCCESS)
@@ -230,7 +241,7 @@ impl Export {
         let is_first = cursor.after.is_empty();
         match self.what {
             What::Runs => {
-                let (runs, next) = self.runs(cursor).await?;
+                let (runs, next) = self.runs(cursor, RUNS).await?;
                 let count = runs.len();
                 let mut lines = match self.output {
                     Form::Jsonl => Lines::jsonl(&mut *out)?,
@@ -255,15 +266,26 @@ impl Export {
                 out.flush()?;
                 Ok((records.len(), next))
             }
+            What::Logs => {
+                let (runs, next) = self.runs(cursor, LOGS).await?;
+                let client = self.connect.client()?;
+                let mut count = 0;
+                for run in runs {
+                    let written = logs::write(&client, &run.record, out).await;
+                    count += written.map_err(|ended| ended.failure(&self.connect))?;
+                }
+                out.flush()?;
+                Ok((count, next))
+            }
         }
     }
 
-    async fn runs(&self, cursor: &Cursor) -> Result<(Vec<RunRow>, String), Failure> {
+    async fn runs(&self, cursor: &Cursor, most: i32) -> Result<(Vec<RunRow>, String), Failure> {
         let request = ListRunsRequest {
             parent: self.place.within(None),
             filter: cursor.filter.clone(),
             order_by: ORDER.to_owned(),
-            page_size: RUNS,
+            page_size: most,
             page_token: cursor.after.clone(),
             ..ListRunsRequest::default()
         };

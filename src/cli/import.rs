@@ -1,6 +1,7 @@
 //! `hindsight import`: objects from files, or from another results server, stored by ours.
 
 mod archive;
+mod logs;
 mod results_api;
 
 use std::{
@@ -20,6 +21,7 @@ use tonic::Code;
 
 pub(super) use self::{
     archive::{ArgoArchive, KubeArchive, argo, kubearchive},
+    logs::{ImportLogs, run as logs},
     results_api::{ResultsApi, run as results_api},
 };
 use super::{connect::Connect, failure::Failure, output, progress};
@@ -28,7 +30,7 @@ use hindsight_runtime::error::report;
 
 /// Store objects that `kubectl get -o json|yaml` printed, as the watcher would
 ///
-/// `import results-api` reads a server of Tekton Results instead, and `import tekton-results` its
+/// `import logs` stores logs that `hindsight export logs` wrote. `import results-api` reads a server of Tekton Results instead, and `import tekton-results` its
 /// database. Reads Lists, single objects, and streams of either; `-` reads standard input. Importing the
 /// same objects again changes nothing. Objects that cannot be stored are listed with the reason,
 /// the others are stored all the same, and the exit code is then 1.

@@ -40,20 +40,20 @@ pub(super) enum What {
 
 /// In which form rows are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
+pub(super) enum Form {
     /// Columns that fit the terminal; values between tabs where the output is no terminal
     Table,
     /// The same with more columns, such as UIDs and etags
     Wide,
-    /// Full names
+    /// Full names of results or records, one a line
     Name,
     /// One JSON document, payloads byte for byte
     Json,
-    /// A JSON object a line
+    /// A JSON object a line, printed while a list of runs is read
     Jsonl,
     /// Values between commas
     Csv,
-    /// The same document as JSON, written in YAML
+    /// The same document as JSON, written in YAML; what steers terminals is escaped in texts
     Yaml,
 }
 

@@ -271,9 +271,18 @@ pub(super) fn bytes(out: &mut impl Write, bytes: &[u8]) -> Result<(), Failure> {
 
 /// Prints facts, each under its name; on terminals their texts are wrapped between words.
 pub(super) fn facts(rows: &[Vec<String>], paging: &Paging) -> Result<(), Failure> {
+    facts_and_lines(rows, &[], paging)
+}
+
+/// Prints facts, and below them lines as they are.
+pub(super) fn facts_and_lines(
+    rows: &[Vec<String>],
+    lines: &[String],
+    paging: &Paging,
+) -> Result<(), Failure> {
     let screen = Screen::of_stdout(ColorWhen::Never);
     let mut out = paging.out();
-    for line in fact_lines(rows, screen.width) {
+    for line in fact_lines(rows, screen.width).iter().chain(lines) {
         writeln!(out, "{line}")?;
     }
     out.flush()?;

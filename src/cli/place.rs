@@ -21,7 +21,7 @@ pub(super) struct Place {
     all_namespaces: bool,
 }
 
-/// One namespace.
+/// Refuses a list of namespaces, for commands that show those of one or of all.
 fn one(text: &str) -> Result<String, String> {
     match text.contains(',') {
         true => Err("want one namespace; -A asks for all".to_owned()),

@@ -12,8 +12,10 @@ use crate::{
     app,
     config::{Config, DbUrl},
 };
+use hindsight_access::audit::AuditEvent;
 use hindsight_filter::model::{Parent, RecordName, ResultName};
 use hindsight_runtime::clock::{Clock as _, SystemClock};
+use hindsight_runtime::telemetry::Registry;
 use hindsight_storage::{
     Error, Purge as What, Purged,
     resolve::{Options, Schema, open},
@@ -34,6 +36,8 @@ use hindsight_storage::{
 ///
 /// Not reached: backups, replicas, the archive of PostgreSQL's write-ahead log, audit logs, and
 /// objects of payloads that were deleted before, which stay for objects_keep.
+///
+/// With `audit_log` it writes one line there, whose verb is `purge`.
 ///
 /// Exit codes: 0 everything is gone, 1 something is left (said on stderr) or nothing was confirmed,
 /// 2 wrong usage, 3 there is no such thing, 5 the database cannot be reached.
@@ -108,8 +112,17 @@ impl Purge {
                 output::say(&format!("would purge {}", counted(&there)))?;
                 return Ok(ExitCode::SUCCESS);
             }
+            // What cannot be written down is not begun.
+            let audit = app::audit(config, &mut Registry::default())
+                .map_err(|error| Failure::other(format!("cannot write the audit log: {error}")))?;
             self.confirm(&what, &there)?;
-            let purged = base.purge(&what, SystemClock.now()).await.map_err(failed)?;
+            let now = SystemClock.now();
+            let purged = base.purge(&what, now).await;
+            let operator = format!("uid:{}", rustix::process::getuid().as_raw());
+            let line = AuditEvent::purged(operator, place(&what), now);
+            let came = purged.as_ref().map(|_purged| ());
+            audit.write(vec![line.ended(came)]).await;
+            let purged = purged.map_err(failed)?;
             output::say(&format!("purged {}", counted(&purged)))?;
             for left in &purged.left {
                 output::note(&format!("left: {left}"));
@@ -153,6 +166,15 @@ fn shown(what: &What) -> String {
         What::Parent(parent) => format!("the parent `{parent}`"),
         What::Result(name) => format!("the result `{name}`"),
         What::Record(name) => format!("the record `{name}`"),
+    }
+}
+
+/// What is purged, as the audit log names it: a result takes its records with it.
+fn place(what: &What) -> String {
+    match what {
+        What::Parent(parent) => format!("{parent}/results/-"),
+        What::Result(name) => name.to_string(),
+        What::Record(name) => name.to_string(),
     }
 }
 

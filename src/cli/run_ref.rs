@@ -9,9 +9,9 @@ use hindsight_proto::{
     v1::{ListRunsRequest, RunRow},
     v1alpha2 as pb,
 };
-use hindsight_run::{View, json};
+use hindsight_run::{View, json, reference::begins_uid};
 
-use self::reference::{Reference, begins_uid};
+use self::reference::Reference;
 use super::{connect::Connect, failure::Failure, output, place::Place};
 
 /// What RUN may be, for the help of commands.

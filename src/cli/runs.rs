@@ -9,7 +9,7 @@ mod watch;
 
 use std::{io::Write, process::ExitCode};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use hindsight_client::Runs as RunsRpc;
 use hindsight_filter::words::Now;
 use hindsight_proto::v1::{ListRunsRequest, RunRow};
@@ -26,7 +26,7 @@ use super::{
     cluster::InCluster,
     connect::Connect,
     failure::Failure,
-    list::Asked,
+    list::{Asked, Form},
     output,
     pager::Paging,
     place::Place,
@@ -37,25 +37,6 @@ use super::{
 const PAGE: usize = 500;
 /// Runs counted below a table that does not show all.
 const COUNTED: i32 = 500;
-
-/// In which form runs are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// Columns that fit the terminal; values between tabs where the output is no terminal
-    Table,
-    /// The same with more columns
-    Wide,
-    /// Full names of records
-    Name,
-    /// One JSON document
-    Json,
-    /// A JSON object a line, printed while the list is read
-    Jsonl,
-    /// Values between commas
-    Csv,
-    /// The same document as JSON, written in YAML; what steers terminals is escaped in texts
-    Yaml,
-}
 
 /// Find runs by words, such as `failed since:24h`
 ///

@@ -5,12 +5,14 @@ mod bars;
 use std::process::ExitCode;
 
 use clap::Args;
+use hindsight_filter::{Filter, model::Resource};
 use hindsight_proto::v1::{AggregateGroup, AggregateRequest, AggregateResponse};
 use prost_types::{Struct, value::Kind};
 use serde_json::{Map, Value as Json};
 
 use self::bars::Bars;
 use super::{
+    caret::wrong_filter,
     cluster::InCluster,
     connect::Connect,
     failure::Failure,
@@ -21,12 +23,15 @@ use super::{
     terminal::Cut,
 };
 
+/// Selects what has a signature.
+const SIGNED: &str = "has(run.signature)";
+
 /// Count and time runs in groups
 #[derive(Debug, Args)]
 #[command(after_long_help = "Groups (--by):
   minute hour day week month year, alone or of a time: day(started)
   pipeline outcome cluster namespace kind name reason phase task parent result record type
-  signature: what failures have in common
+  signature: what failures have in common; leaves out what has none
   label(KEY) annotation(KEY) param(NAME), or an expression of the filter language
 Measures (--measure):
   count succeeded failed timed_out cancelled success_rate
@@ -110,9 +115,7 @@ impl Stats {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
         let request = AggregateRequest {
             parent: self.cluster.within(&self.place, self.result.as_deref()),
-            filter: self
-                .cluster
-                .filter(&self.place, &self.rows.record_filter(!self.records)?)?,
+            filter: self.cluster.filter(&self.place, &self.filter()?)?,
             group_by: self.by.clone(),
             measures: self.measure.clone(),
             time_zone: self.time_zone.clone(),
@@ -136,6 +139,21 @@ impl Stats {
             Form::Table | Form::Csv => self.print(&reply)?,
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The filter; where signatures make groups, those that have none are no group.
+    fn filter(&self) -> Result<String, Failure> {
+        let filter = self.rows.record_filter(!self.records)?;
+        let mut groups = self.by.iter().flat_map(|by| by.split(','));
+        if !groups.any(|group| group.trim() == "signature") {
+            return Ok(filter);
+        }
+        Filter::compile(&filter, Resource::Records)
+            .map_err(|error| wrong_filter("--filter ", &filter, &error))?;
+        Ok(match filter.trim().is_empty() {
+            true => SIGNED.to_owned(),
+            false => format!("({filter}\n) && {SIGNED}"),
+        })
     }
 
     fn print(&self, reply: &AggregateResponse) -> Result<(), Failure> {

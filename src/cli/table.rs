@@ -97,9 +97,9 @@ impl Column {
 /// What one row says in one column.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Value {
-    /// For programs.
+    /// In full, for output that programs read: between tabs or commas.
     exact: String,
-    /// For people.
+    /// As short as people read it, in a table on a terminal.
     shown: String,
     colour: Option<&'static str>,
 }

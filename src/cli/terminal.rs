@@ -9,8 +9,9 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Blanks between columns.
 const GAP: &str = "  ";
-/// A column is cut to no fewer cells than this.
+/// A column is cut to no fewer cells than this, or than its title has where that is short.
 const MIN_WIDTH: usize = 6;
+const SHORT_TITLE: usize = 8;
 
 /// When to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -123,6 +124,16 @@ pub(super) struct Cell {
     pub(super) colour: Option<&'static str>,
 }
 
+impl Cell {
+    /// What stands where there is nothing to say.
+    pub(super) fn none() -> Self {
+        Self {
+            text: "-".to_owned(),
+            colour: None,
+        }
+    }
+}
+
 /// The widths of the columns of a table.
 #[derive(Debug)]
 pub(super) struct Layout {
@@ -133,20 +144,39 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// A layout of columns with these titles, which fits the screen if cutting can do that.
+    /// A layout of columns with these titles, which fits the screen if cutting can do that. Of a list of many rows a
+    /// column gives way whose long texts are few.
     pub(super) fn of(columns: &[(&str, Cut)], rows: &[Vec<Cell>], screen: Screen) -> Self {
-        let widest = |(number, (title, cut)): (usize, &(&str, Cut))| {
+        Self::new(columns, rows, screen, true)
+    }
+
+    /// The same for rows that are parts of one thing, each of which counts: the widest column gives way.
+    pub(super) fn of_parts(columns: &[(&str, Cut)], rows: &[Vec<Cell>], screen: Screen) -> Self {
+        Self::new(columns, rows, screen, false)
+    }
+
+    fn new(columns: &[(&str, Cut)], rows: &[Vec<Cell>], screen: Screen, is_list: bool) -> Self {
+        let texts = columns.iter().enumerate().map(|(number, (title, _))| {
             let cells = rows.iter().filter_map(|row| row.get(number));
-            let widest = cells.map(|cell| cell.text.width()).max();
-            (widest.unwrap_or(0).max(title.width()), *cut)
+            let cells = cells.map(|cell| cell.text.width());
+            let mut widths: Vec<_> = cells.chain([title.width()]).collect();
+            widths.sort_unstable();
+            // The widest text stands for all.
+            let counted = if is_list { 0 } else { widths.len() - 1 };
+            let widths = widths.split_off(counted);
+            (widths, title.width().clamp(MIN_WIDTH, SHORT_TITLE))
+        });
+        let texts: Vec<_> = texts.collect();
+        let widest = |((widths, _), (_, cut)): (&(Vec<usize>, usize), &(&str, Cut))| {
+            (widths.last().copied().unwrap_or(0), *cut)
         };
         let mut layout = Self {
             screen,
-            columns: columns.iter().enumerate().map(widest).collect(),
+            columns: texts.iter().zip(columns).map(widest).collect(),
             narrowest: None,
         };
         if let Some(width) = screen.width {
-            layout.fit(width);
+            layout.fit(width, &texts);
         }
         layout
     }
@@ -162,20 +192,24 @@ impl Layout {
         self.narrowest
     }
 
-    /// Takes cells from the widest column that can be cut, until all fit. Sentences are cut to two
-    /// thirds of names, because their beginning tells most.
-    fn fit(&mut self, width: usize) {
+    /// Takes cells from the column in which the smallest part of texts is lost, until all fit: from the widest one,
+    /// or from one that few rows fill. `texts` has the widths of the texts of each column, the smallest first, and the
+    /// fewest cells that it may have. Sentences are cut to two thirds of names, because their beginning tells most.
+    fn fit(&mut self, width: usize, texts: &[(Vec<usize>, usize)]) {
         let whole: Vec<_> = self.columns.iter().map(|(cells, _)| *cells).collect();
         for (cells, _) in self.columns.iter_mut().filter(|c| c.1 != Cut::Never) {
             *cells = (*cells).min(width.max(MIN_WIDTH));
         }
         while self.width() > width {
-            let columns = self.columns.iter_mut();
-            let widest = columns
-                .filter(|(width, cut)| *cut != Cut::Never && *width > MIN_WIDTH)
-                .max_by_key(|(width, cut)| *width * if *cut == Cut::End { 3 } else { 2 });
-            let Some((widest, _)) = widest else { break };
-            *widest -= 1;
+            let columns = self.columns.iter_mut().zip(texts);
+            let least = columns
+                .filter(|((width, cut), (_, fewest))| *cut != Cut::Never && width > fewest)
+                .max_by_key(|((width, cut), (texts, _))| {
+                    let full = texts.len() - texts.partition_point(|text| text < width);
+                    *width * if *cut == Cut::End { 3 } else { 2 } * 1_000 / full.max(1)
+                });
+            let Some(((least, _), _)) = least else { break };
+            *least -= 1;
         }
         let names = self.columns.iter().zip(whole);
         let cut = names.filter(|((cells, cut), whole)| *cut == Cut::Middle && cells < whole);
@@ -292,5 +326,19 @@ mod tests {
             10 + 6 + 6 + 4
         );
         assert_eq!(Layout::of(&columns, &rows, screen(None)).width(), 64);
+    }
+
+    #[test]
+    fn one_long_text_takes_no_room_from_those_of_many_rows() {
+        let cell = |text: &str| Cell {
+            text: text.to_owned(),
+            colour: None,
+        };
+        let columns = [("NAME", Cut::Middle), ("REASON", Cut::End)];
+        let mut rows = vec![vec![cell("shop/release-44-build"), cell("-")]; 5];
+        rows.push(vec![cell("shop/release-45"), cell(&"Couldnt".repeat(5))]);
+        let layout = Layout::of(&columns, &rows, screen(Some(32)));
+        assert_eq!(layout.line(&rows[0]), "shop/release-44-build  -");
+        assert_eq!(layout.line(&rows[5]), "shop/release-45        Couldn...");
     }
 }

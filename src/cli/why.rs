@@ -4,13 +4,15 @@ use std::process::ExitCode;
 
 use clap::Args;
 use hindsight_proto::v1::{
-    Difference, ExplainFailureRequest, FailureExplanation, RunNode, difference::Category,
+    Difference, ExplainFailureRequest, FailureExplanation, FailureLog, RunNode,
+    difference::Category,
 };
 
 use super::{
     describe::word,
     diff,
     failure::Failure,
+    logs,
     output::{self, Form},
     pager::Paging,
     run_ref::{Lookup, RUN},
@@ -24,14 +26,15 @@ const CHANGES: usize = 6;
 ///
 /// `What` is the task and step that failed first. `Since` is the first failure after the last success
 /// of the same pipeline in the same namespace; runs that failed alike say the same, but for ids, times
-/// and other values that differ from run to run. `Changed` is what differs between those two.
+/// and other values that differ from run to run. `Changed` is what differs between those two. `Log` is
+/// the end of the log of that step, if it is stored.
 #[derive(Debug, Args)]
 #[command(after_long_help = format!("{RUN} `hindsight diff RUN` shows all that differs from the
 last success.
 
 Examples:
   hindsight why release-42 -n shop
-  hindsight why @last-failed -A
+  hindsight why @last-failed -A --log-lines 40
   hindsight why shop/results/5d5f/records/5d5f -o json"))]
 pub(super) struct Why {
     /// Run that failed
@@ -40,6 +43,10 @@ pub(super) struct Why {
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t = Form::Text)]
     output: Form,
+
+    /// The last lines of the log of the step that failed, up to 100; 0 for none
+    #[arg(long, value_name = "LINES", default_value_t = 10, value_parser = clap::value_parser!(i32).range(0..=100))]
+    log_lines: i32,
 
     #[command(flatten)]
     paging: Paging,
@@ -52,20 +59,32 @@ impl Why {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
         let name = self.lookup.record(&self.run).await?;
         let connect = &self.lookup.connect;
-        let request = ExplainFailureRequest { name, limit: 0 };
+        let request = ExplainFailureRequest {
+            name,
+            limit: 0,
+            log_lines: self.log_lines,
+        };
         let reply = connect.client()?.runs().explain_failure(request).await;
         let why = reply
             .map_err(|status| connect.failure(&status))?
             .into_inner();
         match self.output {
             Form::Text => {
-                let facts = [
+                let mut facts = vec![
                     ("What", what(&why)),
                     ("Since", since(&why)),
                     ("Changed", changed(&why)),
                 ];
-                let facts = facts.map(|(name, text)| vec![name.to_owned(), text]);
-                output::facts(&facts, &self.paging)?;
+                let log = why.log.as_ref().filter(|_| self.log_lines > 0);
+                facts.extend(log.map(|log| ("Log", log_of(log))));
+                let facts = facts.into_iter();
+                let facts: Vec<_> = facts
+                    .map(|(name, text)| vec![name.to_owned(), text])
+                    .collect();
+                let tail = log.map_or(&[][..], |log| log.tail.as_slice());
+                let lines = tail.iter().map(|line| logs::shown(line.text.as_bytes()));
+                let lines: Vec<_> = lines.map(|line| format!("  {line}")).collect();
+                output::facts_and_lines(&facts, &lines, &self.paging)?;
             }
             form => {
                 let name = "hindsight.v1.FailureExplanation";
@@ -114,6 +133,20 @@ fn what(why: &FailureExplanation) -> String {
             let reason = filled([&leaf.reason, &leaf.message]);
             format!("{place} {ended}{reason}{attempt}")
         }
+    }
+}
+
+/// Which lines are printed, of which log.
+fn log_of(log: &FailureLog) -> String {
+    let container = log.source.as_ref().map(|source| source.container.as_str());
+    let of = match container {
+        Some(container) => format!("container {container}"),
+        None => "the uploaded log".to_owned(),
+    };
+    let shown = log.tail.len();
+    match i64::try_from(shown) {
+        Ok(shown) if shown < log.lines => format!("last {shown} of {} lines of {of}", log.lines),
+        _ => format!("{shown} lines of {of}"),
     }
 }
 

@@ -39,6 +39,16 @@ choice! {
 }
 
 choice! {
+    /// What the bytes of objects with logs are.
+    pub enum ObjectFormat: "FORMAT", "format of objects" {
+        /// The text of the log.
+        Text = "text",
+        /// An object of JSON for each line, as Vector and Fluent Bit write it.
+        Json = "json",
+    }
+}
+
+choice! {
     /// A language of filters.
     pub enum FilterLanguage: "LANGUAGE", "language of filters" {
         /// The Common Expression Language.

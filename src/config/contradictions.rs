@@ -63,6 +63,7 @@ impl Config {
                 self.auth_tokens_file.is_some(),
             ),
             ("oidc_issuer", "oidc", self.oidc_issuer.is_some()),
+            ("oidc_client_id", "oidc", self.oidc_client_id.is_some()),
         ] {
             if self.auth == Auth::Off && given {
                 let text = format!(
@@ -82,6 +83,16 @@ impl Config {
         ] {
             if self.auth == Auth::Oidc && !there {
                 problems.push(self.problem("auth", format!("`oidc` needs {key} too")));
+            }
+        }
+        problems.extend(self.half_clients());
+        for (key, given) in [
+            ("logs_loki_token_file", self.logs_loki_token_file.is_some()),
+            ("logs_loki_ca", self.logs_loki_ca.is_some()),
+            ("logs_loki_tenant", self.logs_loki_tenant.is_some()),
+        ] {
+            if given && self.logs_loki_url.is_none() {
+                problems.push(self.problem(key, "needs logs_loki_url too"));
             }
         }
         // A half of TLS would be none.
@@ -107,6 +118,33 @@ impl Config {
                     self.listen
                 ),
             ));
+        }
+        problems
+    }
+
+    /// What is missing of the client as which browsers sign in.
+    fn half_clients(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let client = self.oidc_client_id.is_some();
+        let (secret, public) = (&self.oidc_client_secret_file, &self.public_url);
+        for (key, given, needs, there) in [
+            (
+                "oidc_client_secret_file",
+                secret.is_some(),
+                "oidc_client_id",
+                client,
+            ),
+            // The issuer sends browsers back to it.
+            ("oidc_client_id", client, "public_url", public.is_some()),
+        ] {
+            if given && !there {
+                problems.push(self.problem(key, format!("needs {needs} too")));
+            }
+        }
+        let mut scopes = self.oidc_scopes.split(' ');
+        if client && !scopes.any(|scope| scope == "openid") {
+            let text = "lacks `openid`, without which the issuer sends no ID token";
+            problems.push(self.problem("oidc_scopes", text));
         }
         problems
     }

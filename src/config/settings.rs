@@ -8,15 +8,17 @@ use hindsight_runtime::telemetry::{LogFilter, LogFormat};
 
 use super::{
     audit::AuditLog,
-    choices::{Auth, FilterLanguage, Synchronous, TlsVersion, Ui},
+    choices::{Auth, FilterLanguage, ObjectFormat, Synchronous, TlsVersion, Ui},
     ciphers::CipherSuites,
     clusters::Clusters,
     database::DbUrl,
     hosts::Hosts,
     key::PageTokenKey,
+    logs::{LogPaths, LogsLink, LokiQuery},
     objects::{Keep, ObjectsUrl},
     origins::Origins,
     public_url::PublicUrl,
+    redactions::Redactions,
 };
 
 /// A number of connections.
@@ -24,6 +26,9 @@ pub type Connections = Number<1, 10_000>;
 
 /// A limit on what a caller may do.
 pub type Amount = Number<1, 1_000_000_000>;
+
+/// Bytes of the logs of a parent.
+pub(super) type LogQuota = ByteSize<1>;
 
 /// The size of a message, or of a part of one.
 pub type MessageSize = ByteSize<{ 1 << 10 }, { 2 << 30 }>;
@@ -63,13 +68,58 @@ settings! {
     objects_url: Option<ObjectsUrl>;
     /// Size above which a compressed payload is large.
     objects_above: MessageSize = "1MiB";
-    /// Time that an object stays after its payload was deleted or replaced: the age of the oldest
+    /// Size above which a compressed part of a sealed log (1 MiB of text at most) is stored there.
+    objects_log_above: MessageSize = "64KiB";
+    /// Time that an object stays after its payload or log was deleted or replaced: the age of the oldest
     /// backup that should be of use, at least `1h`, or `forever`.
     objects_keep: Keep = "7d";
 
     /// Time for which changes of runs are kept for those who follow them: a follower that was away for
     /// longer has to list again.
     changes_retention: Span<60_000> = "24h";
+
+    ["Logs of runs"]
+    /// Regular expressions of the syntax RE2, with spaces between them (`\s` stands for one in an
+    /// expression). What matches in a line of a log is replaced by `***` before the line is stored, and
+    /// before a line of another system is sent.
+    logs_redact: Option<Redactions>;
+    /// Loki that is asked for logs that are not stored, as the address below which `/loki/api/v1` is.
+    logs_loki_url: Option<Endpoint>;
+    /// Query of the log of one run, as docs/logs.md describes. The labels `container` and `pod` of what it
+    /// gives name the container. When absent, that of Tekton Results' server.
+    logs_loki_query: Option<LokiQuery>;
+    /// File with the bearer token for Loki. Read again when it changes.
+    logs_loki_token_file: Option<PathBuf>;
+    /// Authorities in PEM, by one of which Loki must be certified. When absent, those of the system.
+    logs_loki_ca: Option<PathBuf>;
+    /// Tenant of Loki, sent as `X-Scope-OrgID`.
+    logs_loki_tenant: Option<String>;
+    /// Time after the end of a run in which its lines may still have come to Loki.
+    logs_loki_delay: Span = "10m";
+    /// Directory or bucket with logs that are not stored, such as Vector, Fluent Bit or Tekton Results
+    /// write them: a URL as of `objects_url`, with credentials from the environment.
+    logs_objects_url: Option<ObjectsUrl>;
+    /// Paths of the log of one run below `logs_objects_url`, with spaces between them; the first at
+    /// which there is something is read. One that ends with `/` is a folder with objects for each container.
+    logs_objects_paths: LogPaths = "${parent}/${result}/${record}/ ${parent}/${log}/${name}-log";
+    /// Content of these objects: `text`, or `json` with an object for each line; either may be
+    /// packed by gzip.
+    logs_objects_format: ObjectFormat = "text";
+    /// Longest time for reading the log of one run from another system.
+    logs_home_timeout: Span<1> = "30s";
+    /// Most bytes that are read of the log of one run from another system. What is longer ends with a
+    /// line that says so.
+    logs_home_bytes: MessageSize = "32MiB";
+    /// Address of a page that shows a log that is not here, such as
+    /// `https://logs.example/search?q=${uid}`. Pages and `hindsight logs` show it.
+    logs_link: Option<LogsLink>;
+    /// Most bytes that the lines of all logs of one parent (namespace) may have. More are refused with
+    /// RESOURCE_EXHAUSTED, and a watcher ends such logs with a line that says so. When absent, no bound.
+    logs_quota: Option<LogQuota>;
+
+    ["Events"]
+    /// Receivers of events about runs, in TOML, as docs/events.md describes. When absent, none.
+    events_file: Option<PathBuf>;
 
     ["Listeners"]
     /// Address and port of gRPC and REST. Port 0 lets the kernel choose.
@@ -136,6 +186,13 @@ settings! {
     oidc_groups_claim: String = "groups";
     /// Roles of groups and users of auth `oidc`, in TOML. Read again when it changes.
     oidc_roles_file: Option<PathBuf>;
+    /// Client of the issuer as which browsers sign in (authorization code flow with PKCE). When absent,
+    /// they paste a token. Its redirect URI is `public_url` with `/ui/login/callback`.
+    oidc_client_id: Option<String>;
+    /// File with the secret of `oidc_client_id`, read at each sign-in. When absent, the client is public.
+    oidc_client_secret_file: Option<PathBuf>;
+    /// Scopes that a sign-in asks for, between blanks; `openid` is one of them.
+    oidc_scopes: String = "openid";
 
     ["Browsers"]
     /// Pages for browsers below `/ui`: `on` or `off`.

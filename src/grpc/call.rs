@@ -12,12 +12,16 @@ use tonic::{
 };
 use tracing::Instrument as _;
 
-use super::status::status;
+use super::{convert, status::status};
 use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
-use hindsight_access::auth::{self, Access, ActingFor, Authorizer, Credentials, Grant, Verb};
+use hindsight_access::auth::{
+    self, Access, ActingFor, Authorizer, Credentials, Grant, Guarded, Verb,
+};
 use hindsight_access::budget::{Arrival, Budgets};
-use hindsight_filter::model::{Parent, ParentPattern, RecordName, Resource, ResultName};
+use hindsight_filter::model::{
+    LogName, Parent, ParentPattern, RecordName, Resource, ResultName, ResultPattern,
+};
 use hindsight_runtime::error::HasKind as _;
 use hindsight_runtime::telemetry::RequestMetrics;
 
@@ -76,18 +80,35 @@ impl ResultsServer {
         &self,
         metadata: &MetadataMap,
         verb: Verb,
-        resource: Resource,
+        resource: impl Into<Guarded> + Send,
         parent: ParentPattern,
     ) -> Result<(RequestContext, Grant), Error> {
+        let resource = resource.into();
         let place = match resource {
-            Resource::Results => format!("{parent}/results/-"),
-            Resource::Records => format!("{parent}/results/-/records/-"),
+            Guarded::Results => format!("{parent}/results/-"),
+            Guarded::Records => format!("{parent}/results/-/records/-"),
+            Guarded::Logs => format!("{parent}/results/-/logs/-"),
         };
         let admitted = self.admit(metadata, verb, resource, parent).await;
         if let Err((Some(by), why @ Error::Auth(_))) = &admitted {
             self.service.audit_denied_read(by, verb, &place, why).await;
         }
         admitted.map_err(|(_, why)| why)
+    }
+
+    /// Asks whether the caller may list records of the results that `parent` names, as [`grant`](Self::grant)
+    /// does, and says which these are.
+    pub(super) async fn grant_list(
+        &self,
+        metadata: &MetadataMap,
+        parent: &str,
+    ) -> Result<(RequestContext, Grant, ResultPattern), Error> {
+        let of: ResultPattern = convert::name("parent", parent.trim())?;
+        let place = of.parent.clone();
+        let (by, grant) = self
+            .grant(metadata, Verb::List, Resource::Records, place)
+            .await?;
+        Ok((by, grant, of))
     }
 
     /// Asks whether the caller may change this, and has not used up what it may for now. A refusal
@@ -113,7 +134,7 @@ impl ResultsServer {
         &self,
         metadata: &MetadataMap,
         verb: Verb,
-        resource: Resource,
+        resource: Guarded,
         parent: ParentPattern,
     ) -> Result<(RequestContext, Grant), (Option<RequestContext>, Error)> {
         let context = |caller: &Arc<_>| RequestContext {
@@ -144,12 +165,12 @@ impl ResultsServer {
         &self,
         credentials: &Credentials,
         verb: Verb,
-        resource: Resource,
+        resource: impl Into<Guarded> + Send,
         parent: ParentPattern,
     ) -> Result<Grant, auth::Error> {
         let access = Access {
             verb,
-            resource,
+            resource: resource.into(),
             parent,
         };
         self.authorizer.authorize(credentials, access).await
@@ -159,18 +180,24 @@ impl ResultsServer {
 /// The name of what a call changes.
 pub(super) trait Name: Display + Sync {
     /// The resource that it names, and the parent of that.
-    fn access(&self) -> (Resource, &Parent);
+    fn access(&self) -> (Guarded, &Parent);
 }
 
 impl Name for ResultName {
-    fn access(&self) -> (Resource, &Parent) {
-        (Resource::Results, self.parent())
+    fn access(&self) -> (Guarded, &Parent) {
+        (Guarded::Results, self.parent())
     }
 }
 
 impl Name for RecordName {
-    fn access(&self) -> (Resource, &Parent) {
-        (Resource::Records, self.result().parent())
+    fn access(&self) -> (Guarded, &Parent) {
+        (Guarded::Records, self.result().parent())
+    }
+}
+
+impl Name for LogName {
+    fn access(&self) -> (Guarded, &Parent) {
+        (Guarded::Logs, self.record().result().parent())
     }
 }
 

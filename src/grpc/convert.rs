@@ -26,7 +26,7 @@ pub(super) fn required<T>(field: &str, message: Option<T>) -> Result<T, Error> {
 /// is after the year 9999 is no `Timestamp`.
 const FIRST: i64 = -62_135_596_800_000_000;
 
-fn to_time(field: &str, time: prost_types::Timestamp) -> Result<Timestamp, Error> {
+pub(super) fn to_time(field: &str, time: prost_types::Timestamp) -> Result<Timestamp, Error> {
     let made = time::at(time.seconds, time.nanos);
     made.filter(|made| made.as_microsecond() >= FIRST)
         .ok_or_else(|| {

@@ -30,6 +30,7 @@ pub(super) async fn explain(
         order_by: request.order_by,
         size: page_size(request.page_size)?,
         token: String::new(),
+        payloads: true,
     };
     let id = match resource {
         Resource::Records => of.id,

@@ -2,7 +2,7 @@
 //! rest of the reply is left out.
 //!
 //! Works on every unary reply after the handler made it, so it decides nothing about what may
-//! be read and saves no reading.
+//! be read. A list of records does not read payloads of which nothing is wanted.
 
 mod mask;
 mod message;
@@ -19,7 +19,7 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use futures::future::BoxFuture;
 use http_body_util::{BodyExt as _, Full};
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, prost::Message as _};
-use tonic::{Code, Status, body::Body, server::NamedService};
+use tonic::{Code, Status, body::Body, metadata::MetadataMap, server::NamedService};
 use tower_service::Service;
 
 use mask::Mask;
@@ -104,6 +104,19 @@ fn asked(headers: &HeaderMap) -> Result<Option<Mask>, Status> {
         texts.push(text);
     }
     Mask::parse(&texts.join(",")).map_err(Status::invalid_argument)
+}
+
+/// Whether anything of payloads is wanted of a page of records.
+pub(super) fn want_payloads(metadata: &MetadataMap) -> bool {
+    let Ok(Some(mask)) = asked(metadata.as_ref()) else {
+        return true;
+    };
+    mask.of("records").is_some_and(|record| {
+        record.is_whole()
+            || record
+                .of("data")
+                .is_some_and(|data| data.is_whole() || data.of("value").is_some())
+    })
 }
 
 async fn masked(

@@ -7,10 +7,8 @@ use hindsight_proto::v1::{
 use prost_types::{Struct, value::Kind};
 use tonic::{Request, Response, Status};
 
-use super::{ResultsServer, convert, explain, selector::selector};
+use super::{ResultsServer, explain, selector::selector};
 use crate::service::{AggregateAsk, AggregateValue, Answered};
-use hindsight_access::auth::Verb;
-use hindsight_filter::model::{Resource, ResultPattern};
 
 #[tonic::async_trait]
 impl Queries for ResultsServer {
@@ -19,9 +17,7 @@ impl Queries for ResultsServer {
         request: Request<AggregateRequest>,
     ) -> Result<Response<AggregateResponse>, Status> {
         self.answer("Aggregate", request, |metadata, request| async move {
-            let ResultPattern { parent, id } = convert::name("parent", request.parent.trim())?;
-            let resource = Resource::Records;
-            let (by, grant) = self.grant(&metadata, Verb::List, resource, parent).await?;
+            let (by, grant, of) = self.grant_list(&metadata, &request.parent).await?;
             let selector = selector(&metadata, request.filter)?;
             let ask = AggregateAsk {
                 group_by: request.group_by,
@@ -33,7 +29,7 @@ impl Queries for ResultsServer {
             };
             let answered = self
                 .service
-                .aggregate_records(&by, &grant, id, selector, ask);
+                .aggregate_records(&by, &grant, of.id, selector, ask);
             Ok(from_answered(answered.await?))
         })
         .await

@@ -6,10 +6,10 @@ use hindsight_proto::v1alpha2::{self as pb, results_server::Results};
 use prost_types::FieldMask;
 use tonic::{Request, Response, Status};
 
-use super::{ResultsServer, call::with_warnings, convert, selector::selector};
+use super::{ResultsServer, call::with_warnings, convert, fields, selector::selector};
 use crate::service::{Error, ListRequest, RecordChange, SummaryQuery, page_size};
 use hindsight_access::auth::Verb;
-use hindsight_filter::model::{ParentPattern, RecordName, Resource, ResultName, ResultPattern};
+use hindsight_filter::model::{ParentPattern, RecordName, Resource, ResultName};
 
 const RESULTS: Resource = Resource::Results;
 const RECORDS: Resource = Resource::Records;
@@ -152,6 +152,7 @@ impl Results for ResultsServer {
                 order_by: request.order_by,
                 size: page_size(request.page_size)?,
                 token: request.page_token,
+                payloads: false,
             };
             let page = self.service.list_results(&by, &grant, list).await?;
             Ok(pb::ListResultsResponse {
@@ -217,15 +218,15 @@ impl Results for ResultsServer {
         request: Request<pb::ListRecordsRequest>,
     ) -> Result<Response<pb::ListRecordsResponse>, Status> {
         self.answer("ListRecords", request, |metadata, request| async move {
-            let ResultPattern { parent, id } = convert::name("parent", request.parent.trim())?;
-            let (by, grant) = self.grant(&metadata, Verb::List, RECORDS, parent).await?;
+            let (by, grant, of) = self.grant_list(&metadata, &request.parent).await?;
             let list = ListRequest {
                 selector: selector(&metadata, request.filter)?,
                 order_by: request.order_by,
                 size: page_size(request.page_size)?,
                 token: request.page_token,
+                payloads: fields::want_payloads(&metadata),
             };
-            let page = self.service.list_records(&by, &grant, id, list).await?;
+            let page = self.service.list_records(&by, &grant, of.id, list).await?;
             let reply = pb::ListRecordsResponse {
                 records: page.items.into_iter().map(convert::from_record).collect(),
                 next_page_token: page.next,
@@ -256,15 +257,14 @@ impl Results for ResultsServer {
             "GetRecordListSummary",
             request,
             |metadata, ask| async move {
-                let ResultPattern { parent, id } = convert::name("parent", ask.parent.trim())?;
-                let (by, grant) = self.grant(&metadata, Verb::List, RECORDS, parent).await?;
+                let (by, grant, of) = self.grant_list(&metadata, &ask.parent).await?;
                 let query = SummaryQuery {
                     selector: selector(&metadata, ask.filter)?,
                     summary: ask.summary,
                     group_by: ask.group_by,
                     order_by: ask.order_by,
                 };
-                let groups = self.service.summarize_records(&by, &grant, id, query);
+                let groups = self.service.summarize_records(&by, &grant, of.id, query);
                 Ok(convert::from_groups(groups.await?))
             },
         )

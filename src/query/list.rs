@@ -46,6 +46,8 @@ pub struct List {
     pub size: NonZeroU32,
     /// Token of the page before; empty for the first.
     pub token: String,
+    /// Whether records come with their payloads. A filter that needs payloads reads them all the same.
+    pub payloads: bool,
     /// The method and parent that the token belongs to.
     pub method: &'static str,
 }
@@ -105,6 +107,11 @@ impl Engine {
             quota: quota.clone(),
             ..self.clone()
         }
+    }
+
+    /// What seals page tokens.
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
     }
 
     /// One page of results.
@@ -170,6 +177,7 @@ impl Engine {
         };
         let query = ListQuery {
             after,
+            bodies: list.payloads || split.residual,
             ..first_row(list.scope, split.condition, list.order.clone(), priority)
         };
         let mut scan = self.scan::<T>(&list.filter, split.residual, query);

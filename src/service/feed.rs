@@ -231,6 +231,11 @@ pub(super) struct Batch {
 }
 
 impl Follower {
+    /// The quota that what it reads is charged to.
+    pub(super) fn quota(&self) -> QuotaGuard {
+        self.quota.clone()
+    }
+
     /// The place after everything that it was given, and after what it would not be given anyway.
     pub(super) fn position(&mut self) -> FeedPosition {
         if let Some(ring) = &self.place.feed.state().ring

@@ -3,6 +3,7 @@
 mod alike;
 mod diff;
 mod failure;
+mod failure_log;
 mod flaky;
 mod gather;
 mod history;
@@ -16,6 +17,7 @@ mod watch;
 pub use alike::Alike;
 pub use diff::{DiffAsk, RunDiff};
 pub use failure::{Failure, RunPoint, Since};
+pub use failure_log::{FailureLog, FailureLogAsk, FailureLogLine, FailureSignature};
 pub use flaky::{FlakyPair, FlakyPipeline, FlakyPipelines};
 pub use history::{HistoryAsk, RunSeries};
 pub use list::{Runs, RunsAsk};

@@ -70,6 +70,8 @@ pub struct ListRequest {
     pub size: NonZeroU32,
     /// Token of the page before; empty for the first.
     pub token: String,
+    /// Whether records come with their payloads.
+    pub payloads: bool,
 }
 
 impl Service {
@@ -114,6 +116,7 @@ impl Service {
             order: parse_order(&request.order_by, resource)?,
             size: request.size,
             token: request.token,
+            payloads: request.payloads,
             method,
         })
     }

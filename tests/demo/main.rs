@@ -5,6 +5,7 @@
 //! queries are asked and printed, and everything keeps serving until Ctrl-C.
 #![expect(clippy::print_stdout, reason = "a demo talks")]
 
+mod logs;
 mod processes;
 mod showcase;
 
@@ -17,6 +18,7 @@ use hindsight_proto::v1alpha2 as pb;
 use hindsight_runtime::clock::{Clock as _, SystemClock};
 use indicatif::{ProgressBar, ProgressStyle};
 use kubesim::{Crd, Plan, Player, Playing, Sim};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::processes::{Processes, hindsight};
 
@@ -76,6 +78,9 @@ fn left(sim: &Sim) -> usize {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let demo = Demo::parse();
+    // From here on a signal ends the children, too: they are in process groups of their own.
+    let terminate = signal(SignalKind::terminate())?;
+    let interrupt = signal(SignalKind::interrupt())?;
     let folder = tempfile::tempdir()?;
     let sim = Sim::new();
     sim.install_all(kinds());
@@ -104,23 +109,30 @@ async fn main() -> anyhow::Result<()> {
         cluster.kubeconfig().display()
     );
 
-    let stop = tokio::signal::ctrl_c();
-    tokio::pin!(stop);
-    let outcome = tokio::select! {
-        _ = &mut stop => Ok(()),
-        outcome = show(&demo, &sim, folder.path(), &mut processes) => outcome,
-    };
-    if outcome.is_ok() && !demo.exit {
-        tokio::select! {
-            _ = &mut stop => {}
-            outcome = serve_on(&sim, &mut processes) => outcome?,
+    let played = async {
+        show(&demo, &sim, folder.path(), &mut processes).await?;
+        match demo.exit {
+            true => Ok(()),
+            false => serve_on(&sim, &mut processes).await,
         }
-    }
+    };
+    let outcome = tokio::select! {
+        () = told_to_stop(terminate, interrupt) => Ok(()),
+        outcome = played => outcome,
+    };
     processes.stop().await?;
     cluster.stop().await;
     outcome?;
     println!("stopped");
     Ok(())
+}
+
+/// Waits for Ctrl-C or for SIGTERM, which timeouts and service managers send.
+async fn told_to_stop(mut terminate: Signal, mut interrupt: Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
 }
 
 /// Plays the runs, then asks the questions.
@@ -140,6 +152,7 @@ async fn show(
     let told = showcase::showcase(SystemClock.now());
     println!("\nimporting {} objects with a history", told.len());
     processes.import(folder, &told).await?;
+    logs::store(&client, &told).await?;
     for name in ["foo", "bar", "baz"] {
         sim.load(by_hand(name))?;
     }

@@ -1,7 +1,7 @@
 //! Who may do what: every method, asked by everybody, in every mode, by REST and gRPC.
 
 mod matrix;
-mod oidc;
+pub mod oidc;
 mod outages;
 mod private;
 mod tls;

@@ -9,6 +9,7 @@ mod axe;
 mod flows;
 mod hostile;
 mod layout;
+mod logs;
 mod names;
 mod screenshots;
 mod scriptless;

@@ -7,6 +7,7 @@
 
 mod blows;
 mod check;
+mod logs;
 
 use std::{
     collections::HashMap,

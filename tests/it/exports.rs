@@ -10,6 +10,8 @@ use crate::support::{
     server::on_each,
 };
 
+mod logs;
+
 async fn export(server: &TestServer, arguments: &[&str]) -> Said {
     let all = [&["export"], arguments, &["--server", &server.url]].concat();
     run(&all).await

@@ -169,6 +169,7 @@ async fn is_clean(db: &str, objects: &str, round: usize) {
     let object_backend = ObjectBackend::open(&Settings {
         url: objects.to_owned(),
         above: 0,
+        log_above: 0,
         keep: Some(Duration::ZERO),
         options: BTreeMap::new(),
     });

@@ -3,7 +3,6 @@
 use hindsight_proto::v1alpha2 as pb;
 
 use crate::support::{
-    http::Http,
     objects::{PIPELINE_RUN, TASK_RUN, bytes, task_run},
     server::{TestServer, on_each},
 };
@@ -71,20 +70,6 @@ async fn records_and_the_records_of_logs_are_listed_and_read() {
         assert_eq!(ids(LOGS).await, ["l"]);
         let record = server.get_record("ci/results/r/records/t").await.unwrap();
         assert_eq!(record.data.unwrap().r#type, TASK_RUN);
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn services_of_logs_are_told_to_be_missing() {
-    on_each(|server| async move {
-        let mut http = Http::two(&server.url).await;
-        let grpc = [("content-type", "application/grpc"), ("te", "trailers")];
-        for version in ["v1alpha2", "v1alpha3"] {
-            let path = format!("/tekton.results.{version}.Logs/GetLog");
-            let reply = http.send("POST", &path, &grpc, "").await;
-            assert_eq!(reply.header("grpc-status"), Some("12"), "{path}");
-        }
     })
     .await;
 }

@@ -12,14 +12,14 @@ use crate::support::{
     http::Http,
     objects::TASK_RUN,
     process::{Said, hindsight, run},
-    s3::{ACCESS_KEY, Bucket},
+    s3::Bucket,
     server::{config, refused},
 };
 
 const NAME: &str = "ci/results/r/records/big";
 
 /// Bytes that compress to no less than a quarter.
-fn noise(count: usize) -> Vec<u8> {
+pub(crate) fn noise(count: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut bytes = Vec::with_capacity(count);
     while bytes.len() < count {
@@ -42,7 +42,7 @@ async fn listed(server: &TestServer) -> Vec<pb::Record> {
     reply.into_inner().records
 }
 
-fn files(folder: &std::path::Path) -> usize {
+pub(crate) fn files(folder: &std::path::Path) -> usize {
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -80,7 +80,7 @@ async fn a_payload_of_25_mib_lies_in_a_directory_and_comes_back() {
         let why = hindsight::app::App::bind(&plain, clock).await.unwrap_err();
         let why = hindsight_runtime::error::report(&why);
         assert!(
-            why.contains("keeps 1 bodies") && why.contains("set objects_url"),
+            why.contains("keeps 1 objects") && why.contains("set objects_url"),
             "{why}"
         );
 
@@ -95,25 +95,19 @@ async fn a_payload_of_25_mib_lies_in_a_directory_and_comes_back() {
     }
 }
 
-fn cloud(bucket: &Bucket) -> BTreeMap<String, String> {
-    let env = [
-        ("AWS_ENDPOINT", bucket.endpoint.as_str()),
-        ("AWS_ALLOW_HTTP", "true"),
-        ("AWS_REGION", "eu-1"),
-        ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
-        ("AWS_SECRET_ACCESS_KEY", "secret"),
-    ];
-    env.map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .into()
+pub(crate) fn cloud(bucket: &Bucket) -> BTreeMap<String, String> {
+    let env = bucket.env();
+    env.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-fn in_bucket(database: &Database, env: BTreeMap<String, String>) -> Config {
+pub(crate) fn in_bucket(database: &Database, env: BTreeMap<String, String>) -> Config {
     let flags = [
         ("db", database.url()),
         ("listen", "127.0.0.1:0".to_owned()),
         ("metrics_listen", "127.0.0.1:0".to_owned()),
         ("objects_url", "s3://bucket/some/prefix".to_owned()),
         ("objects_above", "100KiB".to_owned()),
+        ("objects_log_above", "1KiB".to_owned()),
     ];
     Config::load(&Sources {
         flags: flags.map(|(key, value)| (key.to_owned(), value)).into(),
@@ -247,7 +241,7 @@ async fn a_backup_tells_of_payloads_outside_and_keeps_indexes() {
     let copy = format!("sqlite:{}", folder.path().join("other.db").display());
     let from = ["copy", "--from", &db, "--to", &copy];
     let blind = run(&from).await;
-    blind.fails(1, "keeps 1 bodies");
+    blind.fails(1, "keeps 1 objects");
     let places = ["--from-objects", &objects, "--to-objects", &other];
     let above = ["--objects-above", "1KiB"];
     let said = run(&[&from[..], &places, &above].concat()).await;

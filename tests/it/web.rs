@@ -3,7 +3,10 @@
 mod doors;
 mod headers;
 pub mod hostile;
+pub mod logs;
+pub mod oidc;
 mod pages;
+mod provider;
 mod reports;
 pub mod seed;
 pub mod sign_in;
@@ -38,6 +41,7 @@ pub fn links(html: &str) -> Vec<String> {
     let links = links.filter_map(|rest| rest.split_once('"').map(|(link, _)| link));
     links
         .map(|link| link.replace("&#38;", "&"))
+        .map(|link| link.split('#').next().unwrap_or_default().to_owned())
         .filter(|link| link.starts_with('/'))
         .collect()
 }

@@ -32,10 +32,19 @@ pub(crate) const CRATES: &[Place] = &[
         ],
     ),
     only(
+        "hindsight_controller",
+        &[
+            "src/cli/all_in_one.rs",
+            "controller/src/bin/kubectl-workflow.rs",
+            "controller/src/main.rs",
+        ],
+    ),
+    only(
         "sqlx",
         &[
             "crates/storage/src/driver*",
             "crates/storage/src/tools/archive.rs",
+            "crates/storage/src/tools/foreign.rs",
             "crates/storage/src/tools/tekton*",
             "crates/storage/src/testing.rs",
             "crates/storage/src/conformance*",
@@ -44,6 +53,7 @@ pub(crate) const CRATES: &[Place] = &[
     only(
         "zstd",
         &[
+            "crates/logs/src/chunk.rs",
             "crates/storage/src/codec*",
             "crates/storage/src/conformance*",
         ],
@@ -74,6 +84,8 @@ pub(crate) const CRATES: &[Place] = &[
     only(
         "axum",
         &[
+            "controller/src/admin.rs",
+            "controller/src/webhook.rs",
             "crates/runtime/src/admin*",
             "src/app*",
             "crates/access/src/auth/oidc/tests.rs",
@@ -98,6 +110,7 @@ pub(crate) const CRATES: &[Place] = &[
     only(
         "clap",
         &[
+            "controller/src/cli*",
             "crates/config/src/*",
             "src/cli*",
             "watcher/src/cli*",
@@ -110,6 +123,7 @@ pub(crate) const CRATES: &[Place] = &[
         &[
             "src/main.rs",
             "src/cli*",
+            "controller/src/cli*",
             "watcher/src/main.rs",
             "watcher/src/cli*",
             "tests/kubesim/src/main.rs",
@@ -146,7 +160,9 @@ pub(crate) const CRATES: &[Place] = &[
     only(
         "tokio_rustls",
         &[
+            "controller/src/webhook*",
             "src/app*",
+            "src/outgoing.rs",
             "crates/access/src/auth/oidc*",
             "tests/kubesim/src/tls.rs",
         ],
@@ -157,6 +173,7 @@ pub(crate) const CRATES: &[Place] = &[
             "crates/runtime/src/low_priority.rs",
             "src/cli/login/prompt.rs",
             "src/cli/pager.rs",
+            "src/cli/purge.rs",
             "src/main.rs",
             "watcher/src/main.rs",
         ],
@@ -164,7 +181,10 @@ pub(crate) const CRATES: &[Place] = &[
     only("askama", &["web/src/"]),
     only("x509_parser", &["src/app/tls*"]),
     only("jsonwebtoken", &["crates/access/src/auth/oidc*"]),
-    only("hyper_rustls", &["crates/access/src/auth/oidc*"]),
+    only(
+        "hyper_rustls",
+        &["crates/access/src/auth/oidc*", "src/outgoing.rs"],
+    ),
     only("opentelemetry", &["crates/runtime/src/traces.rs"]),
     only("opentelemetry_sdk", &["crates/runtime/src/traces.rs"]),
     only("opentelemetry_otlp", &["crates/runtime/src/traces.rs"]),
@@ -176,12 +196,15 @@ pub(crate) const CRATES: &[Place] = &[
             "crates/access/src/auth/rights.rs",
             "crates/config/src/*",
             "src/cli/contexts.rs",
+            "src/events/receivers.rs",
         ],
     ),
 ];
 
 /// Where a cluster is talked to.
 const WATCHING: &[&str] = &[
+    "controller/src/",
+    "crates/cluster/src/",
     "watcher/src/",
     "tests/kubesim/src/",
     "crates/access/src/auth/kube*",

@@ -17,7 +17,13 @@ pub(crate) fn readers(files: &[Source], allowed: &[(&str, &str)]) -> Vec<String>
     let mut complaints = Vec::new();
     let mut used = Vec::new();
     for file in files {
-        let programs = ["src/", "crates/", "proto/src/", "watcher/src/"];
+        let programs = [
+            "src/",
+            "crates/",
+            "controller/src/",
+            "proto/src/",
+            "watcher/src/",
+        ];
         let tests = file.path.ends_with("tests.rs") || file.path.contains("/tests/");
         if tests || !programs.iter().any(|root| file.path.starts_with(root)) {
             continue;

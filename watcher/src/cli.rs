@@ -201,7 +201,7 @@ async fn run(launch: Launch) -> anyhow::Result<()> {
     let shutdown = CancellationToken::new();
     on_signal(shutdown.clone())?;
     let server = launch.settings.server.as_str().to_owned();
-    watch(launch, sink, &server, shutdown).await
+    Box::pin(watch(launch, sink, &server, shutdown)).await
 }
 
 /// Where spans are sent, if they are.
@@ -213,7 +213,7 @@ fn traces(launch: &Launch) -> anyhow::Result<Option<Exporter>> {
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    running::choose_cryptography();
+    hindsight_cluster::choose_cryptography();
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -1,8 +1,7 @@
 //! The few things that are asked of the Kubernetes API about one object.
 
-mod error;
 mod finalizers;
-mod retry_after;
+mod logs;
 
 use std::collections::BTreeMap;
 
@@ -16,16 +15,16 @@ use kube::{
 };
 use serde_json::{Value, json};
 
+use hindsight_cluster::DEADLINE;
 use hindsight_run::{Kind, keys};
 
 use crate::{
     list_watch::{Failure, Phase, read},
     object::Object,
 };
-use error::DEADLINE;
-
-pub(crate) use error::{ClusterError, call};
 pub(crate) use finalizers::Held;
+pub(crate) use hindsight_cluster::{ClusterError, call};
+pub(crate) use logs::LogOf;
 
 /// How many events are read at once.
 const EVENTS_A_PAGE: u32 = 500;
@@ -68,7 +67,7 @@ pub(crate) enum Found {
 
 impl Cluster {
     pub(crate) fn new(client: Client, namespace: Option<String>) -> Self {
-        let client = retry_after::kept(client);
+        let client = hindsight_cluster::kept(client);
         Self { client, namespace }
     }
 

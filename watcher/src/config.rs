@@ -15,8 +15,9 @@ use std::{
 
 use hindsight_run::{DEFINITIONS, KINDS, Kind};
 
-pub use self::settings::Settings;
+pub use self::{settings::Settings, values::Logs};
 use crate::{backoff::Backoff, policy::Policy};
+pub use hindsight_cluster::LeaseConfig;
 use hindsight_config::Settings as _;
 pub use hindsight_config::{File, Problems, Program, Sources};
 
@@ -48,6 +49,12 @@ pub struct Config {
     pub spool: Option<SpoolConfig>,
     /// How to be the only one that works.
     pub lease: Option<LeaseConfig>,
+    /// Whether logs are read.
+    pub logs: Logs,
+    /// How many containers are followed at once.
+    pub logs_followed: NonZeroUsize,
+    /// The most bytes of the log of one start of a container.
+    pub logs_max_bytes: u64,
     /// How long runs that are being stored may take once the watcher was asked to stop.
     pub shutdown_grace: Duration,
     /// Waits and bounds, most of which only a program that embeds a watcher sets.
@@ -69,6 +76,9 @@ impl Default for Config {
             metrics_listen: None,
             spool: None,
             lease: None,
+            logs: Logs::Off,
+            logs_followed: NonZeroUsize::new(500).expect("it is not zero"),
+            logs_max_bytes: 1 << 30,
             shutdown_grace: Duration::from_secs(20),
             tuning: Tuning::default(),
         }
@@ -82,23 +92,6 @@ pub struct SpoolConfig {
     pub dir: PathBuf,
     /// The most bytes of objects in it.
     pub limit: u64,
-}
-
-/// A lease that only one watcher holds at a time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeaseConfig {
-    /// Its namespace; `None` for that of the pod or the kubeconfig.
-    pub namespace: Option<String>,
-    /// Name of the lease; watchers that share it take turns.
-    pub name: String,
-    /// How this watcher calls itself; no other one may.
-    pub identity: String,
-    /// How long it lasts unless it is renewed; whole seconds to others.
-    pub duration: Duration,
-    /// How long it is tried to renew it; less than it lasts.
-    pub renew_deadline: Duration,
-    /// How often it is renewed, or asked for.
-    pub retry: Duration,
 }
 
 /// Waits and bounds, for those who embed a watcher.
@@ -130,6 +123,10 @@ pub struct Tuning {
     pub progress_interval: Duration,
     /// How long all pages of a list together may wait for the server to store what they bring.
     pub list_patience: Duration,
+    /// How long lines of logs wait for others to be sent together.
+    pub logs_interval: Duration,
+    /// How long after the end of a run its last pods may become known.
+    pub logs_settle: Duration,
 }
 
 impl Default for Tuning {
@@ -152,6 +149,8 @@ impl Default for Tuning {
             watch_lasts: Duration::from_secs(290),
             progress_interval: Duration::from_secs(10),
             list_patience: Duration::from_secs(30),
+            logs_interval: Duration::from_secs(1),
+            logs_settle: Duration::from_secs(2),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod idle;
 mod labels;
+mod logs;
 
 use std::{hash::Hash, sync::atomic::AtomicU64, time::Duration};
 
@@ -14,7 +15,8 @@ use prometheus_client::{
 
 use idle::Forgetful;
 
-pub use labels::{OfCode, OfDelete, OfKind, OfRefusal, OfRun, OfState, OfWatch};
+pub use labels::{OfCode, OfDelete, OfHole, OfKind, OfRefusal, OfRun, OfState, OfWatch};
+pub use logs::LogMetrics;
 
 /// Everything in `registry`, as Prometheus reads it.
 pub(crate) fn render(registry: &Registry) -> Result<String, std::fmt::Error> {
@@ -77,6 +79,8 @@ pub struct Metrics {
     pub lists: Family<OfKind, Counter>,
     /// How long ago the API server was heard over each watch.
     pub last_event: Family<OfWatch, Seconds>,
+    /// What was read of logs of containers.
+    pub logs: LogMetrics,
     deletes: [Deletes; 4],
 }
 
@@ -143,6 +147,7 @@ impl Metrics {
             server_up: Gauge::default(),
             lists: Family::default(),
             last_event: Family::default(),
+            logs: LogMetrics::register(registry),
             deletes,
         };
         metrics.name(registry);

@@ -30,6 +30,11 @@ impl Object {
         self.text.get().len()
     }
 
+    /// A few fields of it.
+    pub(crate) fn read<T: serde::de::DeserializeOwned>(&self) -> serde_json::Result<T> {
+        serde_json::from_str(self.text.get())
+    }
+
     /// The object as JSON, with `apiVersion` and `kind`, which lists of some servers leave out, and
     /// with what Argo has compressed. If it is nested deeper than can be read, only that and its
     /// metadata.

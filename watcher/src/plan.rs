@@ -20,6 +20,7 @@ mod collect;
 mod events;
 pub(crate) mod finalizer;
 mod gone;
+mod logs;
 mod remembered;
 mod selection;
 mod step;
@@ -129,7 +130,8 @@ pub fn plan(
     if is_held {
         // Events do not hold it up longer than was agreed.
         let new_events = new_events.filter(|_| !is_overdue(view, policy, now));
-        return held(view, (!is_stored).then_some(upload), new_events);
+        let until = logs::hold_delete(view, remembered, policy, now);
+        return held(view, (!is_stored).then_some(upload), new_events, until);
     }
     let new_events = new_events.filter(|_| is_final);
     let may_annotate = policy.annotate
@@ -148,11 +150,19 @@ pub fn plan(
 
 /// What happens to a run whose delete waits for us. It leaves once it is released, so that
 /// annotations would not be read. One that is deleted before it ended is not waited for: nothing goes
-/// on with it any more.
-fn held(view: &View<'_>, store: Option<Upload>, new_events: Option<RecordName>) -> Vec<Step> {
+/// on with it any more. What its containers wrote is, `until` then.
+fn held(
+    view: &View<'_>,
+    store: Option<Upload>,
+    new_events: Option<RecordName>,
+    until: Option<Timestamp>,
+) -> Vec<Step> {
     let store = store.map(|upload| Step::Store(Box::new(upload)));
     let events = new_events.map(Step::StoreEvents);
-    let remove = finalizer::remove(view, Urgency::Awaited);
+    let remove = match until {
+        Some(until) => Some(Step::LookAgain(until)),
+        None => finalizer::remove(view, Urgency::Awaited),
+    };
     store.into_iter().chain(events).chain(remove).collect()
 }
 
@@ -171,7 +181,10 @@ fn conclude(
     let decision = collect::decide(view, remembered, policy, now);
     let is_due = decision == collect::Decision::Delete;
     let annotate = annotate.filter(|_| !is_due);
-    if let Some(resource_version) = finalizer::release(view, is_final, remembered, policy) {
+    // While logs are open it is held as one that is not stored.
+    let hold = logs::hold(view, remembered, policy, now);
+    let release = finalizer::release(view, is_final, remembered, policy);
+    if let Some(resource_version) = release.filter(|_| hold.is_none()) {
         steps.push(Step::RemoveFinalizers(Removal {
             resource_version,
             left: finalizer::of_others(view),
@@ -186,7 +199,7 @@ fn conclude(
         steps.extend(annotate.map(Step::Annotate));
     }
     match decision {
-        collect::Decision::Keep => {}
+        collect::Decision::Keep => steps.extend(hold.map(Step::LookAgain)),
         collect::Decision::Wait(until) => steps.push(Step::LookAgain(until)),
         collect::Decision::Delete => {
             if let (Some(uid), Some(version)) = (view.uid(), view.resource_version()) {

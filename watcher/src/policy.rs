@@ -38,6 +38,8 @@ pub struct Policy {
     pub finalizers: bool,
     /// How long a delete may wait for a finalizer of ours, from when it was asked for.
     pub store_deadline: SignedDuration,
+    /// How long a run that ended, or is to be deleted, waits for its logs to be stored.
+    pub logs_deadline: SignedDuration,
     /// Over which time after a start runs are verified that say of themselves that they are
     /// stored as they are.
     pub verify_within: SignedDuration,
@@ -61,6 +63,7 @@ impl Default for Policy {
             annotate: true,
             finalizers: false,
             store_deadline: SignedDuration::from_mins(10),
+            logs_deadline: SignedDuration::from_mins(10),
             verify_within: SignedDuration::from_hours(1),
             summary: SummaryPolicy::default(),
             managed_by: BTreeSet::new(),

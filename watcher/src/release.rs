@@ -13,9 +13,9 @@ use hindsight_run::Kind;
 use crate::{
     backoff::Backoff,
     cluster::{Address, Cluster, ClusterError, Held},
-    pace::Pace,
     plan::finalizer,
 };
+use hindsight_cluster::Pace;
 use hindsight_runtime::clock::Clock;
 
 /// How often a call is tried that may work in a while.

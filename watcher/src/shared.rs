@@ -19,9 +19,9 @@ use crate::{
     gate::Gate,
     health::Health,
     ledger::{Entry, Ledger, Uid},
+    logs::Board,
     metrics::Metrics,
     namespaces::Namespaces,
-    pace::Pace,
     presence::{KindPresence, KindPresences},
     queue::{Queue, Work},
     refusals::{Action, Refusals, Scope},
@@ -29,6 +29,7 @@ use crate::{
     spool::Spool,
     uid_queue::UidQueue,
 };
+use hindsight_cluster::Pace;
 use hindsight_runtime::clock::Clock;
 
 pub(crate) use parts::{Budgets, ClusterSide, Counters, Queues, ServerSide};
@@ -64,6 +65,7 @@ pub(crate) struct Shared {
     pub(crate) queues: Queues,
     pub(crate) budgets: Budgets,
     pub(crate) counters: Counters,
+    pub(crate) logs: Board,
     /// Cancelled when the time for an orderly end is over.
     pub(crate) abandon: CancellationToken,
     changed: watch::Sender<()>,
@@ -127,6 +129,11 @@ impl Shared {
                 suppressed_warnings: AtomicU64::new(0),
             },
             counters: Counters::default(),
+            logs: Board::new(
+                config.logs,
+                config.policy.logs_deadline,
+                config.tuning.logs_settle,
+            ),
             abandon: CancellationToken::new(),
             changed: watch::Sender::new(()),
             ledger: Mutex::new(Ledger::new()),

@@ -6,8 +6,12 @@ use std::{fmt::Debug, time::Duration};
 
 use async_trait::async_trait;
 
-use hindsight_proto::names::{Parent, RecordName};
+use hindsight_proto::{
+    names::{Parent, RecordName},
+    v1::{AppendLogRequest, LogContainer, LogSource},
+};
 use hindsight_run::Upload;
+use jiff::Timestamp;
 
 pub use grpc::{Error, GrpcSink};
 
@@ -36,6 +40,35 @@ pub trait Sink: Debug + Send + Sync + 'static {
     ) -> Result<UnendedPage, SinkError> {
         Ok(UnendedPage::default())
     }
+
+    /// Appends lines to logs. When it returns, they are durable.
+    async fn append_log(&self, _messages: Vec<AppendLogRequest>) -> Result<(), SinkError> {
+        Err(SinkError::no_logs())
+    }
+
+    /// What is held of each container of a log.
+    async fn describe_log(&self, _log: &str) -> Result<Vec<LogContainer>, SinkError> {
+        Err(SinkError::no_logs())
+    }
+
+    /// When the lines were written that are held of a container since a time.
+    async fn log_times(
+        &self,
+        _log: &str,
+        _source: &LogSource,
+        _since: Timestamp,
+    ) -> Result<LineTimes, SinkError> {
+        Err(SinkError::no_logs())
+    }
+}
+
+/// When lines were written, in microseconds since 1970; without those that stand for missing ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LineTimes {
+    /// The time of each line, in the order of the lines.
+    pub times: Vec<i64>,
+    /// Whether these are only the last ones.
+    pub is_cut: bool,
 }
 
 /// Runs that are stored and did not end.
@@ -86,4 +119,16 @@ pub struct SinkError {
     pub severity: Severity,
     /// How long to wait before the next call, if the server says so.
     pub retry_after: Option<Duration>,
+}
+
+impl SinkError {
+    /// Of a server that keeps no logs.
+    fn no_logs() -> Self {
+        Self {
+            code: "UNIMPLEMENTED",
+            message: "no logs are kept here".to_owned(),
+            severity: Severity::Lasting,
+            retry_after: None,
+        }
+    }
 }

@@ -18,8 +18,10 @@ use hindsight_run::Kind;
 
 use crate::{
     cluster::{self, Found},
+    config::Logs,
     ledger::Uid,
     list_watch::{Event, Limits, ListWatch, Phase},
+    logs::{Facts, label},
     metrics::OfKind,
     object::{Object, to_bytes},
     plan,
@@ -173,8 +175,31 @@ impl Watch {
         }
     }
 
+    /// Tells what of a run matters for its logs.
+    fn note_logs(&self, object: &Value) {
+        let shared = &self.shared;
+        if shared.config.logs == Logs::Off || label(self.kind).is_none() {
+            return;
+        }
+        let view = shared.view(object);
+        let policy = &shared.config.policy;
+        let Some(uid) = view.uid().filter(|_| plan::concerns_us(&view, policy)) else {
+            return;
+        };
+        let Ok(upload) = plan::upload(&view, policy) else {
+            return;
+        };
+        let now = shared.clock.now();
+        if let Some(facts) = Facts::new(&view, &upload.grouping.record, now) {
+            shared.logs.saw_run(&Uid::from(uid), facts, Instant::now());
+        }
+    }
+
     async fn on_object(&self, object: Object, list: u32, gone: bool) {
         let object = object.into_value(&cluster::resource(self.kind));
+        if !gone {
+            self.note_logs(&object);
+        }
         let Some(uid) = self.note(&object, list, gone) else {
             return;
         };
@@ -253,10 +278,11 @@ impl Watch {
 
     /// Lets the server catch up with a list, so that what is listed need not be read again. Never for
     /// longer than was agreed, because the watch begins after the list; nor while it is unavailable;
-    /// nor with finalizers, because runs that begin must be seen to be protected.
+    /// nor with finalizers or logs, because runs that begin must be seen to be protected or read.
     async fn wait_for_room(&mut self) {
         let shared = &self.shared;
-        if shared.config.policy.finalizers || self.patience.is_zero() {
+        let must_see = shared.config.policy.finalizers || shared.config.logs != Logs::Off;
+        if must_see || self.patience.is_zero() {
             return;
         }
         let began = Instant::now();

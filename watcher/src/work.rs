@@ -209,6 +209,9 @@ impl<'s> Task<'s> {
                 self.shared.push(&other, Work::default());
             }
         }
+        if self.shared.logs.is_open(&self.uid) {
+            remembered.others.get_or_insert_default().logs_open = true;
+        }
         Some(remembered)
     }
 

@@ -5,19 +5,25 @@ use std::fmt::Debug;
 use std::net::IpAddr;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use bytes::Bytes;
 use futures::future::BoxFuture;
+use futures::stream::{BoxStream, StreamExt as _};
 use hindsight_proto::MAX_MESSAGE_BYTES;
 use hindsight_proto::metadata::{IMPERSONATE, REQUEST_ID};
+use hindsight_proto::v1::logs_client::LogsClient;
 use hindsight_proto::v1::queries_client::QueriesClient;
 use hindsight_proto::v1::runs_client::RunsClient;
 use hindsight_proto::v1::{
-    AggregateRequest, AggregateResponse, DiffRunsRequest, ExplainFailureRequest,
-    FailureExplanation, GetRunTreeRequest, ListFlakyRequest, ListFlakyResponse,
-    ListRegressionsRequest, ListRegressionsResponse, ListRunsRequest, ListRunsResponse, RunDiff,
-    RunTree, SuggestRequest, SuggestResponse,
+    AggregateRequest, AggregateResponse, DescribeLogRequest, DiffRunsRequest,
+    ExplainFailureRequest, FailureExplanation, GetRunTreeRequest, ListFlakyRequest,
+    ListFlakyResponse, ListRegressionsRequest, ListRegressionsResponse, ListRunsRequest,
+    ListRunsResponse, LogDescription, ReadLogRequest, ReadLogResponse, RunDiff, RunTree,
+    SearchLogsRequest, SearchLogsResponse, SuggestRequest, SuggestResponse,
 };
+use hindsight_proto::v1alpha2::logs_client::LogsClient as TextsClient;
 use hindsight_proto::v1alpha2::results_client::ResultsClient;
-use hindsight_proto::v1alpha2::{GetRecordRequest, Record};
+use hindsight_proto::v1alpha2::{GetLogRequest, GetRecordRequest, Record};
+use jiff::Timestamp;
 use tonic::metadata::MetadataMap;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
@@ -34,6 +40,59 @@ pub trait Callers: Debug + Send + Sync + 'static {
         metadata: &'a HeaderMap,
         source: Option<IpAddr>,
     ) -> BoxFuture<'a, Result<String, Status>>;
+}
+
+/// A sign-in that was begun at a provider. All but its address stays in the browser that began.
+#[derive(Clone)]
+pub struct Begun {
+    /// Where the browser goes.
+    pub location: String,
+    /// What the provider sends back with its answer.
+    pub state: String,
+    /// What the provider puts into its token.
+    pub nonce: String,
+    /// What shows that a code is redeemed by the one who began.
+    pub verifier: String,
+}
+
+impl Debug for Begun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Begun").finish_non_exhaustive()
+    }
+}
+
+/// What a provider answers by the browser; empty where it says nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Returned<'a> {
+    /// What is redeemed for a token.
+    pub code: &'a str,
+    /// The issuer that answers.
+    pub issuer: &'a str,
+    /// Why there is no code.
+    pub error: &'a str,
+    /// The same in words.
+    pub description: &'a str,
+}
+
+/// Signs callers in elsewhere. Failures are in words for the person who tries.
+pub trait SignIn: Debug + Send + Sync + 'static {
+    /// The host at which callers sign in.
+    fn host(&self) -> &str;
+
+    /// Begins a sign-in that ends at the address `back`.
+    fn begin<'a>(&'a self, back: &'a str) -> BoxFuture<'a, Result<Begun, Status>>;
+
+    /// A bearer token for the answer to a sign-in that was begun with this nonce, this verifier and
+    /// this address, and the time at which the token ends.
+    fn finish<'a>(
+        &'a self,
+        secrets: (&'a str, &'a str),
+        back: &'a str,
+        answer: Returned<'a>,
+    ) -> BoxFuture<'a, Result<(String, Timestamp), Status>>;
+
+    /// Where a browser ends its session there, and comes back to `back`; none if it cannot.
+    fn sign_out<'a>(&'a self, back: &'a str) -> BoxFuture<'a, Option<String>>;
 }
 
 /// Why a call has no answer.
@@ -89,11 +148,16 @@ pub(crate) struct Api {
     runs: RunsClient<Channel>,
     queries: QueriesClient<Channel>,
     results: ResultsClient<Channel>,
+    logs: LogsClient<Channel>,
+    texts: TextsClient<Channel>,
     metadata: HeaderMap,
 }
 
 /// A result of a call.
 pub(crate) type Answer<T> = Result<T, Refusal>;
+
+/// Answers that come one after the other; the first error is the last.
+pub(crate) type Answers<T> = BoxStream<'static, Answer<T>>;
 
 impl Api {
     /// The services behind `channel` for a caller with this metadata.
@@ -105,6 +169,8 @@ impl Api {
             runs,
             queries: QueriesClient::new(channel.clone()),
             results,
+            logs: LogsClient::new(channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES),
+            texts: TextsClient::new(channel.clone()),
             metadata,
         }
     }
@@ -147,6 +213,7 @@ impl Api {
         let ask = ExplainFailureRequest {
             name: name.to_owned(),
             limit: CHANGES,
+            log_lines: 0,
         };
         let answer = self.runs.clone().explain_failure(self.request(ask)).await?;
         Ok(answer.into_inner())
@@ -185,6 +252,49 @@ impl Api {
         };
         let answer = self.results.clone().get_record(self.request(ask)).await?;
         Ok(answer.into_inner())
+    }
+
+    /// What there is of the logs of a run.
+    pub(crate) async fn log(&self, record: &str) -> Answer<LogDescription> {
+        let ask = DescribeLogRequest {
+            name: log_of(record),
+            only_stored: false,
+        };
+        let answer = self.logs.clone().describe_log(self.request(ask)).await?;
+        Ok(answer.into_inner())
+    }
+
+    pub(crate) async fn lines(&self, ask: ReadLogRequest) -> Answer<Answers<ReadLogResponse>> {
+        let answer = self.logs.clone().read_log(self.request(ask)).await?;
+        let pieces = answer.into_inner();
+        Ok(pieces.map(|piece| piece.map_err(Refusal::from)).boxed())
+    }
+
+    pub(crate) async fn search(&self, ask: SearchLogsRequest) -> Answer<SearchLogsResponse> {
+        let answer = self.logs.clone().search_logs(self.request(ask)).await?;
+        Ok(answer.into_inner())
+    }
+
+    /// The log of a run as one text.
+    pub(crate) async fn log_text(&self, record: &str) -> Answer<Answers<Bytes>> {
+        let ask = GetLogRequest {
+            name: log_of(record),
+        };
+        let answer = self.texts.clone().get_log(self.request(ask)).await?;
+        let parts = answer.into_inner();
+        let bytes = |part: Result<_, Status>| {
+            let hindsight_proto::api::HttpBody { data, .. } = part?;
+            Ok(data)
+        };
+        Ok(parts.map(bytes).boxed())
+    }
+}
+
+/// The name of the log of a record.
+pub(crate) fn log_of(record: &str) -> String {
+    match record.rsplit_once("/records/") {
+        Some((result, id)) => format!("{result}/logs/{id}"),
+        None => record.to_owned(),
     }
 }
 

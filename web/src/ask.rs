@@ -74,6 +74,10 @@ pub(crate) struct Ask {
     pub(crate) id: String,
     /// When the session of a caller ends who signed in by a page.
     pub(crate) ends: Option<Timestamp>,
+    /// Whether the session, which may be over, began at a provider.
+    pub(crate) is_provided: bool,
+    /// The host at which callers sign in, if that is elsewhere.
+    pub(crate) provider: Option<String>,
     /// Whether the request itself names its caller.
     pub(crate) has_header: bool,
     /// Whether callers are asked who they are.
@@ -144,6 +148,8 @@ impl Ask {
             here: "/ui/".to_owned(),
             id: String::new(),
             ends: None,
+            is_provided: false,
+            provider: None,
             has_header: false,
             asks_who: false,
             notice: "",

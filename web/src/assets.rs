@@ -10,32 +10,33 @@ use sha2::{Digest as _, Sha256};
 
 use crate::headers::Content;
 
-/// A file as it is kept in the source tree: beginning and ending of its name, type, bytes.
-type File = (&'static str, &'static str, &'static str, &'static [u8]);
+/// A file as it is put together of the source tree: beginning and ending of its name, type, parts.
+type File = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static [&'static [u8]],
+);
 
 const STYLE: File = (
     "ui",
     "css",
     "text/css; charset=utf-8",
-    include_bytes!("../static/ui.css"),
+    &[include_bytes!("../static/ui.css")],
 );
 const SCRIPT: File = (
     "ui",
     "js",
     "text/javascript; charset=utf-8",
-    include_bytes!("../static/ui.js"),
+    // One file is one request.
+    &[HTMX, b"\n", include_bytes!("../static/ui.js")],
 );
-const HTMX: File = (
-    "htmx",
-    "js",
-    "text/javascript; charset=utf-8",
-    include_bytes!("../static/htmx.min.js"),
-);
+const HTMX: &[u8] = include_bytes!("../static/htmx.min.js");
 const ICON: File = (
     "icon",
     "svg",
     "image/svg+xml",
-    include_bytes!("../static/icon.svg"),
+    &[include_bytes!("../static/icon.svg")],
 );
 
 /// A file as it is served.
@@ -53,7 +54,6 @@ pub(crate) struct Asset {
 pub(crate) struct Assets {
     pub(crate) style: Asset,
     pub(crate) script: Asset,
-    pub(crate) htmx: Asset,
     pub(crate) icon: Asset,
 }
 
@@ -62,14 +62,13 @@ impl Assets {
         Self {
             style: Asset::of(STYLE),
             script: Asset::of(SCRIPT),
-            htmx: Asset::of(HTMX),
             icon: Asset::of(ICON),
         }
     }
 
     /// The file of this name as an answer.
     pub(crate) fn answer(&self, name: &str, gzip: bool) -> Option<Response<Body>> {
-        let all = [&self.style, &self.script, &self.htmx, &self.icon];
+        let all = [&self.style, &self.script, &self.icon];
         let asset = all.into_iter().find(|asset| asset.name == name)?;
         let mut response = Response::builder()
             .header(header::CONTENT_TYPE, asset.media)
@@ -84,13 +83,14 @@ impl Assets {
 }
 
 impl Asset {
-    fn of((stem, ending, media, bytes): File) -> Self {
-        let digest = hex(&Sha256::digest(bytes)[..8]);
+    fn of((stem, ending, media, parts): File) -> Self {
+        let bytes = parts.concat();
+        let digest = hex(&Sha256::digest(&bytes)[..8]);
         Self {
             name: format!("{stem}-{digest}.{ending}"),
             media,
-            plain: Bytes::from_static(bytes),
-            packed: Bytes::from(packed(bytes, Compression::best())),
+            packed: Bytes::from(packed(&bytes, Compression::best())),
+            plain: Bytes::from(bytes),
         }
     }
 }
@@ -118,7 +118,7 @@ mod tests {
         "htmx.org",
         "2.0.11",
         "0BSD",
-        HTMX.3,
+        HTMX,
         "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717",
     )];
 
@@ -131,13 +131,13 @@ mod tests {
             assert!(table.contains(&row), "{row}");
         }
         let version = format!("version:\"{}\"", VENDORED[0].1);
-        assert!(String::from_utf8_lossy(HTMX.3).contains(&version));
+        assert!(String::from_utf8_lossy(HTMX).contains(&version));
     }
 
     #[test]
     fn the_scripts_of_all_pages_together_are_small() {
         let assets = Assets::new();
-        let scripts = assets.htmx.packed.len() + assets.script.packed.len();
+        let scripts = assets.script.packed.len();
         assert!(scripts < 20 << 10, "{scripts}");
         assert!(assets.style.packed.len() < 10 << 10);
     }

@@ -33,6 +33,16 @@ pub(crate) fn visible(page: String) -> String {
     shown
 }
 
+/// How many bytes a text takes in a page.
+pub(crate) fn weight(text: &str) -> usize {
+    let weight = |c: char| match c {
+        '<' | '>' | '&' | '"' | '\'' => 5,
+        c if is_hidden(c) => 14,
+        c => c.len_utf8(),
+    };
+    text.chars().map(weight).sum()
+}
+
 /// A text of at most `most` characters that keeps its beginning and its end.
 pub(crate) fn middle_cut(text: &str, most: usize) -> String {
     let count = text.chars().count();

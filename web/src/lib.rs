@@ -4,6 +4,7 @@
 //! limits and counters are those of any other client. Pages are complete HTML without scripts.
 //! Everything that was stored is hostile: templates escape it, and one layer sets all headers.
 
+mod ansi;
 mod api;
 mod ask;
 mod assets;
@@ -14,8 +15,10 @@ mod html;
 mod layers;
 mod origin;
 mod pages;
+mod pending;
 mod query;
 mod route;
+mod sealed;
 mod session;
 mod status;
 mod svg;
@@ -23,5 +26,5 @@ mod time;
 mod turns;
 mod web;
 
-pub use api::Callers;
+pub use api::{Begun, Callers, Returned, SignIn};
 pub use web::{Answered, Options, Peer, Web};

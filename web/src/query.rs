@@ -119,18 +119,6 @@ fn group(word: &str) -> &str {
     }
 }
 
-/// A value as one word of a text takes it.
-pub(crate) fn value(text: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "._-/:+@".contains(c);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.to_owned(),
-        false => {
-            let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
-            format!("\"{escaped}\"")
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,15 +171,5 @@ mod tests {
             (wrong.before.as_str(), wrong.part.as_str()),
             ("cel: data.kind ", "=")
         );
-    }
-
-    #[test]
-    fn a_value_is_one_word_whatever_is_in_it() {
-        for text in ["release", "a b", "x\"y", "a,b*", "", "(== é"] {
-            let query = format!("pipeline:{}", value(text));
-            assert_eq!(split(&query), [query.as_str()]);
-            let read = words::read(&query, &now());
-            assert!(read.is_ok_and(|read| read.mark.is_none()) || text.is_empty());
-        }
     }
 }

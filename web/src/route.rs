@@ -55,6 +55,8 @@ pub(crate) enum Route {
     Run(String),
     Raw(String),
     Payload(String),
+    Logs(String),
+    RawLog(String),
     Compare,
     Graph(String),
     Pipeline {
@@ -74,6 +76,9 @@ pub(crate) enum Route {
     Feed,
     You,
     Login,
+    /// The way to the provider at which callers sign in, and back from it.
+    Depart,
+    Arrive,
     Logout,
     Preferences,
     Asset(String),
@@ -100,12 +105,16 @@ impl Route {
             ("feed.atom", "") => Self::Feed,
             ("you", "") => Self::You,
             ("login", "") => Self::Login,
+            ("login", "start") => Self::Depart,
+            ("login", "callback") => Self::Arrive,
             ("logout", "") => Self::Logout,
             ("preferences", "") => Self::Preferences,
             ("run", record) => Self::Run(text(record)?),
             ("graph", record) => Self::Graph(text(record)?),
             ("raw", record) => Self::Raw(text(record)?),
             ("payload", record) => Self::Payload(text(record)?),
+            ("logs", record) => Self::Logs(text(record)?),
+            ("rawlog", record) => Self::RawLog(text(record)?),
             ("assets", name) => Self::Asset(text(name)?),
             ("pipeline", rest) => {
                 let (namespace, name) = rest.split_once('/')?;
@@ -151,6 +160,11 @@ impl Links {
         self.asking("/", &[("ns", scope)])
     }
 
+    /// The same with every pipeline.
+    pub(crate) fn whole_overview(&self, scope: &str) -> String {
+        self.asking("/", &[("ns", scope), ("all", "1")])
+    }
+
     pub(crate) fn runs(&self, query: &str, scope: &str) -> String {
         self.asking("/runs", &[("q", query), ("ns", scope)])
     }
@@ -171,6 +185,16 @@ impl Links {
         format!("{}/payload/{}", self.base, segments(record))
     }
 
+    /// The page of the logs of a run, with what it should show of them.
+    pub(crate) fn logs(&self, record: &str, asked: &[(&str, &str)]) -> String {
+        self.asking(&format!("/logs/{}", segments(record)), asked)
+    }
+
+    /// The log of a run as a file, or that of one container.
+    pub(crate) fn raw_log(&self, record: &str, asked: &[(&str, &str)]) -> String {
+        self.asking(&format!("/rawlog/{}", segments(record)), asked)
+    }
+
     pub(crate) fn compare(&self, a: &str, b: &str) -> String {
         self.asking("/compare", &[("a", a), ("b", b)])
     }
@@ -181,9 +205,22 @@ impl Links {
 
     /// The page of a pipeline whose runs are stored below `parent`.
     pub(crate) fn pipeline(&self, of: Of, parent: &str, namespace: &str, name: &str) -> String {
+        self.pipeline_around(of, parent, namespace, name, "")
+    }
+
+    /// The same with this run in its middle.
+    pub(crate) fn pipeline_around(
+        &self,
+        of: Of,
+        parent: &str,
+        namespace: &str,
+        name: &str,
+        record: &str,
+    ) -> String {
         let path = format!("/pipeline/{}/{}", encoded(namespace), encoded(name));
         let parent = if parent == namespace { "" } else { parent };
-        self.asking(&path, &[("of", of.word()), ("in", parent)])
+        let asked = [("of", of.word()), ("in", parent), ("run", record)];
+        self.asking(&path, &asked)
     }
 
     pub(crate) fn badge(&self, of: Of, parent: &str, namespace: &str, name: &str) -> String {
@@ -227,6 +264,16 @@ impl Links {
         self.asking("/login", &[("to", to)])
     }
 
+    /// The way to the provider of the server, and then to `to`.
+    pub(crate) fn depart(&self, to: &str) -> String {
+        self.asking("/login/start", &[("to", to)])
+    }
+
+    /// Where the provider sends browsers.
+    pub(crate) fn arrive(&self) -> String {
+        format!("{}/login/callback", self.base)
+    }
+
     pub(crate) fn logout(&self) -> String {
         format!("{}/logout", self.base)
     }
@@ -240,16 +287,21 @@ impl Links {
     }
 
     fn asking(&self, path: &str, query: &[(&str, &str)]) -> String {
-        let mut link = format!("{}{path}", self.base);
-        let given = query.iter().filter(|(_, value)| !value.is_empty());
-        for (at, (key, value)) in given.enumerate() {
-            link.push(if at == 0 { '?' } else { '&' });
-            link.push_str(key);
-            link.push('=');
-            link.push_str(&encoded(value));
-        }
-        link
+        format!("{}{path}{}", self.base, parameters(query))
     }
+}
+
+/// What stands in an address after its path; values that are empty are left out.
+pub(crate) fn parameters(query: &[(&str, &str)]) -> String {
+    let mut text = String::new();
+    let given = query.iter().filter(|(_, value)| !value.is_empty());
+    for (at, (key, value)) in given.enumerate() {
+        text.push(if at == 0 { '?' } else { '&' });
+        text.push_str(key);
+        text.push('=');
+        text.push_str(&encoded(value));
+    }
+    text
 }
 
 /// A text as a part of an address.
@@ -276,6 +328,11 @@ mod tests {
             (links.run(odd), Route::Run(odd.to_owned())),
             (links.raw(odd, "yaml"), Route::Raw(odd.to_owned())),
             (links.payload(odd), Route::Payload(odd.to_owned())),
+            (
+                links.logs(odd, &[("step", "a&b")]),
+                Route::Logs(odd.to_owned()),
+            ),
+            (links.raw_log(odd, &[]), Route::RawLog(odd.to_owned())),
             (links.compare(odd, ""), Route::Compare),
             (links.graph(odd, "n/1"), Route::Graph(odd.to_owned())),
             (
@@ -301,6 +358,8 @@ mod tests {
             (links.feed("failed", ""), Route::Feed),
             (links.you(), Route::You),
             (links.login("/ui/runs"), Route::Login),
+            (links.depart("/ui/runs"), Route::Depart),
+            (links.arrive(), Route::Arrive),
             (links.logout(), Route::Logout),
             (links.preferences(), Route::Preferences),
             (links.asset("a.css"), Route::Asset("a.css".to_owned())),
@@ -323,6 +382,7 @@ mod tests {
             "/pipeline/a",
             "/run/%ff",
             "/badge/a/b",
+            "/login/other",
         ] {
             assert_eq!(Route::parse(path, ""), None, "{path}");
         }

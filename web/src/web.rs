@@ -4,6 +4,7 @@ mod callers;
 mod change;
 mod page;
 mod reply;
+mod sign_in;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,15 +17,17 @@ use hindsight_runtime::clock::Clock;
 use jiff::tz::TimeZone;
 use tonic::transport::Channel;
 
-use crate::api::{Api, Callers, Kind, Refusal, metadata_of, metadata_with};
+use crate::api::{Api, Callers, Kind, Refusal, SignIn, metadata_of, metadata_with};
 use crate::ask::{Ask, CHOSEN_ZONE, Look, THEME, Theme, ZONE, zone};
 use crate::assets::Assets;
 use crate::fault::Fault;
 use crate::form::Form;
 use crate::headers::secured;
 use crate::pages::{self, Page};
+use crate::pending::Pendings;
 use crate::route::{Links, Route};
-use crate::session::{Sessions, cookies};
+use crate::sealed::cookies;
+use crate::session::Sessions;
 use crate::time;
 use crate::turns::Turns;
 
@@ -81,7 +84,9 @@ struct Inner {
     links: Arc<Links>,
     assets: Arc<Assets>,
     sessions: Sessions,
+    pendings: Pendings,
     callers: Arc<dyn Callers>,
+    provider: Option<Arc<dyn SignIn>>,
     turns: Turns,
 }
 
@@ -96,11 +101,13 @@ enum Reply {
 }
 
 impl Web {
-    /// Pages that call the services behind `channel`, for callers whom `callers` knows.
+    /// Pages that call the services behind `channel`, for callers whom `callers` knows, and who sign in
+    /// at `provider` if there is one. A provider needs the configured origin.
     #[must_use]
     pub fn new(
         channel: Channel,
         callers: Arc<dyn Callers>,
+        provider: Option<Arc<dyn SignIn>>,
         clock: Arc<dyn Clock>,
         options: Options,
     ) -> Self {
@@ -110,7 +117,9 @@ impl Web {
             links: Arc::new(Links::below(&options.base)),
             assets: Arc::new(Assets::new()),
             sessions: Sessions::new(&options.secret, options.secure),
+            pendings: Pendings::new(&options.secret, options.secure),
             callers,
+            provider,
             turns: Turns::new(),
             options,
         };
@@ -173,7 +182,7 @@ impl Inner {
         }
         let mut ask = self.ask(&request, asked);
         let (parts, body) = request.into_parts();
-        let is_open = matches!(route, Some(Route::Login));
+        let is_open = matches!(route, Some(Route::Login | Route::Depart | Route::Arrive));
         let is_part = matches!(route, Some(Route::Badge { .. } | Route::Feed));
         let replied = self.reply(&mut ask, route, &parts, body).await;
         let page = match replied {
@@ -218,8 +227,10 @@ impl Inner {
         let has_header = headers.contains_key(header::AUTHORIZATION);
         let session = match has_header {
             true => None,
-            false => self.sessions.open(&cookies, now),
+            false => self.sessions.open(&cookies),
         };
+        let is_provided = session.as_ref().is_some_and(|it| it.is_provided);
+        let session = session.filter(|session| now < session.ends);
         let session = session.and_then(|session| {
             let metadata = metadata_with(&session.token, &id)?;
             Some((metadata, session.ends))
@@ -251,6 +262,8 @@ impl Inner {
             here,
             id: id.to_str().unwrap_or_default().to_owned(),
             ends,
+            is_provided,
+            provider: self.provider.as_ref().map(|it| it.host().to_owned()),
             has_header,
             asks_who,
             notice: if is_remote && !asks_who { OPEN } else { "" },
@@ -260,7 +273,12 @@ impl Inner {
 
     /// The way to the page on which callers sign in, and back.
     fn to_login(&self, ask: &Ask, headers: &HeaderMap) -> Response<Body> {
-        let login = self.links.login(&ask.here);
+        // A session that is over goes on without a question if that at the provider does.
+        let is_over = ask.is_provided && !ask.signed_in() && self.provider.is_some();
+        let login = match is_over {
+            true => self.links.depart(&ask.here),
+            false => self.links.login(&ask.here),
+        };
         if !headers.contains_key("hx-request") {
             return see(&login);
         }

@@ -1,13 +1,12 @@
 // Keys, refreshing while a page is looked at, and the zone of the browser. Pages work without it.
-"use strict";
-
 (() => {
+  "use strict";
   const base = document.body.dataset.base;
   // The first link of each row.
-  const row = (link) => link?.closest("tr, .part, .fold");
+  const row = (link) => link?.closest("tr, .part, .fold, .logs li");
   const firsts = (selector) =>
     [...document.querySelectorAll(selector)].filter((link, at, all) => row(link) !== row(all[at - 1]));
-  const rows = () => firsts("main tr.row a, main .part a, main .fold > .to");
+  const rows = () => firsts("main tr.row a, main .part a, main .fold > .to, .logs li > a");
   const typing = (target) => target.closest("input, textarea, select, [contenteditable]");
   let after = "";
 
@@ -28,6 +27,53 @@
       if (!part.contains(document.activeElement)) htmx.trigger(part, "refresh");
     }
   }, 5000);
+
+  // Lines of a log that the address names are marked. Those that are not on the page of the last lines are opened.
+  const lines = () => document.querySelector("ol.log");
+  const named = () => (location.hash.match(/^#L\d+(-L\d+)?$/)?.[0].match(/\d+/g) ?? []).map(Number);
+  const mark = (move) => {
+    const [from, to = from] = named();
+    if (!from || !lines()) return;
+    lines().dataset.marked = "";
+    for (const line of lines().children) {
+      const number = Number(line.id.slice(1));
+      line.classList.toggle("marked", number >= from && number <= to);
+    }
+    const first = lines().querySelector(".marked");
+    if (move) first?.scrollIntoView({ block: "center" });
+    const asked = location.search;
+    if (!first && !/\bfrom=/.test(asked)) location.replace(`${asked || "?"}&from=${Math.max(1, from - 300)}${location.hash}`);
+  };
+  addEventListener("hashchange", () => mark(true));
+  addEventListener("click", (event) => {
+    const link = event.target.closest(".log li > a:first-child");
+    if (!link || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    const [before] = named();
+    const number = Number(link.parentElement.id.slice(1));
+    const names = event.shiftKey && before ? [before, number].sort((a, b) => a - b) : [number];
+    link.hash = names.map((it) => `L${it}`).join("-");
+    history.replaceState(null, "", link.href);
+    mark(false);
+  });
+  mark(true);
+  // Lines that come leave those that are read where they are. At the end of the log they are followed.
+  let held = [];
+  const top = (part) => part?.getBoundingClientRect().top;
+  addEventListener("htmx:beforeSwap", () => {
+    if (!lines()) return;
+    const end = document.getElementById("end");
+    const isEnd = scrollY > 0 && top(end) < innerHeight;
+    const part = isEnd ? end : [...lines().children].find((line) => top(line) > 48);
+    held = [part?.id, top(part)];
+  });
+  addEventListener("htmx:afterSwap", () => {
+    mark(false);
+    const [id, at] = held;
+    const part = document.getElementById(id);
+    if (part) scrollBy(0, top(part) - at);
+    held = [];
+  });
 
   // What is done without a new page is said to readers of screens.
   const say = (text) => {
@@ -70,8 +116,8 @@
     k: () => move(-1),
     x: pick,
     c: compare,
-    "[": () => follow('main a[rel="next"]'),
-    "]": () => follow('main a[rel="first"]'),
+    "[": () => follow('main a[rel="next"], main [data-older]'),
+    "]": () => follow('main a[rel="first"], main [data-newer]'),
     y: () => navigator.clipboard?.writeText(location.href).then(() => say("Address copied")),
     f: () => {
       const failed = firsts("tr[data-failed] a, .part.failed a, .part.timeout a, .to.failed, .to.timeout");
@@ -97,7 +143,7 @@
   open.hidden = false;
   open.addEventListener("click", () => dialog.showModal());
 
-  document.addEventListener("keydown", (event) => {
+  addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key === "k" && !event.altKey) {
       event.preventDefault();
       jump.select();

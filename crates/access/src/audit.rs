@@ -107,6 +107,22 @@ impl AuditEvent {
         }
     }
 
+    /// That an operator, who has this name, deletes for good what has this name, past every server.
+    #[must_use]
+    pub fn purged(caller: String, name: String, time: Timestamp) -> Self {
+        Self {
+            time,
+            request: None,
+            caller,
+            by: None,
+            verb: "purge",
+            name,
+            before: None,
+            after: None,
+            outcome: "OK",
+        }
+    }
+
     /// The same, with what came of it.
     #[must_use]
     pub fn ended(mut self, outcome: Result<(), &impl HasKind>) -> Self {

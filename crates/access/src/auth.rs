@@ -19,7 +19,10 @@ use std::{
 use async_trait::async_trait;
 
 pub use self::kube::{ConnectError, Kubernetes, Options as KubernetesOptions};
-pub use self::oidc::{Oidc, Options as OidcOptions, SetupError as OidcError};
+pub use self::oidc::{
+    Answer, Begun, CodeFlow, CodeFlowOptions, Oidc, Options as OidcOptions,
+    SetupError as OidcError, SignInError, SignedIn,
+};
 pub use self::open::Open;
 pub use self::tokens::{FileError, Tokens, token_hash};
 
@@ -55,13 +58,45 @@ impl Verb {
     }
 }
 
+/// A kind of resource, as roles name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Guarded {
+    /// Results, which group records.
+    Results,
+    /// Records of runs, and others.
+    Records,
+    /// Logs of runs.
+    Logs,
+}
+
+impl Guarded {
+    /// How it is called where roles are written down.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Results => "results",
+            Self::Records => "records",
+            Self::Logs => "logs",
+        }
+    }
+}
+
+impl From<Resource> for Guarded {
+    fn from(resource: Resource) -> Self {
+        match resource {
+            Resource::Results => Self::Results,
+            Resource::Records => Self::Records,
+        }
+    }
+}
+
 /// What is asked for: a verb on a kind of resource under a parent, or under all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Access {
     /// What the caller wants to do with the resource.
     pub verb: Verb,
     /// The kind of resource.
-    pub resource: Resource,
+    pub resource: Guarded,
     /// Parent of the resource, or a pattern that stands for all parents.
     pub parent: ParentPattern,
 }
@@ -168,12 +203,17 @@ impl Grant {
     ///
     /// # Errors
     /// If it was made for something else.
-    pub fn check(&self, verb: Verb, resource: Resource, parent: &Parent) -> Result<(), Error> {
+    pub fn check(
+        &self,
+        verb: Verb,
+        resource: impl Into<Guarded>,
+        parent: &Parent,
+    ) -> Result<(), Error> {
         let covers = match &self.access.parent {
             ParentPattern::Any => true,
             ParentPattern::Exact(granted) => granted == parent,
         };
-        if covers && self.access.verb == verb && self.access.resource == resource {
+        if covers && self.access.verb == verb && self.access.resource == resource.into() {
             Ok(())
         } else {
             Err(self.denied())
@@ -184,8 +224,8 @@ impl Grant {
     ///
     /// # Errors
     /// If it was made for something else.
-    pub fn scope(&self, verb: Verb, resource: Resource) -> Result<&ParentPattern, Error> {
-        if self.access.verb == verb && self.access.resource == resource {
+    pub fn scope(&self, verb: Verb, resource: impl Into<Guarded>) -> Result<&ParentPattern, Error> {
+        if self.access.verb == verb && self.access.resource == resource.into() {
             Ok(&self.access.parent)
         } else {
             Err(self.denied())

@@ -10,6 +10,7 @@ mod name;
 mod template;
 #[cfg(test)]
 mod tests;
+mod vague;
 mod value;
 
 use std::fmt;
@@ -18,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 /// The version of the rules. Keys of different versions do not compare; a change of the rules that
 /// changes any key raises it.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Most characters of a template.
 pub const MAX_TEMPLATE: usize = 300;
@@ -26,8 +27,8 @@ pub const MAX_TEMPLATE: usize = 300;
 /// How much of a message is read from its beginning, and as much from its end.
 const MESSAGE_BYTES: usize = 4 * 1024;
 
-/// How much of a log is read, from its end.
-const LOG_BYTES: usize = 16 * 1024;
+/// How many bytes of a log are read, from its end.
+pub const LOG_BYTES: usize = 64 * 1024;
 
 /// Most characters of the part of a template that a message makes if there is a log too.
 const MESSAGE_SHARE: usize = 150;
@@ -50,7 +51,7 @@ pub struct Evidence<'a> {
     pub message: &'a str,
     /// How the steps or containers ended, in their order.
     pub exits: &'a [Exit<'a>],
-    /// The end of the log of the step that failed.
+    /// The end of the log of the step that failed. It is read if the rest [is vague](Self::is_vague).
     pub log_tail: &'a str,
 }
 
@@ -63,6 +64,21 @@ pub struct Exit<'a> {
     pub code: i32,
     /// The reason of its end, `OOMKilled` for one.
     pub reason: &'a str,
+}
+
+impl Evidence<'_> {
+    /// Whether reason, message and exits say no more than that a program failed, and how.
+    #[must_use]
+    pub fn is_vague(&self) -> bool {
+        let is_exit_vague = |exit: &Exit<'_>| {
+            exit.code == 0
+                || matches!(exit.reason, "Skipped" | "Completed")
+                || GENERAL_REASONS.contains(&exit.reason)
+        };
+        vague::reason(self.reason.trim())
+            && vague::message(self.message)
+            && self.exits.iter().take(MAX_EXITS).all(is_exit_vague)
+    }
 }
 
 /// The signature of a failure.
@@ -114,7 +130,12 @@ impl Signature {
     /// The signature of a failure, or none if nothing is known of it.
     #[must_use]
     pub fn of(evidence: &Evidence<'_>) -> Option<Self> {
-        let log = lines::telling(end(evidence.log_tail, LOG_BYTES)).filter(|line| line.worth);
+        let tail = match evidence.log_tail {
+            "" => "",
+            tail if evidence.is_vague() => end(tail, LOG_BYTES),
+            _ => "",
+        };
+        let log = lines::telling(tail).filter(|line| line.worth);
         let mut parts = Vec::new();
         let message = message(evidence.message);
         let exit = exit(evidence.exits, &message);

@@ -20,8 +20,11 @@ pub use store::{Effect, Stored};
 
 use hindsight_proto::{
     MAX_MESSAGE_BYTES,
-    v1::{ingest_client::IngestClient, queries_client::QueriesClient, runs_client::RunsClient},
-    v1alpha2::results_client::ResultsClient,
+    v1::{
+        ingest_client::IngestClient, logs_client::LogsClient, queries_client::QueriesClient,
+        runs_client::RunsClient,
+    },
+    v1alpha2::{logs_client::LogsClient as UploadsClient, results_client::ResultsClient},
 };
 use hindsight_run::Kinds;
 use hindsight_runtime::traces;
@@ -112,6 +115,12 @@ pub type Queries = QueriesClient<InterceptedService<Channel, Bearer>>;
 /// The generated client of questions about single runs.
 pub type Runs = RunsClient<InterceptedService<Channel, Bearer>>;
 
+/// The generated client of logs.
+pub type Logs = LogsClient<InterceptedService<Channel, Bearer>>;
+
+/// The generated client of logs as Tekton Results has them, which are uploaded whole.
+pub type Uploads = UploadsClient<InterceptedService<Channel, Bearer>>;
+
 /// How long one call may take unless told otherwise.
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -122,6 +131,8 @@ pub struct Client {
     ingest: Ingest,
     queries: Queries,
     runs: Runs,
+    logs: Logs,
+    uploads: Uploads,
     deadline: Duration,
     kinds: Kinds,
 }
@@ -204,6 +215,11 @@ impl Client {
             .max_decoding_message_size(MAX_MESSAGE_BYTES);
         let runs = RunsClient::with_interceptor(channel.clone(), bearer.clone())
             .max_decoding_message_size(MAX_MESSAGE_BYTES);
+        let logs = LogsClient::with_interceptor(channel.clone(), bearer.clone())
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES);
+        let uploads = UploadsClient::with_interceptor(channel.clone(), bearer.clone())
+            .max_decoding_message_size(MAX_MESSAGE_BYTES);
         let ingest = IngestClient::with_interceptor(channel, bearer)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
@@ -212,6 +228,8 @@ impl Client {
             ingest,
             queries,
             runs,
+            logs,
+            uploads,
             deadline: DEADLINE,
             kinds: Kinds::built_in(),
         })
@@ -231,6 +249,16 @@ impl Client {
     /// The generated client of questions about single runs.
     pub fn runs(&self) -> Runs {
         self.runs.clone()
+    }
+
+    /// The generated client of logs.
+    pub fn logs(&self) -> Logs {
+        self.logs.clone()
+    }
+
+    /// The generated client of logs that are uploaded whole.
+    pub fn uploads(&self) -> Uploads {
+        self.uploads.clone()
     }
 
     /// The generated client of streams of records, for streams that need something else.

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use hindsight_analysis::signature::Key;
+pub use hindsight_analysis::signature::LOG_BYTES;
 pub use hindsight_analysis::tree::MAX_MESSAGE;
-use hindsight_analysis::tree::Said;
+use hindsight_analysis::tree::{Node, Said};
 use hindsight_proto::time;
 use hindsight_run::{Kind, View, keys};
 use jiff::Timestamp;
@@ -127,6 +128,36 @@ impl ObjectColumns {
 /// The signature of a run that failed and whose payload cannot be read.
 pub fn unreadable() -> String {
     Key::of_nothing().to_string()
+}
+
+/// The failure of a run that says no more than that it failed, so that its log may tell why.
+#[derive(Debug)]
+pub struct VagueFailure(Node);
+
+impl VagueFailure {
+    /// That of a payload, if it is one.
+    pub fn of(payload: &Payload) -> Option<Self> {
+        Kind::of_type(&payload.data_type)?;
+        let body = outline(&payload.value).ok()?;
+        let failure = Node::of_failure(&View::new(&body))?;
+        failure.is_vague().then_some(Self(failure))
+    }
+
+    /// The step that failed, if it says so.
+    pub fn step(&self) -> Option<&str> {
+        self.0.failed_step().map(|step| step.name.as_str())
+    }
+
+    /// Whether it says which steps there were.
+    pub fn has_steps(&self) -> bool {
+        !self.0.steps.is_empty()
+    }
+
+    /// Its signature with the end of its log; the same as without one if the log tells nothing.
+    pub fn signature(&self, log_tail: &str) -> String {
+        let signature = self.0.signature_with(log_tail);
+        signature.map_or_else(unreadable, |signature| signature.key().to_string())
+    }
 }
 
 /// The columns of a payload. A payload that is not JSON has none.

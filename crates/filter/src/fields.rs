@@ -273,7 +273,7 @@ pub(super) fn camel_case(of: Option<&str>, name: &str) -> String {
 const MAX_NEAREST: usize = 256;
 
 /// The name of `known` that `name` was probably meant to be.
-pub(super) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     if name.len() > MAX_NEAREST {
         return None;
     }

@@ -47,6 +47,7 @@ pub use cost::CostBudget;
 pub use error::{EvalError, FilterError, Place};
 pub use eval::{Body, Row};
 pub use expression::Expression;
+pub use fields::nearest;
 pub use language::{Language, Selection, UnknownLanguage};
 pub use limits::{
     MAX_CHARS, MAX_COMPILE_STEPS, MAX_CONSTANT_BYTES, MAX_DEPTH, MAX_NODES, MAX_PATTERN_STATES,

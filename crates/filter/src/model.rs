@@ -9,7 +9,7 @@ mod result;
 
 pub use etag::Etag;
 pub use hindsight_proto::names::{
-    Parent, ParentPattern, ParseNameError, RecordName, Resource, ResultName, ResultPattern,
+    LogName, Parent, ParentPattern, ParseNameError, RecordName, Resource, ResultName, ResultPattern,
 };
 pub use record::{Payload, Record};
 pub use result::{RunResult, Summary};

@@ -95,6 +95,30 @@ pub fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
+/// A text as one value of a word: in quotes, unless it stands for itself without them.
+pub fn value(text: &str) -> String {
+    shielded(text, !text.is_empty() && text.chars().all(is_plain))
+}
+
+/// What the flag of a command takes as the values of a word, such as `a,b*`: as they are, or in quotes as one
+/// value if something in them would end the word or mark CEL.
+pub fn values(text: &str) -> String {
+    let is_plain = |c| is_plain(c) || matches!(c, '*' | ',');
+    shielded(text, text.chars().all(is_plain))
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || "._-/:+@".contains(c)
+}
+
+fn shielded(text: &str, is_plain: bool) -> String {
+    if is_plain {
+        return text.to_owned();
+    }
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{escaped}\"")
+}
+
 /// The first mark outside of quotes.
 fn mark(text: &str) -> Option<Mark> {
     let blanks = text.len() - text.trim_start().len();

@@ -15,6 +15,7 @@ pub mod keys;
 mod kind;
 mod kinds;
 mod outcome;
+pub mod reference;
 pub mod selector;
 mod summary;
 mod view;

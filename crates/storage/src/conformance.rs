@@ -12,6 +12,7 @@ pub(crate) mod fixtures;
 mod histories;
 mod lifecycle;
 mod listing;
+pub(crate) mod logs;
 mod model;
 mod payloads;
 mod purge;
@@ -31,7 +32,7 @@ use crate::{
     },
     driver::options::{Options, Schema},
     memory::Memory,
-    seam::{Maintenance, Store},
+    seam::{LogStore, Maintenance, Store},
     store::resolve::{Opened, open},
 };
 
@@ -41,6 +42,8 @@ pub(crate) struct World {
     /// The store under test.
     pub(crate) store: Arc<dyn Store>,
     pub(crate) maintenance: Arc<dyn Maintenance>,
+    /// Logs, which no map in memory keeps.
+    pub(crate) logs: Option<Arc<dyn LogStore>>,
     /// Where it is, to be opened again.
     pub(crate) url: String,
 }
@@ -70,6 +73,7 @@ impl World {
         Self {
             store: Arc::<Memory>::clone(&memory),
             maintenance: memory,
+            logs: None,
             url: format!("memory:{name}"),
         }
     }
@@ -83,6 +87,7 @@ impl World {
         Self {
             store: opened.store,
             maintenance: opened.maintenance,
+            logs: Some(opened.logs),
             url: url.to_owned(),
         }
     }
@@ -190,6 +195,14 @@ const CASES: &[Case] = cases![
     feed::what_did_not_happen_is_not_told,
     feed::a_feed_goes_on_at_another_server_without_gap_or_repeat,
     feed::a_feed_cannot_go_on_where_changes_were_removed,
+    feed::a_cursor_has_one_holder_at_a_time,
+    logs::lines_are_read_back_whatever_the_appends_were,
+    logs::what_is_stored_already_is_passed_over_and_a_gap_is_refused,
+    logs::two_writers_of_one_log_do_not_interleave,
+    logs::a_sealed_log_has_its_digest_and_takes_nothing_more,
+    logs::a_sealed_log_is_packed_beside_its_readers,
+    logs::logs_go_with_their_record_and_with_their_result,
+    logs::an_upload_takes_the_place_of_the_one_before,
     races::of_many_writers_with_one_etag_one_wins,
     races::of_many_creators_of_one_name_one_wins,
     races::no_record_outlives_its_result,
@@ -222,7 +235,7 @@ async fn run_in_memory() {
         "migrating_again_changes_nothing",
     ];
     let is_about_rows = |case: &&Case| {
-        !["dictionaries", "ways"].contains(&case.room) && !ABOUT_TABLES.contains(&case.name)
+        !["dictionaries", "ways", "logs"].contains(&case.room) && !ABOUT_TABLES.contains(&case.name)
     };
     run(CASES.iter().filter(is_about_rows), async || {
         MemoryDatabase::fresh()
@@ -230,13 +243,14 @@ async fn run_in_memory() {
     .await;
 }
 
-/// Runs the cases that are about bodies, with as many bodies outside the database as can be.
+/// Runs the cases that are about bodies and logs, with as many bodies outside the database as can be.
 async fn run_outside<D: Database>(
     fresh: impl AsyncFn() -> D,
     depot: impl Fn() -> Arc<ObjectBackend>,
 ) {
-    const ROOMS: [&str; 7] = [
+    const ROOMS: [&str; 8] = [
         "writes",
+        "logs",
         "payloads",
         "dictionaries",
         "purge",

@@ -11,6 +11,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -66,6 +67,7 @@ struct Rows {
     changed: i64,
     floor: i64,
     secrets: BTreeMap<String, Vec<u8>>,
+    cursors: BTreeMap<String, feed::Cursor>,
 }
 
 /// A store of maps.
@@ -322,6 +324,10 @@ impl Store for Memory {
         Ok(FeedPosition::after(self.rows().await?.changed))
     }
 
+    async fn feed_begin(&self) -> Result<FeedPosition, Error> {
+        Ok(FeedPosition::after(self.rows().await?.floor))
+    }
+
     async fn feed(&self, after: FeedPosition, most: NonZeroU32) -> Result<FeedPage, Error> {
         feed::page(&*self.rows().await?, after, most)
     }
@@ -392,6 +398,10 @@ impl Maintenance for Memory {
         Ok(0)
     }
 
+    async fn pack_logs(&self, _now: Timestamp, _most: NonZeroU32) -> Result<u64, Error> {
+        Ok(0)
+    }
+
     async fn indexes(&self) -> Result<Vec<IndexedPath>, Error> {
         Ok(Vec::new())
     }
@@ -417,6 +427,26 @@ impl Maintenance for Memory {
     /// Maps keep no times: everything is too old.
     async fn prune_feed(&self, _before: Timestamp, _most: NonZeroU32) -> Result<u64, Error> {
         Ok(feed::prune(&mut *self.rows().await?))
+    }
+
+    async fn hold_cursor(
+        &self,
+        name: &str,
+        holder: &str,
+        time: Duration,
+    ) -> Result<Option<FeedPosition>, Error> {
+        Ok(feed::hold(&mut *self.rows().await?, name, holder, time))
+    }
+
+    async fn advance_cursor(
+        &self,
+        name: &str,
+        holder: &str,
+        place: FeedPosition,
+        time: Duration,
+    ) -> Result<bool, Error> {
+        let mut rows = self.rows().await?;
+        Ok(feed::advance(&mut rows, (name, holder), place, time))
     }
 
     async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error> {

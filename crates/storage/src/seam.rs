@@ -11,7 +11,9 @@ mod columns;
 mod encoded;
 mod error;
 mod explain;
+mod failed_log;
 mod feed;
+mod logs;
 mod maintenance;
 mod query;
 mod traced;
@@ -23,11 +25,13 @@ use async_trait::async_trait;
 pub use self::{
     aggregate::AggregateQuery, aggregate::GroupKey, aggregate::MAX_KEYS, aggregate::Quantity,
     aggregate::Summed, change::Batch, change::Change, columns::RecordColumns, encoded::EncodedBody,
-    encoded::EncodedRecord, error::Error, explain::Estimate, explain::Plan, feed::ChangedRecord,
-    feed::FeedPage, feed::FeedPosition, maintenance::Connections, maintenance::Filled,
-    maintenance::IndexedPath, maintenance::MAX_INDEXES, maintenance::Maintenance,
-    maintenance::Purge, maintenance::Purged, query::ListQuery, query::Listed, query::Priority,
-    traced::Traced,
+    encoded::EncodedRecord, error::Error, explain::Estimate, explain::Plan, failed_log::FailedPart,
+    failed_log::failed_log, failed_log::log_tail, failed_log::signing_log, feed::ChangedRecord,
+    feed::FeedPage, feed::FeedPosition, logs::LogAppend, logs::LogChunks, logs::LogKey,
+    logs::LogKind, logs::LogSource, logs::LogStore, logs::StoredLog, maintenance::Connections,
+    maintenance::Filled, maintenance::IndexedPath, maintenance::MAX_INDEXES,
+    maintenance::Maintenance, maintenance::Purge, maintenance::Purged, query::ListQuery,
+    query::Listed, query::Priority, traced::Traced,
 };
 use hindsight_filter::condition::{Ability, Test};
 use hindsight_filter::measure::Group;
@@ -77,9 +81,11 @@ pub trait Store: Debug + Send + Sync + 'static {
         most: u64,
     ) -> Result<Plan, Error>;
 
-    /// The place after all changes of records that can be read, where a feed begins that tells only
-    /// what comes.
+    /// The place after all changes of records that can be read: a feed that begins there tells only later ones.
     async fn feed_end(&self) -> Result<FeedPosition, Error>;
+
+    /// The place before all changes of records that are kept.
+    async fn feed_begin(&self) -> Result<FeedPosition, Error>;
 
     /// At most `most` changes of records after a place, each record as it is stored, or with
     /// [`Error::Expired`] if changes after the place are not kept any more.

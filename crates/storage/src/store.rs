@@ -1,12 +1,14 @@
 //! The store in a SQL database, whichever: what is read becomes statements by `sql`, what is
 //! written is packed by the codec, and a [`Database`] carries both out.
 
+mod cursors;
 mod dictionaries;
 mod explain;
 mod feed;
 mod find;
 pub(crate) mod indexed;
 mod list;
+pub(crate) mod logs;
 mod objects;
 mod planner;
 mod purge;
@@ -15,7 +17,7 @@ mod sign;
 pub(crate) mod sum;
 mod sweep;
 
-use std::num::NonZeroU32;
+use std::{num::NonZeroU32, time::Duration};
 
 use self::{indexed::IndexCache, list::Wanted};
 use crate::{
@@ -210,6 +212,10 @@ impl<D: Database> Store for SqlStore<D> {
         feed::end(self).await
     }
 
+    async fn feed_begin(&self) -> Result<FeedPosition, Error> {
+        feed::begin(self).await
+    }
+
     async fn feed(&self, after: FeedPosition, most: NonZeroU32) -> Result<FeedPage, Error> {
         feed::page(self, after, most).await
     }
@@ -251,6 +257,10 @@ impl<D: Database> Maintenance for SqlStore<D> {
         objects::sweep(self, now, batch).await
     }
 
+    async fn pack_logs(&self, now: Timestamp, most: NonZeroU32) -> Result<u64, Error> {
+        logs::pack(self, now, most).await
+    }
+
     async fn indexes(&self) -> Result<Vec<IndexedPath>, Error> {
         Ok(indexed::look(self).await?.all().to_vec())
     }
@@ -278,6 +288,25 @@ impl<D: Database> Maintenance for SqlStore<D> {
 
     async fn prune_feed(&self, before: Timestamp, most: NonZeroU32) -> Result<u64, Error> {
         feed::prune(self, before, most).await
+    }
+
+    async fn hold_cursor(
+        &self,
+        name: &str,
+        holder: &str,
+        time: Duration,
+    ) -> Result<Option<FeedPosition>, Error> {
+        cursors::hold(self, name, holder, time).await
+    }
+
+    async fn advance_cursor(
+        &self,
+        name: &str,
+        holder: &str,
+        place: FeedPosition,
+        time: Duration,
+    ) -> Result<bool, Error> {
+        cursors::advance(self, name, holder, place, time).await
     }
 
     async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error> {

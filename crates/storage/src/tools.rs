@@ -3,6 +3,7 @@
 pub mod archive;
 pub mod backup;
 pub mod copy;
+mod foreign;
 pub mod fsck;
 pub mod snapshot;
 pub mod tekton;

@@ -12,6 +12,8 @@ mod health;
 mod json;
 mod mask;
 mod openapi;
+mod raw;
+mod replies;
 mod request;
 mod routes;
 mod sse;
@@ -195,6 +197,9 @@ impl Inner {
         }
         if streams {
             let reply = call::open(&self.grpc, &route.target, metadata, asked).await?;
+            if raw::is_raw(route) {
+                return raw::answer(reply).await;
+            }
             return Ok(sse::answer(route.clone(), reply));
         }
         let (reply, warnings) = call::ask(&self.grpc, &route.target, metadata, asked).await?;

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{
     BESIDE, FIELDS,
     dialect::{Dialect, Enums, First, Names},
+    raw,
     routes::{Body, Route, Routes},
     sse,
 };
@@ -79,9 +80,9 @@ fn parts_of_path(route: &Route) -> Vec<Value> {
         .collect()
 }
 
-fn operation(route: &Route, schemas: &mut Schemas) -> Value {
-    let method = &route.method;
-    let dialect = &route.dialect;
+/// What is given beside the body: parts of the path, fields of the message, and what every call takes.
+fn parameters(route: &Route, schemas: &mut Schemas) -> Vec<Value> {
+    let (method, dialect) = (&route.method, &route.dialect);
     let mut parameters = parts_of_path(route);
     if route.body != Body::Message {
         for field in method.input().fields() {
@@ -122,10 +123,23 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
         "schema": {"type": "string"},
         "description": "Comma-separated paths of the fields to answer with; all if empty.",
     }));
-    let reply = schemas.message(&method.output(), dialect);
-    let form = match method.is_server_streaming() {
-        true => sse::CONTENT_TYPE,
-        false => "application/json",
+    parameters
+}
+
+fn operation(route: &Route, schemas: &mut Schemas) -> Value {
+    let method = &route.method;
+    let dialect = &route.dialect;
+    let parameters = parameters(route, schemas);
+    let (form, reply) = match method.is_server_streaming() {
+        true if raw::is_raw(route) => ("text/plain", json!({"type": "string"})),
+        true => (
+            sse::CONTENT_TYPE,
+            schemas.message(&method.output(), dialect),
+        ),
+        false => (
+            "application/json",
+            schemas.message(&method.output(), dialect),
+        ),
     };
     let mut operation = json!({
         "operationId": method.name(),
@@ -285,7 +299,7 @@ mod tests {
         let described = described();
         let paths = described["paths"].as_object().unwrap();
         let operations: usize = paths.values().map(|p| p.as_object().unwrap().len()).sum();
-        assert_eq!(operations, 21);
+        assert_eq!(operations, 28);
         let mut found = Vec::new();
         references(&described, &mut found);
         assert!(found.len() > 11, "{found:?}");

@@ -11,16 +11,11 @@ use axum::{
     body::{Body, HttpBody},
     http::{HeaderMap, HeaderValue, Response, header},
 };
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body::Frame;
 use prost_reflect::{DynamicMessage, Value};
 
-use super::{
-    answer::{Refusal, refused},
-    call::split_message,
-    json_of,
-    routes::Route,
-};
+use super::{answer::Refusal, json_of, replies::Replies, routes::Route};
 
 pub(super) const CONTENT_TYPE: &str = "text/event-stream";
 /// The field that says from where a stream goes on, in requests and in replies.
@@ -50,10 +45,8 @@ pub(super) fn resume(
 pub(super) fn answer(route: Route, replies: Body) -> Response<Body> {
     let mut response = Response::new(Body::new(Events {
         route,
-        replies,
-        read: BytesMut::new(),
+        replies: Replies::new(replies),
         begins: true,
-        is_over: false,
     }));
     let headers = response.headers_mut();
     let kind = HeaderValue::from_static(CONTENT_TYPE);
@@ -66,11 +59,8 @@ pub(super) fn answer(route: Route, replies: Body) -> Response<Body> {
 /// The body of an answer.
 struct Events {
     route: Route,
-    replies: Body,
-    /// What was read of the replies and is no whole message yet.
-    read: BytesMut,
+    replies: Replies,
     begins: bool,
-    is_over: bool,
 }
 
 impl HttpBody for Events {
@@ -84,35 +74,15 @@ impl HttpBody for Events {
         if std::mem::take(&mut self.begins) {
             return given(RETRY);
         }
-        loop {
-            if let Some(message) = split_message(&mut self.read) {
-                let event = event(&self.route, message);
-                self.is_over |= event.is_err();
-                return given(event.unwrap_or_else(|refusal| failed(&refusal)));
-            }
-            if self.is_over {
-                return Poll::Ready(None);
-            }
-            let refusal = match ready!(Pin::new(&mut self.replies).poll_frame(cx)) {
-                Some(Ok(frame)) => match frame.into_data() {
-                    Ok(data) => {
-                        self.read.extend_from_slice(&data);
-                        continue;
-                    }
-                    Err(frame) => match frame.trailers_ref().map(refused) {
-                        Some(Err(refusal)) => refusal,
-                        _ => {
-                            self.is_over = true;
-                            continue;
-                        }
-                    },
-                },
-                Some(Err(error)) => Refusal::internal(format!("the stream broke off: {error}")),
-                None => Refusal::internal("the stream has no status"),
-            };
-            self.is_over = true;
-            return given(failed(&refusal));
-        }
+        let event = match ready!(self.replies.poll_message(cx)) {
+            Ok(Some(message)) => event(&self.route, message),
+            Ok(None) => return Poll::Ready(None),
+            Err(refusal) => Err(refusal),
+        };
+        given(event.unwrap_or_else(|refusal| {
+            self.replies.end();
+            failed(&refusal)
+        }))
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A repeated field of two bytes takes some thirty in memory once it is decoded; the bytes of a
 //! payload stay what they are. So of all but the payload there may be little. A payload is
-//! what `record.data.value` is: the one large field of the one large field of the one large field.
+//! what `record.data.value` is: the one large field of the one large field of the one large field. Lines of
+//! logs are less deep.
 
 use tonic::Status;
 
@@ -10,7 +11,7 @@ use tonic::Status;
 const BESIDE_PAYLOAD: usize = 1 << 20;
 /// From here on a field is large: it may be a payload, or have one in it.
 const LARGE: usize = 64 << 10;
-/// How deep a payload is.
+/// How deep the payload of a record is.
 const DEPTH: usize = 3;
 /// A number has at most so many bytes.
 const VARINT: u32 = 10;
@@ -25,6 +26,8 @@ pub(super) struct Outline {
     next: Next,
     number: u64,
     digits: u32,
+    /// How many levels less deep than in a record the payload is.
+    shallow: usize,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -37,6 +40,14 @@ enum Next {
 }
 
 impl Outline {
+    /// That of a message whose payload is so many levels deep.
+    pub(super) fn of(depth: usize) -> Self {
+        Self {
+            shallow: DEPTH.saturating_sub(depth),
+            ..Self::default()
+        }
+    }
+
     /// Reads on. What is no message is not refused here.
     pub(super) fn read(&mut self, mut bytes: &[u8]) -> Result<(), Status> {
         while let Some(&first) = bytes.first() {
@@ -81,7 +92,7 @@ impl Outline {
             (Next::Length, _) => {
                 let length = usize::try_from(number).unwrap_or(usize::MAX);
                 match length > LARGE {
-                    true if self.ends.len() + 1 < DEPTH => {
+                    true if self.ends.len() + 1 + self.shallow < DEPTH => {
                         self.ends
                             .push(self.position.saturating_add(1).saturating_add(length));
                         Next::Key

@@ -33,6 +33,7 @@ fn limits(arrival: &Arrival) -> BodyLimits {
         limit: LIMIT,
         patience: PATIENCE,
         streams: false,
+        depth: 3,
     }
 }
 

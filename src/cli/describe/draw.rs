@@ -77,10 +77,10 @@ fn table(rows: &[Row], scale: &str, screen: Screen) -> Vec<String> {
         rows.iter().map(cell).collect::<Vec<Vec<_>>>()
     };
     let (mut titled, mut filled) = (columns(Some(bar)), cells(true));
-    let mut layout = Layout::of(&titled, &filled, screen);
+    let mut layout = Layout::of_parts(&titled, &filled, screen);
     if screen.width.is_some_and(|width| layout.width() > width) {
         (titled, filled) = (columns(None), cells(false));
-        layout = Layout::of(&titled, &filled, screen);
+        layout = Layout::of_parts(&titled, &filled, screen);
     }
     let titles: Vec<_> = titled.iter().map(|(title, _)| text_cell(title)).collect();
     [titles]

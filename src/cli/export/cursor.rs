@@ -1,16 +1,11 @@
 //! How far an export is, in a file, so that it goes on where it was interrupted.
 
-use std::{
-    fs,
-    io::{ErrorKind, Write as _},
-    path::Path,
-};
+use std::path::Path;
 
-use hindsight_run::json;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::failure::Failure;
+use crate::cli::{cursor, failure::Failure};
 
 /// How far an export is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -29,14 +24,9 @@ pub(super) struct Cursor {
 impl Cursor {
     /// Reads a cursor; none if there is no file. It fails if the file is something else.
     pub(super) fn read(path: &Path) -> Result<Option<Self>, Failure> {
-        let said = |why: &dyn std::fmt::Display| {
-            Failure::usage(format!("`{}` is not a cursor: {why}", path.display()))
+        let Some(value) = cursor::read(path)? else {
+            return Ok(None);
         };
-        let text = match fs::read(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(|error| said(&error))?,
-        };
-        let value = json::parse(&text).map_err(|error| said(&error))?;
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let whole = || {
             Some(Self {
@@ -47,21 +37,14 @@ impl Cursor {
                 done: value.get("done")?.as_bool()?,
             })
         };
-        whole().map(Some).ok_or_else(|| said(&"a field is missing"))
+        let whole = whole().ok_or_else(|| cursor::no_cursor(path, &"a field is missing"))?;
+        Ok(Some(whole))
     }
 
     /// Writes the cursor, all of it or nothing.
     pub(super) fn save(&self, path: &Path) -> Result<(), Failure> {
         let text = serde_json::to_string(self).map_err(|e| Failure::other(e.to_string()))?;
-        let mut next = path.as_os_str().to_owned();
-        next.push(".new");
-        let write = || {
-            let mut file = fs::File::create(&next)?;
-            writeln!(file, "{text}")?;
-            file.sync_all()?;
-            fs::rename(&next, path)
-        };
-        write().map_err(|error| Failure::other(format!("`{}`: {error}", path.display())))
+        cursor::write(path, &text)
     }
 }
 
@@ -82,7 +65,7 @@ mod tests {
         };
         cursor.save(&path).unwrap();
         assert_eq!(Cursor::read(&path).unwrap(), Some(cursor));
-        fs::write(&path, "{\"export\": 1}").unwrap();
+        std::fs::write(&path, "{\"export\": 1}").unwrap();
         let why = Cursor::read(&path).unwrap_err().to_string();
         assert!(why.contains("is not a cursor: a field is missing"), "{why}");
     }

@@ -9,7 +9,7 @@ use hindsight_client::Batched;
 use hindsight_proto::names::Parent;
 use hindsight_run::{Kind, SummaryPolicy, View, upload};
 use hindsight_runtime::error::report;
-use hindsight_storage::archive::{Archive, Page, Reader, Row};
+use hindsight_storage::archive::{Archive, Page, Reader, Row, place};
 
 use self::cursor::Cursor;
 use super::{Count, Parents, chains, parent};
@@ -134,7 +134,7 @@ struct Told {
 impl Archived {
     async fn import(&self, archive: Archive, name: &str) -> Result<ExitCode, Failure> {
         let parents = self.parents()?;
-        let from = Cursor::open(self.cursor.as_deref(), name)?;
+        let from = Cursor::open(self.cursor.as_deref(), &self.said(&archive, name)?)?;
         if from.done {
             output::note(
                 "the cursor says that the import is done; delete its file to import again",
@@ -191,6 +191,24 @@ impl Archived {
             0 => count.code(),
             _ => ExitCode::from(Failure::DAMAGED),
         })
+    }
+
+    /// What is imported from where to where: a cursor of something else has passed over other runs.
+    fn said(&self, archive: &Archive, name: &str) -> Result<String, Failure> {
+        let place = place(&self.from).map_err(|error| Failure::store(&error))?;
+        let mut said = format!("{name} in {place}");
+        if let Archive::Argo {
+            cluster: Some(cluster),
+        } = archive
+        {
+            said += &format!(", cluster {cluster}");
+        }
+        match (&self.cluster_id, &self.parent) {
+            (Some(id), _) => said += &format!(", into the cluster {id}"),
+            (None, Some(parent)) => said += &format!(", into the parent {parent}"),
+            (None, None) => {}
+        }
+        Ok(said)
     }
 
     async fn reader(&self, archive: &Archive, after: Option<&str>) -> Result<Reader, Failure> {

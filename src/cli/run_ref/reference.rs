@@ -1,7 +1,6 @@
 //! What a person types to mean a run, before a server is asked.
 
-use hindsight_proto::names::RecordName;
-use percent_encoding::percent_decode_str;
+use hindsight_run::reference;
 
 use crate::cli::failure::Failure;
 
@@ -9,8 +8,6 @@ use crate::cli::failure::Failure;
 const AT: &str = "want @last, @last-failed, or @-3 for the third newest";
 /// How far back `@-N` reaches.
 const FARTHEST: u32 = 1_000;
-/// Fewest hexadecimal digits of a UID that are taken for its beginning.
-const FEWEST: usize = 4;
 
 /// A run, as it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,10 +30,13 @@ impl Reference {
             return of_back(back).map_err(|why| Failure::usage(format!("`{text}`: {why}")));
         }
         if text.contains("://") {
-            return of_url(text).map(Self::Record).ok_or_else(|| {
-                let want = "want .../<namespace>/results/<result>/records/<record>";
-                Failure::usage(format!("`{text}` has no name of a record in it; {want}"))
-            });
+            let record = reference::record(text);
+            return record
+                .map(|name| Self::Record(name.to_string()))
+                .ok_or_else(|| {
+                    let want = "want .../<namespace>/results/<result>/records/<record>";
+                    Failure::usage(format!("`{text}` has no name of a record in it; {want}"))
+                });
         }
         if text.contains("/records/") {
             return Ok(Self::Record(text.to_owned()));
@@ -76,38 +76,6 @@ fn of_back(back: &str) -> Result<Reference, String> {
     }
 }
 
-/// The name of the record in a URL, of a page or of a call.
-fn of_url(url: &str) -> Option<String> {
-    let path = url.split(['?', '#']).next()?;
-    let path = percent_decode_str(path).decode_utf8().ok()?;
-    let parts: Vec<&str> = path.split('/').collect();
-    let results = parts
-        .windows(3)
-        .position(|at| at[0] == "results" && at[2] == "records")?;
-    let [result, _, record] = parts.get(results + 1..results + 4)? else {
-        return None;
-    };
-    let before = parts.get(..results)?;
-    // Calls and pages say where the parent begins, which may have several segments.
-    let is_page = |at: &[&str]| at[0] == "ui" && matches!(at[1], "run" | "raw" | "payload");
-    let begins = before
-        .iter()
-        .rposition(|part| *part == "parents")
-        .map(|at| at + 1);
-    let begins = begins.or_else(|| Some(before.windows(2).position(is_page)? + 2));
-    let parent = before.get(begins.or(before.len().checked_sub(1))?..)?;
-    let name = format!("{}/results/{result}/records/{record}", parent.join("/"));
-    let name: RecordName = name.parse().ok()?;
-    Some(name.to_string())
-}
-
-/// Whether a text can be the beginning of a UID.
-pub(super) fn begins_uid(text: &str) -> bool {
-    let digits = text.chars().filter(char::is_ascii_hexdigit).count();
-    let is_uid = |c: char| c == '-' || (c.is_ascii_hexdigit() && !c.is_ascii_uppercase());
-    text.len() < 36 && digits >= FEWEST && text.chars().all(is_uid)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,6 +107,10 @@ mod tests {
             (
                 "https://h/base/ui/run/cluster/east/namespace/shop/results/5d5f/records/77aa",
                 record("cluster/east/namespace/shop/results/5d5f/records/77aa"),
+            ),
+            (
+                "https://h/ui/graph/shop/results/5d5f/records/77aa",
+                record(full),
             ),
             (
                 "http://127.0.0.1:8080/apis/hindsight.dev/v1/parents/shop/results/5d5f/records/77aa/tree",
@@ -175,21 +147,6 @@ mod tests {
         ] {
             let said = Reference::of(text).unwrap_err().to_string();
             assert!(said.contains(why), "{text}: {said}");
-        }
-    }
-
-    #[test]
-    fn four_digits_begin_a_uid() {
-        for (text, is) in [
-            ("0b4f", true),
-            ("0b4f9a2e-5f0a", true),
-            ("0b4", false),
-            ("a-b-c", false),
-            ("0B4F", false),
-            ("release", false),
-            ("0b4f9a2e-5f0a-4a30-9d3a-6f2c1f0d9e11", false),
-        ] {
-            assert_eq!(begins_uid(text), is, "{text}");
         }
     }
 }

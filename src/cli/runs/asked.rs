@@ -44,7 +44,7 @@ impl<'a> Words<'a> {
         self.texts.push(Text {
             flag,
             word,
-            text: whole(value),
+            text: words::values(value),
         });
     }
 
@@ -84,18 +84,6 @@ fn checked(flag: &str, filter: &str) -> Result<String, Failure> {
     Filter::compile(filter, Resource::Records)
         .map_err(|error| wrong_filter(flag, filter, &error))?;
     Ok(format!("({filter}\n)"))
-}
-
-/// The value of a flag as that of one word: quoted, if something in it ends words or marks CEL.
-fn whole(value: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "._-*,/:+@".contains(c);
-    match value.chars().all(is_plain) {
-        true => value.to_owned(),
-        false => {
-            let escaped = value.replace('\\', "\\\\").replace('"', "\\\"");
-            format!("\"{escaped}\"")
-        }
-    }
 }
 
 #[cfg(test)]

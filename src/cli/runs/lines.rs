@@ -7,12 +7,11 @@ use hindsight_proto::v1::RunRow;
 use jiff::{Timestamp, tz::TimeZone};
 
 use super::{
-    Form,
     print::Printer,
     row,
     times::{TimeForm, Times},
 };
-use crate::cli::{failure::Failure, terminal::Screen};
+use crate::cli::{failure::Failure, list::Form, terminal::Screen};
 
 /// Every column that has no key, in the order of CSV.
 const COLUMNS: &str = "status,namespace,name,kind,engine,pipeline,parent,reason,outcome,created,started,\

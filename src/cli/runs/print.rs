@@ -9,12 +9,12 @@ use hindsight_proto::v1::RunRow;
 use serde::Serialize;
 
 use super::{
-    Form,
     row::{Column, RunView},
     times::Times,
 };
 use crate::cli::{
     failure::Failure,
+    list::Form,
     output::{self, ListView, plain},
     pager::Paged,
     table::quoted,
@@ -167,11 +167,14 @@ impl<W: Write> Printer<W> {
     }
 
     fn cells(&self, runs: &[RunView]) -> Vec<Vec<Cell>> {
-        let row = |run| {
-            let columns = self.columns.iter();
-            columns
-                .map(|column| column.cell(run, &self.times, &self.screen))
-                .collect()
+        let has_status = self.columns.contains(&Column::Status);
+        let row = |run: &RunView| {
+            let cell = |column: &Column| match column {
+                // Names get the room of what stands in the row already.
+                Column::Reason if has_status && run.repeats_status() => Cell::none(),
+                column => column.cell(run, &self.times, &self.screen),
+            };
+            self.columns.iter().map(cell).collect()
         };
         runs.iter().map(row).collect()
     }

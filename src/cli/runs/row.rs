@@ -82,6 +82,20 @@ impl From<RunRow> for RunView {
     }
 }
 
+impl RunView {
+    /// Whether the reason says no more than status and kind: `Failed` of what failed, `TaskRunTimeout` of a TaskRun
+    /// that took too long.
+    pub(super) fn repeats_status(&self) -> bool {
+        let Some(reason) = self.reason.as_deref() else {
+            return false;
+        };
+        let kind = self.kind.as_deref().unwrap_or_default();
+        let reason = reason.strip_prefix(kind).unwrap_or(reason);
+        let is_success = self.status == "succeeded";
+        reason.eq_ignore_ascii_case(self.status) || (is_success && reason == "Completed")
+    }
+}
+
 /// How a run stands, in the words that select runs.
 fn status(outcome: &str, start: Option<Timestamp>, end: Option<Timestamp>) -> &'static str {
     match (outcome, start, end) {
@@ -289,10 +303,12 @@ impl Column {
         if *self == Self::Status {
             return screen.status(&value);
         }
-        let text = match value.is_empty() {
-            true => "-".to_owned(),
-            false => output::plain(&value, false).into_owned(),
-        };
-        Cell { text, colour: None }
+        match value.is_empty() {
+            true => Cell::none(),
+            false => Cell {
+                text: output::plain(&value, false).into_owned(),
+                colour: None,
+            },
+        }
     }
 }

@@ -9,8 +9,8 @@ use hindsight_proto::v1::{RunEvent, RunRow, WatchRunsRequest};
 use prost_types::Timestamp;
 use tonic::{Code, Status, Streaming};
 
-use super::{Form, Runs, print::Printer, row::Column};
-use crate::cli::{failure::Failure, output};
+use super::{Runs, print::Printer, row::Column};
+use crate::cli::{failure::Failure, list::Form, output};
 
 /// Wait before the first attempt to connect again; it doubles with each.
 const FIRST_WAIT: Duration = Duration::from_millis(500);

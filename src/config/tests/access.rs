@@ -80,6 +80,37 @@ fn what_decides_about_callers_is_refused_rather_than_ignored() {
 }
 
 #[test]
+fn what_browsers_sign_in_with_is_whole() {
+    let oidc = [
+        ("auth", "oidc"),
+        ("oidc_issuer", "https://id.example"),
+        ("oidc_audience", "hindsight"),
+        ("oidc_roles_file", "/roles.toml"),
+    ];
+    let client = ("oidc_client_id", "hindsight");
+    let public = ("public_url", "https://results.example");
+    refuses(
+        &sources(None, &[], &[client, public]),
+        &[
+            "--oidc-client-id: is not used while auth is `off`; set auth = \"oidc\", or leave it out",
+        ],
+    );
+    let with = |more: &[(&'static str, &'static str)]| [&oidc, more].concat();
+    refuses(
+        &sources(None, &[], &with(&[client, ("oidc_scopes", "email open")])),
+        &[
+            "--oidc-client-id: needs public_url too",
+            "--oidc-scopes: lacks `openid`, without which the issuer sends no ID token",
+        ],
+    );
+    refuses(
+        &sources(None, &[], &with(&[("oidc_client_secret_file", "/secret")])),
+        &["--oidc-client-secret-file: needs oidc_client_id too"],
+    );
+    loads(&with(&[client, public, ("oidc_scopes", "email openid")]));
+}
+
+#[test]
 fn every_web_page_is_not_let_in_where_nobody_is_asked_who_they_are() {
     let any = ("cors_origins", "*");
     refuses(

@@ -184,7 +184,7 @@ impl Leave<'_> {
     }
 
     async fn ask(&self, parent: &Parent) -> Result<UpsertGrants, (Verb, auth::Error)> {
-        let both = async |resource| {
+        let both = async |resource: Resource| {
             let may = async |verb| {
                 let parent = ParentPattern::Exact(parent.clone());
                 let leave = self.server.allow(self.caller, verb, resource, parent);

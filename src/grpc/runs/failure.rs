@@ -3,9 +3,11 @@
 use hindsight_proto::v1 as pb;
 use tonic::metadata::MetadataMap;
 
-use super::{super::ResultsServer, super::convert, diff::difference, tree};
-use crate::service::{Error, Failure, RunPoint};
-use hindsight_access::auth::Verb;
+use super::{
+    super::ResultsServer, super::call::credentials, super::convert, diff::difference, tree,
+};
+use crate::service::{Error, Failure, FailureLog, FailureLogAsk, FailureLogLine, RunPoint};
+use hindsight_access::auth::{Error as AuthError, Guarded, Verb};
 use hindsight_filter::model::{ParentPattern, RecordName, Resource};
 
 pub(super) async fn explain_failure(
@@ -18,9 +20,27 @@ pub(super) async fn explain_failure(
     let (by, grant) = server
         .grant(&metadata, Verb::List, Resource::Records, parent)
         .await?;
+    let parent = ParentPattern::Exact(name.result().parent().clone());
+    let logs = server
+        .allow(
+            &credentials(metadata.as_ref()),
+            Verb::Get,
+            Guarded::Logs,
+            parent,
+        )
+        .await;
+    let logs = match logs {
+        Ok(grant) => Some(grant),
+        Err(AuthError::Denied { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let log = logs.as_ref().map(|grant| FailureLogAsk {
+        grant,
+        lines: request.log_lines,
+    });
     let why = server
         .service
-        .explain_failure(&by, &grant, &name, request.limit);
+        .explain_failure(&by, &grant, &name, request.limit, log);
     Ok(reply(why.await?))
 }
 
@@ -33,10 +53,11 @@ fn reply(why: Failure) -> pb::FailureExplanation {
         path: why.path,
         step: step.map(tree::step),
         signature: why.signature.map(|signature| pb::FailureSignature {
-            key: signature.key().to_string(),
-            template: signature.template().to_owned(),
+            key: signature.key.to_string(),
+            template: signature.template,
         }),
         notes: why.notes,
+        log: why.log.map(log),
         ..pb::FailureExplanation::default()
     };
     let Some(since) = why.since else {
@@ -61,6 +82,29 @@ fn reply(why: Failure) -> pb::FailureExplanation {
             records: alike.records.iter().map(ToString::to_string).collect(),
         }),
         ..told
+    }
+}
+
+fn log(log: FailureLog) -> pb::FailureLog {
+    let source = &log.source;
+    pb::FailureLog {
+        name: log.name.to_string(),
+        source: (!source.container.is_empty()).then(|| pb::LogSource {
+            pod: source.pod.clone(),
+            container: source.container.clone(),
+            restart: source.restart,
+        }),
+        lines: log.lines,
+        tail: log.tail.into_iter().map(line).collect(),
+    }
+}
+
+fn line(line: FailureLogLine) -> pb::FailureLogLine {
+    let time = jiff::Timestamp::from_microsecond(line.time_us);
+    pb::FailureLogLine {
+        line: line.line,
+        time: time.ok().map(convert::from_time),
+        text: line.text,
     }
 }
 

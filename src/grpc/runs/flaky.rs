@@ -10,18 +10,13 @@ use super::{
     regressions::{count, series},
 };
 use crate::service::{Error, FlakyPair, FlakyPipeline, HistoryAsk};
-use hindsight_access::auth::Verb;
-use hindsight_filter::model::{Resource, ResultPattern};
 
 pub(super) async fn list_flaky(
     server: &ResultsServer,
     metadata: MetadataMap,
     request: pb::ListFlakyRequest,
 ) -> Result<pb::ListFlakyResponse, Error> {
-    let ResultPattern { parent, id } = convert::name("parent", request.parent.trim())?;
-    let (by, grant) = server
-        .grant(&metadata, Verb::List, Resource::Records, parent)
-        .await?;
+    let (by, grant, of) = server.grant_list(&metadata, &request.parent).await?;
     let versions = label_keys("version_labels", request.version_labels)?;
     let ask = HistoryAsk {
         selector: selector(&metadata, request.filter)?,
@@ -32,7 +27,7 @@ pub(super) async fn list_flaky(
     };
     let found = server
         .service
-        .list_flaky(&by, &grant, id, ask, versions, request.limit);
+        .list_flaky(&by, &grant, of.id, ask, versions, request.limit);
     let found = found.await?;
     Ok(pb::ListFlakyResponse {
         pipelines: found.found.into_iter().map(pipeline).collect(),

@@ -10,9 +10,7 @@ use tonic::metadata::MetadataMap;
 
 use super::super::{ResultsServer, convert, selector::selector};
 use crate::service::{Error, ListRequest, RunsAsk, page_size};
-use hindsight_access::auth::Verb;
 use hindsight_filter::condition::ObjectField;
-use hindsight_filter::model::{Resource, ResultPattern};
 
 /// Most keys of labels that one list answers with.
 const MAX_LABEL_KEYS: usize = 20;
@@ -26,10 +24,7 @@ pub(super) async fn list_runs(
     metadata: MetadataMap,
     request: ListRunsRequest,
 ) -> Result<ListRunsResponse, Error> {
-    let ResultPattern { parent, id } = convert::name("parent", request.parent.trim())?;
-    let (by, grant) = server
-        .grant(&metadata, Verb::List, Resource::Records, parent)
-        .await?;
+    let (by, grant, of) = server.grant_list(&metadata, &request.parent).await?;
     let keys = label_keys("label_keys", request.label_keys)?;
     let ask = RunsAsk {
         list: ListRequest {
@@ -37,12 +32,13 @@ pub(super) async fn list_runs(
             order_by: request.order_by,
             size: page_size(request.page_size)?,
             token: request.page_token,
+            payloads: false,
         },
         query: request.query,
         time_zone: request.time_zone,
         count_up_to: count_up_to(request.count_up_to)?,
     };
-    let found = server.service.list_runs(&by, &grant, id, ask).await?;
+    let found = server.service.list_runs(&by, &grant, of.id, ask).await?;
     let rows = found.page.items.into_iter();
     let rows = rows.map(|columns| run_row(server, columns, &keys));
     Ok(ListRunsResponse {

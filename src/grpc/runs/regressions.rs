@@ -9,18 +9,13 @@ use super::{
     failure::point,
 };
 use crate::service::{Error, HistoryAsk, Regression, RunSeries};
-use hindsight_access::auth::Verb;
-use hindsight_filter::model::{Resource, ResultPattern};
 
 pub(super) async fn list_regressions(
     server: &ResultsServer,
     metadata: MetadataMap,
     request: pb::ListRegressionsRequest,
 ) -> Result<pb::ListRegressionsResponse, Error> {
-    let ResultPattern { parent, id } = convert::name("parent", request.parent.trim())?;
-    let (by, grant) = server
-        .grant(&metadata, Verb::List, Resource::Records, parent)
-        .await?;
+    let (by, grant, of) = server.grant_list(&metadata, &request.parent).await?;
     let ask = HistoryAsk {
         selector: selector(&metadata, request.filter)?,
         query: request.query,
@@ -30,7 +25,7 @@ pub(super) async fn list_regressions(
     };
     let found = server
         .service
-        .list_regressions(&by, &grant, id, ask, request.limit);
+        .list_regressions(&by, &grant, of.id, ask, request.limit);
     let found = found.await?;
     Ok(pb::ListRegressionsResponse {
         regressions: found.found.into_iter().map(regression).collect(),

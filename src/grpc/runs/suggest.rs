@@ -3,30 +3,21 @@
 use hindsight_proto::v1::{SuggestRequest, SuggestResponse, suggest_request::Kind};
 use tonic::metadata::MetadataMap;
 
-use super::{
-    super::{ResultsServer, convert},
-    list::label_keys,
-    regressions::count,
-};
+use super::{super::ResultsServer, list::label_keys, regressions::count};
 use crate::service::{Error, SuggestAsk, Suggested};
-use hindsight_access::auth::Verb;
-use hindsight_filter::model::{Resource, ResultPattern};
 
 pub(super) async fn suggest(
     server: &ResultsServer,
     metadata: MetadataMap,
     request: SuggestRequest,
 ) -> Result<SuggestResponse, Error> {
-    let ResultPattern { parent, id } = convert::name("parent", request.parent.trim())?;
-    let (by, grant) = server
-        .grant(&metadata, Verb::List, Resource::Records, parent)
-        .await?;
+    let (by, grant, of) = server.grant_list(&metadata, &request.parent).await?;
     let ask = SuggestAsk {
         what: what(request.kind(), request.label_key)?,
         prefix: request.prefix,
         limit: request.limit,
     };
-    let found = server.service.suggest(&by, &grant, id, ask).await?;
+    let found = server.service.suggest(&by, &grant, of.id, ask).await?;
     Ok(SuggestResponse {
         values: found.values,
         runs_read: count(found.runs_read),

@@ -11,19 +11,18 @@ use tonic::{Status, metadata::MetadataMap};
 
 use super::{
     super::{
-        ResultsServer, call::credentials, convert, deadline, selector::selector, status::status,
+        ResultsServer,
+        lifetime::{Lifetime, Over},
+        selector::selector,
+        status::status,
     },
     list::{label_keys, run_row},
 };
 use crate::service::{Error, RunWatch, WatchAsk};
-use hindsight_access::auth::{Credentials, Verb};
-use hindsight_filter::model::{ParentPattern, Resource, ResultPattern};
+use hindsight_access::auth::Verb;
+use hindsight_filter::model::Resource;
 
 const METHOD: &str = "WatchRuns";
-/// How long a stream lasts at most.
-const LIFETIME: Duration = Duration::from_mins(30);
-/// How often it is asked whether the caller may still see the runs.
-const RECHECK: Duration = Duration::from_secs(10);
 /// How long nothing is sent.
 const SILENCE: Duration = Duration::from_secs(30);
 /// How a cursor of this form begins.
@@ -38,10 +37,7 @@ pub(super) async fn watch_runs(
     request: WatchRunsRequest,
 ) -> Result<Events, Error> {
     let began = Instant::now();
-    let ResultPattern { parent, id } = convert::name("parent", request.parent.trim())?;
-    let (by, grant) = server
-        .grant(&metadata, Verb::List, Resource::Records, parent.clone())
-        .await?;
+    let (by, grant, of) = server.grant_list(&metadata, &request.parent).await?;
     let keys = label_keys("label_keys", request.label_keys)?;
     let after = match request.cursor.trim() {
         "" => None,
@@ -53,17 +49,13 @@ pub(super) async fn watch_runs(
         time_zone: request.time_zone,
         after,
     };
-    let runs = server.service.watch_runs(&by, &grant, id, ask).await?;
-    let asked = deadline::asked(metadata.as_ref());
+    let runs = server.service.watch_runs(&by, &grant, of.id, ask).await?;
+    let access = (Verb::List, Resource::Records.into(), of.parent);
     let watching = Watching {
-        credentials: credentials(metadata.as_ref()),
+        lifetime: Lifetime::new(server, &metadata, access, began),
         server: server.clone(),
-        parent,
         keys,
         runs,
-        ends: began + LIFETIME,
-        deadline: asked.map(|asked| began + asked.min(LIFETIME * 2)),
-        recheck: began + RECHECK,
         silent_until: began + SILENCE,
         begins: after.is_none(),
         is_over: false,
@@ -73,27 +65,14 @@ pub(super) async fn watch_runs(
 
 /// A stream that is under way.
 struct Watching {
+    lifetime: Lifetime,
     server: ResultsServer,
-    credentials: Credentials,
-    parent: ParentPattern,
     keys: Vec<String>,
     runs: RunWatch,
-    ends: Instant,
-    deadline: Option<Instant>,
-    recheck: Instant,
     silent_until: Instant,
     /// Whether the first bookmark is still to be sent.
     begins: bool,
     is_over: bool,
-}
-
-/// What a stream waits for.
-enum Came {
-    Change(Result<Arc<ChangedRecord>, Error>),
-    Recheck,
-    Silence,
-    End,
-    Deadline,
 }
 
 impl Watching {
@@ -105,63 +84,37 @@ impl Watching {
         if std::mem::take(&mut self.begins) {
             return Some((Ok(self.bookmark()), self));
         }
-        loop {
-            let sent = match self.wait().await {
-                Came::Recheck => {
-                    self.recheck = Instant::now() + RECHECK;
-                    match self.is_still_allowed().await {
-                        Ok(()) => continue,
-                        Err(error) => Err(self.failed(&error)),
-                    }
-                }
-                Came::Change(Ok(change)) => Ok(self.changed(&change)),
-                Came::Change(Err(error)) => Err(self.failed(&error)),
-                Came::Silence => Ok(self.bookmark()),
-                Came::End => {
-                    self.is_over = true;
-                    Ok(self.bookmark())
-                }
-                Came::Deadline => {
-                    self.is_over = true;
-                    Err(Status::deadline_exceeded("grpc-timeout has passed"))
-                }
-            };
-            self.silent_until = Instant::now() + SILENCE;
-            return Some((sent, self));
-        }
-    }
-
-    async fn wait(&mut self) -> Came {
-        let deadline = self.deadline;
-        let deadline = async move {
-            match deadline {
-                Some(deadline) => sleep_until(deadline).await,
-                None => std::future::pending().await,
+        let sent = match self.wait().await {
+            Ok(Some(change)) => Ok(self.changed(&change)),
+            Ok(None) => Ok(self.bookmark()),
+            Err(Over::Stopping | Over::Ended) => {
+                self.is_over = true;
+                Ok(self.bookmark())
+            }
+            Err(Over::Deadline) => {
+                self.is_over = true;
+                Err(Over::deadline())
+            }
+            Err(Over::Failed(error)) => {
+                self.is_over = true;
+                Err(status(METHOD, &error))
             }
         };
-        tokio::select! {
-            biased;
-            () = self.server.stopping.cancelled() => Came::End,
-            () = sleep_until(self.ends) => Came::End,
-            () = deadline => Came::Deadline,
-            () = sleep_until(self.recheck) => Came::Recheck,
-            change = self.runs.next() => Came::Change(change),
-            () = sleep_until(self.silent_until) => Came::Silence,
-        }
+        self.silent_until = Instant::now() + SILENCE;
+        Some((sent, self))
     }
 
-    async fn is_still_allowed(&self) -> Result<(), Error> {
-        let parent = self.parent.clone();
-        let allowed = self
-            .server
-            .allow(&self.credentials, Verb::List, Resource::Records, parent);
-        allowed.await?;
-        Ok(())
-    }
-
-    fn failed(&mut self, error: &Error) -> Status {
-        self.is_over = true;
-        status(METHOD, error)
+    /// What comes next, or that nothing did for a while.
+    async fn wait(&mut self) -> Result<Option<Arc<ChangedRecord>>, Over> {
+        let (runs, silent_until) = (&mut self.runs, self.silent_until);
+        let next = async {
+            tokio::select! {
+                biased;
+                change = runs.next() => change.map(Some),
+                () = sleep_until(silent_until) => Ok(None),
+            }
+        };
+        self.lifetime.wait(next).await?.map_err(Over::Failed)
     }
 
     fn bookmark(&mut self) -> RunEvent {

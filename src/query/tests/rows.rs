@@ -86,6 +86,7 @@ impl Opened {
                 order: ask.order.clone(),
                 size: ask.size,
                 token: token.clone(),
+                payloads: true,
                 method: "List",
             };
             let (page, next): (Vec<_>, _) = match ask.resource {

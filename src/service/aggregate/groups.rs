@@ -9,6 +9,7 @@ use hindsight_filter::model::Resource;
 use hindsight_filter::{
     CostBudget, FilterError, Term,
     condition::{Column, ObjectField},
+    nearest,
 };
 use hindsight_storage::{GroupKey, MAX_KEYS};
 
@@ -135,6 +136,18 @@ fn one(text: &str, zone: &TimeZone, budget: &mut CostBudget) -> Result<GroupBy, 
     }
 }
 
+/// What was probably meant by a word, alone or before what is in brackets.
+fn meant(text: &str) -> Option<String> {
+    let (word, rest) = text.split_at(text.find('(').unwrap_or(text.len()));
+    let units = Unit::ALL.map(Unit::name).into_iter();
+    let near = match rest {
+        "" => nearest(word, units.chain(WORDS.map(|(name, _)| name))),
+        _ => nearest(word, units.chain(["label", "annotation", "param"])),
+    };
+    near.filter(|near| *near != word)
+        .map(|near| format!("{near}{rest}"))
+}
+
 fn unquoted(text: &str) -> String {
     for quote in ['"', '\''] {
         let inner = text.strip_prefix(quote).and_then(|t| t.strip_suffix(quote));
@@ -150,6 +163,11 @@ fn term(text: &str, cel: &str, budget: &mut CostBudget) -> Result<Grouping, Erro
         Ok(term) => Ok(Grouping::by(term)),
         Err(error @ FilterError::TooCostly { .. }) => Err(error.into()),
         Err(error) => {
+            if let Some(near) = meant(text) {
+                return Err(invalid(format!(
+                    "group_by `{text}` is not known; did you mean `{near}`?"
+                )));
+            }
             let units = Unit::ALL.map(Unit::name).join(", ");
             let words = WORDS.map(|(name, _)| name).join(", ");
             Err(invalid(format!(

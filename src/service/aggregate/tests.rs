@@ -47,6 +47,14 @@ fn groups_that_are_none_are_refused() {
             ["group_by `data", "column"],
         ),
         ("[1, 2]", ["it is a list", "name one value"]),
+        (
+            "signatures",
+            ["`signatures` is not known", "did you mean `signature`?"],
+        ),
+        (
+            "lable(team)",
+            ["`lable(team)` is not known", "did you mean `label(team)`?"],
+        ),
         ("label(a", ["ends inside", "group_by"]),
     ] {
         refuses(ask(&texts(by), &[]), &says);

@@ -43,9 +43,8 @@ fn key(tree: &Tree) -> Option<Key> {
 }
 
 impl Service {
-    /// Which of the failed runs of `series` that started after `after`, of which there are `failed`,
-    /// have the key of the run `name`: by the column of signatures, in which every record has its
-    /// own key.
+    /// Which of the `failed` failed runs of `series` that started after `after` have the key of the run `name`.
+    /// The column of signatures says so: every record has its own key there.
     pub(super) async fn alike_by_column(
         &self,
         by: &RequestContext,

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use hindsight_analysis::diff::{Category, Diff, diff};
-use hindsight_analysis::signature::Signature;
 use hindsight_analysis::tree::{Node, Tree};
 use hindsight_run::{Outcome, View};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::alike::Alike;
+use super::failure_log::{FailureLog, FailureLogAsk, FailureSignature};
 use super::series::{self, Series};
 use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
@@ -41,9 +41,11 @@ pub struct Failure {
     /// The names from below the run to the leaf.
     pub path: String,
     /// What the failure says without what differs from run to run.
-    pub signature: Option<Signature>,
+    pub signature: Option<FailureSignature>,
     /// What the run is compared with; absent if it does not say what it is made from.
     pub since: Option<Since>,
+    /// The log of what failed, if there is one that the caller may read.
+    pub log: Option<FailureLog>,
     /// What was not read, and why.
     pub notes: Vec<String>,
 }
@@ -96,25 +98,35 @@ impl Found {
 }
 
 impl Service {
-    /// Why the run `name` failed. It fails if there is no such run, or if that did not fail.
+    /// Why the run `name` failed, with its log if `log` permits that. It fails if there is no such run, or if that
+    /// did not fail.
     pub async fn explain_failure(
         &self,
         by: &RequestContext,
         grant: &Grant,
         name: &RecordName,
         limit: i32,
+        log: Option<FailureLogAsk<'_>>,
     ) -> Result<Failure, Error> {
         let limit = super::limit(limit, USUAL, MOST)?;
         let (record, object) = self.run(by, grant, name).await?;
         let tree = self.tree(by, &record, &object).await?;
-        let (path, run, leaf) = failed(&tree, name)?;
+        let (at, path, run, leaf) = failed(&tree, name)?;
+        let logs = self.leaf_logs(&tree, at).await?;
+        let may_read = log.is_some();
+        let log = match log.zip(logs.as_ref()) {
+            Some((ask, logs)) => self.failure_log(ask, logs).await?,
+            None => None,
+        };
         let mut notes = tree.notes.clone();
-        let signature = leaf.signature();
+        let signature = self
+            .failure_signature(&leaf, logs.as_ref(), may_read)
+            .await?;
         let mut since = match Series::of(&record, &View::new(&object)) {
             Some(series) => {
                 let mut since = self.since(by, &series, tree.began(), limit).await?;
                 if let Some(signature) = &signature {
-                    let run = (name, signature.key());
+                    let run = (name, signature.key);
                     let success = since.last_success.as_ref();
                     let after = success.and_then(|success| success.started);
                     let alike = match leaf.record {
@@ -138,6 +150,7 @@ impl Service {
             path,
             signature,
             since,
+            log,
             notes,
         })
     }
@@ -206,10 +219,10 @@ impl Service {
 }
 
 /// Where the run of a tree failed.
-fn failed(tree: &Tree, name: &RecordName) -> Result<(String, Node, Node), Error> {
+fn failed(tree: &Tree, name: &RecordName) -> Result<(usize, String, Node, Node), Error> {
     let failed = tree.failed_leaf().and_then(|leaf| {
         let node = |at: usize| tree.nodes.get(at).cloned();
-        Some((tree.path(leaf), node(0)?, node(leaf)?))
+        Some((leaf, tree.path(leaf), node(0)?, node(leaf)?))
     });
     failed.ok_or_else(|| Error::Invalid(format!("run `{name}` did not fail")))
 }

@@ -78,7 +78,7 @@ pub(super) struct Grown {
 
 impl Service {
     /// The tree of the run in `record`.
-    pub(super) async fn tree(
+    pub(in crate::service) async fn tree(
         &self,
         by: &RequestContext,
         record: &Record,

@@ -94,6 +94,7 @@ impl Service {
             order: parse_order(&ask.list.order_by, RECORDS)?,
             size: ask.list.size,
             token: ask.list.token,
+            payloads: ask.list.payloads,
             method: "ListRuns",
         };
         let engine = self.engine.with_quota(&by.quota);

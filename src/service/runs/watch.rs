@@ -76,32 +76,70 @@ impl Service {
             runs: run_filter(),
         };
         let (filter, _) = self.selected(&by.quota, selected).await?;
+        let quota = by.quota.part();
+        let caller = &by.caller.name;
+        let follower = self.feed.follow(caller, ask.after, quota.clone()).await?;
+        let scope = ResultPattern { parent, id: result };
+        Ok(RunWatch::new(self, scope, filter, follower, ask.after))
+    }
+
+    /// The filter of the runs that match words or CEL, for [`Self::follow_runs`].
+    pub async fn filter_of_runs(&self, query: &str) -> Result<Arc<Filter>, Error> {
+        let selected = Selected {
+            selector: Selector::default(),
+            query: query.to_owned(),
+            time_zone: String::new(),
+            runs: run_filter(),
+        };
+        let (filter, _) = self.selected(&QuotaGuard::default(), selected).await?;
+        Ok(filter)
+    }
+
+    /// Follows all runs that match a filter, after a place and on behalf of the server itself. It fails
+    /// if changes after the place are not kept any more.
+    pub async fn follow_runs(
+        &self,
+        filter: Arc<Filter>,
+        after: FeedPosition,
+    ) -> Result<RunWatch, Error> {
+        let quota = QuotaGuard::default();
+        let follower = self.feed.follow("", Some(after), quota).await?;
+        let scope = ResultPattern {
+            parent: ParentPattern::Any,
+            id: None,
+        };
+        Ok(RunWatch::new(self, scope, filter, follower, Some(after)))
+    }
+}
+
+impl RunWatch {
+    fn new(
+        service: &Service,
+        scope: ResultPattern,
+        filter: Arc<Filter>,
+        mut follower: Follower,
+        after: Option<FeedPosition>,
+    ) -> Self {
         let ability = |test: &Test| match test.column {
             Column::Indexed(_) => Ability::None,
             _ => Ability::Exact,
         };
-        let split = filter.split(&ability);
-        let quota = by.quota.part();
-        let caller = &by.caller.name;
-        let mut follower = self.feed.follow(caller, ask.after, quota.clone()).await?;
-        Ok(RunWatch {
-            service: self.clone(),
-            quota,
-            scope: ResultPattern { parent, id: result },
+        Self {
+            service: service.clone(),
+            quota: follower.quota(),
+            scope,
+            split: filter.split(&ability),
             filter,
-            split,
-            position: match ask.after {
+            position: match after {
                 Some(after) => after,
                 None => follower.position(),
             },
             follower,
             pending: VecDeque::new(),
             batch: None,
-        })
+        }
     }
-}
 
-impl RunWatch {
     /// The place up to which everything was told.
     pub fn position(&mut self) -> FeedPosition {
         if self.pending.is_empty() {

@@ -133,6 +133,7 @@ async fn ask(store: &Arc<dyn Store>, text: &str) -> (Vec<String>, Duration) {
             order: Order::newest_first(),
             size: NonZeroU32::new(50).unwrap(),
             token: String::new(),
+            payloads: true,
             method: "List",
         };
         let called = Instant::now();

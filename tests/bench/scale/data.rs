@@ -40,7 +40,7 @@ impl Database {
     }
 
     /// The SQLite file for a size in `folder`.
-    pub fn sqlite(folder: &Path, records: usize) -> Self {
+    fn sqlite(folder: &Path, records: usize) -> Self {
         let file = folder.join(format!("scale-{records}-v{}.db", corpus::VERSION));
         Self {
             label: "sqlite",
@@ -50,7 +50,7 @@ impl Database {
     }
 
     /// The database for a size in the server at `server`; it is made if it is not there.
-    pub async fn postgres(server: &str, records: usize) -> Self {
+    async fn postgres(server: &str, records: usize) -> Self {
         let name = format!("scale_{records}_v{}", corpus::VERSION);
         let mut admin = PgConnection::connect(server).await.unwrap();
         let known = sqlx::query("SELECT 1 FROM pg_database WHERE datname = $1").bind(&name);
@@ -63,6 +63,22 @@ impl Database {
             url: format!("{}/{name}", server.rsplit_once('/').unwrap().0),
             records,
         }
+    }
+
+    /// Those of `records` records on the engines that `chosen` names. Without a server of PostgreSQL it says
+    /// that `make <target>` starts one.
+    pub async fn each(folder: &Path, records: usize, chosen: &str, target: &str) -> Vec<Self> {
+        let mut databases = Vec::new();
+        if chosen.contains("sqlite") {
+            databases.push(Self::sqlite(folder, records));
+        }
+        match std::env::var("HINDSIGHT_TEST_POSTGRES") {
+            Ok(server) if chosen.contains("postgres") => {
+                databases.push(Self::postgres(&server, records).await);
+            }
+            _ => println!("without PostgreSQL: use `make {target}`"),
+        }
+        databases
     }
 
     /// Opens it; what another version of the schema left there is thrown away.

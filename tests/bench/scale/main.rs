@@ -3,7 +3,7 @@
 //!
 //! `make bench-scale` runs it; `SIZES='10000 1000000'` chooses other sizes and
 //! `DATABASES=sqlite` one database. The data sets stay in `target/bench/scale`; the first run
-//! makes them. `ONLY='clients get'` measures parts, and `CASES='two labels'` the questions of clients
+//! makes them. `ONLY='clients get wide'` measures parts, and `CASES='two labels'` the questions of clients
 //! that are named so,
 //! `CALLS=1000` times each. Rows are counted and the checksum of all payloads is compared before anything is
 //! measured. `target/bench/scale.jsonl` gets one line for each figure. Beside them stand the same
@@ -28,6 +28,7 @@ mod figures;
 mod plain;
 mod runs;
 mod server;
+mod wide;
 
 use std::{
     path::PathBuf,
@@ -69,17 +70,7 @@ fn main() {
     let sizes = variable("SIZES", "10000");
     runtime.block_on(async {
         for records in sizes.split_whitespace().map(|size| size.parse().unwrap()) {
-            let mut databases = Vec::new();
-            if chosen.contains("sqlite") {
-                databases.push(Database::sqlite(&folder, records));
-            }
-            match std::env::var("HINDSIGHT_TEST_POSTGRES") {
-                Ok(server) if chosen.contains("postgres") => {
-                    databases.push(Database::postgres(&server, records).await);
-                }
-                _ => println!("without PostgreSQL: use `make bench-scale`"),
-            }
-            for database in databases {
+            for database in Database::each(&folder, records, &chosen, "bench-scale").await {
                 println!("\n{} with {records} records", database.label);
                 (figures.database, figures.records) = (database.label, records);
                 runs::clean(&database).await;
@@ -128,6 +119,9 @@ async fn measure(database: &Database, only: &str, figures: &mut Figures) {
                 list(&server, &case, figures).await;
             }
         }
+    }
+    if wanted("wide") {
+        wide::measure(&server, database, figures).await;
     }
     if wanted("filters") {
         for case in cases::filtered(database) {

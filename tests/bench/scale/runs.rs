@@ -247,7 +247,7 @@ async fn why(runs: &mut Runs, figures: &mut Figures) {
     let asking = async || {
         let ask = pb::ExplainFailureRequest {
             name: run.clone(),
-            limit: 0,
+            ..pb::ExplainFailureRequest::default()
         };
         let told = runs.explain_failure(ask).await.unwrap().into_inner();
         assert!(told.signature.is_some() && told.failed_since > 0);
@@ -259,8 +259,8 @@ async fn why(runs: &mut Runs, figures: &mut Figures) {
 
 async fn diff(runs: &mut Runs, figures: &mut Figures) {
     let ask = pb::DiffRunsRequest {
-        a: format!("{PARENT}/results/all/records/a"),
-        b: format!("{PARENT}/results/all/records/b"),
+        a: format!("{PARENT}/results/a/records/a"),
+        b: format!("{PARENT}/results/b/records/b"),
         ..pb::DiffRunsRequest::default()
     };
     let asking = async || {

@@ -13,8 +13,7 @@ use std::process::{Command, Stdio};
 const STARTS: u32 = 200;
 const MOST_MILLIS: f64 = 20.0;
 
-/// Hundredths of a second that finished children of this process took: the fields `cutime` and `cstime`
-/// of `/proc/self/stat`.
+/// Hundredths of a second that finished children of this process took: `cutime` and `cstime` in `/proc/self/stat`.
 fn ticks() -> u32 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let (_, fields) = stat.rsplit_once(')').unwrap();

@@ -10,13 +10,14 @@ use sqlx::{
 
 use crate::corpus::Corpus;
 
-/// A line for machines; fails where a run takes more bytes than it may.
-fn judge(database: &str, corpus: &Corpus, bytes: i64, most: i64) {
+/// A line for machines; fails where a run takes more bytes than it may. `changes` are the bytes of the changes
+/// that followers may ask for, which are those of the last day however many runs there are.
+fn judge(database: &str, corpus: &Corpus, (bytes, changes): (i64, i64), most: i64) {
     let records = corpus.shape.tasks + 1;
     println!(
         "{}",
         serde_json::json!({"bench": "storage", "database": database, "records_per_run": records,
-            "runs": corpus.runs, "bytes_per_run": bytes, "most": most})
+            "runs": corpus.runs, "bytes_per_run": bytes, "changes_per_run": changes, "most": most})
     );
     // Below so many runs what a database has when it is empty counts for much.
     assert!(
@@ -38,6 +39,11 @@ pub(crate) async fn sqlite(path: &Path, corpus: &Corpus) {
         let (name, bytes): (String, i64) = (row.get(0), row.get(1));
         println!("    {name}: {} bytes a run", bytes / runs);
     }
+    let kept = "SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE name = 'changes'";
+    let kept: i64 = sqlx::query_scalar(kept)
+        .fetch_one(&mut store)
+        .await
+        .unwrap();
     let size = || i64::try_from(std::fs::metadata(path).unwrap().len()).unwrap() / runs;
     let before = size();
     store.execute("VACUUM").await.unwrap();
@@ -46,26 +52,34 @@ pub(crate) async fn sqlite(path: &Path, corpus: &Corpus) {
         .await
         .unwrap();
     println!(
-        "SQLite: {before} bytes a run as written, {} after VACUUM",
-        size()
+        "SQLite: {before} bytes a run as written, {} after VACUUM; {} of them are changes of the last day",
+        size(),
+        kept / runs
     );
-    judge("SQLite", corpus, before, corpus.shape.most[1]);
+    judge(
+        "SQLite",
+        corpus,
+        (before, kept / runs),
+        corpus.shape.most[1],
+    );
 }
 
-/// Bytes of all tables with their indexes, but for the changes that followers may ask for, which are
-/// those of the last day however many runs there are. They are printed by themselves.
-async fn all(connection: &mut PgConnection) -> i64 {
-    let sum = "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class
-               WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
-                   AND relname NOT LIKE 'changes%'";
+/// Bytes of all tables with their indexes but for the changes that followers may ask for, and bytes of these.
+async fn all(connection: &mut PgConnection) -> (i64, i64) {
+    let sum =
+        "SELECT sum(size) FILTER (WHERE NOT kept)::bigint, sum(size) FILTER (WHERE kept)::bigint
+               FROM (SELECT pg_total_relation_size(oid) AS size,
+                         relname IN ('changes', 'changes_floor') AS kept
+                     FROM pg_class
+                     WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace) AS tables";
     let row = sqlx::query(sum).fetch_one(connection).await.unwrap();
-    row.get(0)
+    (row.get(0), row.get(1))
 }
 
 pub(crate) async fn postgres(options: &PgConnectOptions, corpus: &Corpus) {
     let mut connection = options.connect().await.unwrap();
     let runs = i64::try_from(corpus.runs).unwrap();
-    let before = all(&mut connection).await / runs;
+    let before = all(&mut connection).await.0 / runs;
     connection.execute("VACUUM ANALYZE").await.unwrap();
     let parts = "SELECT relname::text, pg_relation_size(oid) FROM pg_class
                  WHERE relkind IN ('r', 't', 'i') AND relnamespace <> 'pg_catalog'::regnamespace
@@ -74,12 +88,16 @@ pub(crate) async fn postgres(options: &PgConnectOptions, corpus: &Corpus) {
         let (name, bytes): (String, i64) = (row.get(0), row.get(1));
         println!("    {name}: {} bytes a run", bytes / runs);
     }
-    let after = all(&mut connection).await / runs;
-    println!("PostgreSQL: {before} bytes a run as written, {after} after VACUUM");
+    let (after, kept) = all(&mut connection).await;
+    let (after, kept) = (after / runs, kept / runs);
+    println!(
+        "PostgreSQL: {before} bytes a run as written, {after} after VACUUM; beside them {kept} of changes of \
+         the last day"
+    );
     let name = options.get_database().unwrap();
     let reindex = format!("REINDEX DATABASE {name}");
     connection.execute(AssertSqlSafe(reindex)).await.unwrap();
-    let packed = all(&mut connection).await / runs;
+    let packed = all(&mut connection).await.0 / runs;
     println!("PostgreSQL: {packed} bytes a run after REINDEX");
-    judge("PostgreSQL", corpus, after, corpus.shape.most[0]);
+    judge("PostgreSQL", corpus, (after, kept), corpus.shape.most[0]);
 }

@@ -69,17 +69,7 @@ fn main() -> std::process::ExitCode {
     let mut rows = Rows::new(&target.join("ui.jsonl"));
     runtime.block_on(async {
         for records in sizes.split_whitespace().map(|size| size.parse().unwrap()) {
-            let mut databases = Vec::new();
-            if chosen.contains("sqlite") {
-                databases.push(Database::sqlite(&folder, records));
-            }
-            match std::env::var("HINDSIGHT_TEST_POSTGRES") {
-                Ok(server) if chosen.contains("postgres") => {
-                    databases.push(Database::postgres(&server, records).await);
-                }
-                _ => println!("without PostgreSQL: use `make bench-ui`"),
-            }
-            for database in databases {
+            for database in Database::each(&folder, records, &chosen, "bench-ui").await {
                 rows.heading(database.label, records);
                 database.fill().await;
                 database.verify(&folder).await;

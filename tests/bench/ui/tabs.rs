@@ -7,7 +7,9 @@ use crate::{chromium::Chromium, server::Server, tab::Tab};
 /// Tabs of people who leave the page open.
 const TABS: usize = 50;
 /// Longer than a page waits until it asks again.
-const WHILE: Duration = Duration::from_secs(20);
+const WHILE: Duration = Duration::from_secs(10);
+/// How long a tab is counted, so that the count is not rounded.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// The MiB by which the memory of the server grew at most while tabs are open that ask again and again.
 pub async fn memory(browser: &Arc<Chromium>, server: &Server) -> f64 {
@@ -23,7 +25,7 @@ pub async fn memory(browser: &Arc<Chromium>, server: &Server) -> f64 {
         tab.go("/ui/runs").await;
         tabs.push(tab);
     }
-    tokio::time::sleep(WHILE / 2).await;
+    tokio::time::sleep(WHILE).await;
     let after = server.peak_mib();
     for tab in tabs {
         tab.close().await;
@@ -36,9 +38,9 @@ pub async fn idle(browser: &Arc<Chromium>, url: &str) -> f64 {
     let mut tab = Tab::open(browser, url).await;
     tab.go("/ui/runs").await;
     let loaded = tab.requests().len();
-    tokio::time::sleep(WHILE).await;
+    tokio::time::sleep(IDLE).await;
     tab.eval("true").await;
     let asked = tab.requests().len() - loaded;
     tab.close().await;
-    asked as f64 * 60.0 / WHILE.as_secs_f64()
+    asked as f64 * 60.0 / IDLE.as_secs_f64()
 }

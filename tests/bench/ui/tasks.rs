@@ -17,7 +17,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// Empty databases.
+/// Empty databases on the engines that `chosen` names, apart from those of other sizes.
 pub async fn databases(chosen: &str) -> Vec<Database> {
     let mut all = Vec::new();
     if chosen.contains("sqlite") {

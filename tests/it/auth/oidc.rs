@@ -22,10 +22,17 @@ use crate::support::{
     http::{Http, target},
 };
 
+/// The keys of an issuer.
+#[derive(Clone)]
+pub struct Signer {
+    pub url: String,
+    keys: Arc<Mutex<Vec<(String, KeyPair)>>>,
+}
+
 /// An issuer that listens.
 pub struct Issuer {
     pub url: String,
-    keys: Arc<Mutex<Vec<(String, KeyPair)>>>,
+    signer: Signer,
     asked: Arc<AtomicU32>,
     task: JoinHandle<()>,
 }
@@ -54,14 +61,27 @@ fn jwk(kid: &str, key: &KeyPair) -> Value {
 
 impl Issuer {
     pub async fn start() -> Self {
+        Self::start_beside(|_signer| (Router::new(), json!({}))).await
+    }
+
+    /// An issuer that answers more, and says so.
+    pub async fn start_beside(more: impl FnOnce(Signer) -> (Router, Value)) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let keys = ["k1", "enc", "es384"].map(|kid| (kid.to_owned(), KeyPair::generate().unwrap()));
         let keys = Arc::new(Mutex::new(Vec::from(keys)));
         let asked = Arc::new(AtomicU32::new(0));
-        let told = json!({"issuer": url, "jwks_uri": format!("{url}/keys")}).to_string();
+        let signer = Signer {
+            url: url.clone(),
+            keys: Arc::clone(&keys),
+        };
+        let (router, says) = more(signer.clone());
+        let mut told = json!({"issuer": url, "jwks_uri": format!("{url}/keys")});
+        let says = says.as_object().unwrap().clone();
+        told.as_object_mut().unwrap().extend(says);
+        let told = told.to_string();
         let (shown, counted) = (Arc::clone(&keys), Arc::clone(&asked));
-        let router = Router::new()
+        let router = router
             .route("/.well-known/openid-configuration", get(async move || told))
             .route(
                 "/keys",
@@ -75,25 +95,35 @@ impl Issuer {
         let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self {
             url,
-            keys,
+            signer,
             asked,
             task,
         }
     }
 
     fn sign(&self, kid: &str, claims: &Value) -> String {
+        self.signer.sign(kid, claims)
+    }
+
+    fn claims(&self, user: &str, groups: &[&str]) -> Value {
+        self.signer.claims(user, groups)
+    }
+
+    pub fn token(&self, user: &str, groups: &[&str]) -> String {
+        self.sign("k1", &self.claims(user, groups))
+    }
+}
+
+impl Signer {
+    pub fn sign(&self, kid: &str, claims: &Value) -> String {
         let keys = self.keys.lock().unwrap();
         let (_, key) = keys.iter().find(|(known, _)| known == kid).unwrap();
         signed(kid, key, claims)
     }
 
-    fn claims(&self, user: &str, groups: &[&str]) -> Value {
+    pub fn claims(&self, user: &str, groups: &[&str]) -> Value {
         let soon = jiff::Timestamp::MAX.as_second() / 2;
         json!({"iss": self.url, "aud": "hindsight", "sub": user, "groups": groups, "exp": soon})
-    }
-
-    pub fn token(&self, user: &str, groups: &[&str]) -> String {
-        self.sign("k1", &self.claims(user, groups))
     }
 }
 

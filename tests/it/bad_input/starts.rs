@@ -1,6 +1,6 @@
 //! A server that is given what it cannot start with says so.
 
-use crate::support::{Database, database::variable, process::run};
+use crate::support::{Database, database::postgres_or_skip, process::run};
 
 async fn fails(arguments: &[&str], code: i32, says: &[&str]) {
     let said = run(arguments).await;
@@ -100,12 +100,7 @@ async fn a_database_that_is_not_there_or_not_ours_is_refused() {
 
 #[tokio::test]
 async fn a_foreign_postgres_database_is_left_alone() {
-    let Some(database) = Database::postgres().await else {
-        assert!(
-            variable("HINDSIGHT_FORBID_SKIP").is_none(),
-            "run this under tests/with-postgres"
-        );
-        eprintln!("skipped: HINDSIGHT_TEST_POSTGRES is not set");
+    let Some(database) = postgres_or_skip().await else {
         return;
     };
     let mut connection = <sqlx::PgConnection as sqlx::Connection>::connect(&database.url())

@@ -6,6 +6,7 @@ use super::{browser, stage::pages, staged, tab::Tab};
 use crate::{
     support::database::variable,
     web::{
+        oidc::Given as Provided,
         seed::empty,
         sign_in::{Guarded, guarded},
     },
@@ -88,6 +89,7 @@ async fn axe_finds_nothing_on_pages_that_are_empty_or_wrong() {
         "/ui/health?q=took",
         "/ui/compare",
         "/ui/run/shop/results/none/records/none",
+        "/ui/logs/shop/results/none/records/none",
         "/ui/nothing",
         "/ui/stats",
         "/ui/stats?by=nothing",
@@ -140,4 +142,26 @@ async fn axe_finds_nothing_where_a_caller_is_signed_out_or_may_not() {
     assert!(wrong.is_empty(), "{wrong:#?}");
     tab.close().await;
     server.stop().await;
+}
+
+#[tokio::test]
+async fn axe_finds_nothing_on_the_way_to_a_provider_and_back() {
+    let (Some(axe), Some(browser)) = (axe(), browser()) else {
+        return;
+    };
+    let (given, public) = Provided::reachable().await;
+    let mut tab = Tab::open(&browser, &public).await;
+    let all = targets(&["/ui/login/callback?code=a&state=b", "/ui/login?to=/ui/you"]);
+    let mut wrong = look(&mut tab, &axe, &all).await;
+    let open = async |tab: &mut Tab| tab.click("document.querySelector('a.button.main')").await;
+    tab.leave(open).await;
+    assert_eq!(tab.place().await, "/ui/you");
+    let out = async |tab: &mut Tab| tab.click(&super::named("Sign out")).await;
+    tab.leave(out).await;
+    assert_eq!(tab.title().await, "Signed out");
+    tab.eval(&axe).await;
+    wrong.extend(found(&mut tab, ALL).await);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    tab.close().await;
+    given.stop().await;
 }

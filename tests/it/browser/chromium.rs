@@ -48,7 +48,7 @@ const FLAGS: &[&str] = &[
     "--mute-audio",
     "--no-default-browser-check",
     "--no-first-run",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ];
 
 /// One family of fonts, whatever else the machine has, so that texts are as wide on each.

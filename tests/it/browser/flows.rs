@@ -1,14 +1,13 @@
 //! What people come for, in three clicks or fewer: by keys alone, and by mouse.
 
-use hindsight_client::{Client, Options};
-use hindsight_proto::v1::ListRunsRequest;
 use hindsight_runtime::clock::{Clock as _, SystemClock};
 use serde_json::json;
 
-use super::{browser, named, staged, tab::Tab};
+use super::{browser, named, stage::record, staged, tab::Tab};
 use crate::{
     support::objects::{PIPELINE_RUN, bytes},
     web::{
+        oidc::Given as Provided,
         seed::empty,
         sign_in::{Guarded, guarded},
     },
@@ -16,29 +15,29 @@ use crate::{
 
 /// What a person uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
+pub(super) enum By {
     Keys,
     Mouse,
 }
 
-const BOTH: [By; 2] = [By::Keys, By::Mouse];
+pub(super) const BOTH: [By; 2] = [By::Keys, By::Mouse];
 
 /// A person on the way, and the links and buttons that it took so far.
-struct Way {
-    tab: Tab,
+pub(super) struct Way {
+    pub(super) tab: Tab,
     by: By,
-    clicks: u32,
+    pub(super) clicks: u32,
 }
 
 impl Way {
-    async fn from(by: By, start: &str) -> Option<Self> {
+    pub(super) async fn from(by: By, start: &str) -> Option<Self> {
         let mut tab = staged().await?;
         tab.go(start).await;
         Some(Self { tab, by, clicks: 0 })
     }
 
     /// Takes the link or button that an expression gives, which leads to another page.
-    async fn take(&mut self, element: &str) {
+    pub(super) async fn take(&mut self, element: &str) {
         let by = self.by;
         let act = async |tab: &mut Tab| match by {
             By::Keys => {
@@ -53,7 +52,7 @@ impl Way {
     }
 
     /// Puts a text in the field that an expression gives, and sends it.
-    async fn fill(&mut self, field: &str, text: &str) {
+    pub(super) async fn fill(&mut self, field: &str, text: &str) {
         match self.by {
             By::Keys => self.tab.tab_to(field).await,
             By::Mouse => self.tab.click(field).await,
@@ -65,7 +64,7 @@ impl Way {
         self.clicks += 1;
     }
 
-    async fn says(&mut self, text: &str) {
+    pub(super) async fn says(&mut self, text: &str) {
         let main = self
             .tab
             .text("document.querySelector('main').innerText")
@@ -73,22 +72,10 @@ impl Way {
         assert!(main.contains(text), "`{text}` is not in {main}");
     }
 
-    async fn end(mut self) {
+    pub(super) async fn end(mut self) {
         self.tab.is_calm("on the way");
         self.tab.close().await;
     }
-}
-
-/// The first run that these words select, by its record.
-async fn record(base: &str, query: &str) -> String {
-    let client = Client::new(&Options::new(base)).unwrap();
-    let ask = ListRunsRequest {
-        parent: "-/results/-".to_owned(),
-        query: query.to_owned(),
-        ..ListRunsRequest::default()
-    };
-    let found = client.runs().list_runs(ask).await.unwrap();
-    found.into_inner().runs[0].record.clone()
 }
 
 #[tokio::test]
@@ -101,6 +88,7 @@ async fn a_link_from_chat_shows_the_step_that_failed_and_leads_to_its_task() {
         way.tab.go(&format!("/ui/run/{name}")).await;
         // Without a click: what failed, how, and its step among those that are open.
         way.says("OOMKilled (exit 137)").await;
+        way.says("signal: killed").await;
         let open = "(() => { const open = [...document.querySelectorAll('details[open]')].at(-1); \
             return open.innerText.includes('run') && open.checkVisibility(); })()";
         assert_eq!(way.tab.eval(open).await, true);
@@ -250,6 +238,43 @@ async fn a_deep_link_leads_over_the_sign_in_to_the_same_page_in_a_browser() {
         assert_eq!(way.tab.title().await, "Sign in");
         way.end().await;
         server.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn keys_lead_from_a_run_to_those_of_its_pipeline_before_and_after_it() {
+    let Some(mut tab) = staged().await else {
+        return;
+    };
+    let name = record(&tab.base.clone(), "failed pipeline:release is:top").await;
+    let start = format!("/ui/run/{name}");
+    tab.go(&start).await;
+    tab.leave(async |tab: &mut Tab| tab.press("[").await).await;
+    assert_ne!(tab.place().await, start);
+    tab.leave(async |tab: &mut Tab| tab.press("]").await).await;
+    assert_eq!(tab.place().await, start);
+    tab.close().await;
+}
+
+#[tokio::test]
+async fn a_deep_link_leads_over_a_provider_to_the_same_page_in_a_browser() {
+    let Some(browser) = browser() else { return };
+    for by in BOTH {
+        let (given, public) = Provided::reachable().await;
+        let mut tab = Tab::open(&browser, &public).await;
+        tab.go("/ui/runs?q=failed&ns=shop").await;
+        assert_eq!(tab.title().await, "Sign in");
+        let mut way = Way { tab, by, clicks: 0 };
+        // The provider is another site, which sends the browser back at once.
+        way.take("document.querySelector('a.button.main')").await;
+        assert_eq!(way.tab.place().await, "/ui/runs?q=failed&ns=shop");
+        assert_eq!(way.tab.title().await, "Runs");
+        way.take(&named("Sign out")).await;
+        assert_eq!(way.tab.title().await, "Signed out");
+        way.tab.go("/ui/runs").await;
+        assert_eq!(way.tab.title().await, "Sign in");
+        way.tab.close().await;
+        given.stop().await;
     }
 }
 

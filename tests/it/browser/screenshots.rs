@@ -9,7 +9,7 @@ use super::{staged, tab::Tab};
 use crate::support::database::variable;
 
 /// A picture: its name, the page, its size, and its colours.
-const PICTURES: [(&str, &str, (u32, u32), &str); 8] = [
+const PICTURES: [(&str, &str, (u32, u32), &str); 9] = [
     ("ui-overview", "/ui/", (1280, 900), "light"),
     ("ui-health", "/ui/health", (1280, 560), "light"),
     (
@@ -20,6 +20,7 @@ const PICTURES: [(&str, &str, (u32, u32), &str); 8] = [
     ),
     ("ui-run", "RUN", (1280, 1180), "light"),
     ("ui-run-phone", "RUN", (360, 1300), "light"),
+    ("ui-logs", "LOGS", (1280, 760), "light"),
     ("ui-runs-dark", "/ui/runs?q=is%3Atop", (1280, 760), "dark"),
     ("ui-workflow-dark", "WORKFLOW", (1280, 960), "dark"),
     (
@@ -81,6 +82,7 @@ async fn pictures_of_the_document_show_what_pages_show() {
         return;
     };
     let run = first(&mut tab, "/ui/runs?q=failed+pipeline:release+is:top").await;
+    let logs = run.replacen("/run/", "/logs/", 1) + "#end";
     let workflow = first(&mut tab, "/ui/runs?q=failed+kind:wf").await;
     let is_remade = variable("HINDSIGHT_TEST_SCREENSHOTS").is_some();
     let seen = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
@@ -90,6 +92,7 @@ async fn pictures_of_the_document_show_what_pages_show() {
         let target = match target {
             "RUN" => &run,
             "WORKFLOW" => &workflow,
+            "LOGS" => &logs,
             target => target,
         };
         tab.sized(width, height).await;
@@ -117,7 +120,7 @@ async fn pictures_of_the_document_show_what_pages_show() {
             ));
         }
         // The comparison sees that a part is missing.
-        tab.eval("document.querySelector('main').querySelector('.wrong, .why, .fall, .bars, .chips, table').remove()").await;
+        tab.eval("document.querySelector('main').querySelector('.wrong, .why, .fall, .log, .bars, .chips, table').remove()").await;
         let otherwise = taken(&mut tab).await;
         assert!(
             difference(&mut tab, &now, &otherwise).await > TOLERANCE,

@@ -14,6 +14,8 @@ use hindsight::{
     app::App,
     config::{Config, Sources},
 };
+use hindsight_client::{Client, Options};
+use hindsight_proto::v1::ListRunsRequest;
 use hindsight_runtime::clock::Clock;
 use jiff::Timestamp;
 use serde_json::json;
@@ -21,11 +23,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     support::{http::Http, process::run},
-    web::{links, page, seed::showcase},
+    web::{links, logs::give, page, seed::showcase},
 };
 
 /// When the demo is looked at.
 const NOW: &str = "2026-11-20T14:03:20Z";
+
+/// A run of the demo that failed, which has logs.
+pub(super) const FAILED: &str = "failed pipeline:release is:top";
 
 /// A clock that moves by so much each time it is asked.
 #[derive(Debug)]
@@ -92,9 +97,29 @@ async fn filled(database: &str) -> (String, impl Future<Output = ()>) {
     let path = path.display().to_string();
     let said = run(&["import", "--concurrency", "1", "--server", &url, &path]).await;
     assert_eq!(said.code, 0, "{}", said.err);
+    give(&url, &record(&url, FAILED).await).await;
     clock.step.store(0, Ordering::Relaxed);
     clock.micros.store(now.as_microsecond(), Ordering::Relaxed);
     (url, async move { served.await.unwrap().unwrap() })
+}
+
+/// The first run that these words select, by its record.
+pub(super) async fn record(url: &str, query: &str) -> String {
+    let client = Client::new(&Options::new(url)).unwrap();
+    let ask = ListRunsRequest {
+        parent: "-/results/-".to_owned(),
+        query: query.to_owned(),
+        ..ListRunsRequest::default()
+    };
+    let found = client.runs().list_runs(ask).await.unwrap();
+    found.into_inner().runs[0].record.clone()
+}
+
+/// Pages of logs: the last lines, a range with times, what a search finds.
+async fn logs(url: &str) -> [String; 3] {
+    let name = record(url, FAILED).await;
+    ["", "?step=run&from=1&times=on", "?q=retrying+payment"]
+        .map(|more| format!("/ui/logs/{name}{more}"))
 }
 
 /// The addresses that a person at `from` finds by following links: one of each kind of page.
@@ -122,13 +147,14 @@ pub(super) async fn pages(url: &str, from: &[&str]) -> Vec<String> {
         pages.push(target);
     }
     for known in [
-        "", "runs", "run", "raw", "compare", "graph", "pipeline", "stats", "health", "capture",
-        "you",
+        "", "runs", "run", "logs", "raw", "compare", "graph", "pipeline", "stats", "health",
+        "capture", "you",
     ] {
         assert!(
             pages.iter().any(|page| kind(page) == known),
             "{known}: {pages:?}"
         );
     }
+    pages.extend(logs(url).await);
     pages
 }

@@ -194,6 +194,15 @@ impl Tab {
             .await;
     }
 
+    /// Opens an address whose page gives way to another one before it is loaded, and waits for that.
+    pub async fn go_on(&mut self, target: &str) {
+        let url = format!("{}{target}", self.base);
+        self.leave(async |tab| {
+            tab.call("Page.navigate", json!({"url": url})).await;
+        })
+        .await;
+    }
+
     /// Does what leads to another page, and waits until that is loaded.
     pub async fn leave(&mut self, act: impl AsyncFnOnce(&mut Self)) {
         let before = self.loaded.clone();
@@ -264,6 +273,12 @@ impl Tab {
         let features: Vec<_> = features.collect();
         self.call("Emulation.setEmulatedMedia", json!({"features": features}))
             .await;
+    }
+
+    /// Takes at most so many bytes in a second from the network, from the next page on.
+    pub async fn line(&mut self, bytes: u32) {
+        let line = json!({"offline": false, "latency": 0, "downloadThroughput": bytes, "uploadThroughput": -1});
+        self.call("Network.emulateNetworkConditions", line).await;
     }
 
     pub async fn sized(&mut self, width: u32, height: u32) {

@@ -1,5 +1,4 @@
-//! What pages send and how many nodes they have, beside the budget of docs/ui.md. Times are measured by
-//! `make bench-ui`.
+//! What pages send and how many nodes they have, beside the budget of docs/ui.md; `make bench-ui` measures times.
 
 use super::{stage::pages, staged};
 
@@ -9,10 +8,12 @@ async fn pages_are_light() {
         return;
     };
     let all = pages(&tab.base.clone(), &["/ui/"]).await;
+    // A page comes in parts, so that one that is painted before it is whole is seen to move.
+    tab.line(16 << 10).await;
     for target in all {
         tab.go(&target).await;
         let requests = tab.requests();
-        assert!(requests.len() <= 5, "{target}: {requests:#?}");
+        assert!(requests.len() <= 4, "{target}: {requests:#?}");
         for (kind, most) in [("Document", 60.0), ("Stylesheet", 10.0), ("Script", 20.0)] {
             let sent: f64 = requests
                 .iter()
@@ -22,12 +23,16 @@ async fn pages_are_light() {
             assert!(sent < most, "{target}: {sent} KiB of {kind}");
         }
         let nodes = tab.eval("document.querySelectorAll('*').length").await;
-        assert!(nodes.as_u64().unwrap() < 3_000, "{target}: {nodes} nodes");
+        let most = if target.contains("/logs/") {
+            5_000
+        } else {
+            3_000
+        };
+        assert!(nodes.as_u64().unwrap() < most, "{target}: {nodes} nodes");
         let shift = "new Promise((done) => { let sum = 0; new PerformanceObserver((list) => list.getEntries() \
             .forEach((it) => { sum += it.value; })).observe({type: 'layout-shift', buffered: true}); \
             requestAnimationFrame(() => requestAnimationFrame(() => done(sum))); })";
-        let shift = tab.eval(shift).await.as_f64().unwrap();
-        assert!(shift < 0.01, "{target}: {shift}");
+        assert_eq!(tab.eval(shift).await, 0, "{target}");
     }
     tab.close().await;
 }

@@ -2,15 +2,21 @@
 
 use std::{
     collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use hindsight_proto::v1alpha2 as pb;
+use hindsight_runtime::clock::{Clock as _, SystemClock};
 use kubesim::{Fault, Sim};
 use tokio::{task::block_in_place, time::sleep};
 
 use crate::support::{
     cluster::Cluster,
+    s3::Bucket,
     scene::{Process, Scene},
 };
 
@@ -59,9 +65,10 @@ pub enum Blow {
     Errors,
     Slow,
     Stale,
+    Bucket,
 }
 
-const ALL: [Blow; 8] = [
+const ALL: [Blow; 9] = [
     Blow::Server,
     Blow::Watcher,
     Blow::Database,
@@ -70,6 +77,7 @@ const ALL: [Blow; 8] = [
     Blow::Errors,
     Blow::Slow,
     Blow::Stale,
+    Blow::Bucket,
 ];
 
 /// The cluster, and what goes on beside it.
@@ -78,6 +86,10 @@ pub struct Stage {
     pub sim: Sim,
     pub scene: Scene,
     pub blows: BTreeMap<Blow, usize>,
+    /// Where large things lie, if not in the database.
+    pub bucket: Option<Bucket>,
+    /// When the watcher was started last, in microseconds.
+    pub watching_since: Arc<AtomicI64>,
     server: Process,
     watcher: Process,
 }
@@ -88,6 +100,8 @@ impl Stage {
             server: scene.server(),
             watcher: scene.watcher(),
             blows: BTreeMap::new(),
+            bucket: None,
+            watching_since: Arc::new(AtomicI64::new(0)),
             sim,
             scene,
         }
@@ -96,8 +110,17 @@ impl Stage {
     /// Does something bad. What was killed is started again at once.
     pub fn strike(&mut self, dice: &mut Dice, cluster: Option<&Cluster>) {
         let mut blow = dice.draw();
-        if blow == Blow::Database && cluster.is_none() {
+        let is_missing = match blow {
+            Blow::Database => cluster.is_none(),
+            Blow::Bucket => self.bucket.is_none(),
+            _ => false,
+        };
+        if is_missing {
             blow = Blow::Server;
+        }
+        // It was away from one blow to the next.
+        if let Some(bucket) = &self.bucket {
+            bucket.come_back();
         }
         *self.blows.entry(blow).or_default() += 1;
         match blow {
@@ -120,6 +143,7 @@ impl Stage {
             Blow::Expired => {
                 self.sim.compact();
                 self.sim.faults().drop_watches();
+                self.sim.faults().drop_logs();
             }
             Blow::Errors => {
                 let faults = self.sim.faults();
@@ -144,6 +168,11 @@ impl Stage {
                 faults.plan(Fault::stale(now).verb("list").times(3));
                 faults.plan(Fault::stale(now).verb("get").times(50));
             }
+            Blow::Bucket => {
+                if let Some(bucket) = &self.bucket {
+                    bucket.go_away();
+                }
+            }
         }
         self.supervise();
     }
@@ -151,6 +180,9 @@ impl Stage {
     /// Nothing more goes wrong.
     pub fn calm_down(&mut self) {
         self.sim.faults().clear();
+        if let Some(bucket) = &self.bucket {
+            bucket.come_back();
+        }
         self.supervise();
     }
 
@@ -160,6 +192,8 @@ impl Stage {
             self.server = self.scene.server();
         }
         if self.watcher.is_over() {
+            let now = SystemClock.now().as_microsecond();
+            self.watching_since.store(now, Ordering::SeqCst);
             self.watcher = self.scene.watcher();
         }
     }

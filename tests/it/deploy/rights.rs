@@ -106,6 +106,7 @@ async fn every_option_that_needs_rights_has_a_component_that_gives_them() {
         "cluster-id",
         "jobs",
         "collect-jobs",
+        "logs",
     ] {
         render::add(&render::root().join("components").join(of), &mut objects);
     }
@@ -162,7 +163,7 @@ async fn the_watcher_may_write_at_the_server_and_not_delete() {
         .filter(|(group, ..)| group == "results.tekton.dev")
         .map(|(_, resource, verb)| (resource.as_str(), verb.as_str()))
         .collect();
-    let resources = ["records", "results"];
+    let resources = ["logs", "records", "results"];
     let expected = resources
         .iter()
         .flat_map(|resource| ["create", "get", "list", "update"].map(|verb| (*resource, verb)));

@@ -9,7 +9,7 @@ use sqlx::{Connection as _, PgConnection};
 
 use crate::support::{
     Database, TestServer,
-    database::variable,
+    database::postgres_or_skip,
     each_database,
     process::{Said, hindsight, run},
 };
@@ -43,14 +43,7 @@ const ARGO: &str = "
 
 /// A database with these tables, and a connection to it; none without PostgreSQL.
 async fn source(tables: &'static str) -> Option<(Database, PgConnection)> {
-    let Some(database) = Database::postgres().await else {
-        assert!(
-            variable("HINDSIGHT_FORBID_SKIP").is_none(),
-            "run this under tests/with-postgres"
-        );
-        eprintln!("skipped: HINDSIGHT_TEST_POSTGRES is not set");
-        return None;
-    };
+    let database = postgres_or_skip().await?;
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
     sqlx::raw_sql(tables)
         .execute(&mut connection)
@@ -299,7 +292,16 @@ async fn an_import_that_was_killed_goes_on_where_it_was() {
         cursor.to_str().unwrap(),
     ])
     .await;
-    other.fails(2, "is not a cursor: it is that of an import of KubeArchive");
+    other.fails(
+        2,
+        "is not a cursor: it is that of an import of KubeArchive in ",
+    );
+    // What was stored below one parent is not below another.
+    let other = run(&[&import[..], &["--parent", "old"]].concat()).await;
+    other.fails(
+        2,
+        "is not a cursor: it is that of an import of KubeArchive in ",
+    );
     server.stop().await;
     connection.close().await.unwrap();
     source.remove().await;

@@ -14,7 +14,7 @@ use hindsight_proto::v1alpha2 as pb;
 
 use crate::support::{
     Database, TestServer,
-    database::variable,
+    database::{postgres_or_skip, variable},
     process::{Said, run},
 };
 
@@ -151,8 +151,7 @@ async fn a_damaged_or_foreign_backup_is_not_restored_and_leaves_nothing() {
 
 #[tokio::test]
 async fn postgres_is_backed_up_by_its_own_tools_as_the_document_shows() {
-    let Some(database) = Database::postgres().await else {
-        assert!(variable("HINDSIGHT_FORBID_SKIP").is_none());
+    let Some(database) = postgres_or_skip().await else {
         return;
     };
     let server = TestServer::start(&database).await;

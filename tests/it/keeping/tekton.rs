@@ -6,7 +6,7 @@ use sqlx::{Connection as _, Executor as _, PgConnection};
 
 use crate::support::{
     Database, TestServer,
-    database::variable,
+    database::postgres_or_skip,
     each_database,
     process::{Said, run},
 };
@@ -61,14 +61,7 @@ const ROWS: &str = r#"
         ('-', 'uid-5', '-', 'uid-r7', 'x', 'x', '1', DEFAULT, DEFAULT, 'e-r7');"#;
 
 async fn tekton() -> Option<Database> {
-    let Some(database) = Database::postgres().await else {
-        assert!(
-            variable("HINDSIGHT_FORBID_SKIP").is_none(),
-            "run this under tests/with-postgres"
-        );
-        eprintln!("skipped: HINDSIGHT_TEST_POSTGRES is not set");
-        return None;
-    };
+    let database = postgres_or_skip().await?;
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
     sqlx::raw_sql(SCHEMA)
         .execute(&mut connection)
@@ -247,4 +240,107 @@ async fn a_database_that_is_not_of_tekton_results_is_refused_with_the_reason() {
     let said = import().await;
     said.fails(1, "copy it with `hindsight copy`");
     other.remove().await;
+}
+
+/// What upstream stores of logs: a record that tells of one, and files.
+const LOG_ROWS: &str = r#"
+    INSERT INTO results (parent, id, name, updated_time) VALUES ('ci', 'uid-1', 'build', now());
+    INSERT INTO records (parent, result_id, result_name, id, name, type, data) VALUES
+        ('ci', 'uid-1', 'build', 'r1', 'run', 'tekton.dev/v1.TaskRun',
+         '{"kind": "TaskRun", "metadata": {"name": "build-1", "uid": "run"}}'),
+        ('ci', 'uid-1', 'build', 'r2', 'log', 'results.tekton.dev/v1alpha3.Log',
+         '{"kind": "Log", "metadata": {"name": "build-1-log", "namespace": "ci", "uid": "log"},
+           "spec": {"resource": {"uid": "run"}, "type": "File"},
+           "status": {"path": "ci/log/build-1-log", "size": 7, "isStored": true}}'),
+        ('ci', 'uid-1', 'build', 'r3', 'gone', 'results.tekton.dev/v1alpha2.Log',
+         '{"kind": "Log", "metadata": {"name": "build-2-log"}, "spec": {"resource": {"uid": "run-2"}}}'),
+        ('ci', 'uid-1', 'build', 'r4', 'sly', 'results.tekton.dev/v1alpha3.Log',
+         '{"kind": "Log", "metadata": {"name": "sly-log"}, "spec": {"resource": {"uid": "run-3"}},
+           "status": {"path": "../../secret"}}'),
+        ('ci', 'uid-1', 'build', 'r5', 'slyer', 'results.tekton.dev/v1alpha3.Log',
+         '{"kind": "Log", "metadata": {"name": "../../secret"},
+           "spec": {"resource": {"uid": "run-4"}}}');"#;
+
+/// The text of a log, as clients of Tekton Results read it.
+async fn text_of(server: &TestServer, name: &str) -> Vec<u8> {
+    let request = pb::GetLogRequest {
+        name: name.to_owned(),
+    };
+    let channel = tonic::transport::Channel::from_shared(server.url.clone()).unwrap();
+    let channel = channel.connect().await.unwrap();
+    let mut client = pb::logs_client::LogsClient::new(channel);
+    let mut parts = client.get_log(request).await.unwrap().into_inner();
+    let mut text = Vec::new();
+    while let Some(part) = parts.message().await.unwrap() {
+        text.extend_from_slice(&part.data);
+    }
+    text
+}
+
+#[tokio::test]
+async fn logs_of_files_become_uploaded_logs_with_their_bytes() {
+    for target in each_database().await {
+        let Some(source) = postgres_or_skip().await else {
+            return;
+        };
+        let mut connection = PgConnection::connect(&source.url()).await.unwrap();
+        for sql in [SCHEMA, LOG_ROWS] {
+            sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+        }
+        connection.close().await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("logs/ci/log");
+        std::fs::create_dir_all(&place).unwrap();
+        std::fs::write(folder.path().join("secret"), "secret").unwrap();
+        // More than is stored at once, bytes that are no text, and no end of a line.
+        let bytes: Vec<u8> = (0..5_000_000_u32).map(|at| (at % 251) as u8).collect();
+        std::fs::write(place.join("build-1-log"), &bytes).unwrap();
+        let url = format!("file://{}/logs", folder.path().display());
+        let (from, to) = (source.url(), target.url());
+        let base = [
+            "import",
+            "tekton-results",
+            &from,
+            "--db",
+            &to,
+            "--logs",
+            &url,
+        ];
+        let import = async || run(&base).await;
+        let said = import().await;
+        assert_eq!(said.code, 1, "two are refused: {said:?}");
+        let line = "logs: 1 created, 0 updated, 0 unchanged, 2 refused, 1 not there, \
+                    0 with lines of containers; 5000000 bytes stored, 0 texts redacted";
+        assert!(said.out.contains(line), "{said:?}");
+        for line in [
+            "refused the log of ci/results/build/records/sly: its `status.path` is not \
+             `ci/sly/sly-log`",
+            "refused the log of ci/results/build/records/slyer: its `metadata.name` is no name",
+            "note the log of ci/results/build/records/gone: there is no `ci/gone/build-2-log` in",
+        ] {
+            assert!(said.err.contains(line), "{line}: {said:?}");
+        }
+        let server = TestServer::start(&target).await;
+        let log = async |id: &str| text_of(&server, &format!("ci/results/build/logs/{id}")).await;
+        for id in ["run", "log"] {
+            assert!(log(id).await == bytes, "by {id}");
+        }
+        let said = import().await;
+        let line = "logs: 0 created, 0 updated, 1 unchanged, 2 refused";
+        assert!(said.out.contains(line), "{said:?}");
+        std::fs::write(place.join("build-1-log"), "token=abc other\n").unwrap();
+        let redacting = [&base[..], &["--logs-redact", r"token=\S+"]].concat();
+        for line in [
+            "logs: 0 created, 1 updated, 0 unchanged, 2 refused, 1 not there, \
+             0 with lines of containers; 10 bytes stored, 1 texts redacted",
+            "logs: 0 created, 0 updated, 1 unchanged, 2 refused",
+        ] {
+            let said = run(&redacting).await;
+            assert!(said.out.contains(line), "{said:?}");
+        }
+        assert_eq!(log("run").await, b"*** other\n");
+        server.stop().await;
+        target.remove().await;
+        source.remove().await;
+    }
 }

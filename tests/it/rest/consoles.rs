@@ -191,13 +191,14 @@ async fn a_page_may_be_as_large_as_consoles_ask_for() {
 }
 
 #[tokio::test]
-async fn logs_are_not_found_and_clients_can_tell() {
+async fn a_log_that_is_not_kept_is_not_found_and_clients_can_tell() {
     on_each(|server| async move {
         some_runs(&server).await;
         let mut http = http(&server).await;
         let reply = http.get("ci/results/r1/logs/t1", &[]).await;
         assert_eq!(reply.status, 404, "{}", reply.text());
-        assert_eq!(reply.json(), json!({"code": 5, "message": "Not Found"}));
+        let message = "`ci/results/r1/logs/t1` does not exist";
+        assert_eq!(reply.json(), json!({"code": 5, "message": message}));
     })
     .await;
 }

@@ -3,10 +3,15 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hindsight_proto::v1alpha2 as pb;
 use serde_json::{Value, json};
+use sqlx::{Connection as _, Executor as _};
 use tonic::Request;
 
 use super::{http, some_runs};
-use crate::support::{http::target, server::on_each};
+use crate::support::{
+    database::{Database, each_database},
+    http::target,
+    server::{TestServer, on_each},
+};
 
 #[tokio::test]
 async fn an_answer_has_the_fields_that_were_asked_for() {
@@ -128,4 +133,60 @@ async fn grpc_takes_the_same_list_as_metadata() {
         assert_eq!(part, expected);
     })
     .await;
+}
+
+/// Takes every payload away below the server.
+async fn lose_payloads(database: &Database) {
+    let url = database.url();
+    let lose = "DELETE FROM bodies";
+    let done = match database {
+        Database::Sqlite { .. } => {
+            let mut file = sqlx::SqliteConnection::connect(&url).await.unwrap();
+            file.execute(lose).await.unwrap().rows_affected()
+        }
+        Database::Postgres { .. } => {
+            let mut server = sqlx::PgConnection::connect(&url).await.unwrap();
+            server.execute(lose).await.unwrap().rows_affected()
+        }
+    };
+    assert!(done > 0, "there were payloads");
+}
+
+#[tokio::test]
+async fn payloads_of_which_nothing_is_wanted_are_not_read() {
+    for database in each_database().await {
+        let server = TestServer::start(&database).await;
+        some_runs(&server).await;
+        lose_payloads(&database).await;
+        let mut http = http(&server).await;
+        let path = "ci/results/r1/records";
+        let by_name = ("filter", "name == \"t1\"");
+        for (fields, expected) in [
+            ("records.name", json!({"name": "ci/results/r1/records/t1"})),
+            (
+                "records.data.type",
+                json!({"data": {"type": "tekton.dev/v1.TaskRun"}}),
+            ),
+        ] {
+            let reply = http.get(path, &[("fields", fields), by_name]).await.ok();
+            assert_eq!(reply, json!({"records": [expected]}), "{fields}");
+        }
+        for fields in [
+            "",
+            "records",
+            "records.data",
+            "records.data.value.kind",
+            "records.name,records.data.value",
+        ] {
+            let reply = http.get(path, &[("fields", fields), by_name]).await;
+            assert_eq!(reply.status, 500, "{fields}: {}", reply.text());
+        }
+        // What a filter needs is read, whatever is wanted of it.
+        let by_step = ("filter", "data.spec.steps.exists(s, s.name == \"x\")");
+        let reply = http.get(path, &[("fields", "records.name"), by_step]).await;
+        assert_eq!(reply.status, 500, "{}", reply.text());
+        drop(http);
+        server.stop().await;
+        database.remove().await;
+    }
 }

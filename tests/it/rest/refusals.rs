@@ -45,7 +45,7 @@ async fn every_refusal_has_its_status_its_code_and_nothing_else() {
             ("GET", "ci/results/r/records/a/b", "", 404, 5),
             ("GET", "ci/results/", "", 404, 5),
             ("GET", "ci", "", 404, 5),
-            ("GET", "ci/results/r/logs", "", 404, 5),
+            ("GET", "ci/results/r/logs/none", "", 404, 5),
             ("PUT", "ci/results/r", "{}", 501, 12),
             ("OPTIONS", "ci/results", "", 501, 12),
             ("POST", "ci/results/r/records/a", "{}", 501, 12),

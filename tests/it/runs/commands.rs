@@ -78,6 +78,9 @@ async fn diff_shows_what_differs_from_the_last_success() {
     said.prints(0, "what\tbefore\tafter\tchange\nparam revision\ta1\tb2\t\n");
     said.prints(0, "test took\t110\t161\t+46%\n");
     said.fails(0, "release-41 -> release-42: 3 values differ, 0 are equal");
+    let only = ["diff", "shop/release-42", "--only", "params"];
+    let said = asked(&server, &only).await;
+    said.fails(0, "release-41 -> release-42: 1 value differs, 0 are equal");
     let pair = ["diff", "shop/release-42", "shop/release-42", "-o", "json"];
     let said = asked(&server, &pair).await;
     let told: Value = serde_json::from_str(&said.out).unwrap();

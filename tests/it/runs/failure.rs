@@ -5,6 +5,7 @@ use serde_json::json;
 use tonic::{Code, Status};
 
 use super::objects::{given, history, record, release};
+use super::seeds::given_log;
 use crate::support::{
     http::Http,
     server::{TestServer, on_each, refused},
@@ -13,7 +14,8 @@ use crate::support::{
 async fn why(server: &TestServer, run: &str) -> Result<FailureExplanation, Status> {
     let request = ExplainFailureRequest {
         name: record(run),
-        limit: 0,
+        log_lines: 2,
+        ..ExplainFailureRequest::default()
     };
     let reply = server.client().runs().explain_failure(request).await?;
     Ok(reply.into_inner())
@@ -66,6 +68,33 @@ async fn a_failure_is_told_with_what_changed_when_it_began() {
                 ("test took".to_owned(), "110", "161"),
             ]
         );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_failure_is_told_with_the_end_of_the_log_of_its_step() {
+    on_each(|server| async move {
+        history(&server).await;
+        assert_eq!(why(&server, "release-44").await.unwrap().log, None);
+        given_log(&server).await;
+        let log = why(&server, "release-44").await.unwrap().log.unwrap();
+        assert_eq!(log.name, "shop/results/release-44/logs/release-44-test");
+        assert_eq!(
+            (log.source.unwrap().container.as_str(), log.lines),
+            ("step-run", 3)
+        );
+        let tail = log.tail.iter();
+        let tail: Vec<_> = tail.map(|line| (line.line, line.text.as_str())).collect();
+        let steering = "\u{1b}[31mFAIL\u{1b}[0m \u{fffd} \u{1b}[2J\texpected 11.90, got 10.00\r";
+        assert_eq!(tail, [(1, steering), (2, "exit status 1")]);
+        let request = ExplainFailureRequest {
+            name: record("release-44"),
+            log_lines: 101,
+            ..ExplainFailureRequest::default()
+        };
+        let asked = server.client().runs().explain_failure(request).await;
+        refused(asked, Code::InvalidArgument, "log_lines 101");
     })
     .await;
 }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::Command, sync::LazyLock};
 
 use regex_automata::meta::Regex;
 
-use super::seeds::{COMMANDS, given_old, given_recent};
+use super::seeds::{COMMANDS, given_log, given_old, given_recent};
 use crate::support::{
     Database, TestServer,
     process::{Said, hindsight},
@@ -14,6 +14,12 @@ use crate::support::{
 
 /// Commands about runs of the last days.
 const RECENT: [(&str, &str); 2] = [("slow", "slow -A"), ("flaky", "flaky -A")];
+
+/// Commands about runs of long ago, one of which has a log.
+const LOGGED: [(&str, &str); 2] = [
+    ("why-log", "why release-44 -n shop"),
+    ("why-log-short", "why release-44 -n shop --log-lines 1"),
+];
 
 /// The program, in an environment that says what terminals can.
 fn program(server: &TestServer, line: &str) -> Command {
@@ -117,6 +123,17 @@ async fn commands_print_what_the_files_say() {
     let server = TestServer::start(&database).await;
     given_old(&server).await;
     let wrong = differing(server, &COMMANDS).await;
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn commands_about_a_run_with_a_log_print_what_the_files_say() {
+    let database = Database::sqlite();
+    let server = TestServer::start(&database).await;
+    given_old(&server).await;
+    given_log(&server).await;
+    let wrong = differing(server, &LOGGED).await;
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     database.remove().await;
 }

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use serde_json::{Value, json};
 
 use super::objects::{record, release, task_of};
+use crate::logs::{append, message, seal};
 use crate::support::{
     Database, TestServer,
     objects::{PIPELINE_RUN, TASK_RUN, bytes},
@@ -38,8 +39,7 @@ pub(super) const COMMANDS: [(&str, &str); 16] = [
     ("explain", "explain runs -n shop -f data.spec.retries>0"),
 ];
 
-/// An object in which March 2026 is March 1990, so that its age has two digits for as long as this
-/// test lives.
+/// An object in which 2026 is 1990, so that its age has two digits until 2089 and tables keep their widths.
 fn old(object: &Value) -> Vec<u8> {
     object.to_string().replace("2026-", "1990-").into_bytes()
 }
@@ -82,6 +82,18 @@ pub(super) async fn given_old(server: &TestServer) {
     odd["status"]["conditions"][0]["reason"] = json!("CouldntGetPipelineResultsOfTasks");
     let record = "data-science-and-analytics/results/odd/records/odd";
     server.given_record(record, PIPELINE_RUN, &old(&odd)).await;
+}
+
+/// The log of the step that ended the run release-44, as hostile as logs are.
+pub(super) async fn given_log(server: &TestServer) {
+    let name = "shop/results/release-44/logs/release-44-test";
+    let text = b"=== RUN TestCheckout\n\x1b[31mFAIL\x1b[0m \xff \x1b[2J\texpected 11.90, got 10.00\r\nexit status 1\n";
+    let messages = vec![
+        message(name, "step-prepare", 0, b"nothing to do\n"),
+        message(name, "step-run", 0, text),
+        seal(name, "step-run"),
+    ];
+    append(server, messages).await.unwrap();
 }
 
 /// A pipeline that became slower, with commits on which it fails and succeeds.

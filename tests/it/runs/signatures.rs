@@ -1,12 +1,14 @@
 //! What failures have in common, as columns of lists and groups; counts of lists.
 
-use hindsight_proto::v1::{ListRunsRequest, ListRunsResponse};
+use hindsight_proto::v1::{ExplainFailureRequest, ListRunsRequest, ListRunsResponse};
 use hindsight_proto::v1alpha2 as pb;
 use serde_json::json;
 use tonic::{Code, Status};
 
 use super::objects::{given, given_failure, record, release};
+use crate::logs::{append, message, seal};
 use crate::support::{
+    Database,
     http::Http,
     objects::{TASK_RUN, bytes},
     process,
@@ -40,7 +42,7 @@ async fn runs_that_failed_alike_are_listed_and_counted_by_their_signature() {
         given_failure(&server, ("r4", 8), 1, "cannot find package lodash").await;
         let rows = found(&server, "r2-test").await.runs;
         let key = &rows[0].signature;
-        assert_eq!((key.len(), &key[..1]), (11, "1"));
+        assert_eq!((key.len(), &key[..1]), (11, "2"));
         assert_eq!(rows[0].message, address(2));
         let names = |found: ListRunsResponse| -> Vec<String> {
             found.runs.into_iter().map(|run| run.name).collect()
@@ -55,14 +57,7 @@ async fn runs_that_failed_alike_are_listed_and_counted_by_their_signature() {
         let path = format!("/apis/hindsight.dev/v1/parents/{}/failure", record("r3"));
         let told = http.send("GET", &path, &[], "").await.ok();
         assert_eq!(told["signature"]["key"], **key, "why says the same key");
-        let stats = [
-            "stats",
-            "-A",
-            "--filter",
-            "data.kind == \"TaskRun\"",
-            "--by",
-            "signature",
-        ];
+        let stats = ["stats", "-A", "--by", "kind,signature"];
         let server_url = [
             "--measure",
             "count",
@@ -72,9 +67,67 @@ async fn runs_that_failed_alike_are_listed_and_counted_by_their_signature() {
             &server.url,
         ];
         let said = process::run(&[&stats[..], &server_url[..]].concat()).await;
-        said.prints(0, &format!("{key}\t3\n"));
+        said.prints(0, &format!("TaskRun\t{key}\t3\n"));
+        // The run that succeeded has no signature, and makes no group.
+        let unsigned = said.out.lines().filter(|line| line.contains("\t\t"));
+        assert_eq!(unsigned.collect::<Vec<_>>(), Vec::<&str>::new());
     })
     .await;
+}
+
+#[tokio::test]
+async fn failures_that_say_nothing_are_alike_by_the_ends_of_their_logs() {
+    let database = Database::sqlite();
+    let server = TestServer::start(&database).await;
+    given(&server, &release("r0", 7, "a", "Succeeded")).await;
+    let vague = "\"step-run\" exited with code 1: Error";
+    for (at, error) in [
+        (1, "error: cannot reach 10.0.0.1 after 30 ms"),
+        (2, "error: cannot reach 10.0.0.2 after 7 ms"),
+        (3, "error: cannot find package lodash"),
+    ] {
+        let run = format!("r{at}");
+        given_failure(&server, (&run, at), 1, vague).await;
+        let name = format!("shop/results/{run}/logs/{run}-test");
+        let text = format!("fetching {at}\n{error}\n");
+        let messages = vec![
+            message(&name, "step-run", 0, text.as_bytes()),
+            seal(&name, "step-run"),
+        ];
+        append(&server, messages).await.unwrap();
+    }
+    let explain = async |server: &TestServer| {
+        let request = ExplainFailureRequest {
+            name: record("r1"),
+            ..ExplainFailureRequest::default()
+        };
+        let told = server.client().runs().explain_failure(request).await;
+        told.unwrap().into_inner()
+    };
+    // Until the pass has looked at logs, all of them say the same.
+    assert_eq!(explain(&server).await.alike.unwrap().count, 3);
+    server.stop().await;
+    let server = TestServer::start(&database).await;
+    let plain = found(&server, "r1-test").await.runs.remove(0).signature;
+    // The pass looks at them when a server starts.
+    let query = format!("signature:{plain}");
+    while !found(&server, &query).await.runs.is_empty() {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let told = explain(&server).await;
+    let signature = told.signature.unwrap();
+    assert!(
+        signature
+            .template
+            .ends_with("| error: cannot reach <addr> after <duration>"),
+        "{signature:?}"
+    );
+    let alike = found(&server, &format!("signature:{}", signature.key)).await;
+    let names: Vec<_> = alike.runs.iter().map(|run| &*run.name).collect();
+    assert_eq!(names, ["r2-test", "r1-test"]);
+    assert_eq!(told.alike.unwrap().count, 2);
+    server.stop().await;
+    database.remove().await;
 }
 
 #[tokio::test]

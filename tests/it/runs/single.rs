@@ -44,7 +44,7 @@ async fn one_run_is_made_again_opened_and_followed_to_its_logs() {
         0,
         "kubectl logs -n shop -l tekton.dev/pipelineRun=release-42 ",
     );
-    logs.fails(0, "logs are not stored");
+    logs.fails(0, "no such log is stored");
     server.stop().await;
 }
 

@@ -66,19 +66,23 @@ impl Database {
     }
 }
 
+/// A database on PostgreSQL. Without a server the test is skipped, or fails where that is forbidden.
+pub async fn postgres_or_skip() -> Option<Database> {
+    let database = Database::postgres().await;
+    if database.is_none() {
+        assert!(
+            variable("HINDSIGHT_FORBID_SKIP").is_none(),
+            "HINDSIGHT_TEST_POSTGRES is not set; run this under tests/with-postgres"
+        );
+        eprintln!("skipped on PostgreSQL: HINDSIGHT_TEST_POSTGRES is not set");
+    }
+    database
+}
+
 /// Every database there is to test on. Without PostgreSQL it says so, or fails where skipping
 /// is forbidden.
 pub async fn each_database() -> Vec<Database> {
     let mut all = vec![Database::sqlite()];
-    match Database::postgres().await {
-        Some(database) => all.push(database),
-        None => {
-            assert!(
-                variable("HINDSIGHT_FORBID_SKIP").is_none(),
-                "HINDSIGHT_TEST_POSTGRES is not set; run this under tests/with-postgres"
-            );
-            eprintln!("skipped on PostgreSQL: HINDSIGHT_TEST_POSTGRES is not set");
-        }
-    }
+    all.extend(postgres_or_skip().await);
     all
 }

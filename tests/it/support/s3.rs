@@ -60,6 +60,17 @@ impl Bucket {
         }
     }
 
+    /// The environment of a process that uses it.
+    pub fn env(&self) -> [(&'static str, String); 5] {
+        [
+            ("AWS_ENDPOINT", self.endpoint.clone()),
+            ("AWS_ALLOW_HTTP", "true".to_owned()),
+            ("AWS_REGION", "eu-1".to_owned()),
+            ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", "secret".to_owned()),
+        ]
+    }
+
     /// Names of objects and their lengths.
     pub fn list(&self) -> Vec<(String, usize)> {
         let objects = self.objects.lock().unwrap();
@@ -81,6 +92,11 @@ impl Bucket {
     /// From now on it serves nobody.
     pub fn go_away(&self) {
         self.away.store(true, Ordering::SeqCst);
+    }
+
+    /// It serves again.
+    pub fn come_back(&self) {
+        self.away.store(false, Ordering::SeqCst);
     }
 }
 

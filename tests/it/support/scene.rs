@@ -14,6 +14,7 @@ use tonic::Status;
 use super::{
     cluster::free_port,
     process::{hindsight, watcher},
+    s3::Bucket,
 };
 
 /// A process that is killed when the test ends.
@@ -62,6 +63,8 @@ pub struct Scene {
     port: u16,
     kubeconfig: String,
     watching: Vec<String>,
+    serving: Vec<String>,
+    env: Vec<(&'static str, String)>,
 }
 
 impl Scene {
@@ -76,14 +79,32 @@ impl Scene {
             port,
             kubeconfig: cluster.kubeconfig().display().to_string(),
             watching: watching.iter().map(|text| (*text).to_owned()).collect(),
+            serving: Vec::new(),
+            env: Vec::new(),
         }
+    }
+
+    /// The same with a bucket for what is large.
+    pub fn with_bucket(mut self, bucket: &Bucket, arguments: &[&str]) -> Self {
+        let all = ["--objects-url", "s3://bucket/logs"];
+        let all = all.iter().chain(arguments);
+        self.serving = all.map(|text| (*text).to_owned()).collect();
+        self.env = bucket.env().to_vec();
+        self
+    }
+
+    /// A client of the server.
+    pub fn client(&self) -> Client {
+        Client::new(&Options::new(&self.url)).unwrap()
     }
 
     pub fn server(&self) -> Process {
         let mut command = hindsight();
         command
             .args(["serve", "--db", &self.db, "--metrics-listen", "off"])
-            .args(["--listen", &format!("127.0.0.1:{}", self.port)]);
+            .args(["--listen", &format!("127.0.0.1:{}", self.port)])
+            .args(&self.serving)
+            .envs(self.env.iter().map(|(name, value)| (name, value)));
         Process::start(&mut command, &self.folder.path().join("server.log"))
     }
 
@@ -112,7 +133,7 @@ impl Scene {
 
     /// All records that are stored.
     pub async fn records(&self) -> Result<Vec<pb::Record>, Status> {
-        let mut rpc = Client::new(&Options::new(&self.url)).unwrap().rpc();
+        let mut rpc = self.client().rpc();
         let (mut all, mut token) = (Vec::new(), String::new());
         loop {
             let request = pb::ListRecordsRequest {

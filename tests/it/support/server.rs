@@ -8,7 +8,7 @@ use hindsight::{
 };
 use hindsight_client::{Client, Options, Rpc};
 use hindsight_proto::v1alpha2 as pb;
-use hindsight_runtime::clock::SystemClock;
+use hindsight_runtime::clock::{Clock, SystemClock};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
@@ -53,7 +53,12 @@ impl TestServer {
     }
 
     pub async fn start_as(config: &Config) -> Self {
-        let app = App::bind(config, Arc::new(SystemClock)).await.unwrap();
+        Self::start_at(config, Arc::new(SystemClock)).await
+    }
+
+    /// Starts it with a clock.
+    pub async fn start_at(config: &Config, clock: Arc<dyn Clock>) -> Self {
+        let app = App::bind(config, clock).await.unwrap();
         let shutdown = CancellationToken::new();
         Self {
             url: format!("http://{}", app.address()),

@@ -17,6 +17,17 @@ pub const TEXTS: [&str; 6] = [
     "{{ 7 * 7 }} <!-- <svg onload=alert(1)>",
 ];
 
+/// Lines of a log.
+pub const LINES: [&[u8]; 7] = [
+    b"</ol></main><script>alert(1)</script>",
+    b"\"><img src=x onerror=alert(1)>' onmouseover='alert(1)",
+    b"\x1b]8;;http://evil.example\x07link\x1b]8;;\x07 \x1b]0;title\x07\x1b[2J\x1b[31mred",
+    "a\u{202e}b\u{2066}c\u{200b}d".as_bytes(),
+    b"nul \x00 bell \x07 \xff\xfe\xc3( \x9b31m",
+    b"\x1b]0;no end \x1b[31",
+    b"::error file=x:: {{ 7 * 7 }} <!-- <svg onload=alert(1)>",
+];
+
 /// A run with this text in every field.
 pub fn run(text: &str, uid: &str, hour: usize, reason: &str) -> Value {
     json!({

@@ -22,6 +22,8 @@ async fn pages_show_what_is_stored_on_every_database() {
         reports::a_text_leads_to_the_run_that_it_means(&server).await;
         reports::a_graph_shows_what_waited_for_what(&server).await;
         reports::tasks_are_shown_by_runs(&server).await;
+        reports::runs_lead_to_those_before_and_after_them(&server).await;
+        reports::steps_of_durations_are_marked_where_they_began(&server).await;
         reports::capture_tells_how_soon_runs_are_stored(&server).await;
         reports::a_badge_tells_the_last_outcome(&server).await;
         reports::a_feed_has_the_failures_of_a_filter(&server).await;
@@ -72,6 +74,7 @@ async fn every_link_leads_to_a_page_without_scripts_of_its_own(server: &TestServ
         "feed.atom",
         "graph",
         "health",
+        "logs",
         "payload",
         "pipeline",
         "raw",

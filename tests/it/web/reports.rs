@@ -154,6 +154,75 @@ pub(super) async fn tasks_are_shown_by_runs(server: &TestServer) {
     assert!(links(&html).iter().any(|link| link == target));
 }
 
+/// The address of the link with this attribute.
+fn marked(html: &str, attribute: &str) -> Option<String> {
+    let (before, _) = html.split_once(&format!("\" {attribute}>"))?;
+    let (_, link) = before.rsplit_once("href=\"")?;
+    Some(link.replace("&#38;", "&"))
+}
+
+pub(super) async fn runs_lead_to_those_before_and_after_them(server: &TestServer) {
+    let mut http = Http::one(&server.url).await;
+    let newest = record(server, "failed pipeline:release is:top").await;
+    let mut at = format!("/ui/run/{newest}");
+    let mut seen = vec![at.clone()];
+    while let Some(older) = marked(&page(&mut http, &at).await.text(), "data-older") {
+        at = older;
+        seen.push(at.clone());
+        assert!(seen.len() < 100, "{seen:?}");
+    }
+    assert!(seen.len() > 20, "{seen:?}");
+    // The way back has the same runs.
+    for before in seen.iter().rev().skip(1) {
+        let newer = marked(&page(&mut http, &at).await.text(), "data-newer");
+        assert_eq!(newer.as_ref(), Some(before));
+        at.clone_from(before);
+    }
+    let middle = &seen[15];
+    let html = page(&mut http, middle).await.text();
+    let around = links(&html).into_iter().find(|link| link.contains("?run="));
+    let html = page(&mut http, &around.unwrap()).await.text();
+    let here = format!("<a href=\"{middle}\" class=\"here\" aria-current=\"true\">");
+    assert!(
+        html.contains(&here) && html.contains("runs around"),
+        "{html}"
+    );
+    let (_, grid) = html.split_once("<table class=\"grid\">").unwrap();
+    let here =
+        format!("<th scope=\"col\" class=\"here\" aria-current=\"true\"><a href=\"{middle}\"");
+    assert!(grid.contains(&here), "{grid}");
+    // A run that is none of the pipeline's is not looked for elsewhere.
+    for other in [
+        "shop/results/none/records/none",
+        "-/results/-/records/x",
+        "x",
+    ] {
+        let html = page(&mut http, &format!("/ui/pipeline/shop/release?run={other}")).await;
+        assert!(html.text().contains("Last 44 runs"), "{other}");
+    }
+}
+
+pub(super) async fn steps_of_durations_are_marked_where_they_began(server: &TestServer) {
+    let mut http = Http::one(&server.url).await;
+    let html = page(&mut http, "/ui/pipeline/data/search-index")
+        .await
+        .text();
+    let (_, steps) = html.split_once("<ul class=\"steps\">").unwrap();
+    let (steps, _) = steps.split_once("</ul>").unwrap();
+    assert!(
+        steps.contains("Slower since") && steps.contains("search-index-6"),
+        "{steps}"
+    );
+    assert!(steps.contains("(+4"), "{steps}");
+    assert_eq!(
+        html.matches("<line class=\"began\"").count(),
+        2,
+        "a mark, and its legend"
+    );
+    let html = page(&mut http, "/ui/pipeline/shop/release").await.text();
+    assert!(!html.contains("class=\"began\""));
+}
+
 pub(super) async fn capture_tells_how_soon_runs_are_stored(server: &TestServer) {
     let mut http = Http::one(&server.url).await;
     let html = page(&mut http, "/ui/capture").await.text();

@@ -19,6 +19,7 @@ mod ground;
 pub mod leases;
 pub mod limits;
 pub mod lists;
+pub mod logs;
 mod seen;
 pub mod watches;
 pub mod writes;

@@ -179,6 +179,15 @@ fn resource_entries(kind: &Kind) -> Vec<Value> {
             "verbs": ["get", "patch", "update"],
         }));
     }
+    if kind.is_pods() {
+        entries.push(json!({
+            "name": "pods/log",
+            "singularName": "",
+            "namespaced": true,
+            "kind": "Pod",
+            "verbs": ["get"],
+        }));
+    }
     entries
 }
 
@@ -193,12 +202,16 @@ fn aggregated_entry(kind: &Kind, version: &str) -> Value {
         "shortNames": kind.short_names,
         "categories": kind.categories,
     });
+    let below = |name: &str, verbs: &[&str]| json!({"subresource": name, "responseKind": response, "verbs": verbs});
+    let mut subresources = Vec::new();
+    if kind.is_pods() {
+        subresources.push(below("log", &["get"]));
+    }
     if kind.status {
-        entry["subresources"] = json!([{
-            "subresource": "status",
-            "responseKind": response,
-            "verbs": ["get", "patch", "update"],
-        }]);
+        subresources.push(below("status", &["get", "patch", "update"]));
+    }
+    if !subresources.is_empty() {
+        entry["subresources"] = subresources.into();
     }
     entry
 }

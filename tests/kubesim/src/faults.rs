@@ -21,6 +21,8 @@ pub(crate) struct Signals {
     pub(crate) down: bool,
     /// Counts orders to drop watches.
     pub(crate) drops: u64,
+    /// Counts orders to break logs that are read.
+    pub(crate) log_drops: u64,
     /// Counts orders to send bookmarks.
     pub(crate) bookmarks: u64,
     /// Send nothing on open watches.
@@ -93,6 +95,11 @@ impl Faults {
     /// Breaks every open watch.
     pub fn drop_watches(&self) {
         self.signals.send_modify(|signals| signals.drops += 1);
+    }
+
+    /// Breaks every log that is being followed.
+    pub fn drop_logs(&self) {
+        self.signals.send_modify(|signals| signals.log_drops += 1);
     }
 
     /// Lets every open watch fall silent, as behind a connection that is half open: nothing comes,

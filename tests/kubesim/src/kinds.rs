@@ -205,6 +205,11 @@ impl Kind {
         self.group.is_empty() && self.plural == "namespaces"
     }
 
+    /// Whether its objects have logs.
+    pub(crate) fn is_pods(&self) -> bool {
+        self.group.is_empty() && self.plural == "pods"
+    }
+
     pub(crate) fn about<'a>(&'a self, name: &'a str) -> About<'a> {
         About {
             group: &self.group,

@@ -15,8 +15,9 @@ use crate::{
     deletion::{DeleteOptions, Deleted},
     discovery,
     kinds::Kind,
-    lifecycle::Write,
+    lifecycle::{Write, types},
     list::{Form, Listing},
+    log_reader,
     objects::{Key, KindId, Stored},
     patch::{Patch, read_body},
     rbac::User,
@@ -92,6 +93,8 @@ impl Asked<'_> {
             "" => {}
             "status" if kind.status && matches!(verb, "get" | "update" | "patch") => {}
             "status" if kind.status => return Err(not_allowed()),
+            "log" if kind.is_pods() && verb == "get" => return self.log(&served, target),
+            "log" if kind.is_pods() => return Err(not_allowed()),
             _ => {
                 let why = "the server could not find the requested resource";
                 return Err(Refusal::new(404, "NotFound", why));
@@ -125,6 +128,19 @@ impl Asked<'_> {
         let lines = watch.stream().map_ok(Frame::data);
         let body = StreamBody::new(lines).boxed_unsync();
         Ok(response(StatusCode::OK, "application/json", body))
+    }
+
+    /// The log of a container, of the pod as it is now.
+    fn log(&self, served: &Served, target: &Target) -> Result<Answer, Refusal> {
+        let key = Key::new(&target.namespace, &target.name);
+        let pod = {
+            let world = self.shared.world();
+            let found = world.existing(served.id, &key)?;
+            found.value(&types(&served.kind, &served.version))
+        };
+        let lines = log_reader::open(self.shared, &pod, self.query)?.map_ok(Frame::data);
+        let body = StreamBody::new(lines).boxed_unsync();
+        Ok(response(StatusCode::OK, "text/plain", body))
     }
 
     fn create(&self, served: &Served, target: &Target, form: Form) -> Result<Answer, Refusal> {

@@ -8,7 +8,9 @@ use std::{
 
 use tokio::sync::watch;
 
-use crate::{calls::CallLog, clock::Clock, faults::Faults, policy::Policy, world::World};
+use crate::{
+    calls::CallLog, clock::Clock, faults::Faults, logs::Logs, policy::Policy, world::World,
+};
 
 /// How a simulated server behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +67,7 @@ pub(crate) struct Shared {
     pub(crate) faults: Faults,
     pub(crate) calls: CallLog,
     pub(crate) policy: Policy,
+    pub(crate) logs: Logs,
     /// How many watches ended because their clients did not read.
     pub(crate) closed_watches: AtomicU64,
 }
@@ -78,6 +81,7 @@ impl Shared {
             faults: Faults::default(),
             calls: CallLog::with_capacity(settings.calls),
             policy: Policy::default(),
+            logs: Logs::default(),
             closed_watches: AtomicU64::new(0),
             settings,
         }
@@ -97,7 +101,9 @@ impl Shared {
         let mut world = self.world();
         let outcome = change(&mut world);
         let version = world.version;
+        let gone = std::mem::take(&mut world.gone_pods);
         drop(world);
+        self.logs.forget(&gone);
         self.news.send_if_modified(|known| {
             let newer = version > *known;
             *known = version.max(*known);

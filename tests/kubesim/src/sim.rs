@@ -1,6 +1,7 @@
 //! The simulated cluster as its users hold it: made, installed into, looked at and disturbed here.
 //! What is done here directly is not recorded as a call and meets no fault.
 
+mod logs;
 mod objects;
 
 use std::sync::Arc;

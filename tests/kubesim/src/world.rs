@@ -38,6 +38,8 @@ pub(crate) struct World {
     pub(crate) discovered: Option<Vec<Arc<Kind>>>,
     /// What controllers still have to do, when they work in steps.
     pub(crate) chores: Option<VecDeque<Chore>>,
+    /// Uids of pods that went, whose logs are still to be ended.
+    pub(crate) gone_pods: Vec<String>,
     next_kind: KindId,
     uids: HashMap<String, (KindId, Key)>,
     dependents: HashMap<String, BTreeSet<(KindId, Key)>>,
@@ -53,6 +55,7 @@ impl World {
             quota: None,
             discovered: None,
             chores: None,
+            gone_pods: Vec::new(),
             next_kind: 0,
             uids: HashMap::new(),
             dependents: HashMap::new(),
@@ -177,6 +180,9 @@ impl World {
             .get_mut(&id)
             .expect("objects are taken from existing shelves");
         let before = shelf.objects.remove(&after.key);
+        if shelf.kind.is_pods() {
+            self.gone_pods.push(after.uid.clone());
+        }
         if let Some(before) = &before {
             self.unlink(id, &after.key, before);
         }

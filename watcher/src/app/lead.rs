@@ -6,10 +6,12 @@ use tokio::{task::JoinSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use hindsight_cluster::Lease;
+
 use super::Error;
 use crate::{
-    config::LeaseConfig,
-    lease::Lease,
+    config::{LeaseConfig, Logs},
+    log_tasks,
     shared::{Role, Shared},
     watch, work,
 };
@@ -93,6 +95,9 @@ pub(super) async fn watch_and_work(
     }
     if shared.config.policy.store_incomplete {
         tasks.spawn(work::close_vanished(Arc::clone(shared), stop.clone()));
+    }
+    if shared.config.logs != Logs::Off {
+        tasks.spawn(log_tasks::collect(Arc::clone(shared), stop.clone()));
     }
     tasks.spawn(work::retry_refused(Arc::clone(shared), stop.clone()));
     if shared.server.spool.is_some() {

@@ -10,7 +10,6 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use hindsight_config::{Problems, Sources};
 use hindsight_run::{Kind, Kinds};
 
-use super::running;
 use crate::{
     config::{Launch, PROGRAM},
     release::{Outcome, Summary, Wish, release},
@@ -77,7 +76,7 @@ pub(super) struct Asked {
 /// # Errors
 /// If no cluster is named.
 pub(super) async fn run(asked: Asked) -> anyhow::Result<bool> {
-    let client = running::cluster(asked.kubeconfig).await?;
+    let client = hindsight_cluster::connect(asked.kubeconfig).await?;
     let mut print = |outcome: Outcome<'_>| print(&outcome, &mut io::stdout(), &mut io::stderr());
     let clock = Arc::new(SystemClock);
     let summary = release(client, &asked.kinds, &asked.wish, clock, &mut print).await;

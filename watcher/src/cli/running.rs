@@ -1,12 +1,7 @@
 //! A watcher from its start to its end.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::sync::Arc;
 
-use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -27,13 +22,13 @@ pub async fn watch(
     server: &str,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
-    choose_cryptography();
+    hindsight_cluster::choose_cryptography();
     let from_uid = launch.cluster_from_uid();
     let Launch {
         settings,
         mut config,
     } = launch;
-    let client = cluster(settings.kubeconfig).await?;
+    let client = hindsight_cluster::connect(settings.kubeconfig).await?;
     if from_uid {
         let backoff = config.tuning.cluster;
         config.policy.cluster = identify(client.clone(), backoff, &shutdown).await?;
@@ -65,49 +60,6 @@ pub async fn watch(
 /// # Errors
 /// If it cannot.
 pub fn check_kubeconfig(launch: &Launch) -> anyhow::Result<()> {
-    launch
-        .settings
-        .kubeconfig
-        .as_deref()
-        .map_or(Ok(()), readable)
-}
-
-/// The error of [`kube`] repeats the path and the cause.
-fn readable(path: &Path) -> anyhow::Result<()> {
-    let opened = std::fs::File::open(path);
-    opened
-        .map(drop)
-        .with_context(|| format!("kubeconfig `{}` cannot be read", path.display()))
-}
-
-pub(super) async fn cluster(kubeconfig: Option<PathBuf>) -> anyhow::Result<kube::Client> {
-    let mut config = match kubeconfig {
-        None => kube::Config::infer()
-            .await
-            .context("no cluster was found; name a kubeconfig with --kubeconfig")?,
-        Some(path) => {
-            readable(&path)?;
-            let read = kube::config::Kubeconfig::read_from(&path)
-                .with_context(|| format!("kubeconfig `{}` cannot be read", path.display()))?;
-            kube::Config::from_custom_kubeconfig(read, &kube::config::KubeConfigOptions::default())
-                .await
-                .with_context(|| format!("kubeconfig `{}` leads nowhere", path.display()))?
-        }
-    };
-    // Otherwise a call that meets a busy API server is repeated for minutes, unseen, and keeps a
-    // worker that long. What failed is tried again here, later, and others get their turn.
-    config.default_retry = false;
-    // Longer than a watch lasts. Each request has a deadline of its own besides; this is for what is
-    // written to a connection that has died.
-    config.read_timeout = Some(Duration::from_mins(5));
-    config.reset_reader_on_write = true;
-    kube::Client::try_from(config).context("the kubeconfig cannot be used")
-}
-
-/// Chooses for the whole process.
-pub(super) fn choose_cryptography() {
-    // Only fails if somebody chose before, and then that is what is wanted.
-    rustls::crypto::aws_lc_rs::default_provider()
-        .install_default()
-        .unwrap_or_default();
+    let path = launch.settings.kubeconfig.as_deref();
+    Ok(path.map_or(Ok(()), hindsight_cluster::readable)?)
 }

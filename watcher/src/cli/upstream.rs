@@ -33,13 +33,17 @@ enum Rule {
     Rate,
     /// `-burst`: of each of three clients; 0 stands for 10.
     Burst,
+    /// `-logs_api`: logs are read once a container has ended.
+    Logs,
     /// Not needed; says why.
     Ignored(&'static str),
     /// A switch that is not needed; says why.
     IgnoredSwitch(&'static str),
 }
 
-const LOGS: &str = "logs are not read by this watcher";
+const LOGS: &str = "with --logs a run is kept until its logs are stored, as --logs-deadline says";
+
+const TIMES: &str = "each line is stored with its time, and shown with it when that is asked for";
 
 const RULES: &[(&str, Rule)] = &[
     ("api_addr", Rule::Address),
@@ -63,8 +67,8 @@ const RULES: &[(&str, Rule)] = &[
     ("forward_buffer", Rule::Ignored(LOGS)),
     ("update_log_timeout", Rule::Ignored(LOGS)),
     ("dynamic_reconcile_timeout", Rule::Ignored(LOGS)),
-    ("logs_api", Rule::IgnoredSwitch(LOGS)),
-    ("logs_timestamps", Rule::IgnoredSwitch(LOGS)),
+    ("logs_api", Rule::Logs),
+    ("logs_timestamps", Rule::IgnoredSwitch(TIMES)),
     ("store_event", Rule::Truth("store-events")),
     ("qps", Rule::Rate),
     ("burst", Rule::Burst),
@@ -97,7 +101,10 @@ pub(super) fn translate(
             translated.args.push(arg);
             continue;
         };
-        let is_switch = matches!(rule, Rule::Truth(_) | Rule::Not(_) | Rule::IgnoredSwitch(_));
+        let is_switch = matches!(
+            rule,
+            Rule::Truth(_) | Rule::Not(_) | Rule::Logs | Rule::IgnoredSwitch(_)
+        );
         let value = match value {
             Some(value) => value.to_owned(),
             None if is_switch => "true".to_owned(),
@@ -133,6 +140,11 @@ fn apply(
             "true" => put(ours, "false"),
             "false" => put(ours, "true"),
             _ => put(ours, &value),
+        },
+        Rule::Logs => match go_truth(&value).as_str() {
+            "true" => put("logs", "finished"),
+            "false" => put("logs", "off"),
+            _ => put("logs", &value),
         },
         Rule::Address => connection.address = Some(value),
         Rule::AuthMode => connection.mode = Some(value),

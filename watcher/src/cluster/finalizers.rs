@@ -10,7 +10,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use super::{Address, Cluster, resource};
-use crate::cluster::error::{ClusterError, call};
+use crate::cluster::{ClusterError, call};
 
 /// How many objects are looked at at once for their finalizers.
 const HELD_A_PAGE: u32 = 500;

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use hindsight_cluster::classify;
 use hindsight_run::Kind;
 use kubesim::{Crd, Fault, Sim};
 use serde_json::json;
 
-use super::{Address, Cluster, ClusterError, error::classify};
+use super::{Address, Cluster, ClusterError};
 
 fn run() -> (Sim, Cluster, Address, String) {
     let sim = Sim::new();

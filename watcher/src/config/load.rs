@@ -1,9 +1,6 @@
 //! From settings to what a watcher does with them.
 
-use std::{
-    hash::{BuildHasher, Hasher, RandomState},
-    num::NonZeroUsize,
-};
+use std::num::NonZeroUsize;
 
 use hindsight_config::{Problem, Problems, Program, Reader, Settings as _, Sources, Value};
 use hindsight_run::{JOB, Kind, SummaryPolicy, selector::Selector};
@@ -100,6 +97,10 @@ impl Settings {
                 limit: self.spool_bytes.get(),
             }),
             lease: self.leader_elect.then(|| self.lease()),
+            logs: self.logs,
+            logs_followed: NonZeroUsize::new(self.logs_followed.as_usize())
+                .unwrap_or(NonZeroUsize::MIN),
+            logs_max_bytes: self.logs_max_bytes.get(),
             shutdown_grace: self.shutdown_grace.get(),
             tuning: Tuning {
                 kind_poll: self.kind_poll.get(),
@@ -139,6 +140,7 @@ impl Settings {
             annotate: !self.no_annotations,
             finalizers: self.finalizers,
             store_deadline: self.store_deadline.signed(),
+            logs_deadline: self.logs_deadline.signed(),
             verify_within: self.verify_within.signed(),
             summary: SummaryPolicy {
                 labels: self.summary_labels.clone(),
@@ -156,24 +158,15 @@ impl Settings {
         LeaseConfig {
             namespace: self.lease_namespace.clone().map(|Namespace(name)| name),
             name: self.lease_name.clone(),
-            identity: self.lease_identity.clone().unwrap_or_else(identity),
+            identity: self
+                .lease_identity
+                .clone()
+                .unwrap_or_else(|| hindsight_cluster::identity("watcher")),
             duration: self.lease_duration.get(),
             renew_deadline: self.lease_renew_deadline.get(),
             retry: self.lease_retry.get(),
         }
     }
-}
-
-/// A name that no other process has: that of the host, and digits by chance.
-fn identity() -> String {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = match host.trim() {
-        "" => "watcher",
-        host => host,
-    };
-    // A new RandomState differs from all others; that is chance enough.
-    let chance = RandomState::new().build_hasher().finish();
-    format!("{host}_{chance:016x}")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use hindsight_config::{ByteSize, Endpoint, Number, Secret, Span, settings};
 use hindsight_runtime::telemetry::{LogFilter, LogFormat};
 use jiff::SignedDuration;
 
-use super::values::{ClusterName, Condition, Kinds, LabelSelector, Namespace, Rate};
+use super::values::{ClusterName, Condition, Kinds, LabelSelector, Logs, Namespace, Rate};
 
 /// A duration of more than nothing.
 pub(super) type Positive = Span<1>;
@@ -76,6 +76,19 @@ settings! {
     writes_per_second: Rate = "50";
     /// Burst of these writes, after a time without any.
     writes_burst: Number<1, { u32::MAX as u64 }> = "10";
+
+    ["Logs"]
+    /// Store the logs of containers of TaskRuns, Workflows, Jobs and RayJobs: `off`, `finished` once
+    /// a container has ended, or `follow` while it runs. Needs list and watch of `pods`, and get
+    /// of `pods/log`. `-logs_api` of Tekton Results' watcher is `finished`.
+    logs: Logs = "off";
+    /// Containers that are followed at once. Others wait, and are read once they have ended.
+    logs_followed: Number<1, 10_000> = "500";
+    /// Most bytes of the log of one start of a container. The last line of a longer one says so.
+    logs_max_bytes: ByteSize = "1GiB";
+    /// Longest time after the end of a run was seen, or after the request to delete it, for which it
+    /// is kept in the cluster until its logs are stored.
+    logs_deadline: Span = "10m";
 
     ["What is collected"]
     /// Delete finished runs from the cluster, once the server has proved that it holds them.

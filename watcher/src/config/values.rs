@@ -1,6 +1,6 @@
 //! Types of values that only a watcher has.
 
-use hindsight_config::{BadValue, Kind as TextKind, Value};
+use hindsight_config::{BadValue, Kind as TextKind, Value, choice};
 use hindsight_filter::Expression;
 use hindsight_run::{Kind, selector::Selector};
 
@@ -23,6 +23,18 @@ impl Value for Rate {
 
     fn show(&self) -> String {
         self.0.to_string()
+    }
+}
+
+choice! {
+    /// Whether logs of containers are read.
+    pub enum Logs: "WHEN", "way to read logs" {
+        /// They are not.
+        Off = "off",
+        /// Once a container has ended.
+        Finished = "finished",
+        /// While it runs.
+        Follow = "follow",
     }
 }
 

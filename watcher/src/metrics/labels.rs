@@ -64,3 +64,10 @@ pub struct OfWatch {
     /// The kind and its group.
     pub kind: String,
 }
+
+/// Of lines that stand for lines that are missing.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct OfHole {
+    /// Why lines are missing: `rotated`, `pod_deleted`, `restarted`, `run_deleted`, `too_long`, `unreadable`.
+    pub reason: &'static str,
+}

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use hindsight_run::View;
 
-use super::Remembered;
+use super::{Remembered, logs};
 use crate::{
     content,
     policy::{HOLD, Policy},
@@ -65,7 +65,10 @@ pub(super) fn decide(
         return Decision::Wait(due);
     }
     match remembered.others().waits_for {
-        None => Decision::Delete,
+        None => match logs::hold(view, remembered, policy, now) {
+            Some(until) => Decision::Wait(until),
+            None => Decision::Delete,
+        },
         // It is looked at again when that is over.
         Some(_) => Decision::Keep,
     }

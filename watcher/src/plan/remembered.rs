@@ -18,6 +18,8 @@ pub struct Others {
     pub newer: usize,
     /// What its namespace asks for.
     pub namespace: Tightening,
+    /// Its logs are read, and not all of them are stored yet.
+    pub logs_open: bool,
 }
 
 /// No other run matters.
@@ -29,6 +31,7 @@ const NONE: &Others = &Others {
         grace: None,
         keep_last: 0,
     },
+    logs_open: false,
 };
 
 /// Whether a run is in the cluster, and whether this watcher asked for its deletion.

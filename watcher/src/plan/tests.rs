@@ -4,6 +4,7 @@
 mod collecting;
 mod events;
 mod histories;
+mod logs;
 mod model;
 mod rules;
 mod snapshots;

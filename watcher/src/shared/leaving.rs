@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
+use tokio::time::Instant;
 use tracing::warn;
 
 use super::Shared;
@@ -14,6 +15,7 @@ impl Shared {
     pub(crate) fn forget(&self, uid: &Uid) {
         let owners = self.ledger().waiting_owners(uid);
         self.ledger().forget(uid);
+        self.logs.forget(uid, self.clock.now(), Instant::now());
         self.server.remove_spooled(uid);
         self.wake(owners);
     }
@@ -84,6 +86,7 @@ impl Shared {
         let owners = ledger.waiting_owners(uid);
         ledger.lose(uid, reason, self.clock.now());
         drop(ledger);
+        self.logs.forget(uid, self.clock.now(), Instant::now());
         self.wake(owners);
         self.server.remove_spooled(uid);
         if !is_counted {

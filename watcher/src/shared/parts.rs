@@ -6,9 +6,10 @@ use tracing::{info, warn};
 
 use crate::{
     cluster::Cluster, deadline::Deadlines, gate::Gate, health::Health, ledger::Uid,
-    namespaces::Namespaces, pace::Pace, presence::KindPresences, queue::Queue, refusals::Refusals,
-    sink::Sink, spool::Spool, uid_queue::UidQueue,
+    namespaces::Namespaces, presence::KindPresences, queue::Queue, refusals::Refusals, sink::Sink,
+    spool::Spool, uid_queue::UidQueue,
 };
+use hindsight_cluster::Pace;
 
 /// The cluster, and what is known about it besides its runs.
 #[derive(Debug)]

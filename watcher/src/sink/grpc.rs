@@ -8,6 +8,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use tokio::time::Instant;
 use tonic::{Code, Status, transport::Channel};
 use tonic_types::StatusExt as _;
@@ -17,11 +18,14 @@ use hindsight_client as client;
 use hindsight_client::{Client, Options};
 use hindsight_proto::{
     names::{Parent, RecordName},
-    v1::{ListRunsRequest, RunRow},
+    v1::{
+        AppendLogRequest, DescribeLogRequest, ListRunsRequest, LogContainer, LogSource,
+        ReadLogRequest, RunRow,
+    },
 };
 use hindsight_run::{Kinds, Upload};
 
-use super::{Severity, Sink, SinkError, Unended, UnendedPage};
+use super::{LineTimes, Severity, Sink, SinkError, Unended, UnendedPage};
 use renewal::{Renewal, Ways, read};
 
 /// Runs that did not end, and were not closed.
@@ -228,6 +232,73 @@ impl Sink for GrpcSink {
             next: found.next_page_token,
         })
     }
+
+    async fn append_log(&self, messages: Vec<AppendLogRequest>) -> Result<(), SinkError> {
+        let mut logs = self.ways().plain.logs();
+        let appended = logs.append_log(futures::stream::iter(messages)).await;
+        appended.map(|_| ()).map_err(|status| classify(&status))
+    }
+
+    async fn describe_log(&self, log: &str) -> Result<Vec<LogContainer>, SinkError> {
+        let name = log.to_owned();
+        let mut logs = self.ways().plain.logs();
+        let found = logs
+            .describe_log(DescribeLogRequest {
+                name,
+                only_stored: true,
+            })
+            .await;
+        let found = found.map_err(|status| classify(&status))?;
+        Ok(found.into_inner().containers)
+    }
+
+    async fn log_times(
+        &self,
+        log: &str,
+        source: &LogSource,
+        since: Timestamp,
+    ) -> Result<LineTimes, SinkError> {
+        let found = log_times(&self.ways().plain, log, source, since).await;
+        found.map_err(|status| classify(&status))
+    }
+}
+
+/// Times of lines that are looked at; of a second that has more, the last ones.
+const TIMES: i64 = 1 << 20;
+
+async fn log_times(
+    client: &Client,
+    log: &str,
+    source: &LogSource,
+    since: Timestamp,
+) -> Result<LineTimes, Status> {
+    let request = ReadLogRequest {
+        name: log.to_owned(),
+        pod: source.pod.clone(),
+        containers: vec![source.container.clone()],
+        restart: Some(source.restart),
+        tail: TIMES,
+        since: Some(hindsight_proto::time::to_wire(since)),
+        ..ReadLogRequest::default()
+    };
+    let mut found = LineTimes::default();
+    let mut parts = client.logs().read_log(request).await?.into_inner();
+    let mut count = 0;
+    while let Some(part) = parts.message().await? {
+        let Some(lines) = part.lines.filter(|_| part.source.as_ref() == Some(source)) else {
+            continue;
+        };
+        let mut time: i64 = 0;
+        for (number, after) in (lines.first_line..).zip(&lines.times) {
+            time = time.wrapping_add(*after);
+            count += 1;
+            if !lines.holes.contains(&number) {
+                found.times.push(time);
+            }
+        }
+    }
+    found.is_cut = count >= TIMES;
+    Ok(found)
 }
 
 /// What follows from a status.

@@ -32,6 +32,9 @@ pub(super) fn wait(
         if !entry.is_safe() {
             return Err(format!("{kind} {name} is not stored"));
         }
+        if shared.logs.is_open(&child) {
+            return Err(format!("logs of {kind} {name} are not stored"));
+        }
         if entry.partial {
             return Err(format!("{kind} {name} is stored without its nodes"));
         }

@@ -15,11 +15,11 @@ use super::{
 use crate::{
     metrics::OfRun,
     object::to_bytes,
-    pace::Pace,
     plan::{self, Remembered, Step, StoredCopy},
     policy::CLOSED,
     refusals::Action,
 };
+use hindsight_cluster::Pace;
 
 impl Task<'_> {
     /// Executes a plan, as far as the lane goes.

@@ -13,6 +13,7 @@ mod finalizers;
 mod kinds;
 mod lease;
 mod leaving;
+mod logs;
 mod outages;
 mod policies;
 mod progress;

@@ -1,6 +1,7 @@
 //! A world to watch: a simulated cluster, a server in memory, and a watcher between them that
 //! can be stopped and started.
 
+mod logs;
 mod memory;
 pub(crate) mod process;
 mod rpc;
@@ -20,6 +21,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+pub(crate) use logs::LogStore;
 pub(crate) use memory::MemorySink;
 pub(crate) use rpc::RpcServer;
 pub(crate) use world::{World, stored_annotation};

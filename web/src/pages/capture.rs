@@ -1,5 +1,4 @@
-//! What is stored of the runs of the last days: how soon, how many have no end, what comes from
-//! which cluster.
+//! What is stored of the runs of the last days: how soon, how many have no end, what comes from which cluster.
 
 use askama::Template;
 use hindsight_filter::{run_filter, words};

@@ -39,7 +39,6 @@ pub(super) struct Frame {
     pub(super) home: String,
     pub(super) style: String,
     pub(super) script: String,
-    pub(super) htmx: String,
     pub(super) icon: String,
     pub(super) theme: &'static str,
     pub(super) themes: Vec<Choice>,
@@ -77,7 +76,6 @@ impl Frame {
             home: links.overview(""),
             style: links.asset(&ask.assets.style.name),
             script: links.asset(&ask.assets.script.name),
-            htmx: links.asset(&ask.assets.htmx.name),
             icon: links.asset(&ask.assets.icon.name),
             theme: ask.look.theme.name(),
             themes: themes

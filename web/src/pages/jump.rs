@@ -4,8 +4,9 @@ mod target;
 
 use askama::Template;
 use axum::http::StatusCode;
-use hindsight_filter::words::quoted;
+use hindsight_filter::words::{quoted, value};
 use hindsight_proto::v1::{ListRunsRequest, RunRow};
+use hindsight_run::reference;
 
 use super::Page;
 use super::frame::{Frame, Place};
@@ -14,9 +15,8 @@ use super::series::asking;
 use crate::api::{Kind, Refusal};
 use crate::ask::Ask;
 use crate::fault::Fault;
-use crate::query::value;
 
-use target::{Target, begins_uid, is_commit, target};
+use target::{Target, is_commit, target};
 
 /// Candidates that are shown.
 const CANDIDATES: i32 = 20;
@@ -86,7 +86,7 @@ async fn named(ask: &Ask, namespace: &str, name: &str) -> Result<Vec<RunRow>, Re
     let mut filters = vec![format!(
         "data.metadata.name == {literal} || data.metadata.uid == {literal}"
     )];
-    if begins_uid(name) {
+    if reference::begins_uid(name) {
         filters.push(format!("data.metadata.uid.startsWith({literal})"));
     }
     if is_commit(name) {

@@ -17,9 +17,14 @@ use crate::time::{When, length, timestamp};
 
 /// Runs that are read: the newest whole ones.
 const RUNS: i32 = 1_000;
-/// Runs that a strip shows, and pipelines of one group.
+/// Runs that a strip shows.
 const STRIP: usize = 20;
-const PIPELINES: usize = 100;
+/// Pipelines of all groups that are shown at first: a row is some 70 elements, of which a page has
+/// 3,000. A group has a few even if others before it are full.
+const PIPELINES: usize = 32;
+const FEW: usize = 4;
+/// Pipelines of one group where all are asked for.
+const ALL: usize = 200;
 
 #[derive(Debug, Template)]
 #[template(path = "overview.html")]
@@ -28,6 +33,8 @@ struct Overview {
     scope: String,
     action: String,
     groups: Vec<Group>,
+    /// Where what is left out is shown.
+    all: Option<String>,
     count: usize,
     since: Option<When>,
     has_more: bool,
@@ -83,6 +90,7 @@ enum Standing {
 
 pub(crate) async fn overview(ask: &Ask) -> Shown {
     let scope = ask.scope();
+    let is_all = ask.query.get("all") == "1";
     let request = ListRunsRequest {
         page_size: RUNS,
         ..asking(scope, "is:top")
@@ -112,7 +120,8 @@ pub(crate) async fn overview(ask: &Ask) -> Shown {
         frame: Frame::new(ask, "Overview", Place::Overview),
         scope: scope.to_owned(),
         action: ask.links.overview(""),
-        groups: standing.into_iter().map(group).collect(),
+        groups: groups(standing, is_all),
+        all: (!is_all).then(|| ask.links.whole_overview(scope)),
         count,
         since: oldest.map(|oldest| ask.clock.when(oldest)),
         has_more: !found.next_page_token.is_empty(),
@@ -121,7 +130,24 @@ pub(crate) async fn overview(ask: &Ask) -> Shown {
     Ok(Page::of(&view))
 }
 
-fn group((standing, mut rows): (Standing, Vec<(Option<Timestamp>, Row)>)) -> Group {
+/// The groups, the worst first, with as many rows as a page has.
+fn groups(standing: BTreeMap<Standing, Vec<(Option<Timestamp>, Row)>>, all: bool) -> Vec<Group> {
+    let mut left = if all { usize::MAX } else { PIPELINES };
+    let group = |(standing, rows): (Standing, Vec<_>)| {
+        let most = share(&mut left, rows.len());
+        group(standing, rows, most)
+    };
+    standing.into_iter().map(group).collect()
+}
+
+/// How many of so many rows a group shows, of those that are left.
+fn share(left: &mut usize, rows: usize) -> usize {
+    let shown = rows.min((*left).clamp(FEW, ALL));
+    *left = left.saturating_sub(shown);
+    shown
+}
+
+fn group(standing: Standing, mut rows: Vec<(Option<Timestamp>, Row)>, most: usize) -> Group {
     rows.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
     let (title, about) = match standing {
         Standing::NewlyFailing => (
@@ -135,8 +161,8 @@ fn group((standing, mut rows): (Standing, Vec<(Option<Timestamp>, Row)>)) -> Gro
             "The last finished run succeeded or was cancelled.",
         ),
     };
-    let left_out = rows.len().saturating_sub(PIPELINES);
-    rows.truncate(PIPELINES);
+    let left_out = rows.len().saturating_sub(most);
+    rows.truncate(most);
     Group {
         title,
         about,
@@ -245,6 +271,16 @@ fn strip(ask: &Ask, runs: &[&RunRow]) -> Vec<Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_shows_the_worst_pipelines_and_a_few_of_each_group() {
+        let shares = |mut left: usize, sizes: &[usize]| -> Vec<usize> {
+            sizes.iter().map(|rows| share(&mut left, *rows)).collect()
+        };
+        assert_eq!(shares(PIPELINES, &[3, 10, 2, 500]), [3, 10, 2, 17]);
+        assert_eq!(shares(PIPELINES, &[40, 10, 2, 500]), [32, 4, 2, 4]);
+        assert_eq!(shares(usize::MAX, &[40, 10, 2, 500]), [40, 10, 2, 200]);
+    }
 
     #[test]
     fn a_pipeline_stands_as_its_finished_runs_say() {

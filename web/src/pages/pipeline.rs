@@ -1,21 +1,26 @@
-//! A pipeline: its last runs as bars, how long they take, how each task ended, and what failed.
+//! A pipeline: its last runs as bars, or those around one of them, how long they take and since when
+//! longer, how each task ended, and what failed.
 
 mod grid;
+mod steps;
+mod window;
 
 use askama::Template;
-use hindsight_proto::v1::{ListRunsRequest, RunRow};
+use hindsight_filter::words::value;
+use hindsight_proto::v1::RunRow;
 
 use super::frame::{Frame, Place};
-use super::list::{Row, newest_first, rows, seconds_of, status_of};
-use super::series::{Series, asking};
+use super::list::{Row, rows, seconds_of, status_of};
+use super::series::Series;
 use super::{Page, Shown};
 use crate::ask::Ask;
-use crate::query::value;
-use crate::route::{Of, encoded};
+use crate::route::Of;
 use crate::status::Status;
 use crate::time::length;
 
 use grid::Grid;
+use steps::Step;
+use window::window;
 
 /// Runs that are read, and drawn.
 const RUNS: usize = 60;
@@ -24,6 +29,8 @@ const FAILURES: usize = 8;
 /// Height of the drawing, and of the lowest bar.
 const HEIGHT: f64 = 120.0;
 const LOWEST: f64 = 3.0;
+/// Width of a bar and the gap beside it, in percent.
+const STEP: f64 = 100.0 / RUNS as f64;
 
 #[derive(Debug, Template)]
 #[template(path = "pipeline.html")]
@@ -35,6 +42,9 @@ struct Pipeline {
     bars: Vec<Bar>,
     /// Lines of percentiles: height from above and label.
     lines: Vec<Line>,
+    marks: Vec<Mark>,
+    /// The run in the middle, if one was asked for.
+    middle: Option<String>,
     count: usize,
     rate: String,
     p50: String,
@@ -63,6 +73,14 @@ struct Bar {
     class: &'static str,
     link: String,
     title: String,
+    is_middle: bool,
+}
+
+/// A step of durations, at the middle of the bar with which it began.
+#[derive(Debug)]
+struct Mark {
+    x: f64,
+    step: Step,
 }
 
 #[derive(Debug)]
@@ -77,16 +95,13 @@ pub(crate) async fn pipeline(ask: &Ask, of: Of, namespace: &str, name: &str) -> 
         parent => parent,
     };
     let series = Series { of, name };
-    let (query, token) = (series.query(namespace), ask.query.get("page"));
-    let request = ListRunsRequest {
-        page_size: i32::try_from(RUNS).unwrap_or(i32::MAX),
-        page_token: token.to_owned(),
-        ..asking(parent, &query)
-    };
-    let found = ask.api.list_runs(request).await?;
-    let mut runs = found.runs;
-    newest_first(&mut runs);
-    let grid = grid::grid(ask, series, parent, namespace, &runs).await?;
+    let query = series.query(namespace);
+    let (window, found) = futures::try_join!(
+        window(ask, series, parent, namespace),
+        steps::found(ask, series, parent, namespace)
+    )?;
+    let (runs, middle) = (window.runs, window.middle);
+    let grid = grid::grid(ask, series, parent, namespace, &runs, middle).await?;
     let durations = durations(&runs);
     let finished: Vec<_> = runs
         .iter()
@@ -110,7 +125,15 @@ pub(crate) async fn pipeline(ask: &Ask, of: Of, namespace: &str, name: &str) -> 
         namespace: namespace.to_owned(),
         namespace_link: ask.links.runs("", parent),
         name: name.to_owned(),
-        bars: bars(ask, &runs, top),
+        bars: bars(ask, &runs, middle, top),
+        marks: steps::steps(ask, &runs, &found)
+            .into_iter()
+            .map(|step| Mark {
+                x: place(runs.len(), step.at) + STEP / 2.0,
+                step,
+            })
+            .collect(),
+        middle: middle.map(|at| runs[at].name.clone()),
         lines: [(p50, "p50"), (p95, "p95")]
             .into_iter()
             .filter_map(|(seconds, label)| {
@@ -140,13 +163,8 @@ pub(crate) async fn pipeline(ask: &Ask, of: Of, namespace: &str, name: &str) -> 
         feed: ask.links.feed(&query, parent),
         badge: ask.links.badge(of, parent, namespace, name),
         grid,
-        older: (!found.next_page_token.is_empty()).then(|| {
-            let page = ask.links.pipeline(of, parent, namespace, name);
-            let next = encoded(&found.next_page_token);
-            let mark = if page.contains('?') { '&' } else { '?' };
-            format!("{page}{mark}page={next}")
-        }),
-        newest: (!token.is_empty()).then(|| ask.links.pipeline(of, parent, namespace, name)),
+        older: window.older,
+        newest: window.newest,
     };
     Ok(Page::of(&view))
 }
@@ -199,23 +217,28 @@ fn height(seconds: f64, top: f64) -> f64 {
     (share * (HEIGHT - 8.0)).clamp(LOWEST, HEIGHT)
 }
 
-/// A bar for each run, the oldest first.
-fn bars(ask: &Ask, runs: &[RunRow], top: f64) -> Vec<Bar> {
-    let step = 100.0 / RUNS.max(1) as f64;
-    let offset = RUNS.saturating_sub(runs.len()) as f64;
-    let bars = runs.iter().rev().enumerate().map(|(at, run)| {
+/// Where the bar of a run begins, of so many that are drawn, in percent.
+fn place(count: usize, at: usize) -> f64 {
+    (RUNS.saturating_sub(count) + at) as f64 * STEP
+}
+
+/// A bar for each run, the oldest first; that in the middle is set apart.
+fn bars(ask: &Ask, runs: &[RunRow], middle: Option<usize>, top: f64) -> Vec<Bar> {
+    let bars = runs.iter().enumerate().rev().map(|(from_newest, run)| {
+        let at = runs.len() - 1 - from_newest;
         let status = status_of(run);
         let seconds = seconds_of(ask, run);
         let height = height(seconds.unwrap_or_default(), top);
         let took = seconds.map(length).unwrap_or_default();
         Bar {
-            x: (offset + at as f64) * step + step * 0.1,
-            width: step * 0.8,
+            x: place(runs.len(), at) + STEP * 0.1,
+            width: STEP * 0.8,
             y: HEIGHT - height,
             height,
             class: status.word(),
             link: ask.links.run(&run.record),
             title: format!("{} {} {took}", run.name, status.word()),
+            is_middle: middle == Some(from_newest),
         }
     });
     bars.collect()

@@ -1,5 +1,6 @@
 //! A run: how it ended and why, where its time went, and what it was given.
 
+mod beside;
 mod facts;
 mod rows;
 mod waterfall;
@@ -9,6 +10,7 @@ use askama::Template;
 use hindsight_proto::v1::{RunNode, RunTree};
 
 use super::frame::{Frame, Place};
+use super::logs::{Tail, tail};
 use super::{Page, Shown};
 use crate::api::Kind;
 use crate::ask::Ask;
@@ -17,6 +19,7 @@ use crate::pages::series::parent_of;
 use crate::status::{Badge, Status};
 use crate::time::{When, between, length, timestamp};
 
+use beside::Beside;
 use facts::Facts;
 use waterfall::{Drawn, Waterfall};
 use why::Why;
@@ -44,12 +47,16 @@ struct Run {
     reason: String,
     message: String,
     why: Option<Why>,
+    /// The last lines of what ended the run.
+    tail: Option<Tail>,
     waterfall: Waterfall,
     facts: Option<Facts>,
     /// The address of this page, if the run goes on.
     again: Option<String>,
+    beside: Beside,
     compare: String,
     raw: String,
+    logs: String,
     graph: Option<String>,
     /// Where it says why the payload is not shown, if it is too large.
     stored: Option<String>,
@@ -63,19 +70,16 @@ pub(crate) async fn run(ask: &Ask, record: &str) -> Shown {
     let tree = tree?;
     // A caller who may list records and not get them sees the tree alone.
     let is_large = matches!(&stored, Err(refusal) if refusal.kind == Kind::Large);
-    let facts = stored.ok().and_then(|stored| Facts::of(ask, &stored));
+    let stored = stored.ok();
+    let facts = stored.as_ref().and_then(|stored| Facts::of(ask, stored));
     let absent = is_large.then(|| ask.links.raw(record, "yaml"));
     let empty = RunNode::default();
     let root = tree.nodes.first().unwrap_or(&empty);
     let (start, end) = (timestamp(root.start_time), timestamp(root.end_time));
     let status = Status::of_node(root.outcome(), start.is_some(), end.is_some());
-    let why = match status {
-        Status::Failed | Status::Timeout | Status::Cancelled => {
-            let found = ask.api.failure(record).await;
-            found.ok().map(|found| Why::of(ask, record, &found))
-        }
-        _ => None,
-    };
+    let why = why(ask, record, status);
+    let beside = Beside::of(ask, stored.as_ref(), facts.as_ref(), start);
+    let ((why, tail), beside) = futures::join!(why, beside);
     let waterfall = Waterfall::of(ask, &tree);
     let lasted = start.map(|start| between(start, end.unwrap_or(ask.clock.now)));
     let lasted = lasted.filter(|_| end.is_some() || status == Status::Running);
@@ -113,8 +117,11 @@ pub(crate) async fn run(ask: &Ask, record: &str) -> Shown {
         },
         message: end_cut(&root.message, MESSAGE),
         why,
+        tail,
+        logs: ask.links.logs(record, &[]),
         waterfall,
         again: status.is_unfinished().then(|| ask.links.run(record)),
+        beside,
         compare: ask.links.compare(record, ""),
         raw: ask.links.raw(record, "yaml"),
         children: children_of(ask, root, parent),
@@ -132,6 +139,22 @@ pub(crate) async fn run(ask: &Ask, record: &str) -> Shown {
     Ok(Page::of(&view))
 }
 
+/// Why a run that did not succeed ended, and the last lines of what ended it.
+async fn why(ask: &Ask, record: &str, status: Status) -> (Option<Why>, Option<Tail>) {
+    let (Status::Failed | Status::Timeout | Status::Cancelled) = status else {
+        return (None, None);
+    };
+    let Ok(found) = ask.api.failure(record).await else {
+        return (None, None);
+    };
+    let step = found.step.as_ref().map_or("", |step| step.name.as_str());
+    let tail = match &found.leaf {
+        Some(leaf) => tail(ask, record, leaf, step).await,
+        None => None,
+    };
+    (Some(Why::of(ask, record, &found)), tail)
+}
+
 /// Whether a reason says no more than the state beside it.
 fn is_plain(reason: &str) -> bool {
     matches!(
@@ -145,7 +168,7 @@ fn children_of(ask: &Ask, root: &RunNode, parent: &str) -> String {
     if root.kind != "PipelineRun" || root.object.is_empty() {
         return String::new();
     }
-    let name = crate::query::value(&root.object);
+    let name = hindsight_filter::words::value(&root.object);
     ask.links
         .runs(&format!("label:tekton.dev/pipelineRun={name}"), parent)
 }

@@ -1,10 +1,14 @@
 //! What runs are runs of: a pipeline, or a template of workflows that their labels name.
 
+mod around;
+
+use hindsight_filter::words::value;
 use hindsight_proto::v1::{ListRunsRequest, RunRow};
 
 use crate::ask::{Ask, results_of};
-use crate::query::value;
 use crate::route::Of;
+
+pub(super) use around::{Around, Moment};
 
 /// A pipeline or a template, by its kind and name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

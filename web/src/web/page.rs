@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{Method, request::Parts};
 
-use super::reply::download;
+use super::reply::{download, streamed};
 use super::{Inner, Reply};
 use crate::ask::Ask;
 use crate::fault::Fault;
@@ -37,6 +37,15 @@ impl Inner {
             let page = pages::login(ask, &to, &Attempt::First, self.may_sign_in(parts));
             return Ok(Reply::Page(page));
         }
+        if matches!(route, Route::Depart | Route::Arrive) {
+            // What these addresses carry counts once, so forms of their pages lead elsewhere.
+            ask.here = self.links.login("");
+        }
+        match route {
+            Route::Depart => return self.depart(ask, parts).await,
+            Route::Arrive => return self.arrive(ask, parts).await,
+            _ => {}
+        }
         ask.caller = self.identify(ask.api.metadata(), parts).await?;
         let _turn = self.turns.page(&ask.caller, shares(&route)).await?;
         let page = match &route {
@@ -68,7 +77,16 @@ impl Inner {
             Route::Payload(record) => {
                 return Ok(Reply::Ready(download(pages::payload(ask, record).await?)));
             }
-            Route::Login | Route::Logout | Route::Preferences | Route::Asset(_) => {
+            Route::Logs(record) => pages::logs(ask, record).await?,
+            Route::RawLog(record) => {
+                return Ok(Reply::Ready(streamed(pages::raw_log(ask, record).await?)));
+            }
+            Route::Login
+            | Route::Depart
+            | Route::Arrive
+            | Route::Logout
+            | Route::Preferences
+            | Route::Asset(_) => {
                 return Err(Fault::NoPage);
             }
         };
@@ -83,6 +101,8 @@ fn shares(route: &Route) -> u32 {
         | Route::Raw(_)
         | Route::Compare
         | Route::Payload(_)
+        | Route::Logs(_)
+        | Route::RawLog(_)
         | Route::Stats => HEAVY,
         _ => LIGHT,
     }

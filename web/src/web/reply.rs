@@ -3,11 +3,12 @@
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use flate2::Compression;
+use futures::StreamExt as _;
 use sha2::{Digest as _, Sha256};
 
 use crate::assets::{hex, packed};
 use crate::headers::Content;
-use crate::pages::{Page, Payload};
+use crate::pages::{LogFile, Page, Payload};
 
 /// Pages below this size are sent as they are.
 const PACKED_FROM: usize = 1 << 10;
@@ -84,5 +85,19 @@ pub(super) fn download(payload: Payload) -> Response<Body> {
         .header(header::CONTENT_DISPOSITION, name)
         .extension(Content::Payload)
         .body(Body::from(payload.bytes));
+    response.unwrap_or_default()
+}
+
+/// A log, byte for byte, as a file that is sent while it is read.
+pub(super) fn streamed(log: LogFile) -> Response<Body> {
+    let name = format!("attachment; filename=\"{}\"", log.file);
+    let parts = log
+        .parts
+        .map(|part| part.map_err(|refusal| std::io::Error::other(refusal.message)));
+    let response = Response::builder()
+        .header(header::CONTENT_TYPE, "text/plain; charset=utf-8")
+        .header(header::CONTENT_DISPOSITION, name)
+        .extension(Content::Payload)
+        .body(Body::from_stream(parts));
     response.unwrap_or_default()
 }

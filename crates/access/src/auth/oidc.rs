@@ -1,7 +1,10 @@
 //! Access by the tokens of an issuer (OpenID Connect): who a caller is, and to which groups they
 //! belong, is in a token that the issuer signed; what they may do is in a file of roles.
 
+mod code_flow;
+mod kept;
 mod keys;
+mod provider;
 mod rejected;
 mod roles;
 
@@ -21,7 +24,8 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header, jw
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::{keys::Keys, rejected::Rejected, roles::Roles};
+pub use self::code_flow::{Answer, Begun, CodeFlow, CodeFlowOptions, SignInError, SignedIn};
+use self::{keys::Keys, provider::Provider, rejected::Rejected, roles::Roles};
 use super::{
     Access, Authorizer, Caller, Credentials, Error, Grant,
     cache::{Cache, CachePolicy, digest},
@@ -91,6 +95,15 @@ pub enum SetupError {
         /// What is wrong with it.
         why: String,
     },
+    /// The secret of the client cannot be read.
+    #[error("the secret of the client cannot be read from `{}`", path.display())]
+    Secret {
+        /// Configured path of the secret.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
     /// The file of roles cannot be read.
     #[error("the file of roles `{}` cannot be read", path.display())]
     Unreadable {
@@ -131,6 +144,7 @@ struct Known {
 pub struct Oidc {
     options: Options,
     clock: Arc<dyn Clock>,
+    provider: Arc<Provider>,
     keys: Arc<Keys>,
     verified: Cache<Arc<Known>>,
     rejections: Rejections,
@@ -157,11 +171,9 @@ impl Oidc {
         clock: Arc<dyn Clock>,
         registry: &mut Registry,
     ) -> Result<Self, SetupError> {
-        let keys = Keys::of(
-            &options.issuer,
-            options.issuer_ca.as_deref(),
-            Arc::clone(&clock),
-        )?;
+        let provider = Provider::of(&options.issuer, options.issuer_ca.as_deref())?;
+        let provider = Arc::new(provider);
+        let keys = Keys::of(Arc::clone(&provider), Arc::clone(&clock));
         let text = read(&options.roles)?;
         let roles = parse(&options.roles, &text)?;
         let keep = CachePolicy {
@@ -178,6 +190,7 @@ impl Oidc {
             ),
             roles: RwLock::new(Arc::new(roles)),
             seen: Mutex::new(Ok(text)),
+            provider,
             keys: Arc::new(keys),
             options,
             clock,
@@ -270,6 +283,17 @@ async fn verify(
     token: &str,
     now: Timestamp,
 ) -> Result<Result<Known, Rejected>, Error> {
+    let claims = claims(keys, &options.issuer, &options.audience, token).await?;
+    Ok(claims.and_then(|claims| known(claims, options, now)))
+}
+
+/// What a token says that `issuer` signed for `audience`, whenever that was, or why it is rejected.
+async fn claims(
+    keys: &Keys,
+    issuer: &str,
+    audience: &str,
+    token: &str,
+) -> Result<Result<Claims, Rejected>, Error> {
     let header = has_plain_header(token).then(|| decode_header(token).ok());
     let Some(header) = header.flatten() else {
         return Ok(Err(Rejected::Malformed));
@@ -288,16 +312,16 @@ async fn verify(
         return Ok(Err(Rejected::Key));
     };
     let mut validation = Validation::new(header.alg);
-    validation.set_issuer(&[&options.issuer]);
-    validation.set_audience(&[&options.audience]);
+    validation.set_issuer(&[issuer]);
+    validation.set_audience(&[audience]);
     validation.set_required_spec_claims(&["exp", "iss", "aud"]);
     // Time is ours to tell.
     validation.validate_exp = false;
     validation.validate_nbf = false;
-    Ok(match decode::<Claims>(token, &key, &validation) {
-        Ok(token) => known(token.claims, options, now),
-        Err(error) => Err(Rejected::of(error.kind())),
-    })
+    let decoded = decode::<Claims>(token, &key, &validation);
+    Ok(decoded
+        .map(|token| token.claims)
+        .map_err(|error| Rejected::of(error.kind())))
 }
 
 /// Whether the header of `token` is safe to read: the library does so before it looks at the
@@ -311,7 +335,8 @@ fn has_plain_header(token: &str) -> bool {
             .is_ok_and(|text| !json::names_private_keys(&text))
 }
 
-fn known(claims: Claims, options: &Options, now: Timestamp) -> Result<Known, Rejected> {
+/// When claims end, which have begun.
+fn until(claims: &Claims, now: Timestamp) -> Result<Timestamp, Rejected> {
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a cast of floats keeps to the bounds"
@@ -330,6 +355,11 @@ fn known(claims: Claims, options: &Options, now: Timestamp) -> Result<Known, Rej
     {
         return Err(Rejected::NotYetValid);
     }
+    Ok(until)
+}
+
+fn known(claims: Claims, options: &Options, now: Timestamp) -> Result<Known, Rejected> {
+    let until = until(&claims, now)?;
     let claim = |name: &str| claims.others.get(name).map(|Plain(value)| value);
     let name = claim(&options.name_claim)
         .and_then(Value::as_str)

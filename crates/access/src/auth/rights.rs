@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, de::DeserializeOwned};
 
-use super::{Access, Verb};
-use hindsight_proto::names::{Parent, ParentPattern, Resource};
+use super::{Access, Guarded, Verb};
+use hindsight_proto::names::{Parent, ParentPattern};
 
 /// Makes sense of the text of a file; the error says where it makes none.
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
@@ -36,7 +36,7 @@ pub(super) struct Rights {
     parents: Vec<String>,
     role: Option<Role>,
     verbs: Option<Vec<Word>>,
-    #[serde(default = "both")]
+    #[serde(default = "all")]
     resources: Vec<Kind>,
 }
 
@@ -63,17 +63,18 @@ enum Word {
 enum Kind {
     Results,
     Records,
+    Logs,
 }
 
-fn both() -> Vec<Kind> {
-    vec![Kind::Results, Kind::Records]
+fn all() -> Vec<Kind> {
+    vec![Kind::Results, Kind::Records, Kind::Logs]
 }
 
 /// Rights that make sense.
 pub(super) struct Granted {
     parents: Vec<ParentPattern>,
     verbs: Vec<Verb>,
-    resources: Vec<Resource>,
+    resources: Vec<Guarded>,
 }
 
 impl Granted {
@@ -109,8 +110,9 @@ impl Rights {
                 .resources
                 .iter()
                 .map(|kind| match kind {
-                    Kind::Results => Resource::Results,
-                    Kind::Records => Resource::Records,
+                    Kind::Results => Guarded::Results,
+                    Kind::Records => Guarded::Records,
+                    Kind::Logs => Guarded::Logs,
                 })
                 .collect(),
         })

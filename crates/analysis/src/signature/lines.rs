@@ -80,6 +80,11 @@ const SHORT_WRAPPERS: &[&str] = &["exit code", "exit status", "exited with", "te
 /// Most bytes of a line that says little else.
 const SHORT: usize = 50;
 
+/// What lines count that sum up a failure.
+const COUNTED: &[&str] = &[
+    "error", "errors", "failed", "failing", "failure", "failures", "problem", "problems",
+];
+
 const FATAL: &[&str] = &[
     "panic:",
     "fatal error:",
@@ -229,7 +234,11 @@ fn class(line: &str) -> Class {
     }
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let package = lower.starts_with("fail\t") || lower.trim() == "fail";
-    if package || has(WRAPPERS) || (lower.len() < SHORT && has(SHORT_WRAPPERS)) {
+    if package
+        || counts_failures(&lower)
+        || has(WRAPPERS)
+        || (lower.len() < SHORT && has(SHORT_WRAPPERS))
+    {
         return Class::Wrapper;
     }
     let named_test = line.starts_with("FAILED ") && line.contains("::");
@@ -252,6 +261,23 @@ fn class(line: &str) -> Class {
     } else {
         Class::Plain
     }
+}
+
+/// Whether the line says how many things failed, as in `Tests: 1 failed, 30 passed`: its first number counts them, and
+/// a comma, a bracket or nothing follows.
+fn counts_failures(lower: &str) -> bool {
+    let mut words = lower
+        .split_whitespace()
+        .filter(|word| word.contains(char::is_alphanumeric));
+    let is_number = |word: &&str| word.bytes().all(|c| c.is_ascii_digit());
+    if words.by_ref().take(2).find(is_number).is_none() {
+        return false;
+    }
+    words.take(2).any(|word| {
+        let bare = word.trim_end_matches([',', ')', ';', '.']);
+        let has_end = bare.len() < word.len() || lower.ends_with(bare);
+        COUNTED.contains(&bare) && (has_end || lower.contains(&format!("{bare} (")))
+    })
 }
 
 /// Whether the line calls itself less than an error.

@@ -3,12 +3,30 @@
 use hindsight_run::{Outcome, View};
 use serde_json::Value;
 
-use super::{MAX_MESSAGE, MAX_NAME, Node, cut, steps};
+use super::{MAX_MESSAGE, MAX_NAME, Node, State, cut, steps};
 use crate::signature::{Evidence, Exit, Key, Signature};
 
 impl Node {
     /// The signature of its failure; `None` if it says nothing of it.
     pub fn signature(&self) -> Option<Signature> {
+        self.signature_with("")
+    }
+
+    /// The same with the end of the log of [`failed_step`](Self::failed_step), which counts if
+    /// [`is_vague`](Self::is_vague) says so.
+    pub fn signature_with(&self, log_tail: &str) -> Option<Signature> {
+        Signature::of(&Evidence {
+            log_tail,
+            ..self.evidence(&self.exits())
+        })
+    }
+
+    /// Whether it failed and says no more than that, so that its log may tell why.
+    pub fn is_vague(&self) -> bool {
+        self.state == State::Failure && self.evidence(&self.exits()).is_vague()
+    }
+
+    fn exits(&self) -> Vec<Exit<'_>> {
         let failed = self.steps.iter().filter(|step| step.state.is_failure());
         let exits = failed.filter_map(|step| {
             Some(Exit {
@@ -17,12 +35,43 @@ impl Node {
                 reason: &step.reason,
             })
         });
-        Signature::of(&Evidence {
+        exits.collect()
+    }
+
+    fn evidence<'a>(&'a self, exits: &'a [Exit<'a>]) -> Evidence<'a> {
+        Evidence {
             reason: &self.reason,
             message: &self.message,
-            exits: &exits.collect::<Vec<_>>(),
+            exits,
             log_tail: "",
+        }
+    }
+
+    /// What an object says of the failure of its run, without its place in a tree; `None` if it did not fail.
+    pub fn of_failure(run: &View<'_>) -> Option<Self> {
+        let end = run.finish();
+        let has_failed = matches!(
+            end.outcome,
+            Outcome::Failure | Outcome::Timeout | Outcome::Cancelled
+        );
+        has_failed.then(|| Self {
+            state: end.outcome.into(),
+            ..said(run)
         })
+    }
+}
+
+/// Reason, message and steps of a run that ended.
+fn said(run: &View<'_>) -> Node {
+    let end = run.finish();
+    let closed = run.closed().map(|closed| closed.reason);
+    let message = closed.or(end.message).unwrap_or_default();
+    let status = run.object().get("status").unwrap_or(&Value::Null);
+    Node {
+        reason: cut(end.reason.unwrap_or_default(), MAX_NAME),
+        message: cut(message, MAX_MESSAGE),
+        steps: steps::of(status),
+        ..Node::default()
     }
 }
 
@@ -47,24 +96,17 @@ impl Said {
         let tries = tries.filter(|tries| !tries.is_empty());
         let attempt = tries.map(|tries| u16::try_from(tries.len()).unwrap_or(u16::MAX - 1) + 1);
         let end = run.finish();
-        let closed = run.closed().map(|closed| closed.reason);
-        let message = closed.or(end.message).unwrap_or_default();
         let has_failed = matches!(
             end.outcome,
             Outcome::Failure | Outcome::Timeout | Outcome::Cancelled
         );
-        if !has_failed && closed.is_none() {
+        if !has_failed && run.closed().is_none() {
             return Self {
                 attempt,
                 ..Self::default()
             };
         }
-        let node = Node {
-            reason: cut(end.reason.unwrap_or_default(), MAX_NAME),
-            message: cut(message, MAX_MESSAGE),
-            steps: steps::of(status),
-            ..Node::default()
-        };
+        let node = said(run);
         let signature = has_failed.then(|| match node.signature() {
             Some(signature) => signature.key(),
             None => Key::of_nothing(),

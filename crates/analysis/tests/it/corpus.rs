@@ -1,4 +1,4 @@
-//! Failures of 65 causes, as the programs concerned print them. Each seed draws 50 of these.
+//! Failures of 77 causes, as the programs concerned print them. Each seed draws 50 of these.
 //!
 //! The texts are written after what Tekton, Argo, Kubernetes, Ray, compilers and test runners
 //! print, not after what the normaliser knows. Whatever differs from run to run is drawn anew for
@@ -10,6 +10,7 @@ mod cluster;
 mod noise;
 mod orchestrators;
 mod programs;
+mod scripts;
 
 use crate::random::Random;
 
@@ -32,8 +33,14 @@ pub(crate) fn causes() -> Vec<Cause> {
         cluster::CAUSES,
         builds::CAUSES,
         programs::CAUSES,
+        scripts::CAUSES,
     ]
     .concat()
+}
+
+/// Causes of failures whose status says only that a program failed: only the end of its log tells them apart.
+pub(crate) fn causes_in_logs() -> Vec<Cause> {
+    [builds::CAUSES, programs::CAUSES, scripts::CAUSES].concat()
 }
 
 /// A failure of which there is only a condition.

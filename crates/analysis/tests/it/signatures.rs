@@ -11,12 +11,13 @@ use std::collections::BTreeMap;
 use hindsight_analysis::signature::{Evidence, Exit, Key, MAX_TEMPLATE, Signature};
 
 use crate::{
-    corpus::{Failure, causes},
+    corpus::{Cause, Failure, causes, causes_in_logs},
     random::Random,
 };
 
-/// How many causes one seed draws of those that there are.
+/// How many causes one seed draws of those that there are, and of those that only logs tell apart.
 const CAUSES: usize = 50;
+const CAUSES_IN_LOGS: usize = 25;
 const FAILURES: usize = 10_000;
 const WANTED: f64 = 0.95;
 
@@ -81,12 +82,21 @@ fn explained<A: Ord, B: Ord>(
 
 #[track_caller]
 fn groups_by_cause(seed: u64) {
+    groups(seed, causes(), CAUSES);
+}
+
+#[track_caller]
+fn groups_by_the_ends_of_logs(seed: u64) {
+    groups(seed, causes_in_logs(), CAUSES_IN_LOGS);
+}
+
+#[track_caller]
+fn groups(seed: u64, mut causes: Vec<Cause>, drawn: usize) {
     let mut random = Random::new(seed);
-    let mut causes = causes();
     random.shuffle(&mut causes);
     let mut table = Table::new();
     for nth in 0..FAILURES {
-        let cause = nth % CAUSES;
+        let cause = nth % drawn;
         let key = signature(&causes[cause](&mut random)).key();
         *table.entry((cause, key)).or_default() += 1.0;
     }
@@ -103,7 +113,7 @@ fn groups_by_cause(seed: u64) {
         ),
     ];
     let signatures = sums(&table, |cell| cell.1).len();
-    println!("seed {seed}: {FAILURES} failures, {CAUSES} causes, {signatures} signatures");
+    println!("seed {seed}: {FAILURES} failures, {drawn} causes, {signatures} signatures");
     for (name, figure) in figures {
         println!("seed {seed}: {name} {figure:.4}");
         assert!(figure >= WANTED, "{name} is {figure:.4}, want {WANTED}");
@@ -123,6 +133,32 @@ fn failures_of_the_second_seed_are_grouped_by_cause() {
 #[test]
 fn failures_of_the_third_seed_are_grouped_by_cause() {
     groups_by_cause(0xdead_beef);
+}
+
+#[test]
+fn failures_that_only_logs_explain_are_grouped_by_cause() {
+    for seed in [2, 20_261_123, 0xfeed_f00d] {
+        groups_by_the_ends_of_logs(seed);
+    }
+}
+
+#[test]
+fn failures_that_only_logs_explain_are_alike_without_them() {
+    let mut random = Random::new(5);
+    let keys = causes_in_logs().into_iter().map(|cause| {
+        let failure = Failure {
+            log: String::new(),
+            ..cause(&mut random)
+        };
+        signature(&failure).key()
+    });
+    let keys: std::collections::BTreeSet<_> = keys.collect();
+    // What is left is the name of the step and its code.
+    let (keys, causes) = (keys.len(), causes_in_logs().len());
+    assert!(
+        keys * 3 < causes * 2,
+        "{keys} signatures of {causes} causes"
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Bodies that lie outside the database, in an object store: a directory, or a bucket.
+//! Bodies that lie outside the database, in an object store: a directory, or a bucket. Chunks of sealed logs
+//! lie there likewise.
 //!
 //! Invariant: an object that a body refers to is there. It is uploaded, under a name that was
 //! never used, before the row that refers to it is committed, and it is noted in the database
@@ -13,6 +14,7 @@ mod counts;
 mod depot;
 mod errors;
 mod fetch;
+mod foreign;
 mod reference;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -25,7 +27,12 @@ use jiff::{SignedDuration, Timestamp};
 use object_store::path::Path;
 use uuid::Uuid;
 
-pub use self::{client::Settings, counts::Counted, depot::ObjectBackend};
+pub use self::{
+    client::Settings,
+    counts::Counted,
+    depot::ObjectBackend,
+    foreign::{ForeignBytes, ForeignObject, ForeignObjects},
+};
 pub(crate) use self::{depot::OF_ONE, fetch::fetch_external, reference::Reference};
 use crate::seam::Error;
 
@@ -81,7 +88,7 @@ impl Objects {
 /// What is said where objects are needed and nobody said where they are.
 pub(crate) fn without_depot(totals: &Totals) -> Error {
     Error::Incompatible(format!(
-        "the database keeps {} bodies ({} bytes) in an object store, and no object store is \
+        "the database keeps {} objects ({} bytes) in an object store, and no object store is \
          configured; set objects_url (or --objects-url, HINDSIGHT_OBJECTS_URL) to where they are",
         totals.held, totals.bytes
     ))

@@ -21,8 +21,7 @@ fn most(count: u32) -> NonZeroU32 {
     NonZeroU32::new(count).expect("it is not 0")
 }
 
-/// What is told after a place until `count` changes were, which may take until transactions of other
-/// databases end.
+/// What is told after a place until `count` changes were: it waits while transactions of other databases are open.
 async fn told(
     world: &World,
     mut after: FeedPosition,
@@ -232,10 +231,65 @@ pub(super) async fn a_feed_cannot_go_on_where_changes_were_removed(world: World)
     while world.maintenance.prune_feed(before, most(2)).await.unwrap() > 0 {}
     let refused = world.store.feed(start, most(9)).await;
     assert!(matches!(refused, Err(Error::Expired)), "{refused:?}");
+    let first = world.store.feed_begin().await.unwrap();
+    assert!(first > start);
+    world.store.feed(first, most(9)).await.unwrap();
     world.given([Change::InsertRecord(numbered(5))]).await;
     let (told, end) = told(&world, end, 100, 1).await;
     assert_eq!(told, [RecordColumns::of(numbered(5))]);
     let beyond = FeedPosition::after(end.transaction + 1_000_000_000);
     let refused = world.store.feed(beyond, most(9)).await;
     assert!(matches!(refused, Err(Error::Expired)), "{refused:?}");
+}
+
+pub(super) async fn a_cursor_has_one_holder_at_a_time(world: World) {
+    let other = World::open(&world.url).await;
+    let (long, short) = (Duration::from_secs(600), Duration::from_millis(50));
+    let (one, two) = (&world.maintenance, &other.maintenance);
+    let at = |transaction| FeedPosition::after(transaction);
+    let end = world.store.feed_end().await.unwrap();
+    let place = one.hold_cursor("broker", "one", long).await.unwrap();
+    let place = place.expect("it is held by none");
+    assert!(place >= end && place.row == i64::MAX, "{place:?}");
+    let again = one.hold_cursor("broker", "one", long).await.unwrap();
+    assert_eq!(again, Some(place), "a holder may hold it again");
+    let refused = two.hold_cursor("broker", "two", long).await.unwrap();
+    assert_eq!(refused, None);
+    let another = two.hold_cursor("another", "two", long).await.unwrap();
+    assert!(another.is_some(), "cursors are apart");
+    assert!(
+        !two.advance_cursor("broker", "two", at(5), long)
+            .await
+            .unwrap()
+    );
+    assert!(
+        !two.advance_cursor("unknown", "two", at(5), long)
+            .await
+            .unwrap()
+    );
+    assert!(
+        one.advance_cursor("broker", "one", at(7), short)
+            .await
+            .unwrap()
+    );
+    let taken = loop {
+        match two.hold_cursor("broker", "two", long).await.unwrap() {
+            Some(taken) => break taken,
+            None => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    };
+    assert_eq!(taken, at(7), "it goes on where the last holder was");
+    assert!(
+        !one.advance_cursor("broker", "one", at(9), long)
+            .await
+            .unwrap()
+    );
+    assert!(
+        two.advance_cursor("broker", "two", at(8), Duration::ZERO)
+            .await
+            .unwrap()
+    );
+    let back = one.hold_cursor("broker", "one", long).await.unwrap();
+    assert_eq!(back, Some(at(8)), "it was given back");
+    other.maintenance.close().await;
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
     World,
-    fixtures::{Dice, ODD_TEXTS, everything, map, names, record, result, summary, time},
+    fixtures::{AT_ONCE, Dice, ODD_TEXTS, everything, map, names, record, result, summary, time},
 };
 use crate::seam::{Change, Error, ListQuery};
 use hindsight_filter::condition::{Ability, Column, Condition, Is, ObjectField, Test, Value};
@@ -144,20 +145,26 @@ fn questions(dice: &mut Dice, column: &Column, texts: &[String], all: bool) -> V
 async fn every_test(both: &Both, resource: Resource, columns: &[Column]) {
     let mut dice = Dice::new(11);
     let texts = texts();
+    let mut tests = Vec::new();
     for (at, column) in columns.iter().enumerate() {
         // All texts on some columns of each sort; a few on the others.
         for is in questions(&mut dice, column, &texts, at % 3 == 0) {
             for negated in [false, true] {
-                let test = Test {
+                tests.push(Test {
                     column: column.clone(),
                     is: is.clone(),
                     negated,
-                };
-                let exact = both.world.store.ability(&test) == Ability::Exact;
-                both.agree(resource, Condition::Test(test), exact).await;
+                });
             }
         }
     }
+    let agree = |test: Test| {
+        let exact = both.world.store.ability(&test) == Ability::Exact;
+        both.agree(resource, Condition::Test(test), exact)
+    };
+    stream::iter(tests)
+        .for_each_concurrent(AT_ONCE, agree)
+        .await;
 }
 
 fn keys() -> [&'static str; 13] {

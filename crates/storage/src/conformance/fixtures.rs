@@ -12,6 +12,9 @@ use hindsight_filter::model::{
 };
 use hindsight_filter::{Order, condition::Condition};
 
+/// Lists that are asked for at the same time, of thousands.
+pub(super) const AT_ONCE: usize = 4;
+
 /// Text that somebody's statement, pattern, path or shell would take for something else.
 pub(crate) const ODD_TEXTS: [&str; 24] = [
     "",
@@ -266,5 +269,7 @@ pub(crate) fn kind(outcome: &Result<(), Error>) -> &'static str {
         Err(Error::Groups(_)) => "groups",
         Err(Error::Expired) => "expired",
         Err(Error::Database { .. }) => "database",
+        Err(Error::OutOfSequence { .. }) => "out of sequence",
+        Err(Error::Sealed(_)) => "sealed",
     }
 }

@@ -14,11 +14,13 @@ pub(super) async fn what_was_acknowledged_is_there_after_reopening(world: World)
     let World {
         store,
         maintenance,
+        logs,
         url,
     } = world;
     let first = World {
         store,
         maintenance,
+        logs,
         url: url.clone(),
     };
     first

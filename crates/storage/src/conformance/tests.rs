@@ -35,6 +35,7 @@ async fn sqlite_does_so_with_bodies_in_a_directory() {
     let settings = Settings {
         url: format!("file://{}/objects", directory.path().display()),
         above: 40,
+        log_above: 40,
         keep: None,
         options: std::collections::BTreeMap::new(),
     };
@@ -60,6 +61,7 @@ fn every_case_is_in_the_table() {
         include_str!("histories.rs"),
         include_str!("lifecycle.rs"),
         include_str!("listing.rs"),
+        include_str!("logs.rs"),
         include_str!("model.rs"),
         include_str!("payloads.rs"),
         include_str!("dictionaries.rs"),

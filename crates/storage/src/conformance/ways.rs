@@ -2,11 +2,12 @@
 
 use std::num::NonZeroU32;
 
+use futures::{StreamExt as _, stream};
 use serde_json::json;
 
 use super::{
     World,
-    fixtures::{everything, names, record, result, time},
+    fixtures::{AT_ONCE, everything, names, record, result, time},
 };
 use crate::seam::{Change, ListQuery};
 use hindsight_filter::columns::object_columns;
@@ -30,6 +31,7 @@ fn row(at: i64) -> Record {
     let (status, reason) = match at % 40 {
         7 => ("False", "Failed"),
         8 if at < 100 => ("False", "Rare"),
+        9 if at < 200 => ("Unknown", "Running"),
         _ => ("True", "Succeeded"),
     };
     let tier = if at % 100 == 47 { "gold" } else { "tin" };
@@ -161,12 +163,134 @@ fn labels_and_columns() -> Vec<Asked> {
     ]
 }
 
+/// One of several values, of which each may lead to rows by itself.
+fn several() -> Vec<Asked> {
+    let one_of = |column, values: &[&str]| {
+        let values = values.iter().map(|text| Value::Text((*text).to_owned()));
+        test(column, Is::OneOf(values.collect()))
+    };
+    let tier = |values: &[&str]| one_of(Column::Label("tier".to_owned()), values);
+    let types = |values: &[&str]| one_of(Column::DataType, values);
+    let old = ["tekton.dev/v1.CustomRun", "tekton.dev/v1.PipelineRun"];
+    let both = ["tekton.dev/v1.CustomRun", "tekton.dev/v1.TaskRun"];
+    let has = |part: &str, negated| {
+        Condition::Test(Test {
+            column: Column::Labels,
+            is: Is::Contains(part.to_owned()),
+            negated,
+        })
+    };
+    let named = |part: &str| {
+        let is = Is::Contains(part.to_owned());
+        test(Column::Object(ObjectField::Name), is)
+    };
+    vec![
+        (
+            "one of some labels, one twice",
+            vec![tier(&["gold", "\"$.a\" || 'iron'", "gold"])],
+            |at| at % 100 == 47,
+        ),
+        (
+            "one of three pipelines, one twice",
+            vec![one_of(
+                Column::Pipeline,
+                &["pipeline-7", "labelled", "none", "pipeline-7"],
+            )],
+            |at| at < 40 || at % 50 == 7,
+        ),
+        ("one of all labels", vec![tier(&["gold", "tin"])], |_| true),
+        ("one of no labels", vec![tier(&[])], |_| false),
+        (
+            "one of some labels, failed",
+            vec![tier(&["gold", "iron"]), failed()],
+            |at| at % 200 == 47,
+        ),
+        ("one of two types, one missing", vec![types(&old)], |at| {
+            at < 60
+        }),
+        (
+            "one of two types, failed",
+            vec![types(&both), failed()],
+            |at| at % 40 == 7,
+        ),
+        (
+            "one of two types, and a label",
+            vec![types(&both), label("tier", "gold")],
+            |at| at % 100 == 47,
+        ),
+        (
+            "one of two types, and one of some labels",
+            vec![types(&old), tier(&["gold", "iron"])],
+            |at| at == 47,
+        ),
+        (
+            "one of two types, and a part of a name",
+            vec![types(&both), named("99")],
+            |at| at.to_string().contains("99"),
+        ),
+        (
+            "one of two types, and a part of labels",
+            vec![types(&both), has("labelled", false)],
+            |at| at < 40,
+        ),
+        (
+            "one of two types, without a part of labels",
+            vec![types(&both), has("tin", true)],
+            |at| at % 100 == 47,
+        ),
+        (
+            "one of two types, without what all have",
+            vec![types(&old), has("tier", true)],
+            |_| false,
+        ),
+    ]
+}
+
+/// How runs ended, alone and beside what else leads to rows.
+fn outcomes() -> Vec<Asked> {
+    let outcome = |outcome| test(Column::Outcome, Is::Equal(Value::Int(outcome)));
+    let one_of = |outcomes: &[i64]| {
+        let values = outcomes.iter().map(|outcome| Value::Int(*outcome));
+        test(Column::Outcome, Is::OneOf(values.collect()))
+    };
+    let pipeline = || equal(Column::Pipeline, "pipeline-7");
+    // Rows before are of a type that is none of runs.
+    const RUN: i64 = 60;
+    const UNFINISHED: fn(i64) -> bool = |at| at % 40 == 9 && (RUN..200).contains(&at);
+    const FAILED: fn(i64) -> bool = |at| at >= RUN && (at % 40 == 7 || at % 40 == 8 && at < 100);
+    vec![
+        ("failures", vec![outcome(2)], FAILED),
+        ("not finished", vec![outcome(0)], UNFINISHED),
+        ("of no run", vec![outcome(4)], |_| false),
+        ("one of two outcomes", vec![one_of(&[2, 0, 2])], |at| {
+            FAILED(at) || UNFINISHED(at)
+        }),
+        ("success or failure", vec![one_of(&[1, 2])], |at| {
+            at >= RUN && !UNFINISHED(at)
+        }),
+        (
+            "one of two outcomes, and a pipeline",
+            vec![one_of(&[2, 3]), pipeline()],
+            |at| at % 200 == 7 && at >= RUN,
+        ),
+        (
+            "an outcome, and a label",
+            vec![outcome(2), label("tier", "gold")],
+            |at| at % 200 == 47 && at >= RUN,
+        ),
+    ]
+}
+
 fn times_and_names() -> Vec<Asked> {
     let took = |seconds: i64| {
         test(
             Column::ObjectDuration,
             Is::AtLeast(Value::Int(seconds * SECOND)),
         )
+    };
+    let run_took = |seconds: i64| {
+        let is = Is::AtLeast(Value::Int(seconds * SECOND));
+        test(Column::Duration, is)
     };
     let began = |is| test(Column::Object(ObjectField::StartTime), is);
     let at = |step| Value::Time(time(step * STEP - 3_000 * SECOND));
@@ -182,10 +306,31 @@ fn times_and_names() -> Vec<Asked> {
         ("long and failed", vec![took(695), failed()], |at| {
             at % 700 >= 695 && at % 40 == 7
         }),
+        ("long runs, 1 in 140", vec![run_took(695)], |at| {
+            at % 700 >= 695
+        }),
+        (
+            "long runs of a label",
+            vec![run_took(695), label("era", "old")],
+            |_| false,
+        ),
         (
             "a while long ago",
             vec![began(Is::AtLeast(at(100))), began(Is::Less(at(200)))],
             |at| (200..400).contains(&at),
+        ),
+        (
+            "runs of a while long ago",
+            vec![
+                test(Column::Began, Is::AtLeast(at(100))),
+                test(Column::Began, Is::Less(at(200))),
+            ],
+            |at| (200..400).contains(&at),
+        ),
+        (
+            "runs that ended before",
+            vec![test(Column::Ended, Is::Less(at(100)))],
+            |at| at >= 60 && at / 2 * STEP + at % 700 * SECOND < 100 * STEP,
         ),
         (
             "a while long ago, and a label",
@@ -245,29 +390,35 @@ pub(super) async fn rows_are_the_same_whichever_way_they_are_found(world: World)
         if key.descending {
             rows.reverse();
         }
-        for (asked, conditions, passes) in labels_and_columns().into_iter().chain(times_and_names())
-        {
-            for parent in [None, Some(1)] {
-                let query = ListQuery {
-                    scope: parent
-                        .map_or("-/results/-".to_owned(), |p| format!("p{p}/results/-"))
-                        .parse()
-                        .unwrap(),
-                    condition: Condition::And(conditions.clone()),
-                    order: order.clone(),
-                    limit: NonZeroU32::new(97).unwrap(),
-                    bodies: false,
-                    ..everything()
-                };
-                let listed = names(&world, Resource::Records, &query).await;
-                let wanted = rows
-                    .iter()
-                    .filter(|at| passes(**at) && parent.is_none_or(|p| *at % 3 == p));
-                let wanted: Vec<_> = wanted
-                    .map(|at| format!("p{}/results/r/records/{at}", at % 3))
-                    .collect();
-                assert_eq!(listed, wanted, "{asked} by {order:?} of {parent:?}");
-            }
-        }
+        let asked = labels_and_columns().into_iter();
+        let asked = asked
+            .chain(several())
+            .chain(outcomes())
+            .chain(times_and_names());
+        let asked = asked.flat_map(|asked| [None, Some(1)].map(|parent| (asked.clone(), parent)));
+        let agree = async |((asked, conditions, passes), parent): (Asked, Option<i64>)| {
+            let query = ListQuery {
+                scope: parent
+                    .map_or("-/results/-".to_owned(), |p| format!("p{p}/results/-"))
+                    .parse()
+                    .unwrap(),
+                condition: Condition::And(conditions),
+                order: order.clone(),
+                limit: NonZeroU32::new(97).unwrap(),
+                bodies: false,
+                ..everything()
+            };
+            let listed = names(&world, Resource::Records, &query).await;
+            let wanted = rows
+                .iter()
+                .filter(|at| passes(**at) && parent.is_none_or(|p| *at % 3 == p));
+            let wanted: Vec<_> = wanted
+                .map(|at| format!("p{}/results/r/records/{at}", at % 3))
+                .collect();
+            assert_eq!(listed, wanted, "{asked} by {order:?} of {parent:?}");
+        };
+        stream::iter(asked)
+            .for_each_concurrent(AT_ONCE, agree)
+            .await;
     }
 }

@@ -176,7 +176,8 @@ impl Database for Postgres {
     }
 
     async fn vacuum(&self) -> Result<Option<String>, Error> {
-        const VACUUM: &str = "VACUUM results, records, bodies, dictionaries";
+        const VACUUM: &str =
+            "VACUUM results, records, bodies, dictionaries, log_sources, log_chunks";
         let failed = |error| classify("vacuuming", error);
         let mut connection = self.connection().await?.detach();
         for statement in ["SET statement_timeout = 0", VACUUM] {

@@ -1,6 +1,9 @@
 //! The feed of maps: the last change of each record, in the order of changes.
 
-use std::num::NonZeroU32;
+use std::{
+    num::NonZeroU32,
+    time::{Duration, Instant},
+};
 
 use super::Rows;
 use crate::seam::{ChangedRecord, Error, FeedPage, FeedPosition, RecordColumns};
@@ -42,4 +45,50 @@ pub(super) fn prune(rows: &mut Rows) -> u64 {
     rows.changes.clear();
     rows.floor = rows.changed;
     gone
+}
+
+/// A cursor, and who holds it until when.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Cursor {
+    place: FeedPosition,
+    holder: String,
+    until: Instant,
+}
+
+pub(super) fn hold(
+    rows: &mut Rows,
+    name: &str,
+    holder: &str,
+    time: Duration,
+) -> Option<FeedPosition> {
+    let now = Instant::now();
+    let new = Cursor {
+        place: FeedPosition::after(rows.changed),
+        holder: holder.to_owned(),
+        until: now,
+    };
+    let cursor = rows.cursors.entry(name.to_owned()).or_insert(new);
+    if cursor.holder != holder && cursor.until > now {
+        return None;
+    }
+    cursor.holder = holder.to_owned();
+    cursor.until = now + time;
+    Some(cursor.place)
+}
+
+pub(super) fn advance(
+    rows: &mut Rows,
+    (name, holder): (&str, &str),
+    place: FeedPosition,
+    time: Duration,
+) -> bool {
+    let cursor = rows.cursors.get_mut(name);
+    match cursor.filter(|cursor| cursor.holder == holder) {
+        None => false,
+        Some(cursor) => {
+            cursor.place = place;
+            cursor.until = Instant::now() + time;
+            true
+        }
+    }
 }

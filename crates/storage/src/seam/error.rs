@@ -70,6 +70,17 @@ pub enum Error {
          and follow from a new cursor"
     )]
     Expired,
+    /// Lines of a log come before those that are to be appended, and are not stored.
+    #[error("lines {next} to {given} of the log come first; append from line {next} on")]
+    OutOfSequence {
+        /// The number of the line that is the next one.
+        next: i64,
+        /// The first line that was given.
+        given: i64,
+    },
+    /// Nothing may follow in a log.
+    #[error("the log was sealed after line {0}; nothing can be appended to it")]
+    Sealed(i64),
     /// Anything else the database said.
     #[error("the database refused: {what}")]
     Database {
@@ -85,6 +96,7 @@ impl Error {
     /// The same error for another caller.
     pub(crate) fn repeated(&self) -> Self {
         match self {
+            Self::Missing(name) => Self::Missing(name.clone()),
             Self::Corrupt(why) => Self::Corrupt(why.clone()),
             Self::MissingObject(why) => Self::MissingObject(why.clone()),
             Self::ObjectStoreUnavailable {
@@ -112,12 +124,20 @@ impl Error {
     }
 }
 
+impl From<hindsight_logs::Damaged> for Error {
+    fn from(damaged: hindsight_logs::Damaged) -> Self {
+        Self::Corrupt(damaged.to_string())
+    }
+}
+
 impl HasKind for Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Missing(_) => ErrorKind::Missing,
             Self::Exists(_) => ErrorKind::Exists,
-            Self::Stale { .. } => ErrorKind::StaleEtag,
+            Self::Stale { .. } | Self::OutOfSequence { .. } | Self::Sealed(_) => {
+                ErrorKind::StaleEtag
+            }
             Self::Unavailable { .. } | Self::ObjectStoreUnavailable { .. } => {
                 ErrorKind::Unavailable
             }

@@ -1,11 +1,11 @@
 //! What operators do to a store.
 
-use std::{fmt::Debug, num::NonZeroU32};
+use std::{fmt::Debug, num::NonZeroU32, time::Duration};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::Error;
+use super::{Error, FeedPosition};
 use hindsight_filter::indexed::{Kind, Path};
 use hindsight_filter::model::{Parent, RecordName, ResultName};
 
@@ -37,6 +37,11 @@ pub trait Maintenance: Debug + Send + Sync + 'static {
     /// store is configured.
     async fn sweep_objects(&self, now: Timestamp, batch: NonZeroU32) -> Result<u64, Error>;
 
+    /// Compresses sealed logs again that did not change for ten seconds, as small as they become, until `most`
+    /// bytes of text or more are done, and says how many. Large chunks go to the object store, if there is one.
+    /// Several may do so at once.
+    async fn pack_logs(&self, now: Timestamp, most: NonZeroU32) -> Result<u64, Error>;
+
     /// The fields that are indexed, in the order in which they were added.
     async fn indexes(&self) -> Result<Vec<IndexedPath>, Error>;
 
@@ -65,6 +70,26 @@ pub trait Maintenance: Debug + Send + Sync + 'static {
     /// Removes changes of the feed that were noted before a time, those that are oldest first and at
     /// most about `most` of them, and says how many. A feed cannot be read from before them.
     async fn prune_feed(&self, before: Timestamp, most: NonZeroU32) -> Result<u64, Error>;
+
+    /// The place of a cursor in the feed, which `holder` holds from now on for `time`; none while it
+    /// is held by another. A cursor that is new is at the end of the feed. A cursor has one holder at a
+    /// time, by the clock of the database.
+    async fn hold_cursor(
+        &self,
+        name: &str,
+        holder: &str,
+        time: Duration,
+    ) -> Result<Option<FeedPosition>, Error>;
+
+    /// Moves a cursor that `holder` holds, and lets them hold it for `time` from now on. False if it is
+    /// another's; then it stays where it is.
+    async fn advance_cursor(
+        &self,
+        name: &str,
+        holder: &str,
+        place: FeedPosition,
+        time: Duration,
+    ) -> Result<bool, Error>;
 
     /// The secret of this name, kept in the database; `candidate` becomes it if there is none.
     async fn secret(&self, name: &str, candidate: &[u8]) -> Result<Vec<u8>, Error>;

@@ -95,6 +95,10 @@ impl Store for Traced {
         self.0.feed_end().await
     }
 
+    async fn feed_begin(&self) -> Result<FeedPosition, Error> {
+        self.0.feed_begin().await
+    }
+
     /// Without a span: one is read a few times in every second that anybody follows.
     async fn feed(&self, after: FeedPosition, most: NonZeroU32) -> Result<FeedPage, Error> {
         self.0.feed(after, most).await

@@ -66,13 +66,31 @@ pub(crate) fn prefix_scan(
     resource: Resource,
     query: &ListQuery,
 ) -> Option<AccessPath<'static>> {
-    let is_worth =
-        may_scan_prefix(resource, query) && !asks_one_key(query) && !asks_rare(dialect, query);
+    let is_worth = may_scan_prefix(resource, query)
+        && !asks_one_key(query)
+        && !(resource == Resource::Records && asks_rare(dialect, query));
     let model = cost::model(dialect);
-    is_worth.then(|| match candidate::is_search(query) {
-        true => AccessPath::PrefixScan(model.prefix_searched),
-        false => AccessPath::PrefixScan(model.prefix_rows(resource, has_label(query))),
-    })
+    let rows = match candidate::is_search(query) {
+        true => model.prefix_searched,
+        false => model.prefix_rows(resource, has_label(query)),
+    };
+    let is_other = |test: &Test| test.column != Column::DataType;
+    let has_others = has_test(&query.condition, &is_other);
+    let rows = match has_others && is_of_parent_and_type(resource, query) {
+        true => rows.min(model.prefix_typed),
+        false => rows,
+    };
+    is_worth.then_some(AccessPath::PrefixScan(rows))
+}
+
+/// Whether a list by time is of one parent and of some types, which PostgreSQL's index of labels knows.
+pub(crate) fn is_of_parent_and_type(resource: Resource, query: &ListQuery) -> bool {
+    resource == Resource::Records
+        && by_time(query).is_some()
+        && matches!(query.scope.parent, ParentPattern::Exact(_))
+        && query.scope.id.is_none()
+        && !is_selective(&query.condition)
+        && candidate::kept_types(&query.condition).is_some()
 }
 
 /// A longer prefix scan, where an index has very many rows.
@@ -95,19 +113,47 @@ fn asks_one_key(query: &ListQuery) -> bool {
     })
 }
 
-/// Whether a label is asked for, or what did not go well, of which an index leads to few rows besides
-/// those of the page: on SQLite it has them in the order of time, and on PostgreSQL it knows their type.
+/// Whether a label or a type is asked for, of which an index leads to few rows besides those of the
+/// page: on SQLite it has them in the order of time, and on PostgreSQL it knows their type.
 fn asks_rare(dialect: Dialect, query: &ListQuery) -> bool {
     let is_led = match dialect {
+        // A part of labels is looked for among all labels unless few rows are looked at.
         Dialect::Sqlite => {
-            has_label(query)
-                || query.scope.parent == ParentPattern::Any && labels::is_unwell_of_type(query)
+            let is_part = |test: &Test| test.column == Column::Labels;
+            !has_test(&query.condition, &is_part) && has_order(query)
         }
         Dialect::Postgres => {
             candidate::kept_types(&query.condition).is_some() && labels::leads(query, true)
+                || asks_one_outcome(query)
         }
     };
     is_led && by_time(query).is_some()
+}
+
+/// Whether runs of one outcome are asked for, which an index has in the order of time.
+fn asks_one_outcome(query: &ListQuery) -> bool {
+    let all = candidate::candidates(Resource::Records, query, false);
+    let leads = |one: &IndexCandidate<'_>| one.is_of_outcome() && !one.has_values();
+    all.iter().any(leads)
+}
+
+/// Whether an index of SQLite has rows of what is asked for in the order of time, however many.
+fn has_order(query: &ListQuery) -> bool {
+    let all = candidate::candidates(Resource::Records, query, true);
+    let leads = |one: &IndexCandidate<'_>| {
+        let is_labelled = matches!(one, IndexCandidate::Label(..));
+        is_labelled || one.is_of_type() || one.is_of_outcome() || one.has_values()
+    };
+    all.iter().any(leads)
+}
+
+/// Whether a condition has a test that is so.
+fn has_test(condition: &Condition, is_so: &dyn Fn(&Test) -> bool) -> bool {
+    match condition {
+        Condition::And(all) | Condition::Or(all) => all.iter().any(|one| has_test(one, is_so)),
+        Condition::Test(test) => is_so(test),
+        Condition::All | Condition::Nothing => false,
+    }
 }
 
 fn may_scan_prefix(resource: Resource, query: &ListQuery) -> bool {
@@ -178,11 +224,16 @@ pub(super) fn walk(resource: Resource, query: &ListQuery, column: &Column) -> Op
 
 /// The indexes that may lead to all rows; the best is to be found out. None where the database
 /// knows best.
-pub(crate) fn candidates(resource: Resource, query: &ListQuery) -> Vec<IndexCandidate<'_>> {
+pub(crate) fn candidates(
+    dialect: Dialect,
+    resource: Resource,
+    query: &ListQuery,
+) -> Vec<IndexCandidate<'_>> {
     if query.scope.id.is_some() || is_selective(&query.condition) {
         return Vec::new();
     }
-    candidate::candidates(resource, query)
+    let of_types = dialect == Dialect::Sqlite && by_time(query).is_some();
+    candidate::candidates(resource, query, of_types)
 }
 
 /// The path where no index has the rows in order.

@@ -7,7 +7,7 @@
 use super::{
     access_path,
     columns::{self, Holds, Place},
-    condition::{Writer, is_selective, value},
+    condition::{Rows, Writer, is_selective, value},
     dialect::Dialect,
     read,
     row::SqlRow,
@@ -172,10 +172,8 @@ fn rows(out: &mut Statement, dialect: Dialect, query: &AggregateQuery, elsewhere
 /// Appends a condition, of few rows where an index has those of one bucket.
 fn test(out: &mut Statement, dialect: Dialect, condition: &Condition, few_rows: bool) {
     let writer = Writer::new(dialect, Resource::Records, out);
-    match few_rows {
-        true => writer.of_few_rows().condition(condition),
-        false => { writer }.condition(condition),
-    }
+    let rows = if few_rows { Rows::Few } else { Rows::Many };
+    writer.looking_at(rows).condition(condition);
 }
 
 impl Plan<'_> {

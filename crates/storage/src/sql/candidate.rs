@@ -1,5 +1,12 @@
 //! Candidates among indexes for the rows of a list, where the order of time does not lead to them.
 
+mod in_order;
+mod types;
+
+pub(crate) use self::in_order::reach;
+use self::types::text_of;
+pub(super) use self::types::{kept_types, of_types, type_numbers};
+
 use std::fmt;
 
 use super::{
@@ -7,9 +14,9 @@ use super::{
     cost,
     dialect::Dialect,
     indexed,
-    statement::{Bind, Statement},
+    statement::Statement,
 };
-use crate::{codec::text::words, seam::ListQuery};
+use crate::seam::ListQuery;
 use hindsight_filter::condition::{Ability, Column, Condition, Is, ObjectField, Test, Value};
 use hindsight_filter::model::{ParentPattern, Resource};
 use hindsight_run::keys;
@@ -21,14 +28,16 @@ pub(crate) enum IndexCandidate<'q> {
     Column(&'static str, &'q Test),
     /// By the records of a label.
     Label(&'q str, &'q str),
-    /// By the label of a pipeline, and by references to it.
-    Pipeline(&'q str),
+    /// By the label of a pipeline, and by references to it, or of one of several.
+    Pipeline(&'q Test),
+    /// By how long an object took, and by runs with times of their own. SQLite alone.
+    Took(&'q Test),
     /// By the labels that a test describes, of which SQLite has a table: those with a text in their
     /// key or value, or one of several values of a key.
     Labels(&'q Test),
     /// By a parent's rows.
     Parent(&'q str),
-    /// By a parent's records of one type.
+    /// By a parent's records of one type, or on SQLite of one of several.
     ParentType(&'q str, &'q Test),
     /// By reading an index from end to end, which is less than all rows.
     Names(&'q Test),
@@ -40,15 +49,16 @@ pub(crate) enum IndexCandidate<'q> {
     },
 }
 
-/// How many rows of a label say how rare it is.
-const NEWEST: i64 = 500;
-
 impl fmt::Display for IndexCandidate<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Column(index, _) => write!(f, "index {index}"),
             Self::Label(key, value) => write!(f, "index of the label {key}={value}"),
-            Self::Pipeline(name) => write!(f, "indexes of the pipeline {name}"),
+            Self::Pipeline(test) => match values(&test.is) {
+                [Value::Text(name)] => write!(f, "indexes of the pipeline {name}"),
+                several => write!(f, "indexes of {} pipelines", several.len()),
+            },
+            Self::Took(_) => f.write_str("indexes of how long runs took"),
             Self::Labels(test) => write!(f, "index of labels, several of {}", test.column),
             Self::Parent(parent) => write!(f, "rows of the parent {parent}"),
             Self::ParentType(parent, _) => write!(f, "index of types of the parent {parent}"),
@@ -59,15 +69,23 @@ impl fmt::Display for IndexCandidate<'_> {
 }
 
 impl IndexCandidate<'_> {
-    /// What SQLite has to be told to use an index that leaves rows out, which the test implies: the
-    /// numbers of the words Succeeded, Completed and True.
-    pub(super) fn partial_index_predicate(&self) -> &'static str {
-        match self {
-            Self::Column("records_by_reason", _) => {
+    /// What a database has to be told to use an index that leaves rows out whatever value is asked
+    /// for, which the test implies: the number of success, and of Succeeded, Completed and True.
+    pub(super) fn partial_index_predicate(&self, dialect: Dialect) -> &'static str {
+        match (self, dialect) {
+            (Self::Column("records_by_outcome", _), _) => " AND run_outcome <> 1",
+            (Self::Column("records_by_reason", _), Dialect::Sqlite) => {
                 " AND object_reason <> (char(1) || 'Q') AND object_reason <> (char(1) || 'R')"
             }
-            Self::Column("records_by_status", _) => {
+            (Self::Column("records_by_status", _), Dialect::Sqlite) => {
                 " AND object_condition_status <> (char(1) || 'W')"
+            }
+            (Self::Column("records_by_reason", _), Dialect::Postgres) => {
+                " AND left(object_reason, 128) <> E'\\x01Q' \
+                 AND left(object_reason, 128) <> E'\\x01R'"
+            }
+            (Self::Column("records_by_status", _), Dialect::Postgres) => {
+                " AND left(object_condition_status, 128) <> E'\\x01W'"
             }
             _ => "",
         }
@@ -95,11 +113,13 @@ impl IndexCandidate<'_> {
     /// Whether so many rows take long to gather, where they do not come in the order of the list,
     /// which may be that of time.
     pub(crate) fn is_long(&self, rows: i64, by_time: bool) -> bool {
-        let in_order = match self {
-            Self::Label(..) => by_time,
-            _ => by_time && self.is_in_order(),
-        };
+        let in_order = by_time && self.has_order();
         !in_order && rows > cost::model(Dialect::Sqlite).sorted
+    }
+
+    /// Whether it is a search in all names.
+    pub(crate) fn is_search(&self) -> bool {
+        matches!(self, Self::Names(_))
     }
 
     /// Whether it is by the type of records.
@@ -110,6 +130,21 @@ impl IndexCandidate<'_> {
         )
     }
 
+    /// Whether it is by the outcome of runs.
+    pub(crate) fn is_of_outcome(&self) -> bool {
+        matches!(self, Self::Column("records_by_outcome", _))
+    }
+
+    /// Whether it is by one of several types.
+    fn is_of_types(&self) -> bool {
+        match self {
+            Self::ParentType(_, test) | Self::Column("records_by_type", test) => {
+                matches!(test.is, Is::OneOf(_))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether an index has the rows in the order of time on both databases.
     pub(crate) fn is_in_order(&self) -> bool {
         match self {
@@ -117,7 +152,11 @@ impl IndexCandidate<'_> {
             Self::Column(..) => true,
             Self::Parent(_) | Self::ParentType(..) => true,
             Self::Indexed { .. } => self.is_one_key(),
-            Self::Label(..) | Self::Labels(_) | Self::Pipeline(_) | Self::Names(_) => false,
+            Self::Label(..)
+            | Self::Labels(_)
+            | Self::Pipeline(_)
+            | Self::Took(_)
+            | Self::Names(_) => false,
         }
     }
 
@@ -137,6 +176,7 @@ impl IndexCandidate<'_> {
                 Self::Label(..)
                 | Self::Labels(_)
                 | Self::Pipeline(_)
+                | Self::Took(_)
                 | Self::Names(_)
                 | Self::Indexed { .. },
                 _,
@@ -155,8 +195,12 @@ pub(super) fn conjuncts(condition: &Condition) -> Vec<&Test> {
 }
 
 /// What may lead to the rows of a query; the best is to be found out by [`count`]. Nothing if no
-/// index of what is asked for helps.
-pub(crate) fn candidates(resource: Resource, query: &ListQuery) -> Vec<IndexCandidate<'_>> {
+/// index of what is asked for helps. With `of_types` those of several types are among them.
+pub(crate) fn candidates(
+    resource: Resource,
+    query: &ListQuery,
+    of_types: bool,
+) -> Vec<IndexCandidate<'_>> {
     let tests = conjuncts(&query.condition);
     let scope = match &query.scope.parent {
         ParentPattern::Exact(parent) => Some(parent.as_str()),
@@ -165,9 +209,10 @@ pub(crate) fn candidates(resource: Resource, query: &ListQuery) -> Vec<IndexCand
     let strong = tests
         .iter()
         .filter_map(|test| candidate_of(resource, scope, test));
+    let strong = strong.filter(|one| of_types || !one.is_of_types());
     let mut candidates: Vec<_> = strong.collect();
     let tested = tests.iter().find_map(|test| tested_parent(test));
-    if candidates.is_empty() && resource == Resource::Records {
+    if candidates.iter().all(IndexCandidate::is_of_type) && resource == Resource::Records {
         candidates.extend(searched(tests));
     }
     if !candidates.is_empty() {
@@ -228,8 +273,8 @@ fn candidate_of<'q>(
         (Resource::Records, Column::Label(_), Is::OneOf(_)) => {
             return Some(IndexCandidate::Labels(test));
         }
-        (Resource::Records, Column::Pipeline, Is::Equal(Value::Text(name))) => {
-            return Some(IndexCandidate::Pipeline(name));
+        (Resource::Records, Column::Pipeline, is) if !values(is).is_empty() => {
+            return Some(IndexCandidate::Pipeline(test));
         }
         (Resource::Records, Column::Object(field), Is::Equal(_)) => match field {
             Reason if !is_one_of(test, &["Succeeded", "Completed"]) => "records_by_reason",
@@ -238,15 +283,20 @@ fn candidate_of<'q>(
             _ => return None,
         },
         (Resource::Records, Column::Signature, Is::Equal(_)) => "records_by_signature",
-        (Resource::Records, Column::DataType, Is::Equal(_)) => match parent {
+        (Resource::Records, Column::Outcome, is) if is_unsuccessful(is) => "records_by_outcome",
+        (Resource::Records, Column::DataType, Is::OneOf(values))
+            if !(1..=cost::MOST_VALUES).contains(&values.len()) =>
+        {
+            return None;
+        }
+        (Resource::Records, Column::DataType, Is::Equal(_) | Is::OneOf(_)) => match parent {
             Some(parent) => return Some(IndexCandidate::ParentType(parent, test)),
             None => "records_by_type",
         },
-        (
-            Resource::Records,
-            Column::ObjectDuration,
-            Is::Equal(_) | Is::Less(_) | Is::AtMost(_) | Is::Greater(_) | Is::AtLeast(_),
-        ) => "records_by_took",
+        (Resource::Records, Column::Duration, is) if is_range(is) => {
+            return Some(IndexCandidate::Took(test));
+        }
+        (Resource::Records, Column::ObjectDuration, is) if is_range(is) => "records_by_took",
         (Resource::Records, Column::Cluster, Is::Equal(_)) if parent.is_none() => {
             "records_by_parent_create"
         }
@@ -254,6 +304,26 @@ fn candidate_of<'q>(
         _ => return None,
     };
     Some(IndexCandidate::Column(index, test))
+}
+
+fn is_range(is: &Is) -> bool {
+    matches!(
+        is,
+        Is::Equal(_) | Is::Less(_) | Is::AtMost(_) | Is::Greater(_) | Is::AtLeast(_)
+    )
+}
+
+/// How rows keep that a run did what it should, as indexes that leave it out say it.
+const SUCCESS: i64 = 1;
+
+/// Whether runs are asked for that did not do what they should, or not yet.
+fn is_unsuccessful(is: &Is) -> bool {
+    let success = Value::Int(SUCCESS);
+    match is {
+        Is::Equal(value) => *value != success,
+        Is::OneOf(values) => !values.is_empty() && !values.contains(&success),
+        _ => false,
+    }
 }
 
 /// Whether a test asks for one of these texts, of which there are too many for an index.
@@ -271,7 +341,7 @@ pub(crate) fn count(
     for (at, candidate) in candidates.iter().enumerate() {
         out.push(if at == 0 { "" } else { ", " });
         let most = candidate.most_counted(dialect);
-        if matches!(candidate, IndexCandidate::Names(_)) {
+        if candidate.is_search() {
             // Counting takes as long as reading does.
             out.bind(most);
             continue;
@@ -280,25 +350,20 @@ pub(crate) fn count(
         counted(&mut out, dialect, resource, candidate);
         out.push(" LIMIT ").bind(most).push(") AS matches)");
     }
-    out.planned_anew()
+    match candidates.iter().all(is_counted_in_order) {
+        true => out,
+        false => out.planned_anew(),
+    }
 }
 
-/// The statement that gives, of each label, when the last of its newest rows was stored; SQLite alone.
-pub(crate) fn reach(labels: &[IndexCandidate<'_>]) -> Statement {
-    let mut out = Statement::new("SELECT ");
-    for (at, candidate) in labels.iter().enumerate() {
-        out.push(if at == 0 { "" } else { ", " });
-        let IndexCandidate::Label(key, value) = candidate else {
-            out.push("NULL");
-            continue;
-        };
-        out.push("(SELECT at_us FROM record_labels WHERE label = ");
-        Dialect::Sqlite.label(&mut out, key, value);
-        out.push(" ORDER BY at_us DESC LIMIT 1 OFFSET ")
-            .bind(NEWEST)
-            .push(")");
+/// Whether the rows of a value are counted in the order in which an index has them.
+fn is_counted_in_order(candidate: &IndexCandidate<'_>) -> bool {
+    match candidate {
+        IndexCandidate::Column(_, test) => {
+            candidate.is_in_order() && matches!(test.is, Is::Equal(_)) && !test.negated
+        }
+        _ => false,
     }
-    out
 }
 
 /// Appends the rows of a lead, in an index that has them all.
@@ -318,9 +383,15 @@ fn counted(
         out.push(")");
         return;
     }
-    if let IndexCandidate::Pipeline(name) = candidate {
+    if let IndexCandidate::Pipeline(test) = candidate {
         out.push("(");
-        of_pipeline(out, dialect, name);
+        of_pipelines(out, dialect, test);
+        out.push(")");
+        return;
+    }
+    if let IndexCandidate::Took(test) = candidate {
+        out.push("(");
+        of_took(out, dialect, test);
         out.push(")");
         return;
     }
@@ -345,65 +416,46 @@ fn counted(
     {
         Writer::new(dialect, resource, out).test(test);
     }
-    match (dialect, candidate) {
-        (Dialect::Sqlite, _) => {
-            out.push(candidate.partial_index_predicate());
-        }
+    out.push(candidate.partial_index_predicate(dialect));
+    if dialect == Dialect::Postgres && is_counted_in_order(candidate) {
         // Or it would look for them among all rows.
-        (Dialect::Postgres, IndexCandidate::Column(_, test))
-            if candidate.is_in_order() && matches!(test.is, Is::Equal(_)) && !test.negated =>
-        {
-            out.push(" ORDER BY create_us DESC, row_id DESC");
-        }
-        (Dialect::Postgres, _) => {}
+        out.push(" ORDER BY create_us DESC, row_id DESC");
     }
 }
 
-/// Appends a statement for the rows that may be of a pipeline: those with its label, and those that
-/// refer to it. SQLite alone.
-pub(super) fn of_pipeline(out: &mut Statement, dialect: Dialect, name: &str) {
-    out.push("SELECT record_row FROM record_labels WHERE label = ");
-    dialect.label(out, keys::PIPELINE, name);
-    out.push(" UNION ALL SELECT row_id FROM records INDEXED BY records_by_pipeline WHERE ")
-        .push("object_pipeline_ref = ")
-        .bind(name);
-}
-
-/// The types of the records that a condition leaves, if it says so.
-fn types(condition: &Condition) -> Option<Vec<&str>> {
-    let tests = conjuncts(condition)
-        .into_iter()
-        .filter(|test| !test.negated);
-    let mut typed = tests.filter(|test| test.column == Column::DataType);
-    typed.find_map(|test| match &test.is {
-        Is::Equal(value) => Some(vec![text_of(value)?]),
-        Is::OneOf(values) => values.iter().map(text_of).collect(),
-        _ => None,
-    })
-}
-
-fn text_of(value: &Value) -> Option<&str> {
-    match value {
-        Value::Text(text) => Some(text),
-        Value::Int(_) | Value::Time(_) => None,
+/// The values of which a test asks for one, if they are not too many.
+fn values(is: &Is) -> &[Value] {
+    match is {
+        Is::Equal(value) => std::slice::from_ref(value),
+        Is::OneOf(values) if values.len() <= cost::MOST_VALUES => values,
+        _ => &[],
     }
 }
 
-/// The same as `data_type` keeps them.
-pub(super) fn kept_types(condition: &Condition) -> Option<Vec<String>> {
-    let kept = |word| words::stored(word).into_owned();
-    Some(types(condition)?.into_iter().map(kept).collect())
+/// Appends a statement for the rows that may be of a pipeline, or one of several: those with its label,
+/// and those that refer to it. SQLite alone.
+pub(super) fn of_pipelines(out: &mut Statement, dialect: Dialect, test: &Test) {
+    for (at, name) in values(&test.is).iter().filter_map(text_of).enumerate() {
+        out.push(if at == 0 { "" } else { " UNION ALL " });
+        out.push("SELECT record_row FROM record_labels WHERE label = ");
+        dialect.label(out, keys::PIPELINE, name);
+        out.push(" UNION ALL SELECT row_id FROM records INDEXED BY records_by_pipeline WHERE ")
+            .push("object_pipeline_ref = ")
+            .bind(name);
+    }
 }
 
-/// Appends, to a list that is led by what knows the type of records, that they have one of those
-/// that a condition says, if each is a word.
-pub(super) fn of_types(out: &mut Statement, condition: &Condition, column: &'static str) {
-    let numbers = types(condition)
-        .and_then(|types| types.into_iter().map(words::number).collect::<Option<_>>());
-    if let Some(numbers) = numbers {
-        out.push(" AND ").push(column);
-        Dialect::Sqlite.one_of(out, false, Bind::Ints(numbers));
-    }
+/// Appends a statement for the rows of runs that may have taken so long: those whose objects did, and
+/// those that began or ended at another time than their object says. SQLite alone.
+pub(super) fn of_took(out: &mut Statement, dialect: Dialect, test: &Test) {
+    out.push("SELECT row_id FROM records INDEXED BY records_by_took WHERE ");
+    let of_object = Test {
+        column: Column::ObjectDuration,
+        ..test.clone()
+    };
+    Writer::new(dialect, Resource::Records, out).test(&of_object);
+    out.push(" UNION ALL SELECT row_id FROM records INDEXED BY records_of_own_times ")
+        .push("WHERE (run_began_us IS NOT NULL OR run_ended_us IS NOT NULL)");
 }
 
 /// Appends, to a list that is led by what knows the time of rows, which labels they must have

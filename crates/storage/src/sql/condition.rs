@@ -7,7 +7,10 @@
 mod place;
 pub(super) mod searched;
 
-pub(super) use self::place::{RESULT_ID, in_result, value};
+pub(super) use self::{
+    place::{RESULT_ID, in_result, value},
+    searched::Rows,
+};
 
 use super::{
     columns::{self, Holds, Place},
@@ -70,8 +73,10 @@ pub(crate) struct Writer<'a> {
     pub(crate) out: &'a mut Statement,
     /// Whether labels are said so that their index is found.
     by_label: bool,
-    /// Whether few rows are looked at, each of which costs less than what spares the cost of many.
-    few_rows: bool,
+    /// How many rows are looked at, about.
+    rows: Rows,
+    /// The numbers of the types that rows can have, if they are known.
+    types: Option<Vec<i64>>,
 }
 
 impl<'a> Writer<'a> {
@@ -82,16 +87,19 @@ impl<'a> Writer<'a> {
             resource,
             out,
             by_label: true,
-            few_rows: false,
+            rows: Rows::Many,
+            types: None,
         }
     }
 
-    /// The same, for few rows.
-    pub(crate) fn of_few_rows(self) -> Self {
-        Self {
-            few_rows: true,
-            ..self
-        }
+    /// The same, for rows that have one of these types anyway.
+    pub(crate) fn of_types(self, types: Option<Vec<i64>>) -> Self {
+        Self { types, ..self }
+    }
+
+    /// The same, for so many rows.
+    pub(crate) fn looking_at(self, rows: Rows) -> Self {
+        Self { rows, ..self }
     }
 
     /// The same, which says labels so that PostgreSQL does not find their index. It has no idea
@@ -370,11 +378,10 @@ impl Writer<'_> {
                 self.constant(false)
             };
         }
-        if let (Place::Map("labels", key), Dialect::Postgres, true, false) =
-            (place, self.dialect, self.by_label, negated)
-            && values.len() <= cost::MOST_LABELS
+        if let (Place::Map("labels", key), true, false) = (place, self.by_label, negated)
+            && values.len() <= cost::MOST_VALUES
         {
-            return self.one_of_labels(key, values);
+            return self.dialect.labelled_with_one(self.out, key, texts);
         }
         if let Place::Id(_) | Place::ObjectUid | Place::ResultOfRecord = place {
             return self.identifier_test(place, negated, &|dialect, out| {
@@ -387,18 +394,6 @@ impl Writer<'_> {
             false => Bind::Texts(texts),
         };
         self.dialect.one_of(self.out, negated, list);
-    }
-
-    /// Appends that a record has one of these labels, each as the index is asked.
-    fn one_of_labels(&mut self, key: &str, values: &[Value]) {
-        for (at, value) in values.iter().enumerate() {
-            self.out.push(if at == 0 { "(" } else { " OR " });
-            match value {
-                Value::Text(text) => self.dialect.labelled(self.out, key, text),
-                Value::Int(_) | Value::Time(_) => self.constant(false),
-            }
-        }
-        self.out.push(")");
     }
 
     fn compare(&mut self, place: Place<'_>, value: &Value, operator: &'static str) {

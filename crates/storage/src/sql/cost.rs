@@ -6,8 +6,8 @@
 use super::dialect::Dialect;
 use hindsight_filter::model::Resource;
 
-/// Values of a label that PostgreSQL's index of labels is asked for one by one.
-pub(crate) const MOST_LABELS: usize = 16;
+/// Values of a label, or types, of which an index is asked for one by one.
+pub(crate) const MOST_VALUES: usize = 16;
 
 /// What reading rows costs on a database, as numbers of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub(crate) struct CostModel {
     prefix_labelled: i64,
     /// The same where names are searched, of which all would be looked at otherwise.
     pub(crate) prefix_searched: i64,
+    /// The same where a type in a parent is asked for, of which an index leads to fewer rows.
+    pub(crate) prefix_typed: i64,
     /// Results that a prefix scan looks at: they are wide, and few columns can be asked of them.
     prefix_results: i64,
     /// Rows that a second prefix scan looks at, before more than `sorted` rows are sorted.
@@ -26,8 +28,7 @@ pub(crate) struct CostModel {
     /// Rows of an index that are counted to compare it with others. SQLite counts 5,000 entries
     /// in 0.3 ms; PostgreSQL reads the rows, 250 of them in 1 ms.
     pub(crate) counted_rows: i64,
-    /// Entries of an indexed path, or of several labels, that are counted, which are read from the
-    /// index alone.
+    /// Entries of an indexed path, or of several labels, that are counted; the index alone is read for them.
     pub(crate) counted_entries: i64,
     /// Rows that are gathered and sorted before a longer prefix scan is worth trying first: 4,000
     /// take 20 ms on SQLite.
@@ -44,6 +45,7 @@ const SQLITE: CostModel = CostModel {
     prefix_records: 2_000,
     prefix_labelled: 2_000,
     prefix_searched: 8_000,
+    prefix_typed: 2_000,
     prefix_results: 2_000,
     long_prefix_rows: 20_000,
     counted_rows: 5_000,
@@ -58,6 +60,7 @@ const POSTGRES: CostModel = CostModel {
     prefix_records: 10_000,
     prefix_labelled: 1_000,
     prefix_searched: 10_000,
+    prefix_typed: 2_000,
     prefix_results: 4_000,
     long_prefix_rows: 20_000,
     counted_rows: 250,

@@ -56,6 +56,25 @@ impl Dialect {
         }
     }
 
+    /// Appends that a record has a label of a key with one of these values, as they are kept.
+    /// PostgreSQL asks its index of labels once for all of them.
+    pub(super) fn labelled_with_one(self, out: &mut Statement, key: &str, kept: Vec<String>) {
+        if self == Self::Postgres {
+            let quoted = |text: &str| serde_json::Value::from(text).to_string();
+            let key = quoted(&words::stored(key));
+            let is = |value: &String| format!("$.{key} == {}", quoted(value));
+            let path = kept.iter().map(is).collect::<Vec<_>>().join(" || ");
+            out.push("labels @@ ").bind(Bind::Text(Some(path)));
+            out.push("::jsonpath");
+            return;
+        }
+        out.push("EXISTS (SELECT 1 FROM record_labels WHERE label IN ");
+        out.push("(SELECT l.row_id FROM labels AS l WHERE l.value");
+        self.one_of(out, false, Bind::Texts(kept));
+        out.push(" AND l.key = ").bind_word(key);
+        out.push(") AND at_us = create_us AND record_row = row_id)");
+    }
+
     /// The labels of a record as a JSON object, of which SQLite keeps the numbers.
     pub(super) fn labels(self) -> &'static str {
         match self {

@@ -17,12 +17,17 @@ use hindsight_filter::model::{ParentPattern, Resource};
 /// the year 2180, and if one has, more rows are looked at.
 const STORED: &str = " AND ARRAY[create_us / 604800000000, create_us / 86400000000] && ";
 
+/// What did not go well: R, Q and W are the numbers of Completed, Succeeded and True.
+const UNWELL: &str = " AND (left(object_condition_status, 128) <> E'\\x01W' \
+                      OR (left(object_reason, 128) <> E'\\x01Q' \
+                      AND left(object_reason, 128) <> E'\\x01R'))";
+
 /// When a record was stored, as no other index has it.
 pub(super) const STORED_AT: &str = "create_us + 0";
 
 /// Whether a label is asked for that leads to rows.
 pub(crate) fn has_label(query: &ListQuery) -> bool {
-    let all = candidates(Resource::Records, query);
+    let all = candidates(Resource::Records, query, false);
     all.iter()
         .any(|candidate| matches!(candidate, IndexCandidate::Label(..)))
 }
@@ -35,7 +40,7 @@ pub(crate) fn leads(query: &ListQuery, by_time: bool) -> bool {
 
 /// Whether one of several labels of a key is asked for, not too many.
 fn has_one_of(query: &ListQuery) -> bool {
-    let all = candidates(Resource::Records, query);
+    let all = candidates(Resource::Records, query, false);
     all.iter().any(|one| match one {
         IndexCandidate::Labels(test) => one_of(test).is_some(),
         _ => false,
@@ -46,7 +51,7 @@ fn has_one_of(query: &ListQuery) -> bool {
 pub(super) fn one_of(test: &Test) -> Option<(&str, &[Value])> {
     match (&test.column, &test.is, test.negated) {
         (Column::Label(key), Is::OneOf(values), false)
-            if (1..=cost::MOST_LABELS).contains(&values.len()) =>
+            if (1..=cost::MOST_VALUES).contains(&values.len()) =>
         {
             Some((key, values))
         }
@@ -56,14 +61,26 @@ pub(super) fn one_of(test: &Test) -> Option<(&str, &[Value])> {
 
 /// Whether records of a type that did not go well are asked for, which no other index has.
 pub(crate) fn is_unwell_of_type(query: &ListQuery) -> bool {
-    let all = candidates(Resource::Records, query);
-    let is_unwell = |one: &IndexCandidate<'_>| {
+    is_unwell(query) && candidate::kept_types(&query.condition).is_some()
+}
+
+/// Whether records are asked for that did not go well.
+fn is_unwell(query: &ListQuery) -> bool {
+    let all = candidates(Resource::Records, query, false);
+    all.iter().any(|one| {
         matches!(
             one,
             IndexCandidate::Column("records_by_reason" | "records_by_status", _)
         )
-    };
-    all.iter().any(is_unwell) && candidate::kept_types(&query.condition).is_some()
+    })
+}
+
+/// Appends that records did not go well, as their index says it, if that is asked for: a plan that is
+/// made for any value uses the index then as well.
+pub(super) fn unwell(out: &mut Statement, query: &ListQuery) {
+    if is_unwell(query) {
+        out.push(UNWELL);
+    }
 }
 
 /// Appends that records are of the list's parent, as the index is asked.
@@ -119,7 +136,7 @@ pub(crate) fn count_searched(query: &ListQuery) -> Option<Statement> {
         return None;
     }
     let mut out = Statement::new("SELECT count(*) FROM (SELECT 1 FROM records WHERE 1 = 1");
-    for candidate in candidates(Resource::Records, query) {
+    for candidate in candidates(Resource::Records, query, false) {
         if let IndexCandidate::Label(key, value) = candidate {
             out.push(" AND ");
             Dialect::Postgres.labelled(&mut out, key, value);

@@ -8,17 +8,16 @@ mod found;
 
 use super::{
     access_path::AccessPath,
-    candidate::IndexCandidate,
+    candidate::{self, IndexCandidate},
     columns::{Holds, Place, always, holds, may_be_long, place},
-    condition::{Writer, value},
+    condition::{Rows, Writer, is_selective, value},
     dialect::Dialect,
-    labels,
     statement::{Bind, Statement},
 };
 use crate::seam::{Error, ListQuery};
-use hindsight_filter::model::Resource;
+use hindsight_filter::model::{ParentPattern, Resource};
 use hindsight_filter::{
-    condition::{Column, Condition},
+    condition::{Column, Condition, Test},
     order::{KEY_CHARS, KeyValue, MAX_KEYS, OrderKey},
 };
 
@@ -96,6 +95,9 @@ fn keys(resource: Resource, query: &ListQuery) -> impl Iterator<Item = Key<'_>> 
 
 /// Values that one statement may bind; SQLite takes 32,766 and PostgreSQL twice as many.
 const MOST_BINDS: usize = 32_000;
+
+/// Tests that a statement says over and over, for each of several values.
+const MOST_TESTS: usize = 500;
 
 /// The statement for at most `limit` rows of one part, found in a way.
 ///
@@ -206,19 +208,64 @@ impl<'q> List<'q> {
                 source: why.into(),
             });
         }
-        // A prefix scan and an index of labels leave the planner no choice that depends on values.
-        Ok(match (&self.query.condition, self.path) {
-            (Condition::All, _) | (_, AccessPath::PrefixScan(_)) => self.out,
-            // Which index of a part of the rows it may go by depends on values.
-            (_, AccessPath::LabelIndex(Some(_))) if !labels::is_unwell_of_type(self.query) => {
-                self.out
+        // These leave the planner no choice that depends on values.
+        let is_fixed = match self.path {
+            AccessPath::PrefixScan(_) | AccessPath::LabelIndex(Some(_)) => true,
+            AccessPath::DatabaseChoice => {
+                self.query.scope.id.is_some() || is_selective(&self.query.condition)
             }
-            _ => self.out.planned_anew(),
+            _ => false,
+        };
+        Ok(match is_fixed || self.query.condition == Condition::All {
+            true => self.out,
+            false => self.out.planned_anew(),
         })
     }
 
-    /// Appends the statement after its `SELECT`, without bodies.
+    /// Appends the statement after its `SELECT`, without bodies: one list, or of one for each of
+    /// several values the first rows of all.
     fn rows(&mut self, limit: i64) {
+        let each = self.of_each_value();
+        if each.is_empty() {
+            return self.rows_of_one(limit);
+        }
+        for (number, (path, test)) in each.iter().enumerate() {
+            self.out.push(match (number, path.may_repeat()) {
+                (0, _) => "* FROM (SELECT ",
+                (_, true) => " UNION SELECT * FROM (SELECT ",
+                (_, false) => " UNION ALL SELECT * FROM (SELECT ",
+            });
+            let mut one = List {
+                out: std::mem::take(&mut self.out),
+                path: AccessPath::Index(path.of_value(test)),
+                ..*self
+            };
+            one.rows_of_one(limit);
+            self.out = one.out;
+            self.out.push(")");
+        }
+        self.order(true);
+        self.out.push(" LIMIT ").bind(limit);
+    }
+
+    /// The candidate that leads to the rows, with a test for each value where it has several; nothing
+    /// if the condition is too long to be said for each.
+    fn of_each_value(&self) -> Vec<(IndexCandidate<'q>, Test)> {
+        let AccessPath::Index(candidate) = self.path else {
+            return Vec::new();
+        };
+        let each = match self.dialect {
+            Dialect::Sqlite => candidate.of_each_value(),
+            Dialect::Postgres => Vec::new(),
+        };
+        match each.len() * length(&self.query.condition) <= MOST_TESTS {
+            true => each.into_iter().map(|test| (candidate, test)).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Appends the rows that one path leads to.
+    fn rows_of_one(&mut self, limit: i64) {
         super::read::fields(&mut self.out, self.dialect, self.resource);
         for (number, key) in self.query.order.keys().iter().enumerate() {
             self.out.push(", ");
@@ -239,14 +286,17 @@ impl<'q> List<'q> {
         self.found();
         if self.query.condition != Condition::All {
             self.out.push(" AND ");
-            let mut writer = Writer::new(self.dialect, self.resource, &mut self.out);
+            let writer = Writer::new(self.dialect, self.resource, &mut self.out);
+            let mut writer = writer.of_types(candidate::type_numbers(&self.query.condition));
             if let AccessPath::Index(IndexCandidate::Column(..)) | AccessPath::FullSort = self.path
             {
                 writer = writer.beside_labels();
             }
-            if let AccessPath::PrefixScan(_) = self.path {
-                writer = writer.of_few_rows();
-            }
+            writer = writer.looking_at(match (self.path, &self.query.scope.parent) {
+                (AccessPath::PrefixScan(_), _) => Rows::Few,
+                (_, ParentPattern::Exact(_)) => Rows::Some,
+                (_, ParentPattern::Any) => Rows::Many,
+            });
             writer.condition(&self.query.condition);
         }
         self.order(false);
@@ -417,6 +467,15 @@ impl<'q> List<'q> {
         self.out.push(" AND ");
         self.beyond(rest);
         self.out.push(")");
+    }
+}
+
+/// How many tests a condition has.
+fn length(condition: &Condition) -> usize {
+    match condition {
+        Condition::And(all) | Condition::Or(all) => all.iter().map(length).sum(),
+        Condition::Test(_) => 1,
+        Condition::All | Condition::Nothing => 0,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Statements about objects that hold bodies outside the database.
+//! Statements about objects that hold bodies and chunks of logs outside the database.
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -34,7 +34,7 @@ pub(crate) fn expect(references: &[Reference]) -> Statement {
 pub(super) fn is_free(out: &mut Statement, object: Uuid) {
     out.push("EXISTS (SELECT 1 FROM objects WHERE object = ")
         .bind(id(object))
-        .push(" AND record_row IS NULL AND condemned_us IS NULL)");
+        .push(" AND holder IS NULL AND condemned_us IS NULL)");
 }
 
 /// The statement that gives a row if an object can come to be held.
@@ -53,7 +53,7 @@ fn of(
     order: &'static str,
     most: i64,
 ) {
-    out.push(" WHERE object IN (SELECT object FROM objects WHERE record_row IS NULL");
+    out.push(" WHERE object IN (SELECT object FROM objects WHERE holder IS NULL");
     condition(out);
     out.push(" ORDER BY ")
         .push(order)
@@ -62,7 +62,7 @@ fn of(
     if dialect == Dialect::Postgres {
         out.push(" FOR UPDATE SKIP LOCKED");
     }
-    out.push(") AND record_row IS NULL");
+    out.push(") AND holder IS NULL");
     condition(out);
 }
 
@@ -93,14 +93,14 @@ pub(crate) fn condemn(dialect: Dialect, now: Timestamp, before: Timestamp, most:
 pub(crate) fn condemn_these(now: Timestamp, objects: &[Uuid]) -> Statement {
     let mut out = Statement::new("UPDATE objects SET unreferenced_us = coalesce(unreferenced_us, ");
     out.bind(now).push("), condemned_us = ").bind(now);
-    out.push(" WHERE record_row IS NULL AND ");
+    out.push(" WHERE holder IS NULL AND ");
     among(&mut out, objects);
     out
 }
 
 /// The statement that gives objects which are to be removed, after one.
 pub(crate) fn condemned(after: Option<Uuid>, most: i64) -> Statement {
-    let mut out = Statement::new("SELECT object FROM objects WHERE record_row IS NULL AND ");
+    let mut out = Statement::new("SELECT object FROM objects WHERE holder IS NULL AND ");
     out.push("condemned_us IS NOT NULL");
     if let Some(after) = after {
         out.push(" AND object > ").bind(id(after));
@@ -133,14 +133,14 @@ pub(crate) fn known(objects: &[Uuid]) -> Statement {
 
 /// The statement that gives a row if any object is held.
 pub(crate) fn any_referenced() -> Statement {
-    Statement::new("SELECT 1 FROM objects WHERE record_row IS NOT NULL LIMIT 1")
+    Statement::new("SELECT 1 FROM objects WHERE holder IS NOT NULL LIMIT 1")
 }
 
 /// The statement that gives how many objects are held, their bytes, and how many are not.
 pub(crate) fn totals() -> Statement {
     Statement::new(
-        "SELECT count(record_row), CAST(coalesce(sum(CASE WHEN record_row IS NOT NULL THEN size \
-         END), 0) AS BIGINT), count(*) - count(record_row) FROM objects",
+        "SELECT count(holder), CAST(coalesce(sum(CASE WHEN holder IS NOT NULL THEN size \
+         END), 0) AS BIGINT), count(*) - count(holder) FROM objects",
     )
 }
 
@@ -151,15 +151,20 @@ pub(crate) fn folder() -> Statement {
     out
 }
 
-/// The statement that gives objects that are held, after one: which, the row of the record, its
-/// name in three parts, and the reference of its body, if that is one.
+/// The statement that gives objects that are held, after one: which, the row of the record or source, the
+/// name of the record in three parts, the reference of the body or chunk, if that is one, and the first line
+/// of a chunk, which has one.
 pub(crate) fn held(after: Option<Uuid>, limit: i64) -> Statement {
-    let mut out = Statement::new("SELECT o.object, o.record_row, r.parent, s.id, r.id, ");
-    out.push("CASE WHEN b.codec >= 16 THEN b.bytes END FROM objects AS o ");
-    out.push("LEFT JOIN bodies AS b ON b.record_row = o.record_row ");
-    out.push("LEFT JOIN records AS r ON r.row_id = o.record_row ");
-    out.push("LEFT JOIN results AS s ON s.row_id = r.result_row ");
-    out.push("WHERE o.record_row IS NOT NULL");
+    let mut out =
+        Statement::new("SELECT o.object, o.holder, s.parent, s.id, coalesce(r.id, l.log), ");
+    out.push("CASE WHEN b.codec >= 16 THEN b.bytes WHEN c.codec >= 16 THEN c.body END, ");
+    out.push("o.log_line FROM objects AS o ");
+    out.push("LEFT JOIN bodies AS b ON b.record_row = o.holder AND o.log_line IS NULL ");
+    out.push("LEFT JOIN records AS r ON r.row_id = o.holder AND o.log_line IS NULL ");
+    out.push("LEFT JOIN log_chunks AS c ON c.source = o.holder AND c.first_line = o.log_line ");
+    out.push("LEFT JOIN log_sources AS l ON l.row_id = o.holder AND o.log_line IS NOT NULL ");
+    out.push("LEFT JOIN results AS s ON s.row_id = coalesce(r.result_row, l.result_row) ");
+    out.push("WHERE o.holder IS NOT NULL");
     if let Some(after) = after {
         out.push(" AND o.object > ").bind(id(after));
     }
@@ -174,8 +179,21 @@ pub(crate) fn unheld(limit: i64) -> Statement {
     out.push("FROM bodies AS b LEFT JOIN records AS r ON r.row_id = b.record_row ");
     out.push("LEFT JOIN results AS s ON s.row_id = r.result_row ");
     out.push("WHERE b.codec >= 16 AND NOT EXISTS (SELECT 1 FROM objects AS o WHERE ");
-    out.push("o.object = substr(b.bytes, 1, 16) AND o.record_row = b.record_row ");
-    out.push("AND o.condemned_us IS NULL) ORDER BY b.record_row LIMIT ")
+    out.push("o.object = substr(b.bytes, 1, 16) AND o.holder = b.record_row ");
+    out.push("AND o.log_line IS NULL AND o.condemned_us IS NULL) ORDER BY b.record_row LIMIT ")
+        .bind(limit);
+    out
+}
+
+/// The same of chunks of logs, with the name of the log in three parts.
+pub(crate) fn unheld_by_logs(limit: i64) -> Statement {
+    let mut out = Statement::new("SELECT substr(c.body, 1, 16), s.parent, s.id, l.log ");
+    out.push("FROM log_chunks AS c LEFT JOIN log_sources AS l ON l.row_id = c.source ");
+    out.push("LEFT JOIN results AS s ON s.row_id = l.result_row ");
+    out.push("WHERE c.codec >= 16 AND NOT EXISTS (SELECT 1 FROM objects AS o WHERE ");
+    out.push("o.object = substr(c.body, 1, 16) AND o.holder = c.source ");
+    out.push("AND o.log_line = c.first_line AND o.condemned_us IS NULL) ");
+    out.push("ORDER BY c.source, c.first_line LIMIT ")
         .bind(limit);
     out
 }

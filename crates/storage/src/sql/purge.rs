@@ -35,9 +35,21 @@ fn records(out: &mut Statement, what: &Purge) {
 }
 
 fn objects(out: &mut Statement, what: &Purge) {
-    out.push("record_row IN (SELECT row_id FROM records WHERE ");
+    out.push("(log_line IS NULL AND holder IN (SELECT row_id FROM records WHERE ");
     records(out, what);
-    out.push(")");
+    out.push(") OR log_line IS NOT NULL AND holder IN (SELECT row_id FROM log_sources WHERE ");
+    match what {
+        Purge::Record(name) => {
+            out.push("log = ").bind_id(name.id()).push(" AND ");
+            in_result(out, name);
+        }
+        _ => {
+            out.push("result_row IN (SELECT row_id FROM results WHERE ");
+            results(out, what);
+            out.push(")");
+        }
+    }
+    out.push("))");
 }
 
 /// How many results, records and objects there are.
@@ -60,7 +72,7 @@ pub(crate) fn next_results(parent: &Parent, limit: i64) -> Statement {
     out
 }
 
-/// The objects that hold bodies.
+/// The objects that hold bodies and chunks of logs.
 pub(crate) fn objects_of(what: &Purge) -> Statement {
     let mut out = Statement::new("SELECT object FROM objects WHERE ");
     objects(&mut out, what);

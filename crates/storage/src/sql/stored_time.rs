@@ -8,8 +8,8 @@ use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Valu
 use hindsight_filter::model::Resource;
 
 /// Appends what the condition says of the time at which rows were stored, which is in `column`:
-/// the tests of `create_time` themselves, and what follows from when an object began or ended,
-/// because no object was stored earlier or later after that than `lags` says. Each
+/// the tests of `create_time` themselves, and what follows from when an object or a run began or ended,
+/// because none was stored earlier or later after that than `lags` says. Each
 /// begins with ` AND `.
 pub(super) fn times(
     out: &mut Statement,
@@ -26,8 +26,7 @@ pub(super) fn times(
     }
 }
 
-/// Appends, each after a comma, the bounds of when records were stored: of the last, or of the
-/// first.
+/// Appends, each after a comma, the bounds of when the last records were stored, or the first ones.
 pub(super) fn ends(out: &mut Statement, condition: &Condition, is_last: bool) {
     let end = if is_last { End::Last } else { End::First };
     for bound in bounds(Resource::Records, condition, end) {
@@ -89,13 +88,14 @@ pub(super) fn has_times(resource: Resource, condition: &Condition) -> bool {
     timed.any(|test| between(test) != (None, None))
 }
 
-/// How long before it was stored that happened of which a test says when, if it says when a row
-/// was stored.
+/// For a test that bounds when a row was stored: how long before that the tested time may be.
 fn lag(resource: Resource, test: &Test) -> Option<Option<&'static str>> {
     match (resource, &test.column) {
         (_, Column::CreateTime) => Some(None),
-        (Resource::Records, Column::Object(ObjectField::StartTime)) => Some(Some("start")),
-        (Resource::Records, Column::Object(ObjectField::CompletionTime)) => {
+        (Resource::Records, Column::Began | Column::Object(ObjectField::StartTime)) => {
+            Some(Some("start"))
+        }
+        (Resource::Records, Column::Ended | Column::Object(ObjectField::CompletionTime)) => {
             Some(Some("completion"))
         }
         _ => None,

@@ -17,11 +17,31 @@ const GROWTH: i64 = 16;
 /// More weeks than a list of them is worth.
 const MOST_KEYS: i64 = 600;
 
+/// Days after which what was found says how much the rest is likely to have: days of a week differ.
+const TYPICAL: i64 = 14 * DAY;
+
+/// Rows that are found and sorted in the time that another stretch takes.
+const FEW: i64 = 50;
+
 /// A time, in microseconds, from its first to its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TimeWindow {
     pub(crate) first: i64,
     pub(crate) last: i64,
+    /// Whether few rows are likely to be found there and before together, so that an index does not
+    /// have to be asked for the time.
+    pub(crate) has_few: bool,
+}
+
+impl TimeWindow {
+    /// A time in which any number of rows may be found.
+    pub(crate) fn new(first: i64, last: i64) -> Self {
+        Self {
+            first,
+            last,
+            has_few: false,
+        }
+    }
 }
 
 /// The stretches of a time, one after the other.
@@ -31,6 +51,10 @@ pub(crate) struct Windows {
     descending: bool,
     /// How long the next one is.
     length: i64,
+    /// Whether few rows are likely to be found in all of the rest, which is the next one then.
+    has_few: bool,
+    /// How long those were together that there were, and how many rows they had.
+    seen: (i64, i64),
 }
 
 impl Windows {
@@ -40,17 +64,25 @@ impl Windows {
             rest: Some(whole).filter(|rest| rest.first <= rest.last),
             descending,
             length: DAY,
+            has_few: false,
+            seen: (0, 0),
         }
     }
 
-    /// Makes the next one as long as `wanted` rows are likely to take, of which the last one had
-    /// `found`.
+    /// Makes the next window as long as `wanted` rows are likely to take, after the last one had `found` of them.
     pub(crate) fn found(&mut self, found: i64, wanted: i64) {
         let last = self.length / GROWTH;
         if found > 0 {
             let likely = last / found * wanted / 2 * 3;
             self.length = likely.clamp(DAY, self.length);
         }
+        let (time, rows) = (self.seen.0.saturating_add(last), self.seen.1 + found);
+        self.seen = (time, rows);
+        let rest = self
+            .rest
+            .map_or(0, |rest| rest.last.saturating_sub(rest.first));
+        let likely = (rest / time.max(1)).saturating_mul(rows);
+        self.has_few = rows > 0 && time >= TYPICAL && likely < 2 * wanted + FEW;
     }
 }
 
@@ -59,15 +91,22 @@ impl Iterator for Windows {
 
     /// The next one, which is sixteen times as long as the last unless told otherwise.
     fn next(&mut self) -> Option<TimeWindow> {
-        let TimeWindow { first, last } = self.rest?;
+        let TimeWindow { first, last, .. } = self.rest?;
+        if self.has_few {
+            let whole = self.rest.take()?;
+            return Some(TimeWindow {
+                has_few: true,
+                ..whole
+            });
+        }
         let (part, rest) = if self.descending {
             let from = last.saturating_sub(self.length - 1).max(first);
-            let rest = from.checked_sub(1).map(|last| TimeWindow { first, last });
-            (TimeWindow { first: from, last }, rest)
+            let rest = from.checked_sub(1).map(|last| TimeWindow::new(first, last));
+            (TimeWindow::new(from, last), rest)
         } else {
             let to = first.saturating_add(self.length - 1).min(last);
-            let rest = to.checked_add(1).map(|first| TimeWindow { first, last });
-            (TimeWindow { first, last: to }, rest)
+            let rest = to.checked_add(1).map(|first| TimeWindow::new(first, last));
+            (TimeWindow::new(first, to), rest)
         };
         self.rest = rest.filter(|rest| rest.first <= rest.last);
         self.length = self.length.saturating_mul(GROWTH);
@@ -77,10 +116,10 @@ impl Iterator for Windows {
 
 impl TimeWindow {
     /// The numbers of its whole weeks, and of the days before and after them; none if these are
-    /// too many. As PostgreSQL divides, which is towards zero.
+    /// too many, or the rows too few. As PostgreSQL divides, which is towards zero.
     pub(super) fn keys(self) -> Option<Vec<i64>> {
         let (mut day, last) = (self.first / DAY, self.last / DAY);
-        if last - day >= MOST_KEYS * DAYS {
+        if self.has_few || last - day >= MOST_KEYS * DAYS {
             return None;
         }
         let mut keys = Vec::new();
@@ -107,7 +146,7 @@ mod tests {
     proptest! {
         #[test]
         fn parts_are_the_whole_in_order(a in time(), b in time(), descending: bool) {
-            let whole = TimeWindow { first: a.min(b), last: a.max(b) };
+            let whole = TimeWindow::new(a.min(b), a.max(b));
             let mut parts: Vec<_> = Windows::new(whole, descending).collect();
             prop_assert!(parts.len() < 30, "{} parts", parts.len());
             if descending {
@@ -125,10 +164,7 @@ mod tests {
 
     #[test]
     fn the_next_part_is_as_long_as_the_page_is_likely_to_take() {
-        let whole = TimeWindow {
-            first: 0,
-            last: 400 * DAY - 1,
-        };
+        let whole = TimeWindow::new(0, 400 * DAY - 1);
         let mut windows = Windows::new(whole, true);
         let mut days = |found: i64, wanted: i64| {
             let part = windows.next().unwrap();
@@ -148,13 +184,7 @@ mod tests {
 
     #[test]
     fn keys_are_whole_weeks_and_the_days_around_them() {
-        let of_days = |first: i64, last: i64| {
-            TimeWindow {
-                first: first * DAY,
-                last: last * DAY + 5,
-            }
-            .keys()
-        };
+        let of_days = |first: i64, last: i64| TimeWindow::new(first * DAY, last * DAY + 5).keys();
         assert_eq!(of_days(1, 3), Some(vec![1, 2, 3]));
         assert_eq!(of_days(12, 29), Some(vec![12, 13, 2, 3, 28, 29]));
         assert_eq!(of_days(14, 27), Some(vec![2, 3]));
@@ -170,7 +200,7 @@ mod tests {
             at in 0.0..1.0,
         ) {
             let last = first + length;
-            let keys = TimeWindow { first, last }.keys().unwrap();
+            let keys = TimeWindow::new(first, last).keys().unwrap();
             let knows = |time: i64| {
                 keys.contains(&(time / DAY)) || keys.contains(&(time / (DAYS * DAY)))
             };
@@ -186,8 +216,24 @@ mod tests {
     }
 
     #[test]
+    fn the_rest_is_one_part_where_few_rows_are_likely_in_it() {
+        let whole = TimeWindow::new(0, 400 * DAY - 1);
+        let mut windows = Windows::new(whole, true);
+        for (days, found) in [(1, 0), (16, 5)] {
+            let part = windows.next().unwrap();
+            assert_eq!((part.last - part.first + 1) / DAY, days);
+            assert!(part.keys().is_some());
+            windows.found(found, 51 - found);
+        }
+        let rest = windows.next().unwrap();
+        assert_eq!((rest.first, rest.last), (0, 383 * DAY - 1));
+        assert_eq!(rest.keys(), None, "110 rows are likely");
+        assert_eq!(windows.next(), None);
+    }
+
+    #[test]
     fn no_time_has_no_parts() {
-        let nothing = TimeWindow { first: 1, last: 0 };
+        let nothing = TimeWindow::new(1, 0);
         assert_eq!(Windows::new(nothing, true).count(), 0);
     }
 }

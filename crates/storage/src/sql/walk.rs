@@ -19,18 +19,21 @@ pub(crate) enum Table {
     /// Of which dictionary is current.
     DictionaryKeys,
     Objects,
+    Logs,
 }
 
 /// All tables of the schema, and what `fsck` compares the rows of each with. Every one is also
 /// given to the engine's own check. PostgreSQL has an index in the place of `labels` and
 /// `record_labels`, and also `changes_floor`, a number that nothing else tells.
-pub(crate) const TABLES: [(&str, &str); 15] = [
+pub(crate) const TABLES: [(&str, &str); 18] = [
     ("results", "what a result may hold"),
     ("records", "their results and payloads"),
     ("bodies", "their records and SHA-256"),
     ("dictionaries", "their SHA-256"),
     ("dictionary_keys", "dictionaries"),
     ("objects", "bodies, and the object store"),
+    ("log_sources", "their lines and bytes in chunks"),
+    ("log_chunks", "what their sources count"),
     ("labels", "records"),
     ("record_labels", "records"),
     ("lags", "records"),
@@ -43,6 +46,10 @@ pub(crate) const TABLES: [(&str, &str); 15] = [
         "changes",
         "nothing: a change names a record that may be gone",
     ),
+    (
+        "event_cursors",
+        "nothing: a place may be before all changes that are kept",
+    ),
 ];
 
 impl Table {
@@ -54,6 +61,7 @@ impl Table {
             Self::DictionaryCache => "dictionaries",
             Self::DictionaryKeys => "dictionary_keys",
             Self::Objects => "objects",
+            Self::Logs => "log_sources",
         }
     }
 
@@ -63,7 +71,7 @@ impl Table {
             Self::Bodies => "record_row",
             Self::DictionaryKeys => "dictionary",
             Self::Objects => "object",
-            Self::Results | Self::Records | Self::DictionaryCache => "row_id",
+            Self::Results | Self::Records | Self::DictionaryCache | Self::Logs => "row_id",
         }
     }
 }
@@ -189,6 +197,18 @@ fn page_of_records(
     out
 }
 
+/// The sources of logs whose chunks have other lines or bytes than the source counts: its row, and the
+/// lines that it counts and that are there. At most `limit`.
+pub(crate) fn logs_in_part(limit: i64) -> Statement {
+    let mut out = Statement::new("SELECT s.row_id, s.lines, ");
+    out.push("CAST(coalesce(sum(c.lines), 0) AS BIGINT) FROM log_sources AS s ");
+    out.push("LEFT JOIN log_chunks AS c ON c.source = s.row_id ");
+    out.push("GROUP BY s.row_id, s.lines, s.bytes HAVING coalesce(sum(c.lines), 0) <> s.lines ");
+    out.push("OR coalesce(sum(c.bytes), 0) <> s.bytes ORDER BY s.row_id LIMIT ");
+    out.bind(limit);
+    out
+}
+
 /// The bodies whose record is not there, at most `limit`.
 pub(crate) fn bodies_without_record(limit: i64) -> Statement {
     let mut out = Statement::new("SELECT record_row FROM bodies WHERE NOT EXISTS ");
@@ -247,13 +267,21 @@ pub(crate) fn keys_without_field(limit: i64) -> Statement {
 
 /// The statement that counts the records that were stored outside of what `lags` says.
 pub(crate) fn outside_lags() -> Statement {
-    Statement::new(
-        "SELECT count(*) FROM records WHERE object_start_us IS NOT NULL AND NOT EXISTS \
-         (SELECT 1 FROM lags WHERE of = 'start' \
-         AND create_us - object_start_us BETWEEN least AND most) \
-         OR object_completion_us IS NOT NULL AND NOT EXISTS (SELECT 1 FROM lags \
-         WHERE of = 'completion' AND create_us - object_completion_us BETWEEN least AND most)",
-    )
+    let mut out = Statement::new("SELECT count(*) FROM records WHERE FALSE");
+    for (of, time) in [
+        ("start", "object_start_us"),
+        ("start", "nullif(run_began_us, -9223372036854775807)"),
+        ("completion", "object_completion_us"),
+        ("completion", "nullif(run_ended_us, -9223372036854775807)"),
+    ] {
+        out.push(" OR ")
+            .push(time)
+            .push(" IS NOT NULL AND NOT EXISTS ");
+        out.push("(SELECT 1 FROM lags WHERE of = '").push(of);
+        out.push("' AND create_us - ").push(time);
+        out.push(" BETWEEN least AND most)");
+    }
+    out
 }
 
 /// The statement that gives the number of rows that say of which generation indexed paths are.

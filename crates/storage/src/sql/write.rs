@@ -223,8 +223,7 @@ pub(crate) fn filled(row: &RecordRow) -> Vec<Filled> {
         .collect()
 }
 
-/// Appends the statement that gives the labels of a record their numbers on SQLite, which counts as
-/// no change.
+/// Appends the statement that gives the labels of a record their numbers on SQLite. It counts as no change.
 fn give_labels(out: &mut Statement, dialect: Dialect, row: &RecordRow) {
     if let (Dialect::Sqlite, Some(labels)) = (dialect, all_labels_json(&row.columns)) {
         out.push("INSERT INTO given_labels (labels) VALUES (")

@@ -1,6 +1,9 @@
 //! What a database says of how it would answer a list.
 
-use super::{list::resolved, planner::choose};
+use super::{
+    list::resolved,
+    planner::{choose, counted},
+};
 use crate::{
     driver::{Database, Reader, Work},
     seam::{Error, Estimate, ListQuery, Plan},
@@ -40,7 +43,13 @@ pub(super) async fn plan<D: Database>(
             steps.extend(lines);
         }
         if paths.is_empty() {
-            paths = described(tried, &choice.considered);
+            let considered = match (D::DIALECT, choice.considered.is_empty()) {
+                (Dialect::Sqlite, true) => {
+                    counted(&mut *reader, D::DIALECT, resource, &query).await?
+                }
+                _ => choice.considered,
+            };
+            paths = described(tried, &considered);
         }
     }
     let indexes = steps.iter().filter_map(|line| explain::index_of(line));

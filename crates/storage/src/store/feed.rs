@@ -22,6 +22,17 @@ pub(super) async fn end(store: &SqlStore<impl Database>) -> Result<FeedPosition,
     Ok(FeedPosition::after(bounds.last))
 }
 
+/// The place before all changes that are kept.
+pub(super) async fn begin(store: &SqlStore<impl Database>) -> Result<FeedPosition, Error> {
+    let mut reader = store
+        .db
+        .reader(Work::Lookup, Priority::Normal, "reading the feed")
+        .await?;
+    let bounds = Bounds::read(store.dialect(), &mut *reader).await?;
+    reader.release().await;
+    Ok(FeedPosition::after(bounds.floor))
+}
+
 /// At most `most` changes after a place, all as of one moment.
 pub(super) async fn page<D: Database>(
     store: &SqlStore<D>,

@@ -92,7 +92,7 @@ impl<'f, T: Send + SizeHint> Finder<'f, T> {
                 false => first = first.max(*after),
             }
         }
-        let mut windows = Windows::new(TimeWindow { first, last }, descending);
+        let mut windows = Windows::new(TimeWindow::new(first, last), descending);
         while let Some(part) = windows.next() {
             let bytes = page.iter().map(SizeHint::bytes).sum();
             let (Some(limit), Some(rest)) = (self.left(page), list::rest(self.query, bytes)) else {

@@ -29,7 +29,7 @@ pub(super) async fn choose<'q>(
     resource: Resource,
     query: &'q ListQuery,
 ) -> Result<Choice<'q>, Error> {
-    let candidates = access_path::candidates(resource, query);
+    let candidates = access_path::candidates(dialect, resource, query);
     let mut planner = Planner {
         reader,
         dialect,
@@ -48,6 +48,25 @@ pub(super) async fn choose<'q>(
     })
 }
 
+/// The candidates with their rows, as far as that matters, where choosing among them counted none.
+pub(super) async fn counted<'q>(
+    reader: &mut dyn Reader,
+    dialect: Dialect,
+    resource: Resource,
+    query: &'q ListQuery,
+) -> Result<Vec<(IndexCandidate<'q>, i64)>, Error> {
+    let mut planner = Planner {
+        reader,
+        dialect,
+        resource,
+        query,
+        considered: Vec::new(),
+    };
+    let candidates = access_path::candidates(dialect, resource, query);
+    planner.fewest(&candidates).await?;
+    Ok(planner.considered)
+}
+
 struct Planner<'p, 'q> {
     reader: &'p mut dyn Reader,
     dialect: Dialect,
@@ -57,7 +76,8 @@ struct Planner<'p, 'q> {
 }
 
 impl<'q> Planner<'_, 'q> {
-    /// SQLite keeps no statistics: the index that has the fewest rows, which are counted.
+    /// SQLite keeps no statistics: the index whose rows reach farthest in the order of the list, or
+    /// that has the fewest, which are counted.
     async fn fewest_rows(
         &mut self,
         candidates: &[IndexCandidate<'q>],
@@ -65,46 +85,84 @@ impl<'q> Planner<'_, 'q> {
         if candidates.is_empty() {
             return Ok((None, self.without_index()));
         }
+        let by_time = access_path::by_time(self.query);
+        let is_ordered = |one: &IndexCandidate<'_>| one.has_order() || one.is_search();
+        if by_time.is_some()
+            && candidates.iter().all(is_ordered)
+            && let Some(candidate) = self.farthest(candidates, by_time).await?
+        {
+            return Ok(self.by_index(candidate, i64::MAX));
+        }
         let Some((candidate, rows)) = self.fewest(candidates).await? else {
             return Ok((None, AccessPath::DatabaseChoice));
         };
-        let candidate = self.rarest_label(candidates, candidate, rows).await?;
-        if matches!(candidate, IndexCandidate::Labels(_)) && candidate.is_many(rows) {
-            // Their rows would be gathered; in order there are enough soon.
-            return Ok((None, self.without_index()));
+        if !candidate.is_many(rows) {
+            return Ok(self.by_index(candidate, rows));
         }
+        Ok(match self.farthest(candidates, by_time).await? {
+            Some(farthest) => self.by_index(farthest, i64::MAX),
+            // Their rows would be gathered; in order there are enough soon.
+            None if matches!(candidate, IndexCandidate::Labels(_)) => (None, self.without_index()),
+            None => self.by_index(candidate, rows),
+        })
+    }
+
+    /// The path by a candidate of so many rows, and what is worth trying before.
+    fn by_index(
+        &self,
+        candidate: IndexCandidate<'q>,
+        rows: i64,
+    ) -> (Option<AccessPath<'q>>, AccessPath<'q>) {
         let by_time = access_path::by_time(self.query).is_some();
         let first = candidate.is_long(rows, by_time);
         let first = first.then(|| access_path::long_prefix_scan(self.resource, self.query));
-        Ok((first.flatten(), AccessPath::Index(candidate)))
+        (first.flatten(), AccessPath::Index(candidate))
     }
 
-    /// The label of which the newest rows reach back farthest, if the fewest rows are those of a
-    /// label, and too many to be counted.
-    async fn rarest_label(
+    /// The candidate of which the next rows reach farthest, among those that have them in the order
+    /// of the list; among labels alone in another order. None if there are none.
+    async fn farthest(
         &mut self,
         candidates: &[IndexCandidate<'q>],
-        fewest: IndexCandidate<'q>,
-        rows: i64,
-    ) -> Result<IndexCandidate<'q>, Error> {
-        let labels = candidates.iter().copied();
-        let labels: Vec<_> = labels
-            .filter(|one| matches!(one, IndexCandidate::Label(..)))
-            .collect();
-        if labels.len() < 2 || !fewest.is_many(rows) || !labels.contains(&fewest) {
-            return Ok(fewest);
-        }
-        let Some(row) = self.reader.row(&candidate::reach(&labels)).await? else {
-            return Ok(fewest);
+        by_time: Option<bool>,
+    ) -> Result<Option<IndexCandidate<'q>>, Error> {
+        let fits = |one: &IndexCandidate<'_>| match by_time {
+            Some(_) => one.has_order() || one.is_search(),
+            None => matches!(one, IndexCandidate::Label(..)),
         };
-        let mut rarest = (i64::MAX, fewest);
-        for (at, label) in labels.into_iter().enumerate() {
-            let since = row.int(at)?.unwrap_or(i64::MIN);
-            if since < rarest.0 {
-                rarest = (since, label);
+        let fitting: Vec<_> = candidates.iter().copied().filter(fits).collect();
+        let is_other = |one: &&IndexCandidate<'_>| !matches!(one, IndexCandidate::Parent(_));
+        match fitting
+            .iter()
+            .filter(is_other)
+            .collect::<Vec<_>>()
+            .as_slice()
+        {
+            [] => return Ok(fitting.first().copied()),
+            // Of a parent it has fewer rows than the parent.
+            [one] if fitting.len() == 1 || matches!(one, IndexCandidate::ParentType(..)) => {
+                return Ok(Some(**one));
+            }
+            _ => {}
+        }
+        let descending = by_time.unwrap_or(true);
+        let reach = candidate::reach(self.resource, &fitting, descending);
+        let Some(row) = self.reader.row(&reach).await? else {
+            return Ok(None);
+        };
+        let mut farthest = None;
+        for (at, candidate) in fitting.into_iter().enumerate() {
+            // Rows that end before reach farther than any.
+            let reach = match (row.int(at)?, descending) {
+                (None, _) => i64::MAX,
+                (Some(at), true) => at.saturating_neg(),
+                (Some(at), false) => at,
+            };
+            if farthest.is_none_or(|(most, _)| reach > most) {
+                farthest = Some((reach, candidate));
             }
         }
-        Ok(rarest.1)
+        Ok(farthest.map(|(_, candidate)| candidate))
     }
 
     /// PostgreSQL knows how many rows have a value and chooses among indexes; but it guesses
@@ -136,9 +194,11 @@ impl<'q> Planner<'_, 'q> {
         let columns: Vec<_> = others.into_iter().filter(is_other).collect();
         let in_order = columns.iter().any(IndexCandidate::is_in_order);
         if !is_led {
-            return Ok(match in_order {
-                true => AccessPath::DatabaseChoice,
-                false => self.without_index(),
+            let is_of_type = access_path::is_of_parent_and_type(self.resource, self.query);
+            return Ok(match (in_order, is_of_type) {
+                (true, _) => AccessPath::DatabaseChoice,
+                (false, true) => AccessPath::LabelIndex(None),
+                (false, false) => self.without_index(),
             });
         }
         // Of one parent those that did not go well are few enough.

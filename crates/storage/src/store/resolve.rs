@@ -9,7 +9,7 @@ use super::{SqlStore, objects};
 use crate::{
     codec::objects::{FOLDER, Objects, new_folder},
     driver::{Database, options::Opening, postgres, sqlite},
-    seam::{Error, Maintenance, Store},
+    seam::{Error, LogStore, Maintenance, Store},
 };
 pub use crate::{
     driver::options::Options, driver::options::Schema, driver::options::Synchronous,
@@ -21,6 +21,8 @@ pub use crate::{
 pub struct Opened {
     /// The database as requests use it: reads and writes of rows.
     pub store: Arc<dyn Store>,
+    /// The logs of runs in the same database.
+    pub logs: Arc<dyn LogStore>,
     /// For operators. It is the same database.
     pub maintenance: Arc<dyn Maintenance>,
     /// The migrations that opening applied.
@@ -45,6 +47,7 @@ impl Opened {
         let store = Arc::new(store);
         Ok(Self {
             store: Arc::<SqlStore<D>>::clone(&store),
+            logs: Arc::<SqlStore<D>>::clone(&store),
             maintenance: store,
             applied,
             weak,

@@ -1,7 +1,8 @@
-//! Signatures of runs that were stored under older rules.
+//! Signatures of runs that were stored under older rules, or before their logs were sealed.
 //!
-//! A row says by which rules its signature was made, so that nothing else notes how far this is: what
-//! is left to do is what two indexes find, and it goes on wherever it was stopped.
+//! A row says by which rules its signature was made, and a log whether its end was looked at, so that
+//! nothing else notes how far this is: what is left to do is what three indexes find, and it goes on
+//! wherever it was stopped.
 
 use std::{collections::BTreeSet, num::NonZeroU32};
 
@@ -11,7 +12,7 @@ use super::SqlStore;
 use crate::{
     codec::{objects::fetch_external, parallel::par_map_blocking, record::StoredRecord},
     driver::Database,
-    seam::Error,
+    seam::{Error, LogStore as _, log_tail, signing_log},
     sql::{
         read,
         row::SqlRow as _,
@@ -19,7 +20,10 @@ use crate::{
         walk::{self, CODEC, DICTIONARY, SIZE},
     },
 };
-use hindsight_filter::columns::{ObjectColumns, object_columns, unreadable};
+use hindsight_filter::columns::{
+    LOG_BYTES, ObjectColumns, VagueFailure, object_columns, unreadable,
+};
+use hindsight_filter::model::RecordName;
 
 /// Bytes of payloads after which a batch ends.
 const MOST_BYTES: i64 = 8 << 20;
@@ -36,15 +40,100 @@ struct Run {
     record: Option<StoredRecord>,
 }
 
-/// Writes the signatures of at most `most` runs again. A run whose payload is damaged has that of a
-/// failure that says nothing; one whose dictionary goes meanwhile is left for the next time.
+/// What a run says of its end.
+struct Said {
+    row: i64,
+    sha256: Option<Bytes>,
+    columns: ObjectColumns,
+    /// The run and its failure, if that says so little that its log counts.
+    vague: Option<(RecordName, VagueFailure)>,
+}
+
+/// Writes the signatures of at most `most` runs again, or looks at the ends of so many logs. A run whose
+/// payload is damaged has the signature of a failure that says nothing; one whose dictionary goes
+/// meanwhile is left for the next time.
 ///
 /// It fails if the database or the object store does not answer.
 pub(super) async fn sign(store: &SqlStore<impl Database>, most: NonZeroU32) -> Result<u64, Error> {
     let rows = outdated(store, most).await?;
     if rows.is_empty() {
-        return Ok(0);
+        return sign_late(store, most).await;
     }
+    let mut statements = Vec::new();
+    for said in said(store, rows).await? {
+        let signature = signature(store, &said).await?;
+        statements.push(sql::rewrite(
+            (said.row, said.sha256),
+            &said.columns,
+            &signature,
+        ));
+    }
+    let signed = statements.len() as u64;
+    if signed > 0 {
+        store.tell(statements).await?;
+    }
+    Ok(signed)
+}
+
+/// Writes the signatures of runs whose failures say little and whose logs were sealed since.
+async fn sign_late(store: &SqlStore<impl Database>, most: NonZeroU32) -> Result<u64, Error> {
+    let (mut logs, mut rows, mut bytes) = (Vec::new(), BTreeSet::new(), 0_i64);
+    for row in store
+        .ask(&sql::unsigned_logs(i64::from(most.get())))
+        .await?
+    {
+        let run = row.int(2)?;
+        if let Some(run) = run.filter(|run| !rows.contains(run)) {
+            bytes = bytes.saturating_add(row.int(3)?.unwrap_or(0));
+            if bytes > MOST_BYTES && !rows.is_empty() {
+                break;
+            }
+            rows.insert(run);
+        }
+        logs.push((row.int(0)?.unwrap_or(0), row.int(1)?.unwrap_or(0), run));
+    }
+    let (mut statements, mut read) = (Vec::new(), BTreeSet::new());
+    if !rows.is_empty() {
+        for said in said(store, rows.into_iter().collect()).await? {
+            read.insert(said.row);
+            if said.vague.is_some() {
+                let signature = signature(store, &said).await?;
+                let row = (said.row, said.sha256);
+                statements.push(sql::rewrite(row, &said.columns, &signature));
+            }
+        }
+    }
+    logs.retain(|(_, _, run)| run.is_none_or(|run| read.contains(&run)));
+    // After the rows of runs, whose writers lock them in this order.
+    statements.extend(
+        logs.iter()
+            .map(|(log, mark, _)| sql::signed_log(*log, *mark)),
+    );
+    if !statements.is_empty() {
+        store.tell(statements).await?;
+    }
+    Ok(logs.len() as u64)
+}
+
+/// The signature of a run, with the end of its log if that counts.
+async fn signature(store: &SqlStore<impl Database>, said: &Said) -> Result<String, Error> {
+    if let Some((run, failure)) = &said.vague {
+        let sources = store.logs(run).await?;
+        if let Some(log) = signing_log(&sources, failure.step(), failure.has_steps()) {
+            let tail = match log_tail(store, log, LOG_BYTES).await {
+                Ok(tail) => tail,
+                Err(Error::Corrupt(_)) => String::new(),
+                Err(error) => return Err(error),
+            };
+            return Ok(failure.signature(&tail));
+        }
+    }
+    let signature = said.columns.signature.clone();
+    Ok(signature.unwrap_or_else(unreadable))
+}
+
+/// Reads the runs in these rows, without those whose dictionary goes meanwhile.
+async fn said(store: &SqlStore<impl Database>, rows: Vec<i64>) -> Result<Vec<Said>, Error> {
     let mut wanted = BTreeSet::new();
     let mut runs = Vec::new();
     for row in store.ask(&walk::records_of(store.dialect(), rows)).await? {
@@ -74,17 +163,21 @@ pub(super) async fn sign(store: &SqlStore<impl Database>, most: NonZeroU32) -> R
     let said = move |run: Run| {
         let record = run.record.map(|record| record.unpack(&loaded));
         let record = record.transpose().ok().flatten();
-        let data = record.and_then(|record| record.data);
-        let said = data.map_or_else(ObjectColumns::default, |data| object_columns(&data));
-        let signature = said.signature.clone().unwrap_or_else(unreadable);
-        sql::rewrite((run.row, run.sha256), &said, &signature)
+        let (columns, vague) = match record.and_then(|record| Some((record.name, record.data?))) {
+            Some((name, data)) => {
+                let vague = VagueFailure::of(&data);
+                (object_columns(&data), vague.map(|vague| (name, vague)))
+            }
+            None => (ObjectColumns::default(), None),
+        };
+        Said {
+            row: run.row,
+            sha256: run.sha256,
+            columns,
+            vague,
+        }
     };
-    let statements = par_map_blocking(runs, |run| run.size, said).await?;
-    let signed = statements.len() as u64;
-    if signed > 0 {
-        store.tell(statements).await?;
-    }
-    Ok(signed)
+    par_map_blocking(runs, |run| run.size, said).await
 }
 
 /// The rows that are to be read again, so many that their payloads have a bounded size.

@@ -6,10 +6,11 @@
 
 use futures::TryStreamExt;
 use sqlx::{
-    ConnectOptions, Row as _,
-    postgres::{PgConnectOptions, PgConnection, PgRow},
+    Row as _,
+    postgres::{PgConnection, PgRow},
 };
 
+use super::foreign::{self, failed};
 use crate::seam::Error;
 
 /// Rows of a page.
@@ -117,6 +118,11 @@ pub struct Page {
     pub after: String,
 }
 
+/// Which database is at `url`, as `host:port/database`. Fails if that is no address of one.
+pub fn place(url: &str) -> Result<String, Error> {
+    foreign::place(url)
+}
+
 /// One moment of the database.
 #[derive(Debug)]
 pub struct Reader {
@@ -128,26 +134,10 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens the database at `url`, to be read after the key that an earlier [`Page`] ended with.
-    ///
-    /// # Errors
-    /// If it does not answer, is not the database of this archive, or if Argo's holds several clusters
-    /// and none is named.
+    /// Opens the database at `url`, to be read after the key that an earlier [`Page`] ended with. Fails if it does
+    /// not answer, is not the database of this archive, or is Argo's, holds several clusters and none is named.
     pub async fn open(url: &str, archive: Archive, after: Option<&str>) -> Result<Self, Error> {
-        let options: PgConnectOptions = url.parse().map_err(|error: sqlx::Error| {
-            // The text holds a password, and the driver's word does not repeat it.
-            Error::Incompatible(format!(
-                "the address of the database is not one: {error}; want \
-                 `postgres://USER:PASSWORD@HOST:PORT/DATABASE`"
-            ))
-        })?;
-        let options = options
-            .application_name("hindsight import")
-            .disable_statement_logging();
-        let mut connection = options.connect().await.map_err(failed)?;
-        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        let begun = sqlx::raw_sql(begin).execute(&mut connection).await;
-        begun.map_err(failed)?;
+        let mut connection = foreign::open(url).await?;
         check(&mut connection, &archive).await?;
         let chosen = match &archive {
             Archive::KubeArchive { kinds } => kinds.clone(),
@@ -162,10 +152,7 @@ impl Reader {
         })
     }
 
-    /// How many rows are still to be read.
-    ///
-    /// # Errors
-    /// If the database does not answer.
+    /// How many rows are still to be read. Fails if the database does not answer.
     pub async fn left(&mut self) -> Result<u64, Error> {
         let [table, _, _, _, which] = self.archive.rows();
         let sql = format!("SELECT count(*) FROM {table} AS t WHERE {which}");
@@ -177,10 +164,7 @@ impl Reader {
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    /// The next page; none after the last.
-    ///
-    /// # Errors
-    /// If the database does not answer.
+    /// The next page; none after the last. Fails if the database does not answer.
     pub async fn next(&mut self) -> Result<Option<Page>, Error> {
         let [table, key, uid, object, which] = self.archive.rows();
         // Sizes are added up before objects are fetched, so that a page of large ones ends early.
@@ -251,16 +235,6 @@ fn restored(bytes: Vec<u8>) -> Vec<u8> {
 struct Typed {
     kind: Option<serde::de::IgnoredAny>,
     api_version: Option<serde::de::IgnoredAny>,
-}
-
-fn failed(error: sqlx::Error) -> Error {
-    if matches!(error, sqlx::Error::Database(_)) {
-        return Error::Incompatible(format!("the database refuses: {error}"));
-    }
-    Error::Unavailable {
-        what: "reading the database that is imported",
-        source: error.into(),
-    }
 }
 
 /// It fails if the database is not that of the archive.

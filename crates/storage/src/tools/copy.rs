@@ -7,6 +7,7 @@
 //! names of rows that are refused.
 
 mod held;
+mod logs;
 mod ours;
 mod page;
 #[cfg(test)]
@@ -23,11 +24,12 @@ use super::{fsck::Finding, snapshot::Snapshot};
 use crate::{
     codec::objects::{ObjectBackend, without_depot},
     driver::options::{Options, Schema},
-    seam::{Error, IndexedPath, Maintenance, Store},
+    seam::{Error, IndexedPath, LogStore, Maintenance, Store, StoredLog},
     sql,
     store::resolve::open,
 };
 use hindsight_filter::model::{Etag, Record, RecordName, RunResult};
+use hindsight_logs::Chunk;
 
 /// What happens while copying.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,8 +80,12 @@ pub struct Outcome {
     pub results: Count,
     /// What became of the records.
     pub records: Count,
+    /// What became of the logs of single starts of containers, and of those that were uploaded.
+    pub logs: Count,
     /// Bytes of payloads that were copied.
     pub bytes: u64,
+    /// Bytes of lines that were copied.
+    pub log_bytes: u64,
     /// Rows of which it was verified afterwards that the target has them, by content.
     pub verified: u64,
 }
@@ -105,6 +111,15 @@ pub enum Verify {
     No,
 }
 
+/// Whether logs are copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Logs {
+    /// Every log is, but unfinished uploads.
+    Yes,
+    /// Records come without theirs.
+    No,
+}
+
 /// Copies the database at `from` into the one at `to`, which is made if it is not there.
 ///
 /// # Errors
@@ -113,7 +128,7 @@ pub async fn copy(
     from: &str,
     to: &str,
     depots: &Depots,
-    verify: Verify,
+    (logs, verify): (Logs, Verify),
     tell: Tell<'_>,
 ) -> Result<Outcome, Error> {
     let mut snapshot = Snapshot::open_with(from, depots.from.as_ref()).await?;
@@ -124,7 +139,7 @@ pub async fn copy(
     let indexed = indexed(&mut snapshot).await?;
     let mut source = Ours::new(snapshot);
     let target = (to, depots.to.as_ref());
-    let outcome = into(&mut source, target, &indexed, verify, tell).await;
+    let outcome = into(&mut source, target, &indexed, (logs, verify), tell).await;
     source.close().await;
     outcome
 }
@@ -180,11 +195,27 @@ pub(crate) trait Source: Send {
 
     /// Those at these places of the last page, with payloads; or why not.
     async fn records(&mut self, places: &[i64]) -> Result<Vec<Result<Record, Said>>, Error>;
+
+    /// How many logs there are; none where logs are kept elsewhere.
+    async fn log_total(&mut self) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    /// The next logs, each with when it changed; none at the end.
+    async fn logs(&mut self) -> Result<Option<Page<(StoredLog, Timestamp)>>, Error> {
+        Ok(None)
+    }
+
+    /// The chunk of a log that has this line.
+    async fn log_chunk(&mut self, _row: i64, _line: i64) -> Result<Option<Chunk>, Error> {
+        Ok(None)
+    }
 }
 
 /// A copy under way.
 struct Copy<'a> {
     store: &'a dyn Store,
+    logs: &'a dyn LogStore,
     held: Held,
     outcome: Outcome,
     /// Names of rows that were refused, which differ for a reason that was told.
@@ -222,7 +253,7 @@ pub(crate) async fn into(
     source: &mut dyn Source,
     (to, depot): (&str, Option<&Arc<ObjectBackend>>),
     indexed: &[IndexedPath],
-    verify: Verify,
+    (logs, verify): (Logs, Verify),
     tell: Tell<'_>,
 ) -> Result<Outcome, Error> {
     let options = Options {
@@ -234,12 +265,16 @@ pub(crate) async fn into(
     create_index(&*target.maintenance, indexed).await?;
     let mut copy = Copy {
         store: &*target.store,
+        logs: &*target.logs,
         held: Held::new(Snapshot::open_with(to, depot).await?),
         outcome: Outcome::default(),
         refused: HashSet::new(),
         tell,
     };
     let mut done = copy.all(source).await;
+    if done.is_ok() && logs == Logs::Yes {
+        done = copy.logs(source).await;
+    }
     if done.is_ok() && verify == Verify::Yes {
         done = copy.verify(source).await;
     }

@@ -247,7 +247,7 @@ impl Check<'_> {
     async fn references(&mut self) -> Result<(), Error> {
         (self.tell)(Event::Stage {
             what: "references",
-            total: 2,
+            total: 3,
         });
         let lonely = walk::bodies_without_record(MOST_FOUND);
         for row in self.rows(Table::Bodies, &lonely).await? {
@@ -265,6 +265,14 @@ impl Check<'_> {
                 row.int(1)?.unwrap_or(0)
             );
             self.found(Finding::new(Kind::KeyOrphan, format!("key {key}"), what));
+        }
+        (self.tell)(Event::Seen(1));
+        let partial = walk::logs_in_part(MOST_FOUND);
+        for row in self.rows(Table::Logs, &partial).await? {
+            let number = |at| Ok::<_, Error>(row.int(at)?.unwrap_or(0));
+            let what = format!("it counts {} lines and has {}", number(1)?, number(2)?);
+            let log = format!("log {}", number(0)?);
+            self.found(Finding::new(Kind::LogDamaged, log, what));
         }
         (self.tell)(Event::Seen(1));
         Ok(())

@@ -5,6 +5,7 @@
 //! `jsonb` is PostgreSQL's own way to write it. What cannot be kept as it is gets said; rows that
 //! have no legal name here are refused one by one.
 
+mod logs;
 mod row;
 
 use std::sync::Arc;
@@ -12,13 +13,19 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use sqlx::{
-    ConnectOptions, Connection, Row as _,
-    postgres::{PgConnectOptions, PgConnection, PgRow},
+    Connection, Row as _,
+    postgres::{PgConnection, PgRow},
 };
 
+pub use self::logs::{ForeignLogs, LogsOutcome};
 use self::row::{outline, record, result};
-use super::copy::{self, Outcome, Outline, Page, Said, Source, Tell, Verify};
-use crate::{codec::objects::ObjectBackend, seam::Error};
+use super::{
+    copy::{self, Logs, Outcome, Outline, Page, Said, Source, Tell, Verify},
+    foreign::{self, failed},
+};
+use crate::{
+    codec::objects::ObjectBackend, driver::options::Options, seam::Error, store::resolve::open,
+};
 use hindsight_filter::model::{Record, RunResult};
 
 /// Rows of a page.
@@ -26,7 +33,7 @@ const MOST_ROWS: i64 = 256;
 /// Bytes of payloads after which a page of records ends.
 const MOST_BYTES: i64 = 16 << 20;
 
-/// Copies the database of Tekton Results at `from` into the one at `to`.
+/// Copies the database of Tekton Results at `from` into the one at `to`, and then its logs.
 ///
 /// # Errors
 /// If one of them cannot be opened, read or written; rows that cannot be copied are told.
@@ -34,11 +41,26 @@ pub async fn import(
     from: &str,
     to: &str,
     depot: Option<&Arc<ObjectBackend>>,
+    logs: Option<&ForeignLogs>,
     verify: Verify,
     tell: Tell<'_>,
-) -> Result<Outcome, Error> {
+) -> Result<(Outcome, Option<LogsOutcome>), Error> {
     let mut source = Tekton::open(from).await?;
-    let outcome = copy::into(&mut source, (to, depot), &[], verify, tell).await;
+    let outcome = async {
+        let outcome = copy::into(&mut source, (to, depot), &[], (Logs::No, verify), tell).await?;
+        let Some(logs) = logs else {
+            return Ok((outcome, None));
+        };
+        let options = Options {
+            depot: depot.cloned(),
+            ..Options::default()
+        };
+        let target = open(to, &options).await?;
+        let imported = logs::import(&mut source, &*target.logs, logs, tell).await;
+        target.maintenance.close().await;
+        Ok((outcome, Some(imported?)))
+    };
+    let outcome = outcome.await;
     // Nothing was written there, so nothing can be lost.
     drop(source.connection.close().await);
     outcome
@@ -64,32 +86,9 @@ struct Sql {
     payloads: String,
 }
 
-fn failed(error: sqlx::Error) -> Error {
-    if matches!(error, sqlx::Error::Database(_)) {
-        return Error::Incompatible(format!("the database of Tekton Results refuses: {error}"));
-    }
-    Error::Unavailable {
-        what: "reading the database of Tekton Results",
-        source: error.into(),
-    }
-}
-
 impl Tekton {
     async fn open(url: &str) -> Result<Self, Error> {
-        let options: PgConnectOptions = url.parse().map_err(|e: sqlx::Error| {
-            // The text holds a password, and the driver's word does not repeat it.
-            Error::Incompatible(format!(
-                "the address of the database of Tekton Results is not one: {e}; want \
-                 `postgres://USER:PASSWORD@HOST:PORT/DATABASE`"
-            ))
-        })?;
-        let options = options
-            .application_name("hindsight import")
-            .disable_statement_logging();
-        let mut connection = options.connect().await.map_err(failed)?;
-        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        let begun = sqlx::raw_sql(begin).execute(&mut connection).await;
-        begun.map_err(failed)?;
+        let mut connection = foreign::open(url).await?;
         let sql = Sql::of(&columns(&mut connection).await?)?;
         Ok(Self {
             connection,

@@ -1,15 +1,10 @@
 //! How far an import is, in a file, so that it goes on where it was interrupted.
 
-use std::{
-    fs,
-    io::{ErrorKind, Write as _},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use hindsight_run::json;
 use serde_json::{Value, json};
 
-use crate::cli::failure::Failure;
+use crate::cli::{cursor, failure::Failure};
 
 /// How far an import is; without a file it is not kept.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,16 +27,12 @@ impl Cursor {
             done: false,
         };
         let Some(path) = file else { return Ok(cursor) };
-        let said = |why: &dyn std::fmt::Display| {
-            Failure::usage(format!("`{}` is not a cursor: {why}", path.display()))
+        let Some(value) = cursor::read(path)? else {
+            return Ok(cursor);
         };
-        let text = match fs::read(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(cursor),
-            read => read.map_err(|error| said(&error))?,
-        };
-        let value = json::parse(&text).map_err(|error| said(&error))?;
+        let said = |why: &str| cursor::no_cursor(path, &why);
         let other = value.get("import").and_then(Value::as_str);
-        match other.ok_or_else(|| said(&"it names no import"))? {
+        match other.ok_or_else(|| said("it names no import"))? {
             other if other == import => {}
             other => return Err(said(&format!("it is that of an import of {other}"))),
         }
@@ -65,21 +56,12 @@ impl Cursor {
         self.save()
     }
 
-    /// Writes the file, all of it or nothing.
     fn save(&self) -> Result<(), Failure> {
         let Some(path) = &self.file else {
             return Ok(());
         };
         let text = json!({"import": self.import, "after": self.after, "done": self.done});
-        let mut next = path.as_os_str().to_owned();
-        next.push(".new");
-        let write = || {
-            let mut file = fs::File::create(&next)?;
-            writeln!(file, "{text}")?;
-            file.sync_all()?;
-            fs::rename(&next, path)
-        };
-        write().map_err(|error| Failure::other(format!("`{}`: {error}", path.display())))
+        cursor::write(path, &text)
     }
 }
 
@@ -99,7 +81,7 @@ mod tests {
         assert!(Cursor::open(Some(&path), "Argo").unwrap().done);
         let why = Cursor::open(Some(&path), "KubeArchive").unwrap_err();
         assert!(why.to_string().contains("an import of Argo"), "{why}");
-        fs::write(&path, "{}").unwrap();
+        std::fs::write(&path, "{}").unwrap();
         let why = Cursor::open(Some(&path), "Argo").unwrap_err();
         assert!(why.to_string().contains("names no import"), "{why}");
     }

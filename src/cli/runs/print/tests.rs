@@ -112,10 +112,10 @@ fn a_table_fits_a_terminal_of_80_cells() {
     prints(
         &narrow,
         "\
-STATUS     RUN             KIND         PIPELINE       REASON     STARTED  TOOK
-✗ failed   shop/re…ase-42  PipelineRun  release        Failed     3h ago   7m01s
-◷ timeout  shop/ni…-x7k2p  PipelineRun  nightl…-world  Pipeline…  40h ago  7m01s
-◌ waiting  release-43      PipelineRun  release        -          -        -
+STATUS     RUN              KIND         PIPELINE         REASON  STARTED  TOOK
+✗ failed   shop/release-42  PipelineRun  release          -       3h ago   7m01s
+◷ timeout  shop/ni…e-x7k2p  PipelineRun  nightly…e-world  -       40h ago  7m01s
+◌ waiting  release-43       PipelineRun  release          -       -        -
 ",
     );
     let chosen = Case {
@@ -126,10 +126,24 @@ STATUS     RUN             KIND         PIPELINE       REASON     STARTED  TOOK
     prints(
         &chosen,
         "\
-STATUS     NAME                          STARTED              REASON
-✗ failed   release-42                    14:02:11             Failed
-◷ timeout  nightly-7-with…ng-name-x7k2p  2026-03-01 01:00:00  PipelineRunTimeout
-◌ waiting  release-43                    -                    -
+STATUS     NAME                                   STARTED              REASON
+✗ failed   release-42                             14:02:11             -
+◷ timeout  nightly-7-with-a-very-long-name-x7k2p  2026-03-01 01:00:00  -
+◌ waiting  release-43                             -                    -
+",
+    );
+    // Without the status, the reason says it.
+    let chosen = Case {
+        columns: Some("name,reason"),
+        ..narrow
+    };
+    prints(
+        &chosen,
+        "\
+NAME                                   REASON
+release-42                             Failed
+nightly-7-with-a-very-long-name-x7k2p  PipelineRunTimeout
+release-43                             -
 ",
     );
 }
@@ -156,10 +170,10 @@ fn a_table_shows_all_on_a_terminal_of_200_cells() {
         ..PIPE
     };
     let wanted = "\
-STATUS     RUN                                         PIPELINE                               REASON              STARTED                        TOOK   QUEUE
-✗ failed   shop/release-42                             release                                Failed              14:02:11 (3h ago)              7m01s  4.0s
-◷ timeout  shop/nightly-7-with-a-very-long-name-x7k2p  nightly-of-all-the-shops-in-the-world  PipelineRunTimeout  2026-03-01 01:00:00 (40h ago)  7m01s  4.0s
-◌ waiting  release-43                                  release                                -                   -                              -      -
+STATUS     RUN                                         PIPELINE                               REASON  STARTED                        TOOK   QUEUE
+✗ failed   shop/release-42                             release                                -       14:02:11 (3h ago)              7m01s  4.0s
+◷ timeout  shop/nightly-7-with-a-very-long-name-x7k2p  nightly-of-all-the-shops-in-the-world  -       2026-03-01 01:00:00 (40h ago)  7m01s  4.0s
+◌ waiting  release-43                                  release                                -       -                              -      -
 ";
     prints(&wide, wanted);
     // Rows of later pages stand below those of the first.

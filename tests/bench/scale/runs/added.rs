@@ -45,33 +45,37 @@ fn row(name: &ResultName, id: &str, at: Timestamp, data_type: &str, object: &Val
     })
 }
 
-/// Adds workflows and runs of the last thirty days, as many as the corpus has in as long; says how
-/// many runs.
+fn result(id: &str) -> ResultName {
+    format!("{PARENT}/results/{id}").parse().unwrap()
+}
+
+fn inserted(name: &ResultName, at: Timestamp) -> Change {
+    let uid = uuid::Uuid::new_v4().to_string();
+    Change::InsertResult(RunResult {
+        name: name.clone(),
+        etag: Etag::new(&uid, at),
+        uid,
+        create_time: at,
+        update_time: at,
+        annotations: std::collections::BTreeMap::new(),
+        summary: None,
+    })
+}
+
+/// Adds workflows and runs of the last thirty days, as many as the corpus has in as long. Returns the number of runs.
 pub async fn add(database: &Database) -> usize {
     let opened = database.open().await;
     let now = Timestamp::now();
     let runs = (database.runs() / 3).max(PIPELINES * 10);
-    let name: ResultName = format!("{PARENT}/results/all").parse().unwrap();
-    let uid = uuid::Uuid::new_v4().to_string();
-    let result = Change::InsertResult(RunResult {
-        name: name.clone(),
-        etag: Etag::new(&uid, now),
-        uid,
-        create_time: now,
-        update_time: now,
-        annotations: std::collections::BTreeMap::new(),
-        summary: None,
-    });
-    let workflow = |id: &str| {
-        row(
-            &name,
-            id,
-            now,
-            "argoproj.io/v1alpha1.Workflow",
-            &workflow(id),
-        )
-    };
-    let first = vec![result, workflow("a"), workflow("b")];
+    let name = result("all");
+    let mut first = vec![inserted(&name, now)];
+    // Each in a result of its own, as the watcher stores them: what is below a run is sought in its result.
+    for id in ["a", "b"] {
+        let of = result(id);
+        let kind = "argoproj.io/v1alpha1.Workflow";
+        first.push(inserted(&of, now));
+        first.push(row(&of, id, now, kind, &workflow(id, now)));
+    }
     opened
         .store
         .commit(&Batch { changes: first })
@@ -117,25 +121,27 @@ fn recent(number: usize, began: Timestamp) -> Value {
 }
 
 /// A workflow of Argo whose nodes have a parameter and an image that differ from another's.
-fn workflow(id: &str) -> Value {
-    let nodes = (0..NODES).map(|at| {
-        let node = format!("{id}-{at}");
-        let value = if at % 4 == 0 { id } else { "same" };
+/// It ran when it was stored, so that no time of starting is far from that of storing.
+fn workflow(id: &str, now: Timestamp) -> Value {
+    let at = |minutes| (now - SignedDuration::from_mins(minutes)).to_string();
+    let nodes = (0..NODES).map(|number| {
+        let node = format!("{id}-{number}");
+        let value = if number % 4 == 0 { id } else { "same" };
         let inputs = json!({"parameters": [{"name": "p", "value": value}]});
-        let object = json!({"id": node, "name": format!("{id}.task-{at}"),
-            "displayName": format!("task-{at}"), "type": "Pod", "phase": "Succeeded",
-            "templateName": format!("t-{}", at % 20), "inputs": inputs,
-            "startedAt": "2026-03-01T10:00:00Z", "finishedAt": "2026-03-01T10:01:00Z"});
+        let object = json!({"id": node, "name": format!("{id}.task-{number}"),
+            "displayName": format!("task-{number}"), "type": "Pod", "phase": "Succeeded",
+            "templateName": format!("t-{}", number % 20), "inputs": inputs,
+            "startedAt": at(60), "finishedAt": at(59)});
         (node, object)
     });
     let nodes: serde_json::Map<_, _> = nodes.collect();
     json!({
         "apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow",
         "metadata": {"name": id, "namespace": PARENT, "uid": id,
-            "creationTimestamp": "2026-03-01T10:00:00Z"},
+            "creationTimestamp": at(60)},
         "spec": {"entrypoint": "main",
             "arguments": {"parameters": [{"name": "target", "value": id}]}},
-        "status": {"phase": "Succeeded", "startedAt": "2026-03-01T10:00:00Z",
-            "finishedAt": "2026-03-01T11:00:00Z", "nodes": nodes},
+        "status": {"phase": "Succeeded", "startedAt": at(60),
+            "finishedAt": at(0), "nodes": nodes},
     })
 }

@@ -30,9 +30,18 @@ pub fn record(parent: &str, id: &str) -> String {
     format!("{parent}/results/{id}/records/{id}")
 }
 
+fn log(parent: &str, id: &str) -> String {
+    format!("{parent}/results/{id}/logs/{id}")
+}
+
 /// What a create calls the thing that others do not find.
 fn made(id: &str) -> &str {
     if id == "gone" { "made" } else { id }
+}
+
+/// A question about what has a name, as our own API is asked.
+fn query(name: &str, question: &str) -> (&'static str, String, Value) {
+    ("GET", format!("{QUERIES}{name}{question}"), Value::Null)
 }
 
 fn data(name: &str) -> Value {
@@ -132,10 +141,7 @@ pub(super) const CASES: &[Case] = &[
         verb: "list",
         resource: "records",
         grpc: |p, id| json!({"parent": result(p, id)}),
-        rest: |p, id| {
-            let path = format!("{QUERIES}{}/explain", result(p, id));
-            ("GET", path, Value::Null)
-        },
+        rest: |p, id| query(&result(p, id), "/explain"),
         missing: &[0],
     },
     // A caller that may list records may list runs.
@@ -144,10 +150,7 @@ pub(super) const CASES: &[Case] = &[
         verb: "list",
         resource: "records",
         grpc: |p, id| json!({"parent": result(p, id)}),
-        rest: |p, id| {
-            let path = format!("{QUERIES}{}/runs", result(p, id));
-            ("GET", path, Value::Null)
-        },
+        rest: |p, id| query(&result(p, id), "/runs"),
         missing: &[0],
     },
     Case {
@@ -156,10 +159,7 @@ pub(super) const CASES: &[Case] = &[
         resource: "records",
         // A stream has no end; one that is allowed is refused for its cursor.
         grpc: |p, id| json!({"parent": result(p, id), "cursor": "odd"}),
-        rest: |p, id| {
-            let path = format!("{QUERIES}{}/runs/changes?cursor=odd", result(p, id));
-            ("GET", path, Value::Null)
-        },
+        rest: |p, id| query(&result(p, id), "/runs/changes?cursor=odd"),
         missing: &[3],
     },
     Case {
@@ -167,10 +167,7 @@ pub(super) const CASES: &[Case] = &[
         verb: "list",
         resource: "records",
         grpc: |p, id| json!({"parent": result(p, id)}),
-        rest: |p, id| {
-            let path = format!("{QUERIES}{}/flaky", result(p, id));
-            ("GET", path, Value::Null)
-        },
+        rest: |p, id| query(&result(p, id), "/flaky"),
         missing: &[0],
     },
     Case {
@@ -178,10 +175,7 @@ pub(super) const CASES: &[Case] = &[
         verb: "list",
         resource: "records",
         grpc: |p, id| json!({"parent": result(p, id)}),
-        rest: |p, id| {
-            let path = format!("{QUERIES}{}/regressions", result(p, id));
-            ("GET", path, Value::Null)
-        },
+        rest: |p, id| query(&result(p, id), "/regressions"),
         missing: &[0],
     },
     Case {
@@ -189,10 +183,7 @@ pub(super) const CASES: &[Case] = &[
         verb: "list",
         resource: "records",
         grpc: |p, id| json!({"parent": result(p, id), "kind": "NAME"}),
-        rest: |p, id| {
-            let path = format!("{QUERIES}{}/suggestions?kind=NAME", result(p, id));
-            ("GET", path, Value::Null)
-        },
+        rest: |p, id| query(&result(p, id), "/suggestions?kind=NAME"),
         missing: &[0],
     },
     // A caller that may list records may see what belongs together, and compare it.
@@ -201,10 +192,7 @@ pub(super) const CASES: &[Case] = &[
         verb: "list",
         resource: "records",
         grpc: |p, id| json!({"name": record(p, id)}),
-        rest: |p, id| {
-            let path = format!("{QUERIES}{}/failure", record(p, id));
-            ("GET", path, Value::Null)
-        },
+        rest: |p, id| query(&record(p, id), "/failure"),
         missing: &[5],
     },
     Case {
@@ -212,10 +200,7 @@ pub(super) const CASES: &[Case] = &[
         verb: "list",
         resource: "records",
         grpc: |p, id| json!({"name": record(p, id)}),
-        rest: |p, id| {
-            let path = format!("{QUERIES}{}/tree", record(p, id));
-            ("GET", path, Value::Null)
-        },
+        rest: |p, id| query(&record(p, id), "/tree"),
         missing: &[5],
     },
     Case {
@@ -235,10 +220,7 @@ pub(super) const CASES: &[Case] = &[
         verb: "list",
         resource: "records",
         grpc: |p, id| json!({"parent": result(p, id)}),
-        rest: |p, id| {
-            let path = format!("{QUERIES}{}/aggregate", result(p, id));
-            ("GET", path, Value::Null)
-        },
+        rest: |p, id| query(&result(p, id), "/aggregate"),
         missing: &[0],
     },
     Case {
@@ -251,5 +233,45 @@ pub(super) const CASES: &[Case] = &[
             ("GET", path, Value::Null)
         },
         missing: &[0],
+    },
+    Case {
+        method: "GetLog",
+        verb: "get",
+        resource: "logs",
+        grpc: |p, id| json!({"name": log(p, id)}),
+        rest: |p, id| ("GET", log(p, id), Value::Null),
+        missing: &[5],
+    },
+    Case {
+        method: "ListLogs",
+        verb: "list",
+        resource: "logs",
+        grpc: |p, id| json!({"parent": result(p, id)}),
+        rest: |p, id| ("GET", format!("{}/logs", result(p, id)), Value::Null),
+        missing: &[0],
+    },
+    Case {
+        method: "DeleteLog",
+        verb: "delete",
+        resource: "logs",
+        grpc: |p, id| json!({"name": log(p, id)}),
+        rest: |p, id| ("DELETE", log(p, id), Value::Null),
+        missing: &[5],
+    },
+    Case {
+        method: "DescribeLog",
+        verb: "get",
+        resource: "logs",
+        grpc: |p, id| json!({"name": log(p, id)}),
+        rest: |p, id| query(&log(p, id), "/containers"),
+        missing: &[5],
+    },
+    Case {
+        method: "ReadLog",
+        verb: "get",
+        resource: "logs",
+        grpc: |p, id| json!({"name": log(p, id)}),
+        rest: |p, id| query(&log(p, id), "/lines"),
+        missing: &[5],
     },
 ];

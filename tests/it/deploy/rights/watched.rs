@@ -8,7 +8,7 @@ use std::{
 
 use hindsight_access::auth::token_hash;
 use kubesim::{Crd, Fault, KUBE_SYSTEM_UID, Sim};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{PATIENCE, Right, asked, granted, of_cluster};
 use crate::{
@@ -78,6 +78,21 @@ pub(in crate::deploy) fn cluster() -> Sim {
     let leaving = include_str!("../../../../watcher/testdata/kinds/raycluster/being_deleted.yaml")
         .replace("name: shared", "name: leaving");
     sim.load_dump(&leaving).unwrap();
+    // The pod of the TaskRun, whose log is read if logs are on.
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": "build-2-pod", "namespace": "ci", "labels": {"tekton.dev/taskRun": "build-2"},
+            "ownerReferences": [{"apiVersion": "tekton.dev/v1", "kind": "TaskRun", "name": "build-2",
+                "uid": "6c2a2e1f-0000-4000-8000-000000000002", "controller": true}],
+        },
+        "spec": {"nodeName": "n", "containers": [{"name": "step-a", "image": "i"}]},
+    });
+    sim.load(pod).unwrap();
+    sim.start_container("ci", "build-2-pod", "step-a").unwrap();
+    sim.write_log("ci", "build-2-pod", "step-a", "hello\n")
+        .unwrap();
+    sim.end_container("ci", "build-2-pod", "step-a", 0).unwrap();
     let job = include_str!("../../../../watcher/testdata/kinds/job/complete.yaml");
     let name = job.lines().find_map(|line| line.strip_prefix("  name: "));
     let refused = Fault::status(403).verb("delete").name(name.unwrap());

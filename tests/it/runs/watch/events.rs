@@ -1,4 +1,4 @@
-//! Server-sent events.
+//! The changes of runs as server-sent events: over HTTP/1.1, from a place on, and until the caller is gone.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty};

@@ -196,7 +196,7 @@ impl Maker<'_> {
             Kind::Bool => Value::Bool(self.random.percent(50)),
             Kind::Int32 => Value::I32(self.number()),
             Kind::Enum(_) => Value::EnumNumber(self.number()),
-            Kind::Int64 => Value::I64(self.random.next().cast_signed()),
+            Kind::Int64 | Kind::Sint64 => Value::I64(self.random.next().cast_signed()),
             Kind::Uint64 => Value::U64(self.random.next()),
             Kind::Double => Value::F64(f64::from_bits(self.random.next())),
             Kind::Message(of) if of.full_name() == "google.protobuf.Timestamp" => {

@@ -1,8 +1,8 @@
 //! The table of cases. A test compares it with the functions of the suite.
 
 use super::{
-    Case, Needs, access, applies, creates, deletes, discovery, leases, limits, lists, watches,
-    writes,
+    Case, Needs, access, applies, creates, deletes, discovery, leases, limits, lists, logs,
+    watches, writes,
 };
 
 /// The cases of each module, by what they need.
@@ -76,6 +76,11 @@ pub const CASES: &[Case] = cases! {
         a_missing_object_is_not_found;
     lists, Forgetting:
         a_forgotten_page_is_gone;
+    logs, Nothing:
+        a_missing_pod_has_no_log,
+        a_container_must_be_named,
+        a_pod_without_a_node_has_an_empty_log,
+        options_of_logs_are_checked;
     watches, Nothing:
         a_watch_from_nowhere_begins_with_what_is_there,
         a_selector_turns_changes_into_comings_and_goings,

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 mod faults;
+mod jobs;
+mod logs;
 mod steps;
 
 use std::{sync::Arc, time::Duration};

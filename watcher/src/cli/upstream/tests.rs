@@ -65,8 +65,14 @@ fn flags_of_upstream_become_ours() {
 fn what_has_no_meaning_is_accepted_and_said() {
     check(
         "-store_deadline 10m -logs_api=false -store_event -qps=50 -disable-ha",
-        "--finalizers=true --store-deadline=10m --store-events=true --writes-per-second=150",
-        2,
+        "--finalizers=true --store-deadline=10m --logs=off --store-events=true --writes-per-second=150",
+        1,
+    );
+    check("-logs_api -logs_timestamps", "--logs=finished", 1);
+    check(
+        "-logs_api=true -update_log_timeout 300s",
+        "--logs=finished",
+        1,
     );
     check(
         "-qps 0 -burst=0",

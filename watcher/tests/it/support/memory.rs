@@ -7,11 +7,18 @@ use std::{
 };
 
 use async_trait::async_trait;
-use hindsight_proto::names::{Parent, RecordName};
+use hindsight_proto::{
+    names::{Parent, RecordName},
+    v1::{AppendLogRequest, LogContainer, LogSource},
+};
 use hindsight_run::{Upload, View};
-use hindsight_watcher::sink::{Severity, Sink, SinkError, Unended, UnendedPage};
+use hindsight_watcher::sink::{LineTimes, Severity, Sink, SinkError, Unended, UnendedPage};
+use jiff::Timestamp;
 use serde_json::Value;
 use tokio::{sync::watch, time::Instant};
+use tonic::{Code, Status};
+
+use super::LogStore;
 
 #[derive(Debug, Default)]
 pub(crate) struct MemorySink {
@@ -19,6 +26,7 @@ pub(crate) struct MemorySink {
     changed: watch::Sender<()>,
     asked: Mutex<Hook>,
     stored: Mutex<Hook>,
+    pub(crate) logs: LogStore,
 }
 
 /// Something that happens once.
@@ -43,6 +51,8 @@ struct State {
     refused: Vec<String>,
     /// The name of objects at which it falls over.
     poison: String,
+    /// It keeps no logs.
+    has_no_logs: bool,
     /// How long it takes to store one.
     takes: Duration,
 }
@@ -54,6 +64,39 @@ impl MemorySink {
 
     pub(crate) fn away(&self, is_away: bool) {
         self.state().is_away = is_away;
+    }
+
+    /// From now on knows nothing of logs, or does.
+    pub(crate) fn no_logs(&self, has_none: bool) {
+        self.state().has_no_logs = has_none;
+    }
+
+    /// What a call for logs answers.
+    fn log<T>(&self, with: impl FnOnce(&LogStore) -> Result<T, Status>) -> Result<T, SinkError> {
+        let has_none = self.state().has_no_logs;
+        let refuse = |code, message: &str, severity| SinkError {
+            code,
+            message: message.to_owned(),
+            severity,
+            retry_after: None,
+        };
+        if has_none {
+            return Err(refuse(
+                "UNIMPLEMENTED",
+                "no such service",
+                Severity::Lasting,
+            ));
+        }
+        let answer = self.answer("", |_| with(&self.logs))?;
+        answer.map_err(|status| match status.code() {
+            Code::FailedPrecondition => {
+                refuse("FAILED_PRECONDITION", status.message(), Severity::Passing)
+            }
+            Code::ResourceExhausted => {
+                refuse("RESOURCE_EXHAUSTED", status.message(), Severity::Passing)
+            }
+            _ => refuse("INVALID_ARGUMENT", status.message(), Severity::Lasting),
+        })
     }
 
     /// From now on refuses objects of this name; none with `""`.
@@ -207,6 +250,32 @@ impl Sink for MemorySink {
     async fn stored(&self, record: &RecordName) -> Result<Option<Vec<u8>>, SinkError> {
         happen(&self.asked);
         self.answer("", |state| state.records.get(&record.to_string()).cloned())
+    }
+
+    async fn append_log(&self, messages: Vec<AppendLogRequest>) -> Result<(), SinkError> {
+        self.log(|logs| logs.append(&messages))
+    }
+
+    async fn describe_log(&self, log: &str) -> Result<Vec<LogContainer>, SinkError> {
+        self.log(|logs| Ok(logs.describe(log)))
+    }
+
+    async fn log_times(
+        &self,
+        log: &str,
+        source: &LogSource,
+        since: Timestamp,
+    ) -> Result<LineTimes, SinkError> {
+        let lines = self.log(|logs| Ok(logs.read(log, source, since.as_microsecond())))?;
+        let mut found = LineTimes::default();
+        let mut time = 0;
+        for (number, after) in (lines.first_line..).zip(&lines.times) {
+            time += after;
+            if !lines.holes.contains(&number) {
+                found.times.push(time);
+            }
+        }
+        Ok(found)
     }
 
     async fn unended(

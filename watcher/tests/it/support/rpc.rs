@@ -7,8 +7,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
+use super::LogStore;
 use async_trait::async_trait;
 use hindsight_proto::names::RecordName;
+use hindsight_proto::v1::logs_server::LogsServer;
 use hindsight_proto::v1alpha2::{
     CreateRecordRequest, CreateResultRequest, DeleteRecordRequest, DeleteResultRequest,
     GetRecordRequest, GetResultRequest, ListRecordsRequest, ListRecordsResponse,
@@ -45,6 +47,7 @@ pub(crate) type Refusal = fn(usize) -> Option<Status>;
 /// The server; it runs until it is killed.
 pub(crate) struct RpcServer {
     tables: Arc<Mutex<Tables>>,
+    logs: LogStore,
     pub(crate) addr: SocketAddr,
     runtime: Option<Runtime>,
     tls: Option<ServerTlsConfig>,
@@ -63,6 +66,7 @@ impl RpcServer {
         let addr = "127.0.0.1:0".parse().unwrap();
         let mut server = Self {
             tables: Arc::default(),
+            logs: LogStore::default(),
             addr,
             runtime: None,
             tls,
@@ -76,6 +80,7 @@ impl RpcServer {
         let (told, addr) = std::sync::mpsc::channel();
         let wanted = self.addr;
         let service = ResultsServer::new(Service(Arc::clone(&self.tables)));
+        let logs = LogsServer::new(self.logs.clone()).max_decoding_message_size(32 << 20);
         let mut builder = Server::builder();
         if let Some(tls) = self.tls.clone() {
             builder = builder.tls_config(tls).unwrap();
@@ -86,6 +91,7 @@ impl RpcServer {
             let incoming = TcpListenerStream::new(listener);
             builder
                 .add_service(service)
+                .add_service(logs)
                 .serve_with_incoming(incoming)
                 .await
                 .unwrap();
@@ -97,6 +103,11 @@ impl RpcServer {
     /// Ends it in the middle of whatever it does.
     pub(crate) fn kill(&mut self) {
         self.runtime.take().unwrap().shutdown_background();
+    }
+
+    /// The logs that are stored.
+    pub(crate) fn logs(&self) -> &LogStore {
+        &self.logs
     }
 
     /// The stored object of the run with this UID.

@@ -24,6 +24,8 @@ pub(crate) struct World {
     pub(crate) sim: Sim,
     pub(crate) sink: Arc<MemorySink>,
     pub(crate) config: Config,
+    /// Whom the cluster takes the watcher for, if not for one who may do everything.
+    pub(crate) user: Option<&'static str>,
     watcher: Option<Watcher>,
 }
 
@@ -51,6 +53,7 @@ impl World {
             sim,
             sink: Arc::default(),
             config,
+            user: None,
             watcher: None,
         }
     }
@@ -61,7 +64,11 @@ impl World {
         let app = within(async {
             loop {
                 let sink = Arc::clone(&sink);
-                match App::bind(self.config.clone(), self.sim.client(), sink).await {
+                let client = match self.user {
+                    Some(user) => self.sim.client_as(user),
+                    None => self.sim.client(),
+                };
+                match App::bind(self.config.clone(), client, sink).await {
                     Err(Error::Spool {
                         source: spool::Error::InUse { .. },
                     }) => tokio::time::sleep(Duration::from_millis(1)).await,

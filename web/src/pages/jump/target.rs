@@ -1,18 +1,16 @@
 //! What a text in the jump box may mean.
 
-use hindsight_proto::names::RecordName;
-use percent_encoding::percent_decode_str;
+use hindsight_run::reference;
 
 /// Longest text that is looked up.
 const LONGEST: usize = 1_000;
-/// Fewest digits of the beginning of a UID, and of a digest or a commit.
-const UID: usize = 4;
+/// Fewest digits of a digest or a commit.
 const DIGEST: usize = 7;
 
 /// A text as it may be looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target {
-    /// Nothing.
+    /// No text, or spaces alone: there is nothing to look up.
     Empty,
     /// The full name of a record.
     Record(String),
@@ -29,8 +27,8 @@ pub(super) fn target(text: &str) -> Target {
         Some((at, _)) => &text[..at],
         None => text,
     };
-    if let Some(name) = record(text) {
-        return Target::Record(name);
+    if let Some(name) = reference::record(text) {
+        return Target::Record(name.to_string());
     }
     if text.is_empty() {
         return Target::Empty;
@@ -48,37 +46,6 @@ pub(super) fn target(text: &str) -> Target {
     }
 }
 
-/// The name of the record in a URL of a page or of a call, or the name itself.
-fn record(text: &str) -> Option<String> {
-    let path = text.split(['?', '#']).next()?;
-    let path = percent_decode_str(path).decode_utf8().ok()?;
-    let parts: Vec<&str> = path.split('/').collect();
-    let results = parts
-        .windows(3)
-        .position(|at| at[0] == "results" && at[2] == "records")?;
-    let [result, _, record] = parts.get(results + 1..results + 4)? else {
-        return None;
-    };
-    let before = parts.get(..results)?;
-    let is_page =
-        |at: &[&str]| at[0] == "ui" && matches!(at[1], "run" | "raw" | "payload" | "graph");
-    let begins = before
-        .iter()
-        .rposition(|part| *part == "parents")
-        .map(|at| at + 1)
-        .or_else(|| Some(before.windows(2).position(is_page)? + 2));
-    let begins = match begins {
-        Some(begins) => begins,
-        None if text.contains("://") => before.len().checked_sub(1)?,
-        None => 0,
-    };
-    let parent = before.get(begins..)?.join("/");
-    let name: RecordName = format!("{parent}/results/{result}/records/{record}")
-        .parse()
-        .ok()?;
-    Some(name.to_string())
-}
-
 /// The digits of `sha256:…`, of `image@sha256:…`, or of a text that is nothing but many of them.
 fn digest(text: &str) -> Option<String> {
     let text = text.rsplit_once('@').map_or(text, |(_, digest)| digest);
@@ -89,13 +56,6 @@ fn digest(text: &str) -> Option<String> {
     let is_long = digits.len() >= DIGEST && (named.is_some() || digits.len() >= 40);
     let are_digits = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     (is_long && are_digits && digits.len() <= 128).then(|| digits.to_ascii_lowercase())
-}
-
-/// Whether a text can be the beginning of a UID.
-pub(super) fn begins_uid(text: &str) -> bool {
-    let digits = text.bytes().filter(u8::is_ascii_hexdigit).count();
-    let is_uid = |c: char| c == '-' || (c.is_ascii_hexdigit() && !c.is_ascii_uppercase());
-    text.len() < 36 && digits >= UID && text.chars().all(is_uid)
 }
 
 /// Whether a text can be a part of a commit that labels have.
@@ -151,7 +111,7 @@ mod tests {
         ] {
             assert_eq!(target(text), meant, "{text}");
         }
-        assert!(begins_uid("0b4f-9a") && !begins_uid("release") && is_commit("0b4f9a2e"));
+        assert!(is_commit("0b4f9a2e") && !is_commit("0b4f9a") && !is_commit("release"));
     }
 
     #[test]

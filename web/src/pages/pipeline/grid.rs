@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hindsight_filter::words;
 use hindsight_proto::v1::{ListRunsRequest, RunRow, RunTree};
 use jiff::Timestamp;
 
@@ -44,6 +45,8 @@ pub(super) struct Cell {
     pub(super) shape: Shape,
     pub(super) link: String,
     pub(super) title: String,
+    /// Whether it is of the run in the middle.
+    pub(super) is_here: bool,
 }
 
 /// A task in one run. Several of one name are one cell, with the worst state.
@@ -58,28 +61,36 @@ struct Part {
     count: usize,
 }
 
-/// The tasks of these runs, the newest first.
+/// The tasks of these runs, the newest first: of the newest, or of those around the one in the middle.
 pub(super) async fn grid(
     ask: &Ask,
     series: Series<'_>,
     scope: &str,
     namespace: &str,
     runs: &[RunRow],
+    middle: Option<usize>,
 ) -> Result<Grid, Refusal> {
+    let near = |most: usize| {
+        let most = most.min(runs.len());
+        let first = middle.unwrap_or_default().saturating_sub(most / 2);
+        let first = first.min(runs.len() - most);
+        &runs[first..first + most]
+    };
+    let here = middle.map(|at| runs[at].record.as_str());
     let (runs, parts) = match series.of {
         Of::Pipeline => {
-            let runs = &runs[..runs.len().min(RUNS)];
+            let runs = near(RUNS);
             (
                 runs,
                 of_rows(ask, series.name, scope, namespace, runs).await?,
             )
         }
         _ => {
-            let runs = &runs[..runs.len().min(WORKFLOWS)];
+            let runs = near(WORKFLOWS);
             (runs, of_trees(ask, runs).await?)
         }
     };
-    Ok(drawn(ask, runs, parts))
+    Ok(drawn(ask, runs, here, parts))
 }
 
 async fn of_rows(
@@ -104,8 +115,8 @@ async fn of_rows(
         scope,
         &format!(
             "pipeline:{} is:child ns:{}",
-            crate::query::value(pipeline),
-            crate::query::value(namespace)
+            words::value(pipeline),
+            words::value(namespace)
         ),
     );
     request.label_keys.push(TASK.to_owned());
@@ -174,7 +185,7 @@ fn parts_of(run: usize, record: &str, tree: &RunTree) -> Vec<Part> {
 }
 
 /// One cell for each task of a run, in the order in which tasks begin in the newest run that has them.
-fn drawn(ask: &Ask, runs: &[RunRow], mut parts: Vec<Part>) -> Grid {
+fn drawn(ask: &Ask, runs: &[RunRow], here: Option<&str>, mut parts: Vec<Part>) -> Grid {
     parts.sort_by_key(|part| (part.run, part.start));
     let mut order: BTreeMap<&str, usize> = BTreeMap::new();
     for part in &parts {
@@ -226,6 +237,7 @@ fn drawn(ask: &Ask, runs: &[RunRow], mut parts: Vec<Part>) -> Grid {
                 shape: status_of(run).shape(),
                 link: ask.links.run(&run.record),
                 title: format!("{} {}", end_cut(&run.name, 100), status_of(run).word()),
+                is_here: here == Some(run.record.as_str()),
             })
             .collect(),
         left_out,
@@ -250,6 +262,7 @@ fn cell(ask: &Ask, run: &RunRow, part: &Part) -> Cell {
             end_cut(&run.name, 100),
             part.status.word()
         ),
+        is_here: false,
     }
 }
 
@@ -284,7 +297,7 @@ mod tests {
             part(0, "test", 13, Succeeded),
             part(0, "build", 11, Succeeded),
         ];
-        let grid = drawn(&ask, &runs, parts);
+        let grid = drawn(&ask, &runs, None, parts);
         let names: Vec<_> = grid.rows.iter().map(|row| row.task.to_string()).collect();
         assert_eq!(names, ["build", "test", "gone"]);
         let test = &grid.rows[1];

@@ -1,5 +1,6 @@
 //! What a run was given and what it said of itself, read from its payload.
 
+use hindsight_filter::words;
 use hindsight_proto::v1alpha2::Record;
 use hindsight_run::keys;
 use serde_json::Value;
@@ -7,7 +8,6 @@ use serde_json::Value;
 use crate::ask::Ask;
 use crate::html::end_cut;
 use crate::pages::series::{Series, parent_of};
-use crate::query;
 use crate::route::Of;
 
 /// Most entries of each kind, and longest text of one.
@@ -120,7 +120,7 @@ fn label_link(ask: &Ask, parent: &str, name: &str, value: &Value) -> Option<Stri
     let value = value.as_str()?;
     let is_key = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     let is_label = name.len() <= 317 && name.chars().all(is_key) && value.len() <= 63;
-    let word = format!("label:{name}={}", query::value(value));
+    let word = format!("label:{name}={}", words::value(value));
     is_label.then(|| ask.links.runs(&word, parent))
 }
 

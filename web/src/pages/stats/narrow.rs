@@ -1,10 +1,10 @@
 //! The runs of one group: what its keys add to the filter.
 
-use hindsight_filter::words::{self, Now, quoted};
+use hindsight_filter::words::{self, Now, quoted, value};
 use jiff::ToSpan as _;
 use jiff::civil::DateTime;
 
-use crate::query::{is_cel, toggled, value};
+use crate::query::{is_cel, toggled};
 
 /// What selects the runs that share a key.
 #[derive(Debug, Clone, PartialEq, Eq)]

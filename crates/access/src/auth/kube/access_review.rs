@@ -12,7 +12,7 @@ use crate::auth::{
     Access, Caller, Error,
     cache::{Key, digest},
 };
-use hindsight_proto::names::{ParentPattern, Resource};
+use hindsight_proto::names::ParentPattern;
 
 /// The API group under which roles name our resources.
 const GROUP: &str = "results.tekton.dev";
@@ -80,10 +80,7 @@ impl Attributes {
         Self {
             namespace: namespace(&access.parent).to_owned(),
             group: GROUP,
-            resource: match access.resource {
-                Resource::Results => "results",
-                Resource::Records => "records",
-            },
+            resource: access.resource.name(),
             verb: access.verb.name(),
             ..Self::default()
         }
@@ -160,7 +157,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::auth::Verb;
+    use crate::auth::{Guarded, Verb};
 
     fn subject(groups: &[&str], extra: &[(&str, &[&str])]) -> Subject {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
@@ -172,7 +169,7 @@ mod tests {
     fn the_question_says_who_wants_what_where() {
         let wanted = Attributes::of(&Access {
             verb: Verb::Update,
-            resource: Resource::Records,
+            resource: Guarded::Records,
             parent: "ci".parse().unwrap(),
         });
         let asked = review(&subject(&["dev"], &[("scope", &["a", "b"])]), &wanted);

@@ -4,8 +4,7 @@
 use kubesim::{Fault, Sim};
 
 use super::*;
-use crate::auth::{ActingFor, Verb};
-use hindsight_proto::names::Resource;
+use crate::auth::{ActingFor, Guarded, Verb};
 use hindsight_runtime::clock::ManualClock;
 use hindsight_runtime::error::{ErrorKind, HasKind as _, report};
 
@@ -67,7 +66,7 @@ impl Bench {
         };
         let access = Access {
             verb,
-            resource: Resource::Records,
+            resource: Guarded::Records,
             parent: parent.parse().unwrap(),
         };
         self.kubernetes.authorize(&credentials, access).await

@@ -27,6 +27,8 @@ pub(super) enum Rejected {
     Name,
     /// The name is an address, and `email_verified` is not `true`.
     UnverifiedEmail,
+    /// `nonce` of an ID token is not that of its sign-in.
+    Nonce,
     /// A claim is missing, or is not what it should be.
     Claims,
 }
@@ -62,6 +64,7 @@ impl Rejected {
             Self::NotYetValid => "not_yet_valid",
             Self::Name => "name",
             Self::UnverifiedEmail => "unverified_email",
+            Self::Nonce => "nonce",
             Self::Claims => "claims",
         }
     }

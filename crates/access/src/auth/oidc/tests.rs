@@ -11,6 +11,15 @@ use hindsight_runtime::clock::ManualClock;
 
 const KEY: &str = r#"{"kty":"EC","crv":"P-256","kid":"KID","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}"#;
 
+fn keys_of(
+    url: &str,
+    ca: Option<&std::path::Path>,
+    clock: &Arc<ManualClock>,
+) -> Result<Keys, SetupError> {
+    let provider = Arc::new(Provider::of(url, ca)?);
+    Ok(Keys::of(provider, Arc::clone(clock) as _))
+}
+
 #[tokio::test]
 async fn keys_are_asked_for_again_when_they_are_old_or_one_is_unknown_but_not_at_every_call() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -30,7 +39,7 @@ async fn keys_are_asked_for_again_when_they_are_old_or_one_is_unknown_but_not_at
         );
     let serving = tokio::spawn(async move { axum::serve(listener, router).await });
     let clock = Arc::new(ManualClock::at("2026-01-02T00:00:00Z".parse().unwrap()));
-    let keys = Keys::of(&url, None, Arc::clone(&clock) as _).unwrap();
+    let keys = keys_of(&url, None, &clock).unwrap();
     let has = async |kid: Option<&str>| keys.find(kid).await.map(|key| key.is_some());
     let count = || asked.load(Ordering::SeqCst);
 
@@ -111,7 +120,7 @@ async fn an_issuer_is_trusted_by_the_authority_in_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ca.pem");
     let clock = Arc::new(ManualClock::at("2026-01-02T00:00:00Z".parse().unwrap()));
-    let keys = |ca| Keys::of(&url, ca, Arc::clone(&clock) as _);
+    let keys = |ca| keys_of(&url, ca, &clock);
     std::fs::write(&file, authority).unwrap();
     let found = keys(Some(&file)).unwrap().find(Some("k1")).await;
     assert!(found.unwrap().is_some());
@@ -170,7 +179,7 @@ async fn keys_are_not_fetched_in_the_clear_for_an_issuer_on_tls() {
         let file = folder.path().join("ca.pem");
         std::fs::write(&file, authority).unwrap();
         let clock = Arc::new(ManualClock::at("2026-01-02T00:00:00Z".parse().unwrap()));
-        let keys = Keys::of(&url, Some(&file), clock).unwrap();
+        let keys = keys_of(&url, Some(&file), &clock).unwrap();
         let said = report(&keys.find(Some("k1")).await.unwrap_err());
         let expected =
             format!("has its keys at `{at}`; want an address that begins with `https://`");
@@ -181,8 +190,7 @@ async fn keys_are_not_fetched_in_the_clear_for_an_issuer_on_tls() {
         "http://localhost:80@id.example",
         "id.example",
     ] {
-        let clock = Arc::new(ManualClock::at("2026-01-02T00:00:00Z".parse().unwrap()));
-        assert!(Keys::of(issuer, None, clock).is_err(), "{issuer}");
+        assert!(Provider::of(issuer, None).is_err(), "{issuer}");
     }
 }
 

@@ -1,8 +1,7 @@
 //! What a file of users grants, what is wrong with one, and what a change does.
 
 use super::*;
-use crate::auth::{ActingFor, Verb};
-use hindsight_proto::names::Resource;
+use crate::auth::{ActingFor, Guarded, Verb};
 
 fn users(text: &str) -> (tempfile::TempDir, Result<Tokens, FileError>) {
     let folder = tempfile::tempdir().unwrap();
@@ -24,7 +23,7 @@ fn ask(tokens: &Tokens, shown: &[&str], verb: Verb, parent: &str) -> Result<(), 
     };
     let access = Access {
         verb,
-        resource: Resource::Records,
+        resource: Guarded::Records,
         parent: parent.parse().unwrap(),
     };
     let answer = tokens.decide(&credentials, &access);
@@ -84,7 +83,7 @@ fn nobody_acts_for_others() {
     };
     let access = Access {
         verb: Verb::Get,
-        resource: Resource::Records,
+        resource: Guarded::Records,
         parent: "ci".parse().unwrap(),
     };
     let answer = tokens.unwrap().decide(&credentials, &access);

@@ -19,6 +19,8 @@ pub struct Settings {
     pub url: String,
     /// Bodies that take more than so many bytes, as they are stored, lie outside the database.
     pub above: usize,
+    /// The same of chunks of sealed logs.
+    pub log_above: usize,
     /// How long an object stays after the last row let go of it; for ever if none.
     pub keep: Option<Duration>,
     /// Credentials and such, by the names that [`object_store`] knows. Keys are in lower case.
@@ -31,6 +33,7 @@ impl fmt::Debug for Settings {
         f.debug_struct("Settings")
             .field("url", &self.url)
             .field("above", &self.above)
+            .field("log_above", &self.log_above)
             .field("keep", &self.keep)
             .field("options", &options)
             .finish()
@@ -45,18 +48,27 @@ const RETRIES: usize = 4;
 const RETRYING: Duration = Duration::from_secs(30);
 
 /// The place for people, the client, and what paths begin with.
-///
-/// # Errors
-/// [`Error::Incompatible`] if the settings cannot be right.
-pub(super) fn open(settings: &Settings) -> Result<(String, Arc<dyn ObjectStore>, Path), Error> {
-    let shown = settings.url.trim_end_matches('/');
+type Opened = (String, Arc<dyn ObjectStore>, Path);
+
+/// It fails with [`Error::Incompatible`] if the settings cannot be right.
+pub(super) fn open(settings: &Settings) -> Result<Opened, Error> {
+    opened(&settings.url, &settings.options, true)
+}
+
+/// The same, of what is there already and is not written to.
+pub(super) fn open_to_read(url: &str, options: &BTreeMap<String, String>) -> Result<Opened, Error> {
+    opened(url, options, false)
+}
+
+fn opened(text: &str, options: &BTreeMap<String, String>, makes: bool) -> Result<Opened, Error> {
+    let shown = text.trim_end_matches('/');
     // The text may hold a secret, so it is repeated only once it is known to hold none.
-    let (url, scheme, path) = parse(&settings.url)
+    let (url, scheme, path) = parse(text)
         .map_err(|why| Error::Incompatible(format!("the object store cannot be used: {why}")))?;
     let (store, root) = match scheme {
-        ObjectStoreScheme::Local => (directory(&url, shown)?, Path::default()),
+        ObjectStoreScheme::Local => (directory(&url, shown, makes)?, Path::default()),
         scheme => {
-            let bucket = bucket(&url, &scheme, &settings.options);
+            let bucket = bucket(&url, &scheme, options);
             (bucket.map_err(|e| unfit(shown, &e))?, path)
         }
     };
@@ -89,7 +101,7 @@ fn parse(text: &str) -> Result<(Url, ObjectStoreScheme, Path), String> {
 }
 
 /// The directory of a `file:` URL. What a write that returned wrote is on disk.
-fn directory(url: &Url, shown: &str) -> Result<Arc<dyn ObjectStore>, Error> {
+fn directory(url: &Url, shown: &str, makes: bool) -> Result<Arc<dyn ObjectStore>, Error> {
     let refuse = |why: String| {
         Error::Incompatible(format!("the object store `{shown}` cannot be used: {why}"))
     };
@@ -97,7 +109,12 @@ fn directory(url: &Url, shown: &str) -> Result<Arc<dyn ObjectStore>, Error> {
         .to_file_path()
         .map_err(|()| refuse("it names no directory; want `file:///DIRECTORY`".to_owned()))?;
     // One whose parent is missing too may be a disk that is not mounted.
-    match std::fs::create_dir(&path) {
+    let made = if makes {
+        std::fs::create_dir(&path)
+    } else {
+        Ok(())
+    };
+    match made {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
             let text = format!("the directory `{}` cannot be made: {error}", path.display());
             return Err(refuse(text));
@@ -165,6 +182,7 @@ mod tests {
         let settings = Settings {
             url: url.to_owned(),
             above: 1,
+            log_above: 1,
             keep: None,
             options: options.iter().map(owned).collect(),
         };

@@ -32,12 +32,13 @@ pub(crate) struct Removal {
     pub(crate) is_away: bool,
 }
 
-/// An object store that bodies may lie in.
+/// An object store that bodies and chunks of logs may lie in.
 pub struct ObjectBackend {
     url: String,
     store: Arc<dyn ObjectStore>,
     root: Path,
     above: usize,
+    log_above: usize,
     pub(super) keep: Option<Duration>,
     turns: Semaphore,
     pub(super) counts: Counts,
@@ -61,7 +62,7 @@ impl ObjectBackend {
             &shown,
             store,
             root,
-            settings.above,
+            (settings.above, settings.log_above),
             settings.keep,
         ))
     }
@@ -73,14 +74,14 @@ impl ObjectBackend {
         above: usize,
         keep: Option<Duration>,
     ) -> Arc<Self> {
-        Self::made("memory:", store, Path::default(), above, keep)
+        Self::made("memory:", store, Path::default(), (above, above), keep)
     }
 
     fn made(
         url: &str,
         store: Arc<dyn ObjectStore>,
         root: Path,
-        above: usize,
+        (above, log_above): (usize, usize),
         keep: Option<Duration>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -88,6 +89,7 @@ impl ObjectBackend {
             store,
             root,
             above,
+            log_above,
             keep,
             turns: Semaphore::new(AT_ONCE),
             counts: Counts::default(),
@@ -144,6 +146,11 @@ impl Objects {
         self.depot.above()
     }
 
+    /// Above how many bytes a chunk of a sealed log lies outside.
+    pub(crate) fn log_above(&self) -> usize {
+        self.depot.log_above
+    }
+
     pub(crate) fn depot(&self) -> &Arc<ObjectBackend> {
         &self.depot
     }
@@ -171,7 +178,7 @@ impl Objects {
     ///
     /// # Errors [`Error::MissingObject`] if it is not there or another,
     /// [`Error::ObjectStoreUnavailable`] if the store does not answer.
-    pub(super) async fn get(&self, reference: &Reference) -> Result<Bytes, Error> {
+    pub(crate) async fn get(&self, reference: &Reference) -> Result<Bytes, Error> {
         let counts = &self.depot.counts;
         let got = self.fetch(reference).await;
         match &got {

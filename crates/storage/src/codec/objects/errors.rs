@@ -16,7 +16,7 @@ pub(super) fn failed(what: &'static str, object: String, error: StoreError) -> E
 /// An object that is not there.
 pub(super) fn missing(object: &str) -> Error {
     Error::MissingObject(format!(
-        "the object `{object}`, which holds a body, is not there; put it back from a version or \
+        "the object `{object}`, which holds a body or part of a log, is not there; put it back from a version or \
          backup of the object store, or delete the record"
     ))
 }

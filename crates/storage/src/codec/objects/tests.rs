@@ -3,6 +3,7 @@
 
 mod checks;
 mod histories;
+mod logs;
 mod races;
 
 use std::{

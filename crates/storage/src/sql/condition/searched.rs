@@ -11,6 +11,17 @@ use crate::{
 use hindsight_filter::columns::is_part_of_labels;
 use hindsight_filter::condition::{Column, Is, Test, Value};
 
+/// How many rows are looked at: a part of labels is sought in those of each row, or first among all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rows {
+    /// Thousands at most.
+    Few,
+    /// Those of a parent.
+    Some,
+    /// All of a type, or all there are.
+    Many,
+}
+
 /// Whether the JSON of labels has `part` only in what keys and values are, not between them or in
 /// how a word among the keys is written.
 pub(super) fn is_sought_in_labels(part: &str) -> bool {
@@ -81,7 +92,10 @@ impl Writer<'_> {
     /// Appends whether labels are odd.
     fn odd_labels(&mut self, are: bool) {
         if self.dialect == Dialect::Postgres {
-            return self.labels_have(&words::key_json(SAME), are);
+            self.out.push(if are { "" } else { "NOT " });
+            self.out.push("jsonb_exists(labels, ");
+            self.out.bind(Bind::Text(Some(SAME.to_owned()))).push(")");
+            return;
         }
         self.out
             .push(if are { "row_id IN" } else { "row_id NOT IN" });
@@ -94,32 +108,45 @@ impl Writer<'_> {
 
     /// Appends that a label has `part` in its key or value.
     fn part_of_labels(&mut self, test: &Test, part: &str) {
-        if self.dialect == Dialect::Sqlite && self.few_rows {
-            self.out
-                .push("EXISTS (SELECT 1 FROM json_each(labels) AS e CROSS JOIN labels AS l ")
-                .push("ON l.row_id = e.value WHERE ");
+        if self.dialect == Dialect::Sqlite && self.rows != Rows::Many {
+            self.out.push(match self.rows {
+                Rows::Few => {
+                    "EXISTS (SELECT 1 FROM json_each(labels) AS e CROSS JOIN labels AS l \
+                     ON l.row_id = e.value WHERE "
+                }
+                _ => {
+                    "EXISTS (SELECT 1 FROM json_each(labels) AS e WHERE e.value IN \
+                     (SELECT l.row_id FROM labels AS l WHERE "
+                }
+            });
             has_part(self.out, part);
-            self.out.push(")");
+            self.out
+                .push(if self.rows == Rows::Few { ")" } else { "))" });
             return;
         }
         if self.dialect == Dialect::Sqlite {
             with_labels(self.out.push("row_id IN ("), test);
+            if let Some(types) = &self.types {
+                let types = Bind::Ints(types.clone());
+                self.dialect
+                    .one_of(self.out.push(" AND type"), false, types);
+            }
             self.out.push(")");
             return;
         }
-        self.labels_have(part, true);
+        self.labels_have(part);
         for (code, _) in words::all().filter(|(_, word)| word.contains(part)) {
             self.out.push(" OR ");
-            self.labels_have(&words::key_json(&code), true);
+            self.labels_have(&words::key_json(&code));
         }
     }
 
-    /// Appends whether the JSON of labels has a text in it.
-    fn labels_have(&mut self, text: &str, has: bool) {
+    /// Appends that the JSON of labels has a text in it.
+    fn labels_have(&mut self, text: &str) {
         self.out
             .push(self.dialect.position())
             .push("labels::text, ");
         self.out.bind(Bind::Text(Some(text.to_owned())));
-        self.out.push(if has { ") > 0" } else { ") = 0" });
+        self.out.push(") > 0");
     }
 }

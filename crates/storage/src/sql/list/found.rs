@@ -73,16 +73,17 @@ impl<'q> List<'q> {
             return;
         }
         match candidate {
-            IndexCandidate::Column(..) => {
-                self.out.push(candidate.partial_index_predicate());
+            IndexCandidate::Column(_, test) | IndexCandidate::ParentType(_, test) => {
+                self.out.push(" AND ");
+                Writer::new(self.dialect, self.resource, &mut self.out).test(test);
+                self.out
+                    .push(candidate.partial_index_predicate(self.dialect));
             }
             IndexCandidate::Parent(_) if self.has_driving_index() => {
                 self.out.push(" AND row_id = driving.record_row");
                 candidate::other_labels(&mut self.out, &self.query.condition, None);
             }
-            IndexCandidate::Parent(_)
-            | IndexCandidate::ParentType(..)
-            | IndexCandidate::Indexed { .. } => {}
+            IndexCandidate::Parent(_) | IndexCandidate::Indexed { .. } => {}
             IndexCandidate::Label(key, value) => {
                 self.out
                     .push(" AND row_id = driving.record_row AND driving.label = ");
@@ -92,9 +93,14 @@ impl<'q> List<'q> {
                 candidate::other_labels(&mut self.out, &self.query.condition, Some((key, value)));
                 self.of_parent();
             }
-            IndexCandidate::Pipeline(name) => {
+            IndexCandidate::Pipeline(test) => {
                 self.out.push(" AND row_id IN (");
-                candidate::of_pipeline(&mut self.out, self.dialect, name);
+                candidate::of_pipelines(&mut self.out, self.dialect, test);
+                self.out.push(")");
+            }
+            IndexCandidate::Took(test) => {
+                self.out.push(" AND row_id IN (");
+                candidate::of_took(&mut self.out, self.dialect, test);
                 self.out.push(")");
             }
             IndexCandidate::Labels(test) => {
@@ -224,6 +230,7 @@ impl<'q> List<'q> {
         };
         labels::of_parent(&mut self.out, self.query);
         labels::of_types(&mut self.out, self.query);
+        labels::unwell(&mut self.out, self.query);
         if let Some(window) = stored {
             labels::stored_in(&mut self.out, window);
         }

@@ -1,4 +1,5 @@
-//! Signatures of older rules become those of the current ones.
+//! Signatures of older rules become those of the current ones, and those of failures that say nothing
+//! get the ends of their logs.
 
 use std::{num::NonZeroU32, path::Path as File, time::Duration};
 
@@ -15,11 +16,16 @@ use crate::{
         options::{Options, Schema},
         postgres, sqlite,
     },
-    seam::{Batch, Change, FeedPosition, Maintenance, Store},
+    seam::{
+        Batch, Change, FeedPosition, LogAppend, LogKey, LogKind, LogSource, LogStore as _,
+        Maintenance, Store,
+    },
     sql::{row::SqlRow as _, statement::Statement},
     store::{SqlStore, resolve::over},
 };
-use hindsight_filter::columns::unreadable;
+use hindsight_filter::{columns::unreadable, model::Record};
+use hindsight_logs::{Lines, ends};
+use jiff::Timestamp;
 
 const RUNS: usize = 12;
 const FEW: NonZeroU32 = NonZeroU32::new(5).unwrap();
@@ -154,6 +160,138 @@ async fn is_caught_up<D: Driver>(store: SqlStore<D>) {
     assert_eq!(noted(&store).await, changes, "no record changed");
     every_run_is_told(&store).await;
     store.close().await;
+}
+
+fn log_of(at: usize, container: &str) -> LogKey {
+    LogKey {
+        run: format!("a/results/r/records/{at:02}").parse().unwrap(),
+        kind: LogKind::Container,
+        source: LogSource {
+            pod: "pod".to_owned(),
+            container: container.to_owned(),
+            restart: 0,
+        },
+    }
+}
+
+async fn given_log<D: Driver>(store: &SqlStore<D>, key: LogKey, text: String, holes: Vec<i64>) {
+    let times = vec![0; ends(text.as_bytes()).count()];
+    let parts = vec![Lines::new(0, text.into(), times, holes).unwrap()];
+    let appends = [LogAppend { key, parts }];
+    let stored = store.append_logs(&appends, Timestamp::UNIX_EPOCH).await;
+    assert!(stored.iter().all(Result::is_ok));
+}
+
+/// A run of which a step failed, and nothing more is known.
+fn vague(name: &str, us: i64) -> Record {
+    let object = json!({
+        "kind": "TaskRun", "metadata": {"name": name},
+        "status": {
+            "conditions": [{"type": "Succeeded", "status": "False", "reason": "Failed",
+                "message": "\"step-unit\" exited with code 1: Error"}],
+            "steps": [{"name": "unit", "terminated": {"exitCode": 1, "reason": "Error"}}],
+        },
+    });
+    record(name, us, &object)
+}
+
+/// A failure that says nothing gets a signature of the end of its log, whichever of the two is stored first.
+async fn logs_are_caught_up<D: Driver>(store: SqlStore<D>) {
+    let plain = said(&store).await;
+    let name = |at: usize| format!("a/results/r/records/{at:02}");
+    let keys = async || {
+        let mut all = said(&store).await;
+        all.retain(|(id, _)| id.as_str() >= "20");
+        all.sort();
+        let all = all.into_iter();
+        all.map(|(_, said)| said).collect::<Vec<_>>()
+    };
+    let insert = async |at: usize| {
+        let change = Change::InsertRecord(vague(&name(at), 100));
+        let changes = vec![change];
+        store.commit(&Batch { changes }).await.unwrap();
+    };
+    let now = Timestamp::UNIX_EPOCH;
+    let mut weak = String::new();
+    for at in [20, 21, 22] {
+        if at != 21 {
+            insert(at).await;
+        }
+        if at == 20 {
+            weak.clone_from(&keys().await[0]);
+        }
+        let (step, other) = (log_of(at, "step-unit"), log_of(at, "step-build"));
+        let error = match at {
+            22 => "no space left on device".to_owned(),
+            at => format!("cannot reach 10.0.0.{at}"),
+        };
+        let noise = "building\n".repeat(20_000);
+        let text = format!("{noise}error: {error}\nerror: lines are missing\n");
+        given_log(&store, step.clone(), text, vec![20_001]).await;
+        let text = format!("error: {at} of another step\n");
+        given_log(&store, other.clone(), text, vec![]).await;
+        if at == 20 {
+            assert_eq!(signed(&store).await, 0, "no log is sealed");
+        }
+        for key in [step, other] {
+            assert!(!store.seal_log(&key, now).await.unwrap().signed);
+        }
+        if at == 21 {
+            // The record comes after the pass has looked at its logs.
+            assert_eq!(signed(&store).await, 4);
+            insert(at).await;
+        }
+    }
+    let before = keys().await;
+    assert!(
+        before[0] != weak && before[1] == weak && before[2] == weak,
+        "{before:?}"
+    );
+    assert_eq!(signed(&store).await, 4);
+    let after = keys().await;
+    assert_eq!(after[0], before[0], "what was looked at stays");
+    assert_eq!(after[0], after[1]);
+    assert!(after[0] != after[2] && after[2] != weak, "{after:?}");
+    let log = store.log(&log_of(21, "step-unit")).await.unwrap().unwrap();
+    assert!(log.signed);
+    assert_eq!(signed(&store).await, 0);
+    // A run that changes is looked at again.
+    tell(
+        &store,
+        "UPDATE records SET run_signature = '1old' WHERE run_message LIKE '%step-unit%'",
+    )
+    .await;
+    assert_eq!(signed(&store).await, 3, "older rules");
+    assert_eq!(keys().await, after);
+    tell(&store, "UPDATE records SET body_sha256 = body_sha256").await;
+    assert_eq!(signed(&store).await, 6);
+    let others: Vec<_> = said(&store)
+        .await
+        .into_iter()
+        .filter(|(id, _)| id.as_str() < "20")
+        .collect();
+    assert_eq!(others, plain, "what says why has no signature of a log");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn ends_of_logs_are_caught_up_on_sqlite() {
+    let database = SqliteFile::fresh().await;
+    let url = database.url();
+    let file = File::new(url.strip_prefix("sqlite:").unwrap());
+    logs_are_caught_up(given(sqlite::open(file, &migrating()).await.unwrap().0).await).await;
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn ends_of_logs_are_caught_up_on_postgres() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    let url = database.url();
+    logs_are_caught_up(given(postgres::open(&url, &migrating()).await.unwrap().0).await).await;
+    database.remove().await;
 }
 
 #[tokio::test]

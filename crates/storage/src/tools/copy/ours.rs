@@ -7,18 +7,23 @@ use async_trait::async_trait;
 use super::{Outline, Page, Said, Source};
 use crate::{
     codec::objects::fetch_external,
-    seam::Error,
+    seam::{Error, StoredLog},
     sql::{
-        etag, read,
+        etag,
+        logs::{self, chunks},
+        read,
         row::{Row, SqlRow as _},
         walk::{self, CODEC, DICTIONARY, SIZE, Table},
     },
+    store::logs::chunk_in,
     tools::{
         fsck::{DictionaryReader, name_of},
         snapshot::Snapshot,
     },
 };
 use hindsight_filter::model::{Record, RunResult};
+use hindsight_logs::{Chunk, Window};
+use jiff::Timestamp;
 
 /// Rows of a page, and bytes of payloads after which it ends.
 const MOST_ROWS: i64 = 256;
@@ -31,6 +36,7 @@ pub(super) struct Ours {
     results: i64,
     /// The last record before the page, and in it.
     records: (i64, i64),
+    logs: i64,
 }
 
 impl Ours {
@@ -40,6 +46,7 @@ impl Ours {
             dictionaries: DictionaryReader::default(),
             results: i64::MIN,
             records: (i64::MIN, i64::MIN),
+            logs: i64::MIN,
         }
     }
 
@@ -68,6 +75,7 @@ impl Source for Ours {
     fn rewind(&mut self) {
         self.results = i64::MIN;
         self.records = (i64::MIN, i64::MIN);
+        self.logs = i64::MIN;
     }
 
     async fn results(&mut self) -> Result<Option<Page<RunResult>>, Error> {
@@ -149,6 +157,52 @@ impl Source for Ours {
         }
         Ok(records)
     }
+
+    async fn log_total(&mut self) -> Result<u64, Error> {
+        let total = self.snapshot.number(&logs::count()).await?;
+        Ok(u64::try_from(total).unwrap_or(0))
+    }
+
+    async fn logs(&mut self) -> Result<Option<Page<(StoredLog, Timestamp)>>, Error> {
+        let rows = self
+            .snapshot
+            .rows(&logs::walk(self.logs, MOST_ROWS))
+            .await?;
+        let Some(last) = rows.last() else {
+            return Ok(None);
+        };
+        self.logs = last.int(0)?.unwrap_or(i64::MAX);
+        let mut page = Page::default();
+        for row in rows {
+            page.count += 1;
+            match log(&row) {
+                Ok(log) => page.rows.push(log),
+                Err(error) => {
+                    let of = name_of(&row, &[logs::NAME, logs::NAME + 1, logs::NAME + 2]);
+                    page.refused.push(damaged(of, error)?);
+                }
+            }
+        }
+        Ok(Some(page))
+    }
+
+    async fn log_chunk(&mut self, row: i64, line: i64) -> Result<Option<Chunk>, Error> {
+        let statement = chunks::next(row, line, Window::default());
+        let rows = self.snapshot.rows(&statement).await?;
+        match rows.first() {
+            Some(row) => chunk_in(row, self.snapshot.objects()).await.map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+fn log(row: &Row) -> Result<(StoredLog, Timestamp), Error> {
+    let name = name_of(row, &[logs::NAME, logs::NAME + 1, logs::NAME + 2]);
+    let run = name.parse().map_err(|e| Error::Corrupt(format!("{e}")))?;
+    let updated = row.int(logs::NAME + 3)?.unwrap_or_default();
+    let updated = Timestamp::from_microsecond(updated);
+    let updated = updated.map_err(|e| Error::Corrupt(e.to_string()))?;
+    Ok((logs::source(row, &run)?, updated))
 }
 
 /// What is said of a damaged row; any other error ends the copy.

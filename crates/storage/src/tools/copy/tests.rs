@@ -1,6 +1,6 @@
 //! A copy holds what its source does, and says what it does not hold.
 
-use super::{Count, Depots, Event, Outcome, Verify, copy};
+use super::{Count, Depots, Event, Logs, Outcome, Verify, copy};
 use crate::{
     conformance::{
         World,
@@ -22,9 +22,15 @@ async fn copied(from: &str, to: &str) -> (Outcome, Vec<String>) {
         Event::Refused(text) => said.push(format!("refused {}: {}", text.of, text.why)),
         Event::Found(found) => said.push(format!("found {} {}", found.kind.name(), found.of)),
     };
-    let outcome = copy(from, to, &Depots::default(), Verify::Yes, &mut tell)
-        .await
-        .unwrap();
+    let outcome = copy(
+        from,
+        to,
+        &Depots::default(),
+        (Logs::Yes, Verify::Yes),
+        &mut tell,
+    )
+    .await
+    .unwrap();
     (outcome, said)
 }
 
@@ -121,6 +127,8 @@ async fn holds_the_same(from: &str, to: &str) {
     source.maintenance.close().await;
     target.maintenance.close().await;
 }
+
+mod logs;
 
 #[tokio::test]
 async fn every_copy_holds_the_same_and_goes_on_where_one_stopped() {

@@ -41,14 +41,16 @@ pub enum Kind {
     IndexExceeds,
     /// A label of a record that the index of labels lacks, or one that it has besides.
     LabelDiffers,
-    /// A payload whose object is gone, or another one.
+    /// A payload or part of a log whose object is gone, or another one.
     ObjectLost,
-    /// A payload whose object the database takes for one that nobody needs.
+    /// A payload or part of a log whose object the database takes for one that nobody needs.
     ObjectUnheld,
     /// An object that the database takes for one that is needed, and nobody refers to.
     ObjectIdle,
     /// An object that the database knows nothing of.
     ObjectOrphan,
+    /// A log that has other lines than it counts.
+    LogDamaged,
     /// A row that a copy holds otherwise than its source.
     CopyDiffers,
 }
@@ -84,6 +86,7 @@ impl Kind {
             Self::ObjectUnheld => "object-unheld",
             Self::ObjectIdle => "object-idle",
             Self::ObjectOrphan => "object-orphan",
+            Self::LogDamaged => "log-damaged",
             Self::CopyDiffers => "copy-differs",
         }
     }
@@ -106,6 +109,7 @@ impl Kind {
             Self::BodyUnexpected | Self::BodyOrphan => "delete the row from `bodies`",
             Self::DictionaryMissing | Self::DictionaryUnreadable => AGAIN,
             Self::DictionaryDamaged => RESTORE,
+            Self::LogDamaged => "restore a backup, or delete the log",
             Self::KeyOrphan => "delete the row from `dictionary_keys`",
             Self::IndexLacks => {
                 "remove the index and add it again (`hindsight index`); until then filters on the \
@@ -121,14 +125,14 @@ impl Kind {
             }
             Self::ObjectLost => {
                 "put the object back from a version or backup of the object store; or store the \
-                 payload again (`hindsight import`), or delete the record"
+                 payload again (`hindsight import`), or delete the record or log"
             }
             Self::ObjectUnheld => {
                 "stop the servers, or set objects_keep to `forever`, before the object is removed; \
-                 then put `record_row` of its row in `objects` right, or restore a backup"
+                 then put `holder` and `log_line` of its row in `objects` right, or restore a backup"
             }
             Self::ObjectIdle => {
-                "set `record_row` of its row in `objects` to NULL; then it is removed in time"
+                "set `holder` and `log_line` of its row in `objects` to NULL; then it is removed in time"
             }
             Self::ObjectOrphan => {
                 "`hindsight fsck --remove-orphans` removes it; it was written after the backup from \

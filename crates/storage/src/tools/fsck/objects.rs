@@ -1,5 +1,5 @@
-//! Looking at objects that hold payloads outside the database: whether they are there, whether the
-//! database knows which are held, and which ones nobody knows of.
+//! Looking at objects that hold payloads and chunks of logs outside the database: whether they are there,
+//! whether the database knows which are held, and which ones nobody knows of.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,8 @@ impl Check<'_> {
         }
     }
 
-    /// Looks at every object that is held. Those of a full check were read with their records.
+    /// Looks at every object that is held. Bodies of a full check were read with their records; chunks of
+    /// logs are read here.
     pub(super) async fn objects(&mut self) -> Result<(), Error> {
         (self.tell)(Event::Stage {
             what: "objects",
@@ -52,38 +53,50 @@ impl Check<'_> {
             after = Some(sql::object(last, 0)?);
             let mut held = Vec::with_capacity(rows.len());
             for row in &rows {
-                if let Some(reference) = self.held_by_body(row)? {
+                let is_of_log = row.int(6)?.is_some();
+                if let Some(reference) = self.holder(row)?
+                    && (is_of_log || self.depth == Depth::Quick)
+                {
                     held.push((finding::name(row, &[2, 3, 4]), reference));
                 }
             }
-            let objects = self.snapshot.objects().cloned();
-            if let Some(objects) = objects.filter(|_| self.depth == Depth::Quick) {
+            if let Some(objects) = self.snapshot.objects().cloned() {
                 self.there(&objects, held).await?;
             }
             (self.tell)(Event::Seen(rows.len() as u64));
         }
-        for row in self.rows(Table::Bodies, &sql::unheld(PAGE)).await? {
-            let object = sql::object(&row, 0)?;
-            let what = format!(
-                "its body lies in the object {object}, which the database does not know it to hold"
-            );
-            let name = finding::name(&row, &[1, 2, 3]);
-            self.found(Finding::new(Kind::ObjectUnheld, name, what));
+        for (table, of, unheld) in [
+            (Table::Bodies, "its body", sql::unheld(PAGE)),
+            (Table::Logs, "a part of its log", sql::unheld_by_logs(PAGE)),
+        ] {
+            for row in self.rows(table, &unheld).await? {
+                let object = sql::object(&row, 0)?;
+                let what = format!(
+                    "{of} lies in the object {object}, which the database does not know it to hold"
+                );
+                let name = finding::name(&row, &[1, 2, 3]);
+                self.found(Finding::new(Kind::ObjectUnheld, name, what));
+            }
         }
         Ok(())
     }
 
-    /// The reference of the body that holds an object, if one does.
-    fn held_by_body(&mut self, row: &Row) -> Result<Option<Reference>, Error> {
+    /// The reference of the body or chunk that holds an object, if one does.
+    fn holder(&mut self, row: &Row) -> Result<Option<Reference>, Error> {
         let object = sql::object(row, 0)?;
         let reference = row.bytes(5)?.map(|bytes| Reference::read(&bytes));
         match reference {
             Some(Ok(reference)) if reference.object == object => Ok(Some(reference)),
             _ => {
-                let what = format!(
-                    "it is held by the body in row {}, which does not refer to it",
-                    row.int(1)?.unwrap_or(0)
-                );
+                let holder = row.int(1)?.unwrap_or(0);
+                let what = match row.int(6)? {
+                    Some(line) => format!(
+                        "it is held by line {line} of log {holder}, which does not refer to it"
+                    ),
+                    None => format!(
+                        "it is held by the body in row {holder}, which does not refer to it"
+                    ),
+                };
                 let of = format!("object {object}");
                 self.found(Finding::new(Kind::ObjectIdle, of, what));
                 Ok(None)
@@ -91,14 +104,19 @@ impl Check<'_> {
         }
     }
 
-    /// Looks whether objects are there and have their bytes.
+    /// Looks whether objects are there, and have as many bytes; a full check reads them.
     async fn there(
         &mut self,
         objects: &Objects,
         held: Vec<(String, Reference)>,
     ) -> Result<(), Error> {
+        let is_full = self.depth == Depth::Full;
         let stat = |(name, reference): (String, Reference)| async move {
-            (name, objects.stat(&reference).await)
+            let outcome = match is_full {
+                true => objects.get(&reference).await.map(drop),
+                false => objects.stat(&reference).await,
+            };
+            (name, outcome)
         };
         let mut looked = stream::iter(held).map(stat).buffered(AT_ONCE);
         while let Some((name, outcome)) = looked.next().await {

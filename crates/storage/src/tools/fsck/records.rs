@@ -24,6 +24,7 @@ use crate::{
         write::{self, Filled},
     },
 };
+use hindsight_filter::columns::{RULES, VagueFailure};
 use hindsight_filter::model::Record;
 
 /// A record with what its row says of its payload.
@@ -215,9 +216,18 @@ fn look(
     let payload = record.data.as_ref();
     let payload = payload.map_or(&[][..], |data| &data.value);
     let indexed = indexed.map(|held| held.differs(&name, payload));
+    // Its signature may be made with the end of its log.
+    let is_vague = record
+        .data
+        .as_ref()
+        .is_some_and(|data| VagueFailure::of(data).is_some());
     let given = write::filled(&row(record));
     let differs = given.into_iter().zip(columns).zip(held);
     let differs = differs.filter(|(((_, is_json, given), _), held)| !same(*is_json, given, held));
+    let differs = differs.filter(|((_, (column, _)), held)| {
+        let is_key = matches!(held, Bind::Text(Some(key)) if key.starts_with(RULES));
+        !(is_vague && *column == "run_signature" && is_key)
+    });
     let findings = differs.map(|(((column, _, given), _), held)| {
         let what = format!(
             "the column `{column}` holds {}, and the payload gives {}",

@@ -111,6 +111,12 @@ const DAMAGES: &[Damage] = &[
         true,
     ),
     both(
+        "INSERT INTO log_sources (result_row, lines, bytes, stored_bytes, holes, packed, version, update_us, kind, \
+         restart, log, pod, container) SELECT row_id, 3, 30, 0, 0, 0, 1, 1, 0, 0, '\\x01', 'p', 'c' FROM results WHERE id = 'other'",
+        &[(Kind::LogDamaged, "log 1")],
+        true,
+    ),
+    both(
         "DELETE FROM results WHERE id = 'other'",
         &[(Kind::RecordOrphan, "a/results/?/records/x0")],
         true,
@@ -139,7 +145,7 @@ const DAMAGES: &[Damage] = &[
         quick: false,
     },
     both(
-        "UPDATE records SET run_outcome = NULL, run_ended_us = 1 WHERE id = 'x3'",
+        "UPDATE records SET run_outcome = NULL, run_ended_us = create_us WHERE id = 'x3'",
         &[
             (Kind::ColumnDiffers, "a/results/r/records/x3"),
             (Kind::ColumnDiffers, "a/results/r/records/x3"),
@@ -254,13 +260,13 @@ const DAMAGES_OF_LABELS: &[Damage] = &[
 
 /// Empties the tables and begins to number their rows anew.
 async fn empty(url: &str) {
-    let tables = "DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
+    let tables = "DELETE FROM log_sources; DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
                   DELETE FROM dictionary_keys; DELETE FROM dictionaries; DELETE FROM sqlite_sequence; \
                   DELETE FROM record_labels; DELETE FROM labels; DELETE FROM secrets; \
                   DELETE FROM index_generation; \
                   UPDATE lags SET least = -21600000000, most = 21600000000; \
                   INSERT INTO index_generation (generation) VALUES (0)";
-    let truncate = "DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
+    let truncate = "DELETE FROM log_sources; DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
                     DELETE FROM dictionary_keys; DELETE FROM dictionaries; DELETE FROM secrets; \
                     DELETE FROM index_generation; \
                   UPDATE lags SET least = -21600000000, most = 21600000000; \

@@ -6,7 +6,7 @@ use crate::{
     driver::options::{Options, Schema},
     store::resolve::open,
     tools::{
-        copy::{Depots, Verify, copy},
+        copy::{Depots, Logs, Verify, copy},
         fsck::{Event, Kind, Orphans, fsck, orphans},
         snapshot::Snapshot,
     },
@@ -18,6 +18,9 @@ super::on_both! {
     openings as a_database_is_not_opened_without_its_objects_on_sqlite
         and a_database_is_not_opened_without_its_objects_on_postgres,
 }
+
+/// Logs are copied, and all is compared.
+const ALL: (Logs, Verify) = (Logs::Yes, Verify::Yes);
 
 /// Kinds of what is found, and of what.
 pub(super) async fn finds(url: &str, depth: Depth) -> Vec<(Kind, String)> {
@@ -78,14 +81,14 @@ async fn checks(url: &str) {
     assert_eq!(store.names().await.len(), 2, "only the stranger went");
 
     // What the database knows of objects, spoilt.
-    let loosen = "UPDATE objects SET record_row = NULL WHERE record_row = 1";
+    let loosen = "UPDATE objects SET holder = NULL WHERE holder = 1";
     execute(url, loosen, loosen).await;
     assert_eq!(
         finds(url, Depth::Full).await,
         [(Kind::ObjectUnheld, x.name.to_string())]
     );
-    let idle = "INSERT INTO objects (object, size, record_row) VALUES (x'00000000000000000000000000000001', 1, 1)";
-    let idle_there = "INSERT INTO objects (object, size, record_row) VALUES ('\\x00000000000000000000000000000001', 1, 1)";
+    let idle = "INSERT INTO objects (object, size, holder) VALUES (x'00000000000000000000000000000001', 1, 1)";
+    let idle_there = "INSERT INTO objects (object, size, holder) VALUES ('\\x00000000000000000000000000000001', 1, 1)";
     execute(url, idle, idle_there).await;
     assert_eq!(
         finds(url, Depth::Quick)
@@ -124,7 +127,7 @@ async fn openings(url: &str) {
     world.given([Change::InsertRecord(record.clone())]).await;
     let why = why_not(url, None).await;
     assert!(
-        why.contains("keeps 1 bodies (5000 bytes)") && why.contains("set objects_url"),
+        why.contains("keeps 1 objects (5000 bytes)") && why.contains("set objects_url"),
         "{why}"
     );
     let other = Arc::new(Faulty::default());
@@ -174,14 +177,7 @@ async fn a_copy_reads_from_one_object_store_and_writes_into_another() {
         .given(records.iter().cloned().map(Change::InsertRecord))
         .await;
     world.maintenance.close().await;
-    let refused = copy(
-        &from.url(),
-        &to.url(),
-        &Depots::default(),
-        Verify::Yes,
-        &mut |_| {},
-    )
-    .await;
+    let refused = copy(&from.url(), &to.url(), &Depots::default(), ALL, &mut |_| {}).await;
     assert!(
         matches!(refused, Err(Error::Incompatible(_))),
         "{refused:?}"
@@ -191,6 +187,7 @@ async fn a_copy_reads_from_one_object_store_and_writes_into_another() {
     let settings = Settings {
         url: format!("file://{}/objects", directory.path().display()),
         above: ABOVE,
+        log_above: ABOVE,
         keep: None,
         options: Default::default(),
     };
@@ -201,7 +198,7 @@ async fn a_copy_reads_from_one_object_store_and_writes_into_another() {
     };
     let mut found = Vec::new();
     let mut tell = |event| found.push(format!("{event:?}"));
-    let copied = copy(&from.url(), &to.url(), &depots, Verify::Yes, &mut tell)
+    let copied = copy(&from.url(), &to.url(), &depots, ALL, &mut tell)
         .await
         .unwrap();
     assert_eq!((copied.records.created, copied.records.refused), (5, 0));
@@ -215,7 +212,7 @@ async fn a_copy_reads_from_one_object_store_and_writes_into_another() {
         from: Some(local),
         to: None,
     };
-    copy(&to.url(), &back.url(), &depots, Verify::Yes, &mut |_| {})
+    copy(&to.url(), &back.url(), &depots, ALL, &mut |_| {})
         .await
         .unwrap();
     let last = World::open(&back.url()).await;
@@ -236,7 +233,7 @@ async fn a_copy_reads_from_one_object_store_and_writes_into_another() {
     let mut tell = |event| {
         refused += u64::from(matches!(event, crate::tools::copy::Event::Refused(_)));
     };
-    let copied = copy(&from.url(), &third.url(), &depots, Verify::Yes, &mut tell)
+    let copied = copy(&from.url(), &third.url(), &depots, ALL, &mut tell)
         .await
         .unwrap();
     assert_eq!(

@@ -1,0 +1,265 @@
+//! Workflows and Jobs as they are received and kept: a workflow as its text, of a Job what is asked of it.
+
+use std::borrow::Cow;
+
+use hindsight_run::json;
+use hindsight_workflow::{End, GROUP, Job, KIND, PLURAL, STEP_LABEL, VERSION, Workflow};
+use kube::{Resource, core::ObjectMeta};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
+
+/// A workflow as the text in which it was received. A spec that is not of its type breaks no list.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkflowObject {
+    text: Box<RawValue>,
+    meta: ObjectMeta,
+}
+
+impl WorkflowObject {
+    /// The object as JSON. It fails where it is nested deeper than can be read.
+    pub(crate) fn value(&self) -> Result<Value, String> {
+        json::parse(self.text.get().as_bytes()).map_err(|error| error.to_string())
+    }
+
+    /// The object with other content. It fails where that cannot be written.
+    pub(crate) fn of(value: &Value) -> Result<Self, String> {
+        let text = to_raw_value(value).map_err(|error| error.to_string())?;
+        let head = Head::deserialize(value).map_err(|error| error.to_string())?;
+        let meta = head.metadata.kept();
+        Ok(Self { text, meta })
+    }
+
+    /// What the workflow says.
+    pub(crate) fn read(&self) -> Result<Workflow, String> {
+        Workflow::read(&self.value()?)
+    }
+}
+
+/// Of a Job, what is asked of it.
+#[derive(Debug, Clone)]
+pub(crate) struct JobObject {
+    meta: ObjectMeta,
+    /// Name of the workflow that controls it.
+    pub(crate) workflow: Option<String>,
+    pub(crate) job: Job,
+}
+
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Metadata {
+    name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    deletion_timestamp: Option<String>,
+    owner_references: Option<Vec<Owner>>,
+    labels: Option<Labels>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Owner {
+    api_version: String,
+    kind: String,
+    name: String,
+    uid: String,
+    controller: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Labels {
+    #[serde(rename = "hindsight.dev/step")]
+    step: Option<String>,
+}
+
+const _: () = assert!(STEP_LABEL.len() == "hindsight.dev/step".len());
+
+#[derive(Deserialize)]
+struct JobText {
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(default)]
+    status: JobStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct JobStatus {
+    conditions: Option<Vec<Condition>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Condition {
+    r#type: String,
+    status: String,
+    reason: String,
+    message: String,
+}
+
+impl Metadata {
+    fn kept(&self) -> ObjectMeta {
+        ObjectMeta {
+            name: self.name.clone(),
+            namespace: self.namespace.clone(),
+            uid: self.uid.clone(),
+            resource_version: self.resource_version.clone(),
+            ..ObjectMeta::default()
+        }
+    }
+}
+
+impl JobStatus {
+    fn end(&self) -> Option<End> {
+        let mut conditions = self.conditions.iter().flatten();
+        let last = conditions.find(|condition| {
+            condition.status == "True" && matches!(condition.r#type.as_str(), "Complete" | "Failed")
+        })?;
+        Some(match last.r#type.as_str() {
+            "Complete" => End::Complete,
+            _ if last.message.is_empty() => End::Failed(last.reason.clone()),
+            _ => End::Failed(format!("{}: {}", last.reason, last.message)),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for WorkflowObject {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let text = Box::<RawValue>::deserialize(input)?;
+        let head: Result<Head, _> = serde_json::from_str(text.get());
+        let head = head.map_err(serde::de::Error::custom)?;
+        let meta = head.metadata.kept();
+        Ok(Self { text, meta })
+    }
+}
+
+impl Serialize for WorkflowObject {
+    fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        self.text.serialize(output)
+    }
+}
+
+impl<'de> Deserialize<'de> for JobObject {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let text = JobText::deserialize(input)?;
+        let metadata = &text.metadata;
+        let mut owners = metadata.owner_references.iter().flatten();
+        let owner = owners.find(|owner| owner.controller);
+        let is_workflow = |owner: &&Owner| {
+            let group = owner.api_version.split_once('/').map(|(group, _)| group);
+            group == Some(GROUP) && owner.kind == KIND
+        };
+        let job = Job {
+            name: metadata.name.clone().unwrap_or_default(),
+            uid: metadata.uid.clone().unwrap_or_default(),
+            version: metadata.resource_version.clone().unwrap_or_default(),
+            owner: owner.map(|owner| owner.uid.clone()),
+            step: metadata
+                .labels
+                .as_ref()
+                .and_then(|labels| labels.step.clone()),
+            is_deleting: metadata.deletion_timestamp.is_some(),
+            end: text.status.end(),
+        };
+        Ok(Self {
+            meta: metadata.kept(),
+            workflow: owner.filter(is_workflow).map(|owner| owner.name.clone()),
+            job,
+        })
+    }
+}
+
+macro_rules! resource {
+    ($type:ty, $group:expr, $version:expr, $kind:expr, $plural:expr) => {
+        impl Resource for $type {
+            type DynamicType = ();
+            type Scope = kube::core::NamespaceResourceScope;
+
+            fn kind((): &()) -> Cow<'_, str> {
+                $kind.into()
+            }
+
+            fn group((): &()) -> Cow<'_, str> {
+                $group.into()
+            }
+
+            fn version((): &()) -> Cow<'_, str> {
+                $version.into()
+            }
+
+            fn plural((): &()) -> Cow<'_, str> {
+                $plural.into()
+            }
+
+            fn meta(&self) -> &ObjectMeta {
+                &self.meta
+            }
+
+            fn meta_mut(&mut self) -> &mut ObjectMeta {
+                &mut self.meta
+            }
+        }
+    };
+}
+
+resource!(WorkflowObject, GROUP, VERSION, KIND, PLURAL);
+resource!(JobObject, "batch", "v1", "Job", "jobs");
+
+#[cfg(test)]
+mod tests {
+    use hindsight_workflow::End;
+
+    use super::{JobObject, WorkflowObject};
+
+    #[test]
+    fn a_spec_that_is_not_of_its_type_breaks_no_list() {
+        let text = r#"[{"metadata":{"name":"a"},"spec":{"steps":7,"$serde_json::private::RawValue":"["}},{"metadata":{}}]"#;
+        let objects: Vec<WorkflowObject> = serde_json::from_str(text).unwrap();
+        let workflow = objects[0].read().unwrap();
+        assert_eq!(workflow.name, "a");
+        assert!(workflow.spec.unwrap_err().starts_with("spec: invalid type"));
+    }
+
+    #[test]
+    fn wf_25_the_end_of_a_job_is_read_from_its_conditions() {
+        let read = |status: &str| {
+            let text = format!(
+                r#"{{"metadata":{{"name":"j","labels":{{"hindsight.dev/step":"s"}}}},"status":{status}}}"#
+            );
+            let object: JobObject = serde_json::from_str(&text).unwrap();
+            assert_eq!(object.job.step.as_deref(), Some("s"));
+            object.job.end
+        };
+        assert_eq!(
+            read(r#"{"succeeded":1,"failed":9,"completionTime":"2026-03-01T10:00:00Z"}"#),
+            None
+        );
+        assert_eq!(
+            read(r#"{"conditions":[{"type":"SuccessCriteriaMet","status":"True"}]}"#),
+            None
+        );
+        assert_eq!(
+            read(r#"{"conditions":[{"type":"Complete","status":"False"}]}"#),
+            None
+        );
+        assert_eq!(
+            read(r#"{"conditions":[{"type":"Complete","status":"True"}]}"#),
+            Some(End::Complete)
+        );
+        let failed = r#"{"conditions":[{"type":"Failed","status":"True","reason":"BackoffLimitExceeded","message":"too often"}]}"#;
+        assert_eq!(
+            read(failed),
+            Some(End::Failed("BackoffLimitExceeded: too often".to_owned()))
+        );
+    }
+}

@@ -1,0 +1,304 @@
+//! One pass over a workflow: does what the pass says, and tells it what that came to.
+
+use std::{sync::Arc, time::Duration};
+
+use hindsight_cluster::ClusterError;
+use hindsight_workflow::{
+    Event, FINALIZER, JobSeen, Next, Pass, Status, Workflow, job_manifest, job_name,
+};
+use jiff::Timestamp;
+use kube::runtime::{controller::Action, reflector::ObjectRef};
+use tracing::{debug, info, warn};
+
+use crate::{
+    cluster::{with_finalizers, with_status},
+    metrics::{OfEnd, reason},
+    object::WorkflowObject,
+    shared::Shared,
+};
+
+/// Most things that one pass does; a further one goes on where it ended.
+const MOST: usize = 100;
+
+/// How often a workflow that goes on is passed over without news.
+const RESYNC: Duration = Duration::from_secs(30);
+
+/// Why a pass ended before there was nothing to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Interrupted {
+    /// What was known is not the newest.
+    #[error("it was changed at the same time")]
+    Overtaken,
+    /// The API server does not do what it was asked.
+    #[error(transparent)]
+    Cluster(ClusterError),
+    /// The object is not what it should be.
+    #[error("it cannot be read: {0}")]
+    Unreadable(String),
+}
+
+impl From<ClusterError> for Interrupted {
+    fn from(error: ClusterError) -> Self {
+        match error {
+            ClusterError::Moved => Self::Overtaken,
+            error => Self::Cluster(error),
+        }
+    }
+}
+
+/// Passes over a workflow; says when to do so again without news.
+pub(crate) async fn reconcile(
+    object: Arc<WorkflowObject>,
+    shared: Arc<Shared>,
+) -> Result<Action, Interrupted> {
+    shared.jobs.ready().await;
+    shared.metrics.passes.inc();
+    let name = ObjectRef::from_obj(object.as_ref());
+    let workflow = object.read().map_err(Interrupted::Unreadable)?;
+    let jobs = shared.jobs.of(&workflow.uid);
+    let mut task = Task {
+        shared: &shared,
+        object: object.as_ref().clone(),
+        pass: Pass::new(workflow, jobs),
+    };
+    let mut action = Action::requeue(Duration::ZERO);
+    for _ in 0..MOST {
+        let now = shared.cluster.now();
+        match task.pass.next(now) {
+            Next::Rest(wake) => {
+                action = task.rest(now, wake);
+                break;
+            }
+            next => {
+                if !task.execute(next).await? {
+                    action = Action::await_change();
+                    break;
+                }
+            }
+        }
+    }
+    task.remember_waits();
+    shared.forgive(&name);
+    Ok(action)
+}
+
+/// What becomes of a workflow over which a pass failed.
+pub(crate) fn retry(
+    object: Arc<WorkflowObject>,
+    error: &Interrupted,
+    shared: Arc<Shared>,
+) -> Action {
+    let name = ObjectRef::from_obj(object.as_ref());
+    let (namespace, of) = (name.namespace.as_deref().unwrap_or_default(), &name.name);
+    let wait = shared.failed(&name);
+    match error {
+        Interrupted::Overtaken => {
+            shared.metrics.conflicts.inc();
+            debug!(
+                workflow.namespace = namespace,
+                workflow.name = of,
+                "pass over `{of}` ended: {error}"
+            );
+        }
+        Interrupted::Cluster(refused) => {
+            shared.metrics.errors.inc();
+            shared.cluster.spare(refused);
+            warn!(
+                workflow.namespace = namespace,
+                workflow.name = of,
+                "pass over `{of}` will be retried: {error}"
+            );
+        }
+        Interrupted::Unreadable(_) => {
+            shared.metrics.errors.inc();
+            warn!(
+                workflow.namespace = namespace,
+                workflow.name = of,
+                "`{of}` is left alone: {error}"
+            );
+            return Action::await_change();
+        }
+    }
+    Action::requeue(wait)
+}
+
+struct Task<'s> {
+    shared: &'s Shared,
+    /// The workflow as it was read or written last.
+    object: WorkflowObject,
+    pass: Pass,
+}
+
+impl Task<'_> {
+    /// Does one thing. Returns whether the workflow is still there.
+    async fn execute(&mut self, next: Next) -> Result<bool, Interrupted> {
+        let workflow = self.pass.workflow().clone();
+        let cluster = &self.shared.cluster;
+        match next {
+            Next::Rest(_) => {}
+            Next::Reread => match cluster.workflow(&workflow).await? {
+                Some(object) => self.has(object)?,
+                None => return Ok(false),
+            },
+            Next::Look { jobs, targets } => self.look(&workflow, jobs, targets).await?,
+            Next::List => {
+                let jobs = cluster.list_jobs(&workflow).await?;
+                self.pass.listed(jobs);
+            }
+            Next::Protect => {
+                let mut finalizers = workflow.finalizers.clone();
+                finalizers.push(FINALIZER.to_owned());
+                self.hold(&workflow, &finalizers).await?;
+            }
+            Next::Write { status, events } => self.write(&workflow, &status, events).await?,
+            Next::Create(steps) => self.create(&workflow, steps).await?,
+            Next::Delete(jobs) => {
+                for job in jobs {
+                    cluster.delete_job(&workflow.namespace, &job).await?;
+                    self.shared.metrics.jobs_deleted.inc();
+                    self.pass.deleted(&job.uid);
+                }
+            }
+            Next::Release(events) => {
+                let ours = |name: &&String| *name != FINALIZER;
+                let finalizers: Vec<String> =
+                    workflow.finalizers.iter().filter(ours).cloned().collect();
+                self.hold(&workflow, &finalizers).await?;
+                for event in events {
+                    cluster.post(&workflow, event).await;
+                }
+                return Ok(!workflow.is_deleting);
+            }
+        }
+        Ok(true)
+    }
+
+    fn has(&mut self, object: WorkflowObject) -> Result<(), Interrupted> {
+        let workflow = object.read().map_err(Interrupted::Unreadable)?;
+        self.pass.has(workflow);
+        self.object = object;
+        Ok(())
+    }
+
+    async fn hold(
+        &mut self,
+        workflow: &Workflow,
+        finalizers: &[String],
+    ) -> Result<(), Interrupted> {
+        let object = with_finalizers(&self.object, finalizers).map_err(Interrupted::Unreadable)?;
+        let written = self.shared.cluster.write(workflow, &object).await?;
+        self.has(written)
+    }
+
+    async fn look(
+        &mut self,
+        workflow: &Workflow,
+        jobs: Vec<String>,
+        targets: Vec<String>,
+    ) -> Result<(), Interrupted> {
+        let cluster = &self.shared.cluster;
+        for name in jobs {
+            let seen = cluster.job(&workflow.namespace, &name).await?;
+            self.pass.saw_job(&name, seen);
+        }
+        for step in targets {
+            let Some(target) = workflow.target(&step) else {
+                continue;
+            };
+            let seen = cluster.target(&target).await?;
+            self.pass.saw_target(&step, seen);
+        }
+        Ok(())
+    }
+
+    async fn write(
+        &mut self,
+        workflow: &Workflow,
+        status: &Status,
+        events: Vec<Event>,
+    ) -> Result<(), Interrupted> {
+        let object = with_status(&self.object, status).map_err(Interrupted::Unreadable)?;
+        let written = self.shared.cluster.write_status(workflow, &object).await?;
+        self.shared.metrics.status_writes.inc();
+        self.has(written)?;
+        if status.is_finished() {
+            let why = status
+                .failure()
+                .and_then(|failure| failure.reason.as_deref());
+            let reason = reason(why);
+            self.shared
+                .metrics
+                .ended
+                .get_or_create(&OfEnd { reason })
+                .inc();
+            info!(
+                workflow.namespace = workflow.namespace,
+                workflow.name = workflow.name,
+                workflow.uid = workflow.uid,
+                "workflow `{}` ended: {reason}",
+                workflow.name
+            );
+        }
+        for event in events {
+            self.shared.cluster.post(workflow, event).await;
+        }
+        Ok(())
+    }
+
+    async fn create(&mut self, workflow: &Workflow, steps: Vec<String>) -> Result<(), Interrupted> {
+        for step in steps {
+            let name = job_name(workflow, &step);
+            let seen = match job_manifest(workflow, &step) {
+                Some(manifest) => {
+                    let cluster = &self.shared.cluster;
+                    cluster
+                        .create_job(&workflow.namespace, &name, &manifest)
+                        .await?
+                }
+                None => JobSeen::Refused("the step has no template any more".to_owned()),
+            };
+            if let JobSeen::There(job) = &seen
+                && job.owner.as_deref() == Some(workflow.uid.as_str())
+            {
+                self.shared.metrics.jobs_created.inc();
+                self.shared.jobs.created(&workflow.uid, job);
+            }
+            self.pass.saw_job(&name, seen);
+        }
+        Ok(())
+    }
+
+    /// When to pass over the workflow again if there is no news.
+    fn rest(&self, now: Timestamp, wake: Option<Timestamp>) -> Action {
+        let workflow = self.pass.workflow();
+        if workflow.status.is_finished() || workflow.is_deleting {
+            return Action::await_change();
+        }
+        let is_waiting = workflow.waits_for().next().is_some();
+        let most = match is_waiting {
+            true => self.shared.config.external_poll.min(RESYNC),
+            false => RESYNC,
+        };
+        let due = wake.map(|wake| wake.duration_since(now));
+        let due = due.map(|due| Duration::try_from(due).unwrap_or_default());
+        Action::requeue(due.map_or(most, |due| due.min(most)))
+    }
+
+    /// News of these workflows are news of this one.
+    fn remember_waits(&self) {
+        let workflow = self.pass.workflow();
+        let name = ObjectRef::new(&workflow.name).within(&workflow.namespace);
+        let is_over = workflow.status.is_finished() || workflow.is_deleting;
+        let targets = workflow
+            .waits_for()
+            .filter(|(_, target)| target.kind != "Job");
+        let targets =
+            targets.map(|(_, target)| ObjectRef::new(&target.name).within(&target.namespace));
+        let targets = if is_over {
+            Vec::new()
+        } else {
+            targets.collect()
+        };
+        self.shared.waiting.set(&name, targets);
+    }
+}

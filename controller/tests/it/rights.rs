@@ -1,0 +1,48 @@
+//! The rights of the manifest are enough.
+
+use hindsight_cluster::LeaseConfig;
+use serde_json::{Value, json};
+
+use crate::support::{GROUP, NAMESPACE, WORKFLOWS, World, complete, ending, endless, step};
+
+const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/workflow/rbac.yaml");
+
+#[tokio::test]
+async fn a_controller_with_the_rights_of_the_manifest_does_all_that_it_has_to() {
+    let mut world = World::without_controller();
+    world.sim.namespace("hindsight");
+    let manifest = std::fs::read_to_string(MANIFEST).unwrap();
+    for document in manifest.split("\n---\n") {
+        let object: Value = serde_saphyr::from_str(document).unwrap();
+        world.sim.create(object).unwrap();
+    }
+    world.sim.policy().enforce();
+    world.user = Some("system:serviceaccount:hindsight:hindsight-workflow");
+    world.config.lease = Some(LeaseConfig {
+        namespace: Some("hindsight".to_owned()),
+        name: "hindsight-workflow".to_owned(),
+        identity: "one".to_owned(),
+        duration: std::time::Duration::from_secs(15),
+        renew_deadline: std::time::Duration::from_secs(10),
+        retry: std::time::Duration::from_millis(20),
+    });
+    world.start().await;
+    world.create(
+        "build",
+        &json!({"steps": {"one": step(&[]), "two": step(&["one"])}}),
+    );
+    world.create("gone", &json!({"steps": {"one": endless(&[])}}));
+    world.ended("build").await;
+    assert_eq!(ending(&world.sim, "build"), complete());
+    world.until(|_| world.events("build").len() == 3).await;
+    world.started("gone", "one").await;
+    world
+        .sim
+        .delete(GROUP, WORKFLOWS, NAMESPACE, "gone")
+        .unwrap();
+    world
+        .until(|sim| sim.get(GROUP, WORKFLOWS, NAMESPACE, "gone").is_none())
+        .await;
+    world.stop().await;
+    assert_eq!(world.sim.calls().status(403).count(), 0);
+}

@@ -1,0 +1,86 @@
+//! The webhook over HTTPS.
+
+use std::{path::Path, sync::Arc};
+
+use axum::http::{Request, StatusCode};
+use hindsight_controller::{app::App, config::Webhook};
+use http_body_util::{BodyExt, Full};
+use hyper_util::{client::legacy::Client, rt::TokioExecutor};
+use rcgen::{CertificateParams, KeyPair};
+use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{World, step, within};
+
+/// Puts a certificate and its key into a folder; returns what trusts it.
+fn put(folder: &Path) -> ClientConfig {
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let made = params.self_signed(&key).unwrap();
+    std::fs::write(folder.join("cert.pem"), made.pem()).unwrap();
+    std::fs::write(folder.join("key.pem"), key.serialize_pem()).unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(made.der().clone()).unwrap();
+    ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
+#[tokio::test]
+async fn wf_03_the_webhook_refuses_a_cycle_in_the_words_that_kubectl_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let trusting = put(folder.path());
+    let mut world = World::without_controller();
+    world.config.webhook = Some(Webhook {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        cert: folder.path().join("cert.pem"),
+        key: folder.path().join("key.pem"),
+    });
+    let app = App::bind(world.config.clone(), world.sim.client())
+        .await
+        .unwrap();
+    let port = app.webhook_addr().unwrap().port();
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(app.run(stop.clone()));
+
+    let https = hyper_rustls::HttpsConnectorBuilder::new()
+        .with_tls_config(trusting)
+        .https_only()
+        .enable_http1()
+        .build();
+    let client = Client::builder(TokioExecutor::new()).build(https);
+    let ask = async |body: String| -> (StatusCode, String) {
+        let request = Request::post(format!("https://localhost:{port}/validate?timeout=10s"))
+            .body(Full::<axum::body::Bytes>::from(body))
+            .unwrap();
+        let answer = within(client.request(request)).await.unwrap();
+        let status = answer.status();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    };
+    let create = |steps: Value| {
+        let object =
+            json!({"metadata": {"name": "w", "namespace": "ci"}, "spec": {"steps": steps}});
+        json!({"request": {"uid": "u", "operation": "CREATE", "object": object}}).to_string()
+    };
+    let (status, answer) = ask(create(json!({"a": step(&["b"]), "b": step(&["a"])}))).await;
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(status, StatusCode::OK);
+    let refused = json!({
+        "code": 400, "reason": "BadRequest", "message": "spec.steps: the dependencies are a cycle: a -> b -> a",
+    });
+    assert_eq!(answer["response"]["status"], refused);
+    let (_, answer) = ask(create(json!({"a": step(&[])}))).await;
+    assert!(answer.contains("\"allowed\":true"), "{answer}");
+
+    assert_eq!(ask("nothing".to_owned()).await.0, StatusCode::BAD_REQUEST);
+    assert_eq!(
+        ask(" ".repeat((8 << 20) + 1)).await.0,
+        StatusCode::BAD_REQUEST
+    );
+    stop.cancel();
+    within(running).await.unwrap().unwrap();
+}

@@ -1,0 +1,14 @@
+//! What programs that work on a Kubernetes cluster share: how they connect, what an answer to one call means,
+//! who of several replicas works, and how fast they write. It knows no kind of run.
+
+mod connect;
+mod error;
+mod lease;
+mod pace;
+mod retry_after;
+
+pub use connect::{ConnectError, choose_cryptography, connect, readable};
+pub use error::{ClusterError, DEADLINE, call, classify};
+pub use lease::{Lease, LeaseConfig, identity};
+pub use pace::Pace;
+pub use retry_after::kept;

@@ -1,0 +1,113 @@
+//! What to do: by whether the workflow goes on, has ended, or is deleted.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Pass, ends, progress::Progress};
+use crate::{
+    next::{Event, Next},
+    object::Workflow,
+    status::{Reason, Status},
+    validate::check_spec,
+};
+
+pub(super) fn decide(pass: &Pass, now: Timestamp) -> Next {
+    let workflow = &pass.workflow;
+    if workflow.is_deleting {
+        return ends::cancel(pass);
+    }
+    if workflow.status.is_finished() {
+        return ends::tidy(pass);
+    }
+    let now = whole_seconds(now);
+    let mut progress = Progress::new(pass, now);
+    let problems = check_spec(workflow);
+    if !problems.is_empty() {
+        progress.fail(Reason::InvalidSpec, problems.join("; "));
+    } else if !workflow.is_protected() {
+        return Next::Protect;
+    }
+    progress.start();
+    let due = deadline(pass, &progress.status);
+    if let Some(due) = due.filter(|due| *due <= now) {
+        let seconds = due.duration_since(progress.started()).as_secs();
+        progress.fail(
+            Reason::DeadlineExceeded,
+            format!("the workflow was to end within {seconds} s"),
+        );
+        progress.end_failed();
+    } else {
+        progress.follow_targets();
+        progress.follow_jobs();
+        if progress.is_blind() {
+            return progress.look();
+        }
+        progress.claim();
+        progress.finish();
+    }
+    let steps = workflow.spec.iter().flat_map(|spec| spec.steps.keys());
+    progress.status.sum_up(steps);
+    if progress.status != workflow.status {
+        let events = events(workflow, &progress.status);
+        let status = progress.status;
+        return Next::Write { status, events };
+    }
+    if !progress.to_create.is_empty() {
+        return Next::Create(progress.to_create);
+    }
+    let strays = ends::strays(pass);
+    if !strays.is_empty() {
+        return Next::Delete(strays);
+    }
+    Next::Rest(due)
+}
+
+/// When the workflow has to be over.
+fn deadline(pass: &Pass, status: &Status) -> Option<Timestamp> {
+    let seconds = pass.workflow.spec.as_ref().ok()?.active_deadline_seconds;
+    let seconds = seconds.filter(|seconds| *seconds > 0)?;
+    let span = SignedDuration::from_secs(seconds);
+    status.start_time?.checked_add(span).ok()
+}
+
+/// What a new status of a workflow tells.
+fn events(workflow: &Workflow, new: &Status) -> Vec<Event> {
+    let old = &workflow.status;
+    let mut events = Vec::new();
+    if old.start_time.is_none() && new.start_time.is_some() {
+        events.push(Event::normal(
+            "WorkflowCreated",
+            "the controller has seen it",
+        ));
+        if !(new.is_failed() && new.statuses.is_empty()) {
+            events.push(Event::normal("WorkflowStarted", "its steps are started"));
+        }
+    }
+    for (step, status) in &new.statuses {
+        let is_missing = status.reference.uid.is_empty() && workflow.target(step).is_some();
+        if is_missing && !old.statuses.contains_key(step) {
+            let (namespace, name) = (&status.reference.namespace, &status.reference.name);
+            let kind = &status.reference.kind;
+            events.push(Event::warning(
+                "ExternalRefNotFound",
+                format!(
+                    "step \"{step}\" waits for {kind} {namespace}/{name}, which does not exist"
+                ),
+            ));
+        }
+    }
+    if !old.is_finished() && new.is_finished() {
+        events.push(match new.failure() {
+            None => Event::normal("WorkflowEnded", "all steps are complete"),
+            Some(failure) => {
+                let reason = failure.reason.clone().unwrap_or_default();
+                let message = failure.message.clone().unwrap_or_default();
+                Event::warning("WorkflowEnded", format!("{reason}: {message}"))
+            }
+        });
+    }
+    events
+}
+
+fn whole_seconds(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second()).unwrap_or(at)
+}

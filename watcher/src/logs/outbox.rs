@@ -1,0 +1,341 @@
+//! Lines of one source between its reader and the server: bounded, numbered, and kept until the
+//! server has them.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hindsight_proto::v1::LogLines;
+use tokio::{sync::Notify, time::Instant};
+
+/// What a line counts besides its text.
+const EACH: usize = 8;
+
+/// Lines of one source that wait to be sent.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Number of the first line that waits.
+    first: i64,
+    text: Vec<u8>,
+    /// When each was written.
+    times: Vec<i64>,
+    holes: Vec<i64>,
+    /// Whether nothing follows these lines.
+    ends: bool,
+    /// Since when the first one waits.
+    since: Option<Instant>,
+    is_out: bool,
+    is_over: bool,
+    /// Nothing but what waits is taken any more.
+    is_cut: bool,
+    has_failed: bool,
+    /// Bytes that the source has in all.
+    bytes: u64,
+    last_time: Option<i64>,
+}
+
+/// What is sent of a source in one message.
+#[derive(Debug, Clone)]
+pub(crate) struct Batch {
+    pub(crate) lines: LogLines,
+    pub(crate) seal: bool,
+    /// Since when its first line waits.
+    pub(crate) since: Option<Instant>,
+}
+
+impl Batch {
+    /// Bytes that it counts.
+    pub(crate) fn size(&self) -> usize {
+        self.lines.text.len() + EACH * self.lines.times.len()
+    }
+}
+
+/// What became of what was written before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// The server has it.
+    Stored,
+    /// The server has another log than was assumed.
+    Failed,
+    /// The log is sealed, or given up: nothing more is taken.
+    Over,
+}
+
+impl Outbox {
+    /// Goes on after `lines` lines of `bytes` bytes, the last of them written at `last_time`.
+    pub(crate) fn new(lines: i64, bytes: u64, last_time: Option<i64>) -> Self {
+        let outbox = Self {
+            state: Mutex::default(),
+            changed: Notify::new(),
+        };
+        outbox.restart(lines, bytes, last_time);
+        outbox
+    }
+
+    /// Forgets what waits, and goes on after what is stored.
+    pub(crate) fn restart(&self, lines: i64, bytes: u64, last_time: Option<i64>) {
+        *self.state() = State {
+            first: lines,
+            bytes,
+            last_time,
+            ..State::default()
+        };
+    }
+
+    /// Waits until less than `most` bytes wait, or nothing more is taken. Wakes `full` if it has to wait.
+    pub(crate) async fn room(&self, most: usize, full: &Notify) -> Option<Written> {
+        self.until(|state| match () {
+            () if state.is_over || state.is_cut => Some(Some(Written::Over)),
+            () if state.has_failed => Some(Some(Written::Failed)),
+            () if state.size() < most => Some(None),
+            () => {
+                full.notify_one();
+                None
+            }
+        })
+        .await
+    }
+
+    /// Waits until everything that was written is stored, or will not be.
+    pub(crate) async fn flushed(&self) -> Written {
+        self.until(|state| match () {
+            () if state.is_over || state.is_cut => Some(Written::Over),
+            () if state.has_failed => Some(Written::Failed),
+            () => {
+                let is_empty = !state.is_out && state.times.is_empty() && !state.ends;
+                is_empty.then_some(Written::Stored)
+            }
+        })
+        .await
+    }
+
+    /// Waits until nothing more is taken.
+    pub(crate) async fn stopped(&self) -> Written {
+        self.until(|state| match () {
+            () if state.is_over || state.is_cut => Some(Written::Over),
+            () => state.has_failed.then_some(Written::Failed),
+        })
+        .await
+    }
+
+    async fn until<T>(&self, mut holds: impl FnMut(&State) -> Option<T>) -> T {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if let Some(found) = holds(&self.state()) {
+                return found;
+            }
+            changed.await;
+        }
+    }
+
+    /// Appends a line. Whether it is the first that waits.
+    pub(crate) fn push(&self, time: Option<i64>, text: &[u8], now: Instant) -> bool {
+        self.append(time, text, false, now)
+    }
+
+    /// Appends a line that stands for lines that are missing. It has the time of the line before, so
+    /// that reading goes on from there.
+    pub(crate) fn push_hole(&self, text: &str, time: i64, now: Instant) -> bool {
+        let time = self.last_time().unwrap_or(time);
+        self.append(Some(time), text.as_bytes(), true, now)
+    }
+
+    fn append(&self, time: Option<i64>, text: &[u8], is_hole: bool, now: Instant) -> bool {
+        let mut state = self.state();
+        if state.is_cut {
+            return false;
+        }
+        let time = time.or(state.last_time).unwrap_or_default();
+        if is_hole {
+            let number = state.next();
+            state.holes.push(number);
+        }
+        state.text.extend_from_slice(text);
+        state.times.push(time);
+        state.bytes += text.len() as u64;
+        state.last_time = Some(time);
+        state.since.replace(now).is_none_or(|since| {
+            state.since = Some(since);
+            false
+        })
+    }
+
+    /// Puts a line that stands for lines that are missing in the place of what was out, which begins at a line, and of
+    /// all that waits. Nothing follows it.
+    pub(crate) fn cut(&self, first_line: i64, text: &str, time: i64, now: Instant) {
+        let mut state = self.state();
+        let time = state.last_time.unwrap_or(time);
+        *state = State {
+            first: first_line,
+            text: text.as_bytes().to_vec(),
+            times: vec![time],
+            holes: vec![first_line],
+            ends: true,
+            is_cut: true,
+            since: Some(now),
+            bytes: state.bytes,
+            last_time: Some(time),
+            ..State::default()
+        };
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Says that nothing follows, so that the source is sealed.
+    pub(crate) fn end(&self) {
+        self.state().ends = true;
+    }
+
+    /// Everything that waits, unless something is out already.
+    pub(crate) fn take(&self) -> Option<Batch> {
+        let mut state = self.state();
+        if state.is_out || state.is_over || (state.times.is_empty() && !state.ends) {
+            return None;
+        }
+        let first_line = state.first;
+        state.first = state.next();
+        state.is_out = true;
+        let batch = Batch {
+            lines: LogLines {
+                first_line,
+                text: std::mem::take(&mut state.text),
+                times: differences(std::mem::take(&mut state.times)),
+                holes: std::mem::take(&mut state.holes),
+            },
+            seal: state.ends,
+            since: state.since.take(),
+        };
+        drop(state);
+        self.changed.notify_waiters();
+        Some(batch)
+    }
+
+    /// What was out is stored. Whether more waits.
+    pub(crate) fn stored(&self, is_sealed: bool) -> bool {
+        let mut state = self.state();
+        state.is_out = false;
+        state.is_over |= is_sealed;
+        let waits = !state.is_over && (!state.times.is_empty() || state.ends);
+        drop(state);
+        self.changed.notify_waiters();
+        waits
+    }
+
+    /// What was out fits nothing that the server has.
+    pub(crate) fn fail(&self) {
+        self.state().has_failed = true;
+        self.changed.notify_waiters();
+    }
+
+    /// Nothing more is taken.
+    pub(crate) fn close(&self) {
+        self.state().is_over = true;
+        self.changed.notify_waiters();
+    }
+
+    /// Bytes that the source has in all.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.state().bytes
+    }
+
+    /// When its last line was written, if it has one.
+    pub(crate) fn last_time(&self) -> Option<i64> {
+        self.state().last_time
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn size(&self) -> usize {
+        self.text.len() + EACH * self.times.len()
+    }
+
+    fn next(&self) -> i64 {
+        let count = i64::try_from(self.times.len()).unwrap_or(i64::MAX);
+        self.first.saturating_add(count)
+    }
+}
+
+/// The first time, and what each is after the one before.
+fn differences(mut times: Vec<i64>) -> Vec<i64> {
+    let mut before = 0;
+    for time in &mut times {
+        let own = *time;
+        *time = own.wrapping_sub(before);
+        before = own;
+    }
+    times
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_are_numbered_and_wait_until_they_are_stored() {
+        let (outbox, now) = (Outbox::new(7, 100, Some(50)), Instant::now());
+        assert!(outbox.push(Some(60), b"a\n", now));
+        assert!(!outbox.push(Some(55), b"b\n", now));
+        assert!(!outbox.push_hole("missing\n", 0, now));
+        let batch = outbox.take().unwrap();
+        assert_eq!(batch.lines.first_line, 7);
+        assert_eq!(batch.lines.text, b"a\nb\nmissing\n");
+        assert_eq!(batch.lines.times, [60, -5, 0]);
+        assert_eq!(batch.lines.holes, [9]);
+        assert!(!batch.seal);
+        assert!(outbox.push(Some(70), b"c\n", now));
+        assert!(outbox.take().is_none(), "one at a time");
+        assert!(outbox.stored(false));
+        outbox.end();
+        let batch = outbox.take().unwrap();
+        assert_eq!((batch.lines.first_line, batch.seal), (10, true));
+        assert!(!outbox.stored(true));
+        assert_eq!(outbox.flushed().await, Written::Over);
+        assert_eq!(outbox.bytes(), 114);
+    }
+
+    #[tokio::test]
+    async fn a_log_that_is_cut_ends_with_a_hole_in_the_place_of_what_was_refused() {
+        let (outbox, now) = (Outbox::new(3, 0, Some(50)), Instant::now());
+        outbox.push(Some(60), b"refused\n", now);
+        let refused = outbox.take().unwrap();
+        outbox.push(Some(70), b"later\n", now);
+        outbox.cut(refused.lines.first_line, "missing\n", 0, now);
+        outbox.push(Some(80), b"too late\n", now);
+        assert_eq!(outbox.stopped().await, Written::Over);
+        let last = outbox.take().unwrap();
+        assert_eq!((last.lines.first_line, last.seal), (3, true));
+        assert_eq!(
+            (&*last.lines.text, last.lines.holes),
+            (&b"missing\n"[..], vec![3])
+        );
+        assert!(!outbox.stored(true));
+        assert!(outbox.take().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_reader_waits_while_too_much_waits() {
+        let (outbox, now) = (Outbox::new(0, 0, None), Instant::now());
+        let (most, full) = (1_000, Notify::new());
+        assert_eq!(outbox.room(most, &full).await, None);
+        outbox.push(Some(1), &vec![b'x'; most], now);
+        tokio::select! {
+            biased;
+            _ = outbox.room(most, &full) => panic!("there is no room"),
+            () = full.notified() => {}
+        }
+        outbox.take().unwrap();
+        assert_eq!(outbox.room(most, &full).await, None);
+        outbox.fail();
+        assert_eq!(outbox.room(most, &full).await, Some(Written::Failed));
+    }
+}
