@@ -142,9 +142,7 @@ async fn a_name_that_is_pasted_leads_to_its_run() {
         way.take("document.querySelector('main tbody a')").await;
         assert!(way.tab.title().await.starts_with("release-42-"));
         // Back is where one was.
-        way.tab
-            .leave(async |tab: &mut Tab| drop(tab.eval("history.back()").await))
-            .await;
+        way.tab.back().await;
         assert_eq!(way.tab.place().await, "/ui/runs?q=release-42+is%3Atop&ns=");
         way.end().await;
     }

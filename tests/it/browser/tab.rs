@@ -211,6 +211,18 @@ impl Tab {
             .await;
     }
 
+    /// Goes back to the page before. A script that does so loses its answer where the page is left first.
+    pub async fn back(&mut self) {
+        let history = self.call("Page.getNavigationHistory", json!({})).await;
+        let at = history["currentIndex"].as_u64().unwrap() as usize;
+        let entry = history["entries"][at - 1]["id"].clone();
+        self.leave(async |tab| {
+            tab.call("Page.navigateToHistoryEntry", json!({"entryId": entry}))
+                .await;
+        })
+        .await;
+    }
+
     /// Hears the browser until something is so.
     async fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let until = tokio::time::Instant::now() + PATIENCE;
