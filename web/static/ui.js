@@ -60,7 +60,9 @@
   // Lines that come leave those that are read where they are. At the end of the log they are followed.
   let held = [];
   const top = (part) => part?.getBoundingClientRect().top;
-  addEventListener("htmx:beforeSwap", () => {
+  addEventListener("htmx:beforeSwap", (event) => {
+    // The answer may come when a link has got the focus or is being clicked: it would take that link away.
+    event.detail.shouldSwap &&= !event.detail.target.matches("[data-live]:is(:focus-within, :active)");
     if (!lines()) return;
     const end = document.getElementById("end");
     const isEnd = scrollY > 0 && top(end) < innerHeight;

@@ -149,6 +149,24 @@ async fn a_name_that_is_pasted_leads_to_its_run() {
 }
 
 #[tokio::test]
+async fn a_list_is_not_replaced_under_the_focus() {
+    let Some(mut tab) = staged().await else {
+        return;
+    };
+    tab.go("/ui/runs?q=is:top").await;
+    // The link gets the focus, or loses it, between the question and its answer.
+    for (act, is_kept) in [("focus", true), ("blur", false)] {
+        let refresh = format!(
+            "new Promise((done) => {{ const part = document.getElementById('rows'); \
+             addEventListener('htmx:afterRequest', () => requestAnimationFrame(() => done(part.isConnected)), {{once: true}}); \
+             htmx.trigger(part, 'refresh'); part.querySelector('tbody a').{act}(); }})"
+        );
+        assert_eq!(tab.eval(&refresh).await, is_kept, "{act}");
+    }
+    tab.close().await;
+}
+
+#[tokio::test]
 async fn keys_move_among_rows_and_pages() {
     let Some(mut way) = Way::from(By::Keys, "/ui/runs?q=is:top").await else {
         return;
