@@ -97,7 +97,14 @@ impl Sweep<'_> {
         let Some(kind) = self.watched(run).filter(|_| !is_known()) else {
             return Ok(false);
         };
-        let held = self.call(shared.server.sink.stored(&run.record)).await?;
+        let held = match self.call(shared.server.sink.stored(&run.record)).await {
+            // It says nothing of the others.
+            Err(error) if matches!(error.severity, Severity::Denied | Severity::Lasting) => {
+                warn!(record = %run.record, "a run that is not in the cluster stays unfinished: {error}");
+                return Ok(false);
+            }
+            held => held?,
+        };
         let Some(object) = held.and_then(|held| json::parse(&held).ok()) else {
             return Ok(false);
         };

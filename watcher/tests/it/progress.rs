@@ -126,6 +126,33 @@ async fn a_run_that_vanishes_while_no_watcher_runs_is_closed_at_the_next_start()
 }
 
 #[tokio::test]
+async fn a_record_that_cannot_be_read_does_not_keep_others_from_being_closed() {
+    let mut world = World::new(progressing(HOUR)).await;
+    let names = ["a", "b", "c"];
+    let uids = names.map(|name| world.create(task_run(name)));
+    within(world.sink.until(|sink| sink.writes() == 3)).await;
+    world.kill().await;
+    // It is the first of those that the server lists.
+    let first = world.sink.records().into_iter().min().unwrap();
+    let (damaged, others): (Vec<_>, Vec<_>) =
+        uids.iter().partition(|uid| first.ends_with(uid.as_str()));
+    world.sink.damage(damaged[0]);
+    for name in names {
+        world.delete(name);
+    }
+    world.start().await;
+    for uid in others {
+        within(
+            world
+                .sink
+                .until(|sink| closed(&sink.copy(uid).unwrap()).is_some()),
+        )
+        .await;
+    }
+    assert_eq!(closed(&world.copy(damaged[0])), None);
+}
+
+#[tokio::test]
 async fn a_closed_run_that_turns_out_to_exist_is_open_again() {
     let mut world = World::new(progressing(HOUR)).await;
     let uid = world.create(task_run("build"));

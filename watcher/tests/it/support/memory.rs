@@ -51,6 +51,8 @@ struct State {
     refused: Vec<String>,
     /// The name of objects at which it falls over.
     poison: String,
+    /// UIDs of runs that are listed and cannot be read.
+    damaged: Vec<String>,
     /// It keeps no logs.
     has_no_logs: bool,
     /// How long it takes to store one.
@@ -106,6 +108,11 @@ impl MemorySink {
         if !name.is_empty() {
             state.refused.push(name.to_owned());
         }
+    }
+
+    /// From now on cannot read what it stores of this run.
+    pub(crate) fn damage(&self, uid: &str) {
+        self.state().damaged.push(uid.to_owned());
     }
 
     /// From now on takes so long to store a run; with zero, nobody waits any longer.
@@ -249,7 +256,18 @@ impl Sink for MemorySink {
 
     async fn stored(&self, record: &RecordName) -> Result<Option<Vec<u8>>, SinkError> {
         happen(&self.asked);
-        self.answer("", |state| state.records.get(&record.to_string()).cloned())
+        let name = record.to_string();
+        self.answer("", |state| {
+            if state.damaged.iter().any(|uid| name.ends_with(uid)) {
+                return Err(SinkError {
+                    code: "DATA_LOSS",
+                    message: "it cannot be read".to_owned(),
+                    severity: Severity::Lasting,
+                    retry_after: None,
+                });
+            }
+            Ok(state.records.get(&name).cloned())
+        })?
     }
 
     async fn append_log(&self, messages: Vec<AppendLogRequest>) -> Result<(), SinkError> {
