@@ -46,6 +46,7 @@ pub const PROGRAM: Program = Program {
     variables: "HINDSIGHT_",
     flags: "",
     heading: None,
+    without_flags: &[],
     tables: &[],
     // Those of the command line client, the watcher, the workflow controller and the tests.
     foreign: &[

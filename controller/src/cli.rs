@@ -10,9 +10,8 @@ use std::{
 use anyhow::Context;
 use clap::{ArgMatches, Command};
 use hindsight_cluster::{choose_cryptography, connect, readable};
-use hindsight_config::{Key, Problems, Program, Settings as _, Sources};
-use hindsight_runtime::{error::report, telemetry};
-use tokio::signal::unix::{SignalKind, signal};
+use hindsight_config::{Problems, Settings as _, Sources};
+use hindsight_runtime::{error::report, shutdown, telemetry};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -43,44 +42,6 @@ Exit codes: 0 stopped by SIGTERM or SIGINT, 1 it cannot go on, 2 wrong usage or 
 /// It was told something wrong.
 const USAGE: u8 = 2;
 
-/// What a server in the same process makes pointless: it logs for both.
-const POINTLESS: [&str; 2] = ["log_level", "log_format"];
-
-/// How the flags of a controller are called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flags {
-    /// Each is called as its key, with dashes for underscores.
-    Alone,
-    /// With `workflow-` before their keys, because they stand beside those of a server in the same process.
-    Beside,
-}
-
-impl Flags {
-    /// Adds `--config` and the flags of all keys to `command`.
-    #[must_use]
-    pub fn added_to(self, command: Command) -> Command {
-        let wanted = |key: &Key| self == Self::Alone || !POINTLESS.contains(&key.name);
-        self.program().add_flags(command, wanted)
-    }
-
-    /// Reads the flags that were added, the environment and the file; all faults are one error.
-    pub fn read(self, matches: &ArgMatches) -> Result<Launch, Problems> {
-        let program = self.program();
-        Launch::load(&program, &Sources::gather(&program, matches))
-    }
-
-    const fn program(self) -> Program {
-        match self {
-            Self::Alone => PROGRAM,
-            Self::Beside => Program {
-                flags: "workflow-",
-                heading: Some("Workflow controller"),
-                ..PROGRAM
-            },
-        }
-    }
-}
-
 /// Runs the program with these arguments, the first of which is its name.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     let matches = match command().try_get_matches_from(args) {
@@ -102,7 +63,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
                 Err(error) => failed(&error),
             }
         }
-        _ => match Flags::Alone.read(&matches) {
+        _ => match Launch::load(&PROGRAM, &Sources::gather(&PROGRAM, &matches)) {
             Ok(launch) => start(launch),
             Err(problems) => misused(&problems),
         },
@@ -112,7 +73,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
 /// Prints the settings that count, or the reference of all keys.
 fn config(matches: &ArgMatches) -> ExitCode {
     match matches.subcommand() {
-        Some(("print", asked)) => match Flags::Alone.read(asked) {
+        Some(("print", asked)) => match Launch::load(&PROGRAM, &Sources::gather(&PROGRAM, asked)) {
             Ok(launch) => print(&launch.settings.print()),
             Err(problems) => misused(&problems),
         },
@@ -133,7 +94,7 @@ fn start(launch: Launch) -> ExitCode {
     let ended = runtime.and_then(|runtime| {
         runtime.block_on(async {
             let shutdown = CancellationToken::new();
-            on_signal(shutdown.clone())?;
+            shutdown::on_signal(shutdown.clone()).context("signals cannot be heard")?;
             Box::pin(control(launch, shutdown)).await
         })
     });
@@ -160,20 +121,6 @@ pub fn check_kubeconfig(launch: &Launch) -> anyhow::Result<()> {
     Ok(path.map_or(Ok(()), readable)?)
 }
 
-/// SIGTERM and SIGINT ask the controller to end.
-fn on_signal(shutdown: CancellationToken) -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be heard")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be heard")?;
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => info!("SIGTERM received; ending"),
-            _ = interrupt.recv() => info!("SIGINT received; ending"),
-        }
-        shutdown.cancel();
-    });
-    Ok(())
-}
-
 fn command() -> Command {
     let print = Command::new("print")
         .about("Print the configuration in effect, and where each value comes from");
@@ -182,11 +129,11 @@ fn command() -> Command {
         .about("Look at the configuration")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(Flags::Alone.added_to(print))
+        .subcommand(PROGRAM.add_flags(print, |_| true))
         .subcommand(docs);
     let crd = Command::new("crd").about("Print the CustomResourceDefinition of workflows, as JSON");
-    Flags::Alone
-        .added_to(Command::new(NAME))
+    PROGRAM
+        .add_flags(Command::new(NAME), |_| true)
         .version(env!("CARGO_PKG_VERSION"))
         .about(ABOUT)
         .after_help(MORE)

@@ -123,7 +123,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Reads and checks everything. It fails with all problems at once.
+    /// Checks what the sources of `program` say. It fails with all problems at once.
     pub fn load(program: &Program, sources: &Sources) -> Result<Self, Problems> {
         let mut reader = Reader::over(program, sources);
         let settings = Settings::read(&mut reader);
@@ -200,9 +200,18 @@ pub const PROGRAM: Program = Program {
     variables: "HINDSIGHT_WORKFLOW_",
     flags: "",
     heading: None,
+    without_flags: &[],
     tables: &[],
     foreign: &[],
     passed: &[],
+};
+
+/// The same beside a server in the same process, which logs for both.
+pub const BESIDE: Program = Program {
+    flags: "workflow-",
+    heading: Some("Workflow controller"),
+    without_flags: &["log_level", "log_format"],
+    ..PROGRAM
 };
 
 const REFERENCE: &str = "

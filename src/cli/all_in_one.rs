@@ -6,7 +6,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use hindsight_controller as controller;
 use hindsight_run::Kinds;
 use hindsight_watcher::{
-    cli::{Flags, SILENCED, check_kubeconfig, watch},
+    self as watcher,
+    cli::{SILENCED, check_kubeconfig, watch},
     config::Launch,
     sink::GrpcSink,
 };
@@ -62,8 +63,8 @@ pub(super) fn command() -> Command {
         .long(WORKFLOWS)
         .action(ArgAction::SetTrue)
         .help("Run workflows of Jobs as well");
-    let command = Flags::Beside.added_to(flags(command).arg(workflows));
-    controller::cli::Flags::Beside.added_to(command)
+    let command = watcher::config::BESIDE.add_flags(flags(command).arg(workflows), |_| true);
+    controller::config::BESIDE.add_flags(command, |_| true)
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -77,7 +78,12 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 fn load(matches: &ArgMatches) -> Result<(Config, Beside), Failure> {
     let controller = matches
         .get_flag(WORKFLOWS)
-        .then(|| controller::cli::Flags::Beside.read(matches))
+        .then(|| {
+            controller::config::Launch::load(
+                &controller::config::BESIDE,
+                &Sources::gather(&controller::config::BESIDE, matches),
+            )
+        })
         .transpose();
     let both = load_both(matches);
     match (both, controller) {
@@ -103,7 +109,10 @@ fn invalid(problems: &str) -> Failure {
 
 fn load_both(matches: &ArgMatches) -> Result<(Config, Launch), String> {
     let config = Config::load(&Sources::gather(&PROGRAM, matches));
-    let launch = Flags::Beside.read(matches);
+    let launch = Launch::load(
+        &watcher::config::BESIDE,
+        &Sources::gather(&watcher::config::BESIDE, matches),
+    );
     Err(match (config, launch) {
         (Ok(_), Ok(launch)) if let Err(error) = check_kubeconfig(&launch) => report(error.as_ref()),
         (Ok(config), Ok(launch)) => {

@@ -1,6 +1,5 @@
 //! The command line: flags in, an exit code out.
 
-mod flags;
 pub mod ledger;
 mod release;
 mod running;
@@ -14,25 +13,20 @@ use std::{
 
 use anyhow::Context;
 use clap::{ArgMatches, Command};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::warn;
 
 use hindsight_client as client;
-use hindsight_config::{Problems, Settings as _};
+use hindsight_config::{Problems, Settings as _, Sources};
 use hindsight_run::Kinds;
 use hindsight_runtime::traces::Exporter;
 
-pub use self::{
-    flags::Flags,
-    running::{check_kubeconfig, watch},
-};
+pub use self::running::{check_kubeconfig, watch};
 use crate::{
-    config::{Launch, reference_markdown},
+    config::{Launch, PROGRAM, reference_markdown},
     sink::GrpcSink,
 };
-use hindsight_runtime::error::report;
-use hindsight_runtime::telemetry;
+use hindsight_runtime::{error::report, shutdown, telemetry};
 
 /// The client of the cluster logs every call that is refused, again and again, and bodies that it
 /// cannot read, which may be payloads. A refusal is said once here, when it begins. A filter that
@@ -93,7 +87,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     if let Some(("config", asked)) = matches.subcommand() {
         return config(asked);
     }
-    let launch = match Flags::Alone.read(&matches) {
+    let launch = match Launch::load(&PROGRAM, &Sources::gather(&PROGRAM, &matches)) {
         Ok(launch) => launch,
         Err(problems) => return misused(&problems),
     };
@@ -148,7 +142,7 @@ fn release(matches: &ArgMatches) -> ExitCode {
 /// Prints the settings that count, or the reference of all keys.
 fn config(matches: &ArgMatches) -> ExitCode {
     let text = match matches.subcommand() {
-        Some(("print", asked)) => match Flags::Alone.read(asked) {
+        Some(("print", asked)) => match Launch::load(&PROGRAM, &Sources::gather(&PROGRAM, asked)) {
             Ok(launch) => launch.settings.print(),
             Err(problems) => return misused(&problems),
         },
@@ -184,10 +178,10 @@ fn command() -> Command {
         .about("Look at the configuration")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(Flags::Alone.added_to(print))
+        .subcommand(PROGRAM.add_flags(print, |_| true))
         .subcommand(docs);
-    Flags::Alone
-        .added_to(Command::new(NAME))
+    PROGRAM
+        .add_flags(Command::new(NAME), |_| true)
         .version(env!("CARGO_PKG_VERSION"))
         .about(ABOUT)
         .after_help(MORE)
@@ -199,7 +193,7 @@ fn command() -> Command {
 async fn run(launch: Launch) -> anyhow::Result<()> {
     let sink = sink(&launch)?;
     let shutdown = CancellationToken::new();
-    on_signal(shutdown.clone())?;
+    shutdown::on_signal(shutdown.clone()).context("signals cannot be heard")?;
     let server = launch.settings.server.as_str().to_owned();
     Box::pin(watch(launch, sink, &server, shutdown)).await
 }
@@ -250,24 +244,13 @@ fn sink(launch: &Launch) -> anyhow::Result<GrpcSink> {
     })
 }
 
-/// SIGTERM and SIGINT ask the watcher to end.
-fn on_signal(shutdown: CancellationToken) -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be heard")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be heard")?;
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => info!("SIGTERM received; draining"),
-            _ = interrupt.recv() => info!("SIGINT received; draining"),
-        }
-        shutdown.cancel();
-    });
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::Command;
+    use hindsight_config::Sources;
+
     use super::command;
-    use crate::config::PROGRAM;
+    use crate::config::{BESIDE, Launch, PROGRAM};
 
     #[test]
     fn the_flags_fit_together() {
@@ -286,5 +269,27 @@ mod tests {
             assert!(help.contains(&PROGRAM.variable(key.name)), "{}", key.name);
         }
         assert!(help.contains(", default: 10m]"), "{help}");
+    }
+
+    #[test]
+    fn beside_others_flags_have_a_name_of_their_own_also_in_complaints() {
+        let command = BESIDE.add_flags(Command::new("both"), |_| true);
+        let read = |args: &[&str]| {
+            let matches = command
+                .clone()
+                .try_get_matches_from([&["both"], args].concat());
+            Launch::load(&BESIDE, &Sources::gather(&BESIDE, &matches.unwrap()))
+        };
+        let launch = read(&["--watcher-collect", "--watcher-grace=-1s"]).unwrap();
+        assert!(launch.config.policy.collect.unwrap().grace.is_negative());
+        let problems = read(&["--watcher-threadiness", "0"]).unwrap_err();
+        let said = problems.to_string();
+        assert!(said.starts_with("--watcher-threadiness: "), "{said}");
+        assert!(
+            command
+                .clone()
+                .try_get_matches_from(["both", "--watcher-server=x"])
+                .is_err()
+        );
     }
 }

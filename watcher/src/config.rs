@@ -179,9 +179,26 @@ pub const PROGRAM: Program = Program {
     variables: "HINDSIGHT_WATCHER_",
     flags: "",
     heading: None,
+    without_flags: &[],
     tables: &["kind", "rule"],
     foreign: &[],
     passed: &[],
+};
+
+/// The same beside a server in the same process, which is the one that is written to and logs for both.
+pub const BESIDE: Program = Program {
+    flags: "watcher-",
+    heading: Some("Watcher"),
+    without_flags: &[
+        "server",
+        "server_ca",
+        "client_cert",
+        "client_key",
+        "plain_calls",
+        "log_level",
+        "log_format",
+    ],
+    ..PROGRAM
 };
 
 const REFERENCE: &str = "

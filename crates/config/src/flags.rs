@@ -5,8 +5,8 @@ use clap::{Arg, ArgAction, Command};
 use crate::{Key, Kind, Program};
 
 impl Program {
-    /// Adds `--config` and a flag for each key that is `wanted`. The others may be in the file and
-    /// in the environment nevertheless, and are checked.
+    /// Adds `--config` and a flag for each key that is `wanted` and may have one. The others may be in
+    /// the file and in the environment nevertheless, and are checked.
     ///
     /// Flags carry text; [`Reader`](crate::Reader) checks it, together with everything else.
     #[must_use]
@@ -15,7 +15,8 @@ impl Program {
             "File of configuration, in TOML [env: {}]",
             self.variable("config")
         ));
-        let keys = self.keys.iter().filter(|key| wanted(key));
+        let may = |key: &&Key| !self.without_flags.contains(&key.name) && wanted(key);
+        let keys = self.keys.iter().filter(may);
         command.arg(config).args(keys.map(|key| self.of_key(key)))
     }
 

@@ -45,6 +45,8 @@ pub struct Program {
     pub flags: &'static str,
     /// The heading of its flags, if they have one in common.
     pub heading: Option<&'static str>,
+    /// Keys that have no flag, because another program in the same process decides about them.
+    pub without_flags: &'static [&'static str],
     /// Arrays of tables in its file, which the program reads by [`Reader::tables`](crate::Reader::tables).
     pub tables: &'static [&'static str],
     /// Variables that begin like its own and belong to others; one that ends with `_` stands for

@@ -53,6 +53,7 @@ const PROGRAM: Program = Program {
     variables: "KITCHEN_",
     flags: "",
     heading: None,
+    without_flags: &[],
     tables: &["waiter"],
     foreign: &["KITCHEN_CAT", "KITCHEN_TEST_"],
     passed: &["GAS_"],

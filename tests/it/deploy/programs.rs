@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hindsight::config::{Config, File, Sources};
-use hindsight_watcher::config::Launch;
+use hindsight_watcher::config::{Launch, PROGRAM};
 use serde_json::Value;
 
 use super::{OVERLAYS, all, container, name, overlay, pods};
@@ -69,7 +69,7 @@ pub(super) fn watcher_config(objects: &[Value]) -> Launch {
         env: environment(container),
         file: None,
     };
-    Launch::load(&sources).unwrap_or_else(|problems| panic!("{problems}"))
+    Launch::load(&PROGRAM, &sources).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 #[test]

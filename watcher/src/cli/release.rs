@@ -50,7 +50,7 @@ pub(super) fn command() -> Command {
 /// # Errors
 /// Everything that is wrong.
 pub(super) fn read(matches: &ArgMatches) -> Result<Asked, Problems> {
-    let launch = Launch::load(&Sources::gather(&PROGRAM, matches))?;
+    let launch = Launch::load(&PROGRAM, &Sources::gather(&PROGRAM, matches))?;
     let config = launch.config;
     Ok(Asked {
         kubeconfig: launch.settings.kubeconfig,

@@ -6,7 +6,7 @@ use hindsight_config::{Problem, Problems, Program, Reader, Settings as _, Source
 use hindsight_run::{JOB, Kind, SummaryPolicy, selector::Selector};
 
 use super::{
-    Config, Launch, LeaseConfig, PROGRAM, Settings, SpoolConfig, Tuning, tables, values::Namespace,
+    Config, Launch, LeaseConfig, Settings, SpoolConfig, Tuning, tables, values::Namespace,
 };
 use crate::policy::{Collect, Policy, rules::Rule};
 
@@ -14,16 +14,11 @@ use crate::policy::{Collect, Policy, rules::Rule};
 type Declared = (&'static Kind, Option<String>);
 
 impl Launch {
-    /// Reads and checks everything.
+    /// Checks what the sources of `program` say.
     ///
     /// # Errors
     /// All problems at once, also those of values that a later source overrides.
-    pub fn load(sources: &Sources) -> Result<Self, Problems> {
-        Self::load_as(&PROGRAM, sources)
-    }
-
-    /// As [`Launch::load`], with other names of flags.
-    pub(crate) fn load_as(program: &Program, sources: &Sources) -> Result<Self, Problems> {
+    pub fn load(program: &Program, sources: &Sources) -> Result<Self, Problems> {
         let mut reader = Reader::over(program, sources);
         // First, because keys and rules may name these kinds.
         let declared = reader.tables("kind", tables::kind);

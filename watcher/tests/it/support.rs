@@ -14,7 +14,7 @@ use std::{
 
 use hindsight_watcher::{
     backoff::Backoff,
-    config::{Config, File, Launch, Sources, Tuning},
+    config::{Config, File, Launch, PROGRAM, Sources, Tuning},
     policy::{Collect, Policy},
 };
 use jiff::SignedDuration;
@@ -63,7 +63,7 @@ pub(crate) fn from_file(text: &str) -> Config {
         file: Some(file),
         ..Sources::default()
     };
-    Launch::load(&sources).unwrap().config
+    Launch::load(&PROGRAM, &sources).unwrap().config
 }
 
 /// The same, deleting what is stored at once.

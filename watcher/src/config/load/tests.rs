@@ -33,12 +33,12 @@ fn file(text: &str) -> Sources {
 
 #[track_caller]
 fn loads(sources: &Sources) -> Launch {
-    Launch::load(sources).unwrap_or_else(|problems| panic!("{problems}"))
+    Launch::load(&PROGRAM, sources).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 #[track_caller]
 fn refuses(sources: &Sources, expected: &[&str]) {
-    let problems = Launch::load(sources).expect_err("it is refused");
+    let problems = Launch::load(&PROGRAM, sources).expect_err("it is refused");
     let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
     assert_eq!(said.len(), expected.len(), "{said:#?}");
     for (said, part) in said.iter().zip(expected) {
