@@ -3,6 +3,7 @@
 
 mod decode;
 mod parts;
+mod unzstd;
 
 use bytes::Bytes;
 use futures::{StreamExt as _, future::BoxFuture};

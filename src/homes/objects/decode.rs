@@ -1,6 +1,6 @@
-//! The bytes of an object as lines: text or JSON, gzip or not.
+//! The bytes of an object as lines: text or JSON, compressed or not.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 use flate2::write::MultiGzDecoder;
 use hindsight_run::json;
@@ -8,7 +8,7 @@ use hindsight_storage::LogSource;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{HomeError, Spool};
+use super::{HomeError, Spool, unzstd::Unzstd};
 
 /// How bytes of gzip and of zstd begin.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -43,11 +43,17 @@ enum Packed {
     Unknown(Vec<u8>),
     Plain,
     Gzip(MultiGzDecoder<Vec<u8>>),
+    Zstd(Unzstd),
 }
 
 /// Makes lines of the bytes of one object.
 pub(super) struct Decoder {
     packed: Packed,
+    lines: Lines,
+}
+
+/// Makes lines of the text of one object.
+struct Lines {
     format: ObjectFormat,
     source: LogSource,
     modified_us: i64,
@@ -57,12 +63,15 @@ pub(super) struct Decoder {
 
 impl Decoder {
     pub(super) fn new(format: ObjectFormat, source: LogSource, modified: Timestamp) -> Self {
-        Self {
-            packed: Packed::Unknown(Vec::new()),
+        let lines = Lines {
             format,
             source,
             modified_us: modified.as_microsecond(),
             line: Vec::new(),
+        };
+        Self {
+            packed: Packed::Unknown(Vec::new()),
+            lines,
         }
     }
 
@@ -87,46 +96,61 @@ impl Decoder {
             self.begin(&first)?;
             self.unpack(&first, to)?;
         }
-        if let Packed::Gzip(gzip) = &mut self.packed {
-            gzip.try_finish().map_err(damaged)?;
-            let text = std::mem::take(gzip.get_mut());
-            self.plain(&text, to)?;
+        match &mut self.packed {
+            Packed::Gzip(gzip) => {
+                gzip.try_finish().map_err(damaged)?;
+                self.lines.take(gzip.get_mut(), to)?;
+            }
+            Packed::Zstd(zstd) if !zstd.is_whole() => {
+                return Err(damaged(io::ErrorKind::UnexpectedEof.into()));
+            }
+            _ => {}
         }
-        let line = std::mem::take(&mut self.line);
-        self.json_line(&line, to)
+        self.lines.json_line(&self.lines.line, to)
     }
 
     fn begin(&mut self, first: &[u8]) -> Result<(), HomeError> {
-        if first.starts_with(&ZSTD) {
-            let why = "an object is packed by zstd; text and gzip are read";
-            return Err(HomeError::Away(why.to_owned()));
-        }
-        self.packed = match first.starts_with(&GZIP) {
-            true => Packed::Gzip(MultiGzDecoder::new(Vec::new())),
-            false => Packed::Plain,
+        self.packed = if first.starts_with(&ZSTD) {
+            Packed::Zstd(Unzstd::new().map_err(damaged)?)
+        } else if first.starts_with(&GZIP) {
+            Packed::Gzip(MultiGzDecoder::new(Vec::new()))
+        } else {
+            Packed::Plain
         };
         Ok(())
     }
 
-    fn unpack(&mut self, bytes: &[u8], to: &mut Spool) -> Result<(), HomeError> {
-        let Packed::Gzip(_) = self.packed else {
-            return self.plain(bytes, to);
-        };
-        for piece in bytes.chunks(PIECE) {
-            if to.is_full() {
-                break;
+    fn unpack(&mut self, mut bytes: &[u8], to: &mut Spool) -> Result<(), HomeError> {
+        let lines = &mut self.lines;
+        match &mut self.packed {
+            Packed::Gzip(gzip) => {
+                for piece in bytes.chunks(PIECE) {
+                    if to.is_full() {
+                        break;
+                    }
+                    gzip.write_all(piece).map_err(damaged)?;
+                    lines.take(gzip.get_mut(), to)?;
+                    gzip.get_mut().clear();
+                }
+                Ok(())
             }
-            let Packed::Gzip(gzip) = &mut self.packed else {
-                break;
-            };
-            gzip.write_all(piece).map_err(damaged)?;
-            let text = std::mem::take(gzip.get_mut());
-            self.plain(&text, to)?;
+            Packed::Zstd(zstd) => {
+                while !to.is_full() {
+                    let text = zstd.next(&mut bytes).map_err(damaged)?;
+                    if text.is_empty() && bytes.is_empty() {
+                        break;
+                    }
+                    lines.take(text, to)?;
+                }
+                Ok(())
+            }
+            Packed::Plain | Packed::Unknown(_) => lines.take(bytes, to),
         }
-        Ok(())
     }
+}
 
-    fn plain(&mut self, text: &[u8], to: &mut Spool) -> Result<(), HomeError> {
+impl Lines {
+    fn take(&mut self, text: &[u8], to: &mut Spool) -> Result<(), HomeError> {
         if self.format == ObjectFormat::Text {
             return to.write(&self.source, self.modified_us, text);
         }

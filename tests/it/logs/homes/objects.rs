@@ -140,8 +140,10 @@ async fn lines_of_json_have_their_containers_and_times() {
         "kubernetes": {"pod_name": "pod", "container_name": "step-two"}});
     let fluent = json!({"log": "from fluent bit\n", "date": 1_772_442_002.25,
         "kubernetes": {"pod_name": "pod", "container_name": "step-one"}});
-    let text = format!("{vector}\n{fluent}\nno json\n");
-    scene.put("ci/r/u-1/1743932245-chunk.json.gz", &gzip(text.as_bytes()));
+    // Collectors append members and frames to each other.
+    let parts = [format!("{vector}\n"), format!("{fluent}\nno json\n")];
+    let packed = parts.map(|part| zstd::encode_all(part.as_bytes(), 3).unwrap());
+    scene.put("ci/r/u-1/1743932245-chunk.json.zst", &packed.concat());
     let found = describe(&scene.server, &log).await.unwrap();
     let told: Vec<_> = found
         .containers
@@ -160,6 +162,39 @@ async fn lines_of_json_have_their_containers_and_times() {
     );
     let (text, _) = read(&scene.server, whole(&log)).await.unwrap();
     assert_eq!(text, b"from fluent bit\nfrom vector\nno json\n");
+    scene.server.stop().await;
+}
+
+#[tokio::test]
+async fn an_object_of_zstd_is_read_and_one_that_is_cut_or_wide_is_not() {
+    let scene = Scene::start(&[]).await;
+    let server = &scene.server;
+    // Larger than a block, and than what is unpacked at once.
+    let text: String = (0..60_000).map(|at| format!("line {at}\n")).collect();
+    let log = given(server, "ci", &task_run("u-1", "build")).await;
+    let packed = zstd::encode_all(text.as_bytes(), 3).unwrap();
+    scene.put("ci/r/u-1/step-one.log.zst", &packed);
+    let (read, _) = get_log(server, &log).await.unwrap();
+    let lines = String::from_utf8(read).unwrap().replace("[one] ", "");
+    assert_eq!(lines.trim_end(), text.trim_end());
+    let cut = given(server, "ci", &task_run("u-2", "build")).await;
+    scene.put("ci/r/u-2/step-one.log.zst", &packed[..packed.len() - 9]);
+    refused(
+        get_log(server, &cut).await,
+        Code::Unavailable,
+        "does not unpack",
+    );
+    // Its frame would have the server hold 128 MiB.
+    let wide = given(server, "ci", &task_run("u-3", "build")).await;
+    let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
+    encoder.window_log(27).unwrap();
+    encoder.write_all(b"wide\n").unwrap();
+    scene.put("ci/r/u-3/step-one.log.zst", &encoder.finish().unwrap());
+    refused(
+        get_log(server, &wide).await,
+        Code::Unavailable,
+        "does not unpack",
+    );
     scene.server.stop().await;
 }
 
@@ -219,16 +254,20 @@ async fn what_does_not_unpack_or_is_too_long_says_so() {
     refused(
         get_log(server, &log).await,
         Code::Unavailable,
-        "packed by zstd",
+        "does not unpack",
     );
-    // 64 MiB of one letter are 64 KiB.
-    let bomb = gzip(&vec![b'a'; 64 << 20]);
-    scene.put("ci/r/u-3/step-one.log.gz", &bomb);
-    let log = given(server, "ci", &task_run("u-3", "build")).await;
-    let (text, _) = get_log(server, &log).await.unwrap();
-    assert!(text.len() < (1 << 20) + 1_000, "{} bytes", text.len());
-    let end = String::from_utf8_lossy(&text[text.len() - 200..]).into_owned();
-    assert!(end.contains("has more of this log"), "{end}");
+    // 64 MiB of one letter are 64 KiB of gzip, and 4 KiB of zstd.
+    let letters = vec![b'a'; 64 << 20];
+    let gzip = gzip(&letters);
+    let zstd = zstd::encode_all(&letters[..], 3).unwrap();
+    for (uid, name, bomb) in [("u-3", "one.log.gz", gzip), ("u-4", "one.log.zst", zstd)] {
+        scene.put(&format!("ci/r/{uid}/{name}"), &bomb);
+        let log = given(server, "ci", &task_run(uid, "build")).await;
+        let (text, _) = get_log(server, &log).await.unwrap();
+        assert!(text.len() < (1 << 20) + 1_000, "{} bytes", text.len());
+        let end = String::from_utf8_lossy(&text[text.len() - 200..]).into_owned();
+        assert!(end.contains("has more of this log"), "{end}");
+    }
     scene.server.stop().await;
 }
 
