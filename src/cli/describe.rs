@@ -61,7 +61,11 @@ impl Describe {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
         let name = self.lookup.record(&self.run).await?;
         let connect = &self.lookup.connect;
-        let request = GetRunTreeRequest { name, steps: true };
+        let request = GetRunTreeRequest {
+            name,
+            steps: true,
+            brief: false,
+        };
         let reply = connect.client()?.runs().get_run_tree(request).await;
         let tree = reply
             .map_err(|status| connect.failure(&status))?

@@ -179,6 +179,7 @@ impl Logs {
         let request = GetRunTreeRequest {
             name: name.to_owned(),
             steps: true,
+            brief: false,
         };
         let tree = client.runs().get_run_tree(request).await;
         let tree = tree.map_err(|status| self.lookup.connect.failure(&status))?;

@@ -19,6 +19,7 @@ pub use diff::{DiffAsk, RunDiff};
 pub use failure::{Failure, RunPoint, Since};
 pub use failure_log::{FailureLog, FailureLogAsk, FailureLogLine, FailureSignature};
 pub use flaky::{FlakyPair, FlakyPipeline, FlakyPipelines};
+pub(super) use gather::Succeeded;
 pub use history::{HistoryAsk, RunSeries};
 pub use list::{Runs, RunsAsk};
 pub use regressions::{Regression, Regressions};
@@ -37,15 +38,21 @@ use hindsight_access::auth::{Grant, Verb};
 use hindsight_filter::model::{Record, RecordName, Resource};
 
 impl Service {
-    /// A run and everything below it. It fails if there is no such run.
+    /// A run and everything below it; of TaskRuns that succeeded what columns keep if it is `brief`. It
+    /// fails if there is no such run.
     pub async fn run_tree(
         &self,
         by: &RequestContext,
         grant: &Grant,
         name: &RecordName,
+        brief: bool,
     ) -> Result<Tree, Error> {
         let (record, object) = self.run(by, grant, name).await?;
-        self.tree(by, &record, &object).await
+        let succeeded = match brief {
+            true => Succeeded::Brief,
+            false => Succeeded::Whole,
+        };
+        self.tree(by, &record, &object, succeeded).await
     }
 
     /// A record and the object in it, for callers that may list the records of its parent.

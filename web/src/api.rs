@@ -200,10 +200,12 @@ impl Api {
         Ok(answer.into_inner())
     }
 
-    pub(crate) async fn tree(&self, name: &str) -> Answer<RunTree> {
+    /// A run and what is below it; of TaskRuns that succeeded no more than lists know if it is `brief`.
+    pub(crate) async fn tree(&self, name: &str, brief: bool) -> Answer<RunTree> {
         let ask = GetRunTreeRequest {
             name: name.to_owned(),
             steps: true,
+            brief,
         };
         let answer = self.runs.clone().get_run_tree(self.request(ask)).await?;
         Ok(answer.into_inner())

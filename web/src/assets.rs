@@ -28,8 +28,14 @@ const SCRIPT: File = (
     "ui",
     "js",
     "text/javascript; charset=utf-8",
-    // One file is one request.
-    &[HTMX, b"\n", include_bytes!("../static/ui.js")],
+    // One file is one request. htmx is started where it is first used, because browsers run scripts
+    // before they paint.
+    &[
+        b"Object.defineProperty(self,\"htmx\",{configurable:true,get(){",
+        HTMX,
+        b"return Object.defineProperty(self,\"htmx\",{value:htmx}),htmx}});\n",
+        include_bytes!("../static/ui.js"),
+    ],
 );
 const HTMX: &[u8] = include_bytes!("../static/htmx.min.js");
 const ICON: File = (

@@ -10,19 +10,17 @@
   const typing = (target) => target.closest("input, textarea, select, [contenteditable]");
   let after = "";
 
-  // The server draws times in the zone that it is told.
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const known = document.cookie.split("; ").some((cookie) => cookie === `hs_zone=${zone}`);
-  if (zone && !known && /^[A-Za-z0-9/_+-]{1,64}$/.test(zone)) {
+  // The server draws times in the zone that it is told. Intl is slow to start.
+  const zone = globalThis.Temporal?.Now.timeZoneId() ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const isTold = () => document.cookie.split("; ").includes(`hs_zone=${zone}`);
+  if (document.body.dataset.zone !== zone && !isTold() && /^[A-Za-z0-9/_+-]{1,64}$/.test(zone)) {
     document.cookie = `hs_zone=${zone}; Path=${base}; SameSite=Lax; Max-Age=31536000`;
-    const isDrawn = document.body.dataset.zone === zone;
-    const isKept = document.cookie.includes(`hs_zone=${zone}`);
-    if (!isDrawn && isKept && document.querySelector("main time")) location.reload();
+    if (isTold() && document.querySelector("main time")) location.reload();
   }
 
   // Parts that may change ask again while they are seen and nothing in them has the focus.
   setInterval(() => {
-    if (document.hidden) return;
+    if (document.hidden || document.readyState !== "complete") return;
     for (const part of document.querySelectorAll("[data-live]")) {
       if (!part.contains(document.activeElement)) htmx.trigger(part, "refresh");
     }
@@ -113,7 +111,7 @@
   const dialog = document.getElementById("keys");
   const keys = {
     "/": () => (document.getElementById("q") ?? document.getElementById("to") ?? jump)?.select(),
-    "?": () => dialog.showModal(),
+    "?": () => tell(),
     j: () => move(1),
     k: () => move(-1),
     x: pick,
@@ -140,10 +138,13 @@
     localStorage.setItem("hs_keys", kept() ? "off" : "on");
     show();
   });
-  show();
   const open = document.getElementById("keys-open");
+  const tell = () => {
+    show();
+    dialog.showModal();
+  };
   open.hidden = false;
-  open.addEventListener("click", () => dialog.showModal());
+  open.addEventListener("click", tell);
 
   addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key === "k" && !event.altKey) {

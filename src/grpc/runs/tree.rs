@@ -19,7 +19,10 @@ pub(super) async fn get_run_tree(
     let (by, grant) = server
         .grant(&metadata, Verb::List, Resource::Records, parent)
         .await?;
-    let tree = server.service.run_tree(&by, &grant, &name).await?;
+    let tree = server
+        .service
+        .run_tree(&by, &grant, &name, request.brief)
+        .await?;
     Ok(reply(tree, request.steps))
 }
 

@@ -10,6 +10,7 @@ use hindsight_run::json;
 use hindsight_storage::{LogKind, StoredLog};
 
 use super::{Found, missing, place::Place};
+use crate::service::runs::Succeeded;
 use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Guarded, Verb};
@@ -101,7 +102,9 @@ impl Service {
         let Some(Ok(object)) = object else {
             return Ok(Vec::new());
         };
-        let Tree { nodes, .. } = self.tree(by, &record, &Arc::new(object)).await?;
+        let object = Arc::new(object);
+        let tree = self.tree(by, &record, &object, Succeeded::Brief);
+        let Tree { nodes, .. } = tree.await?;
         let mut below: Vec<Node> = nodes.into_iter().skip(1).collect();
         below.sort_by_key(|node| node.started.or(node.created));
         let runs = below.into_iter().filter_map(|node| {

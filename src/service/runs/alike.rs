@@ -9,7 +9,7 @@ use hindsight_analysis::tree::Tree;
 use hindsight_runtime::error::{ErrorKind, HasKind as _};
 use jiff::Timestamp;
 
-use super::gather::gather;
+use super::gather::{Succeeded, gather};
 use super::series::{self, Series};
 use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
@@ -150,7 +150,7 @@ impl Service {
         let record = self.read_record(&part, name).await?;
         let (record, object) = self.read(&part, record).await?;
         let engine = self.engine.with_quota(&part.quota).within(rest);
-        let grown = gather(&engine, &record, &object, None).await?;
+        let grown = gather(&engine, &record, &object, Succeeded::Absent, None).await?;
         *left = rest.saturating_sub(grown.rows);
         if !grown.had_all && *left == 0 {
             return Ok(None);

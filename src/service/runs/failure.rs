@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::alike::Alike;
 use super::failure_log::{FailureLog, FailureLogAsk, FailureSignature};
+use super::gather::Succeeded;
 use super::series::{self, Series};
 use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
@@ -110,7 +111,7 @@ impl Service {
     ) -> Result<Failure, Error> {
         let limit = super::limit(limit, USUAL, MOST)?;
         let (record, object) = self.run(by, grant, name).await?;
-        let tree = self.tree(by, &record, &object).await?;
+        let tree = self.tree(by, &record, &object, Succeeded::Absent).await?;
         let (at, path, run, leaf) = failed(&tree, name)?;
         let logs = self.leaf_logs(&tree, at).await?;
         let may_read = log.is_some();

@@ -1,16 +1,21 @@
 //! Reads a run and what is below it.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use hindsight_analysis::diff::{Side, Values};
-use hindsight_analysis::tree::{MAX_NODES, Part, Tree};
+use hindsight_analysis::tree::{MAX_NODES, Node, PIPELINE_TASK, Part, State, Tree};
 use hindsight_run::json;
+use jiff::Timestamp;
 use serde_json::Value;
 
+use super::series;
 use crate::query::{Engine, Fold};
 use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
+use hindsight_filter::condition::{Condition, ObjectField};
 use hindsight_filter::model::{ParentPattern, Record, ResultName, ResultPattern};
+use hindsight_storage::RecordColumns;
 
 /// Most memory of values of the runs below one that is compared, in bytes.
 const MAX_VALUES: usize = 32 << 20;
@@ -66,6 +71,81 @@ impl Gathered {
     }
 }
 
+/// TaskRuns that succeeded, by what columns keep of them.
+#[derive(Debug, Default)]
+struct Brief {
+    parts: Vec<Part>,
+    nodes: usize,
+    bytes: usize,
+}
+
+impl Fold for Brief {
+    type Row = RecordColumns;
+
+    fn add(&mut self, rows: Vec<RecordColumns>) -> bool {
+        for row in rows {
+            if self.nodes >= MAX_NODES {
+                return false;
+            }
+            let part = Part::of_leaf(leaf(&row));
+            self.nodes += 1;
+            self.bytes += part.bytes();
+            self.parts.push(part);
+        }
+        true
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Brief {
+    /// Whether others say where each of its TaskRuns is, whose owners no column has.
+    fn has_places<'p>(&self, others: impl IntoIterator<Item = &'p Part>) -> bool {
+        let children = others.into_iter().flat_map(Part::children);
+        let mut places: HashSet<_> = children.collect();
+        self.parts.iter().all(|part| places.remove(&part.object()))
+    }
+}
+
+/// What columns say of a TaskRun that succeeded.
+fn leaf(row: &RecordColumns) -> Node {
+    let object = &row.object;
+    let text = |field| object.text(field).unwrap_or_default().to_owned();
+    let time = |micros: Option<i64>| Timestamp::from_microsecond(micros?).ok();
+    let record = row.record.name.to_string();
+    let name = text(ObjectField::Name);
+    let task = object.labels.get(PIPELINE_TASK);
+    Node {
+        id: object.text(ObjectField::Uid).unwrap_or(&record).to_owned(),
+        name: task.unwrap_or(&name).clone(),
+        object: name,
+        kind: text(ObjectField::Kind),
+        state: State::Success,
+        reason: text(ObjectField::Reason),
+        created: object.time(ObjectField::CreationTime),
+        started: time(object.run.began),
+        ended: time(object.run.ended),
+        attempt: object
+            .attempt
+            .map_or(1, |attempt| u32::try_from(attempt).unwrap_or(1)),
+        record: Some(record),
+        ..Node::default()
+    }
+}
+
+/// What a tree says of TaskRuns that succeeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::service) enum Succeeded {
+    /// What they say of themselves.
+    Whole,
+    /// What columns keep: no steps, message, retries, nor when their first step began.
+    Brief,
+    /// That they are not stored. No failure is in them.
+    Absent,
+}
+
 /// A tree, and what was read for it.
 pub(super) struct Grown {
     pub(super) tree: Tree,
@@ -83,9 +163,10 @@ impl Service {
         by: &RequestContext,
         record: &Record,
         object: &Arc<Value>,
+        succeeded: Succeeded,
     ) -> Result<Tree, Error> {
         let engine = self.engine.with_quota(&by.quota);
-        let grown = gather(&engine, record, object, None).await?;
+        let grown = gather(&engine, record, object, succeeded, None).await?;
         Ok(grown.tree)
     }
 
@@ -98,7 +179,7 @@ impl Service {
     ) -> Result<Side, Error> {
         let engine = self.engine.with_quota(&by.quota);
         let values = HashMap::new();
-        let grown = gather(&engine, record, object, Some(values)).await?;
+        let grown = gather(&engine, record, object, Succeeded::Whole, Some(values)).await?;
         let (tree, values) = (grown.tree, grown.values);
         let object = Arc::clone(object);
         let making = engine.compute(move || {
@@ -118,8 +199,11 @@ pub(super) async fn gather(
     engine: &Engine,
     record: &Record,
     object: &Arc<Value>,
+    succeeded: Succeeded,
     values: Option<HashMap<String, Values>>,
 ) -> Result<Grown, Error> {
+    let (name, own) = (record.name.to_string(), Arc::clone(object));
+    let root = engine.compute(move || Part::of(&name, &own)).await?;
     let mut gathered = Gathered {
         values,
         ..Gathered::default()
@@ -128,11 +212,9 @@ pub(super) async fn gather(
     // Nothing is below a TaskRun.
     if object.get("kind").and_then(Value::as_str) != Some("TaskRun") {
         let scope = whole(record.name.result());
-        (gathered, had_all) = engine.fold(scope, gathered).await?;
+        (gathered, had_all) = read(engine, scope, &root, succeeded, gathered).await?;
     }
-    let (name, object) = (record.name.to_string(), Arc::clone(object));
     let growing = engine.compute(move || {
-        let root = Part::of(&name, &object);
         let mut tree = Tree::of(root, gathered.parts);
         if !had_all {
             let note = "the result has more records than are read; runs may be missing";
@@ -146,6 +228,41 @@ pub(super) async fn gather(
         }
     });
     Ok(growing.await?)
+}
+
+/// Reads what may be below `root`, and says whether that is all there is in `scope`.
+async fn read(
+    engine: &Engine,
+    scope: ResultPattern,
+    root: &Part,
+    succeeded: Succeeded,
+    gathered: Gathered,
+) -> Result<(Gathered, bool), Error> {
+    if succeeded == Succeeded::Whole {
+        return Ok(engine.fold(scope, Condition::All, gathered).await?);
+    }
+    let others = series::no_succeeded_tasks();
+    let (mut gathered, had_all) = engine.fold(scope.clone(), others, gathered).await?;
+    if succeeded == Succeeded::Absent || !had_all {
+        return Ok((gathered, had_all));
+    }
+    let rest = engine.scan_budget().saturating_sub(gathered.rows);
+    let brief = Brief {
+        nodes: gathered.nodes,
+        ..Brief::default()
+    };
+    let tasks = series::succeeded_tasks();
+    let reading = engine.clone().within(rest);
+    let (brief, had_all) = reading
+        .fold_columns_where(scope.clone(), tasks, brief)
+        .await?;
+    if !brief.has_places(gathered.parts.iter().chain([root])) {
+        let nothing = Gathered::default();
+        return Ok(engine.fold(scope, Condition::All, nothing).await?);
+    }
+    gathered.rows += brief.parts.len() as u64;
+    gathered.parts.extend(brief.parts);
+    Ok((gathered, had_all))
 }
 
 /// Every record of a result.

@@ -1,6 +1,7 @@
 //! The runs that a run is compared with: those of the same pipeline.
 
 use hindsight_analysis::signature::Key;
+use hindsight_analysis::tree::PIPELINE_TASK;
 use hindsight_filter::columns::ObjectColumns;
 use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Value};
 use hindsight_filter::model::{Parent, ParentPattern, Record, ResultPattern};
@@ -21,8 +22,6 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("workflows.argoproj.io/cron-workflow", "cron workflow"),
     (keys::TASK, "task"),
 ];
-/// Label naming the place of a TaskRun in its pipeline.
-const PIPELINE_TASK: &str = "tekton.dev/pipelineTask";
 
 /// Runs of one kind of one pipeline in one namespace.
 #[derive(Debug, Clone)]
@@ -119,6 +118,32 @@ pub(super) fn ended(outcome: Outcome) -> Condition {
 /// Runs that did not do what they should.
 pub(super) fn failed() -> Condition {
     Condition::Or(vec![ended(Outcome::Failure), ended(Outcome::Timeout)])
+}
+
+/// TaskRuns that succeeded.
+pub(super) fn succeeded_tasks() -> Condition {
+    let kind = equal(Column::Object(ObjectField::Kind), text("TaskRun"));
+    Condition::And(vec![kind, ended(Outcome::Success)])
+}
+
+/// Everything else.
+pub(super) fn no_succeeded_tasks() -> Condition {
+    let success = Is::Equal(Value::Int(Outcome::Success as i64));
+    let kind = Column::Object(ObjectField::Kind);
+    let tests = [
+        (Column::Outcome, Is::Present),
+        (Column::Outcome, success),
+        (kind.clone(), Is::Present),
+        (kind, Is::Equal(text("TaskRun"))),
+    ];
+    let not = |(column, is)| {
+        Condition::Test(Test {
+            column,
+            is,
+            negated: true,
+        })
+    };
+    Condition::Or(tests.into_iter().map(not).collect())
 }
 
 /// Runs that failed for the cause with this key.

@@ -95,6 +95,7 @@ async fn a_caller_who_may_not_list_records_is_refused_as_by_lists() {
     let tree = GetRunTreeRequest {
         name: name.clone(),
         steps: false,
+        brief: false,
     };
     denied(getter.runs().get_run_tree(tree.clone()).await, &like);
     let failure = ExplainFailureRequest {

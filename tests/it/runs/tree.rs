@@ -16,7 +16,8 @@ use crate::support::{
 const NO_RUN: &str = "shop/results/release-2/records/log";
 
 async fn tree(server: &TestServer, name: String, steps: bool) -> Result<RunTree, Status> {
-    let request = GetRunTreeRequest { name, steps };
+    let brief = false;
+    let request = GetRunTreeRequest { name, steps, brief };
     let reply = server.client().runs().get_run_tree(request).await?;
     Ok(reply.into_inner())
 }
@@ -63,6 +64,50 @@ async fn a_pipeline_run_is_told_with_its_tasks_and_their_records() {
         );
         let bare = tree(&server, test.record.clone(), false).await.unwrap();
         assert_eq!((bare.nodes.len(), bare.nodes[0].steps.len()), (1, 0));
+    })
+    .await;
+}
+
+/// The nodes of a run with these references to its tasks, of which one succeeded: all of them and brief.
+async fn both(server: &TestServer, children: &[&str]) -> (RunTree, RunTree) {
+    let mut run = release("release-2", 9, "b2", "Failed");
+    let children = children.iter().map(|task| {
+        json!({"kind": "TaskRun", "name": format!("release-2-{task}"), "pipelineTaskName": task})
+    });
+    run["status"]["childReferences"] = children.collect();
+    given(server, &run).await;
+    given_task(server, &run, "build", (0, 60), 0).await;
+    given_task(server, &run, "test", (2, 120), 137).await;
+    let whole = tree(server, record("release-2"), true).await.unwrap();
+    let request = GetRunTreeRequest {
+        name: record("release-2"),
+        steps: true,
+        brief: true,
+    };
+    let brief = server.client().runs().get_run_tree(request).await.unwrap();
+    (whole, brief.into_inner())
+}
+
+#[tokio::test]
+async fn a_brief_tree_lacks_what_no_column_keeps_of_tasks_that_succeeded() {
+    on_each(|server| async move {
+        let (mut whole, brief) = both(&server, &["build", "test"]).await;
+        let build = &mut whole.nodes[1];
+        assert_eq!((build.name.as_str(), build.steps.len()), ("build", 1));
+        build.steps.clear();
+        build.message.clear();
+        build.init_seconds = None;
+        assert_eq!(brief, whole);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_brief_tree_is_whole_where_only_owners_tell_the_place_of_a_task() {
+    on_each(|server| async move {
+        let (whole, brief) = both(&server, &["test"]).await;
+        assert_eq!(brief, whole);
+        assert_eq!(brief.nodes[1].steps.len(), 1);
     })
     .await;
 }

@@ -60,6 +60,7 @@ async fn tree(url: &str, name: &str) -> RunTree {
     let ask = GetRunTreeRequest {
         name: name.to_owned(),
         steps: true,
+        brief: false,
     };
     let client = Client::new(&Options::new(url)).unwrap();
     let tree = client.runs().get_run_tree(ask).await.unwrap();

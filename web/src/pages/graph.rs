@@ -66,7 +66,7 @@ struct Arrow {
 }
 
 pub(crate) async fn graph(ask: &Ask, record: &str) -> Shown {
-    let tree = ask.api.tree(record).await?;
+    let tree = ask.api.tree(record, true).await?;
     let root = tree.nodes.first().cloned().unwrap_or_default();
     let found = level(&tree, ask.query.get("of"));
     let count = found.as_ref().map_or(0, |found| found.parts.len());

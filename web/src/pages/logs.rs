@@ -102,7 +102,7 @@ struct Row {
 }
 
 pub(crate) async fn logs(ask: &Ask, record: &str) -> Shown {
-    let tree = ask.api.tree(record).await?;
+    let tree = ask.api.tree(record, false).await?;
     let sources = Sources::of(ask, record, &tree).await?;
     let empty = RunNode::default();
     let root = tree.nodes.first().unwrap_or(&empty);

@@ -28,6 +28,8 @@ pub(super) use why::{gain, label, value};
 
 /// Longest message that is shown whole.
 const MESSAGE: usize = 300;
+/// Of a run with more children the tasks that succeeded are told briefly.
+const WIDE: usize = 400;
 
 #[derive(Debug, Template)]
 #[template(path = "run.html")]
@@ -66,13 +68,14 @@ struct Run {
 }
 
 pub(crate) async fn run(ask: &Ask, record: &str) -> Shown {
-    let (tree, stored) = futures::join!(ask.api.tree(record), ask.api.record(record));
-    let tree = tree?;
+    let stored = ask.api.record(record).await;
     // A caller who may list records and not get them sees the tree alone.
     let is_large = matches!(&stored, Err(refusal) if refusal.kind == Kind::Large);
     let stored = stored.ok();
     let facts = stored.as_ref().and_then(|stored| Facts::of(ask, stored));
     let absent = is_large.then(|| ask.links.raw(record, "yaml"));
+    let is_wide = is_large || facts.as_ref().is_some_and(|facts| facts.children > WIDE);
+    let tree = ask.api.tree(record, is_wide).await?;
     let empty = RunNode::default();
     let root = tree.nodes.first().unwrap_or(&empty);
     let (start, end) = (timestamp(root.start_time), timestamp(root.end_time));

@@ -14,7 +14,7 @@ use super::{
 };
 
 /// Label naming the place of a run in its pipeline.
-const PIPELINE_TASK: &str = "tekton.dev/pipelineTask";
+pub const PIPELINE_TASK: &str = "tekton.dev/pipelineTask";
 
 /// What one stored object gives to a tree.
 #[derive(Debug, Clone, Default)]
@@ -89,6 +89,37 @@ impl Part {
             waits: pipeline::of(object),
             flow: argo::flow(object, &view),
         }
+    }
+
+    /// What is known of an object that is below another one and has nothing below it: its node.
+    pub fn of_leaf(node: Node) -> Self {
+        let name = |text: String| match text.len() > MAX_NAME {
+            true => cut(&text, MAX_NAME),
+            false => text,
+        };
+        let node = Node {
+            id: name(node.id),
+            name: name(node.name),
+            object: name(node.object),
+            kind: name(node.kind),
+            reason: name(node.reason),
+            ..node
+        };
+        Self {
+            node,
+            ..Self::default()
+        }
+    }
+
+    /// The kinds and names of the objects that it says are below it.
+    pub fn children(&self) -> impl Iterator<Item = (&str, &str)> {
+        let children = self.children.iter();
+        children.map(|child| (child.kind.as_str(), child.name.as_str()))
+    }
+
+    /// The kind and the name of its object.
+    pub fn object(&self) -> (&str, &str) {
+        (&self.node.kind, &self.node.object)
     }
 
     /// The id of its node.

@@ -151,7 +151,7 @@ async fn of_rows(
 async fn of_trees(ask: &Ask, runs: &[RunRow]) -> Result<Vec<Part>, Refusal> {
     let mut parts = Vec::new();
     for (at, run) in runs.iter().enumerate() {
-        let tree = ask.api.tree(&run.record).await?;
+        let tree = ask.api.tree(&run.record, true).await?;
         parts.extend(parts_of(at, &run.record, &tree));
     }
     Ok(parts)

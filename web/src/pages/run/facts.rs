@@ -25,6 +25,8 @@ pub(super) struct Facts {
     pub(super) results: Vec<Fact>,
     pub(super) labels: Vec<Fact>,
     pub(super) conditions: Vec<Condition>,
+    /// How many objects it says are below it.
+    pub(super) children: usize,
 }
 
 /// A name and a value.
@@ -75,6 +77,10 @@ impl Facts {
             results: results.flatten().collect(),
             labels: labels(ask, parent_of(&record.name), &object),
             conditions: conditions(&object),
+            children: object
+                .pointer("/status/childReferences")
+                .and_then(Value::as_array)
+                .map_or(0, Vec::len),
         })
     }
 }
