@@ -17,6 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LOOP: &str = include_str!("../fixtures/custom-tasks/pr-loop-example.yaml");
 const RUN: &str = include_str!("../fixtures/custom-tasks/simpletasklooprun.yaml");
 
+/// What Tekton makes of the custom task of the example.
+const LOOPING: &str = "pr-loop-example-loop-task";
+
 const KINDS: [(&str, &str); 6] = [
     ("tekton.dev", "pipelineruns"),
     ("tekton.dev", "taskruns"),
@@ -82,7 +85,41 @@ async fn select(program: &Program, filter: &str) -> Vec<pb::Record> {
         filter: filter.to_owned(),
         ..pb::ListRecordsRequest::default()
     };
-    rpc.list_records(request).await.unwrap().into_inner().records
+    rpc.list_records(request)
+        .await
+        .unwrap()
+        .into_inner()
+        .records
+}
+
+/// The embedded specs can be asked for.
+async fn check_filters(program: &Program) {
+    for (filter, name) in [
+        (
+            r#"data_type == "tekton.dev/v1beta1.CustomRun" && data.spec.customSpec.kind == "PipelineLoop" && data.spec.customSpec.spec.iterateParam == "message""#,
+            LOOPING,
+        ),
+        (
+            r#"data_type == "tekton.dev/v1alpha1.Run" && data.spec.spec.spec.taskRef.name == "simpletask" && data.spec.params.exists(p, p.name == "word")"#,
+            "simpletasklooprun",
+        ),
+        (
+            r#"data_type == "tekton.dev/v1beta1.CustomRun" && data.spec.customSpec.kind == "Workflow" && data.status.results.exists(r, r.name == "workflow")"#,
+            "release-build",
+        ),
+        (
+            r#"pipelinerun.spec.pipelineSpec.tasks.exists(t, t.taskSpec.kind == "PipelineLoop")"#,
+            "pr-loop-example",
+        ),
+    ] {
+        let found = select(program, filter).await;
+        let names = found.iter().map(|record| {
+            let data = record.data.clone().unwrap();
+            let object: Value = serde_json::from_slice(&data.value).unwrap();
+            object["metadata"]["name"].as_str().unwrap().to_owned()
+        });
+        assert_eq!(names.collect::<Vec<_>>(), [name], "{filter}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -113,22 +150,36 @@ async fn t61_14_and_t61_17_embedded_tasks_are_recorded_and_can_be_asked_for() {
     .await;
     sim.create(embedding()).unwrap();
     for example in [LOOP, RUN] {
-        sim.create(serde_saphyr::from_str(example).unwrap()).unwrap();
+        sim.create(serde_saphyr::from_str(example).unwrap())
+            .unwrap();
     }
     answer(&sim, "runs", "simpletasklooprun");
-    let looping = "pr-loop-example-loop-task";
-    until(&sim, |sim| sim.get("tekton.dev", "customruns", "ci", looping).is_some()).await;
-    answer(&sim, "customruns", looping);
+    until(&sim, |sim| {
+        sim.get("tekton.dev", "customruns", "ci", LOOPING).is_some()
+    })
+    .await;
+    answer(&sim, "customruns", LOOPING);
 
     // PipelineRun, TaskRun, CustomRun, Workflow and two Jobs; then the examples.
     let objects = stored(&sim, 6 + 4 + 1).await;
-    let release = sim.get("tekton.dev", "pipelineruns", "ci", "release").unwrap();
-    assert_eq!(release["status"]["conditions"][0]["status"], "True", "{release}");
-    let result = format!("ci/results/{}/", release["metadata"]["uid"].as_str().unwrap());
+    let release = sim
+        .get("tekton.dev", "pipelineruns", "ci", "release")
+        .unwrap();
+    assert_eq!(
+        release["status"]["conditions"][0]["status"], "True",
+        "{release}"
+    );
+    let result = format!(
+        "ci/results/{}/",
+        release["metadata"]["uid"].as_str().unwrap()
+    );
     let records = select(&program, "").await;
     assert_eq!(records.len(), objects.len());
     let mut types: BTreeMap<String, u32> = BTreeMap::new();
-    for record in records.iter().filter(|record| record.name.starts_with(&result)) {
+    for record in records
+        .iter()
+        .filter(|record| record.name.starts_with(&result))
+    {
         let data = record.data.clone().unwrap();
         *types.entry(data.r#type).or_default() += 1;
     }
@@ -139,34 +190,14 @@ async fn t61_14_and_t61_17_embedded_tasks_are_recorded_and_can_be_asked_for() {
         ("tekton.dev/v1.TaskRun", 1),
         ("tekton.dev/v1beta1.CustomRun", 1),
     ];
-    assert_eq!(types, expected.map(|(name, count)| (name.to_owned(), count)).into());
+    assert_eq!(
+        types,
+        expected
+            .map(|(name, count)| (name.to_owned(), count))
+            .into()
+    );
 
-    for (filter, name) in [
-        (
-            r#"data_type == "tekton.dev/v1beta1.CustomRun" && data.spec.customSpec.kind == "PipelineLoop" && data.spec.customSpec.spec.iterateParam == "message""#,
-            looping,
-        ),
-        (
-            r#"data_type == "tekton.dev/v1alpha1.Run" && data.spec.spec.spec.taskRef.name == "simpletask" && data.spec.params.exists(p, p.name == "word")"#,
-            "simpletasklooprun",
-        ),
-        (
-            r#"data_type == "tekton.dev/v1beta1.CustomRun" && data.spec.customSpec.kind == "Workflow" && data.status.results.exists(r, r.name == "workflow")"#,
-            "release-build",
-        ),
-        (
-            r#"pipelinerun.spec.pipelineSpec.tasks.exists(t, t.taskSpec.kind == "PipelineLoop")"#,
-            "pr-loop-example",
-        ),
-    ] {
-        let found = select(&program, filter).await;
-        let names = found.iter().map(|record| {
-            let data = record.data.clone().unwrap();
-            let object: Value = serde_json::from_slice(&data.value).unwrap();
-            object["metadata"]["name"].as_str().unwrap().to_owned()
-        });
-        assert_eq!(names.collect::<Vec<_>>(), [name], "{filter}");
-    }
+    check_filters(&program).await;
     let (code, said) = program.terminate().await;
     assert_eq!(code, Some(0), "{said:#?}");
 }

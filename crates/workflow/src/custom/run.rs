@@ -142,11 +142,11 @@ impl RunSpec {
     /// Reads the spec of a run. It fails where a field is not of its type, and names the field.
     pub fn read(form: Form, spec: &Value) -> Result<Self, String> {
         let text = |field: &str| optional::<String>(spec, field).map(Option::unwrap_or_default);
-        let timeout = match text("timeout")? {
-            text if text.is_empty() => None,
-            text => Some(text.parse().map_err(|_| {
-                format!("spec.timeout: `{text}` is not a duration; write it as in 1h30m")
-            })?),
+        let timeout = text("timeout")?;
+        let wrong = || format!("spec.timeout: `{timeout}` is not a duration; write it as in 1h30m");
+        let timeout = match timeout.as_str() {
+            "" => None,
+            text => Some(text.parse().ok().ok_or_else(wrong)?),
         };
         let count = |field: &str| {
             spec.get(field)

@@ -14,7 +14,7 @@ use super::{job, model::Random};
 use crate::custom::{CustomRun, Form, Next, Owned, OwnedSeen, Pass};
 
 /// Histories in an ordinary run; `HINDSIGHT_TEST_HISTORIES` says another number.
-const HISTORIES: u64 = 10_000;
+const HISTORIES: u64 = 1_000;
 
 /// What one controller has in memory.
 #[derive(Default)]
@@ -174,19 +174,31 @@ impl World {
         self.end = end;
     }
 
-    /// Everything that goes on ends, and both controllers see it.
+    /// Everything that goes on ends, and both controllers see it, until they change nothing any more.
     fn settle(&mut self, random: &mut Random) {
-        for _ in 0..200 {
+        let mut calm = 0;
+        for round in 0.. {
+            assert!(round < 300, "it does not settle: {}", self.run);
+            if calm == 3 {
+                return;
+            }
             self.finish(random);
+            let before = (self.version, self.workflows.len());
             for at in 0..2 {
                 self.replicas[at].run = Some((self.run.clone(), self.version));
                 self.replicas[at].workflows = self.workflows.clone();
                 for _ in 0..8 {
                     self.work(at);
-                    self.check();
                 }
+                self.check();
                 self.replicas[at].pass = None;
             }
+            let is_calm = before == (self.version, self.workflows.len());
+            let goes_on = self
+                .workflows
+                .values()
+                .any(|workflow| workflow["status"].is_null());
+            calm = if is_calm && !goes_on { calm + 1 } else { 0 };
         }
     }
 }
