@@ -17,6 +17,7 @@ use hindsight_runtime::{
     clock::{Clock, SystemClock},
     telemetry::Registry,
 };
+use hindsight_workflow::custom::Form;
 use kube::runtime::{controller, reflector};
 use tokio::{net::TcpListener, sync::mpsc, task::JoinSet, time::timeout};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +27,7 @@ use crate::{
     admin,
     cluster::Cluster,
     config::Config,
+    custom,
     metrics::Metrics,
     reconcile::{reconcile, retry},
     shared::Shared,
@@ -268,6 +270,12 @@ impl Work {
             }
             std::future::pending::<()>().await;
         });
+        let mut custom = JoinSet::new();
+        if shared.config.custom_tasks {
+            for form in Form::ALL {
+                custom.spawn(custom::serve(Arc::clone(&shared), form, shutdown.clone()));
+            }
+        }
         let names = stream::unfold(queued, |mut queued| async move {
             let name = queued.recv().await?;
             Some((Ok::<_, Infallible>(name), queued))
@@ -290,8 +298,9 @@ impl Work {
             _ = watches.join_next() => Err(Error::Task),
             () = &mut passes => Err(Error::Task),
         };
+        let all = async { tokio::join!(passes, custom.join_all()) };
         if result.is_ok()
-            && timeout(grace.max(Duration::from_millis(1)), passes)
+            && timeout(grace.max(Duration::from_millis(1)), all)
                 .await
                 .is_err()
         {

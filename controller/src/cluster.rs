@@ -1,5 +1,7 @@
 //! What is asked of the API server about one workflow.
 
+mod custom;
+
 use std::sync::Arc;
 
 use hindsight_cluster::{ClusterError, Pace, call, kept};
@@ -321,6 +323,10 @@ impl Cluster {
             uid: Some(of.uid.clone()),
             ..Regarding::default()
         };
+        self.publish(&regarding, event).await;
+    }
+
+    async fn publish(&self, regarding: &Regarding, event: Event) {
         let mut note = event.note;
         // The API server takes at most 1 KiB.
         note.truncate(note.floor_char_boundary(1000));
@@ -335,10 +341,10 @@ impl Cluster {
             secondary: None,
         };
         self.turn().await;
-        if let Err(error) = call(self.recorder.publish(&posted, &regarding)).await {
+        if let Err(error) = call(self.recorder.publish(&posted, regarding)).await {
             debug!(
-                workflow.namespace = of.namespace,
-                workflow.name = of.name,
+                object.namespace = regarding.namespace,
+                object.name = regarding.name,
                 "event not posted: {error}"
             );
         }

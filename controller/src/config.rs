@@ -31,7 +31,11 @@ settings! {
     writes_per_second: Number<1, 100_000> = "1000";
     /// Interval of looking at Jobs that steps wait for, and at workflows in namespaces that are not watched.
     external_poll: Positive = "10s";
-    /// Workflows that are worked on at once.
+    /// Carry out custom tasks of Tekton that are workflows: CustomRuns, and Runs of tekton.dev/v1alpha1.
+    custom_tasks: bool = "true";
+    /// Interval of looking for kinds of custom tasks that the cluster does not have.
+    kind_poll: Positive = "30s";
+    /// Workflows that are worked on at once, and as many custom tasks of each kind.
     concurrency: Number<1, 1024> = "64";
 
     ["Running"]
@@ -75,6 +79,10 @@ pub struct Config {
     pub writes_per_second: Option<NonZeroU32>,
     /// How often external objects are looked at of which no watch tells.
     pub external_poll: Duration,
+    /// Whether custom tasks of Tekton are carried out.
+    pub custom_tasks: bool,
+    /// How often kinds of custom tasks are looked for that the cluster does not have.
+    pub kind_poll: Duration,
     /// How many workflows are worked on at once.
     pub concurrency: NonZeroU16,
     /// The lease to work under.
@@ -93,6 +101,8 @@ impl Default for Config {
             namespace: None,
             writes_per_second: None,
             external_poll: Duration::from_secs(10),
+            custom_tasks: true,
+            kind_poll: Duration::from_secs(30),
             concurrency: NonZeroU16::new(64).expect("it is not zero"),
             lease: None,
             metrics_listen: None,
@@ -177,6 +187,8 @@ impl Settings {
             namespace: self.namespace.clone(),
             writes_per_second: NonZeroU32::new(self.writes_per_second.as_u32()),
             external_poll: self.external_poll.get(),
+            custom_tasks: self.custom_tasks,
+            kind_poll: self.kind_poll.get(),
             concurrency: concurrency
                 .and_then(NonZeroU16::new)
                 .unwrap_or(NonZeroU16::MIN),

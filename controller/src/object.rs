@@ -1,9 +1,13 @@
-//! Workflows and Jobs as they are received and kept: a workflow as its text, of a Job what is asked of it.
+//! Workflows, Jobs and custom runs as they are received and kept: a workflow or run as its text, of a Job what
+//! is asked of it.
 
 use std::borrow::Cow;
 
 use hindsight_run::json;
-use hindsight_workflow::{End, GROUP, Job, KIND, PLURAL, STEP_LABEL, VERSION, Workflow};
+use hindsight_workflow::{
+    End, GROUP, Job, KIND, PLURAL, STEP_LABEL, VERSION, Workflow,
+    custom::{CustomRun, Form, RUN_UID_LABEL},
+};
 use kube::{Resource, core::ObjectMeta};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{
@@ -16,6 +20,52 @@ use serde_json::{
 pub(crate) struct WorkflowObject {
     text: Box<RawValue>,
     meta: ObjectMeta,
+    /// The custom run that controls it and made it.
+    pub(crate) run: Option<OwningRun>,
+}
+
+/// A custom run that controls a workflow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OwningRun {
+    pub(crate) form: Form,
+    pub(crate) name: String,
+    pub(crate) uid: String,
+}
+
+/// A custom run as the text in which it was received; of those of other controllers nothing is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct RunObject {
+    text: Option<Box<RawValue>>,
+    meta: ObjectMeta,
+}
+
+impl RunObject {
+    /// Whether it asks for a workflow.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.text.is_some()
+    }
+
+    /// The object with another status. It fails where that cannot be written.
+    pub(crate) fn with_status(&self, status: Value) -> Result<Self, String> {
+        let mut value = self.value()?;
+        value["status"] = status;
+        let text = to_raw_value(&value).map_err(|error| error.to_string())?;
+        let meta = self.meta.clone();
+        Ok(Self {
+            text: Some(text),
+            meta,
+        })
+    }
+
+    /// What the run says.
+    pub(crate) fn read(&self, form: Form) -> Result<CustomRun, String> {
+        CustomRun::read(form, &self.value()?)
+    }
+
+    fn value(&self) -> Result<Value, String> {
+        let text = self.text.as_ref().ok_or("it is of another controller")?;
+        json::parse(text.get().as_bytes()).map_err(|error| error.to_string())
+    }
 }
 
 impl WorkflowObject {
@@ -28,8 +78,15 @@ impl WorkflowObject {
     pub(crate) fn of(value: &Value) -> Result<Self, String> {
         let text = to_raw_value(value).map_err(|error| error.to_string())?;
         let head = Head::deserialize(value).map_err(|error| error.to_string())?;
-        let meta = head.metadata.kept();
-        Ok(Self { text, meta })
+        Ok(Self::new(text, &head))
+    }
+
+    fn new(text: Box<RawValue>, head: &Head) -> Self {
+        Self {
+            text,
+            meta: head.metadata.kept(),
+            run: head.metadata.run(),
+        }
     }
 
     /// What the workflow says.
@@ -80,9 +137,12 @@ struct Owner {
 struct Labels {
     #[serde(rename = "hindsight.dev/step")]
     step: Option<String>,
+    #[serde(rename = "hindsight.dev/custom-run-uid")]
+    run_uid: Option<String>,
 }
 
 const _: () = assert!(STEP_LABEL.len() == "hindsight.dev/step".len());
+const _: () = assert!(RUN_UID_LABEL.len() == "hindsight.dev/custom-run-uid".len());
 
 #[derive(Deserialize)]
 struct JobText {
@@ -117,6 +177,17 @@ impl Metadata {
             ..ObjectMeta::default()
         }
     }
+
+    fn run(&self) -> Option<OwningRun> {
+        let labelled = self.labels.as_ref()?.run_uid.as_ref()?;
+        let mut owners = self.owner_references.iter().flatten();
+        let owner = owners.find(|owner| owner.controller && owner.uid == *labelled)?;
+        Some(OwningRun {
+            form: Form::of(&owner.api_version, &owner.kind)?,
+            name: owner.name.clone(),
+            uid: owner.uid.clone(),
+        })
+    }
 }
 
 impl JobStatus {
@@ -138,8 +209,26 @@ impl<'de> Deserialize<'de> for WorkflowObject {
         let text = Box::<RawValue>::deserialize(input)?;
         let head: Result<Head, _> = serde_json::from_str(text.get());
         let head = head.map_err(serde::de::Error::custom)?;
-        let meta = head.metadata.kept();
+        Ok(Self::new(text, &head))
+    }
+}
+
+impl<'de> Deserialize<'de> for RunObject {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let text = Box::<RawValue>::deserialize(input)?;
+        let head: Result<Head, _> = serde_json::from_str(text.get());
+        let meta = head.map_err(serde::de::Error::custom)?.metadata.kept();
+        let value = json::parse(text.get().as_bytes()).unwrap_or_default();
+        let asks = |form| CustomRun::asks_for_workflow(form, &value["spec"]);
+        let is_ours = Form::ALL.into_iter().any(asks);
+        let text = is_ours.then_some(text);
         Ok(Self { text, meta })
+    }
+}
+
+impl Serialize for RunObject {
+    fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        self.text.serialize(output)
     }
 }
 
@@ -210,6 +299,35 @@ macro_rules! resource {
             }
         }
     };
+}
+
+impl Resource for RunObject {
+    type DynamicType = Form;
+    type Scope = kube::core::DynamicResourceScope;
+
+    fn kind(form: &Form) -> Cow<'_, str> {
+        form.kind().into()
+    }
+
+    fn group(_: &Form) -> Cow<'_, str> {
+        Form::GROUP.into()
+    }
+
+    fn version(form: &Form) -> Cow<'_, str> {
+        form.version().into()
+    }
+
+    fn plural(form: &Form) -> Cow<'_, str> {
+        form.plural().into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.meta
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.meta
+    }
 }
 
 resource!(WorkflowObject, GROUP, VERSION, KIND, PLURAL);

@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use hindsight_cluster::ClusterError;
 use hindsight_workflow::{
     Event, FINALIZER, JobSeen, Next, Pass, Status, Workflow, job_manifest, job_name,
 };
@@ -12,39 +11,15 @@ use tracing::{debug, info, warn};
 
 use crate::{
     cluster::{with_finalizers, with_status},
+    custom::owners,
+    interrupted::Interrupted,
     metrics::{OfEnd, reason},
     object::WorkflowObject,
-    shared::Shared,
+    shared::{RESYNC, Shared},
 };
 
 /// Most things that one pass does; a further one goes on where it ended.
 const MOST: usize = 100;
-
-/// How often a workflow that goes on is passed over without news.
-const RESYNC: Duration = Duration::from_secs(30);
-
-/// Why a pass ended before there was nothing to do.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Interrupted {
-    /// What was known is not the newest.
-    #[error("it was changed at the same time")]
-    Overtaken,
-    /// The API server does not do what it was asked.
-    #[error(transparent)]
-    Cluster(ClusterError),
-    /// The object is not what it should be.
-    #[error("it cannot be read: {0}")]
-    Unreadable(String),
-}
-
-impl From<ClusterError> for Interrupted {
-    fn from(error: ClusterError) -> Self {
-        match error {
-            ClusterError::Moved => Self::Overtaken,
-            error => Self::Cluster(error),
-        }
-    }
-}
 
 /// Passes over a workflow; says when to do so again without news.
 pub(crate) async fn reconcile(
@@ -55,6 +30,15 @@ pub(crate) async fn reconcile(
     shared.metrics.passes.inc();
     let name = ObjectRef::from_obj(object.as_ref());
     let workflow = object.read().map_err(Interrupted::Unreadable)?;
+    let is_over = workflow.status.is_finished() || workflow.is_deleting;
+    if !is_over && owners::is_abandoned(&shared, &object).await? {
+        let (namespace, name) = (&workflow.namespace, &workflow.name);
+        shared
+            .cluster
+            .delete_workflow(namespace, name, &workflow.uid)
+            .await?;
+        return Ok(Action::requeue(RESYNC));
+    }
     let jobs = shared.jobs.of(&workflow.uid);
     let mut task = Task {
         shared: &shared,
@@ -69,6 +53,10 @@ pub(crate) async fn reconcile(
                 action = task.rest(now, wake);
                 break;
             }
+            Next::Release(_) if owners::is_awaited(&shared, &task.object).await? => {
+                action = Action::requeue(RESYNC);
+                break;
+            }
             next => {
                 if !task.execute(next).await? {
                     action = Action::await_change();
@@ -78,7 +66,7 @@ pub(crate) async fn reconcile(
         }
     }
     task.remember_waits();
-    shared.forgive(&name);
+    shared.failures.forgive(&name);
     Ok(action)
 }
 
@@ -90,7 +78,7 @@ pub(crate) fn retry(
 ) -> Action {
     let name = ObjectRef::from_obj(object.as_ref());
     let (namespace, of) = (name.namespace.as_deref().unwrap_or_default(), &name.name);
-    let wait = shared.failed(&name);
+    let wait = shared.failures.failed(&name);
     match error {
         Interrupted::Overtaken => {
             shared.metrics.conflicts.inc();

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    hash::Hash,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -13,9 +14,13 @@ use crate::{
     caches::{JobCache, Name, Waiting},
     cluster::Cluster,
     config::Config,
+    following::Following,
     metrics::Metrics,
     object::WorkflowObject,
 };
+
+/// How often what goes on is passed over without news.
+pub(crate) const RESYNC: Duration = Duration::from_secs(30);
 
 /// First wait after an error, which doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -33,8 +38,18 @@ pub(crate) struct Shared {
     pub(crate) workflows: Store<WorkflowObject>,
     /// Names of workflows that are to be passed over.
     pub(crate) queue: UnboundedSender<Name>,
-    /// How often in a row a pass over a workflow has failed.
-    failures: Mutex<HashMap<Name, u32>>,
+    pub(crate) following: Following,
+    pub(crate) failures: Failures<Name>,
+}
+
+/// How often in a row a pass over each object has failed.
+#[derive(Debug)]
+pub(crate) struct Failures<N>(Mutex<HashMap<N, u32>>);
+
+impl<N> Default for Failures<N> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
 }
 
 impl Shared {
@@ -53,7 +68,8 @@ impl Shared {
             waiting: Waiting::default(),
             workflows,
             queue,
-            failures: Mutex::default(),
+            following: Following::default(),
+            failures: Failures::default(),
         }
     }
 
@@ -62,19 +78,21 @@ impl Shared {
         // The queue is gone once the controller ends.
         drop(self.queue.send(name));
     }
+}
 
+impl<N: Clone + Eq + Hash> Failures<N> {
     /// A pass has failed; how long to wait before another one.
-    pub(crate) fn failed(&self, name: &Name) -> Duration {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn failed(&self, name: &N) -> Duration {
+        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = failures.entry(name.clone()).or_default();
         let wait = FIRST_WAIT.saturating_mul(1 << (*count).min(12));
         *count = count.saturating_add(1);
         wait.min(LONGEST_WAIT)
     }
 
-    /// A pass went well, or the workflow is gone.
-    pub(crate) fn forgive(&self, name: &Name) {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A pass went well, or the object is gone.
+    pub(crate) fn forgive(&self, name: &N) {
+        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         failures.remove(name);
     }
 }

@@ -31,14 +31,14 @@ const CALM: Duration = Duration::from_secs(30);
 
 /// How long to wait after a watch broke: twice as long as before, and some more by chance.
 #[derive(Debug)]
-struct Waits {
+pub(crate) struct Waits {
     next: Duration,
     asked: Option<Instant>,
     chance: RandomState,
 }
 
 impl Waits {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             next: FIRST_WAIT,
             asked: None,
@@ -79,18 +79,25 @@ pub(crate) async fn follow_workflows(shared: Arc<Shared>, writer: Writer<Workflo
     while let Some(event) = events.next().await {
         match event {
             Ok(Event::Init) => listed.clear(),
-            Ok(Event::InitApply(object)) => listed.push(ObjectRef::from_obj(&object)),
+            Ok(Event::InitApply(object)) => {
+                tell_run(&shared, &object);
+                listed.push(ObjectRef::from_obj(&object));
+            }
             Ok(Event::InitDone) => {
                 // Those that others wait for may have gone meanwhile.
                 for name in listed.drain(..) {
                     news(&shared, name);
                 }
             }
-            Ok(Event::Apply(object)) => news(&shared, ObjectRef::from_obj(&object)),
+            Ok(Event::Apply(object)) => {
+                tell_run(&shared, &object);
+                news(&shared, ObjectRef::from_obj(&object));
+            }
             Ok(Event::Delete(object)) => {
                 let name = ObjectRef::from_obj(&object);
                 shared.waiting.set(&name, Vec::new());
-                shared.forgive(&name);
+                shared.failures.forgive(&name);
+                tell_run(&shared, &object);
                 news(&shared, name);
                 tell_deleted(&shared, &object).await;
             }
@@ -121,6 +128,14 @@ fn news(shared: &Shared, name: Name) {
     shared.enqueue(name);
 }
 
+/// A workflow is not as it was, which is news of the custom run that controls it.
+fn tell_run(shared: &Shared, object: &WorkflowObject) {
+    if let Some(run) = &object.run {
+        let namespace = kube::ResourceExt::namespace(object).unwrap_or_default();
+        shared.following.enqueue(&namespace, run);
+    }
+}
+
 /// A workflow that had ended is not held any more, so that its delete is seen here alone.
 async fn tell_deleted(shared: &Shared, object: &WorkflowObject) {
     if let Ok(workflow) = object.read()
@@ -136,7 +151,7 @@ async fn tell_deleted(shared: &Shared, object: &WorkflowObject) {
 }
 
 /// `events`, with a line in the log when they begin and cease to fail.
-fn told<K>(
+pub(crate) fn told<K>(
     kind: &'static str,
     events: impl Stream<Item = Result<Event<K>, watcher::Error>>,
 ) -> impl Stream<Item = Result<Event<K>, watcher::Error>> {

@@ -18,6 +18,7 @@ mod commands;
 mod completion;
 mod contexts;
 mod crash;
+mod custom_tasks;
 mod deploy;
 mod docs;
 mod events;

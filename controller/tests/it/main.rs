@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod chaos;
+mod custom;
 mod ends;
 mod external;
+mod pipelines;
 mod plugin;
 mod races;
 mod rights;

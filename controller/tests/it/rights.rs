@@ -1,15 +1,19 @@
 //! The rights of the manifest are enough.
 
 use hindsight_cluster::LeaseConfig;
+use hindsight_workflow::custom::Form;
 use serde_json::{Value, json};
 
-use crate::support::{GROUP, NAMESPACE, WORKFLOWS, World, complete, ending, endless, step};
+use crate::{
+    custom::{embedded, tekton},
+    support::{GROUP, NAMESPACE, WORKFLOWS, complete, ending, endless, step},
+};
 
 const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/workflow/rbac.yaml");
 
 #[tokio::test]
 async fn a_controller_with_the_rights_of_the_manifest_does_all_that_it_has_to() {
-    let mut world = World::without_controller();
+    let mut world = tekton();
     world.sim.namespace("hindsight");
     let manifest = std::fs::read_to_string(MANIFEST).unwrap();
     for document in manifest.split("\n---\n") {
@@ -43,6 +47,33 @@ async fn a_controller_with_the_rights_of_the_manifest_does_all_that_it_has_to() 
     world
         .until(|sim| sim.get(GROUP, WORKFLOWS, NAMESPACE, "gone").is_none())
         .await;
+    for (index, form) in Form::ALL.into_iter().enumerate() {
+        let spec = json!({form.embedded(): embedded(&json!({"one": endless(&[])}))});
+        world.ask(form, "nightly", &spec);
+        let workflow = world.attempt(form, "nightly", 0);
+        world
+            .until(|sim| sim.get(GROUP, WORKFLOWS, NAMESPACE, &workflow).is_some())
+            .await;
+        let cancel = json!({"spec": {"status": "RunCancelled"}});
+        world
+            .sim
+            .merge(
+                "tekton.dev",
+                form.plural(),
+                NAMESPACE,
+                "nightly",
+                cancel,
+                "test",
+            )
+            .unwrap();
+        world.done(form, "nightly").await;
+        world
+            .until(|sim| sim.get(GROUP, WORKFLOWS, NAMESPACE, &workflow).is_none())
+            .await;
+        world
+            .until(|_| world.events("nightly").len() == 2 * (index + 1))
+            .await;
+    }
     world.stop().await;
     assert_eq!(world.sim.calls().status(403).count(), 0);
 }

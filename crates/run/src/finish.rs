@@ -77,7 +77,9 @@ fn by_succeeded(object: &Value) -> Finish<'_> {
     let done = matches!(status, "True" | "False");
     let outcome = match (done, reason.unwrap_or_default()) {
         (false, _) => Outcome::Unknown,
-        (_, "TaskRunTimeout" | "PipelineRunTimeout" | "CustomRunTimedOut") => Outcome::Timeout,
+        (_, "TaskRunTimeout" | "PipelineRunTimeout" | "CustomRunTimedOut" | "RunTimedOut") => {
+            Outcome::Timeout
+        }
         (
             _,
             "TaskRunCancelled"

@@ -205,6 +205,13 @@ fn a_tekton_run_is_judged_by_reason_then_by_status() {
         true,
         Outcome::Timeout,
     );
+    let run = ("tekton.dev/v1alpha1", "Run");
+    ends(
+        run,
+        succeeded("False", "RunTimedOut"),
+        true,
+        Outcome::Timeout,
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
+use hindsight_run::keys;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -44,16 +45,20 @@ pub enum End {
 /// created again under the same name.
 #[must_use]
 pub fn job_name(workflow: &Workflow, step: &str) -> String {
+    let prefix = format!("{}-{step}", workflow.name);
+    name_of(&prefix, &[&workflow.uid, step], LONGEST_NAME)
+}
+
+/// A name that begins with `prefix` and ends with eight digits that follow from `seed`.
+pub(crate) fn name_of(prefix: &str, seed: &[&str], longest: usize) -> String {
     let mut digest = Sha256::new();
-    digest.update(&workflow.uid);
-    digest.update([0]);
-    digest.update(step);
+    digest.update(seed.join("\0"));
     let mut hash = String::with_capacity(8);
     for byte in &digest.finalize()[..4] {
         write!(hash, "{byte:02x}").unwrap_or_default();
     }
-    let mut name = format!("{}-{step}", workflow.name.replace('.', "-"));
-    name.truncate(LONGEST_NAME - 1 - hash.len());
+    let mut name = prefix.replace('.', "-");
+    name.truncate(longest - 1 - hash.len());
     format!("{}-{hash}", name.trim_end_matches('-'))
 }
 
@@ -82,6 +87,9 @@ pub fn job_manifest(workflow: &Workflow, step: &str) -> Option<Value> {
     let template = spec.steps.get(step)?.job_template.as_ref()?;
     let mut annotations = spec.metadata.annotations.clone();
     annotations.extend(template.metadata.annotations.clone());
+    // The watcher stores the Job where it stores the workflow.
+    let result = workflow.result.iter().cloned();
+    annotations.extend(result.map(|result| (keys::RESULT.to_owned(), result)));
     let mut metadata = Map::new();
     metadata.insert("name".to_owned(), job_name(workflow, step).into());
     metadata.insert("namespace".to_owned(), workflow.namespace.clone().into());

@@ -6,7 +6,7 @@
 pub mod admission;
 mod change;
 pub mod crd;
-
+pub mod custom;
 pub mod describe;
 mod graph;
 mod job;

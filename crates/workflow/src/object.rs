@@ -1,5 +1,6 @@
 //! A workflow as the API server has it.
 
+use hindsight_run::{View, group};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -25,6 +26,8 @@ pub struct Workflow {
     pub uid: String,
     /// Whether its delete was asked for.
     pub is_deleting: bool,
+    /// The result that it is stored in, which its Jobs are stored in too.
+    pub result: Option<String>,
     /// What holds it.
     pub finalizers: Vec<String>,
     /// What is to be run, or why that cannot be read.
@@ -65,6 +68,7 @@ impl Workflow {
             name: head.metadata.name.unwrap_or_default(),
             uid: head.metadata.uid.unwrap_or_default(),
             is_deleting: head.metadata.deletion_timestamp.is_some(),
+            result: result_of(object),
             finalizers: head.metadata.finalizers,
             spec,
             status: head.status.unwrap_or_default(),
@@ -100,4 +104,12 @@ impl Workflow {
             .filter(|step| !self.status.is_complete(step))
             .filter_map(|step| Some((step.as_str(), self.target(step)?)))
     }
+}
+
+/// The name of the result that an object is stored in, as far as it tells by itself.
+pub(crate) fn result_of(object: &Value) -> Option<String> {
+    let view = View::new(object);
+    let parent = view.namespace()?.parse().ok()?;
+    let grouping = group(&view, parent).ok()?;
+    Some(grouping.record.result().to_string())
 }

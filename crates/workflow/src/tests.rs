@@ -3,6 +3,8 @@
 mod admission;
 mod changes;
 mod crd;
+mod custom;
+mod custom_model;
 mod describe;
 mod model;
 mod passes;

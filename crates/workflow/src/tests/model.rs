@@ -18,7 +18,7 @@ use crate::{End, FINALIZER, Job, JobSeen, Next, Pass, Workflow, job_name};
 const HISTORIES: u64 = 10_000;
 
 /// Chance that repeats itself.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -29,11 +29,11 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
-    fn one_in(&mut self, chances: u64) -> bool {
+    pub(super) fn one_in(&mut self, chances: u64) -> bool {
         self.below(chances) == 0
     }
 }

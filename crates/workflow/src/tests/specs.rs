@@ -184,7 +184,9 @@ fn wf_10_labels_of_the_workflow_are_overridden_by_those_of_the_template() {
                 "a": "template", "b": "workflow", "hindsight.dev/step": "one",
                 "hindsight.dev/workflow": "build", "hindsight.dev/workflow-uid": UID,
             },
-            "annotations": {"by": "me", "note": "template"},
+            "annotations": {
+                "by": "me", "note": "template", "results.tekton.dev/result": format!("ci/results/{UID}"),
+            },
             "ownerReferences": [{
                 "apiVersion": "hindsight.dev/v1alpha1", "kind": "Workflow", "name": "build", "uid": UID,
                 "controller": true, "blockOwnerDeletion": true,
