@@ -175,21 +175,26 @@ CREATE INDEX records_by_labels ON records
     USING gin (labels jsonb_path_ops, (ARRAY[parent]), (ARRAY[data_type]),
                (ARRAY[create_us / 604800000000, create_us / 86400000000]))
     WITH (gin_pending_list_limit = 256);
-CREATE INDEX records_by_pipeline ON records (left(object_pipeline_ref, 128), create_us)
+-- Indexes of what is rare have the time of storing as a term of their own, so that a list in its order
+-- goes by one of them and not by all records; see docs/adr/0057.
+CREATE INDEX records_by_pipeline ON records (left(object_pipeline_ref, 128), (create_us + 0))
     WHERE left(object_pipeline_ref, 128) IS NOT NULL;
 -- What went well is found among the newest: Q, R and W are the words Succeeded, Completed and True.
-CREATE INDEX records_by_reason ON records (left(object_reason, 128), create_us)
+CREATE INDEX records_by_reason ON records (left(object_reason, 128), (create_us + 0))
     WHERE left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R';
-CREATE INDEX records_by_status ON records (left(object_condition_status, 128), create_us)
+CREATE INDEX records_by_status ON records (left(object_condition_status, 128), (create_us + 0))
     WHERE left(object_condition_status, 128) <> E'\x01W';
 -- Runs that did not do what they should, or not yet: 1 is success.
-CREATE INDEX records_by_outcome ON records (run_outcome, create_us) WHERE run_outcome <> 1;
+CREATE INDEX records_by_outcome ON records (run_outcome, (create_us + 0)) WHERE run_outcome <> 1;
 -- Runs that failed alike. The other has those that wait for the background pass, mostly none.
-CREATE INDEX records_by_signature ON records (run_signature, create_us)
+CREATE INDEX records_by_signature ON records (run_signature, (create_us + 0))
     WHERE run_signature IS NOT NULL;
 CREATE INDEX records_unsigned ON records (row_id)
     WHERE run_outcome > 1 AND run_signature IS NULL;
 CREATE INDEX records_by_took ON records ((object_completion_us - object_start_us));
+-- Runs that began or ended at another time than their object says, which are few but of some engines.
+CREATE INDEX records_of_own_times ON records (create_us)
+    WHERE run_began_us IS NOT NULL OR run_ended_us IS NOT NULL;
 -- What did not go well is a small part of all, which other questions narrow down further.
 CREATE INDEX records_by_labels_unwell ON records
     USING gin (labels jsonb_path_ops, (ARRAY[parent]), (ARRAY[data_type]),
@@ -198,48 +203,23 @@ CREATE INDEX records_by_labels_unwell ON records
     WHERE left(object_condition_status, 128) <> E'\x01W'
         OR (left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R');
 CREATE INDEX records_by_pipeline_unwell
-    ON records (left(object_pipeline_ref, 128), create_us)
+    ON records (left(object_pipeline_ref, 128), (create_us + 0))
     WHERE left(object_condition_status, 128) <> E'\x01W'
         OR (left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R');
 CREATE INDEX records_by_took_unwell ON records ((object_completion_us - object_start_us))
     WHERE left(object_condition_status, 128) <> E'\x01W'
         OR (left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R');
 
--- How long after it began or completed an object or a run was stored, at least and at most, in
--- microseconds: a range of those times is turned into a range of create_us. Few are outside of what is
--- here at first; one that is widens it to twice as much. It never narrows.
-CREATE TABLE lags (
-    of    TEXT COLLATE "C" PRIMARY KEY,
-    least BIGINT NOT NULL,
-    most  BIGINT NOT NULL
-);
-
-INSERT INTO lags (of, least, most)
-    VALUES ('start', -60000000, 21600000000), ('completion', -21600000000, 3600000000);
-
-CREATE FUNCTION records_lag() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE lags SET least = least(least, first * 2), most = greatest(most, last * 2)
-        FROM (SELECT name, min(lag), max(lag) FROM
-                 (VALUES ('start', NEW.create_us - NEW.object_start_us),
-                         ('start', NEW.create_us - nullif(NEW.run_began_us, -9223372036854775807)),
-                         ('completion', NEW.create_us - NEW.object_completion_us),
-                         ('completion', NEW.create_us - nullif(NEW.run_ended_us, -9223372036854775807)))
-                 AS each (name, lag) GROUP BY name) AS new (name, first, last)
-        WHERE of = name AND (first < least OR last > most);
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER records_lag
-AFTER INSERT OR UPDATE OF object_start_us, object_completion_us, run_began_us, run_ended_us ON records
-FOR EACH ROW WHEN (NEW.create_us - NEW.object_start_us NOT BETWEEN -60000000 AND 21600000000
-    OR NEW.create_us - nullif(NEW.run_began_us, -9223372036854775807)
-        NOT BETWEEN -60000000 AND 21600000000
-    OR NEW.create_us - NEW.object_completion_us NOT BETWEEN -21600000000 AND 3600000000
-    OR NEW.create_us - nullif(NEW.run_ended_us, -9223372036854775807)
-        NOT BETWEEN -21600000000 AND 3600000000)
-EXECUTE FUNCTION records_lag();
+-- What was stored more than six hours before or after it began, more than six hours before it
+-- completed, or more than one hour after that, as an object or a run. Everything else is found by the
+-- time of storing; see docs/adr/0057.
+CREATE INDEX records_late ON records (create_us)
+    WHERE create_us - object_start_us NOT BETWEEN -21600000000 AND 21600000000
+        OR create_us - nullif(run_began_us, -9223372036854775807)
+            NOT BETWEEN -21600000000 AND 21600000000
+        OR create_us - object_completion_us NOT BETWEEN -21600000000 AND 3600000000
+        OR create_us - nullif(run_ended_us, -9223372036854775807)
+            NOT BETWEEN -21600000000 AND 3600000000;
 
 CREATE INDEX results_by_status ON results (summary_status, create_us);
 

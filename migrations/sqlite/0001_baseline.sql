@@ -173,56 +173,17 @@ CREATE INDEX records_by_took ON records
 CREATE INDEX records_of_own_times ON records (create_us)
     WHERE run_began_us IS NOT NULL OR run_ended_us IS NOT NULL;
 
--- How long after it began or completed an object or a run was stored, at least and at most, in
--- microseconds: a range of those times is turned into a range of create_us. Few are outside of what is
--- here at first; one that is widens it to twice as much. It never narrows.
-CREATE TABLE lags (
-    of    TEXT PRIMARY KEY,
-    least INTEGER NOT NULL,
-    most  INTEGER NOT NULL
-) STRICT;
-
-INSERT INTO lags (of, least, most)
-    VALUES ('start', -60000000, 21600000000), ('completion', -21600000000, 3600000000);
-
-CREATE TRIGGER records_lag AFTER INSERT ON records
-WHEN NEW.create_us - NEW.object_start_us NOT BETWEEN -60000000 AND 21600000000
-    OR NEW.create_us - nullif(NEW.run_began_us, -9223372036854775807)
-        NOT BETWEEN -60000000 AND 21600000000
-    OR NEW.create_us - NEW.object_completion_us NOT BETWEEN -21600000000 AND 3600000000
-    OR NEW.create_us - nullif(NEW.run_ended_us, -9223372036854775807)
-        NOT BETWEEN -21600000000 AND 3600000000 BEGIN
-    UPDATE lags SET least = min(least, lag * 2), most = max(most, lag * 2)
-        FROM (SELECT 'start' AS name, NEW.create_us - NEW.object_start_us AS lag
-              UNION ALL SELECT 'completion', NEW.create_us - NEW.object_completion_us)
-        WHERE of = name AND lag NOT BETWEEN least AND most;
-    UPDATE lags SET least = min(least, lag * 2), most = max(most, lag * 2)
-        FROM (SELECT 'start' AS name,
-                  NEW.create_us - nullif(NEW.run_began_us, -9223372036854775807) AS lag
-              UNION ALL SELECT 'completion',
-                  NEW.create_us - nullif(NEW.run_ended_us, -9223372036854775807))
-        WHERE of = name AND lag NOT BETWEEN least AND most;
-END;
-
-CREATE TRIGGER records_lag_other
-AFTER UPDATE OF object_start_us, object_completion_us, run_began_us, run_ended_us ON records
-WHEN NEW.create_us - NEW.object_start_us NOT BETWEEN -60000000 AND 21600000000
-    OR NEW.create_us - nullif(NEW.run_began_us, -9223372036854775807)
-        NOT BETWEEN -60000000 AND 21600000000
-    OR NEW.create_us - NEW.object_completion_us NOT BETWEEN -21600000000 AND 3600000000
-    OR NEW.create_us - nullif(NEW.run_ended_us, -9223372036854775807)
-        NOT BETWEEN -21600000000 AND 3600000000 BEGIN
-    UPDATE lags SET least = min(least, lag * 2), most = max(most, lag * 2)
-        FROM (SELECT 'start' AS name, NEW.create_us - NEW.object_start_us AS lag
-              UNION ALL SELECT 'completion', NEW.create_us - NEW.object_completion_us)
-        WHERE of = name AND lag NOT BETWEEN least AND most;
-    UPDATE lags SET least = min(least, lag * 2), most = max(most, lag * 2)
-        FROM (SELECT 'start' AS name,
-                  NEW.create_us - nullif(NEW.run_began_us, -9223372036854775807) AS lag
-              UNION ALL SELECT 'completion',
-                  NEW.create_us - nullif(NEW.run_ended_us, -9223372036854775807))
-        WHERE of = name AND lag NOT BETWEEN least AND most;
-END;
+-- What was stored more than six hours before or after it began, more than six hours before it
+-- completed, or more than one hour after that, as an object or a run. Everything else is found by the
+-- time of storing; see docs/adr/0057.
+CREATE INDEX records_late ON records 
+    (create_us, object_start_us, object_completion_us, run_began_us, run_ended_us)
+    WHERE create_us - object_start_us NOT BETWEEN -21600000000 AND 21600000000
+        OR create_us - nullif(run_began_us, -9223372036854775807)
+            NOT BETWEEN -21600000000 AND 21600000000
+        OR create_us - object_completion_us NOT BETWEEN -21600000000 AND 3600000000
+        OR create_us - nullif(run_ended_us, -9223372036854775807)
+            NOT BETWEEN -21600000000 AND 3600000000;
 
 CREATE INDEX results_by_status ON results (summary_status, create_us);
 
@@ -234,7 +195,7 @@ CREATE TABLE labels (
     key    TEXT NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX labels_by_value ON labels (value, key);
+CREATE UNIQUE INDEX labels_by_key ON labels (key, value);
 
 CREATE TABLE record_labels (
     label      INTEGER NOT NULL,

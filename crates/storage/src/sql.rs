@@ -27,7 +27,7 @@ pub(crate) mod read;
 pub(crate) mod row;
 pub(crate) mod signatures;
 pub(crate) mod statement;
-mod stored_time;
+pub(crate) mod stored_time;
 pub(crate) mod thin;
 pub(crate) mod time_window;
 pub(crate) mod walk;

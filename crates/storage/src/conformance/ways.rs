@@ -23,11 +23,26 @@ const SECOND: i64 = 1_000_000;
 /// Between rows: all are stored within forty days.
 const STEP: i64 = 555 * SECOND;
 
+/// How long before it was stored row `at` began, where that is not 3,000 seconds: some were stored a month
+/// late, and some half a day early.
+fn began_before(at: i64) -> i64 {
+    match at % 1_000 {
+        547 => 4_600 * STEP,
+        102 => -100 * STEP,
+        _ => 0,
+    }
+}
+
+/// When row `at` began, as if all were stored at once.
+fn began(at: i64) -> i64 {
+    at / 2 * STEP - began_before(at)
+}
+
 /// Row `at`, of which two were made at each moment.
 fn row(at: i64) -> Record {
     let made = at / 2 * STEP;
-    let began = time(made - 3_000 * SECOND);
-    let ended = time(made - 3_000 * SECOND + at % 700 * SECOND);
+    let (began, ended) = (began(at), began(at) + at % 700 * SECOND);
+    let (began, ended) = (time(began - 3_000 * SECOND), time(ended - 3_000 * SECOND));
     let (status, reason) = match at % 40 {
         7 => ("False", "Failed"),
         8 if at < 100 => ("False", "Rare"),
@@ -274,6 +289,11 @@ fn outcomes() -> Vec<Asked> {
             |at| at % 200 == 7 && at >= RUN,
         ),
         (
+            "an outcome, a pipeline and a label",
+            vec![outcome(2), pipeline(), label("tier", "tin")],
+            |at| at % 200 == 7 && at >= RUN,
+        ),
+        (
             "an outcome, and a label",
             vec![outcome(2), label("tier", "gold")],
             |at| at % 200 == 47 && at >= RUN,
@@ -292,7 +312,7 @@ fn times_and_names() -> Vec<Asked> {
         let is = Is::AtLeast(Value::Int(seconds * SECOND));
         test(Column::Duration, is)
     };
-    let began = |is| test(Column::Object(ObjectField::StartTime), is);
+    let started = |is| test(Column::Object(ObjectField::StartTime), is);
     let at = |step| Value::Time(time(step * STEP - 3_000 * SECOND));
     let named = |part: &str| {
         test(
@@ -316,8 +336,8 @@ fn times_and_names() -> Vec<Asked> {
         ),
         (
             "a while long ago",
-            vec![began(Is::AtLeast(at(100))), began(Is::Less(at(200)))],
-            |at| (200..400).contains(&at),
+            vec![started(Is::AtLeast(at(100))), started(Is::Less(at(200)))],
+            |at| (100 * STEP..200 * STEP).contains(&began(at)),
         ),
         (
             "runs of a while long ago",
@@ -325,21 +345,36 @@ fn times_and_names() -> Vec<Asked> {
                 test(Column::Began, Is::AtLeast(at(100))),
                 test(Column::Began, Is::Less(at(200))),
             ],
-            |at| (200..400).contains(&at),
+            |at| (100 * STEP..200 * STEP).contains(&began(at)),
         ),
         (
             "runs that ended before",
             vec![test(Column::Ended, Is::Less(at(100)))],
-            |at| at >= 60 && at / 2 * STEP + at % 700 * SECOND < 100 * STEP,
+            |at| at >= 60 && began(at) + at % 700 * SECOND < 100 * STEP,
         ),
         (
             "a while long ago, and a label",
-            vec![began(Is::AtMost(at(400))), label("tier", "gold")],
-            |at| at <= 801 && at % 100 == 47,
+            vec![started(Is::AtMost(at(400))), label("tier", "gold")],
+            |at| began(at) <= 400 * STEP && at % 100 == 47,
         ),
-        ("a time to come", vec![began(Is::Greater(at(ROWS)))], |_| {
-            false
-        }),
+        (
+            "failed since",
+            vec![test(Column::Began, Is::AtLeast(at(6_000))), failed()],
+            |at| at >= 12_000 && at % 40 == 7,
+        ),
+        (
+            "began long after it ended",
+            vec![
+                started(Is::AtLeast(at(5_000))),
+                test(Column::Ended, Is::Less(at(1_000))),
+            ],
+            |_| false,
+        ),
+        (
+            "a time to come",
+            vec![started(Is::Greater(at(ROWS)))],
+            |_| false,
+        ),
         ("a part of a name", vec![named("99")], |at| {
             at.to_string().contains("99")
         }),

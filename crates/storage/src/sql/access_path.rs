@@ -29,11 +29,15 @@ pub(crate) enum AccessPath<'q> {
     PrefixScan(i64),
     /// Among the rows of an index, which are sorted if need be.
     Index(IndexCandidate<'q>),
+    /// In order among so many next rows of an index that has an order of its own. PostgreSQL alone.
+    NextOf(IndexCandidate<'q>, i64),
     /// In order among all rows of the scope, by an index, until there are enough. SQLite alone, whose
     /// rows lie almost in that order, so that it takes at most twice as long as a full scan.
     IndexScan,
     /// Among all rows, of which those that match are sorted. PostgreSQL alone.
     FullSort,
+    /// Among what was stored late or early, in order.
+    Late,
     /// By all labels that are asked for at once, with the parent and the time of storing, where
     /// that is known. PostgreSQL alone; the rows are sorted.
     LabelIndex(Option<TimeWindow>),
@@ -45,8 +49,10 @@ impl fmt::Display for AccessPath<'_> {
             Self::DatabaseChoice => f.write_str("the choice of the database"),
             Self::PrefixScan(rows) => write!(f, "scan of the next {rows} rows in order"),
             Self::Index(candidate) => candidate.fmt(f),
+            Self::NextOf(candidate, rows) => write!(f, "next {rows} rows of the {candidate}"),
             Self::IndexScan => f.write_str("scan of all rows in order"),
             Self::FullSort => f.write_str("scan and sort of all rows"),
+            Self::Late => f.write_str("index of what was stored late or early"),
             Self::LabelIndex(_) => f.write_str("index of labels"),
         }
     }
@@ -70,9 +76,14 @@ pub(crate) fn prefix_scan(
         && !asks_one_key(query)
         && !(resource == Resource::Records && asks_rare(dialect, query));
     let model = cost::model(dialect);
+    if !leads_anywhere(dialect, resource, query) {
+        // On SQLite the scan of all rows begins with the same.
+        let is_long = is_worth && dialect == Dialect::Postgres;
+        return is_long.then_some(AccessPath::PrefixScan(model.long_prefix_rows));
+    }
     let rows = match candidate::is_search(query) {
         true => model.prefix_searched,
-        false => model.prefix_rows(resource, has_label(query)),
+        false => model.prefix_rows(resource, has_label(query) || asks_how_long(query)),
     };
     let is_other = |test: &Test| test.column != Column::DataType;
     let has_others = has_test(&query.condition, &is_other);
@@ -81,6 +92,20 @@ pub(crate) fn prefix_scan(
         false => rows,
     };
     is_worth.then_some(AccessPath::PrefixScan(rows))
+}
+
+/// Whether something leads to rows, or a prefix scan asks for them in another way than the scan of all.
+fn leads_anywhere(dialect: Dialect, resource: Resource, query: &ListQuery) -> bool {
+    let all = candidate::candidates(resource, query, true);
+    let leads = |one: &IndexCandidate<'_>| match (dialect, one) {
+        (Dialect::Postgres, IndexCandidate::Labels(test)) => labels::one_of(test).is_some(),
+        _ => true,
+    };
+    let is_other = match dialect {
+        Dialect::Sqlite => has_test(&query.condition, &|test| test.column == Column::Labels),
+        Dialect::Postgres => query.scope.parent != ParentPattern::Any,
+    };
+    resource == Resource::Results || is_other || all.iter().any(leads)
 }
 
 /// Whether a list by time is of one parent and of some types, which PostgreSQL's index of labels knows.
@@ -101,6 +126,12 @@ pub(crate) fn long_prefix_scan(
     may_scan_prefix(resource, query).then_some(AccessPath::PrefixScan(
         cost::model(Dialect::Sqlite).long_prefix_rows,
     ))
+}
+
+/// Whether runs are asked for by how long they took, of which an index has few.
+fn asks_how_long(query: &ListQuery) -> bool {
+    let all = candidate::candidates(Resource::Records, query, false);
+    all.iter().any(|one| matches!(one, IndexCandidate::Took(_)))
 }
 
 /// Whether one key of an indexed path is asked for: its rows are at hand in order, however many
@@ -124,16 +155,21 @@ fn asks_rare(dialect: Dialect, query: &ListQuery) -> bool {
         }
         Dialect::Postgres => {
             candidate::kept_types(&query.condition).is_some() && labels::leads(query, true)
-                || asks_one_outcome(query)
+                || labels::has_pipeline(query)
+                || asks_in_own_order(query)
         }
     };
     is_led && by_time(query).is_some()
 }
 
-/// Whether runs of one outcome are asked for, which an index has in the order of time.
-fn asks_one_outcome(query: &ListQuery) -> bool {
+/// Whether an index that has no other order than that of storing leads to rows: of all parents, or by
+/// one outcome. PostgreSQL alone.
+fn asks_in_own_order(query: &ListQuery) -> bool {
     let all = candidate::candidates(Resource::Records, query, false);
-    let leads = |one: &IndexCandidate<'_>| one.is_of_outcome() && !one.has_values();
+    let everywhere = query.scope.parent == ParentPattern::Any;
+    let leads = |one: &IndexCandidate<'_>| {
+        one.has_own_order() && (everywhere || one.is_of_outcome() && !one.has_values())
+    };
     all.iter().any(leads)
 }
 
@@ -142,7 +178,7 @@ fn has_order(query: &ListQuery) -> bool {
     let all = candidate::candidates(Resource::Records, query, true);
     let leads = |one: &IndexCandidate<'_>| {
         let is_labelled = matches!(one, IndexCandidate::Label(..));
-        is_labelled || one.is_of_type() || one.is_of_outcome() || one.has_values()
+        is_labelled || one.is_of_type() || one.has_own_order() || one.has_values()
     };
     all.iter().any(leads)
 }
@@ -243,7 +279,7 @@ pub(crate) fn without_index(
     query: &ListQuery,
 ) -> AccessPath<'static> {
     // PostgreSQL does not know bounds that it has to find out first, and would read everything.
-    let in_order = dialect == Dialect::Postgres && has_times(resource, &query.condition);
+    let in_order = dialect == Dialect::Postgres && has_times(&query.condition);
     match (may_scan_prefix(resource, query) && !in_order, dialect) {
         (true, Dialect::Sqlite) => AccessPath::IndexScan,
         (true, Dialect::Postgres) => AccessPath::FullSort,

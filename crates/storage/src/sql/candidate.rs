@@ -419,7 +419,10 @@ fn counted(
     out.push(candidate.partial_index_predicate(dialect));
     if dialect == Dialect::Postgres && is_counted_in_order(candidate) {
         // Or it would look for them among all rows.
-        out.push(" ORDER BY create_us DESC, row_id DESC");
+        out.push(match candidate.has_own_order() {
+            true => " ORDER BY create_us + 0 DESC, row_id DESC",
+            false => " ORDER BY create_us DESC, row_id DESC",
+        });
     }
 }
 

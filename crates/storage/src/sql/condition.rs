@@ -5,6 +5,7 @@
 //! sound because a condition has no negation above its leaves.
 
 mod place;
+mod runs;
 pub(super) mod searched;
 
 pub(super) use self::{
@@ -21,7 +22,6 @@ use super::{
 use crate::codec::text::{self, words};
 use hindsight_filter::condition::{Ability, Column, Condition, Is, Test, Value};
 use hindsight_filter::model::{Parent, RecordName, Resource};
-use hindsight_run::keys;
 
 /// What [`Store::ability`](crate::seam::Store::ability) answers for both databases.
 pub(crate) fn ability(test: &Test) -> Ability {
@@ -213,6 +213,9 @@ impl Writer<'_> {
     }
 
     fn plain_test(&mut self, place: Place<'_>, test: &Test) {
+        if place == Place::RunDuration {
+            self.of_object_or_own_times(test);
+        }
         match &test.is {
             Is::Present => self.present(place, test.negated),
             Is::Equal(value) => self.equal(place, value, test.negated),
@@ -267,10 +270,8 @@ impl Writer<'_> {
             }
             _ => {}
         }
-        if let (Place::Column("run_pipeline"), Value::Text(name), Dialect::Postgres, false) =
-            (place, value, self.dialect, negated)
-        {
-            self.pipeline_is(name);
+        if let (Place::Column("run_pipeline"), false) = (place, negated) {
+            self.of_pipelines(std::slice::from_ref(value));
         }
         if let (Place::Id(_) | Place::ObjectUid | Place::ResultOfRecord, Value::Text(text)) =
             (place, value)
@@ -296,15 +297,6 @@ impl Writer<'_> {
         self.out
             .push(if negated { " <> " } else { " = " })
             .bind(bind(value));
-    }
-
-    /// Appends where the pipeline of a record comes from, which indexes know.
-    fn pipeline_is(&mut self, name: &str) {
-        self.out.push("(");
-        self.dialect.labelled(self.out, keys::PIPELINE, name);
-        self.out.push(" OR ");
-        self.compared(Place::Column("object_pipeline_ref"), &[&text::stored(name)]);
-        self.out.push(" = ").bind(name).push(") AND ");
     }
 
     /// Appends a comparison for equality of a column of identifiers. Both places that a uid may be
@@ -382,6 +374,11 @@ impl Writer<'_> {
             && values.len() <= cost::MOST_VALUES
         {
             return self.dialect.labelled_with_one(self.out, key, texts);
+        }
+        if let (Place::Column("run_pipeline"), false) = (place, negated)
+            && values.len() <= cost::MOST_VALUES
+        {
+            self.of_pipelines(values);
         }
         if let Place::Id(_) | Place::ObjectUid | Place::ResultOfRecord = place {
             return self.identifier_test(place, negated, &|dialect, out| {

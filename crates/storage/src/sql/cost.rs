@@ -6,6 +6,9 @@
 use super::dialect::Dialect;
 use hindsight_filter::model::Resource;
 
+/// Rows of an index that are looked at on PostgreSQL, first and then, before all of them are sorted.
+pub(crate) const NEXT_OF: [i64; 2] = [250, 5_000];
+
 /// Values of a label, or types, of which an index is asked for one by one.
 pub(crate) const MOST_VALUES: usize = 16;
 
@@ -23,7 +26,8 @@ pub(crate) struct CostModel {
     pub(crate) prefix_typed: i64,
     /// Results that a prefix scan looks at: they are wide, and few columns can be asked of them.
     prefix_results: i64,
-    /// Rows that a second prefix scan looks at, before more than `sorted` rows are sorted.
+    /// Rows that a second prefix scan looks at, before more than `sorted` rows are sorted; on
+    /// PostgreSQL the first one, where no index leads to rows and all would be sorted.
     pub(crate) long_prefix_rows: i64,
     /// Rows of an index that are counted to compare it with others. SQLite counts 5,000 entries
     /// in 0.3 ms; PostgreSQL reads the rows, 250 of them in 1 ms.
@@ -62,7 +66,7 @@ const POSTGRES: CostModel = CostModel {
     prefix_searched: 10_000,
     prefix_typed: 2_000,
     prefix_results: 4_000,
-    long_prefix_rows: 20_000,
+    long_prefix_rows: 100_000,
     counted_rows: 250,
     counted_entries: 1_000,
     sorted: 4_000,

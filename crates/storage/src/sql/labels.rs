@@ -3,6 +3,7 @@
 
 use super::{
     candidate::{self, IndexCandidate, candidates},
+    condition::Writer,
     cost,
     dialect::Dialect,
     statement::{Bind, Statement},
@@ -32,10 +33,21 @@ pub(crate) fn has_label(query: &ListQuery) -> bool {
         .any(|candidate| matches!(candidate, IndexCandidate::Label(..)))
 }
 
-/// Whether the index of labels leads to the rows: by a label or one of several, or, in the order of
-/// time, by its part of what did not go well together with the type.
+/// Whether the index of labels leads to the rows: by a label or one of several, by pipelines beside
+/// the index of references to them, or, in the order of time, by its part of what did not go well
+/// together with the type.
 pub(crate) fn leads(query: &ListQuery, by_time: bool) -> bool {
-    has_label(query) || has_one_of(query) || by_time && is_unwell_of_type(query)
+    has_label(query)
+        || has_one_of(query)
+        || has_pipeline(query)
+        || by_time && is_unwell_of_type(query)
+}
+
+/// Whether runs of a pipeline are asked for, or of one of several.
+pub(crate) fn has_pipeline(query: &ListQuery) -> bool {
+    let all = candidates(Resource::Records, query, false);
+    all.iter()
+        .any(|one| matches!(one, IndexCandidate::Pipeline(_)))
 }
 
 /// Whether one of several labels of a key is asked for, not too many.
@@ -110,6 +122,31 @@ pub(super) fn stored_in(out: &mut Statement, window: TimeWindow) {
     }
 }
 
+/// The statement that gives the first of these days on which records were stored that labels say may be
+/// in a list; it gives no row if there is none.
+pub(crate) fn first_stored(query: &ListQuery, days: Vec<i64>) -> Statement {
+    let mut out = Statement::new("SELECT day FROM unnest(");
+    out.bind(Bind::Ints(days));
+    // Not an EXISTS, of which PostgreSQL would make a join, in another order.
+    out.push("::bigint[]) AS day WHERE (SELECT 1 FROM records WHERE ");
+    out.push(STORED_AT);
+    out.push(" BETWEEN (day - 1) * 86400000000 AND (day + 1) * 86400000000");
+    out.push(STORED).push("ARRAY[day]");
+    of_parent(&mut out, query);
+    of_types(&mut out, query);
+    unwell(&mut out, query);
+    for test in candidate::conjuncts(&query.condition) {
+        let is_label = matches!(test.column, Column::Label(_) | Column::Pipeline);
+        let is_asked = matches!(test.is, Is::Equal(_) | Is::OneOf(_));
+        if is_label && is_asked && !test.negated {
+            out.push(" AND ");
+            Writer::new(Dialect::Postgres, Resource::Records, &mut out).test(test);
+        }
+    }
+    out.push(" LIMIT 1) = 1 LIMIT 1");
+    out
+}
+
 /// The statement that gives the first and the last time at which records of a list can have been
 /// stored; there are none if either is null.
 pub(crate) fn span(query: &ListQuery) -> Statement {
@@ -132,7 +169,8 @@ pub(crate) fn span(query: &ListQuery) -> Statement {
 /// The statement that counts rows with the labels of a list that also searches names everywhere,
 /// as far as that matters.
 pub(crate) fn count_searched(query: &ListQuery) -> Option<Statement> {
-    if query.scope.parent != ParentPattern::Any || !candidate::is_search(query) {
+    let is_searched = candidate::is_search(query) && has_label(query);
+    if query.scope.parent != ParentPattern::Any || !is_searched {
         return None;
     }
     let mut out = Statement::new("SELECT count(*) FROM (SELECT 1 FROM records WHERE 1 = 1");

@@ -210,7 +210,7 @@ impl<'q> List<'q> {
         }
         // These leave the planner no choice that depends on values.
         let is_fixed = match self.path {
-            AccessPath::PrefixScan(_) | AccessPath::LabelIndex(Some(_)) => true,
+            AccessPath::PrefixScan(_) | AccessPath::LabelIndex(Some(_)) | AccessPath::Late => true,
             AccessPath::DatabaseChoice => {
                 self.query.scope.id.is_some() || is_selective(&self.query.condition)
             }
@@ -242,7 +242,7 @@ impl<'q> List<'q> {
             };
             one.rows_of_one(limit);
             self.out = one.out;
-            self.out.push(")");
+            self.out.push(") AS one");
         }
         self.order(true);
         self.out.push(" LIMIT ").bind(limit);
@@ -288,7 +288,10 @@ impl<'q> List<'q> {
             self.out.push(" AND ");
             let writer = Writer::new(self.dialect, self.resource, &mut self.out);
             let mut writer = writer.of_types(candidate::type_numbers(&self.query.condition));
-            if let AccessPath::Index(IndexCandidate::Column(..)) | AccessPath::FullSort = self.path
+            if let AccessPath::Index(IndexCandidate::Column(..))
+            | AccessPath::NextOf(..)
+            | AccessPath::FullSort
+            | AccessPath::Late = self.path
             {
                 writer = writer.beside_labels();
             }

@@ -17,6 +17,9 @@ const GROWTH: i64 = 16;
 /// More weeks than a list of them is worth.
 const MOST_KEYS: i64 = 600;
 
+/// More days than are worth asking for one by one, of which each takes 12 µs.
+const MOST_DAYS: i64 = 300;
+
 /// Days after which what was found says how much the rest is likely to have: days of a week differ.
 const TYPICAL: i64 = 14 * DAY;
 
@@ -69,6 +72,18 @@ impl Windows {
         }
     }
 
+    /// Begins anew, with a day, where the day with this number does: it is in `part`, the last window
+    /// that there was, of which nothing before that day is wanted.
+    pub(crate) fn skip_to(&mut self, part: TimeWindow, day: i64) {
+        let rest = self.rest.unwrap_or(part);
+        let mut whole = TimeWindow::new(part.first.min(rest.first), part.last.max(rest.last));
+        match self.descending {
+            true => whole.last = part.last.min((day + 1) * DAY - 1),
+            false => whole.first = part.first.max(first_of(day)),
+        }
+        *self = Self::new(whole, self.descending);
+    }
+
     /// Makes the next window as long as `wanted` rows are likely to take, after the last one had `found` of them.
     pub(crate) fn found(&mut self, found: i64, wanted: i64) {
         let last = self.length / GROWTH;
@@ -114,7 +129,26 @@ impl Iterator for Windows {
     }
 }
 
+/// When a day began at the earliest; PostgreSQL divides towards zero.
+fn first_of(day: i64) -> i64 {
+    (if day > 0 { day } else { day - 1 }) * DAY
+}
+
 impl TimeWindow {
+    /// The numbers of its days, in this order; none if they are more than are worth asking for one by
+    /// one.
+    pub(crate) fn days(self, descending: bool) -> Option<Vec<i64>> {
+        let (first, last) = (self.first / DAY, self.last / DAY);
+        let mut days = match !self.has_few && last - first < MOST_DAYS {
+            true => (first..=last).collect::<Vec<_>>(),
+            false => return None,
+        };
+        if descending {
+            days.reverse();
+        }
+        Some(days)
+    }
+
     /// The numbers of its whole weeks, and of the days before and after them; none if these are
     /// too many, or the rows too few. As PostgreSQL divides, which is towards zero.
     pub(super) fn keys(self) -> Option<Vec<i64>> {
@@ -180,6 +214,29 @@ mod tests {
         windows.found(1_000, 1);
         let second = windows.next().unwrap();
         assert_eq!(second.last - second.first + 1, DAY, "a day at least");
+    }
+
+    #[test]
+    fn windows_go_on_where_the_first_rows_are() {
+        let whole = TimeWindow::new(0, 400 * DAY - 1);
+        for (descending, day, first) in [(true, 390, (390, 390)), (false, 10, (10, 10))] {
+            let mut windows = Windows::new(whole, descending);
+            windows.next();
+            windows.found(0, 50);
+            let second = windows.next().unwrap();
+            windows.skip_to(second, day);
+            let parts: Vec<_> = windows.collect();
+            assert_eq!((parts[0].first / DAY, parts[0].last / DAY), first);
+            let (least, most) = match descending {
+                true => (0, 391 * DAY - 1),
+                false => (10 * DAY, whole.last),
+            };
+            let ends = parts.iter().map(|part| (part.first, part.last));
+            assert_eq!(ends.clone().map(|(first, _)| first).min(), Some(least));
+            assert_eq!(ends.map(|(_, last)| last).max(), Some(most));
+        }
+        assert_eq!(TimeWindow::new(-1, DAY).days(true), Some(vec![1, 0]));
+        assert_eq!(whole.days(true), None);
     }
 
     #[test]

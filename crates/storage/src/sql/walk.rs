@@ -25,7 +25,7 @@ pub(crate) enum Table {
 /// All tables of the schema, and what `fsck` compares the rows of each with. Every one is also
 /// given to the engine's own check. PostgreSQL has an index in the place of `labels` and
 /// `record_labels`, and also `changes_floor`, a number that nothing else tells.
-pub(crate) const TABLES: [(&str, &str); 18] = [
+pub(crate) const TABLES: [(&str, &str); 17] = [
     ("results", "what a result may hold"),
     ("records", "their results and payloads"),
     ("bodies", "their records and SHA-256"),
@@ -36,7 +36,6 @@ pub(crate) const TABLES: [(&str, &str); 18] = [
     ("log_chunks", "what their sources count"),
     ("labels", "records"),
     ("record_labels", "records"),
-    ("lags", "records"),
     ("indexed_paths", "what a path may be"),
     ("index_entries", "payloads"),
     ("dropped_indexes", "nothing: what it names is only cleared"),
@@ -262,25 +261,6 @@ pub(crate) fn keys_without_field(limit: i64) -> Statement {
     out.push("(SELECT 1 FROM indexed_paths WHERE row_id = v.field UNION ALL ");
     out.push("SELECT 1 FROM dropped_indexes WHERE field = v.field) LIMIT ");
     out.bind(limit);
-    out
-}
-
-/// The statement that counts the records that were stored outside of what `lags` says.
-pub(crate) fn outside_lags() -> Statement {
-    let mut out = Statement::new("SELECT count(*) FROM records WHERE FALSE");
-    for (of, time) in [
-        ("start", "object_start_us"),
-        ("start", "nullif(run_began_us, -9223372036854775807)"),
-        ("completion", "object_completion_us"),
-        ("completion", "nullif(run_ended_us, -9223372036854775807)"),
-    ] {
-        out.push(" OR ")
-            .push(time)
-            .push(" IS NOT NULL AND NOT EXISTS ");
-        out.push("(SELECT 1 FROM lags WHERE of = '").push(of);
-        out.push("' AND create_us - ").push(time);
-        out.push(" BETWEEN least AND most)");
-    }
     out
 }
 

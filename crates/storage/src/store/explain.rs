@@ -14,6 +14,7 @@ use crate::{
         explain, list,
         row::SqlRow as _,
         statement::Statement,
+        stored_time::{Stretch, stretches},
     },
 };
 use hindsight_filter::model::Resource;
@@ -30,13 +31,24 @@ pub(super) async fn plan<D: Database>(
         .await?;
     let query = resolved(&mut *reader, query).await?;
     let (mut paths, mut steps, mut cost) = (Vec::new(), Vec::new(), None);
-    for part in list::parts(resource, &query) {
+    let all = stretches(resource, query.clone());
+    let all = all.iter().flat_map(|stretch| {
+        let parts = list::parts(resource, &stretch.query).into_iter();
+        parts.map(move |part| (stretch, part))
+    });
+    for (Stretch { query, is_late }, part) in all {
         let limit = query.limit.get().into();
-        let choice = choose(&mut *reader, D::DIALECT, resource, &query).await?;
-        let prefix = access_path::prefix_scan(D::DIALECT, resource, &query);
-        let tried = prefix.into_iter().chain(choice.first).chain([choice.path]);
+        if *is_late {
+            let late = list::list(D::DIALECT, resource, query, part, AccessPath::Late, limit)?;
+            steps.extend(lines(&mut *reader, D::DIALECT, &late).await?);
+            continue;
+        }
+        let choice = choose(&mut *reader, D::DIALECT, resource, query).await?;
+        let prefix = access_path::prefix_scan(D::DIALECT, resource, query);
+        let tried = prefix.into_iter().chain(choice.first.clone());
+        let tried = tried.chain([choice.path]);
         for path in tried.clone() {
-            let statement = list::list(D::DIALECT, resource, &query, part, path, limit)?;
+            let statement = list::list(D::DIALECT, resource, query, part, path, limit)?;
             let lines = lines(&mut *reader, D::DIALECT, &statement).await?;
             // A prefix scan costs little; the path to all rows comes last.
             cost = lines.iter().find_map(|line| explain::estimates(line));
@@ -45,7 +57,7 @@ pub(super) async fn plan<D: Database>(
         if paths.is_empty() {
             let considered = match (D::DIALECT, choice.considered.is_empty()) {
                 (Dialect::Sqlite, true) => {
-                    counted(&mut *reader, D::DIALECT, resource, &query).await?
+                    counted(&mut *reader, D::DIALECT, resource, query).await?
                 }
                 _ => choice.considered,
             };

@@ -49,7 +49,7 @@ impl<'f, T: Send + SizeHint> Finder<'f, T> {
             }
         }
         let choice = choose(self.reader, self.dialect, self.resource, self.query).await?;
-        if let Some(first) = choice.first {
+        for first in choice.first {
             let farther = self.rows(self.query, part, first, limit).await?;
             if self.is_enough(&farther, limit) {
                 page.extend(farther);
@@ -62,6 +62,14 @@ impl<'f, T: Send + SizeHint> Finder<'f, T> {
             return self.by_windows(descending, page).await;
         }
         page.extend(self.rows(self.query, part, choice.path, limit).await?);
+        Ok(())
+    }
+
+    /// The same with what was stored late or early.
+    pub(super) async fn fill_late(&mut self, part: Part, page: &mut Vec<T>) -> Result<(), Error> {
+        if let Some(limit) = self.left(page) {
+            page.extend(self.rows(self.query, part, AccessPath::Late, limit).await?);
+        }
         Ok(())
     }
 
@@ -93,7 +101,25 @@ impl<'f, T: Send + SizeHint> Finder<'f, T> {
             }
         }
         let mut windows = Windows::new(TimeWindow::new(first, last), descending);
+        // Whether nothing was found yet, and where there is something was not asked.
+        let (mut is_first, mut seeks) = (true, true);
         while let Some(part) = windows.next() {
+            let days = part.days(descending).filter(|_| seeks && !is_first);
+            is_first = false;
+            if let Some(days) = days {
+                let day = self
+                    .reader
+                    .row(&labels::first_stored(self.query, days))
+                    .await?;
+                match day.map(|row| row.int(0)).transpose()?.flatten() {
+                    Some(day) => {
+                        seeks = false;
+                        windows.skip_to(part, day);
+                    }
+                    None => windows.found(0, 1),
+                }
+                continue;
+            }
             let bytes = page.iter().map(SizeHint::bytes).sum();
             let (Some(limit), Some(rest)) = (self.left(page), list::rest(self.query, bytes)) else {
                 break;
@@ -102,6 +128,7 @@ impl<'f, T: Send + SizeHint> Finder<'f, T> {
             let rows = self.rows(&rest, Part::With, path, limit).await?;
             let found = i64::try_from(rows.len()).unwrap_or(limit);
             windows.found(found, limit - found);
+            seeks &= found == 0;
             page.extend(rows);
         }
         Ok(())

@@ -14,6 +14,7 @@ use crate::{
         read::{self, SizeHint},
         row::Row,
         statement::Statement,
+        stored_time::{Stretch, stretches},
         thin,
     },
 };
@@ -69,21 +70,26 @@ async fn page_of<D: Database, T: Send + SizeHint>(
     }
     let query = resolved(&mut *reader, query).await?;
     let mut page = Vec::new();
-    for part in parts {
-        let bytes = page.iter().map(SizeHint::bytes).sum();
-        let Some(rest) = list::rest(&query, bytes) else {
-            break;
-        };
-        let mut finder = Finder {
-            reader: &mut *reader,
-            dialect: D::DIALECT,
-            resource,
-            query: &rest,
-            in_transaction,
-            columns,
-            read,
-        };
-        finder.fill(part, &mut page).await?;
+    for Stretch { query, is_late } in stretches(resource, query) {
+        for part in &parts {
+            let bytes = page.iter().map(SizeHint::bytes).sum();
+            let Some(rest) = list::rest(&query, bytes) else {
+                break;
+            };
+            let mut finder = Finder {
+                reader: &mut *reader,
+                dialect: D::DIALECT,
+                resource,
+                query: &rest,
+                in_transaction,
+                columns,
+                read,
+            };
+            match is_late {
+                true => finder.fill_late(*part, &mut page).await?,
+                false => finder.fill(*part, &mut page).await?,
+            }
+        }
     }
     if in_transaction {
         reader.end().await?;

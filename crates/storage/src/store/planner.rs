@@ -6,6 +6,7 @@ use crate::{
     sql::{
         access_path::{self, AccessPath},
         candidate::{self, IndexCandidate},
+        cost,
         dialect::Dialect,
         labels,
         row::SqlRow as _,
@@ -15,8 +16,8 @@ use hindsight_filter::model::{ParentPattern, Resource};
 
 /// The access path that was chosen.
 pub(super) struct Choice<'q> {
-    /// To some of the rows, which is worth going first.
-    pub(super) first: Option<AccessPath<'q>>,
+    /// To some of the rows each, which are worth going first.
+    pub(super) first: Vec<AccessPath<'q>>,
     pub(super) path: AccessPath<'q>,
     /// What was considered, with the number of rows as far as they were counted.
     pub(super) considered: Vec<(IndexCandidate<'q>, i64)>,
@@ -40,6 +41,18 @@ pub(super) async fn choose<'q>(
     let (first, path) = match dialect {
         Dialect::Sqlite => planner.fewest_rows(&candidates).await?,
         Dialect::Postgres => (None, planner.beside_statistics(candidates).await?),
+    };
+    let few = |one: IndexCandidate<'q>| {
+        let counted = planner.considered.iter().find(|(known, _)| *known == one);
+        counted.is_some_and(|(_, rows)| one.is_surely_few(*rows))
+    };
+    let first = match (dialect, path) {
+        (Dialect::Postgres, AccessPath::Index(one)) if one.has_own_order() && !few(one) => {
+            cost::NEXT_OF
+                .map(|rows| AccessPath::NextOf(one, rows))
+                .into()
+        }
+        _ => first.into_iter().collect(),
     };
     Ok(Choice {
         first,
@@ -176,8 +189,15 @@ impl<'q> Planner<'_, 'q> {
         let is_led = !candidates.is_empty()
             && self.resource == Resource::Records
             && labels::leads(self.query, by_time);
-        candidates
-            .retain(|one| !matches!(one, IndexCandidate::Parent(_) | IndexCandidate::Labels(_)));
+        candidates.retain(|one| {
+            !matches!(
+                one,
+                IndexCandidate::Parent(_)
+                    | IndexCandidate::Labels(_)
+                    | IndexCandidate::Pipeline(_)
+                    | IndexCandidate::Took(_)
+            )
+        });
         let (indexed, others): (Vec<_>, Vec<_>) = candidates
             .into_iter()
             .partition(|one| matches!(one, IndexCandidate::Indexed { .. }));
@@ -193,6 +213,11 @@ impl<'q> Planner<'_, 'q> {
         };
         let columns: Vec<_> = others.into_iter().filter(is_other).collect();
         let in_order = columns.iter().any(IndexCandidate::is_in_order);
+        let ordered = columns.iter().filter(|one| one.has_own_order());
+        let ordered = ordered.min_by_key(|one| one.has_values());
+        if let (false, true, Some(one)) = (is_led, by_time, ordered) {
+            return Ok(AccessPath::Index(*one));
+        }
         if !is_led {
             let is_of_type = access_path::is_of_parent_and_type(self.resource, self.query);
             return Ok(match (in_order, is_of_type) {

@@ -1,5 +1,5 @@
 //! Candidates whose rows an index has in the order of time: those of one value, or of several, of
-//! which each is a list of its own, or of several indexes. SQLite alone.
+//! which each is a list of its own, or of several indexes.
 
 use super::{IndexCandidate, counted};
 use crate::sql::{cost, dialect::Dialect, statement::Statement};
@@ -53,6 +53,22 @@ impl<'q> IndexCandidate<'q> {
             }
         }
         each
+    }
+
+    /// Whether its rows are in an index of few rows in the order of storing, which on PostgreSQL has that
+    /// in its own way: it would look for them among all rows in their order otherwise.
+    pub(crate) fn has_own_order(&self) -> bool {
+        matches!(
+            self,
+            Self::Column(
+                "records_by_pipeline"
+                    | "records_by_reason"
+                    | "records_by_status"
+                    | "records_by_outcome"
+                    | "records_by_signature",
+                _
+            )
+        )
     }
 
     /// Whether its rows have one of several values, of which each leads to a list of its own.

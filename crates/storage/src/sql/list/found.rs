@@ -23,7 +23,7 @@ impl<'q> List<'q> {
             | AccessPath::LabelIndex(_) => false,
             AccessPath::DatabaseChoice => is_selective(&self.query.condition),
             AccessPath::Index(IndexCandidate::Parent(_) | IndexCandidate::ParentType(..)) => false,
-            AccessPath::Index(_) => true,
+            AccessPath::Index(_) | AccessPath::NextOf(..) | AccessPath::Late => true,
         }
     }
 
@@ -48,10 +48,14 @@ impl<'q> List<'q> {
         }
         let key = self.query.order.keys().first();
         let index = match self.path {
-            AccessPath::DatabaseChoice | AccessPath::FullSort | AccessPath::LabelIndex(_) => return,
+            AccessPath::DatabaseChoice
+            | AccessPath::FullSort
+            | AccessPath::NextOf(..)
+            | AccessPath::LabelIndex(_) => return,
             AccessPath::PrefixScan(_) | AccessPath::IndexScan => {
                 key.and_then(|key| walk(self.resource, self.query, &key.column))
             }
+            AccessPath::Late => Some("records_late"),
             AccessPath::Index(_) if self.has_driving_index() => None,
             AccessPath::Index(candidate) => candidate.index(self.resource),
         };
@@ -63,6 +67,9 @@ impl<'q> List<'q> {
 
     /// Appends which rows the lead has, where it is no index of the table.
     fn led(&mut self) {
+        if self.path == AccessPath::Late {
+            self.out.push(" AND ").push(stored_time::LATE);
+        }
         let AccessPath::Index(candidate) = self.path else {
             return;
         };
@@ -148,7 +155,7 @@ impl<'q> List<'q> {
     /// Appends when rows were stored.
     fn times(&mut self) {
         let column = self.stored_at();
-        stored_time::times(&mut self.out, self.resource, &self.query.condition, column);
+        stored_time::times(&mut self.out, &self.query.condition, column);
     }
 
     /// When a row was stored.
@@ -158,6 +165,7 @@ impl<'q> List<'q> {
             // No index has this: gathering all rows of the time would take longer than looking
             // at those with the label, whose index knows the time as well.
             AccessPath::LabelIndex(Some(_)) => labels::STORED_AT,
+            AccessPath::NextOf(..) => labels::STORED_AT,
             _ => "create_us",
         }
     }
@@ -217,10 +225,44 @@ impl<'q> List<'q> {
             self.out.push(" WHERE 1 = 1");
             return;
         }
+        if let AccessPath::NextOf(candidate, rows) = self.path {
+            return self.next_of(candidate, rows);
+        }
         self.scoped();
         self.led();
         self.labelled();
         self.prefix_bound();
+    }
+
+    /// Appends a list within a list, of the next rows of an index, or of those of each of its values.
+    fn next_of(&mut self, candidate: IndexCandidate<'q>, rows: i64) {
+        let each = candidate.of_each_value();
+        let ways: Vec<_> = match each.is_empty() {
+            true => vec![candidate],
+            false => each.iter().map(|test| candidate.of_value(test)).collect(),
+        };
+        self.out.push(" FROM (SELECT * FROM (");
+        for (at, way) in ways.into_iter().enumerate() {
+            self.out.push(if at == 0 {
+                "(SELECT *"
+            } else {
+                " UNION ALL (SELECT *"
+            });
+            self.scoped();
+            // Without what else the index says, which would count as another test that few rows pass.
+            if let IndexCandidate::Column(_, test) = way {
+                self.out.push(" AND ");
+                Writer::new(self.dialect, self.resource, &mut self.out).test(test);
+            }
+            self.order(false);
+            self.out.push(" LIMIT ").bind(rows).push(")");
+        }
+        self.out.push(") AS each");
+        self.order(false);
+        self.out
+            .push(" LIMIT ")
+            .bind(rows)
+            .push(") AS records WHERE 1 = 1");
     }
 
     /// Appends what the index of labels knows beside them.

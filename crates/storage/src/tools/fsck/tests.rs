@@ -131,11 +131,6 @@ const DAMAGES: &[Damage] = &[
         &[(Kind::ColumnDiffers, "a/results/r/records/x3")],
         false,
     ),
-    both(
-        "UPDATE lags SET least = 1, most = 1",
-        &[(Kind::RowDamaged, "lags")],
-        true,
-    ),
     Damage {
         sqlite: "INSERT INTO given_labels (labels) VALUES ('{\"key\": \"x\"}'); \
                  UPDATE records SET labels = (SELECT json_array(max(row_id)) FROM labels) \
@@ -187,10 +182,7 @@ const DAMAGES: &[Damage] = &[
                  record_labels SET at_us = 9223372036854775807 WHERE record_row = (SELECT row_id \
                  FROM records WHERE id = 'x3')",
         postgres: "UPDATE records SET create_us = 9223372036854775807 WHERE id = 'x3'",
-        found: &[
-            (Kind::RowDamaged, "a/results/r/records/x3"),
-            (Kind::RowDamaged, "lags"),
-        ],
+        found: &[(Kind::RowDamaged, "a/results/r/records/x3")],
         quick: true,
     },
     both(
@@ -264,12 +256,10 @@ async fn empty(url: &str) {
                   DELETE FROM dictionary_keys; DELETE FROM dictionaries; DELETE FROM sqlite_sequence; \
                   DELETE FROM record_labels; DELETE FROM labels; DELETE FROM secrets; \
                   DELETE FROM index_generation; \
-                  UPDATE lags SET least = -21600000000, most = 21600000000; \
                   INSERT INTO index_generation (generation) VALUES (0)";
     let truncate = "DELETE FROM log_sources; DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
                     DELETE FROM dictionary_keys; DELETE FROM dictionaries; DELETE FROM secrets; \
                     DELETE FROM index_generation; \
-                  UPDATE lags SET least = -21600000000, most = 21600000000; \
                     INSERT INTO index_generation (generation) VALUES (0); \
                     ALTER TABLE results ALTER row_id RESTART; \
                     ALTER TABLE records ALTER row_id RESTART; \
