@@ -192,7 +192,9 @@ pub(super) async fn wf_11_and_wf_29_a_step_completes_with_what_it_waits_for(stag
     let there = stage.there.namespace.clone();
     let spec = json!({"steps": {
         "inner": {"externalRef": {"kind": "Workflow", "name": "inner"}},
-        "release": {"externalRef": {"kind": "Workflow", "namespace": there, "name": "release"}},
+        "release": {"externalRef": {
+            "kind": "Workflow", "apiVersion": "hindsight.dev/v1alpha1", "namespace": there, "name": "release",
+        }},
         "import": {"externalRef": {"kind": "Job", "name": "import"}},
         "after": step(&["inner", "release", "import"]),
     }});
