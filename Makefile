@@ -15,13 +15,13 @@ demo:
 test: postgres chromium
 	tests/with-postgres $(CARGO) test --locked --workspace
 
-# The image of both programs, with whatever container engine is there; IMAGE names it.
+# The image of all programs, with whatever container engine is there; IMAGE names it.
 IMAGE ?= hindsight:0.1.0
 image:
-	$(CARGO) build --locked --profile dist --package hindsight --package hindsight-watcher --bins
+	$(CARGO) build --locked --profile dist --package hindsight --package hindsight-watcher --package hindsight-controller --bins
 	deploy/image/build $${CARGO_TARGET_DIR:-target}/dist $(IMAGE)
 
-# The same of programs that are built in a minute; then it is unpacked, and both programs run from it as the
+# The same of programs that are built in a minute; then it is unpacked, and each program runs from it as the
 # user 65532 on a read-only root. Needs root.
 image-test:
 	$(CARGO) build --locked --workspace --bins
@@ -133,12 +133,14 @@ TAKEOVER_RUNS ?= 50000
 takeover:
 	HINDSIGHT_TEST_RUNS=$(TAKEOVER_RUNS) $(CARGO) test --locked --release -p hindsight-watcher --test it taken_over -- --nocapture
 
-# What the simulated cluster must do, and scenes of the watcher, on the API server of KUBECONFIG. It
-# takes the rights to create namespaces, kinds, roles and bindings, and to impersonate.
+# What the simulated cluster must do, and scenes of the watcher and of the controller of workflows, on the API
+# server of KUBECONFIG. It takes the rights to create namespaces, kinds, roles, bindings and webhooks, and to
+# impersonate.
 contract:
 	@test -n "$(KUBECONFIG)" || { echo "name an API server: make contract KUBECONFIG=PATH" >&2; exit 1; }
 	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p kubesim --test contract a_real_server -- --nocapture
 	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p hindsight-watcher --test it real::the_watcher_does_the_same_on_a_real_server -- --nocapture
+	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p hindsight-controller --test it real::the_controller_does_the_same_on_a_real_server -- --nocapture
 
 # The house rules alone.
 tidy:

@@ -8,6 +8,7 @@ mod programs;
 mod render;
 mod rights;
 mod typed;
+mod workflow;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -180,9 +181,36 @@ fn what_is_referred_to_is_there() {
     }
 }
 
+/// Asserts that a pod may do little, is probed, and is limited.
+fn is_bound(pod: &Value, what: &str) {
+    let whole = &pod["spec"]["securityContext"];
+    assert_eq!(whole["runAsNonRoot"], true, "{what}");
+    assert_eq!(whole["seccompProfile"]["type"], "RuntimeDefault", "{what}");
+    let container = container(pod);
+    let own = &container["securityContext"];
+    assert_eq!(own["allowPrivilegeEscalation"], false, "{what}");
+    assert_eq!(own["readOnlyRootFilesystem"], true, "{what}");
+    assert_eq!(own["capabilities"]["drop"][0], "ALL", "{what}");
+    let image = format!("hindsight:{}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(container["image"], image, "{what}");
+    for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
+        assert_eq!(
+            container[probe]["httpGet"]["port"], "metrics",
+            "{what}: {probe}"
+        );
+    }
+    let resources = &container["resources"];
+    for part in [
+        &resources["requests"]["cpu"],
+        &resources["requests"]["memory"],
+        &resources["limits"]["memory"],
+    ] {
+        assert!(part.is_string(), "{what}");
+    }
+}
+
 #[test]
 fn every_pod_is_bound_to_as_little_as_it_needs() {
-    let image = format!("hindsight:{}", env!("CARGO_PKG_VERSION"));
     for of in ALL_OVERLAYS {
         let objects = overlay(of);
         let pods = pods(&objects);
@@ -191,29 +219,8 @@ fn every_pod_is_bound_to_as_little_as_it_needs() {
         assert_eq!(pods.keys().collect::<Vec<_>>(), expected[..count], "{of}");
         for (name, pod) in pods {
             let what = format!("{of}: {name}");
-            let whole = &pod["spec"]["securityContext"];
-            assert_eq!(whole["runAsNonRoot"], true, "{what}");
-            assert_eq!(whole["seccompProfile"]["type"], "RuntimeDefault", "{what}");
+            is_bound(pod, &what);
             let container = container(pod);
-            let own = &container["securityContext"];
-            assert_eq!(own["allowPrivilegeEscalation"], false, "{what}");
-            assert_eq!(own["readOnlyRootFilesystem"], true, "{what}");
-            assert_eq!(own["capabilities"]["drop"][0], "ALL", "{what}");
-            assert_eq!(container["image"], image, "{what}");
-            for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
-                assert_eq!(
-                    container[probe]["httpGet"]["port"], "metrics",
-                    "{what}: {probe}"
-                );
-            }
-            let resources = &container["resources"];
-            for part in [
-                &resources["requests"]["cpu"],
-                &resources["requests"]["memory"],
-                &resources["limits"]["memory"],
-            ] {
-                assert!(part.is_string(), "{what}");
-            }
             // Every mount has its volume.
             let volumes = pod["spec"]["volumes"]
                 .as_array()

@@ -1,5 +1,9 @@
-//! The controller on a simulated cluster that runs Jobs.
-#![expect(clippy::unwrap_used, reason = "tests may panic")]
+//! The controller on simulated clusters, and on a real API server where one is named.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests may panic, and tell what they skip"
+)]
 
 mod chaos;
 mod custom;
@@ -8,6 +12,7 @@ mod external;
 mod pipelines;
 mod plugin;
 mod races;
+mod real;
 mod rights;
 mod running;
 mod support;

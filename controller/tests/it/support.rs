@@ -200,7 +200,10 @@ pub(crate) fn job_of(workflow: &Value, step: &str) -> String {
 
 /// How a workflow ended: its last condition, and the reason of that.
 pub(crate) fn ending(sim: &Sim, name: &str) -> Option<(String, String)> {
-    let workflow = sim.get(GROUP, WORKFLOWS, NAMESPACE, name)?;
+    ending_of(&sim.get(GROUP, WORKFLOWS, NAMESPACE, name)?)
+}
+
+pub(crate) fn ending_of(workflow: &Value) -> Option<(String, String)> {
     let conditions = workflow["status"]["conditions"].as_array()?;
     let last = conditions
         .iter()

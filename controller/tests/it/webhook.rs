@@ -13,26 +13,27 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::{World, step, within};
 
-/// Puts a certificate and its key into a folder; returns what trusts it.
-fn put(folder: &Path) -> ClientConfig {
-    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+/// Puts a certificate of a host and its key into a folder; returns what trusts it, and the certificate in PEM.
+pub(crate) fn put(folder: &Path, host: &str) -> (ClientConfig, String) {
+    let params = CertificateParams::new(vec![host.to_owned()]).unwrap();
     let key = KeyPair::generate().unwrap();
     let made = params.self_signed(&key).unwrap();
     std::fs::write(folder.join("cert.pem"), made.pem()).unwrap();
     std::fs::write(folder.join("key.pem"), key.serialize_pem()).unwrap();
     let mut roots = RootCertStore::empty();
     roots.add(made.der().clone()).unwrap();
-    ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    let trusting = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_root_certificates(roots)
-        .with_no_client_auth()
+        .with_no_client_auth();
+    (trusting, made.pem())
 }
 
 #[tokio::test]
 async fn wf_03_the_webhook_refuses_a_cycle_in_the_words_that_kubectl_shows() {
     let folder = tempfile::tempdir().unwrap();
-    let trusting = put(folder.path());
+    let (trusting, _) = put(folder.path(), "localhost");
     let mut world = World::without_controller();
     world.config.webhook = Some(Webhook {
         listen: "127.0.0.1:0".parse().unwrap(),

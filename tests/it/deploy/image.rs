@@ -5,6 +5,13 @@ use std::{collections::BTreeSet, path::Path, process::Command};
 
 use super::{arguments, container, overlay, pods, render::root};
 
+const PROGRAMS: [&str; 4] = [
+    "hindsight",
+    "hindsight-watcher",
+    "hindsight-workflow",
+    "kubectl-workflow",
+];
+
 fn dockerfile() -> String {
     std::fs::read_to_string(root().join("image/Dockerfile")).unwrap()
 }
@@ -24,7 +31,14 @@ fn files(folder: &Path, below: &str, found: &mut BTreeSet<String>) {
 #[test]
 fn the_image_holds_the_programs_their_libraries_and_no_shell() {
     let programs = Path::new(env!("CARGO_BIN_EXE_hindsight")).parent().unwrap();
-    crate::support::process::watcher();
+    for program in PROGRAMS {
+        let path = programs.join(program);
+        assert!(
+            path.exists(),
+            "{} is missing: cargo build --workspace --bins",
+            path.display()
+        );
+    }
     let folder = tempfile::tempdir().unwrap();
     let rootfs = folder.path().join("rootfs");
     let made = Command::new("sh")
@@ -41,8 +55,11 @@ fn the_image_holds_the_programs_their_libraries_and_no_shell() {
     );
     let mut found = BTreeSet::new();
     files(&rootfs, "", &mut found);
-    let bin: Vec<_> = found.iter().filter(|path| path.contains("bin/")).collect();
-    assert_eq!(bin, ["/usr/bin/hindsight", "/usr/bin/hindsight-watcher"]);
+    let bin = found
+        .iter()
+        .filter_map(|path| path.strip_prefix("/usr/bin/"));
+    assert_eq!(bin.collect::<Vec<_>>(), PROGRAMS);
+    assert!(!found.iter().any(|path| path.starts_with("/bin/")));
     for library in [
         "libc.so.6",
         "libgcc_s.so.1",

@@ -7,7 +7,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 /// Kinds that live in no namespace.
-const OUTSIDE: [&str; 3] = ["Namespace", "ClusterRole", "ClusterRoleBinding"];
+const OUTSIDE: [&str; 5] = [
+    "Namespace",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "CustomResourceDefinition",
+    "ValidatingWebhookConfiguration",
+];
 
 /// Lists that are merged item by item, and by which field their items are told apart.
 const MERGED: [(&str, &str); 5] = [

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::{
-    apps::v1::{Deployment, StatefulSet},
-    core::v1::{ConfigMap, Namespace, Service, ServiceAccount},
-    networking::v1::NetworkPolicy,
-    policy::v1::PodDisruptionBudget,
-    rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding},
+use k8s_openapi::{
+    api::{
+        admissionregistration::v1::ValidatingWebhookConfiguration,
+        apps::v1::{Deployment, StatefulSet},
+        core::v1::{ConfigMap, Namespace, Service, ServiceAccount},
+        networking::v1::NetworkPolicy,
+        policy::v1::PodDisruptionBudget,
+        rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding},
+    },
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -66,6 +70,14 @@ pub(super) fn check(object: &Value) -> Vec<String> {
         "ClusterRoleBinding" => (RBAC, unknown::<ClusterRoleBinding>(object)),
         "Role" => (RBAC, unknown::<Role>(object)),
         "RoleBinding" => (RBAC, unknown::<RoleBinding>(object)),
+        "CustomResourceDefinition" => (
+            "apiextensions.k8s.io/v1",
+            unknown::<CustomResourceDefinition>(object),
+        ),
+        "ValidatingWebhookConfiguration" => (
+            "admissionregistration.k8s.io/v1",
+            unknown::<ValidatingWebhookConfiguration>(object),
+        ),
         _ => return vec![format!("`{kind}` is no kind that is expected here")],
     };
     if object["apiVersion"] != version {

@@ -16,6 +16,7 @@ pub mod deletes;
 mod difference;
 pub mod discovery;
 mod ground;
+pub mod jobs;
 pub mod leases;
 pub mod limits;
 pub mod lists;

@@ -1,6 +1,8 @@
 //! The kinds a simulated server serves: those built in and those installed while it runs.
 //! Only what the server itself must know about a kind is here; what a kind means is not.
 
+use serde_json::Value;
+
 use crate::refusal::About;
 
 /// The API group of roles and bindings, whose objects are built in and decide about access.
@@ -25,6 +27,8 @@ pub struct Crd {
     pub short_names: Vec<String>,
     /// Categories shown by discovery, such as `tekton`.
     pub categories: Vec<String>,
+    /// The CustomResourceDefinition that a real server is given. Without, it gets one without a schema.
+    pub definition: Option<Value>,
 }
 
 impl Crd {
@@ -39,7 +43,15 @@ impl Crd {
             status_subresource: true,
             short_names: Vec::new(),
             categories: Vec::new(),
+            definition: None,
         }
+    }
+
+    /// The same kind, of which a real server is given this CustomResourceDefinition.
+    #[must_use]
+    pub fn defined_by(mut self, definition: Value) -> Self {
+        self.definition = Some(definition);
+        self
     }
 
     /// The same kind without a status subresource.

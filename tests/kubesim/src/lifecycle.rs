@@ -13,6 +13,7 @@ use crate::{
     clock::seconds,
     events::check_event,
     fields::{Operation, Ownership, Writer},
+    jobs::check_job,
     kinds::{Kind, api_version},
     limits::check_texts,
     objects::{Key, KindId, Stored, Types},
@@ -122,6 +123,7 @@ impl World {
         {
             fields.shift_remove("status");
         }
+        check_job(&kind, &object)?;
         self.admit(&kind, id, namespace, object, None, write)
     }
 
@@ -188,6 +190,7 @@ impl World {
             ownership
         });
         check_texts(kind, &object)?;
+        self.ask_reviewers(id, &Value::Null, &object)?;
         self.commit(id, object, &ownership, write.dry_run)
     }
 

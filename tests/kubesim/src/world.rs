@@ -13,6 +13,7 @@ use crate::{
     history::{Event, History},
     kinds::Kind,
     objects::{Key, KindId, Stored},
+    review::Reviewer,
     snapshot::Snapshot,
 };
 
@@ -40,6 +41,8 @@ pub(crate) struct World {
     pub(crate) chores: Option<VecDeque<Chore>>,
     /// Uids of pods that went, whose logs are still to be ended.
     pub(crate) gone_pods: Vec<String>,
+    /// The validating webhooks.
+    pub(crate) reviewers: Vec<(KindId, Reviewer)>,
     next_kind: KindId,
     uids: HashMap<String, (KindId, Key)>,
     dependents: HashMap<String, BTreeSet<(KindId, Key)>>,
@@ -56,6 +59,7 @@ impl World {
             discovered: None,
             chores: None,
             gone_pods: Vec::new(),
+            reviewers: Vec::new(),
             next_kind: 0,
             uids: HashMap::new(),
             dependents: HashMap::new(),

@@ -15,7 +15,7 @@ fn job(labels: Value) -> Value {
     json!({
         "apiVersion": "batch/v1", "kind": "Job",
         "metadata": {"name": "etl", "namespace": NAMESPACE, "labels": labels},
-        "spec": {"template": {"spec": {"containers": []}}},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": []}}},
     })
 }
 

@@ -31,6 +31,26 @@ impl Debug for Arena {
 }
 
 impl Arena {
+    /// The simulated cluster that this is a part of, if it is one.
+    pub fn sim(&self) -> Option<&crate::Sim> {
+        self.sim.as_ref()
+    }
+
+    /// A client that acts for another user, whom the server takes its rights from.
+    pub fn client_as(&self, user: &str) -> Client {
+        let (client, user) = (self.client.clone(), user.to_owned());
+        let service = tower::service_fn(move |mut request: http::Request<kube::client::Body>| {
+            let name = http::HeaderValue::from_str(&user);
+            request.headers_mut().insert(
+                "impersonate-user",
+                name.expect("the users of the cases are written in ASCII"),
+            );
+            let client = client.clone();
+            async move { client.send(request).await }
+        });
+        Client::new(service, &self.namespace)
+    }
+
     /// Config maps of the namespace.
     pub fn maps(&self) -> Api<DynamicObject> {
         let resource = ApiResource::from_gvk_with_plural(

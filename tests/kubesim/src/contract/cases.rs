@@ -1,7 +1,7 @@
 //! The table of cases. A test compares it with the functions of the suite.
 
 use super::{
-    Case, Needs, access, applies, creates, deletes, discovery, leases, limits, lists, logs,
+    Case, Needs, access, applies, creates, deletes, discovery, jobs, leases, limits, lists, logs,
     watches, writes,
 };
 
@@ -56,6 +56,8 @@ pub const CASES: &[Case] = cases! {
         aggregated_discovery_finds_the_kinds,
         unknown_kinds_are_not_found,
         a_server_tells_its_version;
+    jobs, Nothing:
+        a_job_says_how_its_pods_restart;
     leases, Nothing:
         a_lease_is_renewed_by_one,
         events_are_found_by_what_they_are_about,

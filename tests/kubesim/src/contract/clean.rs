@@ -14,6 +14,7 @@ use super::{Arena, Difference, Ground, Verdict, eventually, ground::LABEL};
 const BUILT_IN: &[(&str, &str, &str)] = &[
     ("", "ConfigMap", "configmaps"),
     ("", "Event", "events"),
+    ("batch", "Job", "jobs"),
     ("coordination.k8s.io", "Lease", "leases"),
     ("rbac.authorization.k8s.io", "Role", "roles"),
     ("rbac.authorization.k8s.io", "RoleBinding", "rolebindings"),
@@ -46,7 +47,8 @@ impl Ground {
                 .map(|(group, kind, plural)| self.api(arena, group, "v1", kind, plural));
             for api in built_in.chain(self.custom(arena)) {
                 let all = ListParams::default();
-                api.delete_collection(&DeleteParams::default(), &all)
+                // Without a policy Jobs would wait until their pods are orphaned.
+                api.delete_collection(&DeleteParams::background(), &all)
                     .await?;
             }
         }

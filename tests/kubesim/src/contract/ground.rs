@@ -196,6 +196,9 @@ fn own_kinds() -> Vec<Crd> {
 }
 
 fn definition(crd: &Crd) -> Value {
+    if let Some(definition) = &crd.definition {
+        return definition.clone();
+    }
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let subresources = if crd.status_subresource {
         json!({"status": {}})

@@ -158,6 +158,9 @@ impl World {
         if new == before && ownership == owned {
             return Ok(Arc::clone(old));
         }
+        if write.part == Part::Main {
+            self.ask_reviewers(id, &before, &new)?;
+        }
         let ends = old.deleting
             && new["metadata"]["finalizers"]
                 .as_array()

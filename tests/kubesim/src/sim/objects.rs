@@ -132,7 +132,7 @@ impl Sim {
             .map_or(0, |shelf| shelf.objects.len())
     }
 
-    pub(super) fn find(&self, group: &str, plural: &str) -> Result<(KindId, Arc<Kind>), Refusal> {
+    pub(crate) fn find(&self, group: &str, plural: &str) -> Result<(KindId, Arc<Kind>), Refusal> {
         let world = self.shared.world();
         let id = world
             .find(group, plural)
