@@ -295,7 +295,7 @@ fn answered(outcome: Result<DynamicObject, kube::Error>) -> Result<Value, Box<St
     match outcome {
         Ok(object) => Ok(json!(object)),
         Err(kube::Error::Api(status)) => Err(status),
-        Err(error) => panic!("{error}"),
+        Err(error) => unreachable!("an API server answers: {error}"),
     }
 }
 
