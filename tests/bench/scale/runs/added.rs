@@ -9,6 +9,8 @@ use crate::{data::Database, plain::Plain};
 
 /// The parent of what is added.
 pub const PARENT: &str = "bench-runs";
+/// Ids of the workflows.
+const WORKFLOWS: [&str; 2] = ["a", "b"];
 /// Nodes of a workflow.
 pub const NODES: usize = 400;
 /// Pipelines of the last thirty days.
@@ -70,7 +72,7 @@ pub async fn add(database: &Database) -> usize {
     let name = result("all");
     let mut first = vec![inserted(&name, now)];
     // Each in a result of its own, as the watcher stores them: what is below a run is sought in its result.
-    for id in ["a", "b"] {
+    for id in WORKFLOWS {
         let of = result(id);
         let kind = "argoproj.io/v1alpha1.Workflow";
         first.push(inserted(&of, now));
@@ -94,7 +96,7 @@ pub async fn add(database: &Database) -> usize {
         opened.store.commit(&Batch { changes }).await.unwrap();
     }
     opened.maintenance.close().await;
-    runs
+    runs + WORKFLOWS.len()
 }
 
 /// A run of one of few pipelines, of which each tenth fails first and then succeeds.
