@@ -35,7 +35,6 @@ mod policy;
 mod rbac;
 mod refusal;
 mod requests;
-mod review;
 mod reviews;
 mod route;
 mod rules;
@@ -47,6 +46,7 @@ mod snapshot;
 mod steps;
 mod tls;
 mod watch;
+mod webhook;
 mod world;
 
 pub use answers::SimBody;

@@ -22,6 +22,7 @@ use crate::{
         Part, check_finalizer_names, check_types, complete_namespace, drop_server_fields,
         metadata_of, name_of, place, tidy,
     },
+    webhook,
     world::World,
 };
 
@@ -190,7 +191,7 @@ impl World {
             ownership
         });
         check_texts(kind, &object)?;
-        self.ask_reviewers(id, &Value::Null, &object)?;
+        webhook::ask(&self.webhooks, id, &Value::Null, &object)?;
         self.commit(id, object, &ownership, write.dry_run)
     }
 

@@ -13,8 +13,8 @@ use crate::{
     history::{Event, History},
     kinds::Kind,
     objects::{Key, KindId, Stored},
-    review::Reviewer,
     snapshot::Snapshot,
+    webhook::Webhook,
 };
 
 /// A kind and its objects.
@@ -42,7 +42,7 @@ pub(crate) struct World {
     /// Uids of pods that went, whose logs are still to be ended.
     pub(crate) gone_pods: Vec<String>,
     /// The validating webhooks.
-    pub(crate) reviewers: Vec<(KindId, Reviewer)>,
+    pub(crate) webhooks: Vec<Webhook>,
     next_kind: KindId,
     uids: HashMap<String, (KindId, Key)>,
     dependents: HashMap<String, BTreeSet<(KindId, Key)>>,
@@ -59,7 +59,7 @@ impl World {
             discovered: None,
             chores: None,
             gone_pods: Vec::new(),
-            reviewers: Vec::new(),
+            webhooks: Vec::new(),
             next_kind: 0,
             uids: HashMap::new(),
             dependents: HashMap::new(),

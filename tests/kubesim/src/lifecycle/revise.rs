@@ -17,6 +17,7 @@ use crate::{
         Part, check_deletion, check_finalizer_names, check_finalizers, check_identity, check_types,
         desired, drop_server_fields, keep_what_is_not_written, metadata_of, restrict, tidy,
     },
+    webhook,
     world::World,
 };
 
@@ -159,7 +160,7 @@ impl World {
             return Ok(Arc::clone(old));
         }
         if write.part == Part::Main {
-            self.ask_reviewers(id, &before, &new)?;
+            webhook::ask(&self.webhooks, id, &before, &new)?;
         }
         let ends = old.deleting
             && new["metadata"]["finalizers"]

@@ -13,9 +13,32 @@ use crate::{
     patch::Patch,
     refusal::Refusal,
     rules::Part,
+    webhook::Webhook,
 };
 
 impl Sim {
+    /// Has the creates and updates of a kind, but not those of its status, reviewed by the webhook `name`:
+    /// `answer` is given an AdmissionReview and returns one.
+    ///
+    /// # Errors
+    /// 404 when the kind is not installed.
+    pub fn review(
+        &self,
+        group: &str,
+        plural: &str,
+        name: &str,
+        answer: impl Fn(&Value) -> Value + Send + Sync + 'static,
+    ) -> Result<(), Refusal> {
+        let (kind, _) = self.find(group, plural)?;
+        let webhook = Webhook {
+            kind,
+            name: name.to_owned(),
+            answer: Arc::new(answer),
+        };
+        self.shared.change(|world| world.webhooks.push(webhook));
+        Ok(())
+    }
+
     /// Creates an object as a client would. It fails as the server refuses a create, and with 404 when
     /// the kind is not installed.
     pub fn create(&self, object: Value) -> Result<Value, Refusal> {
