@@ -14,7 +14,7 @@ use super::{
     dialect::Dialect,
     labels::{self, has_label},
     statement::Statement,
-    stored_time::has_times,
+    stored_time::{by_time, has_times},
     time_window::TimeWindow,
 };
 use crate::seam::ListQuery;
@@ -55,14 +55,6 @@ impl fmt::Display for AccessPath<'_> {
             Self::Late => f.write_str("index of what was stored late or early"),
             Self::LabelIndex(_) => f.write_str("index of labels"),
         }
-    }
-}
-
-/// Whether the list is in the order of when rows were stored, alone, and if so in which.
-pub(crate) fn by_time(query: &ListQuery) -> Option<bool> {
-    match query.order.keys() {
-        [key] if key.column == Column::CreateTime => Some(key.descending),
-        _ => None,
     }
 }
 

@@ -6,7 +6,6 @@
 //! and after that only what is in that index.
 
 use super::{
-    access_path::by_time,
     candidate::conjuncts,
     condition::is_selective,
     statement::{Bind, Statement},
@@ -28,6 +27,14 @@ pub(super) const LATE: &str = "(create_us - object_start_us NOT BETWEEN -2160000
      OR create_us - object_completion_us NOT BETWEEN -21600000000 AND 3600000000 \
      OR create_us - nullif(run_ended_us, -9223372036854775807) \
      NOT BETWEEN -21600000000 AND 3600000000)";
+
+/// Whether the list is in the order of when rows were stored, alone, and if so in which.
+pub(crate) fn by_time(query: &ListQuery) -> Option<bool> {
+    match query.order.keys() {
+        [key] if key.column == Column::CreateTime => Some(key.descending),
+        _ => None,
+    }
+}
 
 /// A part of a list: the rows that were stored in a stretch of time.
 #[derive(Debug, Clone)]

@@ -12,6 +12,7 @@ use crate::{
         read::SizeHint,
         row::{Row, SqlRow as _},
         statement::Statement,
+        stored_time,
         time_window::{TimeWindow, Windows},
     },
 };
@@ -57,7 +58,7 @@ impl<'f, T: Send + SizeHint> Finder<'f, T> {
             }
         }
         if let (AccessPath::LabelIndex(None), Some(descending)) =
-            (choice.path, access_path::by_time(self.query))
+            (choice.path, stored_time::by_time(self.query))
         {
             return self.by_windows(descending, page).await;
         }

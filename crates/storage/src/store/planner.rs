@@ -10,6 +10,7 @@ use crate::{
         dialect::Dialect,
         labels,
         row::SqlRow as _,
+        stored_time,
     },
 };
 use hindsight_filter::model::{ParentPattern, Resource};
@@ -98,7 +99,7 @@ impl<'q> Planner<'_, 'q> {
         if candidates.is_empty() {
             return Ok((None, self.without_index()));
         }
-        let by_time = access_path::by_time(self.query);
+        let by_time = stored_time::by_time(self.query);
         let is_ordered = |one: &IndexCandidate<'_>| one.has_order() || one.is_search();
         if by_time.is_some()
             && candidates.iter().all(is_ordered)
@@ -126,7 +127,7 @@ impl<'q> Planner<'_, 'q> {
         candidate: IndexCandidate<'q>,
         rows: i64,
     ) -> (Option<AccessPath<'q>>, AccessPath<'q>) {
-        let by_time = access_path::by_time(self.query).is_some();
+        let by_time = stored_time::by_time(self.query).is_some();
         let first = candidate.is_long(rows, by_time);
         let first = first.then(|| access_path::long_prefix_scan(self.resource, self.query));
         (first.flatten(), AccessPath::Index(candidate))
@@ -185,7 +186,7 @@ impl<'q> Planner<'_, 'q> {
         &mut self,
         mut candidates: Vec<IndexCandidate<'q>>,
     ) -> Result<AccessPath<'q>, Error> {
-        let by_time = access_path::by_time(self.query).is_some();
+        let by_time = stored_time::by_time(self.query).is_some();
         let is_led = !candidates.is_empty()
             && self.resource == Resource::Records
             && labels::leads(self.query, by_time);
