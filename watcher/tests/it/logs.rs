@@ -264,7 +264,8 @@ async fn pods_of_workflows_and_jobs_are_read() {
         let name = kind.to_lowercase();
         let run = world.sim.create(json!({
             "apiVersion": api, "kind": kind,
-            "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"a": "b"}}, "spec": {},
+            "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"a": "b"}},
+            "spec": {"template": {"spec": {"restartPolicy": "Never"}}},
         }));
         let run = run.unwrap();
         let mut pod = pod(&run, &name, &["main"]);
