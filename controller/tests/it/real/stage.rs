@@ -28,7 +28,7 @@ const MANAGER: &str = "contract.kubesim.dev/suite";
 pub(super) struct Stage {
     /// Where the controller works.
     pub(super) here: Arena,
-    /// Another namespace.
+    /// A namespace that the scene may reach into, beside its own.
     pub(super) there: Arena,
     /// Whether the API server reaches what listens on this machine.
     pub(super) is_near: bool,

@@ -11,7 +11,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Both kinds.
+    /// The kinds that Tekton has used for custom tasks.
     pub const ALL: [Self; 2] = [Self::CustomRun, Self::Run];
 
     /// The API group of both kinds.

@@ -32,7 +32,7 @@ pub enum OwnedSeen {
 /// What is known of the workflow that a run names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TemplateSeen {
-    /// Its spec.
+    /// The `spec` of the workflow as the cluster has it.
     There(Value),
     /// There is none.
     Gone,

@@ -37,7 +37,7 @@ pub struct RunSpec {
     pub reference: Option<TaskRef>,
     /// The custom task that is embedded.
     pub embedded: Option<EmbeddedRunSpec>,
-    /// Its parameters.
+    /// The parameters that are given to the custom task.
     pub params: Vec<Param>,
     /// `RunCancelled` where it is to be cancelled.
     pub status: String,
@@ -84,7 +84,7 @@ pub struct TaskRef {
 pub struct Param {
     /// Name of the parameter.
     pub name: String,
-    /// Its value.
+    /// A text, or a list or object of texts.
     #[serde(default)]
     pub value: Plain,
 }
