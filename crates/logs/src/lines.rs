@@ -54,8 +54,8 @@ pub enum Wrong {
 }
 
 impl Lines {
-    /// Lines of which each time is the distance to the one before, as messages have them; it fails as
-    /// [`Lines::new`] does.
+    /// Lines of which each time is the distance to the one before, as messages have them. It fails where
+    /// [`Lines::new`] does, with the same errors.
     pub fn of_differences(
         first: i64,
         text: Bytes,

@@ -6,10 +6,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-/// SIGTERM and SIGINT cancel `shutdown`, from now on.
-///
-/// # Errors
-/// If the system gives no handler.
+/// SIGTERM and SIGINT cancel `shutdown`, from now on. It fails if the system takes no handler for one of them.
 pub fn on_signal(shutdown: CancellationToken) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

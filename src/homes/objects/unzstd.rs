@@ -9,8 +9,8 @@ use zstd::{
 
 /// Bytes of text that are given at once: those of a block, the unit in which zstd unpacks.
 const TEXT: usize = 128 << 10;
-/// Logarithm of the bytes that a frame may look back, which are held: 8 MiB, as RFC 8878 recommends that
-/// decoders support.
+/// Logarithm of the bytes that a frame may look back, which are held: 8 MiB, which RFC 8878 recommends every
+/// decoder to support.
 const WINDOW: u32 = 23;
 
 /// Unpacks the frames of one object.

@@ -126,7 +126,7 @@ pub(super) fn succeeded_tasks() -> Condition {
     Condition::And(vec![kind, ended(Outcome::Success)])
 }
 
-/// Everything else.
+/// What [`succeeded_tasks`] does not select, also where a record has no kind or no outcome.
 pub(super) fn no_succeeded_tasks() -> Condition {
     let success = Is::Equal(Value::Int(Outcome::Success as i64));
     let kind = Column::Object(ObjectField::Kind);

@@ -5,10 +5,7 @@ use serde_json::Value;
 
 use crate::{kinds::Kind, refusal::Refusal};
 
-/// Checks a new Job.
-///
-/// # Errors
-/// 422 for a template whose pods always restart.
+/// Checks a new Job. It fails with 422 for a template whose pods always restart.
 pub(crate) fn check_job(kind: &Kind, job: &Value) -> Result<(), Refusal> {
     if kind.custom || kind.kind != "Job" {
         return Ok(());

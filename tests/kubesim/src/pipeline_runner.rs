@@ -23,8 +23,8 @@ pub struct PipelineRunner {
 
 impl Sim {
     /// Runs every PipelineRun with a `pipelineSpec`: `runAfter`, parameters, results of CustomRuns, retries and
-    /// timeouts of tasks, `timeouts.pipeline` and the status `Cancelled`. Needs a tokio runtime, and the kinds of
-    /// Tekton.
+    /// timeouts of tasks, `timeouts.pipeline` and the status `Cancelled`. It needs a tokio runtime, and that the
+    /// kinds of Tekton are installed.
     pub fn run_pipelines(&self) -> PipelineRunner {
         let stop = CancellationToken::new();
         tokio::spawn(conduct(self.clone(), stop.clone()));

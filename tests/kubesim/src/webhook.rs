@@ -50,10 +50,8 @@ impl Webhook {
     }
 }
 
-/// Asks those of a kind about a write; `old` is null for a new object.
-///
-/// # Errors
-/// When one denies it, with the code that it gives.
+/// Asks those of a kind about a write; `old` is null for a new object. It fails when one denies the write, with
+/// the code that it gives.
 pub(crate) fn ask(
     webhooks: &[Webhook],
     kind: KindId,

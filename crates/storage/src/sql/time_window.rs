@@ -135,8 +135,7 @@ fn first_of(day: i64) -> i64 {
 }
 
 impl TimeWindow {
-    /// The numbers of its days, in this order; none if they are more than are worth asking for one by
-    /// one.
+    /// The numbers of its days, in this order; none if there are too many to ask for each of them.
     pub(crate) fn days(self, descending: bool) -> Option<Vec<i64>> {
         let (first, last) = (self.first / DAY, self.last / DAY);
         let mut days = match !self.has_few && last - first < MOST_DAYS {

@@ -7,8 +7,8 @@ use super::run::Param;
 
 const START: &str = "$(params";
 
-/// Puts the values of `params` into `value`, which is at `path`. Returns what is wrong with the references
-/// in it.
+/// Puts the values of `params` into `value`, which is at `path`. Returns what is wrong with references to
+/// parameters in it.
 pub(super) fn fill(value: &mut Value, params: &[Param], path: &str) -> Vec<String> {
     let mut problems = Vec::new();
     Filler {

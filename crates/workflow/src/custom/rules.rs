@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::form::Form;
 
-/// Everything that is wrong with the spec of a run; nothing when it is well-formed. Each text begins with
-/// the path.
+/// Everything that is wrong with the spec of a run; nothing when it is well-formed. Each text begins with the
+/// path of the field that it is about.
 #[must_use]
 pub fn check_run(form: Form, spec: &Value) -> Vec<String> {
     let Some(fields) = spec.as_object().filter(|fields| !fields.is_empty()) else {

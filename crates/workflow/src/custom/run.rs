@@ -105,8 +105,8 @@ struct Metadata {
 }
 
 impl CustomRun {
-    /// Reads an object. It fails where its metadata are not of their types; a spec that is not is kept as
-    /// its error.
+    /// Reads an object. It fails where its metadata are not of their types. Of a spec that is not of its type the
+    /// error is kept instead.
     pub fn read(form: Form, object: &Value) -> Result<Self, String> {
         let head = Head::deserialize(object).map_err(|error| error.to_string())?;
         let raw_spec = object.get("spec").cloned().unwrap_or_default();

@@ -18,10 +18,7 @@ use crate::{
 
 impl Sim {
     /// Has the creates and updates of a kind, but not those of its status, reviewed by the webhook `name`:
-    /// `answer` is given an AdmissionReview and returns one.
-    ///
-    /// # Errors
-    /// 404 when the kind is not installed.
+    /// `answer` is given an AdmissionReview and returns one. It fails with 404 when the kind is not installed.
     pub fn review(
         &self,
         group: &str,
