@@ -30,18 +30,22 @@ pub trait Fold: Send + Sized + 'static {
 }
 
 impl Engine {
-    /// Hands the records of `scope` that pass `condition` to `fold`, in the order of storing; says
-    /// whether it had all of them, and not only as many as it wanted or one call may read. Every test
-    /// of `condition` must be one that the store answers exactly.
+    /// Hands the records of `scope` that pass `condition`, or what columns keep of them, to `fold`, in the
+    /// order of storing; says whether it had all of them, and not only as many as it wanted or one call
+    /// may read. Every test of `condition` must be one that the store answers exactly.
     ///
     /// It fails if the caller has no memory left or read enough, or the store does not answer.
     #[tracing::instrument(name = "query", skip_all)]
-    pub async fn fold<F: Fold<Row = Record>>(
+    pub async fn fold<F>(
         &self,
         scope: ResultPattern,
         condition: Condition,
         fold: F,
-    ) -> Result<(F, bool), Error> {
+    ) -> Result<(F, bool), Error>
+    where
+        F: Fold,
+        F::Row: Item,
+    {
         let order = Order::by(Column::CreateTime, false);
         let query = first_row(scope, condition, order, Priority::Low);
         let engine = self.clone();
@@ -66,21 +70,6 @@ impl Engine {
         let query = first_row(scope, split.condition, Order::newest_first(), Priority::Low);
         let engine = self.clone();
         let work = async move { engine.fold_here(filter, query, fold).await };
-        run_low_priority("reading runs", Box::pin(work)).await
-    }
-
-    /// The same for the records that pass `condition`, as [`Engine::fold`] has it.
-    #[tracing::instrument(name = "query", skip_all)]
-    pub async fn fold_columns_where<F: Fold<Row = RecordColumns>>(
-        &self,
-        scope: ResultPattern,
-        condition: Condition,
-        fold: F,
-    ) -> Result<(F, bool), Error> {
-        let order = Order::by(Column::CreateTime, false);
-        let query = first_row(scope, condition, order, Priority::Low);
-        let engine = self.clone();
-        let work = async move { engine.fold_here(None, query, fold).await };
         run_low_priority("reading runs", Box::pin(work)).await
     }
 

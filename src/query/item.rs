@@ -10,7 +10,7 @@ use hindsight_filter::{Filter, Row};
 use hindsight_storage::{EncodedRecord, ListQuery, Listed, RecordColumns, Store};
 
 /// What lists need to know of a row.
-pub(super) trait Item: Send + Sized + 'static {
+pub trait Item: Send + Sized + 'static {
     /// The row as long as it is not known whether it is wanted.
     type Encoded: Send + 'static;
 

@@ -253,9 +253,7 @@ async fn read(
     };
     let tasks = series::succeeded_tasks();
     let reading = engine.clone().within(rest);
-    let (brief, had_all) = reading
-        .fold_columns_where(scope.clone(), tasks, brief)
-        .await?;
+    let (brief, had_all) = reading.fold(scope.clone(), tasks, brief).await?;
     if !brief.has_places(gathered.parts.iter().chain([root])) {
         let nothing = Gathered::default();
         return Ok(engine.fold(scope, Condition::All, nothing).await?);
