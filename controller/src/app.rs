@@ -35,8 +35,6 @@ use crate::{
     webhook::{self, Tls},
 };
 
-pub use crate::webhook::TlsError;
-
 /// Why a controller cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -60,7 +58,7 @@ pub enum Error {
     },
     /// The webhook has no certificate.
     #[error("the webhook cannot be served")]
-    Tls(#[source] TlsError),
+    Tls(#[source] hindsight_runtime::tls::Error),
     /// Another controller may work by now.
     #[error("the lease `{name}` is lost: {why}")]
     Lease {

@@ -24,7 +24,6 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-pub use self::tls::TlsError;
 pub(crate) use tls::Tls;
 
 /// Path of the webhook; what follows it after a `?` has no meaning.

@@ -3,7 +3,7 @@
 
 use std::{
     fmt, io,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
@@ -15,7 +15,6 @@ use tokio_rustls::{
     rustls::{
         ServerConfig,
         crypto::{CryptoProvider, aws_lc_rs},
-        pki_types::{PrivateKeyDer, pem::PemObject as _},
         version::{TLS12, TLS13},
     },
     server::TlsStream,
@@ -25,8 +24,9 @@ use super::reload::Reload;
 use crate::config::{CipherSuites, Config, TlsVersion};
 use hindsight_runtime::clock::Clock;
 use hindsight_runtime::error::report;
+use hindsight_runtime::tls::{self, File};
 
-use files::{Files, certificates, clients, expiration, pem};
+use files::{Files, clients, expiration};
 
 /// How long a client may take until the connection is secure.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -167,27 +167,19 @@ impl Reload for Tls {
 
 impl Wanted {
     fn read(&self) -> Result<Files, TlsError> {
-        let read = |path: &Path| {
-            std::fs::read(path).map_err(|source| TlsError::Unreadable {
-                path: path.to_owned(),
-                source,
-            })
-        };
         Ok(Files {
-            cert: read(&self.cert)?,
-            key: read(&self.key)?,
-            client_ca: self.client_ca.as_deref().map(read).transpose()?,
+            cert: File::read(&self.cert)?,
+            key: File::read(&self.key)?,
+            client_ca: self.client_ca.as_deref().map(File::read).transpose()?,
         })
     }
 
     fn server(&self, files: &Files) -> Result<Current, TlsError> {
-        let chain = certificates(&self.cert, &files.cert)?;
+        let chain = files.cert.certificates()?;
         let until = expiration(&chain[0]).map_err(|why| TlsError::Certificate {
             path: self.cert.clone(),
             why,
         })?;
-        let key = PrivateKeyDer::from_pem_slice(&files.key)
-            .map_err(|source| pem(&self.key, "private key", source))?;
         let provider = Arc::new(provider(self.suites.as_ref()));
         let versions: &[_] = match self.min_version {
             TlsVersion::V1_2 => &[&TLS13, &TLS12],
@@ -196,20 +188,11 @@ impl Wanted {
         let server = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(versions)
             .map_err(TlsError::Suites)?;
-        let server = match (&self.client_ca, &files.client_ca) {
-            (Some(path), Some(bytes)) => {
-                server.with_client_cert_verifier(clients(path, bytes, provider)?)
-            }
-            _ => server.with_no_client_auth(),
+        let server = match &files.client_ca {
+            Some(file) => server.with_client_cert_verifier(clients(file, provider)?),
+            None => server.with_no_client_auth(),
         };
-        let mut server = server
-            .with_single_cert(chain, key)
-            .map_err(|source| TlsError::Pair {
-                cert: self.cert.clone(),
-                key: self.key.clone(),
-                source,
-            })?;
-        server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let server = tls::show(server, &files.cert, &files.key)?;
         let server = Arc::new(server);
         Ok(Current { server, until })
     }

@@ -163,6 +163,7 @@ pub(crate) const CRATES: &[Place] = &[
         "tokio_rustls",
         &[
             "controller/src/webhook*",
+            "crates/runtime/src/tls.rs",
             "src/app*",
             "src/outgoing.rs",
             "crates/access/src/auth/oidc*",

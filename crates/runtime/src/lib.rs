@@ -8,4 +8,5 @@ pub mod error;
 pub mod low_priority;
 pub mod shutdown;
 pub mod telemetry;
+pub mod tls;
 pub mod traces;

@@ -1,36 +1,16 @@
 //! Why connections cannot be secured.
 
-use std::{io, path::PathBuf};
+use std::path::PathBuf;
 
-use tokio_rustls::rustls::{
-    self,
-    pki_types::pem::{self},
-    server::VerifierBuilderError,
-};
+use hindsight_runtime::tls;
+use tokio_rustls::rustls::{self, server::VerifierBuilderError};
 
 /// Why connections cannot be secured. No text repeats what is in a file.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file is not there, or not ours to read.
-    #[error("`{}` cannot be read", path.display())]
-    Unreadable {
-        /// The file as the configuration names it.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-    /// A file holds nothing of what it is for.
-    #[error("`{}` holds no {what} in PEM", path.display())]
-    Pem {
-        /// The file as the configuration names it.
-        path: PathBuf,
-        /// What it is for.
-        what: &'static str,
-        /// What the parser said.
-        #[source]
-        source: pem::Error,
-    },
+    /// A file holds no certificate, key or pair of them.
+    #[error(transparent)]
+    File(#[from] tls::Error),
     /// A certificate is none that a server can show.
     #[error("`{}` holds a certificate that cannot be used: {why}", path.display())]
     Certificate {
@@ -38,17 +18,6 @@ pub enum TlsError {
         path: PathBuf,
         /// What is wrong with it.
         why: String,
-    },
-    /// Certificate and key do not work.
-    #[error("the certificate in `{}` and the key in `{}` do not work together", cert.display(), key.display())]
-    Pair {
-        /// The file of certificates.
-        cert: PathBuf,
-        /// The file of the key.
-        key: PathBuf,
-        /// What the TLS library found, such as a key of another certificate.
-        #[source]
-        source: rustls::Error,
     },
     /// A certificate is none that could have signed others.
     #[error("`{}` holds a certificate that no client can be checked by", path.display())]

@@ -1,59 +1,35 @@
-//! Certificates and keys, as they are read from files.
+//! What a server shows, and what it checks clients by.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
+use hindsight_runtime::tls::File;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use tokio_rustls::rustls::{
-    self, RootCertStore,
-    crypto::CryptoProvider,
-    pki_types::{
-        CertificateDer,
-        pem::{self, PemObject as _},
-    },
+    self, RootCertStore, crypto::CryptoProvider, pki_types::CertificateDer,
     server::WebPkiClientVerifier,
 };
 use x509_parser::prelude::{FromDer as _, X509Certificate, X509Version};
 
 use crate::app::tls::error::TlsError;
 
-/// The bytes of the files.
+/// What was read of the files.
 pub(super) struct Files {
-    pub(super) cert: Vec<u8>,
-    pub(super) key: Vec<u8>,
-    pub(super) client_ca: Option<Vec<u8>>,
+    pub(super) cert: File,
+    pub(super) key: File,
+    pub(super) client_ca: Option<File>,
 }
 
 impl Files {
     pub(super) fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         for file in [Some(&self.cert), Some(&self.key), self.client_ca.as_ref()] {
-            let digest = file.map(Sha256::digest).unwrap_or_default();
+            let digest = file.map(|file| Sha256::digest(&file.bytes));
+            let digest = digest.unwrap_or_default();
             hash.update(digest);
         }
         hash.finalize().into()
     }
-}
-
-pub(super) fn pem(path: &Path, what: &'static str, source: pem::Error) -> TlsError {
-    TlsError::Pem {
-        path: path.to_owned(),
-        what,
-        source,
-    }
-}
-
-/// The certificates of a file, of which there must be one.
-pub(super) fn certificates(
-    path: &Path,
-    bytes: &[u8],
-) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bytes).collect();
-    match all {
-        Ok(all) if all.is_empty() => Err(pem::Error::NoItemsFound),
-        all => all,
-    }
-    .map_err(|source| pem(path, "certificate", source))
 }
 
 /// When a certificate ends, or why no server can show it.
@@ -73,23 +49,22 @@ pub(super) fn expiration(certificate: &CertificateDer<'_>) -> Result<Timestamp, 
 
 /// Whoever checks clients by the certificates of a file.
 pub(super) fn clients(
-    path: &Path,
-    bytes: &[u8],
+    file: &File,
     provider: Arc<CryptoProvider>,
 ) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, TlsError> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(path, bytes)? {
+    for certificate in file.certificates()? {
         roots
             .add(certificate)
             .map_err(|source| TlsError::ClientCa {
-                path: path.to_owned(),
+                path: file.path.clone(),
                 source,
             })?;
     }
     WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
         .build()
         .map_err(|source| TlsError::Verifier {
-            path: path.to_owned(),
+            path: file.path.clone(),
             source,
         })
 }

@@ -1,6 +1,6 @@
 //! Patience with those who connect, and with files that change.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 
