@@ -149,7 +149,7 @@ pub(crate) async fn names(world: &World, resource: Resource, query: &ListQuery) 
     let mut query = query.clone();
     let mut names = Vec::new();
     loop {
-        let page: Vec<(String, _)> = match resource {
+        let page: Vec<(String, usize, _)> = match resource {
             Resource::Results => {
                 let page = world
                     .store
@@ -157,7 +157,7 @@ pub(crate) async fn names(world: &World, resource: Resource, query: &ListQuery) 
                     .await
                     .expect("results are listed");
                 page.into_iter()
-                    .map(|row| (row.item.name.to_string(), row.position))
+                    .map(|row| (row.item.name.to_string(), 0, row.position))
                     .collect()
             }
             Resource::Records => {
@@ -167,7 +167,11 @@ pub(crate) async fn names(world: &World, resource: Resource, query: &ListQuery) 
                     .await
                     .expect("records are listed");
                 page.into_iter()
-                    .map(|row| (row.item.name.to_string(), row.position))
+                    .map(|row| {
+                        let data = row.item.data.as_ref();
+                        let bytes = data.map_or(0, |data| data.value.len());
+                        (row.item.name.to_string(), bytes, row.position)
+                    })
                     .collect()
             }
         };
@@ -175,11 +179,13 @@ pub(crate) async fn names(world: &World, resource: Resource, query: &ListQuery) 
             page.len() <= query.limit.get() as usize,
             "a page has more rows than asked"
         );
-        let full = page.len() == query.limit.get() as usize;
-        if let Some((_, last)) = page.last() {
+        let bytes: usize = page.iter().map(|(_, bytes, _)| bytes).sum();
+        let full = page.len() == query.limit.get() as usize
+            || query.max_bytes.is_some_and(|most| bytes >= most);
+        if let Some((_, _, last)) = page.last() {
             query.after = Some(last.clone());
         }
-        names.extend(page.into_iter().map(|(name, _)| name));
+        names.extend(page.into_iter().map(|(name, _, _)| name));
         if !full {
             return names;
         }

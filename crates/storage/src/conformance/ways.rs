@@ -23,6 +23,9 @@ const SECOND: i64 = 1_000_000;
 /// Between rows: all are stored within forty days.
 const STEP: i64 = 555 * SECOND;
 
+/// The list that is asked for with payloads, too, in pages of few bytes. Of its rows some were stored late.
+const WITH_PAYLOADS: &str = "a long while, and a label";
+
 /// How long before it was stored row `at` began, where that is not 3,000 seconds: some were stored a month
 /// late, and some half a day early.
 fn began_before(at: i64) -> i64 {
@@ -357,6 +360,19 @@ fn times_and_names() -> Vec<Asked> {
             |at| began(at) <= 400 * STEP && at % 100 == 47,
         ),
         (
+            WITH_PAYLOADS,
+            vec![started(Is::AtMost(at(5_000))), label("tier", "gold")],
+            |at| began(at) <= 5_000 * STEP && at % 100 == 47,
+        ),
+        (
+            "ended since, and a part of a label",
+            vec![
+                test(Column::Ended, Is::AtLeast(at(6_000))),
+                test(Column::Labels, Is::Contains("gold".to_owned())),
+            ],
+            |at| began(at) + at % 700 * SECOND >= 6_000 * STEP && at % 100 == 47,
+        ),
+        (
             "failed since",
             vec![test(Column::Began, Is::AtLeast(at(6_000))), failed()],
             |at| at >= 12_000 && at % 40 == 7,
@@ -432,7 +448,7 @@ pub(super) async fn rows_are_the_same_whichever_way_they_are_found(world: World)
             .chain(times_and_names());
         let asked = asked.flat_map(|asked| [None, Some(1)].map(|parent| (asked.clone(), parent)));
         let agree = async |((asked, conditions, passes), parent): (Asked, Option<i64>)| {
-            let query = ListQuery {
+            let mut query = ListQuery {
                 scope: parent
                     .map_or("-/results/-".to_owned(), |p| format!("p{p}/results/-"))
                     .parse()
@@ -451,6 +467,15 @@ pub(super) async fn rows_are_the_same_whichever_way_they_are_found(world: World)
                 .map(|at| format!("p{}/results/r/records/{at}", at % 3))
                 .collect();
             assert_eq!(listed, wanted, "{asked} by {order:?} of {parent:?}");
+            if asked != WITH_PAYLOADS {
+                return;
+            }
+            query.bodies = true;
+            for most in [1, 8_000, 20_000, 40_000] {
+                query.max_bytes = Some(most);
+                let listed = names(&world, Resource::Records, &query).await;
+                assert_eq!(listed, wanted, "{asked}, {most} bytes, by {order:?}");
+            }
         };
         stream::iter(asked)
             .for_each_concurrent(AT_ONCE, agree)

@@ -86,6 +86,12 @@ pub(crate) fn prefix_scan(
     is_worth.then_some(AccessPath::PrefixScan(rows))
 }
 
+/// Whether the prefix scan is the longer one.
+pub(crate) fn is_long_prefix(dialect: Dialect, resource: Resource, query: &ListQuery) -> bool {
+    let long = AccessPath::PrefixScan(cost::model(dialect).long_prefix_rows);
+    prefix_scan(dialect, resource, query) == Some(long)
+}
+
 /// Whether something leads to rows, or a prefix scan asks for them in another way than the scan of all.
 fn leads_anywhere(dialect: Dialect, resource: Resource, query: &ListQuery) -> bool {
     let all = candidate::candidates(resource, query, true);

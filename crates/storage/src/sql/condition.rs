@@ -7,6 +7,7 @@
 mod place;
 mod runs;
 pub(super) mod searched;
+mod texts;
 
 pub(super) use self::{
     place::{RESULT_ID, in_result, value},
@@ -243,17 +244,6 @@ impl Writer<'_> {
         value(self.out.push(before), self.dialect, place);
     }
 
-    /// Appends the value of a column that is compared with these texts.
-    fn compared(&mut self, place: Place<'_>, texts: &[&str]) {
-        if let Place::Column(name) | Place::Word(name) = place
-            && let Some(expression) = self.dialect.indexed(name, texts)
-        {
-            self.out.push(expression);
-        } else {
-            self.column(place, "");
-        }
-    }
-
     fn present(&mut self, place: Place<'_>, negated: bool) {
         self.column(place, "");
         self.out
@@ -282,18 +272,12 @@ impl Writer<'_> {
             });
         }
         if let (Place::Word(_) | Place::Map("labels", _), Value::Text(text)) = (place, value) {
-            let word = words::stored(text);
-            self.compared(place, &[&word]);
-            let kept = Bind::Text(Some(word.into_owned()));
-            self.out
-                .push(if negated { " <> " } else { " = " })
-                .bind(kept);
-            return;
+            return self.equal_text(place, words::stored(text), negated);
         }
-        match value {
-            Value::Text(text) => self.compared(place, &[&text::stored(text)]),
-            _ => self.column(place, ""),
+        if let Value::Text(text) = value {
+            return self.equal_text(place, text::stored(text), negated);
         }
+        self.column(place, "");
         self.out
             .push(if negated { " <> " } else { " = " })
             .bind(bind(value));
@@ -385,76 +369,20 @@ impl Writer<'_> {
                 dialect.one_of(out, negated, Bind::Ids(texts.clone()));
             });
         }
-        self.compared(place, &texts.iter().map(String::as_str).collect::<Vec<_>>());
+        let compared: Vec<_> = texts.iter().map(String::as_str).collect();
+        let is_cut = !negated && self.cut(place, &compared);
+        self.compared(place, &compared);
         let list = match texts.is_empty() {
             true => Bind::Ints(numbers),
             false => Bind::Texts(texts),
         };
         self.dialect.one_of(self.out, negated, list);
+        self.out.push(if is_cut { ")" } else { "" });
     }
 
     fn compare(&mut self, place: Place<'_>, value: &Value, operator: &'static str) {
         self.column(place, "");
         self.out.push(operator).bind(bind(value));
-    }
-
-    /// Texts with a prefix are an interval in the order of bytes, which an index can answer.
-    fn starts_with(&mut self, place: Place<'_>, prefix: &str, negated: bool) {
-        if prefix.is_empty() {
-            return self.every_text(place, negated);
-        }
-        let (before, between, after) = if negated {
-            (" < ", " OR ", " >= ")
-        } else {
-            (" >= ", " AND ", " < ")
-        };
-        let prefix = text::stored(prefix);
-        let end = text::after_prefix(&prefix);
-        self.out.push("(");
-        self.compared(place, &[&prefix]);
-        self.out
-            .push(before)
-            .bind(Bind::Text(Some(prefix.clone().into_owned())));
-        if let Some(end) = end {
-            self.out.push(between);
-            self.compared(place, &[&prefix]);
-            self.out.push(after).bind(Bind::Text(Some(end)));
-        }
-        self.out.push(")");
-    }
-
-    fn ends_with(&mut self, place: Place<'_>, suffix: &str, negated: bool) {
-        if suffix.is_empty() {
-            return self.every_text(place, negated);
-        }
-        let (open, middle) = self.dialect.last();
-        self.out.push(open);
-        self.column(place, "");
-        self.out.push(middle).bind(suffix).push("))");
-        self.out
-            .push(if negated { " <> " } else { " = " })
-            .bind(suffix);
-    }
-
-    fn contains(&mut self, place: Place<'_>, part: &str, negated: bool) {
-        if part.is_empty() {
-            return self.every_text(place, negated);
-        }
-        self.out.push(self.dialect.position());
-        self.column(place, "");
-        self.out
-            .push(", ")
-            .bind(part)
-            .push(if negated { ") = 0" } else { ") > 0" });
-    }
-
-    /// Every text starts with, ends with and contains the empty one.
-    fn every_text(&mut self, place: Place<'_>, negated: bool) {
-        if negated {
-            self.constant(false)
-        } else {
-            self.present(place, false)
-        }
     }
 }
 

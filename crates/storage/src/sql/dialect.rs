@@ -8,6 +8,10 @@ use crate::codec::{row::labels_json, text::words};
 /// Characters that an index of client text holds where index entries are limited.
 const CUT: usize = 128;
 
+fn is_short(text: &str) -> bool {
+    text.chars().nth(CUT - 1).is_none()
+}
+
 /// A database's way of saying things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -99,8 +103,25 @@ impl Dialect {
     /// have fewer than [`CUT`] characters, if that is another way than its name: a cut of fewer
     /// characters is the whole text, so the meaning is the same.
     pub(super) fn indexed(self, column: &'static str, texts: &[&str]) -> Option<&'static str> {
-        let short = texts.iter().all(|text| text.chars().nth(CUT - 1).is_none());
-        if self == Self::Sqlite || !short {
+        self.cut(column)
+            .filter(|_| texts.iter().copied().all(is_short))
+    }
+
+    /// What an index has in the place of `column` and of these texts, of which one or more have
+    /// at least [`CUT`] characters.
+    pub(super) fn cut_of(
+        self,
+        column: &'static str,
+        texts: &[&str],
+    ) -> Option<(&'static str, Vec<String>)> {
+        let cut = self.cut(column);
+        let cut = cut.filter(|_| !texts.iter().copied().all(is_short))?;
+        let texts = texts.iter().map(|text| text.chars().take(CUT).collect());
+        Some((cut, texts.collect()))
+    }
+
+    fn cut(self, column: &'static str) -> Option<&'static str> {
+        if self == Self::Sqlite {
             return None;
         }
         match column {

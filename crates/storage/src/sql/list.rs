@@ -296,7 +296,7 @@ impl<'q> List<'q> {
                 writer = writer.beside_labels();
             }
             writer = writer.looking_at(match (self.path, &self.query.scope.parent) {
-                (AccessPath::PrefixScan(_), _) => Rows::Few,
+                (AccessPath::PrefixScan(_) | AccessPath::Late, _) => Rows::Few,
                 (_, ParentPattern::Exact(_)) => Rows::Some,
                 (_, ParentPattern::Any) => Rows::Many,
             });

@@ -101,6 +101,7 @@ impl<'f, T: Send + SizeHint> Finder<'f, T> {
                 false => first = first.max(*after),
             }
         }
+        let before = page.len();
         let mut windows = Windows::new(TimeWindow::new(first, last), descending);
         // Whether nothing was found yet, and where there is something was not asked.
         let (mut is_first, mut seeks) = (true, true);
@@ -121,7 +122,7 @@ impl<'f, T: Send + SizeHint> Finder<'f, T> {
                 }
                 continue;
             }
-            let bytes = page.iter().map(SizeHint::bytes).sum();
+            let bytes = page[before..].iter().map(SizeHint::bytes).sum();
             let (Some(limit), Some(rest)) = (self.left(page), list::rest(self.query, bytes)) else {
                 break;
             };

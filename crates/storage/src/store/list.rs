@@ -64,7 +64,10 @@ async fn page_of<D: Database, T: Send + SizeHint>(
     };
     let mut reader = db.reader(work, query.priority, "listing").await?;
     let parts = list::parts(resource, query);
-    let in_transaction = parts.len() > 1 || is_asked(&query.condition);
+    let in_transaction = parts.len() > 1
+        || is_asked(&query.condition)
+        // Very many rows are not looked at twice to know that none came in between.
+        || access_path::is_long_prefix(D::DIALECT, resource, query);
     if in_transaction {
         reader.begin(Purpose::List).await?;
     }

@@ -34,9 +34,11 @@ impl Writer<'_> {
         let names = names.iter().map(|name| text::stored(name).into_owned());
         let names: Vec<String> = names.collect();
         let texts: Vec<&str> = names.iter().map(String::as_str).collect();
-        self.compared(Place::Column("object_pipeline_ref"), &texts);
+        let place = Place::Column("object_pipeline_ref");
+        let is_cut = self.cut(place, &texts);
+        self.compared(place, &texts);
         self.dialect.one_of(self.out, false, Bind::Texts(names));
-        self.out.push(") AND ");
+        self.out.push(if is_cut { ")" } else { "" }).push(") AND ");
     }
 
     /// Appends how long the object of a run took, unless the run has times of its own.
