@@ -143,18 +143,19 @@ impl Lines {
             }
             to = end;
         }
+        self.cut(range, from.min(to)..to)
+    }
+
+    /// The lines at these places, whose text is these bytes.
+    pub(crate) fn cut(&self, range: Range<usize>, bytes: Range<usize>) -> Self {
         let number = |at: usize| self.first + i64::try_from(at).unwrap_or(i64::MAX);
         let numbers = number(range.start)..number(range.end);
+        let before = |line: i64| self.holes.partition_point(|hole| *hole < line);
         Self {
             first: numbers.start,
-            text: self.text.slice(from.min(to)..to),
+            text: self.text.slice(bytes),
             times: self.times[range].to_vec(),
-            holes: self
-                .holes
-                .iter()
-                .copied()
-                .filter(|hole| numbers.contains(hole))
-                .collect(),
+            holes: self.holes[before(numbers.start)..before(numbers.end)].to_vec(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
 use hindsight_analysis::tree::{Node, Tree};
-use hindsight_logs::{Lines, Reader, Selection, ends};
+use hindsight_logs::{Reader, Selection, ends};
 use hindsight_run::json;
 use hindsight_storage::{LogKind, StoredLog};
 
@@ -36,6 +36,8 @@ struct Part {
 struct Open {
     part: Part,
     reader: Reader,
+    /// Lines that were read and are not printed yet.
+    text: Bytes,
     /// Whether the next line begins where a line of the text does.
     begins: bool,
 }
@@ -170,13 +172,18 @@ impl LogText {
                     self.open = Some(Open {
                         part,
                         reader,
+                        text: Bytes::new(),
                         begins: true,
                     });
                 }
             }
             let Some(open) = &mut self.open else { continue };
+            open.print(&mut self.ready);
+            if !open.text.is_empty() {
+                continue;
+            }
             match self.place.next(open.part.row, &mut open.reader).await? {
-                Some(lines) => open.print(&lines, &mut self.ready),
+                Some(lines) => open.text = lines.text,
                 None => {
                     // As `tkn` prints it, an empty line follows each step.
                     if open.part.prefix.is_some() {
@@ -192,21 +199,49 @@ impl LogText {
 }
 
 impl Open {
-    fn print(&mut self, lines: &Lines, out: &mut BytesMut) {
-        let Some(prefix) = &self.part.prefix else {
-            out.extend_from_slice(&lines.text);
-            return;
-        };
-        let mut from = 0;
-        for end in ends(&lines.text) {
-            let line = &lines.text[from..end];
-            if self.begins {
+    /// Prints lines until there is enough, or none is left.
+    fn print(&mut self, out: &mut BytesMut) {
+        while out.len() < PART {
+            let Some(end) = ends(&self.text).next() else {
+                return;
+            };
+            let line = self.text.split_to(end);
+            if self.begins
+                && let Some(prefix) = &self.part.prefix
+            {
                 out.extend_from_slice(prefix.as_bytes());
             }
-            out.extend_from_slice(line);
+            out.extend_from_slice(&line);
             // What is longer than a line may be goes on in the next one.
             self.begins = line.ends_with(b"\n");
-            from = end;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_lines_under_a_long_name_take_no_memory_but_that_of_a_part() {
+        const LINES: usize = 1 << 20;
+        let prefix = format!("[{} : step] ", "x".repeat(253));
+        let mut open = Open {
+            part: Part {
+                row: 0,
+                prefix: Some(prefix.clone()),
+            },
+            reader: Reader::default(),
+            text: vec![b'\n'; LINES].into(),
+            begins: true,
+        };
+        let mut printed = 0;
+        while !open.text.is_empty() {
+            let mut out = BytesMut::new();
+            open.print(&mut out);
+            assert!(out.capacity() < 4 * PART, "{} bytes", out.capacity());
+            printed += out.len();
+        }
+        assert_eq!(printed, LINES * (prefix.len() + 1));
     }
 }
