@@ -32,12 +32,15 @@ const UNIDENTIFIED: &str = "unidentified";
 const HEADS: usize = 32 << 20;
 /// What a request takes beside its head.
 const OVERHEAD: usize = 8 << 10;
-/// How many requests of anybody are answered at once.
+/// How many requests of anybody are answered at once, and how many of them may follow the health of the
+/// server, which they do for as long as they like.
 const OPEN: usize = 1000;
+const WATCHES: usize = 100;
 /// The largest message that anybody may send.
 const OPEN_MESSAGE: usize = 4 << 10;
 /// What anybody may ask.
 const OPEN_SERVICES: &str = "/grpc.";
+const WATCH: &str = "/grpc.health.v1.Health/Watch";
 const OPEN_PAGES: [&str; 2] = ["/healthz", "/openapi.json"];
 /// Where messages follow one another, and how deep in them the payload is.
 const STREAMS: [(&str, usize); 3] = [
@@ -67,6 +70,7 @@ pub(super) struct Gate {
     metrics: RequestMetrics,
     heads: Arc<Semaphore>,
     open: Arc<Semaphore>,
+    watches: Arc<Semaphore>,
     /// The largest message of a caller who is known.
     limit: usize,
     patience: Duration,
@@ -113,6 +117,7 @@ impl Gate {
             metrics,
             heads: Arc::new(Semaphore::new(HEADS)),
             open: Arc::new(Semaphore::new(OPEN)),
+            watches: Arc::new(Semaphore::new(WATCHES)),
             limit,
             patience,
         }
@@ -169,7 +174,11 @@ impl Gate {
         request: Request<Body>,
         protocol: Protocol,
     ) -> Result<Response<Body>, Rejection> {
-        let turn = Arc::clone(&self.open).try_acquire_owned();
+        let turns = match request.uri().path() {
+            WATCH => &self.watches,
+            _ => &self.open,
+        };
+        let turn = Arc::clone(turns).try_acquire_owned();
         let turn = turn.map_err(|_all| Rejection::QueueFull)?;
         let request = match protocol {
             Protocol::Grpc => {

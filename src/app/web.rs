@@ -6,7 +6,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use axum::{
     Router,
     body::{Body, HttpBody as _},
-    http::{HeaderMap, Request, Response, StatusCode},
+    http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header},
 };
 use futures::future::{BoxFuture, Either, FutureExt as _};
 use hindsight_access::auth::{Authorizer, CodeFlow, Credentials};
@@ -85,30 +85,63 @@ pub(super) async fn pages(
     )))
 }
 
-/// Memory of answers that browsers have not taken yet, in KiB.
-const MEMORY_KIB: usize = 64 << 10;
+/// Memory of answers that browsers have not taken yet, in KiB: of pages, of what is downloaded, and of
+/// answers to those who are not known, which are short or files that all share.
+const PAGES_KIB: usize = 24 << 10;
+const DOWNLOADS_KIB: usize = 32 << 10;
+const STRANGERS_KIB: usize = 8 << 10;
 /// What an answer takes at least, in KiB.
 const LEAST_KIB: u64 = 16;
+/// The largest page; what has more is a download.
+const PAGE_KIB: u64 = 2 << 10;
+/// What an answer of unknown length takes: it is sent while it is made.
+const STREAM_KIB: u64 = 512;
 
-/// The answer once there is memory for it; without any for `patience`, that the server is busy.
-async fn bounded(
-    mut answer: Response<Body>,
-    memory: &Arc<Semaphore>,
-    patience: Duration,
-) -> Response<Body> {
-    if answer.extensions().get::<Answered>().is_some() {
-        answer.extensions_mut().insert(Known);
+/// Memory of answers that are on their way.
+#[derive(Debug)]
+struct Memory {
+    pages: Arc<Semaphore>,
+    downloads: Arc<Semaphore>,
+    strangers: Arc<Semaphore>,
+}
+
+impl Memory {
+    fn new() -> Self {
+        Self {
+            pages: Arc::new(Semaphore::new(PAGES_KIB)),
+            downloads: Arc::new(Semaphore::new(DOWNLOADS_KIB)),
+            strangers: Arc::new(Semaphore::new(STRANGERS_KIB)),
+        }
     }
-    let bytes = answer.body().size_hint().upper().unwrap_or(u64::MAX);
-    let kib = (bytes >> 10).clamp(LEAST_KIB, MEMORY_KIB as u64 / 2);
-    let kib = u32::try_from(kib).unwrap_or(u32::MAX);
-    let room = Arc::clone(memory).acquire_many_owned(kib);
-    match tokio::time::timeout(patience, room).await {
-        Ok(Ok(room)) => answer.map(|body| with_timeout(body, room, patience)),
-        Ok(Err(_)) | Err(_) => {
-            let mut busy = Response::new(Body::empty());
-            *busy.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-            busy
+
+    /// The answer once there is memory for it; without any for `patience`, that the server is busy.
+    async fn hold(&self, mut answer: Response<Body>, patience: Duration) -> Response<Body> {
+        let is_known = answer.extensions().get::<Answered>().is_some();
+        let length = answer.body().size_hint().upper().map(|bytes| bytes >> 10);
+        let (pool, kib, wait) = match (is_known, length) {
+            (false, _) => (&self.strangers, LEAST_KIB, Duration::ZERO),
+            (true, Some(kib)) if kib <= PAGE_KIB => (&self.pages, kib.max(LEAST_KIB), patience),
+            (true, Some(kib)) => {
+                let kib = kib.min(DOWNLOADS_KIB as u64);
+                (&self.downloads, kib, patience)
+            }
+            // It has its call open, of which there are not many, so it does not wait.
+            (true, None) => (&self.downloads, STREAM_KIB, Duration::ZERO),
+        };
+        if is_known {
+            answer.extensions_mut().insert(Known);
+        }
+        let kib = u32::try_from(kib).unwrap_or(u32::MAX);
+        let room = Arc::clone(pool).acquire_many_owned(kib);
+        match tokio::time::timeout(wait, room).await {
+            Ok(Ok(room)) => answer.map(|body| with_timeout(body, room, patience)),
+            Ok(Err(_)) | Err(_) => {
+                let mut busy = Response::new(Body::empty());
+                *busy.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+                let second = HeaderValue::from_static("1");
+                busy.headers_mut().insert(header::RETRY_AFTER, second);
+                busy
+            }
         }
     }
 }
@@ -120,14 +153,14 @@ pub(super) fn beside(http: Router, web: Option<Web>, patience: Duration) -> Rout
     let Some(web) = web else {
         return http;
     };
-    let memory = Arc::new(Semaphore::new(MEMORY_KIB));
+    let memory = Arc::new(Memory::new());
     Router::new().fallback(move |mut request: Request<Body>| {
         if web.takes(&request) {
             if let Some(Source(source)) = request.extensions().get().copied() {
                 request.extensions_mut().insert(Peer(source));
             }
             let (web, memory) = (web.clone(), Arc::clone(&memory));
-            Either::Left(async move { bounded(web.answer(request).await, &memory, patience).await })
+            Either::Left(async move { memory.hold(web.answer(request).await, patience).await })
         } else {
             let mut http = http.clone();
             Either::Right(async move {

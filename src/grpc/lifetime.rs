@@ -13,8 +13,8 @@ use hindsight_filter::model::ParentPattern;
 
 /// How long a stream lasts at most.
 const LONGEST: Duration = Duration::from_mins(30);
-/// How often it is asked whether the caller may still see what the stream tells.
-const RECHECK: Duration = Duration::from_secs(10);
+/// How often it is asked whether the caller may still see what the stream tells, or write what it brings.
+pub(super) const RECHECK: Duration = Duration::from_secs(10);
 
 /// What ends one stream.
 pub(super) struct Lifetime {

@@ -1,5 +1,6 @@
 //! The web UI on a server with runs: what pages show, what protects them, and how callers sign in.
 
+mod crowds;
 mod doors;
 mod headers;
 pub mod hostile;

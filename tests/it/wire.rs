@@ -128,6 +128,32 @@ async fn health_says_serving_while_the_store_answers() {
 }
 
 #[tokio::test]
+async fn those_who_follow_health_leave_it_to_others() {
+    let database = Database::sqlite();
+    let server = TestServer::start(&database).await;
+    let mut following = Vec::new();
+    let mut refused = 0;
+    for _ in 0..2 {
+        let mut client = HealthClient::new(channel(&server.url).await);
+        for _ in 0..60 {
+            match client.watch(HealthCheckRequest::default()).await {
+                Ok(states) => following.push(states),
+                Err(status) => {
+                    assert_eq!(status.code(), tonic::Code::Unavailable, "{status}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert_eq!((following.len(), refused), (100, 20));
+    let mut client = HealthClient::new(channel(&server.url).await);
+    client.check(HealthCheckRequest::default()).await.unwrap();
+    drop((following, client));
+    server.stop().await;
+    database.remove().await;
+}
+
+#[tokio::test]
 async fn the_admin_port_shows_metrics_and_readiness() {
     on_each(|server| async move {
         let request = pb::GetRecordRequest {

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::assets::{hex, packed};
 use crate::headers::Content;
 use crate::pages::{LogFile, Page, Payload};
+use crate::web::Answered;
 
 /// Pages below this size are sent as they are.
 const PACKED_FROM: usize = 1 << 10;
@@ -84,6 +85,7 @@ pub(super) fn download(payload: Payload) -> Response<Body> {
         .header(header::CONTENT_TYPE, "application/octet-stream")
         .header(header::CONTENT_DISPOSITION, name)
         .extension(Content::Payload)
+        .extension(Answered)
         .body(Body::from(payload.bytes));
     response.unwrap_or_default()
 }
@@ -98,6 +100,7 @@ pub(super) fn streamed(log: LogFile) -> Response<Body> {
         .header(header::CONTENT_TYPE, "text/plain; charset=utf-8")
         .header(header::CONTENT_DISPOSITION, name)
         .extension(Content::Payload)
+        .extension(Answered)
         .body(Body::from_stream(parts));
     response.unwrap_or_default()
 }
