@@ -81,9 +81,10 @@ impl ObjectLogs {
         let mut found = found.map_err(|error| away(&error))?;
         let has_more = found.len() > MOST;
         found.truncate(MOST);
-        let is_there = !found.is_empty();
         let last = found.iter().map(|object| object.modified).max();
-        for (source, objects) in sources(folder, found) {
+        let sources = sources(folder, found);
+        let is_there = !sources.is_empty();
+        for (source, objects) in sources {
             for object in objects {
                 if to.is_full() {
                     return Ok(true);
@@ -115,12 +116,12 @@ impl ObjectLogs {
         let mut decoder = Decoder::new(self.format, source, object.modified);
         while let Some(part) = bytes.next().await {
             let part: Bytes = part.map_err(|error| away(&error))?;
-            decoder.take(&part, to)?;
+            decoder.take(&part, to).await?;
             if to.is_full() {
                 return Ok(());
             }
         }
-        decoder.finish(to)
+        decoder.finish(to).await
     }
 }
 

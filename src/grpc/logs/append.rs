@@ -6,11 +6,13 @@ use futures::FutureExt as _;
 use hindsight_logs::Lines;
 use hindsight_proto::v1::{self as pb, AppendLogRequest, AppendLogResponse};
 use hindsight_storage::{LogKey, LogSource, StoredLog};
+use tokio::time::Instant;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{container, of};
 use crate::grpc::{
-    ResultsServer, call::credentials, convert, status::status, transport::of_stream,
+    ResultsServer, call::credentials, convert, lifetime::RECHECK, status::status,
+    transport::of_stream,
 };
 use crate::service::{AppendAsk, Error};
 use hindsight_access::RequestContext;
@@ -86,7 +88,8 @@ struct Appending<'s> {
     caller: Credentials,
     by: RequestContext,
     arrival: Arrival,
-    grants: BTreeMap<Parent, Grant>,
+    /// What the caller may, and when that was asked.
+    grants: BTreeMap<Parent, (Grant, Instant)>,
     stored: BTreeMap<LogKey, StoredLog>,
     /// In which order sources came first.
     order: Vec<LogKey>,
@@ -163,7 +166,8 @@ impl Appending<'_> {
             .budgets
             .enter_in_turn(self.arrival.caller())
             .await;
-        let grants: Vec<_> = self.grants.values().cloned().collect();
+        let grants = self.grants.values().map(|(grant, _)| grant.clone());
+        let grants: Vec<_> = grants.collect();
         let service = &self.server.service;
         for ask in &batch {
             let result = ask.name.record().result();
@@ -188,10 +192,11 @@ impl Appending<'_> {
         Ok(())
     }
 
-    /// Asks whether the caller may append to this log, unless that is known of its parent.
+    /// Asks whether the caller may append to this log, unless that was asked of its parent lately.
     async fn permit(&mut self, name: &LogName) -> Result<(), Error> {
         let parent = name.record().result().parent();
-        if self.grants.contains_key(parent) {
+        let asked = self.grants.get(parent).map(|(_, asked)| *asked);
+        if asked.is_some_and(|asked| asked.elapsed() < RECHECK) {
             return Ok(());
         }
         let server = self.server;
@@ -199,7 +204,7 @@ impl Appending<'_> {
             .allow(&self.caller, Verb::Update, Guarded::Logs, of(name))
             .await?;
         self.by.caller = std::sync::Arc::clone(grant.caller());
-        self.grants.insert(parent.clone(), grant);
+        self.grants.insert(parent.clone(), (grant, Instant::now()));
         Ok(())
     }
 

@@ -1,9 +1,12 @@
 //! The stream of `UpdateLog`: one log, in parts.
 
 use hindsight_proto::v1alpha2::{Log, LogSummary};
+use tokio::time::Instant;
 use tonic::{Request, Response, Status, Streaming, metadata::MetadataMap};
 
-use crate::grpc::{ResultsServer, convert, status::status, transport::of_stream};
+use crate::grpc::{
+    ResultsServer, convert, lifetime::RECHECK, status::status, transport::of_stream,
+};
 use crate::service::{Error, Upload};
 use hindsight_access::auth::Verb;
 use hindsight_access::budget::Arrival;
@@ -24,6 +27,7 @@ pub(super) async fn update_log(
     let refused = |error: Error| status(METHOD, &error);
     let outcome = async {
         let mut upload: Option<Upload> = None;
+        let mut asked = Instant::now();
         loop {
             let part = match next(server, &mut parts).await {
                 Ok(Some(part)) => part,
@@ -46,10 +50,16 @@ pub(super) async fn update_log(
                         .map_err(refused)?,
                 ),
             };
-            let outcome = match same(under_way.name(), &part.name) {
-                Ok(()) => under_way.add(part.data).await,
-                Err(error) => Err(error),
+            let outcome = async {
+                same(under_way.name(), &part.name)?;
+                if asked.elapsed() >= RECHECK {
+                    let name = under_way.name();
+                    server.grant_change(&metadata, Verb::Update, name).await?;
+                    asked = Instant::now();
+                }
+                under_way.add(part.data).await
             };
+            let outcome = outcome.await;
             if let Err(error) = outcome {
                 let error = match upload {
                     Some(upload) => upload.failed(error).await,

@@ -7,13 +7,14 @@ use hindsight_run::json;
 use hindsight_storage::LogSource;
 use jiff::Timestamp;
 use serde_json::Value;
+use tokio::task::yield_now;
 
 use super::{HomeError, Spool, unzstd::Unzstd};
 
 /// How bytes of gzip and of zstd begin.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// Bytes that are unpacked at once, which may become a thousand times as many.
+/// Bytes that are unpacked at once, which may become a thousand times as many. Others have a turn after each.
 const PIECE: usize = 1 << 10;
 /// Longest line of JSON, in bytes.
 const LINE: usize = 1 << 20;
@@ -76,9 +77,9 @@ impl Decoder {
     }
 
     /// Takes the next bytes of the object.
-    pub(super) fn take(&mut self, bytes: &[u8], to: &mut Spool) -> Result<(), HomeError> {
+    pub(super) async fn take(&mut self, bytes: &[u8], to: &mut Spool) -> Result<(), HomeError> {
         let Packed::Unknown(first) = &mut self.packed else {
-            return self.unpack(bytes, to);
+            return self.unpack(bytes, to).await;
         };
         first.extend_from_slice(bytes);
         if first.len() < ZSTD.len() {
@@ -86,15 +87,15 @@ impl Decoder {
         }
         let first = std::mem::take(first);
         self.begin(&first)?;
-        self.unpack(&first, to)
+        self.unpack(&first, to).await
     }
 
     /// Takes the end of the object.
-    pub(super) fn finish(mut self, to: &mut Spool) -> Result<(), HomeError> {
+    pub(super) async fn finish(mut self, to: &mut Spool) -> Result<(), HomeError> {
         if let Packed::Unknown(first) = &mut self.packed {
             let first = std::mem::take(first);
             self.begin(&first)?;
-            self.unpack(&first, to)?;
+            self.unpack(&first, to).await?;
         }
         match &mut self.packed {
             Packed::Gzip(gzip) => {
@@ -120,7 +121,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn unpack(&mut self, mut bytes: &[u8], to: &mut Spool) -> Result<(), HomeError> {
+    async fn unpack(&mut self, mut bytes: &[u8], to: &mut Spool) -> Result<(), HomeError> {
         let lines = &mut self.lines;
         match &mut self.packed {
             Packed::Gzip(gzip) => {
@@ -131,6 +132,7 @@ impl Decoder {
                     gzip.write_all(piece).map_err(damaged)?;
                     lines.take(gzip.get_mut(), to)?;
                     gzip.get_mut().clear();
+                    yield_now().await;
                 }
                 Ok(())
             }
@@ -141,6 +143,7 @@ impl Decoder {
                         break;
                     }
                     lines.take(text, to)?;
+                    yield_now().await;
                 }
                 Ok(())
             }

@@ -18,9 +18,10 @@ pub(super) fn sources(
 ) -> Vec<(LogSource, Vec<ForeignObject>)> {
     let mut all: BTreeMap<(String, String), Vec<ForeignObject>> = BTreeMap::new();
     for object in objects {
-        all.entry(named(folder, &object.path))
-            .or_default()
-            .push(object);
+        let Some(named) = named(folder, &object.path) else {
+            continue;
+        };
+        all.entry(named).or_default().push(object);
     }
     let sources = all.into_iter().map(|((pod, container), mut objects)| {
         // Times of objects are whole seconds in some stores.
@@ -35,13 +36,14 @@ pub(super) fn sources(
     sources.collect()
 }
 
-/// The pod, if there is a folder for it, and the container.
-fn named(folder: &str, path: &str) -> (String, String) {
+/// The pod, if there is a folder for it, and the container. What lies deeper is of another run: names of
+/// parents may have as many parts as its folder.
+fn named(folder: &str, path: &str) -> Option<(String, String)> {
     let below = path.strip_prefix(folder.trim_matches('/')).unwrap_or(path);
     let below = below.trim_matches('/');
     let (pod, file) = below.rsplit_once('/').unwrap_or(("", below));
-    let pod = pod.rsplit('/').next().unwrap_or_default();
-    (pod.to_owned(), container(file).to_owned())
+    let is_pod = !pod.contains('/');
+    is_pod.then(|| (pod.to_owned(), container(file).to_owned()))
 }
 
 /// A name without what collectors add to it: endings, a time, and a UUID.
@@ -93,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_container_have_the_order_of_their_times() {
+    fn parts_of_a_container_have_the_order_of_their_times_and_what_lies_deeper_is_none() {
         let object = |path: &str, second| ForeignObject {
             path: path.to_owned(),
             size: 1,
@@ -106,6 +108,7 @@ mod tests {
                 object("logs/ci/r/run/step-b-1743932245.log", 2),
                 object("logs/ci/r/run/step-b-1743999999.log", 1),
                 object("logs/ci/r/run/pod-1/step-a.log", 9),
+                object("logs/ci/r/run/results/other/step-a.log", 9),
             ],
         );
         let names: Vec<_> = found

@@ -10,6 +10,7 @@ use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Guarded, Verb};
 use hindsight_filter::model::{LogName, RecordName};
+use hindsight_runtime::error::report;
 use hindsight_storage as storage;
 
 /// Most bytes of text in one message.
@@ -193,8 +194,15 @@ impl Service {
         }
         for run in told {
             let sources = logs.store.logs(&run).await?;
-            self.tell_of_log(by, &run, None, &Status::of(&sources))
-                .await?;
+            let status = Status::of(&sources);
+            match self.tell_of_log(by, &run, None, &status).await {
+                // Another record has the name: lines are kept all the same.
+                Err(error @ Error::Invalid(_)) => {
+                    let error = report(&error);
+                    tracing::warn!(record = %run, error, "no record tells of a log");
+                }
+                told => drop(told?),
+            }
         }
         match refused {
             Some(error) => Err(error),

@@ -1,5 +1,7 @@
 //! Searches, and who may do what.
 
+use std::time::Duration;
+
 use hindsight_client::{Client, Options};
 use hindsight_proto::{
     v1::{LogMatch, SearchLogsRequest},
@@ -215,4 +217,50 @@ async fn logs_are_a_resource_of_their_own() {
         "denied",
     );
     server.stop().await;
+}
+
+#[tokio::test]
+async fn a_stream_of_lines_ends_once_its_caller_may_not_append_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("users.toml");
+    let hash = hindsight_access::auth::token_hash("writer");
+    let user = format!("[[users]]\nname = 'writer'\nsha256 = ['{hash}']\n");
+    let may = "grants = [{parents = ['ci'], role = 'admin'}]\n";
+    std::fs::write(&file, format!("{user}{may}")).unwrap();
+    let database = Database::sqlite();
+    let more = [
+        ("auth", "tokens"),
+        ("auth_tokens_file", file.to_str().unwrap()),
+    ];
+    let server = TestServer::start_with(&database, &more).await;
+    let options = Options {
+        token: Some("writer".to_owned()),
+        ..Options::new(&server.url)
+    };
+    let client = Client::new(&options).unwrap();
+    let (line, lines) = tokio::sync::mpsc::channel(1);
+    let name = "ci/results/r/logs/run";
+    let appending = client.logs();
+    let stream = tokio_stream::wrappers::ReceiverStream::new(lines);
+    let appended = tokio::spawn(async move {
+        let mut appending = appending;
+        appending.append_log(stream).await.map(drop)
+    });
+    line.send(message(name, "step", 0, b"a\n")).await.unwrap();
+    while client.logs().read_log(whole(name)).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    std::fs::write(&file, user).unwrap();
+    let refusal = async {
+        let mut next = 1;
+        while line.send(message(name, "step", next, b"a\n")).await.is_ok() {
+            next += 1;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        appended.await.unwrap()
+    };
+    let refusal = tokio::time::timeout(Duration::from_secs(60), refusal).await;
+    refused(refusal.unwrap(), Code::PermissionDenied, "");
+    server.stop().await;
+    database.remove().await;
 }

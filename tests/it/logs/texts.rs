@@ -75,6 +75,36 @@ async fn a_text_is_what_tkn_prints() {
 }
 
 #[tokio::test]
+async fn lines_are_stored_where_another_record_has_the_name_of_that_of_their_log() {
+    on_each(|server| async move {
+        let log = "shop/results/r/logs/run";
+        append(&server, vec![message(log, "step-a", 0, b"one\n")])
+            .await
+            .unwrap();
+        let all = pb::ListRecordsRequest {
+            parent: "shop/results/r".to_owned(),
+            ..Default::default()
+        };
+        let told = server.rpc().list_records(all).await.unwrap().into_inner();
+        let [told] = told.records.as_slice() else {
+            panic!("{told:?}");
+        };
+        server.delete_record(&told.name).await.unwrap();
+        server.given_record(&told.name, "note", b"{}").await;
+        let more = message(log, "step-a", 1, b"two\n");
+        append(&server, vec![more, seal(log, "step-a")])
+            .await
+            .unwrap();
+        let stored = append(&server, vec![message(log, "step-b", 0, b"three\n")]);
+        assert_eq!(stored.await.unwrap().containers.len(), 1);
+        let (text, _) = get_log(&server, log).await.unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(text, "[a] one\n[a] two\n\n[b] three\n\n");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_record_of_a_log_is_made_with_its_first_line_and_told_when_it_is_whole() {
     on_each(|server| async move {
         given(&server).await;
