@@ -98,7 +98,7 @@ not edit.
 A program takes each value from the last of these that has it: the default, the file named by
 `--config`, the environment, the flag. The file is TOML: `key = value`, one per line. All problems
 of all sources are reported at once, and a key or variable that does not exist is one of them.
-`hindsight config print` and `hindsight-watcher config print` show the values in effect, each with
+`config print` of each program shows the values in effect, each with
 the place it came from; passwords and keys appear as `***`.
 
 | A | is written |

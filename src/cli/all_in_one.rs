@@ -29,8 +29,9 @@ Flags, variables and files are those of `hindsight serve` and of `hindsight-watc
 the watcher have --watcher- before their names. What is said about the watcher's server and logs \
 does not count: the server is this process, and it logs for both.
 
-The watcher asks the server as everybody does. Unless auth is `off` it needs a token of its own, \
-of somebody who may get, list, create and update results and records.
+The watcher asks the server as any client does. Unless auth is `off` it needs a token of its own, \
+of a caller that may get, list, create and update results and records, and with --watcher-logs get \
+and update logs.
 
 With --workflows, workflows of Jobs (workflows.hindsight.dev) are run as well, as \
 `hindsight-workflow` does; its flags have --workflow- before their names.

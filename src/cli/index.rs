@@ -39,7 +39,7 @@ const EXAMPLES: &str = "Examples:
   hindsight index remove data.spec.priority
 
 Then ask as before, and see what is used:
-  hindsight explain -A -f 'data.spec.params.exists(p, p.name == \"env\" && p.value == \"prod\")'";
+  hindsight explain runs -A -f 'data.spec.params.exists(p, p.name == \"env\" && p.value == \"prod\")'";
 
 /// Index a part of every payload, from now on and of what is stored already
 ///

@@ -103,7 +103,7 @@ settings! {
     /// which there is something is read. One that ends with `/` is a folder with objects for each container.
     logs_objects_paths: LogPaths = "${parent}/${result}/${record}/ ${parent}/${log}/${name}-log";
     /// Content of these objects: `text`, or `json` with an object for each line; either may be
-    /// packed by gzip.
+    /// compressed by gzip or zstd.
     logs_objects_format: ObjectFormat = "text";
     /// Longest time for reading the log of one run from another system.
     logs_home_timeout: Span<1> = "30s";
