@@ -289,10 +289,9 @@ pub(crate) fn without_index(
 /// index is chosen already, `elsewhere` keeps the parent out of the choice.
 pub(super) fn scope(
     out: &mut Statement,
-    dialect: Dialect,
     resource: Resource,
     scope: &ResultPattern,
-    elsewhere: bool,
+    parent: &'static str,
 ) {
     let id = scope.id.as_deref();
     match (resource, &scope.parent, id) {
@@ -308,16 +307,9 @@ pub(super) fn scope(
             out.push(")");
             return;
         }
-        (_, ParentPattern::Exact(parent), _) => {
-            // SQLite without statistics takes any index that saves the sorting; the plus keeps
-            // it off those that begin with the parent where another column says more.
-            let plus = dialect == Dialect::Sqlite && elsewhere;
-            out.push(if plus {
-                " AND +parent = "
-            } else {
-                " AND parent = "
-            });
-            out.bind(parent.as_str());
+        (_, ParentPattern::Exact(wanted), _) => {
+            out.push(" AND ").push(parent).push(" = ");
+            out.bind(wanted.as_str());
         }
         (_, ParentPattern::Any, _) => {}
     }
@@ -330,6 +322,7 @@ pub(super) fn scope(
 mod tests {
     use super::*;
     use crate::conformance::fixtures::everything;
+    use crate::sql::list::{self, Part};
     use hindsight_filter::Order;
 
     fn long(query: &ListQuery) -> bool {
@@ -369,5 +362,25 @@ mod tests {
         let id = hindsight_filter::condition::Value::Text("x".to_owned());
         let condition = test(Column::RecordId, Is::Equal(id));
         assert!(!long(&ListQuery { condition, ..all }));
+    }
+
+    #[test]
+    fn no_other_index_leads_to_what_was_stored_late() {
+        let query = ListQuery {
+            scope: "a/results/-".parse().unwrap(),
+            condition: test(Column::Labels, Is::Contains("main".to_owned())),
+            ..everything()
+        };
+        let text = |dialect| {
+            let resource = Resource::Records;
+            let late = list::list(dialect, resource, &query, Part::With, AccessPath::Late, 9);
+            late.unwrap().text().to_owned()
+        };
+        let sqlite = text(Dialect::Sqlite);
+        for says in ["INDEXED BY records_late", "+parent = ", "json_each(labels)"] {
+            assert!(sqlite.contains(says), "no `{says}` in {sqlite}");
+        }
+        let postgres = text(Dialect::Postgres);
+        assert!(postgres.contains(" AND parent || '' = "), "{postgres}");
     }
 }

@@ -162,7 +162,11 @@ fn place(column: &Column) -> Place<'_> {
 }
 
 fn rows(out: &mut Statement, dialect: Dialect, query: &AggregateQuery, elsewhere: bool) {
-    access_path::scope(out, dialect, Resource::Records, &query.scope, elsewhere);
+    let parent = match elsewhere && dialect == Dialect::Sqlite {
+        true => "+parent",
+        false => "parent",
+    };
+    access_path::scope(out, Resource::Records, &query.scope, parent);
     if query.condition != Condition::All {
         out.push(" AND ");
         test(out, dialect, &query.condition, elsewhere);

@@ -21,7 +21,7 @@ pub(crate) fn rows(
         Resource::Results => "1 AS one FROM results WHERE 1 = 1",
         Resource::Records => "1 AS one FROM records WHERE 1 = 1",
     });
-    access_path::scope(&mut out, dialect, resource, &query.scope, false);
+    access_path::scope(&mut out, resource, &query.scope, "parent");
     if query.condition != Condition::All {
         out.push(" AND ");
         Writer::new(dialect, resource, &mut out).condition(&query.condition);

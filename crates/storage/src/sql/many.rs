@@ -44,6 +44,9 @@ fn comma(at: usize) -> &'static str {
     if at == 0 { "" } else { ", " }
 }
 
+/// Rows of which a plan that was made for any number of them compares each with each.
+const MANY: usize = 64;
+
 /// Begins with `WITH given AS (...)`: the rows, and the place of each.
 fn given(columns: &[Column]) -> Statement {
     let mut out = Statement::new("WITH given (");
@@ -57,7 +60,10 @@ fn given(columns: &[Column]) -> Statement {
         out.push(column.values[0].column_cast());
     }
     out.push(") WITH ORDINALITY)");
-    out
+    match columns[0].values.len() < MANY {
+        true => out,
+        false => out.planned_anew(),
+    }
 }
 
 /// Appends a column of what was given.

@@ -27,6 +27,17 @@ impl<'q> List<'q> {
         }
     }
 
+    /// How the parent is written. SQLite without statistics takes any index that saves the sorting, and
+    /// PostgreSQL does not know how few rows were stored late: what is no name of a column keeps them off those
+    /// that begin with the parent where another index says more.
+    fn parent(&self) -> &'static str {
+        match (self.dialect, self.path) {
+            (Dialect::Sqlite, _) if self.elsewhere() => "+parent",
+            (Dialect::Postgres, AccessPath::Late) => "parent || ''",
+            _ => "parent",
+        }
+    }
+
     /// Appends the table, and on SQLite the index, which it otherwise chooses without knowing
     /// how many rows have a value.
     fn from(&mut self) {
@@ -286,17 +297,11 @@ impl<'q> List<'q> {
     }
 
     fn bounds(&mut self) {
-        let elsewhere = self.elsewhere();
+        let parent = self.parent();
         // The index of labels is asked for the parent in its own way.
         let by_labels = matches!(self.path, AccessPath::LabelIndex(_));
         if !by_labels || self.query.scope.id.is_some() {
-            scope(
-                &mut self.out,
-                self.dialect,
-                self.resource,
-                &self.query.scope,
-                elsewhere,
-            );
+            scope(&mut self.out, self.resource, &self.query.scope, parent);
         }
         self.times();
         self.seek();
