@@ -309,24 +309,8 @@ impl Cluster {
         Ok(TargetSeen::There { uid, end })
     }
 
-    /// Posts an event about a workflow. One that is refused is no reason not to go on.
-    pub(crate) async fn post(&self, of: &Workflow, event: Event) {
-        let regarding = Regarding {
-            api_version: Some(format!(
-                "{}/{}",
-                hindsight_workflow::GROUP,
-                hindsight_workflow::VERSION
-            )),
-            kind: Some(hindsight_workflow::KIND.to_owned()),
-            namespace: Some(of.namespace.clone()),
-            name: Some(of.name.clone()),
-            uid: Some(of.uid.clone()),
-            ..Regarding::default()
-        };
-        self.publish(&regarding, event).await;
-    }
-
-    async fn publish(&self, regarding: &Regarding, event: Event) {
+    /// Posts an event. One that is refused is no reason not to go on.
+    pub(crate) async fn publish(&self, regarding: &Regarding, event: Event) {
         let mut note = event.note;
         // The API server takes at most 1 KiB.
         note.truncate(note.floor_char_boundary(1000));

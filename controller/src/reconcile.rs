@@ -153,7 +153,7 @@ impl Task<'_> {
                     workflow.finalizers.iter().filter(ours).cloned().collect();
                 self.hold(&workflow, &finalizers).await?;
                 for event in events {
-                    cluster.post(&workflow, event).await;
+                    self.shared.events.of_workflow(&workflow, event);
                 }
                 return Ok(!workflow.is_deleting);
             }
@@ -228,7 +228,7 @@ impl Task<'_> {
             );
         }
         for event in events {
-            self.shared.cluster.post(workflow, event).await;
+            self.shared.events.of_workflow(workflow, event);
         }
         Ok(())
     }

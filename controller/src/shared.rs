@@ -14,6 +14,7 @@ use crate::{
     caches::{JobCache, Name, Waiting},
     cluster::Cluster,
     config::Config,
+    events::Events,
     following::Following,
     metrics::Metrics,
     object::WorkflowObject,
@@ -39,6 +40,7 @@ pub(crate) struct Shared {
     /// Names of workflows that are to be passed over.
     pub(crate) queue: UnboundedSender<Name>,
     pub(crate) following: Following,
+    pub(crate) events: Events,
     pub(crate) failures: Failures<Name>,
 }
 
@@ -61,6 +63,7 @@ impl Shared {
         queue: UnboundedSender<Name>,
     ) -> Self {
         Self {
+            events: Events::new(&cluster, Arc::clone(&metrics)),
             config,
             cluster,
             metrics,

@@ -170,7 +170,7 @@ impl Task<'_> {
             Next::Write { status, event } => {
                 self.write(&status).await?;
                 if let Some(event) = event {
-                    cluster.post_of_run(&run, event).await;
+                    self.shared.events.of_run(&run, event);
                 }
             }
             Next::Create(manifest) => {
