@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use hindsight_cluster::ClusterError;
 use hindsight_workflow::{
-    Event, FINALIZER, JobSeen, Next, Pass, Status, Workflow, job_manifest, job_name,
+    Event, FINALIZER, JobSeen, Next, Pass, Severity, Status, Workflow, job_manifest, job_name,
 };
 use jiff::Timestamp;
 use kube::runtime::{controller::Action, reflector::ObjectRef};
@@ -233,17 +234,34 @@ impl Task<'_> {
         Ok(())
     }
 
+    /// Creates Jobs. Those that the API server denies, as for a quota, hold up no other one.
     async fn create(&mut self, workflow: &Workflow, steps: Vec<String>) -> Result<(), Interrupted> {
+        let cluster = &self.shared.cluster;
+        let mut denied = Vec::new();
+        let mut first = None;
         for step in steps {
             let name = job_name(workflow, &step);
-            let seen = match job_manifest(workflow, &step) {
+            let created = match job_manifest(workflow, &step) {
                 Some(manifest) => {
-                    let cluster = &self.shared.cluster;
                     cluster
                         .create_job(&workflow.namespace, &name, &manifest)
-                        .await?
+                        .await
                 }
-                None => JobSeen::Refused("the step has no template any more".to_owned()),
+                None => Ok(JobSeen::Refused(
+                    "the step has no template any more".to_owned(),
+                )),
+            };
+            let seen = match created {
+                Ok(seen) => seen,
+                Err(error @ ClusterError::Refused { .. }) => {
+                    denied.push(format!("step \"{step}\": Job {name}: {error}"));
+                    first.get_or_insert(error);
+                    continue;
+                }
+                Err(error) => {
+                    first.get_or_insert(error);
+                    break;
+                }
             };
             if let JobSeen::There(job) = &seen
                 && job.owner.as_deref() == Some(workflow.uid.as_str())
@@ -253,7 +271,15 @@ impl Task<'_> {
             }
             self.pass.saw_job(&name, seen);
         }
-        Ok(())
+        if !denied.is_empty() {
+            let event = Event {
+                severity: Severity::Warning,
+                reason: "JobNotCreated",
+                note: denied.join("; "),
+            };
+            self.shared.events.of_workflow(workflow, event);
+        }
+        first.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// When to pass over the workflow again if there is no news.

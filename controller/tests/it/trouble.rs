@@ -1,7 +1,7 @@
 //! An API server that refuses a part of what it is asked, or does not answer.
 
 use kubesim::Fault;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{GROUP, NAMESPACE, WORKFLOWS, World, complete, ending, step};
 
@@ -24,4 +24,40 @@ async fn an_event_that_is_not_answered_holds_up_neither_a_watch_nor_a_pass() {
     // One call may take 30 seconds, and here are many.
     world.ended("next").await;
     assert_eq!(ending(&world.sim, "next"), complete());
+}
+
+#[tokio::test]
+async fn a_job_that_is_denied_holds_up_no_other_step_and_an_event_says_why() {
+    let world = World::new().await;
+    let deny = |review: &Value| {
+        let is_of_a =
+            review["request"]["object"]["metadata"]["labels"]["hindsight.dev/step"] == "a";
+        let status = json!({"code": 403, "message": "exceeded quota: jobs"});
+        json!({"response": {"allowed": !is_of_a, "status": status}})
+    };
+    world
+        .sim
+        .review("batch", "jobs", "quota.example.dev", deny)
+        .unwrap();
+    world.create(
+        "build",
+        &json!({"steps": {"a": step(&[]), "b": step(&[]), "c": step(&["b"])}}),
+    );
+    let is_complete = |workflow: &Value| workflow["status"]["statuses"]["c"]["complete"] == true;
+    world
+        .until(|sim| is_complete(&sim.get(GROUP, WORKFLOWS, NAMESPACE, "build").unwrap()))
+        .await;
+    assert!(world.job("build", "a").is_none());
+    assert_eq!(ending(&world.sim, "build"), None);
+    let denied = ("JobNotCreated".to_owned(), "Warning".to_owned());
+    world
+        .until(|_| world.events("build").contains(&denied))
+        .await;
+    let mut events = world.sim.list("events.k8s.io", "events");
+    events.retain(|event| event["reason"] == "JobNotCreated");
+    let note = events[0]["note"].as_str().unwrap();
+    assert!(
+        note.starts_with("step \"a\": Job build-a-") && note.contains("exceeded quota: jobs"),
+        "{note}"
+    );
 }
