@@ -82,18 +82,20 @@ fn events(workflow: &Workflow, new: &Status) -> Vec<Event> {
             events.push(Event::normal("WorkflowStarted", "its steps are started"));
         }
     }
+    let mut missing = Vec::new();
     for (step, status) in &new.statuses {
-        let is_missing = status.reference.uid.is_empty() && workflow.target(step).is_some();
-        if is_missing && !old.statuses.contains_key(step) {
-            let (namespace, name) = (&status.reference.namespace, &status.reference.name);
-            let kind = &status.reference.kind;
-            events.push(Event::warning(
-                "ExternalRefNotFound",
-                format!(
-                    "step \"{step}\" waits for {kind} {namespace}/{name}, which does not exist"
-                ),
-            ));
+        let reference = &status.reference;
+        let is_found = !reference.uid.is_empty() || workflow.target(step).is_none();
+        if is_found || old.statuses.contains_key(step) {
+            continue;
         }
+        let (kind, namespace, name) = (&reference.kind, &reference.namespace, &reference.name);
+        let waits = format!("step \"{step}\" waits for {kind} {namespace}/{name}");
+        missing.push(format!("{waits}, which does not exist"));
+    }
+    // One event: those of the same object and reason are counted as one.
+    if !missing.is_empty() {
+        events.push(Event::warning("ExternalRefNotFound", missing.join("; ")));
     }
     if !old.is_finished() && new.is_finished() {
         events.push(match new.failure() {

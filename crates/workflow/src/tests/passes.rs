@@ -253,6 +253,25 @@ fn wf_29_an_external_step_is_followed_from_the_start_and_completes_with_its_obje
 }
 
 #[test]
+fn one_event_names_all_external_objects_that_do_not_exist() {
+    let other = |name: &str| json!({"externalRef": {"kind": "Workflow", "name": name}});
+    let spec = json!({"steps": {"a": other("x"), "b": other("y")}});
+    let mut pass = Pass::new(held(&spec), []);
+    pass.saw_target("a", TargetSeen::Gone);
+    pass.saw_target("b", TargetSeen::Gone);
+    let Next::Write { events, .. } = pass.next(now()) else {
+        panic!("it begins");
+    };
+    let notes: Vec<(&str, &str)> = events[2..]
+        .iter()
+        .map(|event| (event.reason, event.note.as_str()))
+        .collect();
+    let missing = "step \"a\" waits for Workflow ci/x, which does not exist; \
+                   step \"b\" waits for Workflow ci/y, which does not exist";
+    assert_eq!(notes, [("ExternalRefNotFound", missing)]);
+}
+
+#[test]
 fn wf_30_after_a_failed_step_nothing_starts_and_the_workflow_fails_once_the_others_have_ended() {
     let spec = json!({"steps": {"bad": job(&[]), "good": job(&[]), "next": job(&["good"]), "never": job(&["bad"])}});
     let mut pass = Pass::new(held(&spec), []);
