@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use hindsight_cluster::ClusterError;
 use hindsight_workflow::{
-    Event, FINALIZER, JobSeen, Next, Pass, Severity, Status, Workflow, job_manifest, job_name,
+    Event, FINALIZER, JobSeen, Next, Pass, Severity, Status, TargetSeen, Workflow, job_manifest,
+    job_name,
 };
 use jiff::Timestamp;
 use kube::runtime::{controller::Action, reflector::ObjectRef};
@@ -194,7 +195,11 @@ impl Task<'_> {
             let Some(target) = workflow.target(&step) else {
                 continue;
             };
-            let seen = cluster.target(&target).await?;
+            let seen = match cluster.target(&target).await {
+                // The other steps and the deadline do not wait for somebody to change that.
+                Err(error @ ClusterError::Refused { .. }) => TargetSeen::Hidden(error.to_string()),
+                seen => seen?,
+            };
             self.pass.saw_target(&step, seen);
         }
         Ok(())

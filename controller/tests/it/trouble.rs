@@ -3,7 +3,7 @@
 use kubesim::Fault;
 use serde_json::{Value, json};
 
-use crate::support::{GROUP, NAMESPACE, WORKFLOWS, World, complete, ending, step};
+use crate::support::{GROUP, NAMESPACE, WORKFLOWS, World, complete, ending, endless, failed, step};
 
 #[tokio::test]
 async fn an_event_that_is_not_answered_holds_up_neither_a_watch_nor_a_pass() {
@@ -60,4 +60,30 @@ async fn a_job_that_is_denied_holds_up_no_other_step_and_an_event_says_why() {
         note.starts_with("step \"a\": Job build-a-") && note.contains("exceeded quota: jobs"),
         "{note}"
     );
+}
+
+#[tokio::test]
+async fn an_external_object_that_may_not_be_read_is_waited_for_and_the_deadline_runs() {
+    let world = World::new().await;
+    world.sim.namespace("prod");
+    let forbidden = Fault::status(403)
+        .verb("get")
+        .resource("jobs")
+        .namespace("prod")
+        .lasting();
+    world.sim.faults().plan(forbidden);
+    let release = json!({"kind": "Job", "namespace": "prod", "name": "release"});
+    world.create(
+        "build",
+        &json!({"activeDeadlineSeconds": 5, "steps": {
+            "release": {"externalRef": release}, "sibling": endless(&[]),
+        }}),
+    );
+    world.started("build", "sibling").await;
+    world.ended("build").await;
+    assert_eq!(ending(&world.sim, "build"), failed("DeadlineExceeded"));
+    let unreadable = ("ExternalRefUnreadable".to_owned(), "Warning".to_owned());
+    world
+        .until(|_| world.events("build").contains(&unreadable))
+        .await;
 }

@@ -2,10 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Pass, ends, progress::Progress};
+use super::{Pass, TargetSeen, ends, progress::Progress};
 use crate::{
     next::{Event, Next},
-    object::Workflow,
     status::{Reason, Status},
     validate::check_spec,
 };
@@ -47,7 +46,7 @@ pub(super) fn decide(pass: &Pass, now: Timestamp) -> Next {
     let steps = workflow.spec.iter().flat_map(|spec| spec.steps.keys());
     progress.status.sum_up(steps);
     if progress.status != workflow.status {
-        let events = events(workflow, &progress.status);
+        let events = events(pass, &progress.status);
         let status = progress.status;
         return Next::Write { status, events };
     }
@@ -70,7 +69,8 @@ fn deadline(pass: &Pass, status: &Status) -> Option<Timestamp> {
 }
 
 /// What a new status of a workflow tells.
-fn events(workflow: &Workflow, new: &Status) -> Vec<Event> {
+fn events(pass: &Pass, new: &Status) -> Vec<Event> {
+    let workflow = &pass.workflow;
     let old = &workflow.status;
     let mut events = Vec::new();
     if old.start_time.is_none() && new.start_time.is_some() {
@@ -82,7 +82,7 @@ fn events(workflow: &Workflow, new: &Status) -> Vec<Event> {
             events.push(Event::normal("WorkflowStarted", "its steps are started"));
         }
     }
-    let mut missing = Vec::new();
+    let (mut missing, mut hidden) = (Vec::new(), Vec::new());
     for (step, status) in &new.statuses {
         let reference = &status.reference;
         let is_found = !reference.uid.is_empty() || workflow.target(step).is_none();
@@ -91,11 +91,19 @@ fn events(workflow: &Workflow, new: &Status) -> Vec<Event> {
         }
         let (kind, namespace, name) = (&reference.kind, &reference.namespace, &reference.name);
         let waits = format!("step \"{step}\" waits for {kind} {namespace}/{name}");
-        missing.push(format!("{waits}, which does not exist"));
+        match pass.targets.get(step) {
+            Some(TargetSeen::Hidden(why)) => {
+                hidden.push(format!("{waits}, which cannot be read: {why}"));
+            }
+            _ => missing.push(format!("{waits}, which does not exist")),
+        }
     }
-    // One event: those of the same object and reason are counted as one.
+    // One each: events of the same object and reason are counted as one.
     if !missing.is_empty() {
         events.push(Event::warning("ExternalRefNotFound", missing.join("; ")));
+    }
+    if !hidden.is_empty() {
+        events.push(Event::warning("ExternalRefUnreadable", hidden.join("; ")));
     }
     if !old.is_finished() && new.is_finished() {
         events.push(match new.failure() {

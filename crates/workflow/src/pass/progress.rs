@@ -104,7 +104,7 @@ impl<'p> Progress<'p> {
                         None => {}
                     }
                 }
-                TargetSeen::There { .. } | TargetSeen::Gone => {}
+                TargetSeen::There { .. } | TargetSeen::Gone | TargetSeen::Hidden(_) => {}
             }
             let status = StepStatus {
                 complete,

@@ -253,14 +253,19 @@ fn wf_29_an_external_step_is_followed_from_the_start_and_completes_with_its_obje
 }
 
 #[test]
-fn one_event_names_all_external_objects_that_do_not_exist() {
+fn one_event_names_all_external_objects_that_do_not_exist_and_one_those_that_are_not_shown() {
     let other = |name: &str| json!({"externalRef": {"kind": "Workflow", "name": name}});
-    let spec = json!({"steps": {"a": other("x"), "b": other("y")}});
+    let spec = json!({"activeDeadlineSeconds": 60, "steps": {
+        "a": other("x"), "b": other("y"), "c": other("z"), "d": job(&[]),
+    }});
     let mut pass = Pass::new(held(&spec), []);
     pass.saw_target("a", TargetSeen::Gone);
     pass.saw_target("b", TargetSeen::Gone);
-    let Next::Write { events, .. } = pass.next(now()) else {
-        panic!("it begins");
+    let why = "the cluster refuses (403): no".to_owned();
+    pass.saw_target("c", TargetSeen::Hidden(why));
+    let said = play(&mut pass, now());
+    let Some(Next::Write { events, .. }) = said.first() else {
+        panic!("{said:?}");
     };
     let notes: Vec<(&str, &str)> = events[2..]
         .iter()
@@ -268,7 +273,17 @@ fn one_event_names_all_external_objects_that_do_not_exist() {
         .collect();
     let missing = "step \"a\" waits for Workflow ci/x, which does not exist; \
                    step \"b\" waits for Workflow ci/y, which does not exist";
-    assert_eq!(notes, [("ExternalRefNotFound", missing)]);
+    let hidden =
+        "step \"c\" waits for Workflow ci/z, which cannot be read: the cluster refuses (403): no";
+    assert_eq!(
+        notes,
+        [
+            ("ExternalRefNotFound", missing),
+            ("ExternalRefUnreadable", hidden)
+        ]
+    );
+    assert_eq!(created(&said), ["d"]);
+    assert!(matches!(said.last(), Some(Next::Rest(Some(_)))));
 }
 
 #[test]
