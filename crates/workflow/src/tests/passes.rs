@@ -353,6 +353,26 @@ fn wf_24_a_foreign_job_of_the_name_is_not_adopted() {
 }
 
 #[test]
+fn wf_24_a_job_of_another_step_is_not_adopted_though_name_and_owner_are_right() {
+    let mut pass = Pass::new(held(&json!({"steps": {"one": job(&[])}})), []);
+    let name = job_name(pass.workflow(), "one");
+    let JobSeen::There(mut other) = there(pass.workflow(), "one", Some(End::Complete)) else {
+        panic!("it is there");
+    };
+    other.step = Some("two".to_owned());
+    assert!(matches!(pass.next(now()), Next::Write { .. }));
+    play(&mut pass, now());
+    pass.saw_job(&name, JobSeen::There(other));
+    play(&mut pass, now());
+    assert!(!pass.workflow().status.is_complete("one"));
+    let why = (
+        "JobNameConflict".to_owned(),
+        format!("step \"one\": Job {name} exists, and is of step \"two\""),
+    );
+    assert_eq!(failure(&pass.workflow().status), why);
+}
+
+#[test]
 fn a_job_that_is_missing_in_a_cache_is_looked_for_before_it_is_created_again() {
     let mut first = Pass::new(held(&json!({"steps": {"one": job(&[])}})), []);
     play(&mut first, now());
