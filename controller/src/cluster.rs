@@ -296,17 +296,7 @@ impl Cluster {
             Err(ClusterError::Moved) => return Ok(TargetSeen::Gone),
             Err(error) => return Err(error),
         };
-        let workflow = found
-            .read()
-            .map_err(|message| ClusterError::Refused { code: 0, message })?;
-        let end = workflow.status.is_finished().then(|| {
-            let failure = workflow.status.failure();
-            failure.map_or(End::Complete, |failure| {
-                End::Failed(failure.reason.clone().unwrap_or_default())
-            })
-        });
-        let uid = workflow.uid;
-        Ok(TargetSeen::There { uid, end })
+        target_of(&found).map_err(|message| ClusterError::Refused { code: 0, message })
     }
 
     /// Posts an event. One that is refused is no reason not to go on.
@@ -338,6 +328,19 @@ impl Cluster {
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
+}
+
+/// What a workflow is to those that wait for it.
+pub(crate) fn target_of(object: &WorkflowObject) -> Result<TargetSeen, String> {
+    let workflow = object.read()?;
+    let end = workflow.status.is_finished().then(|| {
+        let failure = workflow.status.failure();
+        failure.map_or(End::Complete, |failure| {
+            End::Failed(failure.reason.clone().unwrap_or_default())
+        })
+    });
+    let uid = workflow.uid;
+    Ok(TargetSeen::There { uid, end })
 }
 
 /// A workflow with another status, to be written.

@@ -4,15 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use hindsight_cluster::ClusterError;
 use hindsight_workflow::{
-    Event, FINALIZER, JobSeen, Next, Pass, Severity, Status, TargetSeen, Workflow, job_manifest,
-    job_name,
+    Event, FINALIZER, JobSeen, Next, ObjectReference, Pass, Severity, Status, TargetSeen, Workflow,
+    job_manifest, job_name,
 };
 use jiff::Timestamp;
 use kube::runtime::{controller::Action, reflector::ObjectRef};
 use tracing::{debug, info, warn};
 
 use crate::{
-    cluster::{with_finalizers, with_status},
+    cluster::{target_of, with_finalizers, with_status},
     custom::owners,
     interrupted::Interrupted,
     metrics::{OfEnd, reason},
@@ -191,11 +191,13 @@ impl Task<'_> {
             let seen = cluster.job(&workflow.namespace, &name).await?;
             self.pass.saw_job(&name, seen);
         }
+        // What is read comes after that, so that no news falls between them.
+        self.remember_waits();
         for step in targets {
             let Some(target) = workflow.target(&step) else {
                 continue;
             };
-            let seen = match cluster.target(&target).await {
+            let seen = match self.target(&target).await {
                 // The other steps and the deadline do not wait for somebody to change that.
                 Err(error @ ClusterError::Refused { .. }) => TargetSeen::Hidden(error.to_string()),
                 seen => seen?,
@@ -203,6 +205,19 @@ impl Task<'_> {
             self.pass.saw_target(&step, seen);
         }
         Ok(())
+    }
+
+    async fn target(&self, target: &ObjectReference) -> Result<TargetSeen, ClusterError> {
+        if !self.shared.is_followed(target) {
+            return self.shared.cluster.target(target).await;
+        }
+        let name = ObjectRef::new(&target.name).within(&target.namespace);
+        match self.shared.workflows.get(&name) {
+            Some(found) => {
+                target_of(&found).map_err(|message| ClusterError::Refused { code: 0, message })
+            }
+            None => Ok(TargetSeen::Gone),
+        }
     }
 
     async fn write(
@@ -293,7 +308,9 @@ impl Task<'_> {
         if workflow.status.is_finished() || workflow.is_deleting {
             return Action::await_change();
         }
-        let is_waiting = workflow.waits_for().next().is_some();
+        let is_waiting = workflow
+            .waits_for()
+            .any(|(_, target)| !self.shared.is_followed(&target));
         let most = match is_waiting {
             true => self.shared.config.external_poll.min(RESYNC),
             false => RESYNC,
@@ -310,7 +327,7 @@ impl Task<'_> {
         let is_over = workflow.status.is_finished() || workflow.is_deleting;
         let targets = workflow
             .waits_for()
-            .filter(|(_, target)| target.kind != "Job");
+            .filter(|(_, target)| self.shared.is_followed(target));
         let targets =
             targets.map(|(_, target)| ObjectRef::new(&target.name).within(&target.namespace));
         let targets = if is_over {

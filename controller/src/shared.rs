@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use hindsight_workflow::ObjectReference;
 use kube::runtime::reflector::Store;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -74,6 +75,12 @@ impl Shared {
             following: Following::default(),
             failures: Failures::default(),
         }
+    }
+
+    /// Whether news of this object come by themselves: those of workflows do, where they are watched.
+    pub(crate) fn is_followed(&self, target: &ObjectReference) -> bool {
+        let watched = self.config.namespace.as_ref();
+        target.kind != "Job" && watched.is_none_or(|watched| *watched == target.namespace)
     }
 
     /// Asks for a pass.
