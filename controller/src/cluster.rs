@@ -19,7 +19,7 @@ use kube::{
         watcher,
     },
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use tracing::debug;
 
 use crate::object::{JobObject, WorkflowObject};
@@ -341,28 +341,6 @@ pub(crate) fn target_of(object: &WorkflowObject) -> Result<TargetSeen, String> {
     });
     let uid = workflow.uid;
     Ok(TargetSeen::There { uid, end })
-}
-
-/// A workflow with another status, to be written.
-pub(crate) fn with_status(
-    object: &WorkflowObject,
-    status: &hindsight_workflow::Status,
-) -> Result<WorkflowObject, String> {
-    let mut value = object.value()?;
-    let status = serde_json::to_string(status).map_err(|error| error.to_string())?;
-    value["status"] =
-        hindsight_run::json::parse(status.as_bytes()).map_err(|error| error.to_string())?;
-    WorkflowObject::of(&value)
-}
-
-/// A workflow with other finalizers, to be written.
-pub(crate) fn with_finalizers(
-    object: &WorkflowObject,
-    finalizers: &[String],
-) -> Result<WorkflowObject, String> {
-    let mut value = object.value()?;
-    value["metadata"]["finalizers"] = json!(finalizers);
-    WorkflowObject::of(&value)
 }
 
 fn posted() -> PostParams {

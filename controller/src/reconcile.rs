@@ -12,7 +12,7 @@ use kube::runtime::{controller::Action, reflector::ObjectRef};
 use tracing::{debug, info, warn};
 
 use crate::{
-    cluster::{target_of, with_finalizers, with_status},
+    cluster::target_of,
     custom::owners,
     interrupted::Interrupted,
     metrics::{OfEnd, reason},
@@ -175,7 +175,8 @@ impl Task<'_> {
         workflow: &Workflow,
         finalizers: &[String],
     ) -> Result<(), Interrupted> {
-        let object = with_finalizers(&self.object, finalizers).map_err(Interrupted::Unreadable)?;
+        let object = self.object.with_finalizers(finalizers);
+        let object = object.map_err(Interrupted::Unreadable)?;
         let written = self.shared.cluster.write(workflow, &object).await?;
         self.has(written)
     }
@@ -226,7 +227,8 @@ impl Task<'_> {
         status: &Status,
         events: Vec<Event>,
     ) -> Result<(), Interrupted> {
-        let object = with_status(&self.object, status).map_err(Interrupted::Unreadable)?;
+        let object = self.object.with_status(status);
+        let object = object.map_err(Interrupted::Unreadable)?;
         let written = self.shared.cluster.write_status(workflow, &object).await?;
         self.shared.metrics.status_writes.inc();
         self.has(written)?;

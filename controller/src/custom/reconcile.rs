@@ -203,7 +203,7 @@ impl Task<'_> {
         let run = self.pass.run().clone();
         let object = self
             .object
-            .with_status(status.value())
+            .with_status(&status.value())
             .map_err(Interrupted::Unreadable)?;
         let written = self.shared.cluster.write_run_status(&run, &object).await?;
         let metrics = &self.shared.metrics.custom;
