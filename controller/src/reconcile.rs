@@ -109,7 +109,12 @@ pub(crate) fn retry(
             return Action::await_change();
         }
     }
-    Action::requeue(wait)
+    // Its deadline holds also while the cluster refuses something.
+    let left = object.read().ok().and_then(|workflow| {
+        let due = workflow.deadline(workflow.status.start_time?)?;
+        Duration::try_from(due.duration_since(shared.cluster.now())).ok()
+    });
+    Action::requeue(left.map_or(wait, |left| wait.min(left)))
 }
 
 struct Task<'s> {

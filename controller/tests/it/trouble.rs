@@ -1,5 +1,6 @@
 //! An API server that refuses a part of what it is asked, or does not answer.
 
+use jiff::Timestamp;
 use kubesim::Fault;
 use serde_json::{Value, json};
 
@@ -86,4 +87,21 @@ async fn an_external_object_that_may_not_be_read_is_waited_for_and_the_deadline_
     world
         .until(|_| world.events("build").contains(&unreadable))
         .await;
+}
+
+#[tokio::test]
+async fn wf_28_a_deadline_holds_while_jobs_are_denied() {
+    let world = World::new().await;
+    let forbidden = Fault::status(403).verb("create").resource("jobs").lasting();
+    world.sim.faults().plan(forbidden);
+    world.create(
+        "build",
+        &json!({"activeDeadlineSeconds": 7, "steps": {"one": step(&[])}}),
+    );
+    let status = world.ended("build").await;
+    assert_eq!(ending(&world.sim, "build"), failed("DeadlineExceeded"));
+    let time = |field: &str| -> Timestamp { status[field].as_str().unwrap().parse().unwrap() };
+    let lasted = time("completionTime").duration_since(time("startTime"));
+    // Passes are repeated after 6 and after 13 seconds.
+    assert!(lasted.as_secs() < 12, "{lasted:?}");
 }

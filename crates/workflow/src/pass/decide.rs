@@ -1,6 +1,6 @@
 //! What to do: by whether the workflow goes on, has ended, or is deleted.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::{Pass, TargetSeen, ends, progress::Progress};
 use crate::{
@@ -26,7 +26,7 @@ pub(super) fn decide(pass: &Pass, now: Timestamp) -> Next {
         return Next::Protect;
     }
     progress.start();
-    let due = deadline(pass, &progress.status);
+    let due = workflow.deadline(progress.started());
     if let Some(due) = due.filter(|due| *due <= now) {
         let seconds = due.duration_since(progress.started()).as_secs();
         progress.fail(
@@ -58,14 +58,6 @@ pub(super) fn decide(pass: &Pass, now: Timestamp) -> Next {
         return Next::Delete(strays);
     }
     Next::Rest(due)
-}
-
-/// When the workflow has to be over.
-fn deadline(pass: &Pass, status: &Status) -> Option<Timestamp> {
-    let seconds = pass.workflow.spec.as_ref().ok()?.active_deadline_seconds;
-    let seconds = seconds.filter(|seconds| *seconds > 0)?;
-    let span = SignedDuration::from_secs(seconds);
-    status.start_time?.checked_add(span).ok()
 }
 
 /// What a new status of a workflow tells.
