@@ -64,6 +64,7 @@ const READS_JSON: &[(&str, &str)] = &[
         "answers of the issuer",
     ),
     ("controller/src/object.rs", "raw objects"),
+    ("controller/src/object/text.rs", "raw members"),
     ("src/cli/output.rs", "raw payloads"),
     ("src/homes/loki/answer.rs", "answers of Loki"),
     ("crates/filter/src/outline.rs", "a reader of its own"),

@@ -283,7 +283,7 @@ impl Work {
         let passes = controller::applier(
             |object, shared| reconcile(object, shared).boxed(),
             retry,
-            shared,
+            Arc::clone(&shared),
             store,
             names,
             controller::Config::default().concurrency(concurrency),
@@ -296,7 +296,10 @@ impl Work {
             _ = watches.join_next() => Err(Error::Task),
             () = &mut passes => Err(Error::Task),
         };
-        let all = async { tokio::join!(passes, custom.join_all()) };
+        let all = async {
+            tokio::join!(passes, custom.join_all());
+            shared.events.posted().await;
+        };
         if result.is_ok()
             && timeout(grace.max(Duration::from_millis(1)), all)
                 .await

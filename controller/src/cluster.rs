@@ -19,7 +19,7 @@ use kube::{
         watcher,
     },
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use tracing::debug;
 
 use crate::object::{JobObject, WorkflowObject};
@@ -296,37 +296,11 @@ impl Cluster {
             Err(ClusterError::Moved) => return Ok(TargetSeen::Gone),
             Err(error) => return Err(error),
         };
-        let workflow = found
-            .read()
-            .map_err(|message| ClusterError::Refused { code: 0, message })?;
-        let end = workflow.status.is_finished().then(|| {
-            let failure = workflow.status.failure();
-            failure.map_or(End::Complete, |failure| {
-                End::Failed(failure.reason.clone().unwrap_or_default())
-            })
-        });
-        let uid = workflow.uid;
-        Ok(TargetSeen::There { uid, end })
+        target_of(&found).map_err(|message| ClusterError::Refused { code: 0, message })
     }
 
-    /// Posts an event about a workflow. One that is refused is no reason not to go on.
-    pub(crate) async fn post(&self, of: &Workflow, event: Event) {
-        let regarding = Regarding {
-            api_version: Some(format!(
-                "{}/{}",
-                hindsight_workflow::GROUP,
-                hindsight_workflow::VERSION
-            )),
-            kind: Some(hindsight_workflow::KIND.to_owned()),
-            namespace: Some(of.namespace.clone()),
-            name: Some(of.name.clone()),
-            uid: Some(of.uid.clone()),
-            ..Regarding::default()
-        };
-        self.publish(&regarding, event).await;
-    }
-
-    async fn publish(&self, regarding: &Regarding, event: Event) {
+    /// Posts an event. One that is refused is no reason not to go on.
+    pub(crate) async fn publish(&self, regarding: &Regarding, event: Event) {
         let mut note = event.note;
         // The API server takes at most 1 KiB.
         note.truncate(note.floor_char_boundary(1000));
@@ -356,26 +330,17 @@ impl Cluster {
     }
 }
 
-/// A workflow with another status, to be written.
-pub(crate) fn with_status(
-    object: &WorkflowObject,
-    status: &hindsight_workflow::Status,
-) -> Result<WorkflowObject, String> {
-    let mut value = object.value()?;
-    let status = serde_json::to_string(status).map_err(|error| error.to_string())?;
-    value["status"] =
-        hindsight_run::json::parse(status.as_bytes()).map_err(|error| error.to_string())?;
-    WorkflowObject::of(&value)
-}
-
-/// A workflow with other finalizers, to be written.
-pub(crate) fn with_finalizers(
-    object: &WorkflowObject,
-    finalizers: &[String],
-) -> Result<WorkflowObject, String> {
-    let mut value = object.value()?;
-    value["metadata"]["finalizers"] = json!(finalizers);
-    WorkflowObject::of(&value)
+/// What a workflow is to those that wait for it.
+pub(crate) fn target_of(object: &WorkflowObject) -> Result<TargetSeen, String> {
+    let workflow = object.read()?;
+    let end = workflow.status.is_finished().then(|| {
+        let failure = workflow.status.failure();
+        failure.map_or(End::Complete, |failure| {
+            End::Failed(failure.reason.clone().unwrap_or_default())
+        })
+    });
+    let uid = workflow.uid;
+    Ok(TargetSeen::There { uid, end })
 }
 
 fn posted() -> PostParams {

@@ -10,6 +10,7 @@ pub mod cli;
 mod cluster;
 pub mod config;
 mod custom;
+mod events;
 mod following;
 mod interrupted;
 mod metrics;

@@ -76,6 +76,7 @@ pub(crate) struct Metrics {
     pub(crate) status_writes: Counter,
     pub(crate) jobs_created: Counter,
     pub(crate) jobs_deleted: Counter,
+    pub(crate) events_dropped: Counter,
     pub(crate) ended: Family<OfEnd, Counter>,
     pub(crate) leading: Gauge,
     pub(crate) custom: CustomMetrics,
@@ -102,6 +103,10 @@ impl Metrics {
             jobs_deleted: registry.register(
                 "workflow_jobs_deleted",
                 "Jobs deleted because their workflow ended",
+            ),
+            events_dropped: registry.register(
+                "workflow_events_dropped",
+                "Events that were not posted because too many waited",
             ),
             ended: registry.register("workflow_ended", "Workflows that ended, by reason"),
             leading: registry.register(

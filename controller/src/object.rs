@@ -1,11 +1,13 @@
 //! Workflows, Jobs and custom runs as they are received and kept: a workflow or run as its text, of a Job what
 //! is asked of it.
 
+mod text;
+
 use std::borrow::Cow;
 
 use hindsight_run::json;
 use hindsight_workflow::{
-    End, GROUP, Job, KIND, PLURAL, STEP_LABEL, VERSION, Workflow,
+    End, GROUP, Job, KIND, PLURAL, STEP_LABEL, Status, VERSION, Workflow,
     custom::{CustomRun, Form, RUN_UID_LABEL},
 };
 use kube::{Resource, core::ObjectMeta};
@@ -46,10 +48,8 @@ impl RunObject {
     }
 
     /// The object with another status. It fails where that cannot be written.
-    pub(crate) fn with_status(&self, status: Value) -> Result<Self, String> {
-        let mut value = self.value()?;
-        value["status"] = status;
-        let text = to_raw_value(&value).map_err(|error| error.to_string())?;
+    pub(crate) fn with_status(&self, status: &Value) -> Result<Self, String> {
+        let text = text::with(self.text()?, "status", status)?;
         let meta = self.meta.clone();
         Ok(Self {
             text: Some(text),
@@ -57,14 +57,19 @@ impl RunObject {
         })
     }
 
-    /// What the run says.
+    /// What the run says. One that is nested too deep says that.
     pub(crate) fn read(&self, form: Form) -> Result<CustomRun, String> {
-        CustomRun::read(form, &self.value()?)
+        let (value, problem) = text::outline(self.text()?)?;
+        let mut run = CustomRun::read(form, &value)?;
+        if let Some(problem) = problem {
+            run.spec = Err(problem);
+        }
+        Ok(run)
     }
 
-    fn value(&self) -> Result<Value, String> {
-        let text = self.text.as_ref().ok_or("it is of another controller")?;
-        json::parse(text.get().as_bytes()).map_err(|error| error.to_string())
+    fn text(&self) -> Result<&RawValue, String> {
+        let text = self.text.as_deref();
+        text.ok_or_else(|| "it is of another controller".to_owned())
     }
 }
 
@@ -89,9 +94,34 @@ impl WorkflowObject {
         }
     }
 
-    /// What the workflow says.
+    /// What the workflow says. One that is nested too deep says that.
     pub(crate) fn read(&self) -> Result<Workflow, String> {
-        Workflow::read(&self.value()?)
+        let (value, problem) = text::outline(&self.text)?;
+        let mut workflow = Workflow::read(&value)?;
+        if let Some(problem) = problem {
+            workflow.spec = Err(problem);
+        }
+        Ok(workflow)
+    }
+
+    /// The workflow with another status. It fails where that cannot be written.
+    pub(crate) fn with_status(&self, status: &Status) -> Result<Self, String> {
+        self.with("status", status)
+    }
+
+    /// The workflow with other finalizers. It fails where they cannot be written.
+    pub(crate) fn with_finalizers(&self, finalizers: &[String]) -> Result<Self, String> {
+        let metadata = text::member(&self.text, "metadata")?;
+        let metadata = text::with(&metadata, "finalizers", finalizers)?;
+        self.with("metadata", &metadata)
+    }
+
+    fn with(&self, name: &str, member: &(impl Serialize + ?Sized)) -> Result<Self, String> {
+        Ok(Self {
+            text: text::with(&self.text, name, member)?,
+            meta: self.meta.clone(),
+            run: self.run.clone(),
+        })
     }
 }
 
@@ -218,7 +248,7 @@ impl<'de> Deserialize<'de> for RunObject {
         let text = Box::<RawValue>::deserialize(input)?;
         let head: Result<Head, _> = serde_json::from_str(text.get());
         let meta = head.map_err(serde::de::Error::custom)?.metadata.kept();
-        let value = json::parse(text.get().as_bytes()).unwrap_or_default();
+        let value = json::outline(text.get().as_bytes()).unwrap_or_default();
         let asks = |form| CustomRun::asks_for_workflow(form, &value["spec"]);
         let is_ours = Form::ALL.into_iter().any(asks);
         let text = is_ours.then_some(text);
@@ -335,9 +365,9 @@ resource!(JobObject, "batch", "v1", "Job", "jobs");
 
 #[cfg(test)]
 mod tests {
-    use hindsight_workflow::End;
+    use hindsight_workflow::{End, Status, custom::Form};
 
-    use super::{JobObject, WorkflowObject};
+    use super::{JobObject, RunObject, WorkflowObject};
 
     #[test]
     fn a_spec_that_is_not_of_its_type_breaks_no_list() {
@@ -346,6 +376,40 @@ mod tests {
         let workflow = objects[0].read().unwrap();
         assert_eq!(workflow.name, "a");
         assert!(workflow.spec.unwrap_err().starts_with("spec: invalid type"));
+    }
+
+    #[test]
+    fn a_spec_that_is_nested_too_deep_is_said_and_stays_as_it_is() {
+        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+        let text = format!(
+            r#"{{"metadata":{{"name":"a","uid":"u","managedFields":{deep},"finalizers":["x"]}},"spec":{{"steps":{deep}}}}}"#
+        );
+        let object: WorkflowObject = serde_json::from_str(&text).unwrap();
+        let workflow = object.read().unwrap();
+        assert_eq!((workflow.name.as_str(), workflow.uid.as_str()), ("a", "u"));
+        assert_eq!(workflow.finalizers, ["x"]);
+        let why = "spec: the object is nested more than 127 deep";
+        assert_eq!(workflow.spec.unwrap_err(), why);
+        let status = Status {
+            progress: "0/0".to_owned(),
+            ..Status::default()
+        };
+        let written = object.with_status(&status).unwrap();
+        let written = written.with_finalizers(&[]).unwrap();
+        assert!(written.text.get().contains(&format!(r#""steps":{deep}"#)));
+        let workflow = written.read().unwrap();
+        assert_eq!(workflow.status, status);
+        assert_eq!(workflow.finalizers, Vec::<String>::new());
+
+        let task = r#""apiVersion":"hindsight.dev/v1alpha1","kind":"Workflow""#;
+        let text = format!(
+            r#"{{"metadata":{{"name":"r"}},"spec":{{"customSpec":{{{task},"spec":{deep}}}}}}}"#
+        );
+        let run: RunObject = serde_json::from_str(&text).unwrap();
+        assert!(run.is_ours());
+        let run = run.with_status(&serde_json::json!({})).unwrap();
+        let spec = run.read(Form::CustomRun).unwrap().spec;
+        assert_eq!(spec.unwrap_err(), why);
     }
 
     #[test]

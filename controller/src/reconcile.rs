@@ -2,15 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
+use hindsight_cluster::ClusterError;
 use hindsight_workflow::{
-    Event, FINALIZER, JobSeen, Next, Pass, Status, Workflow, job_manifest, job_name,
+    Event, FINALIZER, JobSeen, Next, ObjectReference, Pass, Severity, Status, TargetSeen, Workflow,
+    job_manifest, job_name,
 };
 use jiff::Timestamp;
 use kube::runtime::{controller::Action, reflector::ObjectRef};
 use tracing::{debug, info, warn};
 
 use crate::{
-    cluster::{with_finalizers, with_status},
+    cluster::target_of,
     custom::owners,
     interrupted::Interrupted,
     metrics::{OfEnd, reason},
@@ -107,7 +109,12 @@ pub(crate) fn retry(
             return Action::await_change();
         }
     }
-    Action::requeue(wait)
+    // Its deadline holds also while the cluster refuses something.
+    let left = object.read().ok().and_then(|workflow| {
+        let due = workflow.deadline(workflow.status.start_time?)?;
+        Duration::try_from(due.duration_since(shared.cluster.now())).ok()
+    });
+    Action::requeue(left.map_or(wait, |left| wait.min(left)))
 }
 
 struct Task<'s> {
@@ -153,7 +160,7 @@ impl Task<'_> {
                     workflow.finalizers.iter().filter(ours).cloned().collect();
                 self.hold(&workflow, &finalizers).await?;
                 for event in events {
-                    cluster.post(&workflow, event).await;
+                    self.shared.events.of_workflow(&workflow, event);
                 }
                 return Ok(!workflow.is_deleting);
             }
@@ -173,7 +180,8 @@ impl Task<'_> {
         workflow: &Workflow,
         finalizers: &[String],
     ) -> Result<(), Interrupted> {
-        let object = with_finalizers(&self.object, finalizers).map_err(Interrupted::Unreadable)?;
+        let object = self.object.with_finalizers(finalizers);
+        let object = object.map_err(Interrupted::Unreadable)?;
         let written = self.shared.cluster.write(workflow, &object).await?;
         self.has(written)
     }
@@ -189,14 +197,33 @@ impl Task<'_> {
             let seen = cluster.job(&workflow.namespace, &name).await?;
             self.pass.saw_job(&name, seen);
         }
+        // What is read comes after that, so that no news falls between them.
+        self.remember_waits();
         for step in targets {
             let Some(target) = workflow.target(&step) else {
                 continue;
             };
-            let seen = cluster.target(&target).await?;
+            let seen = match self.target(&target).await {
+                // The other steps and the deadline do not wait for somebody to change that.
+                Err(error @ ClusterError::Refused { .. }) => TargetSeen::Hidden(error.to_string()),
+                seen => seen?,
+            };
             self.pass.saw_target(&step, seen);
         }
         Ok(())
+    }
+
+    async fn target(&self, target: &ObjectReference) -> Result<TargetSeen, ClusterError> {
+        if !self.shared.is_followed(target) {
+            return self.shared.cluster.target(target).await;
+        }
+        let name = ObjectRef::new(&target.name).within(&target.namespace);
+        match self.shared.workflows.get(&name) {
+            Some(found) => {
+                target_of(&found).map_err(|message| ClusterError::Refused { code: 0, message })
+            }
+            None => Ok(TargetSeen::Gone),
+        }
     }
 
     async fn write(
@@ -205,7 +232,8 @@ impl Task<'_> {
         status: &Status,
         events: Vec<Event>,
     ) -> Result<(), Interrupted> {
-        let object = with_status(&self.object, status).map_err(Interrupted::Unreadable)?;
+        let object = self.object.with_status(status);
+        let object = object.map_err(Interrupted::Unreadable)?;
         let written = self.shared.cluster.write_status(workflow, &object).await?;
         self.shared.metrics.status_writes.inc();
         self.has(written)?;
@@ -228,22 +256,39 @@ impl Task<'_> {
             );
         }
         for event in events {
-            self.shared.cluster.post(workflow, event).await;
+            self.shared.events.of_workflow(workflow, event);
         }
         Ok(())
     }
 
+    /// Creates Jobs. Those that the API server denies, as for a quota, hold up no other one.
     async fn create(&mut self, workflow: &Workflow, steps: Vec<String>) -> Result<(), Interrupted> {
+        let cluster = &self.shared.cluster;
+        let mut denied = Vec::new();
+        let mut first = None;
         for step in steps {
             let name = job_name(workflow, &step);
-            let seen = match job_manifest(workflow, &step) {
+            let created = match job_manifest(workflow, &step) {
                 Some(manifest) => {
-                    let cluster = &self.shared.cluster;
                     cluster
                         .create_job(&workflow.namespace, &name, &manifest)
-                        .await?
+                        .await
                 }
-                None => JobSeen::Refused("the step has no template any more".to_owned()),
+                None => Ok(JobSeen::Refused(
+                    "the step has no template any more".to_owned(),
+                )),
+            };
+            let seen = match created {
+                Ok(seen) => seen,
+                Err(error @ ClusterError::Refused { .. }) => {
+                    denied.push(format!("step \"{step}\": Job {name}: {error}"));
+                    first.get_or_insert(error);
+                    continue;
+                }
+                Err(error) => {
+                    first.get_or_insert(error);
+                    break;
+                }
             };
             if let JobSeen::There(job) = &seen
                 && job.owner.as_deref() == Some(workflow.uid.as_str())
@@ -253,7 +298,15 @@ impl Task<'_> {
             }
             self.pass.saw_job(&name, seen);
         }
-        Ok(())
+        if !denied.is_empty() {
+            let event = Event {
+                severity: Severity::Warning,
+                reason: "JobNotCreated",
+                note: denied.join("; "),
+            };
+            self.shared.events.of_workflow(workflow, event);
+        }
+        first.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// When to pass over the workflow again if there is no news.
@@ -262,7 +315,9 @@ impl Task<'_> {
         if workflow.status.is_finished() || workflow.is_deleting {
             return Action::await_change();
         }
-        let is_waiting = workflow.waits_for().next().is_some();
+        let is_waiting = workflow
+            .waits_for()
+            .any(|(_, target)| !self.shared.is_followed(&target));
         let most = match is_waiting {
             true => self.shared.config.external_poll.min(RESYNC),
             false => RESYNC,
@@ -279,7 +334,7 @@ impl Task<'_> {
         let is_over = workflow.status.is_finished() || workflow.is_deleting;
         let targets = workflow
             .waits_for()
-            .filter(|(_, target)| target.kind != "Job");
+            .filter(|(_, target)| self.shared.is_followed(target));
         let targets =
             targets.map(|(_, target)| ObjectRef::new(&target.name).within(&target.namespace));
         let targets = if is_over {

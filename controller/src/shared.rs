@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use hindsight_workflow::ObjectReference;
 use kube::runtime::reflector::Store;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -14,6 +15,7 @@ use crate::{
     caches::{JobCache, Name, Waiting},
     cluster::Cluster,
     config::Config,
+    events::Events,
     following::Following,
     metrics::Metrics,
     object::WorkflowObject,
@@ -39,6 +41,7 @@ pub(crate) struct Shared {
     /// Names of workflows that are to be passed over.
     pub(crate) queue: UnboundedSender<Name>,
     pub(crate) following: Following,
+    pub(crate) events: Events,
     pub(crate) failures: Failures<Name>,
 }
 
@@ -61,6 +64,7 @@ impl Shared {
         queue: UnboundedSender<Name>,
     ) -> Self {
         Self {
+            events: Events::new(&cluster, Arc::clone(&metrics)),
             config,
             cluster,
             metrics,
@@ -71,6 +75,12 @@ impl Shared {
             following: Following::default(),
             failures: Failures::default(),
         }
+    }
+
+    /// Whether news of this object come by themselves: those of workflows do, where they are watched.
+    pub(crate) fn is_followed(&self, target: &ObjectReference) -> bool {
+        let watched = self.config.namespace.as_ref();
+        target.kind != "Job" && watched.is_none_or(|watched| *watched == target.namespace)
     }
 
     /// Asks for a pass.

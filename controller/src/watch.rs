@@ -99,7 +99,7 @@ pub(crate) async fn follow_workflows(shared: Arc<Shared>, writer: Writer<Workflo
                 shared.failures.forgive(&name);
                 tell_run(&shared, &object);
                 news(&shared, name);
-                tell_deleted(&shared, &object).await;
+                tell_deleted(&shared, &object);
             }
             Err(_) => {}
         }
@@ -137,7 +137,7 @@ fn tell_run(shared: &Shared, object: &WorkflowObject) {
 }
 
 /// A workflow that had ended is not held any more, so that its delete is seen here alone.
-async fn tell_deleted(shared: &Shared, object: &WorkflowObject) {
+fn tell_deleted(shared: &Shared, object: &WorkflowObject) {
     if let Ok(workflow) = object.read()
         && workflow.status.is_finished()
     {
@@ -146,7 +146,7 @@ async fn tell_deleted(shared: &Shared, object: &WorkflowObject) {
             reason: "WorkflowDeleted",
             note: "deleted after its end".to_owned(),
         };
-        shared.cluster.post(&workflow, event).await;
+        shared.events.of_workflow(&workflow, event);
     }
 }
 

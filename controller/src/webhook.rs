@@ -2,25 +2,29 @@
 
 mod tls;
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, pin::pin, sync::Arc, time::Duration};
 
 use axum::{
     Router,
-    body::{Body, to_bytes},
+    body::Body,
     extract::State,
     http::{Request, StatusCode, header},
     response::{IntoResponse, Response},
     routing::post,
-    serve::Listener,
 };
+use futures::StreamExt;
 use hindsight_run::json;
 use hindsight_workflow::admission::review;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto,
+    service::TowerToHyperService,
+};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, mpsc},
+    sync::{Semaphore, SemaphorePermit},
     time::timeout,
 };
-use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
@@ -32,37 +36,18 @@ const PATH: &str = "/validate";
 /// Most bytes of a review, which has the object before and after.
 const LARGEST: usize = 8 << 20;
 
-/// Most reviews that are read at once.
-const AT_ONCE: usize = 8;
+/// Bytes of a review that each connection may hold; of larger ones few are held at once.
+const SMALL: usize = 64 << 10;
 
-/// Most connections that are being secured.
-const HANDSHAKES: usize = 64;
+/// Most reviews of more than [`SMALL`] bytes that are held at once.
+const LARGE_AT_ONCE: usize = 4;
 
-/// Time for a handshake, and for the body of a review. An API server waits no longer than 30 seconds.
+/// Most connections; further ones wait until one ends.
+const CONNECTIONS: usize = 256;
+
+/// Time for a handshake, for the head of a request, which may be the next one of its connection, and for the
+/// body of a review. An API server waits no longer than 30 seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Connections that are secure.
-struct Secured {
-    connections: mpsc::Receiver<(TlsStream<TcpStream>, SocketAddr)>,
-    addr: SocketAddr,
-}
-
-impl Listener for Secured {
-    type Io = TlsStream<TcpStream>;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        match self.connections.recv().await {
-            Some(connection) => connection,
-            // Those who accept have ended, and so does the server.
-            None => std::future::pending().await,
-        }
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.addr)
-    }
-}
 
 /// Serves the webhook until `stop`; certificates are read again when their files change.
 pub(crate) async fn serve(
@@ -70,33 +55,26 @@ pub(crate) async fn serve(
     tls: Arc<Tls>,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let addr = listener.local_addr()?;
-    let (secured, connections) = mpsc::channel(HANDSHAKES);
-    let accepting = accept(listener, Arc::clone(&tls), secured);
     let router = Router::new()
         .route(PATH, post(answer))
-        .with_state(Arc::new(Semaphore::new(AT_ONCE)));
-    let serving = axum::serve(Secured { connections, addr }, router);
+        .with_state(Arc::new(Semaphore::new(LARGE_AT_ONCE)));
     tokio::select! {
-        served = serving.with_graceful_shutdown(stop.clone().cancelled_owned()) => served,
-        () = accepting => Ok(()),
-        () = tls.follow() => Ok(()),
+        () = stop.cancelled() => {}
+        () = accept(listener, &tls, router, &stop) => {}
+        () = tls.follow() => {}
     }
+    Ok(())
 }
 
-/// Accepts and secures connections, a bounded number at once.
-async fn accept(
-    listener: TcpListener,
-    tls: Arc<Tls>,
-    secured: mpsc::Sender<(TlsStream<TcpStream>, SocketAddr)>,
-) {
-    let handshakes = Arc::new(Semaphore::new(HANDSHAKES));
+/// Accepts connections, a bounded number at once.
+async fn accept(listener: TcpListener, tls: &Arc<Tls>, router: Router, stop: &CancellationToken) {
+    let open = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
-        let Ok(turn) = Arc::clone(&handshakes).acquire_owned().await else {
+        let Ok(open) = Arc::clone(&open).acquire_owned().await else {
             return;
         };
-        let (stream, addr) = match listener.accept().await {
-            Ok(connection) => connection,
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
             Err(error) => {
                 // As when there are too many files; others close meanwhile.
                 debug!(%error, "connection not accepted");
@@ -104,25 +82,45 @@ async fn accept(
                 continue;
             }
         };
-        let (tls, secured) = (Arc::clone(&tls), secured.clone());
+        let (tls, router, stop) = (Arc::clone(tls), router.clone(), stop.clone());
         tokio::spawn(async move {
-            match timeout(PATIENCE, tls.accept(stream)).await {
-                Ok(Ok(stream)) => drop(secured.send((stream, addr)).await),
-                Ok(Err(error)) => debug!(%error, "handshake failed"),
-                Err(_elapsed) => debug!("handshake took too long"),
-            }
-            drop(turn);
+            converse(stream, &tls, router, &stop).await;
+            drop(open);
         });
     }
 }
 
-async fn answer(State(turns): State<Arc<Semaphore>>, request: Request<Body>) -> Response {
-    let Ok(_turn) = turns.acquire().await else {
-        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+/// Secures a connection and answers on it until the client goes, or asks for nothing in time.
+async fn converse(stream: TcpStream, tls: &Tls, router: Router, stop: &CancellationToken) {
+    let stream = match timeout(PATIENCE, tls.accept(stream)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return debug!(%error, "handshake failed"),
+        Err(_elapsed) => return debug!("handshake took too long"),
     };
-    let body = match timeout(PATIENCE, to_bytes(request.into_body(), LARGEST)).await {
-        Ok(Ok(body)) => body,
-        Ok(Err(error)) => return refusal(&error.to_string()),
+    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE);
+    let service = TowerToHyperService::new(router);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        debug!(error, "a connection broke off");
+    }
+}
+
+async fn answer(State(large): State<Arc<Semaphore>>, request: Request<Body>) -> Response {
+    let read = timeout(PATIENCE, read(request.into_body(), &large));
+    let (body, _large) = match read.await {
+        Ok(Ok(read)) => read,
+        Ok(Err(why)) => return refusal(&why),
         Err(_elapsed) => return StatusCode::REQUEST_TIMEOUT.into_response(),
     };
     let asked = json::parse(&body).map_err(|error| error.to_string());
@@ -133,6 +131,27 @@ async fn answer(State(turns): State<Arc<Semaphore>>, request: Request<Body>) -> 
         }
         Err(why) => refusal(&why),
     }
+}
+
+/// Reads a body. A large one waits for its turn.
+async fn read(
+    body: Body,
+    large: &Semaphore,
+) -> Result<(Vec<u8>, Option<SemaphorePermit<'_>>), String> {
+    let mut turn = None;
+    let mut read = Vec::new();
+    let mut body = body.into_data_stream();
+    while let Some(bytes) = body.next().await {
+        read.extend_from_slice(&bytes.map_err(|error| error.to_string())?);
+        if read.len() > LARGEST {
+            return Err(format!("a review has more than {LARGEST} bytes"));
+        }
+        if read.len() > SMALL && turn.is_none() {
+            let acquired = large.acquire().await;
+            turn = Some(acquired.map_err(|error| error.to_string())?);
+        }
+    }
+    Ok((read, turn))
 }
 
 fn refusal(why: &str) -> Response {

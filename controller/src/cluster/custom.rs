@@ -1,11 +1,7 @@
 //! What is asked of the API server about custom runs, and about the workflows that they control.
 
 use hindsight_cluster::{ClusterError, call};
-use hindsight_workflow::{
-    Event,
-    custom::{CustomRun, Form, Owned, OwnedSeen, TemplateSeen},
-};
-use k8s_openapi::api::core::v1::ObjectReference as Regarding;
+use hindsight_workflow::custom::{CustomRun, Form, Owned, OwnedSeen, TemplateSeen};
 use kube::{
     Api,
     api::{DeleteParams, ListParams, Preconditions},
@@ -139,19 +135,6 @@ impl Cluster {
             Ok(_) | Err(ClusterError::Moved) => Ok(()),
             Err(error) => Err(error),
         }
-    }
-
-    /// Posts an event about a run. One that is refused is no reason not to go on.
-    pub(crate) async fn post_of_run(&self, of: &CustomRun, event: Event) {
-        let regarding = Regarding {
-            api_version: Some(format!("{}/{}", Form::GROUP, of.form.version())),
-            kind: Some(of.form.kind().to_owned()),
-            namespace: Some(of.namespace.clone()),
-            name: Some(of.name.clone()),
-            uid: Some(of.uid.clone()),
-            ..Regarding::default()
-        };
-        self.publish(&regarding, event).await;
     }
 }
 

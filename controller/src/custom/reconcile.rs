@@ -170,7 +170,7 @@ impl Task<'_> {
             Next::Write { status, event } => {
                 self.write(&status).await?;
                 if let Some(event) = event {
-                    cluster.post_of_run(&run, event).await;
+                    self.shared.events.of_run(&run, event);
                 }
             }
             Next::Create(manifest) => {
@@ -203,7 +203,7 @@ impl Task<'_> {
         let run = self.pass.run().clone();
         let object = self
             .object
-            .with_status(status.value())
+            .with_status(&status.value())
             .map_err(Interrupted::Unreadable)?;
         let written = self.shared.cluster.write_run_status(&run, &object).await?;
         let metrics = &self.shared.metrics.custom;

@@ -82,7 +82,10 @@ fn read(cert: &Path, key: &Path) -> Result<[File; 2], tls::Error> {
 
 fn server([cert, key]: &[File; 2]) -> Result<ServerConfig, tls::Error> {
     let server = ServerConfig::builder().with_no_client_auth();
-    tls::show(server, cert, key)
+    let mut server = tls::show(server, cert, key)?;
+    // One request at once on a connection, of which there is a bounded number.
+    server.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(server)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Steps that wait for other workflows and Jobs.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::support::{GROUP, WORKFLOWS, World, complete, ending, endless, failed, step, step_with};
 
@@ -85,6 +85,33 @@ async fn wf_11_a_step_completes_with_a_job_that_is_not_of_a_workflow() {
         job["metadata"]["uid"]
     );
     assert_eq!(ending(&world.sim, "build"), complete());
+}
+
+#[tokio::test]
+async fn workflows_that_are_watched_are_not_read_again_for_those_that_wait_for_them() {
+    let world = World::new().await;
+    let names: Vec<String> = (0..50).map(|number| format!("other-{number}")).collect();
+    for name in &names {
+        world.create(name, &json!({"steps": {"long": endless(&[])}}));
+    }
+    for name in &names {
+        world.started(name, "long").await;
+    }
+    world.sim.clear_calls();
+    let waits = |name: &String| {
+        let step = json!({"externalRef": {"kind": "Workflow", "name": name}});
+        (name.clone(), step)
+    };
+    let steps: Map<String, Value> = names.iter().map(waits).collect();
+    world.create("build", &json!({"steps": steps}));
+    world.started("build", "other-0").await;
+    for name in &names {
+        world.finish(name, "long", &["SuccessCriteriaMet", "Complete"]);
+    }
+    world.ended("build").await;
+    assert_eq!(ending(&world.sim, "build"), complete());
+    let reads = world.sim.calls().verb("get").resource(WORKFLOWS);
+    assert!(reads.count() < 50, "{} reads", reads.count());
 }
 
 #[tokio::test]

@@ -16,4 +16,5 @@ mod real;
 mod rights;
 mod running;
 mod support;
+mod trouble;
 mod webhook;

@@ -7,7 +7,9 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::{Map, Value};
 
 /// How keys begin that `serde_json` gives a meaning.
@@ -29,6 +31,17 @@ pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     Ok(plain.0)
 }
 
+/// As [`parse`], with null instead of what is nested more than [`MAX_DEPTH`] deep.
+///
+/// # Errors
+/// If they are not JSON.
+pub fn outline(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    let mut input = serde_json::Deserializer::from_slice(bytes);
+    let value = AsWritten(MAX_DEPTH).deserialize(&mut input)?;
+    input.end()?;
+    Ok(value)
+}
+
 /// Whether an error of [`parse`] is that the text is nested too deep, which is no error of JSON.
 pub fn is_too_deep(error: &serde_json::Error) -> bool {
     // It has no kind of its own.
@@ -48,11 +61,24 @@ pub fn names_private_keys(text: &[u8]) -> bool {
 
 impl<'de> Deserialize<'de> for Plain {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        input.deserialize_any(AsWritten).map(Self)
+        AsWritten(usize::MAX).deserialize(input).map(Self)
     }
 }
 
-struct AsWritten;
+/// A value of which so many levels are read.
+#[derive(Clone, Copy)]
+struct AsWritten(usize);
+
+impl<'de> DeserializeSeed<'de> for AsWritten {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<Value, D::Error> {
+        match self.0 {
+            0 => IgnoredAny::deserialize(input).map(|_| Value::Null),
+            _ => input.deserialize_any(self),
+        }
+    }
+}
 
 impl<'de> Visitor<'de> for AsWritten {
     type Value = Value;
@@ -99,7 +125,7 @@ impl<'de> Visitor<'de> for AsWritten {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(Plain(item)) = list.next_element()? {
+        while let Some(item) = list.next_element_seed(AsWritten(self.0 - 1))? {
             items.push(item);
         }
         Ok(Value::Array(items))
@@ -107,7 +133,8 @@ impl<'de> Visitor<'de> for AsWritten {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
-        while let Some((name, Plain(value))) = members.next_entry()? {
+        while let Some(name) = members.next_key()? {
+            let value = members.next_value_seed(AsWritten(self.0 - 1))?;
             object.insert(name, value);
         }
         Ok(Value::Object(object))
@@ -152,6 +179,21 @@ mod tests {
             value = &value[0];
         }
         assert!(value["$serde_json::private::RawValue"].is_string());
+    }
+
+    #[test]
+    fn an_outline_has_null_for_what_is_nested_too_deep() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let text = |depth: usize| format!(r#"{{"a":1,"b":{},"c":[{{"d":2}}]}}"#, nested(depth));
+        let whole = text(MAX_DEPTH - 1);
+        assert_eq!(outline(whole.as_bytes()).unwrap().to_string(), whole);
+        assert!(is_too_deep(&parse(text(MAX_DEPTH).as_bytes()).unwrap_err()));
+        let cut = text(MAX_DEPTH - 1).replace("[]", "[null]");
+        for depth in [MAX_DEPTH, 100_000] {
+            let read = outline(text(depth).as_bytes()).unwrap();
+            assert_eq!(read.to_string(), cut, "{depth}");
+        }
+        assert!(outline(b"[1] 2").is_err() && outline(b"[").is_err());
     }
 
     #[test]

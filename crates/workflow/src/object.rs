@@ -1,6 +1,7 @@
 //! A workflow as the API server has it.
 
 use hindsight_run::{View, group};
+use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -79,6 +80,14 @@ impl Workflow {
     #[must_use]
     pub fn is_protected(&self) -> bool {
         self.finalizers.iter().any(|name| name == FINALIZER)
+    }
+
+    /// When it has to be over, if it began at `start`.
+    #[must_use]
+    pub fn deadline(&self, start: Timestamp) -> Option<Timestamp> {
+        let seconds = self.spec.as_ref().ok()?.active_deadline_seconds;
+        let seconds = seconds.filter(|seconds| *seconds > 0)?;
+        start.checked_add(SignedDuration::from_secs(seconds)).ok()
     }
 
     /// Whether its Jobs outlive it.

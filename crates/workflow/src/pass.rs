@@ -42,6 +42,8 @@ pub enum TargetSeen {
     },
     /// There is none.
     Gone,
+    /// The API server does not show it, for this reason.
+    Hidden(String),
 }
 
 /// What is known during one pass.

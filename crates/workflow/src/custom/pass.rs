@@ -128,10 +128,14 @@ impl Pass {
         }
     }
 
-    /// The API server has the run as `run`, after it was read or written.
+    /// The API server has the run as `run`, after it was read or written. What was read of workflows before that
+    /// may be older than the run.
     pub fn has(&mut self, run: CustomRun) {
         self.run = run;
-        self.is_fresh = true;
+        if !self.is_fresh {
+            self.is_fresh = true;
+            self.looked.clear();
+        }
     }
 
     /// What was read of a workflow, or what its creation came to.

@@ -1,11 +1,10 @@
 //! What to do: by whether the workflow goes on, has ended, or is deleted.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
-use super::{Pass, ends, progress::Progress};
+use super::{Pass, TargetSeen, ends, progress::Progress};
 use crate::{
     next::{Event, Next},
-    object::Workflow,
     status::{Reason, Status},
     validate::check_spec,
 };
@@ -27,7 +26,7 @@ pub(super) fn decide(pass: &Pass, now: Timestamp) -> Next {
         return Next::Protect;
     }
     progress.start();
-    let due = deadline(pass, &progress.status);
+    let due = workflow.deadline(progress.started());
     if let Some(due) = due.filter(|due| *due <= now) {
         let seconds = due.duration_since(progress.started()).as_secs();
         progress.fail(
@@ -47,7 +46,7 @@ pub(super) fn decide(pass: &Pass, now: Timestamp) -> Next {
     let steps = workflow.spec.iter().flat_map(|spec| spec.steps.keys());
     progress.status.sum_up(steps);
     if progress.status != workflow.status {
-        let events = events(workflow, &progress.status);
+        let events = events(pass, &progress.status);
         let status = progress.status;
         return Next::Write { status, events };
     }
@@ -61,16 +60,9 @@ pub(super) fn decide(pass: &Pass, now: Timestamp) -> Next {
     Next::Rest(due)
 }
 
-/// When the workflow has to be over.
-fn deadline(pass: &Pass, status: &Status) -> Option<Timestamp> {
-    let seconds = pass.workflow.spec.as_ref().ok()?.active_deadline_seconds;
-    let seconds = seconds.filter(|seconds| *seconds > 0)?;
-    let span = SignedDuration::from_secs(seconds);
-    status.start_time?.checked_add(span).ok()
-}
-
 /// What a new status of a workflow tells.
-fn events(workflow: &Workflow, new: &Status) -> Vec<Event> {
+fn events(pass: &Pass, new: &Status) -> Vec<Event> {
+    let workflow = &pass.workflow;
     let old = &workflow.status;
     let mut events = Vec::new();
     if old.start_time.is_none() && new.start_time.is_some() {
@@ -82,18 +74,28 @@ fn events(workflow: &Workflow, new: &Status) -> Vec<Event> {
             events.push(Event::normal("WorkflowStarted", "its steps are started"));
         }
     }
+    let (mut missing, mut hidden) = (Vec::new(), Vec::new());
     for (step, status) in &new.statuses {
-        let is_missing = status.reference.uid.is_empty() && workflow.target(step).is_some();
-        if is_missing && !old.statuses.contains_key(step) {
-            let (namespace, name) = (&status.reference.namespace, &status.reference.name);
-            let kind = &status.reference.kind;
-            events.push(Event::warning(
-                "ExternalRefNotFound",
-                format!(
-                    "step \"{step}\" waits for {kind} {namespace}/{name}, which does not exist"
-                ),
-            ));
+        let reference = &status.reference;
+        let is_found = !reference.uid.is_empty() || workflow.target(step).is_none();
+        if is_found || old.statuses.contains_key(step) {
+            continue;
         }
+        let (kind, namespace, name) = (&reference.kind, &reference.namespace, &reference.name);
+        let waits = format!("step \"{step}\" waits for {kind} {namespace}/{name}");
+        match pass.targets.get(step) {
+            Some(TargetSeen::Hidden(why)) => {
+                hidden.push(format!("{waits}, which cannot be read: {why}"));
+            }
+            _ => missing.push(format!("{waits}, which does not exist")),
+        }
+    }
+    // One each: events of the same object and reason are counted as one.
+    if !missing.is_empty() {
+        events.push(Event::warning("ExternalRefNotFound", missing.join("; ")));
+    }
+    if !hidden.is_empty() {
+        events.push(Event::warning("ExternalRefUnreadable", hidden.join("; ")));
     }
     if !old.is_finished() && new.is_finished() {
         events.push(match new.failure() {

@@ -104,7 +104,7 @@ impl<'p> Progress<'p> {
                         None => {}
                     }
                 }
-                TargetSeen::There { .. } | TargetSeen::Gone => {}
+                TargetSeen::There { .. } | TargetSeen::Gone | TargetSeen::Hidden(_) => {}
             }
             let status = StepStatus {
                 complete,
@@ -125,15 +125,20 @@ impl<'p> Progress<'p> {
             }
             let is_created = !reference.uid.is_empty();
             match pass.jobs.get(&name) {
-                Some(JobSeen::There(job)) if pass.is_ours(job) => self.follow_job(step, job),
+                Some(JobSeen::There(job)) if pass.is_ours(job) && is_of(job, step) => {
+                    self.follow_job(step, job);
+                }
                 Some(JobSeen::There(job)) => {
-                    let owner = match &job.owner {
-                        Some(uid) => format!("is controlled by an object of UID {uid}"),
-                        None => "has no owner".to_owned(),
+                    let whose = match (&job.owner, &job.step) {
+                        (Some(_), Some(other)) if pass.is_ours(job) => {
+                            format!("is of step \"{other}\"")
+                        }
+                        (Some(uid), _) => format!("is controlled by an object of UID {uid}"),
+                        (None, _) => "has no owner".to_owned(),
                     };
                     self.fail(
                         Reason::JobNameConflict,
-                        format!("step \"{step}\": Job {name} exists, and {owner}"),
+                        format!("step \"{step}\": Job {name} exists, and {whose}"),
                     );
                     self.status.statuses.remove(step);
                 }
@@ -246,4 +251,9 @@ impl<'p> Progress<'p> {
         self.status.say(FAILED, self.now, reason, message);
         self.status.completion_time = Some(self.now.max(self.started()));
     }
+}
+
+/// Whether a Job is of a step, as far as its labels tell: two steps may have one name of a Job.
+fn is_of(job: &Job, step: &str) -> bool {
+    job.step.as_deref().is_none_or(|of| of == step)
 }

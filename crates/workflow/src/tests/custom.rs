@@ -394,6 +394,70 @@ fn a_workflow_of_somebody_else_is_not_adopted_and_a_late_one_is_deleted() {
 }
 
 #[test]
+fn a_workflow_that_took_too_long_is_deleted_before_the_next_attempt_begins() {
+    let mut limited = spec();
+    limited["timeout"] = json!("1m");
+    limited["retries"] = json!(1);
+    let (mut pass, _) = claimed(&limited);
+    let name = attempt_name(pass.run(), 0);
+    let owned = Owned {
+        name: name.clone(),
+        uid: "w".to_owned(),
+        owner: Some("run-uid".to_owned()),
+        ..Owned::default()
+    };
+    pass.saw(&name, OwnedSeen::There(owned));
+    let late = now() + jiff::SignedDuration::from_mins(2);
+    let Next::Write { status, .. } = pass.next(late) else {
+        panic!("it took too long");
+    };
+    assert_eq!(status.reason(), Some("ToBeRetried"));
+    let mut object = pass.run().clone();
+    object.status = status;
+    pass.has(object);
+    let uid = "w".to_owned();
+    assert_eq!(pass.next(late), Next::Delete { name, uid });
+    pass.deleted("w");
+    let Next::Write { status, .. } = pass.next(late) else {
+        panic!("the next attempt is claimed");
+    };
+    assert_eq!(status.claim().unwrap().name, attempt_name(pass.run(), 1));
+}
+
+#[test]
+fn a_workflow_that_was_read_before_the_run_is_read_again_before_it_is_deleted() {
+    let (mut first, _) = claimed(&spec());
+    let name = attempt_name(first.run(), 0);
+    let running = Owned {
+        name: name.clone(),
+        uid: "w".to_owned(),
+        owner: Some("run-uid".to_owned()),
+        ..Owned::default()
+    };
+    let finished = Owned {
+        is_finished: true,
+        ..running.clone()
+    };
+    first.saw(&name, OwnedSeen::There(finished.clone()));
+    let Next::Write { status, .. } = first.next(now()) else {
+        panic!("it is complete");
+    };
+    let mut done = run(&spec());
+    done.status = status;
+
+    // Another controller knows the run as it was before its claim.
+    let mut late = Pass::new(run(&spec()));
+    late.knows(running.clone());
+    assert_eq!(late.next(now()), Next::Look(name.clone()));
+    late.saw(&name, OwnedSeen::There(running));
+    assert_eq!(late.next(now()), Next::Reread);
+    late.has(done);
+    assert_eq!(late.next(now()), Next::Look(name.clone()));
+    late.saw(&name, OwnedSeen::There(finished));
+    assert_eq!(late.next(now()), Next::Rest(None));
+}
+
+#[test]
 #[expect(clippy::disallowed_methods, reason = "tests may read the environment")]
 fn the_file_of_the_old_kind_is_its_definition() {
     if std::env::var_os("HINDSIGHT_TEST_BLESS").is_some() {

@@ -1,9 +1,10 @@
 //! Random histories of one custom run: two controllers with caches of any age work on it in any order and die
 //! between any two steps, while its workflows end, time passes, and users cancel.
 //!
-//! After every step it is asserted that an attempt has no more workflows than were deleted, and one; that the
-//! end does not change; and that no attempt begins after the last one. When nothing happens any more, the run
-//! has ended as its last workflow has, and no workflow goes on.
+//! After every step it is asserted that an attempt has no more workflows than were deleted, and one; that none
+//! is created beside one that the pass knows; that the end does not change; and that no attempt begins after
+//! the last one. When nothing happens any more, the run has ended as its last workflow has, and no workflow
+//! goes on.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,8 @@ struct Replica {
     /// The run and its version.
     run: Option<(Value, u64)>,
     workflows: BTreeMap<String, Value>,
+    /// The workflows that the pass was told of when it began.
+    known: BTreeMap<String, Value>,
     pass: Option<(Pass, u64)>,
 }
 
@@ -104,10 +107,11 @@ impl World {
             let replica = &mut self.replicas[at];
             if let Some((run, version)) = &replica.run {
                 let mut pass = Pass::new(read(run));
-                for name in pass.names() {
-                    if let Some(known) = replica.workflows.get(&name) {
-                        pass.knows(Owned::read(known).unwrap());
-                    }
+                replica.known = replica.workflows.clone();
+                let names = pass.names();
+                replica.known.retain(|name, _| names.contains(name));
+                for known in replica.known.values() {
+                    pass.knows(Owned::read(known).unwrap());
                 }
                 replica.pass = Some((pass, *version));
             }
@@ -138,6 +142,7 @@ impl World {
             }
             Next::Create(manifest) => {
                 let name = manifest["metadata"]["name"].as_str().unwrap().to_owned();
+                self.check_create(at, &name);
                 if !self.workflows.contains_key(&name) {
                     self.uids += 1;
                     let mut made = manifest.clone();
@@ -158,6 +163,19 @@ impl World {
             }
         }
         self.replicas[at].pass = Some((pass, base));
+    }
+
+    /// No workflow that a pass was told of when it began goes on beside the one that it creates.
+    fn check_create(&self, at: usize, created: &str) {
+        for (name, known) in &self.replicas[at].known {
+            let goes_on = self.workflows.get(name).is_some_and(|found| {
+                found["metadata"]["uid"] == known["metadata"]["uid"] && found["status"].is_null()
+            });
+            assert!(
+                !goes_on || name == created,
+                "{name} goes on beside {created}"
+            );
+        }
     }
 
     fn check(&mut self) {

@@ -253,6 +253,40 @@ fn wf_29_an_external_step_is_followed_from_the_start_and_completes_with_its_obje
 }
 
 #[test]
+fn one_event_names_all_external_objects_that_do_not_exist_and_one_those_that_are_not_shown() {
+    let other = |name: &str| json!({"externalRef": {"kind": "Workflow", "name": name}});
+    let spec = json!({"activeDeadlineSeconds": 60, "steps": {
+        "a": other("x"), "b": other("y"), "c": other("z"), "d": job(&[]),
+    }});
+    let mut pass = Pass::new(held(&spec), []);
+    pass.saw_target("a", TargetSeen::Gone);
+    pass.saw_target("b", TargetSeen::Gone);
+    let why = "the cluster refuses (403): no".to_owned();
+    pass.saw_target("c", TargetSeen::Hidden(why));
+    let said = play(&mut pass, now());
+    let Some(Next::Write { events, .. }) = said.first() else {
+        panic!("{said:?}");
+    };
+    let notes: Vec<(&str, &str)> = events[2..]
+        .iter()
+        .map(|event| (event.reason, event.note.as_str()))
+        .collect();
+    let missing = "step \"a\" waits for Workflow ci/x, which does not exist; \
+                   step \"b\" waits for Workflow ci/y, which does not exist";
+    let hidden =
+        "step \"c\" waits for Workflow ci/z, which cannot be read: the cluster refuses (403): no";
+    assert_eq!(
+        notes,
+        [
+            ("ExternalRefNotFound", missing),
+            ("ExternalRefUnreadable", hidden)
+        ]
+    );
+    assert_eq!(created(&said), ["d"]);
+    assert!(matches!(said.last(), Some(Next::Rest(Some(_)))));
+}
+
+#[test]
 fn wf_30_after_a_failed_step_nothing_starts_and_the_workflow_fails_once_the_others_have_ended() {
     let spec = json!({"steps": {"bad": job(&[]), "good": job(&[]), "next": job(&["good"]), "never": job(&["bad"])}});
     let mut pass = Pass::new(held(&spec), []);
@@ -316,6 +350,26 @@ fn wf_24_a_foreign_job_of_the_name_is_not_adopted() {
         message,
         format!("step \"one\": Job {name} exists, and has no owner")
     );
+}
+
+#[test]
+fn wf_24_a_job_of_another_step_is_not_adopted_though_name_and_owner_are_right() {
+    let mut pass = Pass::new(held(&json!({"steps": {"one": job(&[])}})), []);
+    let name = job_name(pass.workflow(), "one");
+    let JobSeen::There(mut other) = there(pass.workflow(), "one", Some(End::Complete)) else {
+        panic!("it is there");
+    };
+    other.step = Some("two".to_owned());
+    assert!(matches!(pass.next(now()), Next::Write { .. }));
+    play(&mut pass, now());
+    pass.saw_job(&name, JobSeen::There(other));
+    play(&mut pass, now());
+    assert!(!pass.workflow().status.is_complete("one"));
+    let why = (
+        "JobNameConflict".to_owned(),
+        format!("step \"one\": Job {name} exists, and is of step \"two\""),
+    );
+    assert_eq!(failure(&pass.workflow().status), why);
 }
 
 #[test]

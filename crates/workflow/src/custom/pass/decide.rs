@@ -64,8 +64,12 @@ pub(super) fn decide(pass: &Pass, now: Timestamp) -> Next {
     let mut status = run.status.clone();
     match attempt(pass, due.is_some_and(|due| due <= now)) {
         Attempt::Ask(next) => return next,
-        Attempt::Create(manifest) => return Next::Create(manifest),
+        // The workflows of earlier attempts end first.
+        Attempt::Create(manifest) => return tidy(pass).unwrap_or(Next::Create(manifest)),
         Attempt::Claim => {
+            if let Some(next) = tidy(pass) {
+                return next;
+            }
             let name = attempt_name(run, status.attempt());
             let message = format!("workflow {name} is started");
             status.set_claim(&Claim {
