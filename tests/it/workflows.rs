@@ -46,34 +46,11 @@ async fn collected(sim: &Sim, creates: usize) {
     timeout(PATIENCE, gone).await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn wf_60_a_workflow_that_was_collected_is_shown_and_retried_from_the_history() {
-    let sim = Sim::new();
-    sim.install(Crd::hindsight_workflow());
-    sim.namespace("ci");
-    let listening = sim.listen(([127, 0, 0, 1], 0).into()).await.unwrap();
-    let _jobs = sim.run_jobs(Jobs::default());
-    let database = Database::sqlite();
-    let (db, kubeconfig) = (database.url(), listening.kubeconfig().display().to_string());
-    let mut arguments = vec!["--db", &db, "--metrics-listen=off"];
-    arguments.extend(["--watcher-kubeconfig", &kubeconfig, "--watcher-collect"]);
-    arguments.extend(["--watcher-grace=0s", "--watcher-recheck=200ms"]);
-    arguments.extend(["--watcher-job-selector", "hindsight.dev/workflow-uid"]);
-    arguments.extend(["--workflows", "--workflow-kubeconfig", &kubeconfig]);
-    let program = Program::start("all-in-one", &arguments).await;
-    let steps = json!({
-        "good": step(&[], "succeed"), "bad": step(&["good"], "fail"), "last": step(&["bad"], "succeed"),
-    });
-    let workflow = json!({
-        "apiVersion": "hindsight.dev/v1alpha1", "kind": "Workflow",
-        "metadata": {"name": "build", "namespace": "ci"}, "spec": {"steps": steps},
-    });
-    let uid = sim.create(workflow).unwrap()["metadata"]["uid"].clone();
-    collected(&sim, 2).await;
-
-    let ask = async |args: &[&str]| kubectl(&sim, &program.url, args).await;
-    let from = format!(" at {}\n", program.url);
-    for name in ["build", uid.as_str().unwrap()] {
+/// The workflow is shown from the history at `url`.
+async fn is_shown(sim: &Sim, url: &str, uid: &str) {
+    let ask = async |args: &[&str]| kubectl(sim, url, args).await;
+    let from = format!(" at {url}\n");
+    for name in ["build", uid] {
         let text = ask(&["describe", name, "-n", "ci"]).await.unwrap();
         let (first, rest) = text.split_once("Name:      build\n").unwrap();
         assert!(
@@ -106,14 +83,19 @@ async fn wf_60_a_workflow_that_was_collected_is_shown_and_retried_from_the_histo
         assert!(rows.len() == 2 && rows[1][5].starts_with('2'), "{list}");
     }
     assert_eq!(ask(&["get", "-A"]).await.unwrap().lines().count(), 1);
+}
 
+/// The workflow is done again from the history at `url`, but for its first step.
+async fn is_retried(sim: &Sim, url: &str) {
+    let ask = async |args: &[&str]| kubectl(sim, url, args).await;
+    let from = format!(" at {url}\n");
     let made = ask(&["retry", "build", "-n", "ci"]).await.unwrap();
     let again = made.strip_prefix("workflow.hindsight.dev/").unwrap();
     let (again, of) = again
         .split_once(" created from the history, stored 2")
         .unwrap();
     assert!(of.ends_with(&from), "{made}");
-    collected(&sim, 3).await;
+    collected(sim, 3).await;
     let text = ask(&["describe", again, "-n", "ci"]).await.unwrap();
     assert!(
         text.contains("Failure:   StepFailed: step \"bad\"") && !text.contains("good"),
@@ -125,7 +107,11 @@ async fn wf_60_a_workflow_that_was_collected_is_shown_and_retried_from_the_histo
         list.lines().nth(1).unwrap().contains(again),
         "the newest is first: {list}"
     );
+}
 
+/// What neither has, or is asked of nobody, is refused.
+async fn is_refused(sim: &Sim, url: &str) {
+    let ask = async |args: &[&str]| kubectl(sim, url, args).await;
     let gone = ask(&["cancel", "build", "-n", "ci"]).await.unwrap_err();
     assert!(
         gone.starts_with("workflow `build` cannot be deleted"),
@@ -137,13 +123,12 @@ async fn wf_60_a_workflow_that_was_collected_is_shown_and_retried_from_the_histo
     assert_eq!(
         missing,
         format!(
-            "workflow `build` cannot be read: it is neither in the cluster nor in the history at {}; \
-             --hindsight-server or HINDSIGHT_SERVER names another server",
-            program.url
+            "workflow `build` cannot be read: it is neither in the cluster nor in the history at {url}; \
+             --hindsight-server or HINDSIGHT_SERVER names another server"
         )
     );
     let nowhere = format!("http://127.0.0.1:{}", free_port());
-    let silent = kubectl(&sim, &nowhere, &["get", "build", "-n", "ci"])
+    let silent = kubectl(sim, &nowhere, &["get", "build", "-n", "ci"])
         .await
         .unwrap_err();
     let said = format!(
@@ -152,6 +137,35 @@ async fn wf_60_a_workflow_that_was_collected_is_shown_and_retried_from_the_histo
     );
     assert!(silent.starts_with(&said), "{silent}");
     assert!(silent.contains("or name another with --hindsight-server or `hindsight context set "));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wf_60_a_workflow_that_was_collected_is_shown_and_retried_from_the_history() {
+    let sim = Sim::new();
+    sim.install(Crd::hindsight_workflow());
+    sim.namespace("ci");
+    let listening = sim.listen(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let _jobs = sim.run_jobs(Jobs::default());
+    let database = Database::sqlite();
+    let (db, kubeconfig) = (database.url(), listening.kubeconfig().display().to_string());
+    let mut arguments = vec!["--db", &db, "--metrics-listen=off"];
+    arguments.extend(["--watcher-kubeconfig", &kubeconfig, "--watcher-collect"]);
+    arguments.extend(["--watcher-grace=0s", "--watcher-recheck=200ms"]);
+    arguments.extend(["--watcher-job-selector", "hindsight.dev/workflow-uid"]);
+    arguments.extend(["--workflows", "--workflow-kubeconfig", &kubeconfig]);
+    let program = Program::start("all-in-one", &arguments).await;
+    let steps = json!({
+        "good": step(&[], "succeed"), "bad": step(&["good"], "fail"), "last": step(&["bad"], "succeed"),
+    });
+    let workflow = json!({
+        "apiVersion": "hindsight.dev/v1alpha1", "kind": "Workflow",
+        "metadata": {"name": "build", "namespace": "ci"}, "spec": {"steps": steps},
+    });
+    let uid = sim.create(workflow).unwrap()["metadata"]["uid"].clone();
+    collected(&sim, 2).await;
+    is_shown(&sim, &program.url, uid.as_str().unwrap()).await;
+    is_retried(&sim, &program.url).await;
+    is_refused(&sim, &program.url).await;
     let (code, said) = program.terminate().await;
     assert_eq!(code, Some(0), "{said:#?}");
 }
