@@ -7,9 +7,7 @@ mod cluster;
 mod compared;
 mod complete;
 mod config;
-mod connect;
 mod context;
-mod contexts;
 mod copy;
 mod cursor;
 mod delete;
@@ -55,6 +53,8 @@ use std::{io::Write as _, process::ExitCode};
 use clap::{
     ArgMatches, Args as _, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
 };
+
+use hindsight_connect::{self as connect, contexts};
 
 use self::failure::Failure;
 use crate::config::PROGRAM;

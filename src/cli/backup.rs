@@ -5,7 +5,10 @@ use std::{io::Write as _, path::PathBuf, process::ExitCode};
 use clap::{ArgMatches, Args, FromArgMatches as _};
 use indicatif::ProgressBar;
 
-use super::{failure::Failure, output, progress, serve};
+use super::{
+    failure::{Failure, of_store},
+    output, progress, serve,
+};
 use hindsight_storage::{
     backup::{Copied, backup, restore},
     fsck::{Event, Seen},
@@ -128,7 +131,7 @@ impl Watch {
             bytes,
             version,
             seen,
-        } = made.map_err(|error| Failure::store(&error))?;
+        } = made.map_err(|error| of_store(&error))?;
         let looked = match (seen.is_some(), self.damaged) {
             (true, false) => "its rows are sound",
             (true, true) => "and it is damaged; see above",

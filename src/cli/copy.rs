@@ -10,7 +10,10 @@ use std::{
 use clap::{ArgMatches, Args, FromArgMatches as _};
 use indicatif::ProgressBar;
 
-use super::{failure::Failure, output, progress, serve};
+use super::{
+    failure::{Failure, of_store},
+    output, progress, serve,
+};
 use crate::{app, config::DbUrl};
 use hindsight_storage as storage;
 use hindsight_storage::{
@@ -122,7 +125,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let opened = url
             .map(|url| app::object_backend_at(&config, url))
             .transpose();
-        opened.map_err(|error| Failure::store(&error))
+        opened.map_err(|error| of_store(&error))
     };
     let depots = Depots {
         from: object_backend(given.from_objects.as_ref())?,
@@ -147,14 +150,14 @@ pub(super) fn tekton_results(matches: &ArgMatches) -> Result<ExitCode, Failure> 
     let (from, to) = (given.from.expose(), config.db.expose());
     let mut watch = Watch::new();
     let mut see = |event| watch.see(event);
-    let object_backend = app::object_backend(&config).map_err(|error| Failure::store(&error))?;
+    let object_backend = app::object_backend(&config).map_err(|error| of_store(&error))?;
     let verify = verify(given.no_verify);
     let runtime = super::runtime()?;
     let logs = {
         // Clients of buckets are made where they are used.
         let _entered = runtime.enter();
         let logs = given.logs.map(|url| app::foreign_logs(&config, &url));
-        logs.transpose().map_err(|error| Failure::store(&error))?
+        logs.transpose().map_err(|error| of_store(&error))?
     };
     let depot = object_backend.as_ref();
     let importing = tekton::import(&from, &to, depot, logs.as_ref(), verify, &mut see);
@@ -225,7 +228,7 @@ impl Watch {
         done: &str,
     ) -> Result<ExitCode, Failure> {
         self.bar.finish_and_clear();
-        let outcome = outcome.map_err(|error| Failure::store(&error))?;
+        let outcome = outcome.map_err(|error| of_store(&error))?;
         let took: Duration = self.began.elapsed();
         let Outcome {
             results,

@@ -6,7 +6,10 @@ use clap::{ArgMatches, Args, FromArgMatches as _, ValueEnum};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::{failure::Failure, output, progress, serve};
+use super::{
+    failure::{Failure, of_store},
+    output, progress, serve,
+};
 use crate::{app, config::Config};
 use hindsight_runtime::clock::{Clock as _, SystemClock};
 use hindsight_storage as storage;
@@ -91,7 +94,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 
 impl Fsck {
     async fn look(&self, config: &Config, database: String) -> Result<Report, Failure> {
-        let failed = |error: storage::Error| Failure::store(&error);
+        let failed = |error: storage::Error| of_store(&error);
         let depth = if self.quick {
             Depth::Quick
         } else {

@@ -6,7 +6,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches as _, ValueEnum};
 use serde::Serialize;
 
 use super::{
-    failure::Failure,
+    failure::{Failure, of_store},
     flags_of, output, progress, serve,
     table::{Column, Form, Look, Table, Value},
     terminal::Cut,
@@ -202,11 +202,11 @@ fn on(
     super::runtime()?.block_on(async {
         let options = Options {
             schema: Schema::Require,
-            depot: app::object_backend(&config).map_err(|error| Failure::store(&error))?,
+            depot: app::object_backend(&config).map_err(|error| of_store(&error))?,
             ..Options::default()
         };
         let opened = open(&config.db.expose(), &options).await;
-        let opened = opened.map_err(|error| Failure::store(&error))?;
+        let opened = opened.map_err(|error| of_store(&error))?;
         let done = work(&*opened.maintenance).await;
         opened.maintenance.close().await;
         done.map(|()| ExitCode::SUCCESS)
@@ -214,7 +214,7 @@ fn on(
 }
 
 async fn add(base: &dyn Maintenance, path: &Path, kind: Kind) -> Result<(), Failure> {
-    let failed = |error: Error| Failure::store(&error);
+    let failed = |error: Error| of_store(&error);
     let there = base.indexes().await.map_err(failed)?;
     let there = there.into_iter().find(|one| one.path == *path);
     let index = match there {
@@ -263,7 +263,7 @@ async fn list(base: &dyn Maintenance, given: &List) -> Result<(), Failure> {
     let columns = ["path", "type", "added", "state"];
     let columns = columns.map(|name| Column::usual(name, Cut::Never));
     let mut table = Table::new(columns.to_vec(), &given.look, false)?;
-    let all = base.indexes().await.map_err(|e| Failure::store(&e))?;
+    let all = base.indexes().await.map_err(|e| of_store(&e))?;
     let shown: Vec<Shown> = all.iter().map(Shown::of).collect();
     match given.output {
         Form::Json | Form::Yaml => {
@@ -292,10 +292,8 @@ async fn remove(base: &dyn Maintenance, path: &Path) -> Result<(), Failure> {
                 "`{path}` is not indexed; `hindsight index list` shows what is"
             )));
         }
-        Err(error) => return Err(Failure::store(&error)),
+        Err(error) => return Err(of_store(&error)),
     }
-    base.sweep_indexes(BATCH)
-        .await
-        .map_err(|e| Failure::store(&e))?;
+    base.sweep_indexes(BATCH).await.map_err(|e| of_store(&e))?;
     output::say(&format!("`{path}` is indexed no more"))
 }

@@ -9,7 +9,7 @@ use hindsight_proto::v1::ListRunsRequest;
 use tonic::Code;
 
 use super::{
-    connect::Credentials,
+    connect::{Credentials, FLAGS},
     context::file,
     contexts::{Context, Contexts, Token, USUAL},
     failure::Failure,
@@ -118,7 +118,7 @@ impl Login {
             context.token = Some(Token(token));
         }
         let client =
-            Credentials::of(&context).client(&server, Duration::from_secs(self.timeout))?;
+            Credentials::of(&context).client(&server, Duration::from_secs(self.timeout), FLAGS)?;
         let namespace = context.namespace.as_deref().unwrap_or("-");
         let request = ListRunsRequest {
             parent: format!("{namespace}/results/-"),
@@ -129,7 +129,7 @@ impl Login {
             Ok(_) => true,
             // The caller is known, and may do other things.
             Err(status) if status.code() == Code::PermissionDenied => false,
-            Err(status) => return Err(Failure::status(&server, &status)),
+            Err(status) => return Err(Failure::status(&server, &status, FLAGS)),
         };
         contexts.contexts.insert(name.clone(), context.clone());
         contexts.current = Some(name.clone());

@@ -7,7 +7,10 @@ use std::{
 
 use clap::{ArgGroup, ArgMatches, Args, FromArgMatches as _};
 
-use super::{failure::Failure, output, serve};
+use super::{
+    failure::{Failure, of_store},
+    output, serve,
+};
 use crate::{
     app,
     config::{Config, DbUrl},
@@ -89,7 +92,7 @@ impl Purge {
     }
 
     async fn go(&self, config: &Config) -> Result<ExitCode, Failure> {
-        let failed = |error: Error| Failure::store(&error);
+        let failed = |error: Error| of_store(&error);
         let what = self.what()?;
         let options = Options {
             schema: Schema::Require,

@@ -1,6 +1,7 @@
 //! `make demo`: a server and a watcher beside a simulated cluster that keeps finishing runs.
 //!
-//! Runs with a history are imported, so that every page of the web UI has something to show. A
+//! Runs with a history are imported, so that every page of the web UI has something to show, while a
+//! workflow of Jobs and a pipeline that embeds another are run by the controller in this process. A
 //! thousand runs are played, stored and collected while the progress is shown; then three
 //! queries are asked and printed, and everything keeps serving until Ctrl-C.
 #![expect(clippy::print_stdout, reason = "a demo talks")]
@@ -8,6 +9,7 @@
 mod logs;
 mod processes;
 mod showcase;
+mod workflows;
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
@@ -20,7 +22,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use kubesim::{Crd, Plan, Player, Playing, Sim};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::processes::{Processes, hindsight};
+use crate::{
+    processes::{Processes, hindsight},
+    workflows::Controller,
+};
 
 /// Plays runs on a simulated cluster, and shows how they are stored and collected.
 #[derive(Debug, Parser)]
@@ -64,7 +69,7 @@ const QUERIES: [(&str, &str); 3] = [
 
 fn kinds() -> Vec<Crd> {
     let mut kinds = Crd::tekton().to_vec();
-    kinds.push(Crd::argo_workflow());
+    kinds.extend([Crd::argo_workflow(), Crd::hindsight_workflow()]);
     kinds
 }
 
@@ -109,6 +114,7 @@ async fn main() -> anyhow::Result<()> {
         cluster.kubeconfig().display()
     );
 
+    let controller = Controller::start(&sim).await?;
     let played = async {
         show(&demo, &sim, folder.path(), &mut processes).await?;
         match demo.exit {
@@ -120,6 +126,7 @@ async fn main() -> anyhow::Result<()> {
         () = told_to_stop(terminate, interrupt) => Ok(()),
         outcome = played => outcome,
     };
+    controller.stop().await?;
     processes.stop().await?;
     cluster.stop().await;
     outcome?;
@@ -151,8 +158,14 @@ async fn show(
     };
     let told = showcase::showcase(SystemClock.now());
     println!("\nimporting {} objects with a history", told.len());
+    let pipelines = workflows::play(sim)?;
     processes.import(folder, &told).await?;
     logs::store(&client, &told).await?;
+    while left(sim) > 0 {
+        processes.check()?;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    drop(pipelines);
     for name in ["foo", "bar", "baz"] {
         sim.load(by_hand(name))?;
     }
@@ -171,6 +184,11 @@ async fn show(
         collected(sim),
         left(sim)
     );
+    ask(processes).await
+}
+
+/// Asks the questions, and how the workflows went.
+async fn ask(processes: &Processes) -> anyhow::Result<()> {
     for (at, (question, filter)) in QUERIES.into_iter().enumerate() {
         println!("{question}");
         println!(
@@ -185,6 +203,23 @@ async fn show(
             rows > 0 || at + 1 < QUERIES.len(),
             "no run answers: {question}"
         );
+    }
+    println!("What did the controller of workflows run?");
+    for (run, parts) in workflows::PLAYED {
+        println!(
+            "  {} describe {run} --server {}\n",
+            hindsight()?.display(),
+            processes.url
+        );
+        let tree = processes.say(&["describe", run]).await?;
+        println!("{tree}");
+        for part in parts {
+            let is_shown = |line: &str| line.contains("succeeded") && line.contains(part);
+            ensure!(
+                tree.lines().any(is_shown),
+                "no `{part}` has succeeded in {run}"
+            );
+        }
     }
     Ok(())
 }

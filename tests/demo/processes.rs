@@ -66,6 +66,7 @@ impl Processes {
         let watcher = Command::new(beside("hindsight-watcher")?)
             .args(["--server", &url, "--collect", "--grace", "1s"])
             .args(["--writes-per-second=1000", "--deletes-per-second=1000"])
+            .args(["--job-selector", "hindsight.dev/workflow-uid"])
             .args(["--metrics-listen", "127.0.0.1:0", "--kubeconfig"])
             .arg(kubeconfig)
             .stdin(Stdio::null())
@@ -137,20 +138,27 @@ impl Processes {
 
     /// What `hindsight list` prints for a filter, and how many rows that is.
     pub(crate) async fn ask(&self, filter: &str) -> anyhow::Result<(usize, String)> {
+        let list = ["list", "runs", "-A", "--limit", "3", "--filter", filter];
+        let table = self.say(&list).await?;
+        Ok((table.lines().skip(1).count(), table))
+    }
+
+    /// What a command of `hindsight` prints.
+    pub(crate) async fn say(&self, command: &[&str]) -> anyhow::Result<String> {
         let output = Command::new(hindsight()?)
-            .args(["list", "runs", "-A", "--limit", "3", "--server", &self.url])
-            .args(["--filter", filter])
+            .args(command)
+            .args(["--server", &self.url])
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .output()
             .await?;
         ensure!(
             output.status.success(),
-            "`{filter}` ended with {}",
+            "`{}` ended with {}",
+            command.join(" "),
             output.status
         );
-        let table = String::from_utf8(output.stdout)?;
-        Ok((table.lines().skip(1).count(), table))
+        Ok(String::from_utf8(output.stdout)?)
     }
 
     /// Asks both to end, and waits until they did.

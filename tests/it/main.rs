@@ -46,3 +46,4 @@ mod summaries;
 mod support;
 mod web;
 mod wire;
+mod workflows;

@@ -78,6 +78,7 @@ pub(crate) const CRATES: &[Place] = &[
             "crates/transcode/src/*",
             "proto/",
             "crates/client/",
+            "crates/connect/",
             "watcher/src/sink*",
             "web/src/api.rs",
             "web/src/web.rs",
@@ -114,6 +115,7 @@ pub(crate) const CRATES: &[Place] = &[
         &[
             "controller/src/cli*",
             "crates/config/src/*",
+            "crates/connect/src/*",
             "src/cli*",
             "watcher/src/cli*",
             "watcher/src/main.rs",
@@ -198,7 +200,7 @@ pub(crate) const CRATES: &[Place] = &[
         &[
             "crates/access/src/auth/rights.rs",
             "crates/config/src/*",
-            "src/cli/contexts.rs",
+            "crates/connect/src/contexts.rs",
             "src/events/receivers.rs",
         ],
     ),

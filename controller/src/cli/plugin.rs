@@ -1,5 +1,7 @@
 //! `kubectl workflow`: shows, cancels and retries workflows.
 
+mod history;
+
 use std::{
     io::{self, Write},
     path::PathBuf,
@@ -8,17 +10,20 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use hindsight_cluster::{call, choose_cryptography, connect};
+use hindsight_cluster::{ClusterError, call, choose_cryptography, connect};
 use hindsight_runtime::error::report;
 use hindsight_workflow::{
     Workflow,
     describe::{describe, graph, retry},
 };
+use jiff::Timestamp;
 use kube::{
     Api, Client, ResourceExt,
     api::{DeleteParams, ListParams, PostParams},
 };
+use serde_json::Value;
 
+use self::history::{History, Stored};
 use crate::object::WorkflowObject;
 
 const NAME: &str = "kubectl-workflow";
@@ -28,6 +33,11 @@ const MORE: &str = "Examples:
   kubectl workflow describe build -n ci
   kubectl workflow graph build -n ci | dot -Tsvg > build.svg
   kubectl workflow retry build -n ci
+  kubectl workflow get --history -n ci --hindsight-server https://hindsight.example
+
+A workflow that is not in the cluster any more is shown and retried as the history has it, which is at the \
+server that --hindsight-server names, or HINDSIGHT_SERVER, or the current context of `hindsight context`. \
+Credentials are found in the same places.
 
 Exit codes: 0 done, 1 not done, 2 wrong usage.";
 
@@ -70,11 +80,8 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
 /// The command and its subcommands.
 pub fn command() -> Command {
     let name = || Arg::new("name").value_name("NAME");
-    let one = |command: &'static str, about: &'static str| {
-        Command::new(command)
-            .about(about)
-            .arg(name().required(true))
-    };
+    let one = |command: Command, about| command.about(about).arg(name().required(true));
+    let flag = |name| Arg::new(name).long(name).action(ArgAction::SetTrue);
     Command::new(NAME)
         .bin_name("kubectl workflow")
         .version(env!("CARGO_PKG_VERSION"))
@@ -99,25 +106,30 @@ pub fn command() -> Command {
                 .help("Namespace of the workflow; that of the kubeconfig when absent"),
         )
         .subcommand(
-            Command::new("get").about("List workflows").arg(name()).arg(
-                Arg::new("all-namespaces")
-                    .short('A')
-                    .long("all-namespaces")
-                    .action(ArgAction::SetTrue)
-                    .help("Of all namespaces"),
-            ),
+            history::command("get")
+                .about("List workflows")
+                .arg(name())
+                .arg(flag("all-namespaces").short('A').help("Of all namespaces"))
+                .arg(
+                    flag("history")
+                        .conflicts_with("name")
+                        .help("What the history has instead of what the cluster has, newest first"),
+                ),
         )
         .subcommand(one(
-            "describe",
+            history::command("describe"),
             "Show all steps of a workflow, and what each waits for",
         ))
         .subcommand(one(
-            "graph",
+            history::command("graph"),
             "Print the graph of a workflow in the language DOT",
         ))
-        .subcommand(one("cancel", "Delete a workflow and its running Jobs"))
         .subcommand(one(
-            "retry",
+            Command::new("cancel"),
+            "Delete a workflow and its running Jobs",
+        ))
+        .subcommand(one(
+            history::command("retry"),
             "Create a workflow that does what a failed one has not done",
         ))
 }
@@ -127,75 +139,88 @@ pub async fn run(client: Client, matches: &ArgMatches, out: &mut impl Write) -> 
     let Some((command, matches)) = matches.subcommand() else {
         bail!("there is no command");
     };
-    let api: Api<WorkflowObject> = match matches.get_one::<String>("namespace") {
-        Some(namespace) => Api::namespaced(client.clone(), namespace),
-        None => Api::default_namespaced(client.clone()),
-    };
-    let name = matches.get_one::<String>("name");
+    let namespace = matches.get_one("namespace").map(String::as_str);
+    let namespace = namespace.unwrap_or(client.default_namespace()).to_owned();
+    let api: Api<WorkflowObject> = Api::namespaced(client.clone(), &namespace);
+    let name = matches.get_one("name").map(String::as_str);
     if command == "get" {
-        let api = match matches.get_flag("all-namespaces") {
-            true => Api::all(client),
-            false => api,
+        return match matches.get_flag("all-namespaces") {
+            true => get(&Api::all(client), None, matches, out).await,
+            false => get(&api, Some(&namespace), matches, out).await,
         };
-        return get(&api, name.map(String::as_str), out).await;
     }
     let name = name.context("the name of a workflow is missing")?;
-    let object = call(api.get(name)).await;
-    let object = object.with_context(|| format!("workflow `{name}` cannot be read"))?;
+    if command == "cancel" {
+        let asked = call(api.delete(name, &DeleteParams::background())).await;
+        asked.with_context(|| format!("workflow `{name}` cannot be deleted"))?;
+        writeln!(out, "workflow.hindsight.dev/{name} cancelled")?;
+        return Ok(());
+    }
+    let found = match call(api.get(name)).await {
+        Err(ClusterError::Moved) => {
+            let stored = History::of(matches)?.find(Some(&namespace), name).await;
+            stored.map(|stored| (stored.object.clone(), Some(stored)))
+        }
+        Err(error) => Err(error.into()),
+        Ok(object) => object
+            .value()
+            .map(|value| (value, None))
+            .map_err(anyhow::Error::msg),
+    };
+    let (value, stored) = found.with_context(|| format!("workflow `{name}` cannot be read"))?;
+    let workflow = || Workflow::read(&value).map_err(anyhow::Error::msg);
     match command {
-        "describe" => out.write_all(describe(&read(&object)?).as_bytes())?,
-        "graph" => out.write_all(graph(&read(&object)?).as_bytes())?,
-        "cancel" => {
-            let params = DeleteParams::background();
-            let asked = call(api.delete(name, &params)).await;
-            asked.with_context(|| format!("workflow `{name}` cannot be deleted"))?;
-            writeln!(out, "workflow.hindsight.dev/{name} cancelled")?;
+        "describe" => {
+            if let Some(stored) = stored {
+                writeln!(out, "History:   {stored}")?;
+            }
+            out.write_all(describe(&workflow()?).as_bytes())?;
+        }
+        "graph" => {
+            if let Some(stored) = stored {
+                writeln!(out, "// History: {stored}")?;
+            }
+            out.write_all(graph(&workflow()?).as_bytes())?;
         }
         _ => {
-            let value = object.value().map_err(anyhow::Error::msg)?;
             let again = retry(&value).map_err(anyhow::Error::msg)?;
             let again = WorkflowObject::of(&again).map_err(anyhow::Error::msg)?;
             let made = call(api.create(&PostParams::default(), &again)).await;
             let made = made.with_context(|| format!("workflow `{name}` cannot be done again"))?;
-            writeln!(out, "workflow.hindsight.dev/{} created", made.name_any())?;
+            let of = stored.map(|stored| format!(" from the history, {stored}"));
+            let (made, of) = (made.name_any(), of.unwrap_or_default());
+            writeln!(out, "workflow.hindsight.dev/{made} created{of}")?;
         }
     }
     Ok(())
 }
 
-fn read(object: &WorkflowObject) -> anyhow::Result<Workflow> {
-    object.read().map_err(anyhow::Error::msg)
-}
-
-/// Prints one line for each workflow.
+/// Prints one line for each workflow that the arguments ask for.
 async fn get(
     api: &Api<WorkflowObject>,
-    name: Option<&str>,
+    namespace: Option<&str>,
+    matches: &ArgMatches,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    writeln!(out, "NAMESPACE\tNAME\tSTATUS\tSTEPS\tSTARTED")?;
+    writeln!(out, "NAMESPACE\tNAME\tSTATUS\tSTEPS\tSTARTED\tHISTORY")?;
+    if matches.get_flag("history") {
+        return get_stored(&History::of(matches)?, namespace, out).await;
+    }
+    let name = matches.get_one("name").map(String::as_str);
     let mut params = ListParams::default().limit(PAGE);
     if let Some(name) = name {
         params = params.fields(&format!("metadata.name={name}"));
     }
     let mut found = 0;
     loop {
-        let page = call(api.list(&params))
-            .await
-            .context("workflows cannot be listed")?;
+        let page = match call(api.list(&params)).await {
+            // The kind is not installed any more.
+            Err(ClusterError::Moved) if name.is_some() => break,
+            page => page.context("workflows cannot be listed")?,
+        };
         for object in &page.items {
-            let workflow = read(object)?;
-            let status = &workflow.status;
-            let start = status.start_time.map(|start| start.to_string());
-            writeln!(
-                out,
-                "{}\t{}\t{}\t{}\t{}",
-                workflow.namespace,
-                workflow.name,
-                status.phase,
-                status.progress,
-                start.unwrap_or_default()
-            )?;
+            let value = object.value().map_err(anyhow::Error::msg)?;
+            print(&value, None, out)?;
             found += 1;
         }
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
@@ -204,7 +229,48 @@ async fn get(
         }
     }
     match name {
-        Some(name) if found == 0 => bail!("there is no workflow `{name}`"),
+        Some(name) if found == 0 => {
+            let stored = History::of(matches)?.find(namespace, name).await;
+            let stored = stored.with_context(|| format!("workflow `{name}` cannot be read"))?;
+            print(&stored.object, Some(&stored), out)
+        }
         _ => Ok(()),
     }
+}
+
+/// Prints one line for each workflow of the history.
+async fn get_stored(
+    history: &History,
+    namespace: Option<&str>,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let mut token = String::new();
+    loop {
+        let page = history.list(namespace, token).await;
+        let (stored, next) = page.context("the history cannot be read")?;
+        for stored in &stored {
+            print(&stored.object, Some(stored), out)?;
+        }
+        token = match next.is_empty() {
+            true => return Ok(()),
+            false => next,
+        };
+    }
+}
+
+/// Prints the line of a workflow.
+fn print(value: &Value, stored: Option<&Stored>, out: &mut impl Write) -> anyhow::Result<()> {
+    let workflow = Workflow::read(value).map_err(anyhow::Error::msg)?;
+    let status = &workflow.status;
+    let text = |time: Option<Timestamp>| time.map_or_else(String::new, |time| time.to_string());
+    let (start, stored) = (
+        text(status.start_time),
+        text(stored.map(|stored| stored.at)),
+    );
+    writeln!(
+        out,
+        "{}\t{}\t{}\t{}\t{start}\t{stored}",
+        workflow.namespace, workflow.name, status.phase, status.progress
+    )?;
+    Ok(())
 }

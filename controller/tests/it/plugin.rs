@@ -69,9 +69,18 @@ async fn wf_60_a_workflow_is_described_cancelled_and_done_again() {
                 .is_none()
         })
         .await;
-    let missing = kubectl(&world, &["describe", "long"]).await.unwrap_err();
+    // Nobody listens on this port.
+    let asked = [
+        "describe",
+        "long",
+        "--hindsight-server",
+        "http://127.0.0.1:1",
+    ];
+    let missing = kubectl(&world, &asked).await.unwrap_err();
     assert!(
-        missing.starts_with("workflow `long` cannot be read"),
+        missing.starts_with(
+            "workflow `long` cannot be read: it is not in the cluster, and the history cannot be read"
+        ),
         "{missing}"
     );
 }

@@ -14,7 +14,11 @@ use hindsight_storage::archive::{Archive, Page, Reader, Row, place};
 use self::cursor::Cursor;
 use super::{Count, Parents, chains, parent};
 use crate::{
-    cli::{connect::Connect, failure::Failure, output, progress, runtime},
+    cli::{
+        connect::Connect,
+        failure::{Failure, of_store},
+        output, progress, runtime,
+    },
     import::Object,
 };
 
@@ -195,7 +199,7 @@ impl Archived {
 
     /// What is imported from where to where: a cursor of something else has passed over other runs.
     fn said(&self, archive: &Archive, name: &str) -> Result<String, Failure> {
-        let place = place(&self.from).map_err(|error| Failure::store(&error))?;
+        let place = place(&self.from).map_err(|error| of_store(&error))?;
         let mut said = format!("{name} in {place}");
         if let Archive::Argo {
             cluster: Some(cluster),
@@ -213,7 +217,7 @@ impl Archived {
 
     async fn reader(&self, archive: &Archive, after: Option<&str>) -> Result<Reader, Failure> {
         let reader = Reader::open(&self.from, archive.clone(), after).await;
-        reader.map_err(|error| Failure::store(&error))
+        reader.map_err(|error| of_store(&error))
     }
 
     /// Reads to the end, and sends what is read.
@@ -225,7 +229,7 @@ impl Archived {
         mut cursor: Option<Cursor>,
         what: &'static str,
     ) -> Result<Told, Failure> {
-        let store = |error| Failure::store(&error);
+        let store = |error| of_store(&error);
         let bar = progress::bar(what, reader.left().await.map_err(store)?);
         let mut told = Told::default();
         while let Some(Page { rows, after }) = reader.next().await.map_err(store)? {

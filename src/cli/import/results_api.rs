@@ -11,7 +11,7 @@ use tonic::{Code, Status};
 use super::{Count, Parents, chains, parent};
 use crate::{
     cli::{
-        connect::{Connect, Credentials},
+        connect::{Connect, Credentials, FLAGS},
         failure::Failure,
         output, runtime,
     },
@@ -78,7 +78,9 @@ impl ResultsApi {
     async fn import(&self) -> Result<ExitCode, Failure> {
         let parents = Parents::of(parent(self.parent.as_deref())?);
         let source = Credentials::of_files(self.from_token_file.clone(), self.from_ca.clone());
-        let mut source = source.client(&self.from, self.connect.deadline())?.rpc();
+        let mut source = source
+            .client(&self.from, self.connect.deadline(), FLAGS)?
+            .rpc();
         let target = self.connect.client()?.batched();
         let began = Instant::now();
         let bar = ProgressBar::new_spinner().with_message("runs read");
@@ -86,7 +88,9 @@ impl ResultsApi {
         let mut pages = Pages::of(&self.from_parent);
         loop {
             let page = pages.next(&mut source).await;
-            let Some(records) = page.map_err(|status| Failure::status(&self.from, &status))? else {
+            let Some(records) =
+                page.map_err(|status| Failure::status(&self.from, &status, FLAGS))?
+            else {
                 break;
             };
             let mut objects = Vec::with_capacity(records.len());

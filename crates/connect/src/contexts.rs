@@ -13,10 +13,10 @@ use std::{
 use hindsight_config::variable;
 use serde::{Deserialize, Serialize};
 
-use super::failure::Failure;
+use crate::Failure;
 
 /// Name of a context that is made without one.
-pub(super) const USUAL: &str = "default";
+pub const USUAL: &str = "default";
 /// Mode of the file: its owner's alone, because it may hold tokens.
 const MODE: u32 = 0o600;
 /// What a mode has for others than the owner.
@@ -25,37 +25,49 @@ const OTHERS: u32 = 0o077;
 /// All contexts, and which of them is used where none is named.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Contexts {
+pub struct Contexts {
+    /// Name of the one that is used where none is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) current: Option<String>,
+    pub current: Option<String>,
+    /// The contexts by name.
     #[serde(default)]
-    pub(super) contexts: BTreeMap<String, Context>,
+    pub contexts: BTreeMap<String, Context>,
 }
 
 /// A server, and how it is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Context {
+pub struct Context {
+    /// Base URL of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) server: Option<String>,
+    pub server: Option<String>,
+    /// Namespace of commands that are given none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) namespace: Option<String>,
+    pub namespace: Option<String>,
+    /// Bearer token that `hindsight login` stored.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) token: Option<Token>,
+    pub token: Option<Token>,
+    /// File with the bearer token.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) token_file: Option<PathBuf>,
+    pub token_file: Option<PathBuf>,
+    /// File of authorities to trust besides those of the system, in PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) server_ca: Option<PathBuf>,
+    pub server_ca: Option<PathBuf>,
+    /// File of the client certificate, in PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) client_cert: Option<PathBuf>,
+    pub client_cert: Option<PathBuf>,
+    /// File of the key of `client_cert`, in PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) client_key: Option<PathBuf>,
+    pub client_key: Option<PathBuf>,
 }
 
 /// A token, which no message shows.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Token(pub(super) String);
+pub struct Token(
+    /// The secret itself.
+    pub String,
+);
 
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -66,7 +78,7 @@ impl std::fmt::Debug for Token {
 impl Contexts {
     /// Reads the file; without one there are no contexts. It fails if the file cannot be read, is no
     /// such file, or holds a token and others may read it.
-    pub(super) fn load() -> Result<Self, Failure> {
+    pub fn load() -> Result<Self, Failure> {
         match path() {
             Some(path) => Self::read(&path),
             None => Ok(Self::default()),
@@ -94,7 +106,7 @@ impl Contexts {
     }
 
     /// Writes the file, all of it or nothing. It fails if there is no place for it, or no room.
-    pub(super) fn save(&self) -> Result<(), Failure> {
+    pub fn save(&self) -> Result<(), Failure> {
         let path = path().ok_or_else(|| {
             Failure::usage("no folder for the file of contexts: set HOME or XDG_CONFIG_HOME")
         })?;
@@ -104,7 +116,7 @@ impl Contexts {
     }
 
     /// The context of this name, or the current one. It fails if there is none of this name.
-    pub(super) fn get(&self, name: Option<&str>) -> Result<Option<&Context>, Failure> {
+    pub fn get(&self, name: Option<&str>) -> Result<Option<&Context>, Failure> {
         let Some(name) = name.or(self.current.as_deref()) else {
             return Ok(None);
         };
@@ -115,7 +127,7 @@ impl Contexts {
     }
 
     /// Says that there is no context of this name, and which there are.
-    pub(super) fn unknown(&self, name: &str) -> Failure {
+    pub fn unknown(&self, name: &str) -> Failure {
         let known: Vec<_> = self.contexts.keys().map(String::as_str).collect();
         Failure::missing(match known.as_slice() {
             [] => format!(

@@ -1,38 +1,48 @@
-//! Reaching the server that a command asks.
+//! The server that a command asks: named by a flag, a variable or a context, with what is shown to it.
+
+pub mod contexts;
+mod failure;
 
 use std::{
-    cell::OnceCell,
     path::{Path, PathBuf},
+    sync::OnceLock,
     time::Duration,
 };
 
 use clap::{ArgMatches, Args};
 use hindsight_client::{Client, Options};
 
-use super::{
-    contexts::{Context, Contexts},
-    failure::Failure,
-};
 use hindsight_runtime::error::report;
+
+use crate::contexts::{Context, Contexts};
+
+pub use failure::Failure;
 
 /// The server of who names none.
 const SERVER: &str = "http://127.0.0.1:8080";
 
+/// What flags begin with, unless a program adds more.
+pub const FLAGS: &str = "--";
+
 /// Which server to ask.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Server")]
-pub(super) struct Connect {
+pub struct Connect {
     /// The server to ask; by default that of the context, or http://127.0.0.1:8080
     #[arg(long, value_name = "URL", env = "HINDSIGHT_SERVER")]
     server: Option<String>,
 
-    /// Context with server, credentials and namespace; without --server the current one by default
+    /// Context with server, credentials and namespace; the current one by default if no server is given
     #[arg(long, value_name = "NAME", env = "HINDSIGHT_CONTEXT")]
     context: Option<String>,
 
     /// The context, once it was looked up.
     #[arg(skip)]
-    found: OnceCell<Context>,
+    found: OnceLock<Context>,
+
+    /// What the flags begin with, for messages.
+    #[arg(skip = FLAGS)]
+    flags: &'static str,
 
     #[command(flatten)]
     credentials: Credentials,
@@ -45,9 +55,9 @@ pub(super) struct Connect {
 /// What is shown to a server, and what it has to show.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Server")]
-pub(super) struct Credentials {
+pub struct Credentials {
     /// Bearer token; other users of this machine can read it from the command line, so prefer
-    /// --token-file
+    /// a file
     #[arg(
         long,
         value_name = "TOKEN",
@@ -78,7 +88,7 @@ pub(super) struct Credentials {
     )]
     client_cert: Option<PathBuf>,
 
-    /// Private key of --client-cert (PEM)
+    /// Private key of the client certificate (PEM)
     #[arg(
         long,
         value_name = "FILE",
@@ -102,18 +112,26 @@ fn timeout(text: &str) -> Result<Duration, String> {
 }
 
 impl Connect {
+    /// The same for a program that has renamed the flags to begin with `flags`.
+    #[must_use]
+    pub fn with_flags(self, flags: &'static str) -> Self {
+        Self { flags, ..self }
+    }
+
     /// How long one call may take.
-    pub(super) fn deadline(&self) -> Duration {
+    pub fn deadline(&self) -> Duration {
         self.timeout
     }
 
-    pub(super) fn client(&self) -> Result<Client, Failure> {
+    /// A client of the server. It fails if there is no such context, or a file cannot be read or holds
+    /// something else.
+    pub fn client(&self) -> Result<Client, Failure> {
         let credentials = self.credentials.or_of(self.context()?);
-        credentials.client(self.server(), self.deadline())
+        credentials.client(self.server(), self.deadline(), self.flags)
     }
 
     /// The namespace of the context.
-    pub(super) fn namespace(&self) -> Result<Option<&str>, Failure> {
+    pub fn namespace(&self) -> Result<Option<&str>, Failure> {
         Ok(self.context()?.namespace.as_deref())
     }
 
@@ -128,14 +146,15 @@ impl Connect {
     }
 
     /// The address of the server, once a client was made.
-    pub(super) fn server(&self) -> &str {
+    pub fn server(&self) -> &str {
         let of_context = || self.found.get()?.server.as_deref();
         let given = self.server.as_deref();
         given.or_else(of_context).unwrap_or(SERVER)
     }
 
-    pub(super) fn failure(&self, status: &tonic::Status) -> Failure {
-        Failure::status(self.server(), status)
+    /// What the server answered.
+    pub fn failure(&self, status: &tonic::Status) -> Failure {
+        Failure::status(self.server(), status, self.flags)
     }
 }
 
@@ -163,7 +182,7 @@ fn same_server(given: Option<&str>, name: Option<&str>, context: &Context) -> Re
 }
 
 /// The namespace of the context that a command line means, for commands that have one.
-pub(super) fn namespace(matches: &ArgMatches) -> Result<Option<String>, Failure> {
+pub fn namespace(matches: &ArgMatches) -> Result<Option<String>, Failure> {
     let Some((_, command)) = matches.subcommand() else {
         return Ok(None);
     };
@@ -178,7 +197,7 @@ pub(super) fn namespace(matches: &ArgMatches) -> Result<Option<String>, Failure>
 
 impl Credentials {
     /// Those in files: a bearer token, and authorities of the server.
-    pub(super) fn of_files(token_file: Option<PathBuf>, server_ca: Option<PathBuf>) -> Self {
+    pub fn of_files(token_file: Option<PathBuf>, server_ca: Option<PathBuf>) -> Self {
         Self {
             token: None,
             token_file,
@@ -189,7 +208,7 @@ impl Credentials {
     }
 
     /// Those of a context.
-    pub(super) fn of(context: &Context) -> Self {
+    pub fn of(context: &Context) -> Self {
         Self {
             token: context.token.as_ref().map(|token| token.0.clone()),
             token_file: context.token_file.clone(),
@@ -215,26 +234,26 @@ impl Credentials {
         }
     }
 
-    /// A client of `server` that shows these credentials.
+    /// A client of `server` that shows these credentials, which flags that begin with `flags` named.
     ///
     /// # Errors
     /// If a file cannot be read, or holds something else.
-    pub(super) fn client(&self, server: &str, deadline: Duration) -> Result<Client, Failure> {
+    pub fn client(&self, server: &str, deadline: Duration, flags: &str) -> Result<Client, Failure> {
         let read = |path: &Option<PathBuf>, flag| {
-            let read = |path: &PathBuf| contents(path, flag);
+            let read = |path: &PathBuf| contents(path, &format!("{flags}{flag}"));
             path.as_ref().map(read).transpose()
         };
-        let token = match read(&self.token_file, "--token-file")? {
+        let token = match read(&self.token_file, "token-file")? {
             None => self.token.clone(),
             Some(bytes) => Some(String::from_utf8_lossy(&bytes).trim().to_owned()),
         };
-        let certificate = read(&self.client_cert, "--client-cert")?;
+        let certificate = read(&self.client_cert, "client-cert")?;
         let options = Options {
             server: server.to_owned(),
             token,
             deadline,
-            authorities: read(&self.server_ca, "--server-ca")?,
-            identity: certificate.zip(read(&self.client_key, "--client-key")?),
+            authorities: read(&self.server_ca, "server-ca")?,
+            identity: certificate.zip(read(&self.client_key, "client-key")?),
         };
         Client::new(&options).map_err(|error| Failure::usage(report(&error)))
     }
