@@ -1,6 +1,7 @@
 //! What is asked of the API server about one workflow.
 
 mod custom;
+mod pipeline;
 
 use std::sync::Arc;
 
@@ -311,22 +312,17 @@ impl Cluster {
 
     /// Posts an event about a workflow. One that is refused is no reason not to go on.
     pub(crate) async fn post(&self, of: &Workflow, event: Event) {
-        let regarding = Regarding {
-            api_version: Some(format!(
-                "{}/{}",
-                hindsight_workflow::GROUP,
-                hindsight_workflow::VERSION
-            )),
-            kind: Some(hindsight_workflow::KIND.to_owned()),
-            namespace: Some(of.namespace.clone()),
-            name: Some(of.name.clone()),
-            uid: Some(of.uid.clone()),
-            ..Regarding::default()
-        };
-        self.publish(&regarding, event).await;
+        let version = format!(
+            "{}/{}",
+            hindsight_workflow::GROUP,
+            hindsight_workflow::VERSION
+        );
+        let regarding = regarding(&version, hindsight_workflow::KIND, &of.namespace, &of.name);
+        self.publish(regarding, &of.uid, event).await;
     }
 
-    async fn publish(&self, regarding: &Regarding, event: Event) {
+    async fn publish(&self, mut regarding: Regarding, uid: &str, event: Event) {
+        regarding.uid = Some(uid.to_owned());
         let mut note = event.note;
         // The API server takes at most 1 KiB.
         note.truncate(note.floor_char_boundary(1000));
@@ -341,7 +337,7 @@ impl Cluster {
             secondary: None,
         };
         self.turn().await;
-        if let Err(error) = call(self.recorder.publish(&posted, regarding)).await {
+        if let Err(error) = call(self.recorder.publish(&posted, &regarding)).await {
             debug!(
                 object.namespace = regarding.namespace,
                 object.name = regarding.name,
@@ -353,6 +349,17 @@ impl Cluster {
     /// The present moment.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+}
+
+/// What an event is about, but for its UID.
+fn regarding(version: &str, kind: &str, namespace: &str, name: &str) -> Regarding {
+    Regarding {
+        api_version: Some(version.to_owned()),
+        kind: Some(kind.to_owned()),
+        namespace: Some(namespace.to_owned()),
+        name: Some(name.to_owned()),
+        ..Regarding::default()
     }
 }
 

@@ -105,14 +105,14 @@ pub(crate) struct JobObject {
 }
 
 #[derive(Deserialize)]
-struct Head {
+pub(crate) struct Head {
     #[serde(default)]
-    metadata: Metadata,
+    pub(crate) metadata: Metadata,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Metadata {
+pub(crate) struct Metadata {
     name: Option<String>,
     namespace: Option<String>,
     uid: Option<String>,
@@ -168,7 +168,8 @@ struct Condition {
 }
 
 impl Metadata {
-    fn kept(&self) -> ObjectMeta {
+    /// What is kept of the metadata of any object.
+    pub(crate) fn kept(&self) -> ObjectMeta {
         ObjectMeta {
             name: self.name.clone(),
             namespace: self.namespace.clone(),
@@ -300,6 +301,8 @@ macro_rules! resource {
         }
     };
 }
+
+pub(crate) use resource;
 
 impl Resource for RunObject {
     type DynamicType = Form;

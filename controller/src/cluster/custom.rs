@@ -5,14 +5,13 @@ use hindsight_workflow::{
     Event,
     custom::{CustomRun, Form, Owned, OwnedSeen, TemplateSeen},
 };
-use k8s_openapi::api::core::v1::ObjectReference as Regarding;
 use kube::{
     Api,
     api::{DeleteParams, ListParams, Preconditions},
 };
 use serde_json::Value;
 
-use super::{Cluster, posted};
+use super::{Cluster, posted, regarding};
 use crate::object::{RunObject, WorkflowObject};
 
 impl Cluster {
@@ -30,11 +29,7 @@ impl Cluster {
 
     /// Whether the cluster has the kind.
     pub(crate) async fn has(&self, form: Form) -> Result<bool, ClusterError> {
-        match call(self.runs(form).list(&ListParams::default().limit(1))).await {
-            Ok(_) => Ok(true),
-            Err(ClusterError::Moved) => Ok(false),
-            Err(error) => Err(error),
-        }
+        has(&self.runs(form)).await
     }
 
     /// The run, if it is there and still the one with this UID.
@@ -143,15 +138,21 @@ impl Cluster {
 
     /// Posts an event about a run. One that is refused is no reason not to go on.
     pub(crate) async fn post_of_run(&self, of: &CustomRun, event: Event) {
-        let regarding = Regarding {
-            api_version: Some(format!("{}/{}", Form::GROUP, of.form.version())),
-            kind: Some(of.form.kind().to_owned()),
-            namespace: Some(of.namespace.clone()),
-            name: Some(of.name.clone()),
-            uid: Some(of.uid.clone()),
-            ..Regarding::default()
-        };
-        self.publish(&regarding, event).await;
+        let version = format!("{}/{}", Form::GROUP, of.form.version());
+        let regarding = regarding(&version, of.form.kind(), &of.namespace, &of.name);
+        self.publish(regarding, &of.uid, event).await;
+    }
+}
+
+/// Whether the cluster has a kind.
+pub(super) async fn has<K>(api: &Api<K>) -> Result<bool, ClusterError>
+where
+    K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+{
+    match call(api.list(&ListParams::default().limit(1))).await {
+        Ok(_) => Ok(true),
+        Err(ClusterError::Moved) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -160,6 +161,6 @@ fn read_owned(object: &WorkflowObject) -> Result<Owned, ClusterError> {
     Owned::read(&value).map_err(unreadable)
 }
 
-fn unreadable(message: String) -> ClusterError {
+pub(super) fn unreadable(message: String) -> ClusterError {
     ClusterError::Refused { code: 0, message }
 }

@@ -1,0 +1,8 @@
+//! Delegated PipelineRuns of Tekton: passes over those whose `spec.managedBy` is ours, where the cluster has the
+//! kinds.
+
+mod follow;
+pub(crate) mod object;
+mod reconcile;
+
+pub(crate) use follow::serve;
