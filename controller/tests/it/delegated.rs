@@ -208,7 +208,8 @@ async fn t61_09_tasks_by_reference_are_what_they_were() {
         {"name": "custom", "taskRef": named},
     ]);
     world.delegate("pr", &tasks, &json!({}));
-    assert_eq!(condition(&world.pipeline_ended("pr").await).0, "True");
+    let status = world.pipeline_ended("pr").await;
+    assert_eq!(condition(&status).0, "True", "{status}");
     let run = world.child("pr", "customruns", "custom").unwrap();
     assert_eq!(run["spec"]["customRef"], named);
     let own = world.child("pr", "taskruns", "own").unwrap();

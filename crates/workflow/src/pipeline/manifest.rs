@@ -99,7 +99,10 @@ pub(super) fn manifest(run: &PipelineRun, task: &Task, params: &Value, results: 
                 put("taskRef", reference.clone());
             }
             if let Some(mut embedded) = embedded.as_object().cloned() {
-                embedded.remove("metadata");
+                // Tekton writes some of these without a value.
+                for field in ["apiVersion", "kind", "metadata", "spec"] {
+                    embedded.remove(field);
+                }
                 let mut embedded = Value::Object(embedded);
                 fill(&mut embedded, &mut |variable| {
                     of_results(variable, results).map_or(Found::Kept, Found::Value)

@@ -89,7 +89,13 @@ impl Task {
 
     /// The fields by which the rules of custom tasks judge.
     pub(super) fn value(&self) -> Value {
-        serde_json::json!({"taskRef": self.task_ref.0, "taskSpec": self.task_spec.0})
+        let fields = [
+            ("taskRef", &self.task_ref.0),
+            ("taskSpec", &self.task_spec.0),
+        ];
+        let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
+        let fields = fields.map(|(field, value)| (field.to_owned(), value.clone()));
+        Value::Object(fields.collect())
     }
 
     /// The names of the tasks that succeed before this one starts.

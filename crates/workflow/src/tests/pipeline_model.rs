@@ -79,7 +79,7 @@ impl World {
             "managedBy": "hindsight.dev/pipelinerun", "pipelineSpec": {"tasks": tasks(random)},
         });
         if random.one_in(3) {
-            let timeout = format!("{}s", 10 + random.below(60));
+            let timeout = format!("{}s", 5 + random.below(20));
             spec["timeouts"] = json!({"pipeline": timeout});
         }
         if random.one_in(8) {
@@ -252,7 +252,7 @@ impl World {
         let mut calm = 0;
         for round in 0.. {
             assert!(round < 300, "it does not settle: {}", self.run);
-            if calm == 3 {
+            if calm == 2 {
                 return;
             }
             self.finish(random);
@@ -261,11 +261,11 @@ impl World {
                 self.replicas[at].run = Some((self.run.clone(), self.version));
                 self.replicas[at].children = self.children.clone();
                 self.replicas[at].pass = None;
-                for _ in 0..30 {
+                self.work(at);
+                while self.replicas[at].pass.is_some() {
                     self.work(at);
                 }
                 self.check();
-                self.replicas[at].pass = None;
             }
             let is_calm = before == (self.version, self.children.len());
             let goes_on = self
@@ -305,9 +305,6 @@ fn whatever_happens_each_task_has_one_child_in_its_turn_and_the_pipeline_run_end
         *ends.entry(reason).or_default() += 1;
     }
     for reason in ["Succeeded", "Failed", "Cancelled", "PipelineRunTimeout"] {
-        assert!(
-            ends.get(reason).is_some_and(|count| *count > 20),
-            "{ends:?}"
-        );
+        assert!(ends.get(reason).is_some_and(|count| *count > 5), "{ends:?}");
     }
 }
