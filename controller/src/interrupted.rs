@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use hindsight_cluster::ClusterError;
 use kube::runtime::controller::Action;
-use prometheus_client::metrics::counter::Counter;
 use tracing::{debug, warn};
+
+use crate::metrics::Counter;
 
 /// Why a pass ended before there was nothing to do.
 #[derive(Debug, thiserror::Error)]

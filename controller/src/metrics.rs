@@ -1,9 +1,10 @@
 //! What the controller measures. Counters get their `_total` when they are written.
 
 use hindsight_runtime::telemetry::Registry;
+pub(crate) use prometheus_client::metrics::counter::Counter;
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    metrics::{family::Family, gauge::Gauge},
 };
 
 /// How a workflow ended.

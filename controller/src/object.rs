@@ -1,6 +1,8 @@
 //! Workflows, Jobs and custom runs as they are received and kept: a workflow or run as its text, of a Job what
 //! is asked of it.
 
+pub(crate) mod pipeline;
+
 use std::borrow::Cow;
 
 use hindsight_run::json;
@@ -105,14 +107,14 @@ pub(crate) struct JobObject {
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Head {
+struct Head {
     #[serde(default)]
-    pub(crate) metadata: Metadata,
+    metadata: Metadata,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Metadata {
+struct Metadata {
     name: Option<String>,
     namespace: Option<String>,
     uid: Option<String>,
@@ -168,8 +170,7 @@ struct Condition {
 }
 
 impl Metadata {
-    /// What is kept of the metadata of any object.
-    pub(crate) fn kept(&self) -> ObjectMeta {
+    fn kept(&self) -> ObjectMeta {
         ObjectMeta {
             name: self.name.clone(),
             namespace: self.namespace.clone(),
@@ -214,12 +215,20 @@ impl<'de> Deserialize<'de> for WorkflowObject {
     }
 }
 
+/// The text of an object, what is kept of its metadata, and all of it.
+fn received<'de, D: Deserializer<'de>>(
+    input: D,
+) -> Result<(Box<RawValue>, ObjectMeta, Value), D::Error> {
+    let text = Box::<RawValue>::deserialize(input)?;
+    let head: Result<Head, _> = serde_json::from_str(text.get());
+    let meta = head.map_err(serde::de::Error::custom)?.metadata.kept();
+    let value = json::parse(text.get().as_bytes()).unwrap_or_default();
+    Ok((text, meta, value))
+}
+
 impl<'de> Deserialize<'de> for RunObject {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        let text = Box::<RawValue>::deserialize(input)?;
-        let head: Result<Head, _> = serde_json::from_str(text.get());
-        let meta = head.map_err(serde::de::Error::custom)?.metadata.kept();
-        let value = json::parse(text.get().as_bytes()).unwrap_or_default();
+        let (text, meta, value) = received(input)?;
         let asks = |form| CustomRun::asks_for_workflow(form, &value["spec"]);
         let is_ours = Form::ALL.into_iter().any(asks);
         let text = is_ours.then_some(text);
@@ -302,7 +311,7 @@ macro_rules! resource {
     };
 }
 
-pub(crate) use resource;
+use resource;
 
 impl Resource for RunObject {
     type DynamicType = Form;

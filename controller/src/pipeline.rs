@@ -2,7 +2,6 @@
 //! kinds.
 
 mod follow;
-pub(crate) mod object;
 mod reconcile;
 
 pub(crate) use follow::serve;

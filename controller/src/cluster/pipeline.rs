@@ -17,7 +17,7 @@ use super::{
     custom::{has, unreadable},
     posted, regarding,
 };
-use crate::pipeline::object::{ChildObject, PipelineObject};
+use crate::object::pipeline::{ChildObject, PipelineObject};
 
 impl Cluster {
     /// The PipelineRuns that are followed, those of others among them.

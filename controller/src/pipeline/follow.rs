@@ -6,28 +6,20 @@ use futures::{FutureExt, StreamExt};
 use hindsight_workflow::pipeline::{ChildKind, PIPELINE_RUN_UID_LABEL};
 use kube::runtime::{
     WatchStreamExt, controller,
-    reflector::{self, ObjectRef, Store, store::Writer},
+    reflector::{self, ObjectRef, store::Writer},
     watcher::{Event, watcher},
 };
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    object::{ChildObject, PipelineObject},
-    reconcile::{Context, reconcile, retry},
-};
+use super::reconcile::{Children, Context, Name, reconcile, retry};
 use crate::{
     cluster::Cluster,
     kinds::{follow_while_there, is_lasting, queued},
+    object::pipeline::{ChildObject, PipelineObject},
     shared::Shared,
     watch::{Waits, told},
 };
-
-/// Names a PipelineRun.
-pub(super) type Name = ObjectRef<PipelineObject>;
-
-/// The children of each kind that are followed.
-pub(super) type Children = [(ChildKind, Store<ChildObject>); ChildKind::ALL.len()];
 
 /// Follows PipelineRuns until `shutdown`, then ends the passes that are under way.
 pub(crate) async fn serve(shared: Arc<Shared>, shutdown: CancellationToken) {

@@ -4,21 +4,27 @@ use std::{sync::Arc, time::Duration};
 
 use hindsight_workflow::{
     custom::RunStatus,
-    pipeline::{Next, Pass},
+    pipeline::{ChildKind, Next, Pass},
 };
 use jiff::Timestamp;
-use kube::runtime::{controller::Action, reflector::ObjectRef};
+use kube::runtime::{
+    controller::Action,
+    reflector::{ObjectRef, Store},
+};
 use tracing::info;
 
-use super::{
-    follow::{Children, Name},
-    object::PipelineObject,
-};
 use crate::{
     interrupted::{Interrupted, Troubles},
     metrics::{OfEnd, OfKind, pipeline_reason},
+    object::pipeline::{ChildObject, PipelineObject},
     shared::{Failures, RESYNC, Shared},
 };
+
+/// Names a PipelineRun.
+pub(super) type Name = ObjectRef<PipelineObject>;
+
+/// The children of each kind that are followed.
+pub(super) type Children = [(ChildKind, Store<ChildObject>); ChildKind::ALL.len()];
 
 /// Most things that one pass does; a further one goes on where it ended.
 const MOST: usize = 50;

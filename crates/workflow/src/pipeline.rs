@@ -12,13 +12,13 @@ mod params;
 mod pass;
 mod plan;
 mod run;
+mod spec;
 mod status;
 mod variables;
 
 pub use child::{Child, ChildKind, ChildName, Outcome};
 pub use manifest::child_name;
 pub use pass::{ChildSeen, Next, Pass};
-pub use plan::Refusal;
 pub use run::PipelineRun;
 
 /// Label of a TaskRun or CustomRun: UID of the delegated PipelineRun that controls it.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
-    plan::{Pipeline, Refusal, Task},
     run::{PipelineRun, duration, go},
+    spec::{Pipeline, Refusal, Task},
     variables::{result, variables},
 };
 use crate::{

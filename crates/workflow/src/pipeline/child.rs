@@ -16,7 +16,7 @@ pub enum ChildKind {
 }
 
 impl ChildKind {
-    /// Both kinds.
+    /// The kinds that tasks of pipelines become.
     pub const ALL: [Self; 2] = [Self::TaskRun, Self::CustomRun];
 
     /// The API group of both kinds.
@@ -68,9 +68,9 @@ impl ChildKind {
 /// Names a child, in the namespace of its PipelineRun.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChildName {
-    /// Its kind.
+    /// Whether it is a TaskRun or a CustomRun.
     pub kind: ChildKind,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
 }
 
@@ -81,7 +81,7 @@ pub enum Outcome {
     Succeeded,
     /// It has failed, and is not tried again.
     Failed,
-    /// It was cancelled.
+    /// It was cancelled before its end.
     Cancelled,
 }
 

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use super::{
     PIPELINE_RUN_UID_LABEL,
     child::{ChildKind, ChildName},
-    plan::Task,
     run::PipelineRun,
+    spec::Task,
     variables::{Found, fill, result},
 };
 use crate::{

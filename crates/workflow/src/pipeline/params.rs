@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
-    plan::{Declared, Refusal},
     run::PipelineRun,
+    spec::{Declared, Refusal},
     variables::{Found, Missing, fill, param},
 };
 use crate::custom::{Param, is_custom_task, optional};

@@ -11,8 +11,9 @@ use serde_json::Value;
 use super::{
     child::{Child, ChildName},
     manifest::name_of_child,
-    plan::{Pipeline, resolved},
+    plan::resolved,
     run::PipelineRun,
+    spec::Pipeline,
 };
 use crate::{custom::RunStatus, next::Event};
 
@@ -46,14 +47,14 @@ pub enum Next {
     },
     /// Create this child.
     Create {
-        /// Its kind and name.
+        /// Kind and name of the child.
         child: ChildName,
         /// What it is created from.
         manifest: Value,
     },
     /// Ask this child to end, if it still is the one with this UID.
     Cancel {
-        /// Its kind and name.
+        /// Kind and name of the child.
         child: ChildName,
         /// UID of the child.
         uid: String,

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use hindsight_run::json::parse;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::child::{ChildKind, ChildName, Outcome};
@@ -12,6 +14,16 @@ use crate::custom::RunStatus;
 const ENDED: &str = "hindsight.dev/ended-tasks";
 
 impl RunStatus {
+    /// Ends the PipelineRun badly.
+    pub(super) fn end(&mut self, reason: &str, message: &str, now: Timestamp) {
+        let start = self.start_time().unwrap_or(now);
+        if self.start_time().is_none() {
+            self.start(now);
+        }
+        self.complete(now.max(start));
+        self.say("False", reason, message, now);
+    }
+
     /// The children that were claimed, by the names of their tasks.
     pub(super) fn children(&self) -> BTreeMap<String, ChildName> {
         let references = self.field("childReferences").and_then(Value::as_array);
@@ -48,12 +60,11 @@ impl RunStatus {
         let text = self
             .field("annotations")
             .and_then(|all| all[ENDED].as_str());
-        let ended: BTreeMap<String, String> = text
-            .and_then(|text| serde_json::from_str(text).ok())
-            .unwrap_or_default();
-        let ended = ended.into_iter();
+        let ended = text.and_then(|text| parse(text.as_bytes()).ok());
+        let ended = ended.as_ref().and_then(Value::as_object);
+        let ended = ended.into_iter().flatten();
         ended
-            .filter_map(|(task, text)| Some((task, Outcome::of(&text)?)))
+            .filter_map(|(task, end)| Some((task.clone(), Outcome::of(end.as_str()?)?)))
             .collect()
     }
 

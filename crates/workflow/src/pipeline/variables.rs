@@ -28,14 +28,14 @@ pub(super) enum Missing {
     Item,
 }
 
-/// A result of a task: the name of the task, and the place.
+/// The name of a task and the place of its result, where the variable is one.
 pub(super) fn result(variable: &str) -> Option<(&str, Place<'_>)> {
     let (task, place) = variable.strip_prefix("tasks.")?.split_once(".results")?;
     let is_name = !task.is_empty() && !task.contains('.');
     Some((task, place_of(place)?)).filter(|_| is_name)
 }
 
-/// A parameter.
+/// The place of a parameter, where the variable is one.
 pub(super) fn param(variable: &str) -> Option<Place<'_>> {
     place_of(variable.strip_prefix("params")?)
 }

@@ -3,10 +3,7 @@
 use jiff::Timestamp;
 
 use super::{
-    super::{
-        plan::{Pipeline, resolved},
-        run::PipelineRun,
-    },
+    super::{plan::resolved, run::PipelineRun, spec::Pipeline},
     Next, Pass,
     progress::{Step, progress},
 };
@@ -43,7 +40,7 @@ fn advance(pass: &Pass, status: &mut RunStatus, now: Timestamp) -> Result<Step, 
     let run = &pass.run;
     if run.is_deleting || run.asks_for() == "Cancelled" {
         let message = format!("PipelineRun {:?} was cancelled", run.name);
-        end(status, "Cancelled", &message, now);
+        status.end("Cancelled", &message, now);
         return Ok(Step::default());
     }
     let pipeline = match Pipeline::started(run) {
@@ -62,22 +59,12 @@ fn advance(pass: &Pass, status: &mut RunStatus, now: Timestamp) -> Result<Step, 
                 pipeline
             }
             Err(refusal) => {
-                end(status, refusal.reason, &refusal.message, now);
+                status.end(refusal.reason, &refusal.message, now);
                 return Ok(Step::default());
             }
         },
     };
     progress(pass, &pipeline, status, now)
-}
-
-/// Ends the PipelineRun badly.
-pub(super) fn end(status: &mut RunStatus, reason: &str, message: &str, now: Timestamp) {
-    let start = status.start_time().unwrap_or(now);
-    if status.start_time().is_none() {
-        status.start(now);
-    }
-    status.complete(now.max(start));
-    status.say("False", reason, message, now);
 }
 
 /// Asks children that go on to end. Of a PipelineRun that has ended, another replica may have created one late,

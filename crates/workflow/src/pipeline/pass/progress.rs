@@ -9,12 +9,11 @@ use super::{
     super::{
         child::{Child, ChildName, Outcome},
         manifest::{Results, manifest, name_of_child, of_results, params},
-        plan::{Pipeline, Task},
         run::{PipelineRun, go},
+        spec::{Pipeline, Task},
         variables::{Found, fill, result},
     },
     ChildSeen, Next, Pass,
-    decide::end,
 };
 use crate::custom::RunStatus;
 
@@ -65,7 +64,7 @@ pub(super) fn progress(
     let limit = limit(run, status.start_time().unwrap_or(now));
     let is_due = limit.as_ref().is_some_and(|(due, _)| *due <= now);
     if !is_due && let Some(why) = known.refused()? {
-        end(status, "CreateRunFailed", &why, now);
+        status.end("CreateRunFailed", &why, now);
         return Ok(Step::default());
     }
     let mut count = known.count(pipeline, is_due)?;
@@ -90,7 +89,7 @@ pub(super) fn progress(
         _ if incomplete == 0 => known.finish(pipeline, status, &count, skipped, now)?,
         Some((_, (message, reason))) if is_due => {
             skip(status, &count.waiting, reason);
-            end(status, "PipelineRunTimeout", &message, now);
+            status.end("PipelineRunTimeout", &message, now);
         }
         _ => {
             let reason = match run.asks_for() {
@@ -297,7 +296,7 @@ impl<'p> Known<'p> {
             status.say("True", "Succeeded", &message, now);
             return Ok(());
         };
-        end(status, reason, &message, now);
+        status.end(reason, &message, now);
         Ok(())
     }
 

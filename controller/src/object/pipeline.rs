@@ -12,7 +12,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use crate::object::{Head, resource};
+use super::{received, resource};
 
 /// A PipelineRun as the text in which it was received; of those of other controllers nothing is kept.
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ pub(crate) struct ChildObject {
 
 impl<'de> Deserialize<'de> for PipelineObject {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        let (text, meta, value) = received::<D>(input)?;
+        let (text, meta, value) = received(input)?;
         let text = PipelineRun::is_delegated(&value["spec"]).then_some(text);
         Ok(Self { text, meta })
     }
@@ -74,21 +74,10 @@ impl Serialize for PipelineObject {
 
 impl<'de> Deserialize<'de> for ChildObject {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        let (_, meta, value) = received::<D>(input)?;
+        let (_, meta, value) = received(input)?;
         let child = Child::read(&value);
         Ok(Self { meta, child })
     }
-}
-
-/// The text of an object, what is kept of its metadata, and all of it.
-fn received<'de, D: Deserializer<'de>>(
-    input: D,
-) -> Result<(Box<RawValue>, ObjectMeta, Value), D::Error> {
-    let text = Box::<RawValue>::deserialize(input)?;
-    let head: Result<Head, _> = serde_json::from_str(text.get());
-    let meta = head.map_err(serde::de::Error::custom)?.metadata.kept();
-    let value = json::parse(text.get().as_bytes()).unwrap_or_default();
-    Ok((text, meta, value))
 }
 
 resource!(
