@@ -1,7 +1,6 @@
 //! Putting a controller together, running it, and ending it in order.
 
 use std::{
-    convert::Infallible,
     net::SocketAddr,
     sync::{
         Arc,
@@ -10,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use futures::{FutureExt, StreamExt, stream};
+use futures::{FutureExt, StreamExt};
 use hindsight_cluster::{Lease, LeaseConfig, Pace};
 use hindsight_runtime::{
     admin::Readiness,
@@ -28,7 +27,9 @@ use crate::{
     cluster::Cluster,
     config::Config,
     custom,
+    kinds::queued,
     metrics::Metrics,
+    pipeline,
     reconcile::{reconcile, retry},
     shared::Shared,
     watch::{follow_jobs, follow_workflows},
@@ -245,7 +246,7 @@ impl Work {
         self.stage.set(LISTING);
         self.metrics.leading.set(1);
         let (store, writer) = reflector::store();
-        let (queue, queued) = mpsc::unbounded_channel();
+        let (queue, names) = mpsc::unbounded_channel();
         let grace = self.config.shutdown_grace;
         let concurrency = self.config.concurrency.get();
         let metrics = Arc::clone(&self.metrics);
@@ -268,18 +269,17 @@ impl Work {
             }
             std::future::pending::<()>().await;
         });
-        let mut custom = JoinSet::new();
+        let mut tekton = JoinSet::new();
         if shared.config.custom_tasks {
             for form in Form::ALL {
-                custom.spawn(custom::serve(Arc::clone(&shared), form, shutdown.clone()));
+                tekton.spawn(custom::serve(Arc::clone(&shared), form, shutdown.clone()));
             }
         }
-        let names = stream::unfold(queued, |mut queued| async move {
-            let name = queued.recv().await?;
-            Some((Ok::<_, Infallible>(name), queued))
-        });
+        if shared.config.pipeline_runs {
+            tekton.spawn(pipeline::serve(Arc::clone(&shared), shutdown.clone()));
+        }
         // The passes that are under way end when there are no more names.
-        let names = names.take_until(shutdown.clone().cancelled_owned());
+        let names = queued(names, shutdown.clone());
         let passes = controller::applier(
             |object, shared| reconcile(object, shared).boxed(),
             retry,
@@ -297,7 +297,7 @@ impl Work {
             () = &mut passes => Err(Error::Task),
         };
         let all = async {
-            tokio::join!(passes, custom.join_all());
+            tokio::join!(passes, tekton.join_all());
             shared.events.posted().await;
         };
         if result.is_ok()

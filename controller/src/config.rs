@@ -33,9 +33,11 @@ settings! {
     external_poll: Positive = "10s";
     /// Carry out custom tasks of Tekton that are workflows: CustomRuns, and Runs of tekton.dev/v1alpha1.
     custom_tasks: bool = "true";
-    /// Interval of looking for kinds of custom tasks that the cluster does not have.
+    /// Carry out PipelineRuns of Tekton whose `spec.managedBy` is `hindsight.dev/pipelinerun`.
+    pipeline_runs: bool = "true";
+    /// Interval of looking for kinds of Tekton that the cluster does not have.
     kind_poll: Positive = "30s";
-    /// Workflows that are worked on at once, and as many custom tasks of each kind.
+    /// Workflows that are worked on at once, and as many custom tasks of each kind, and PipelineRuns.
     concurrency: Number<1, 1024> = "64";
 
     ["Running"]
@@ -81,7 +83,9 @@ pub struct Config {
     pub external_poll: Duration,
     /// Whether custom tasks of Tekton are carried out.
     pub custom_tasks: bool,
-    /// How often kinds of custom tasks are looked for that the cluster does not have.
+    /// Whether PipelineRuns that are delegated to us are carried out.
+    pub pipeline_runs: bool,
+    /// How often kinds of Tekton are looked for that the cluster does not have.
     pub kind_poll: Duration,
     /// How many workflows are worked on at once.
     pub concurrency: NonZeroU16,
@@ -102,6 +106,7 @@ impl Default for Config {
             writes_per_second: None,
             external_poll: Duration::from_secs(10),
             custom_tasks: true,
+            pipeline_runs: true,
             kind_poll: Duration::from_secs(30),
             concurrency: NonZeroU16::new(64).expect("it is not zero"),
             lease: None,
@@ -188,6 +193,7 @@ impl Settings {
             writes_per_second: NonZeroU32::new(self.writes_per_second.as_u32()),
             external_poll: self.external_poll.get(),
             custom_tasks: self.custom_tasks,
+            pipeline_runs: self.pipeline_runs,
             kind_poll: self.kind_poll.get(),
             concurrency: concurrency
                 .and_then(NonZeroU16::new)

@@ -5,7 +5,11 @@ use std::{
     sync::Arc,
 };
 
-use hindsight_workflow::{Event, GROUP, KIND, VERSION, Workflow, custom::CustomRun, custom::Form};
+use hindsight_workflow::{
+    Event, GROUP, KIND, VERSION, Workflow,
+    custom::{CustomRun, Form},
+    pipeline::{ChildKind, PipelineRun},
+};
 use k8s_openapi::api::core::v1::ObjectReference as Regarding;
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
@@ -61,28 +65,25 @@ impl Events {
 
     /// Tells something about a workflow.
     pub(crate) fn of_workflow(&self, of: &Workflow, event: Event) {
-        let regarding = Regarding {
-            api_version: Some(format!("{GROUP}/{VERSION}")),
-            kind: Some(KIND.to_owned()),
-            namespace: Some(of.namespace.clone()),
-            name: Some(of.name.clone()),
-            uid: Some(of.uid.clone()),
-            ..Regarding::default()
-        };
-        self.post(regarding, event);
+        let version = format!("{GROUP}/{VERSION}");
+        self.post(
+            regarding((&version, KIND), (&of.namespace, &of.name), &of.uid),
+            event,
+        );
     }
 
     /// Tells something about a custom run.
     pub(crate) fn of_run(&self, of: &CustomRun, event: Event) {
-        let regarding = Regarding {
-            api_version: Some(format!("{}/{}", Form::GROUP, of.form.version())),
-            kind: Some(of.form.kind().to_owned()),
-            namespace: Some(of.namespace.clone()),
-            name: Some(of.name.clone()),
-            uid: Some(of.uid.clone()),
-            ..Regarding::default()
-        };
-        self.post(regarding, event);
+        let version = format!("{}/{}", Form::GROUP, of.form.version());
+        let kind = (version.as_str(), of.form.kind());
+        self.post(regarding(kind, (&of.namespace, &of.name), &of.uid), event);
+    }
+
+    /// Tells something about a PipelineRun.
+    pub(crate) fn of_pipeline_run(&self, of: &PipelineRun, event: Event) {
+        let version = format!("{}/v1", ChildKind::GROUP);
+        let kind = (version.as_str(), "PipelineRun");
+        self.post(regarding(kind, (&of.namespace, &of.name), &of.uid), event);
     }
 
     /// Waits until no event waits.
@@ -111,5 +112,21 @@ impl Events {
                 next.event.reason
             );
         }
+    }
+}
+
+/// What an event is about: its version and kind, its namespace and name, and its UID.
+fn regarding(
+    (version, kind): (&str, &str),
+    (namespace, name): (&str, &str),
+    uid: &str,
+) -> Regarding {
+    Regarding {
+        api_version: Some(version.to_owned()),
+        kind: Some(kind.to_owned()),
+        namespace: Some(namespace.to_owned()),
+        name: Some(name.to_owned()),
+        uid: Some(uid.to_owned()),
+        ..Regarding::default()
     }
 }

@@ -1,9 +1,10 @@
 //! What the controller measures. Counters get their `_total` when they are written.
 
 use hindsight_runtime::telemetry::Registry;
+pub(crate) use prometheus_client::metrics::counter::Counter;
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    metrics::{family::Family, gauge::Gauge},
 };
 
 /// How a workflow ended.
@@ -67,6 +68,52 @@ impl CustomMetrics {
     }
 }
 
+/// A handle for every metric of delegated PipelineRuns.
+#[derive(Debug)]
+pub(crate) struct PipelineMetrics {
+    pub(crate) passes: Counter,
+    pub(crate) errors: Counter,
+    pub(crate) conflicts: Counter,
+    pub(crate) status_writes: Counter,
+    pub(crate) children_created: Family<OfKind, Counter>,
+    pub(crate) children_cancelled: Family<OfKind, Counter>,
+    pub(crate) ended: Family<OfEnd, Counter>,
+    pub(crate) following: Gauge,
+}
+
+impl PipelineMetrics {
+    fn register(registry: &mut Registry) -> Self {
+        Self {
+            passes: registry.register("pipeline_run_passes", "Passes over delegated PipelineRuns"),
+            errors: registry.register(
+                "pipeline_run_errors",
+                "Passes over PipelineRuns that the API server ended with an error",
+            ),
+            conflicts: registry.register(
+                "pipeline_run_conflicts",
+                "Passes over PipelineRuns that ended because the object was changed at the same time",
+            ),
+            status_writes: registry.register(
+                "pipeline_run_status_writes",
+                "Writes of the status of a PipelineRun",
+            ),
+            children_created: registry.register(
+                "pipeline_run_children_created",
+                "TaskRuns and CustomRuns created for PipelineRuns",
+            ),
+            children_cancelled: registry.register(
+                "pipeline_run_children_cancelled",
+                "TaskRuns and CustomRuns cancelled because their PipelineRun ended",
+            ),
+            ended: registry.register("pipeline_run_ended", "PipelineRuns that ended, by reason"),
+            following: registry.register(
+                "pipeline_run_following",
+                "1 while delegated PipelineRuns are followed",
+            ),
+        }
+    }
+}
+
 /// A handle for every metric.
 #[derive(Debug)]
 pub(crate) struct Metrics {
@@ -80,6 +127,7 @@ pub(crate) struct Metrics {
     pub(crate) ended: Family<OfEnd, Counter>,
     pub(crate) leading: Gauge,
     pub(crate) custom: CustomMetrics,
+    pub(crate) pipelines: PipelineMetrics,
 }
 
 impl Metrics {
@@ -114,6 +162,7 @@ impl Metrics {
                 "1 unless this replica stands by for another one",
             ),
             custom: CustomMetrics::register(registry),
+            pipelines: PipelineMetrics::register(registry),
         }
     }
 }
@@ -159,6 +208,29 @@ const CUSTOM_FAILURES: [&str; 4] = [
     "WorkflowNameConflict",
     "WorkflowNotFound",
     "WorkflowRefused",
+];
+
+/// The label of the reason of a PipelineRun.
+pub(crate) fn pipeline_reason(text: Option<&str>) -> &'static str {
+    known(&PIPELINE_REASONS, text.unwrap_or_default())
+}
+
+const PIPELINE_REASONS: [&str; 15] = [
+    "Cancelled",
+    "CouldntGetPipelineResult",
+    "CreateRunFailed",
+    "Failed",
+    "InvalidPipelineResultReference",
+    "InvalidTaskResultReference",
+    "ObjectParameterMissKeys",
+    "ParamArrayIndexingInvalid",
+    "ParameterMissing",
+    "ParameterTypeMismatch",
+    "PipelineInvalidGraph",
+    "PipelineRunTimeout",
+    "PipelineValidationFailed",
+    "Succeeded",
+    "UnsupportedFeature",
 ];
 
 fn known(reasons: &[&'static str], text: &str) -> &'static str {

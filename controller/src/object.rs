@@ -1,6 +1,7 @@
 //! Workflows, Jobs and custom runs as they are received and kept: a workflow or run as its text, of a Job what
 //! is asked of it.
 
+pub(crate) mod pipeline;
 mod text;
 
 use std::borrow::Cow;
@@ -243,12 +244,20 @@ impl<'de> Deserialize<'de> for WorkflowObject {
     }
 }
 
+/// The text of an object, what is kept of its metadata, and all of it.
+fn received<'de, D: Deserializer<'de>>(
+    input: D,
+) -> Result<(Box<RawValue>, ObjectMeta, Value), D::Error> {
+    let text = Box::<RawValue>::deserialize(input)?;
+    let head: Result<Head, _> = serde_json::from_str(text.get());
+    let meta = head.map_err(serde::de::Error::custom)?.metadata.kept();
+    let value = json::outline(text.get().as_bytes()).unwrap_or_default();
+    Ok((text, meta, value))
+}
+
 impl<'de> Deserialize<'de> for RunObject {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        let text = Box::<RawValue>::deserialize(input)?;
-        let head: Result<Head, _> = serde_json::from_str(text.get());
-        let meta = head.map_err(serde::de::Error::custom)?.metadata.kept();
-        let value = json::outline(text.get().as_bytes()).unwrap_or_default();
+        let (text, meta, value) = received(input)?;
         let asks = |form| CustomRun::asks_for_workflow(form, &value["spec"]);
         let is_ours = Form::ALL.into_iter().any(asks);
         let text = is_ours.then_some(text);
@@ -330,6 +339,8 @@ macro_rules! resource {
         }
     };
 }
+
+use resource;
 
 impl Resource for RunObject {
     type DynamicType = Form;

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use hindsight_client::{Client, Options};
 use hindsight_proto::v1alpha2 as pb;
-use kubesim::{Crd, Jobs, Sim};
+use kubesim::{Crd, Jobs, Listening, Sim};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -122,17 +122,19 @@ async fn check_filters(program: &Program) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn t61_14_and_t61_17_embedded_tasks_are_recorded_and_can_be_asked_for() {
+/// A cluster with the kinds of Tekton and ours.
+fn cluster() -> Sim {
     let sim = Sim::new();
     sim.install_all(Crd::tekton());
     sim.install_all([Crd::tekton_run(), Crd::hindsight_workflow()]);
     sim.namespace("ci");
-    let listening = sim.listen(([127, 0, 0, 1], 0).into()).await.unwrap();
-    let (_jobs, _pipelines) = (sim.run_jobs(Jobs::default()), sim.run_pipelines());
-    let database = Database::sqlite();
+    sim
+}
+
+/// Server, watcher and workflow controller of a cluster.
+async fn all_in_one(database: &Database, listening: &Listening) -> Program {
     let (db, cluster) = (database.url(), listening.kubeconfig().display().to_string());
-    let program = Program::start(
+    Program::start(
         "all-in-one",
         &[
             "--db",
@@ -147,7 +149,62 @@ async fn t61_14_and_t61_17_embedded_tasks_are_recorded_and_can_be_asked_for() {
             &cluster,
         ],
     )
-    .await;
+    .await
+}
+
+/// Of the records within a result: all that a PipelineRun with an embedded workflow came to.
+fn check_types(records: &[pb::Record], result: &str) {
+    let mut types: BTreeMap<String, u32> = BTreeMap::new();
+    for record in records
+        .iter()
+        .filter(|record| record.name.starts_with(result))
+    {
+        let data = record.data.clone().unwrap();
+        *types.entry(data.r#type).or_default() += 1;
+    }
+    let expected = [
+        ("batch/v1.Job", 2),
+        ("hindsight.dev/v1alpha1.Workflow", 1),
+        ("tekton.dev/v1.PipelineRun", 1),
+        ("tekton.dev/v1.TaskRun", 1),
+        ("tekton.dev/v1beta1.CustomRun", 1),
+    ];
+    let expected = expected.map(|(name, count)| (name.to_owned(), count));
+    assert_eq!(types, expected.into());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delegated_pipeline_run_is_carried_out_and_all_of_it_is_in_one_result() {
+    let sim = cluster();
+    let listening = sim.listen(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let (_jobs, _tasks) = (sim.run_jobs(Jobs::default()), sim.run_tasks());
+    let database = Database::sqlite();
+    let program = all_in_one(&database, &listening).await;
+    let mut object = embedding();
+    object["spec"]["managedBy"] = json!("hindsight.dev/pipelinerun");
+    let uid = sim.create(object).unwrap()["metadata"]["uid"].clone();
+    stored(&sim, 6).await;
+    let release = sim
+        .get("tekton.dev", "pipelineruns", "ci", "release")
+        .unwrap();
+    assert_eq!(
+        release["status"]["conditions"][0]["reason"], "Succeeded",
+        "{release}"
+    );
+    let records = select(&program, "").await;
+    assert_eq!(records.len(), 6);
+    check_types(&records, &format!("ci/results/{}/", uid.as_str().unwrap()));
+    let (code, said) = program.terminate().await;
+    assert_eq!(code, Some(0), "{said:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t61_14_and_t61_17_embedded_tasks_are_recorded_and_can_be_asked_for() {
+    let sim = cluster();
+    let listening = sim.listen(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let (_jobs, _pipelines) = (sim.run_jobs(Jobs::default()), sim.run_pipelines());
+    let database = Database::sqlite();
+    let program = all_in_one(&database, &listening).await;
     sim.create(embedding()).unwrap();
     for example in [LOOP, RUN] {
         sim.create(serde_saphyr::from_str(example).unwrap())
@@ -175,27 +232,7 @@ async fn t61_14_and_t61_17_embedded_tasks_are_recorded_and_can_be_asked_for() {
     );
     let records = select(&program, "").await;
     assert_eq!(records.len(), objects.len());
-    let mut types: BTreeMap<String, u32> = BTreeMap::new();
-    for record in records
-        .iter()
-        .filter(|record| record.name.starts_with(&result))
-    {
-        let data = record.data.clone().unwrap();
-        *types.entry(data.r#type).or_default() += 1;
-    }
-    let expected = [
-        ("batch/v1.Job", 2),
-        ("hindsight.dev/v1alpha1.Workflow", 1),
-        ("tekton.dev/v1.PipelineRun", 1),
-        ("tekton.dev/v1.TaskRun", 1),
-        ("tekton.dev/v1beta1.CustomRun", 1),
-    ];
-    assert_eq!(
-        types,
-        expected
-            .map(|(name, count)| (name.to_owned(), count))
-            .into()
-    );
+    check_types(&records, &result);
 
     check_filters(&program).await;
     let (code, said) = program.terminate().await;

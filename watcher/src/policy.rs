@@ -45,7 +45,7 @@ pub struct Policy {
     pub verify_within: SignedDuration,
     /// What is copied from a run to its result.
     pub summary: SummaryPolicy,
-    /// Values of `spec.managedBy` that are not ignored, besides none and Tekton's own.
+    /// Values of `spec.managedBy` that are not ignored, besides none, Tekton's own and ours.
     pub managed_by: BTreeSet<String>,
     /// Kinds of which only the runs with these labels are watched.
     pub selectors: Vec<(&'static Kind, Selector)>,

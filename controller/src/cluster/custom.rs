@@ -26,11 +26,7 @@ impl Cluster {
 
     /// Whether the cluster has the kind.
     pub(crate) async fn has(&self, form: Form) -> Result<bool, ClusterError> {
-        match call(self.runs(form).list(&ListParams::default().limit(1))).await {
-            Ok(_) => Ok(true),
-            Err(ClusterError::Moved) => Ok(false),
-            Err(error) => Err(error),
-        }
+        has(&self.runs(form)).await
     }
 
     /// The run, if it is there and still the one with this UID.
@@ -138,11 +134,23 @@ impl Cluster {
     }
 }
 
+/// Whether the cluster has a kind.
+pub(super) async fn has<K>(api: &Api<K>) -> Result<bool, ClusterError>
+where
+    K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+{
+    match call(api.list(&ListParams::default().limit(1))).await {
+        Ok(_) => Ok(true),
+        Err(ClusterError::Moved) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 fn read_owned(object: &WorkflowObject) -> Result<Owned, ClusterError> {
     let value = object.value().map_err(unreadable)?;
     Owned::read(&value).map_err(unreadable)
 }
 
-fn unreadable(message: String) -> ClusterError {
+pub(super) fn unreadable(message: String) -> ClusterError {
     ClusterError::Refused { code: 0, message }
 }

@@ -5,11 +5,11 @@ use std::{sync::Arc, time::Duration};
 use hindsight_workflow::custom::{Form, Next, Owned, Pass, RunStatus};
 use jiff::Timestamp;
 use kube::runtime::{controller::Action, reflector::ObjectRef};
-use tracing::{debug, info, warn};
+use tracing::info;
 
 use crate::{
     following::RunName,
-    interrupted::Interrupted,
+    interrupted::{Interrupted, Troubles},
     metrics::{OfEnd, custom_reason},
     object::RunObject,
     shared::{Failures, RESYNC, Shared},
@@ -81,43 +81,15 @@ pub(super) fn retry(object: Arc<RunObject>, error: &Interrupted, context: Arc<Co
     let name = ObjectRef::from_obj_with(object.as_ref(), context.form);
     let wait = context.failures.failed(&name);
     let metrics = &context.shared.metrics.custom;
-    let (kind, namespace) = (
-        context.form.kind(),
-        name.namespace.as_deref().unwrap_or_default(),
-    );
-    let of = &name.name;
-    match error {
-        Interrupted::Overtaken => {
-            metrics.conflicts.inc();
-            debug!(
-                kind,
-                run.namespace = namespace,
-                run.name = of,
-                "pass over `{of}` ended: {error}"
-            );
-        }
-        Interrupted::Cluster(refused) => {
-            metrics.errors.inc();
-            context.shared.cluster.spare(refused);
-            warn!(
-                kind,
-                run.namespace = namespace,
-                run.name = of,
-                "pass over `{of}` will be retried: {error}"
-            );
-        }
-        Interrupted::Unreadable(_) => {
-            metrics.errors.inc();
-            warn!(
-                kind,
-                run.namespace = namespace,
-                run.name = of,
-                "`{of}` is left alone: {error}"
-            );
-            return Action::await_change();
-        }
+    let troubles = Troubles {
+        kind: context.form.kind(),
+        conflicts: &metrics.conflicts,
+        errors: &metrics.errors,
+    };
+    if let Interrupted::Cluster(refused) = error {
+        context.shared.cluster.spare(refused);
     }
-    Action::requeue(wait)
+    troubles.after(error, name.namespace.as_deref(), &name.name, wait)
 }
 
 struct Task<'s> {

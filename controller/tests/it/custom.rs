@@ -403,6 +403,7 @@ async fn a_run_whose_kind_comes_late_is_run_and_one_that_goes_is_no_busy_loop() 
 async fn custom_tasks_can_be_switched_off() {
     let mut world = tekton();
     world.config.custom_tasks = false;
+    world.config.pipeline_runs = false;
     world.start().await;
     world.ask(Form::CustomRun, "nightly", &json!({"customSpec": one()}));
     world.create("plain", &json!({"steps": {"one": step(&[])}}));

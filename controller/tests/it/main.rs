@@ -7,6 +7,7 @@
 
 mod chaos;
 mod custom;
+mod delegated;
 mod ends;
 mod external;
 mod pipelines;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     custom::{embedded, tekton},
+    delegated::steps,
     support::{GROUP, NAMESPACE, WORKFLOWS, complete, ending, endless, step},
 };
 
@@ -74,6 +75,22 @@ async fn a_controller_with_the_rights_of_the_manifest_does_all_that_it_has_to() 
             .until(|_| world.events("nightly").len() == 2 * (index + 1))
             .await;
     }
+    let tasks = json!([
+        {"name": "steps", "taskSpec": steps(&json!({"kubesim.dev/outcome": "run"}))},
+        {"name": "jobs", "taskSpec": embedded(&json!({"one": endless(&[])}))},
+    ]);
+    let _runner = world.sim.run_tasks();
+    world.delegate("release", &tasks, &json!({"timeouts": {"pipeline": "2s"}}));
+    world.pipeline_ended("release").await;
+    for (plural, task) in [("taskruns", "steps"), ("customruns", "jobs")] {
+        let name = world.child_of("release", task);
+        let is_told = |sim: &kubesim::Sim| {
+            let child = sim.get("tekton.dev", plural, NAMESPACE, &name);
+            child.is_some_and(|child| child["spec"]["status"].is_string())
+        };
+        world.until(is_told).await;
+    }
+    world.until(|_| world.events("release").len() == 2).await;
     world.stop().await;
     assert_eq!(world.sim.calls().status(403).count(), 0);
 }

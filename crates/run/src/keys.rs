@@ -7,6 +7,8 @@ pub const RESULT: &str = "results.tekton.dev/result";
 pub const RECORD: &str = "results.tekton.dev/record";
 /// `"true"` once the final state is stored, `"false"` while it is not.
 pub const STORED: &str = "results.tekton.dev/stored";
+/// `spec.managedBy` of PipelineRuns that Hindsight carries out.
+pub const DELEGATED: &str = "hindsight.dev/pipelinerun";
 /// JSON object of annotations to put on the result.
 pub const RESULT_ANNOTATIONS: &str = "results.tekton.dev/resultAnnotations";
 /// JSON object of annotations to put on the result's summary.

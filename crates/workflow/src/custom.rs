@@ -22,6 +22,8 @@ pub use rules::{check_run, check_task, embedded_spec, is_custom_task};
 pub use run::{CustomRun, EmbeddedRunSpec, Param, RunSpec, TaskRef};
 pub use run_status::{Claim, RunStatus};
 
+pub(crate) use run::optional;
+
 /// Label of a workflow: name of the run that controls it, cut to 63 characters.
 pub const RUN_LABEL: &str = "hindsight.dev/custom-run";
 /// Label of a workflow: UID of the run that controls it.

@@ -62,6 +62,12 @@ pub(crate) fn name_of(prefix: &str, seed: &[&str], longest: usize) -> String {
     format!("{}-{hash}", name.trim_end_matches('-'))
 }
 
+/// The name of an object as the value of a label: cut to 63 characters.
+pub(crate) fn as_label(name: &str) -> String {
+    let cut = name.get(..63).unwrap_or(name);
+    cut.trim_end_matches(['-', '.']).to_owned()
+}
+
 /// The labels of the Job of a step. Those of the template override those of the workflow, the selector
 /// overrides both, and the labels by which Jobs are found override all.
 pub(crate) fn labels(workflow: &Workflow, spec: &Spec, step: &str) -> BTreeMap<String, String> {
@@ -71,10 +77,7 @@ pub(crate) fn labels(workflow: &Workflow, spec: &Spec, step: &str) -> BTreeMap<S
     labels.extend(template.iter().flat_map(|job| job.metadata.labels.clone()));
     let selector = spec.selector.iter();
     labels.extend(selector.flat_map(|selector| selector.match_labels.clone()));
-    let mut name = workflow.name.clone();
-    name.truncate(63);
-    let name = name.trim_end_matches(['-', '.']).to_owned();
-    labels.insert(WORKFLOW_LABEL.to_owned(), name);
+    labels.insert(WORKFLOW_LABEL.to_owned(), as_label(&workflow.name));
     labels.insert(UID_LABEL.to_owned(), workflow.uid.clone());
     labels.insert(STEP_LABEL.to_owned(), step.to_owned());
     labels

@@ -13,6 +13,7 @@ mod job;
 mod next;
 mod object;
 mod pass;
+pub mod pipeline;
 mod selector;
 mod spec;
 mod status;

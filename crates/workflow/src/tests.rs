@@ -8,6 +8,9 @@ mod custom_model;
 mod describe;
 mod model;
 mod passes;
+mod pipeline_model;
+mod pipeline_specs;
+mod pipelines;
 mod specs;
 
 use serde_json::{Value, json};

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Annotation of a Job: `succeed`, `fail`, or `run` for one that does not end.
-const OUTCOME: &str = "kubesim.dev/outcome";
+pub(crate) const OUTCOME: &str = "kubesim.dev/outcome";
 
 /// Annotation of a Job: milliseconds from its creation until it starts.
 const STARTS_AFTER: &str = "kubesim.dev/starts-after";

@@ -13,7 +13,7 @@ use crate::{clock::seconds, sim::Sim};
 const GROUP: &str = "tekton.dev";
 
 /// How Tekton calls itself in `managedFields`.
-const MANAGER: &str = "tekton-pipelines-controller";
+pub(crate) const MANAGER: &str = "tekton-pipelines-controller";
 
 /// PipelineRuns are run until this is dropped.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct PipelineRunner {
 }
 
 impl Sim {
-    /// Runs every PipelineRun with a `pipelineSpec`: `runAfter`, parameters, results of CustomRuns, retries and
+    /// Runs every PipelineRun with a `pipelineSpec` that is not managed by others: `runAfter`, parameters, results of CustomRuns, retries and
     /// timeouts of tasks, `timeouts.pipeline` and the status `Cancelled`. It needs a tokio runtime, and that the
     /// kinds of Tekton are installed.
     pub fn run_pipelines(&self) -> PipelineRunner {
@@ -65,7 +65,11 @@ struct Part<'r> {
 
 impl<'r> Part<'r> {
     fn new(sim: &'r Sim, run: &'r Value) -> Option<Self> {
-        if outcome(run).is_some() {
+        let is_of_others = !matches!(
+            run["spec"]["managedBy"].as_str(),
+            None | Some("tekton.dev/pipeline")
+        );
+        if is_of_others || outcome(run).is_some() {
             return None;
         }
         Some(Self {
@@ -309,7 +313,7 @@ fn plural(task: &Value) -> &'static str {
 }
 
 /// Whether a run has succeeded; `None` while it goes on.
-fn outcome(run: &Value) -> Option<bool> {
+pub(crate) fn outcome(run: &Value) -> Option<bool> {
     let conditions = run["status"]["conditions"].as_array()?;
     let succeeded = conditions
         .iter()
@@ -321,7 +325,7 @@ fn outcome(run: &Value) -> Option<bool> {
     }
 }
 
-fn condition(status: &str, reason: &str, message: &str, now: &str) -> Value {
+pub(crate) fn condition(status: &str, reason: &str, message: &str, now: &str) -> Value {
     json!({
         "type": "Succeeded", "status": status, "reason": reason, "message": message,
         "lastTransitionTime": now,

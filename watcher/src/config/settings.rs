@@ -57,8 +57,8 @@ settings! {
     /// Time after a start in which runs marked as stored are verified on the server. With `collect`
     /// all are verified at once.
     verify_within: Span = "1h";
-    /// Values of `spec.managedBy` to store, besides none and `tekton.dev/pipeline`. Other
-    /// runs are ignored.
+    /// Values of `spec.managedBy` to store, besides none, `tekton.dev/pipeline` and
+    /// `hindsight.dev/pipelinerun`. Other runs are ignored.
     managed_by_values: Option<Vec<String>>;
     /// Store runs as they progress, each at most every 10 seconds, and not only once they are
     /// finished. `-disable_storing_incomplete_runs` of Tekton Results' watcher switches it off.

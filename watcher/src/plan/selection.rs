@@ -1,6 +1,6 @@
 //! Which runs concern us.
 
-use hindsight_run::{Kind, View};
+use hindsight_run::{Kind, View, keys::DELEGATED};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ pub(crate) fn is_held(view: &View<'_>, policy: &Policy, now: Timestamp) -> bool 
     finalizer::is_there(view, policy) && !is_overdue(view, policy, now)
 }
 
-/// Whether the run is Tekton's own, or of a controller that the configuration names.
+/// Whether the run is Tekton's own or ours, or of a controller that the configuration names.
 pub fn is_ours(view: &View<'_>, policy: &Policy) -> bool {
     if view
         .known_kind()
@@ -26,7 +26,7 @@ pub fn is_ours(view: &View<'_>, policy: &Policy) -> bool {
         .pointer("/spec/managedBy")
         .and_then(Value::as_str);
     let managed_by = managed_by.unwrap_or_default().trim();
-    managed_by.is_empty() || managed_by == TEKTON || policy.managed_by.contains(managed_by)
+    matches!(managed_by, "" | TEKTON | DELEGATED) || policy.managed_by.contains(managed_by)
 }
 
 /// Whether there may be something to do about the run: it is ours, or a delete waits for a finalizer

@@ -11,7 +11,12 @@ use super::{
     params,
     run::{CustomRun, EmbeddedRunSpec, RunSpec},
 };
-use crate::{GROUP, KIND, VERSION, job::name_of, object::Workflow, validate::check_spec};
+use crate::{
+    GROUP, KIND, VERSION,
+    job::{as_label, name_of},
+    object::Workflow,
+    validate::check_spec,
+};
 
 /// Longest name of a workflow. It is the value of a label of its Jobs.
 const LONGEST_NAME: usize = 63;
@@ -75,10 +80,7 @@ pub(super) fn workflow(
 
 fn labels(run: &CustomRun, embedded: &EmbeddedRunSpec) -> BTreeMap<String, String> {
     let mut labels = embedded.metadata.labels.clone();
-    let mut name = run.name.clone();
-    name.truncate(63);
-    let name = name.trim_end_matches(['-', '.']).to_owned();
-    labels.insert(RUN_LABEL.to_owned(), name);
+    labels.insert(RUN_LABEL.to_owned(), as_label(&run.name));
     labels.insert(RUN_UID_LABEL.to_owned(), run.uid.clone());
     labels
 }

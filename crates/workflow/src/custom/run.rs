@@ -168,7 +168,10 @@ impl RunSpec {
     }
 }
 
-fn optional<T: DeserializeOwned>(spec: &Value, field: &str) -> Result<Option<T>, String> {
+pub(crate) fn optional<T: DeserializeOwned>(
+    spec: &Value,
+    field: &str,
+) -> Result<Option<T>, String> {
     match spec.get(field) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => T::deserialize(value)

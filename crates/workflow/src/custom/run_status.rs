@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::next::Event;
+
 /// The type of the one condition that Tekton asks for.
 const SUCCEEDED: &str = "Succeeded";
 
@@ -29,6 +31,14 @@ impl RunStatus {
     #[must_use]
     pub fn value(&self) -> Value {
         Value::Object(self.0.clone())
+    }
+
+    pub(crate) fn field(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: Value) {
+        self.0.insert(name.to_owned(), value);
     }
 
     /// Whether the run has ended: its condition is `True` or `False`.
@@ -149,6 +159,23 @@ impl RunStatus {
         }
         attempts.push(Value::Object(attempt));
         self.0.insert("retriesStatus".to_owned(), attempts.into());
+    }
+
+    /// What this status tells of whom had `old` before.
+    pub(crate) fn told_since(&self, old: &Self) -> Option<Event> {
+        let message = self.message().unwrap_or_default();
+        if self.is_done() {
+            let reason = self.reason().unwrap_or_default();
+            return Some(match self.is_successful() {
+                true => Event::normal("Succeeded", message),
+                false => Event::warning("Failed", format!("{reason}: {message}")),
+            });
+        }
+        if self.attempt() > old.attempt() {
+            return Some(Event::warning("Retried", message));
+        }
+        let is_started = old.start_time().is_none() && self.start_time().is_some();
+        is_started.then(|| Event::normal("Started", message))
     }
 
     fn list(&self, field: &str) -> Option<&Vec<Value>> {

@@ -5,6 +5,7 @@ mod faults;
 mod jobs;
 mod logs;
 mod steps;
+mod tasks;
 
 use std::{sync::Arc, time::Duration};
 

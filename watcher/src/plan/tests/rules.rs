@@ -255,7 +255,13 @@ fn an_unknown_object_needs_nothing_while_it_is_not_gone() {
 fn runs_of_other_controllers_are_left_alone_unless_they_were_named() {
     let managed = |by: &str| run(|run| run["spec"]["managedBy"] = json!(by));
     let none = remembered(None);
-    for by in ["", "  ", "tekton.dev/pipeline", " tekton.dev/pipeline "] {
+    for by in [
+        "",
+        "  ",
+        "tekton.dev/pipeline",
+        " tekton.dev/pipeline ",
+        "hindsight.dev/pipelinerun",
+    ] {
         check(
             &managed(by),
             &none,

@@ -7,7 +7,7 @@ use super::{
     Claim, CustomRun, Next, Owned, OwnedSeen, Pass, RunSpec, RunStatus, TemplateSeen, attempt_name,
     workflow,
 };
-use crate::{custom::rules::check_run, next::Event};
+use crate::custom::rules::check_run;
 
 /// The value of `spec.status` that asks for the end of a run, in both kinds.
 const CANCELLED: &str = "RunCancelled";
@@ -97,7 +97,7 @@ pub(super) fn decide(pass: &Pass, now: Timestamp) -> Next {
         Attempt::Failed(failure) => fail(pass, &mut status, &failure, now),
     }
     if status != run.status {
-        let event = event(&run.status, &status);
+        let event = status.told_since(&run.status);
         return Next::Write { status, event };
     }
     tidy(pass).unwrap_or(Next::Rest(due))
@@ -313,21 +313,4 @@ fn tidy(pass: &Pass) -> Option<Next> {
             uid: owned.uid.clone(),
         },
     })
-}
-
-/// What a new status tells.
-fn event(old: &RunStatus, new: &RunStatus) -> Option<Event> {
-    let message = new.message().unwrap_or_default();
-    if new.is_done() {
-        let reason = new.reason().unwrap_or_default();
-        return Some(match new.is_successful() {
-            true => Event::normal("Succeeded", message),
-            false => Event::warning("Failed", format!("{reason}: {message}")),
-        });
-    }
-    if new.attempt() > old.attempt() {
-        return Some(Event::warning("Retried", message));
-    }
-    let is_started = old.start_time().is_none() && new.start_time().is_some();
-    is_started.then(|| Event::normal("Started", message))
 }
