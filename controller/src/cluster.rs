@@ -316,7 +316,7 @@ impl Cluster {
             secondary: None,
         };
         self.turn().await;
-        if let Err(error) = call(self.recorder.publish(&posted, &regarding)).await {
+        if let Err(error) = call(self.recorder.publish(&posted, regarding)).await {
             debug!(
                 object.namespace = regarding.namespace,
                 object.name = regarding.name,
