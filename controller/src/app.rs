@@ -36,6 +36,9 @@ use crate::{
     webhook::{self, Tls},
 };
 
+/// How long events that wait are posted at the end.
+const LAST_EVENTS: Duration = Duration::from_secs(2);
+
 /// Why a controller cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -296,16 +299,17 @@ impl Work {
             _ = watches.join_next() => Err(Error::Task),
             () = &mut passes => Err(Error::Task),
         };
-        let all = async {
-            tokio::join!(passes, tekton.join_all());
-            shared.events.posted().await;
-        };
-        if result.is_ok()
-            && timeout(grace.max(Duration::from_millis(1)), all)
-                .await
-                .is_err()
-        {
-            warn!("passes were still under way after {grace:?}; a later start goes on with them");
+        let all = async { tokio::join!(passes, tekton.join_all()) };
+        if result.is_ok() {
+            let grace = grace.max(Duration::from_millis(1));
+            if timeout(grace, all).await.is_err() {
+                warn!(
+                    "passes were still under way after {grace:?}; a later start goes on with them"
+                );
+            }
+            if timeout(LAST_EVENTS, shared.events.posted()).await.is_err() {
+                warn!("events were not posted within {LAST_EVENTS:?}, and are dropped");
+            }
         }
         metrics.leading.set(0);
         result

@@ -204,7 +204,7 @@ impl Task<'_> {
                 continue;
             };
             let seen = match self.target(&target).await {
-                // The other steps and the deadline do not wait for somebody to change that.
+                // The other steps and the deadline do not wait until that changes.
                 Err(error @ ClusterError::Refused { .. }) => TargetSeen::Hidden(error.to_string()),
                 seen => seen?,
             };
@@ -285,8 +285,9 @@ impl Task<'_> {
                     first.get_or_insert(error);
                     continue;
                 }
+                // It may say when to ask again, which holds for all.
                 Err(error) => {
-                    first.get_or_insert(error);
+                    first = Some(error);
                     break;
                 }
             };

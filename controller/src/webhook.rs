@@ -45,8 +45,7 @@ const LARGE_AT_ONCE: usize = 4;
 /// Most connections; further ones wait until one ends.
 const CONNECTIONS: usize = 256;
 
-/// Time for a handshake, for the head of a request, which may be the next one of its connection, and for the
-/// body of a review. An API server waits no longer than 30 seconds.
+/// Time for a handshake, and for the head and the body of a review. An API server waits no longer than 30 seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Serves the webhook until `stop`; certificates are read again when their files change.
@@ -90,7 +89,7 @@ async fn accept(listener: TcpListener, tls: &Arc<Tls>, router: Router, stop: &Ca
     }
 }
 
-/// Secures a connection and answers on it until the client goes, or asks for nothing in time.
+/// Secures a connection and answers one review on it.
 async fn converse(stream: TcpStream, tls: &Tls, router: Router, stop: &CancellationToken) {
     let stream = match timeout(PATIENCE, tls.accept(stream)).await {
         Ok(Ok(stream)) => stream,
@@ -101,7 +100,9 @@ async fn converse(stream: TcpStream, tls: &Tls, router: Router, stop: &Cancellat
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE);
+        .header_read_timeout(PATIENCE)
+        // A connection that is closed while it is idle may lose the next review, which then counts as passed.
+        .keep_alive(false);
     let service = TowerToHyperService::new(router);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {

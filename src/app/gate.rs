@@ -32,8 +32,8 @@ const UNIDENTIFIED: &str = "unidentified";
 const HEADS: usize = 32 << 20;
 /// What a request takes beside its head.
 const OVERHEAD: usize = 8 << 10;
-/// How many requests of anybody are answered at once, and how many of them may follow the health of the
-/// server, which they do for as long as they like.
+/// How many requests of anybody are answered at once, and beside them how many follow the health of the
+/// server, which may last as long as they like.
 const OPEN: usize = 1000;
 const WATCHES: usize = 100;
 /// The largest message that anybody may send.

@@ -13,7 +13,7 @@ use hindsight_access::auth::{Authorizer, CodeFlow, Credentials};
 use hindsight_runtime::clock::Clock;
 use hindsight_storage as storage;
 use hindsight_storage::Maintenance;
-use hindsight_web::{Answered, Callers, Options, Peer, Web};
+use hindsight_web::{Answered, Callers, Options, Peer, Shared, Web};
 use tokio::sync::Semaphore;
 use tonic::Status;
 use tower_service::Service as _;
@@ -85,10 +85,11 @@ pub(super) async fn pages(
     )))
 }
 
-/// Memory of answers that browsers have not taken yet, in KiB: of pages, of what is downloaded, and of
-/// answers to those who are not known, which are short or files that all share.
-const PAGES_KIB: usize = 24 << 10;
-const DOWNLOADS_KIB: usize = 32 << 10;
+/// Memory of answers that browsers have not taken yet, in KiB: of pages, of payloads that are downloaded, of
+/// logs that are sent while they are read, and of answers to those who are not known, which are short.
+const PAGES_KIB: usize = 16 << 10;
+const DOWNLOADS_KIB: usize = 24 << 10;
+const STREAMS_KIB: usize = 16 << 10;
 const STRANGERS_KIB: usize = 8 << 10;
 /// What an answer takes at least, in KiB.
 const LEAST_KIB: u64 = 16;
@@ -102,6 +103,7 @@ const STREAM_KIB: u64 = 512;
 struct Memory {
     pages: Arc<Semaphore>,
     downloads: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
     strangers: Arc<Semaphore>,
 }
 
@@ -110,23 +112,28 @@ impl Memory {
         Self {
             pages: Arc::new(Semaphore::new(PAGES_KIB)),
             downloads: Arc::new(Semaphore::new(DOWNLOADS_KIB)),
+            streams: Arc::new(Semaphore::new(STREAMS_KIB)),
             strangers: Arc::new(Semaphore::new(STRANGERS_KIB)),
         }
     }
 
     /// The answer once there is memory for it; without any for `patience`, that the server is busy.
     async fn hold(&self, mut answer: Response<Body>, patience: Duration) -> Response<Body> {
+        // It is in memory once for all, and nothing of it is copied.
+        if answer.extensions().get::<Shared>().is_some() {
+            return answer;
+        }
         let is_known = answer.extensions().get::<Answered>().is_some();
         let length = answer.body().size_hint().upper().map(|bytes| bytes >> 10);
         let (pool, kib, wait) = match (is_known, length) {
             (false, _) => (&self.strangers, LEAST_KIB, Duration::ZERO),
             (true, Some(kib)) if kib <= PAGE_KIB => (&self.pages, kib.max(LEAST_KIB), patience),
             (true, Some(kib)) => {
-                let kib = kib.min(DOWNLOADS_KIB as u64);
+                let kib = kib.min(DOWNLOADS_KIB as u64 / 2);
                 (&self.downloads, kib, patience)
             }
             // It has its call open, of which there are not many, so it does not wait.
-            (true, None) => (&self.downloads, STREAM_KIB, Duration::ZERO),
+            (true, None) => (&self.streams, STREAM_KIB, Duration::ZERO),
         };
         if is_known {
             answer.extensions_mut().insert(Known);

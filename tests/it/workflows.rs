@@ -109,7 +109,7 @@ async fn is_retried(sim: &Sim, url: &str) {
     );
 }
 
-/// What neither has, or is asked of nobody, is refused.
+/// What neither has is refused, as is what no server can be asked for.
 async fn is_refused(sim: &Sim, url: &str) {
     let ask = async |args: &[&str]| kubectl(sim, url, args).await;
     let gone = ask(&["cancel", "build", "-n", "ci"]).await.unwrap_err();

@@ -10,6 +10,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::headers::Content;
 
+/// On answers whose content is part of the program.
+#[derive(Debug, Clone, Copy)]
+pub struct Shared;
+
 /// A file as it is put together of the source tree: beginning and ending of its name, type, parts.
 type File = (
     &'static str,
@@ -79,7 +83,8 @@ impl Assets {
         let mut response = Response::builder()
             .header(header::CONTENT_TYPE, asset.media)
             .header(header::VARY, "accept-encoding")
-            .extension(Content::Asset);
+            .extension(Content::Asset)
+            .extension(Shared);
         if gzip {
             response = response.header(header::CONTENT_ENCODING, "gzip");
         }

@@ -27,4 +27,5 @@ mod turns;
 mod web;
 
 pub use api::{Begun, Callers, Returned, SignIn};
+pub use assets::Shared;
 pub use web::{Answered, Options, Peer, Web};

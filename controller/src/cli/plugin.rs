@@ -12,16 +12,12 @@ use anyhow::{Context, bail};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use hindsight_cluster::{ClusterError, call, choose_cryptography, connect};
 use hindsight_runtime::error::report;
-use hindsight_workflow::{
-    Workflow,
-    describe::{describe, graph, retry},
-};
+use hindsight_workflow::describe::{describe, graph, retry};
 use jiff::Timestamp;
 use kube::{
     Api, Client, ResourceExt,
     api::{DeleteParams, ListParams, PostParams},
 };
-use serde_json::Value;
 
 use self::history::{History, Stored};
 use crate::object::WorkflowObject;
@@ -159,16 +155,13 @@ pub async fn run(client: Client, matches: &ArgMatches, out: &mut impl Write) -> 
     let found = match call(api.get(name)).await {
         Err(ClusterError::Moved) => {
             let stored = History::of(matches)?.find(Some(&namespace), name).await;
-            stored.map(|stored| (stored.object.clone(), Some(stored)))
+            stored.and_then(|stored| Ok((stored.object()?, Some(stored))))
         }
         Err(error) => Err(error.into()),
-        Ok(object) => object
-            .value()
-            .map(|value| (value, None))
-            .map_err(anyhow::Error::msg),
+        Ok(object) => Ok((object, None)),
     };
-    let (value, stored) = found.with_context(|| format!("workflow `{name}` cannot be read"))?;
-    let workflow = || Workflow::read(&value).map_err(anyhow::Error::msg);
+    let (object, stored) = found.with_context(|| format!("workflow `{name}` cannot be read"))?;
+    let workflow = || object.read().map_err(anyhow::Error::msg);
     match command {
         "describe" => {
             if let Some(stored) = stored {
@@ -183,6 +176,7 @@ pub async fn run(client: Client, matches: &ArgMatches, out: &mut impl Write) -> 
             out.write_all(graph(&workflow()?).as_bytes())?;
         }
         _ => {
+            let value = object.value().map_err(anyhow::Error::msg)?;
             let again = retry(&value).map_err(anyhow::Error::msg)?;
             let again = WorkflowObject::of(&again).map_err(anyhow::Error::msg)?;
             let made = call(api.create(&PostParams::default(), &again)).await;
@@ -219,8 +213,7 @@ async fn get(
             page => page.context("workflows cannot be listed")?,
         };
         for object in &page.items {
-            let value = object.value().map_err(anyhow::Error::msg)?;
-            print(&value, None, out)?;
+            print(object, None, out)?;
             found += 1;
         }
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
@@ -232,7 +225,7 @@ async fn get(
         Some(name) if found == 0 => {
             let stored = History::of(matches)?.find(namespace, name).await;
             let stored = stored.with_context(|| format!("workflow `{name}` cannot be read"))?;
-            print(&stored.object, Some(&stored), out)
+            print(&stored.object()?, Some(&stored), out)
         }
         _ => Ok(()),
     }
@@ -249,7 +242,7 @@ async fn get_stored(
         let page = history.list(namespace, token).await;
         let (stored, next) = page.context("the history cannot be read")?;
         for stored in &stored {
-            print(&stored.object, Some(stored), out)?;
+            print(&stored.object()?, Some(stored), out)?;
         }
         token = match next.is_empty() {
             true => return Ok(()),
@@ -259,8 +252,12 @@ async fn get_stored(
 }
 
 /// Prints the line of a workflow.
-fn print(value: &Value, stored: Option<&Stored>, out: &mut impl Write) -> anyhow::Result<()> {
-    let workflow = Workflow::read(value).map_err(anyhow::Error::msg)?;
+fn print(
+    object: &WorkflowObject,
+    stored: Option<&Stored>,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let workflow = object.read().map_err(anyhow::Error::msg)?;
     let status = &workflow.status;
     let text = |time: Option<Timestamp>| time.map_or_else(String::new, |time| time.to_string());
     let (start, stored) = (

@@ -78,10 +78,10 @@ impl Cluster {
         name: &str,
     ) -> Result<TemplateSeen, ClusterError> {
         match call(self.workflows_in(namespace).get(name)).await {
-            Ok(found) => {
-                let value = found.value().map_err(unreadable)?;
-                Ok(TemplateSeen::There(value["spec"].clone()))
-            }
+            Ok(found) => Ok(match found.value() {
+                Ok(value) => TemplateSeen::There(value["spec"].clone()),
+                Err(why) => TemplateSeen::Unreadable(format!("{name}: {why}")),
+            }),
             Err(ClusterError::Moved) => Ok(TemplateSeen::Gone),
             Err(error) => Err(error),
         }

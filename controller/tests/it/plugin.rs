@@ -69,7 +69,7 @@ async fn wf_60_a_workflow_is_described_cancelled_and_done_again() {
                 .is_none()
         })
         .await;
-    // Nobody listens on this port.
+    // Nothing listens on this port.
     let asked = [
         "describe",
         "long",

@@ -4,11 +4,13 @@ use hindsight_proto::v1alpha2::{Log, LogSummary};
 use tokio::time::Instant;
 use tonic::{Request, Response, Status, Streaming, metadata::MetadataMap};
 
+use super::of;
 use crate::grpc::{
-    ResultsServer, convert, lifetime::RECHECK, status::status, transport::of_stream,
+    ResultsServer, call::credentials, convert, lifetime::RECHECK, status::status,
+    transport::of_stream,
 };
 use crate::service::{Error, Upload};
-use hindsight_access::auth::Verb;
+use hindsight_access::auth::{Guarded, Verb};
 use hindsight_access::budget::Arrival;
 use hindsight_filter::model::LogName;
 
@@ -53,8 +55,11 @@ pub(super) async fn update_log(
             let outcome = async {
                 same(under_way.name(), &part.name)?;
                 if asked.elapsed() >= RECHECK {
-                    let name = under_way.name();
-                    server.grant_change(&metadata, Verb::Update, name).await?;
+                    let caller = credentials(metadata.as_ref());
+                    let parent = of(under_way.name());
+                    server
+                        .allow(&caller, Verb::Update, Guarded::Logs, parent)
+                        .await?;
                     asked = Instant::now();
                 }
                 under_way.add(part.data).await

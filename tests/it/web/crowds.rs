@@ -38,6 +38,9 @@ async fn strangers_who_do_not_read_leave_pages_to_those_who_are_known() {
     let mut http = Http::one(&server.url).await;
     let session = cookie(&sign_in(&mut http, "reader", "/ui/runs").await);
 
+    let html = page(&mut http, "/ui/login").await.text();
+    let style = html.split('"').find(|part| part.contains(".css")).unwrap();
+
     let mut held = Vec::new();
     let mut refused = 0;
     for _ in 0..7 {
@@ -58,6 +61,7 @@ async fn strangers_who_do_not_read_leave_pages_to_those_who_are_known() {
     let known = http.send("GET", "/ui/runs", &headers, "");
     let known = tokio::time::timeout(SOON, known).await.unwrap();
     assert_eq!(known.status, 200);
+    assert_eq!(page(&mut http, style).await.status, 200);
     drop((held, http));
     guarded.server.stop().await;
 }

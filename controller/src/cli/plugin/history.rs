@@ -11,6 +11,8 @@ use hindsight_workflow::{GROUP, KIND, VERSION};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::object::WorkflowObject;
+
 /// What the flags about the history begin with: those of kubectl about the API server have the names that
 /// those of `hindsight` have about its server.
 const FLAGS: &str = "--hindsight-";
@@ -29,12 +31,18 @@ pub(super) struct History {
 /// A workflow of the history.
 #[derive(Debug)]
 pub(super) struct Stored {
-    pub(super) object: Value,
+    object: Value,
     /// When the server stored this state.
     pub(super) at: Timestamp,
     server: String,
     /// Why its end is not known, if it left the cluster before that.
     closed: Option<String>,
+}
+
+impl Stored {
+    pub(super) fn object(&self) -> anyhow::Result<WorkflowObject> {
+        WorkflowObject::of(&self.object).map_err(anyhow::Error::msg)
+    }
 }
 
 impl fmt::Display for Stored {

@@ -34,6 +34,8 @@ pub enum OwnedSeen {
 pub enum TemplateSeen {
     /// The `spec` of the workflow as the cluster has it.
     There(Value),
+    /// What is wrong with it.
+    Unreadable(String),
     /// There is none.
     Gone,
 }

@@ -64,7 +64,7 @@ pub(super) fn decide(pass: &Pass, now: Timestamp) -> Next {
     let mut status = run.status.clone();
     match attempt(pass, due.is_some_and(|due| due <= now)) {
         Attempt::Ask(next) => return next,
-        // The workflows of earlier attempts end first.
+        // The workflows of earlier attempts are deleted first.
         Attempt::Create(manifest) => return tidy(pass).unwrap_or(Next::Create(manifest)),
         Attempt::Claim => {
             if let Some(next) = tidy(pass) {
@@ -223,6 +223,10 @@ fn planned(pass: &Pass, spec: &RunSpec) -> Result<Value, Attempt> {
             let (field, name) = (run.form.reference(), &named.name);
             let text = format!("spec.{field}.name: there is no workflow {name} in this namespace");
             return Err(Attempt::Failed(Failure::last("WorkflowNotFound", text)));
+        }
+        (Some(_), Some(TemplateSeen::Unreadable(why))) => {
+            let why = format!("workflow {why}");
+            return Err(Attempt::Failed(Failure::last("InvalidSpec", why)));
         }
         (Some(_), Some(TemplateSeen::There(template))) => Some(template),
     };
