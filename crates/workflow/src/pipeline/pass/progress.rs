@@ -37,7 +37,7 @@ struct Count<'p> {
     invalid: Vec<String>,
     /// Tasks that may start.
     ready: Vec<&'p Task>,
-    /// Tasks that were not started.
+    /// Tasks that were not started, or whose child is gone.
     waiting: Vec<&'p str>,
     create: Option<(ChildName, Value)>,
 }
@@ -77,7 +77,9 @@ pub(super) fn progress(
     };
     if let Some(reason) = skipping {
         skip(status, &count.waiting, reason);
+        count.create = None;
     } else if !is_due {
+        skip(status, &[], "");
         for task in std::mem::take(&mut count.ready) {
             status.claim_child(&task.name, &task.display_name, &name_of_child(run, task));
         }
@@ -127,12 +129,15 @@ fn limit(run: &PipelineRun, start: Timestamp) -> Option<(Timestamp, (String, &'s
     all.into_iter().chain(tasks).min_by_key(|(due, _)| *due)
 }
 
+/// These tasks are skipped, and no others.
 fn skip(status: &mut RunStatus, tasks: &[&str], reason: &str) {
-    if !tasks.is_empty() {
-        let tasks = tasks.iter();
-        let tasks = tasks.map(|name| json!({"name": name, "reason": reason}));
-        status.set("skippedTasks", tasks.collect());
+    let field = "skippedTasks";
+    if tasks.is_empty() {
+        return status.unset(field);
     }
+    let tasks = tasks.iter();
+    let tasks = tasks.map(|name| json!({"name": name, "reason": reason}));
+    status.set(field, tasks.collect());
 }
 
 impl Count<'_> {
@@ -238,7 +243,7 @@ impl<'p> Known<'p> {
                 return Err(Next::Look(child.clone()));
             }
             (Ok(params), Some(child)) => {
-                count.incomplete += 1;
+                count.waiting.push(&task.name);
                 let of = || manifest(&self.pass.run, task, &params, &self.results);
                 count.create.get_or_insert_with(|| (child.clone(), of()));
             }
