@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
 use serde_json::{Value, json};
 
 use super::{
     super::{
         child::{Child, ChildName, Outcome},
-        manifest::{Results, manifest, name_of_child, of_results, params},
+        manifest::{Filled, Results, manifest, name_of_child, of_results},
         run::{PipelineRun, go},
         spec::{Pipeline, Task},
-        variables::{Found, fill, result},
+        variables::{Found, fill, result, variables},
     },
     ChildSeen, Next, Pass,
 };
@@ -110,7 +110,11 @@ pub(super) fn progress(
 
 /// When the PipelineRun has to be over, and what is said then of it and of tasks that were not started.
 fn limit(run: &PipelineRun, start: Timestamp) -> Option<(Timestamp, (String, &'static str))> {
-    let due = |timeout: SignedDuration| start.checked_add(timeout).ok();
+    // Time is told in whole seconds: at a fraction of one it would not have come.
+    let whole = TimestampRound::new()
+        .smallest(Unit::Second)
+        .mode(RoundMode::Ceil);
+    let due = |timeout: SignedDuration| start.checked_add(timeout).ok()?.round(whole).ok();
     let all = run.timeout().and_then(|timeout| {
         let (name, within) = (&run.name, go(timeout));
         let message = format!("PipelineRun {name:?} failed to finish within {within:?}");
@@ -156,8 +160,9 @@ impl<'p> Known<'p> {
             let Some(child) = pass.own(name) else {
                 continue;
             };
-            if let Some(outcome) = child.outcome {
-                ended.entry(task.clone()).or_insert(outcome);
+            if let Some(outcome) = child.outcome
+                && *ended.entry(task.clone()).or_insert(outcome) == Outcome::Succeeded
+            {
                 results.insert(task.clone(), child.results.iter().cloned().collect());
             }
         }
@@ -220,7 +225,11 @@ impl<'p> Known<'p> {
 
     fn is_ready(&self, task: &Task) -> bool {
         let mut after = task.after().into_iter();
-        after.all(|task| self.ended.get(task) == Some(&Outcome::Succeeded))
+        after.all(|task| self.has_succeeded(task))
+    }
+
+    fn has_succeeded(&self, task: &str) -> bool {
+        self.ended.get(task) == Some(&Outcome::Succeeded)
     }
 
     /// Counts a task that has no child and may have one.
@@ -230,9 +239,15 @@ impl<'p> Known<'p> {
         child: Option<&ChildName>,
         count: &mut Count<'t>,
     ) -> Result<(), Next> {
-        match (params(task, &self.results), child) {
+        let has_succeeded = |task: &str| self.has_succeeded(task);
+        match (Filled::new(task, &self.results, has_succeeded), child) {
             (Err(why), _) => {
-                self.look_at(task.after().into_iter())?;
+                let steps = task.steps();
+                let named = variables(&steps).into_iter().filter_map(result);
+                let named = named
+                    .map(|(task, _)| task)
+                    .filter(|task| has_succeeded(task));
+                self.look_at(task.after().into_iter().chain(named))?;
                 count.invalid.push(format!("task {}: {why}", task.name));
             }
             (Ok(_), None) => {
@@ -242,9 +257,9 @@ impl<'p> Known<'p> {
             (Ok(_), Some(child)) if !self.pass.looked.contains(child) => {
                 return Err(Next::Look(child.clone()));
             }
-            (Ok(params), Some(child)) => {
+            (Ok(filled), Some(child)) => {
                 count.waiting.push(&task.name);
-                let of = || manifest(&self.pass.run, task, &params, &self.results);
+                let of = || manifest(&self.pass.run, task, filled);
                 count.create.get_or_insert_with(|| (child.clone(), of()));
             }
         }
@@ -319,8 +334,7 @@ impl<'p> Known<'p> {
                 found.map_or(Found::Kept, Found::Value)
             });
             self.look_at(without.iter().map(String::as_str))?;
-            let succeeded = |task: &String| self.ended.get(task) == Some(&Outcome::Succeeded);
-            if !mixed.is_empty() || without.iter().any(succeeded) {
+            if !mixed.is_empty() || without.iter().any(|task| self.has_succeeded(task)) {
                 lacking.push(name.clone());
             } else if without.is_empty() {
                 results.push(json!({"name": name, "value": value}));
