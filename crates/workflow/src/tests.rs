@@ -8,6 +8,7 @@ mod custom_model;
 mod describe;
 mod model;
 mod passes;
+mod pipeline_ends;
 mod pipeline_model;
 mod pipeline_specs;
 mod pipelines;

@@ -41,6 +41,10 @@ impl RunStatus {
         self.0.insert(name.to_owned(), value);
     }
 
+    pub(crate) fn unset(&mut self, name: &str) {
+        self.0.remove(name);
+    }
+
     /// Whether the run has ended: its condition is `True` or `False`.
     #[must_use]
     pub fn is_done(&self) -> bool {

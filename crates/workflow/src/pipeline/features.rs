@@ -42,6 +42,11 @@ pub(super) fn unsupported(spec: &Value) -> Vec<String> {
         &template,
         "spec.taskRunTemplate",
     ));
+    for (index, given) in items(&spec["params"]) {
+        if variables(&given["value"]).into_iter().any(is_of_run) {
+            found.push(format!("spec.params[{index}].value"));
+        }
+    }
     let pipeline = &spec["pipelineSpec"];
     let path = "spec.pipelineSpec";
     found.extend(beyond(pipeline, PIPELINE, path));
@@ -50,13 +55,19 @@ pub(super) fn unsupported(spec: &Value) -> Vec<String> {
         found.extend(beyond(declared, PARAM, &path));
         if !variables(&declared["default"])
             .iter()
-            .all(|of| is_foreign(of))
+            .all(|of| is_foreign(of) && !is_of_run(of))
         {
             found.push(format!("{path}.default"));
         }
     }
     for (index, task) in items(&pipeline["tasks"]) {
         found.extend(of_task(task, &format!("{path}.tasks[{index}]")));
+    }
+    for (index, wanted) in items(&pipeline["results"]) {
+        let variables = variables(&wanted["value"]);
+        if variables.into_iter().any(|of| result(of).is_none()) {
+            found.push(format!("{path}.results[{index}].value"));
+        }
     }
     found
 }
@@ -91,6 +102,11 @@ fn of_task(task: &Value, path: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// Whether a variable tells of the run.
+fn is_of_run(variable: &str) -> bool {
+    variable.starts_with("context.pipeline")
 }
 
 /// Whether a variable is none of a pipeline, so that it stays what it is.

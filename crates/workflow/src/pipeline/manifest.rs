@@ -48,28 +48,54 @@ pub(super) fn name_of_child(run: &PipelineRun, task: &Task) -> ChildName {
     }
 }
 
-/// The parameters of a task with results of others, or why there are none.
-pub(super) fn params(task: &Task, results: &Results) -> Result<Value, String> {
-    let mut params = Vec::new();
-    for given in &task.params {
-        let (mut value, name) = (given.value.0.clone(), &given.name);
-        let mut lacking = None;
-        let mixed = fill(&mut value, &mut |variable| {
-            let found = of_results(variable, results);
-            if found.is_none() && result(variable).is_some() {
-                lacking.get_or_insert_with(|| variable.to_owned());
-            }
-            found.map_or(Found::Kept, Found::Value)
-        });
-        if let Some(variable) = lacking {
-            return Err(format!("parameter {name}: there is no `$({variable})`"));
+/// What a task does, with results of others in the place of variables.
+pub(super) struct Filled {
+    params: Vec<Value>,
+    /// Inline steps; null without.
+    steps: Value,
+}
+
+impl Filled {
+    /// In parameters all results have to be there, in inline steps those of tasks that have succeeded.
+    pub(super) fn new(
+        task: &Task,
+        results: &Results,
+        has_succeeded: impl Fn(&str) -> bool,
+    ) -> Result<Self, String> {
+        let mut params = Vec::new();
+        for given in &task.params {
+            let name = &given.name;
+            let value = filled(given.value.0.clone(), results, |_| true)
+                .map_err(|why| format!("parameter {name}: {why}"))?;
+            params.push(json!({"name": name, "value": value}));
         }
-        if let Some(variable) = mixed.first() {
-            return Err(format!("parameter {name}: `$({variable})` is no text"));
-        }
-        params.push(json!({"name": name, "value": value}));
+        let steps = filled(task.steps(), results, has_succeeded)
+            .map_err(|why| format!("taskSpec: {why}"))?;
+        Ok(Self { params, steps })
     }
-    Ok(params.into())
+}
+
+/// The value with results in the place of variables, or why one of a task that is wanted cannot be there.
+fn filled(
+    mut value: Value,
+    results: &Results,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<Value, String> {
+    let mut lacking = None;
+    let mixed = fill(&mut value, &mut |variable| {
+        let found = of_results(variable, results);
+        if found.is_none() && result(variable).is_some_and(|(task, _)| is_wanted(task)) {
+            lacking.get_or_insert_with(|| variable.to_owned());
+        }
+        found.map_or(Found::Kept, Found::Value)
+    });
+    if let Some(variable) = lacking {
+        return Err(format!("there is no `$({variable})`"));
+    }
+    match mixed.first() {
+        Some(variable) => Err(format!("`$({variable})` is no text")),
+        None => Ok(value),
+    }
 }
 
 /// The value of a variable that is a result.
@@ -79,12 +105,12 @@ pub(super) fn of_results(variable: &str, results: &Results) -> Option<Value> {
     place.of(|name| results.get(name)).ok().cloned()
 }
 
-/// The child of a task with these parameters.
-pub(super) fn manifest(run: &PipelineRun, task: &Task, params: &Value, results: &Results) -> Value {
+/// The child of a task.
+pub(super) fn manifest(run: &PipelineRun, task: &Task, filled: Filled) -> Value {
     let child = name_of_child(run, task);
     let mut spec = Map::new();
     let mut put = |field: &str, value: Value| spec.insert(field.to_owned(), value);
-    let (reference, embedded) = (&task.task_ref.0, &task.task_spec.0);
+    let reference = &task.task_ref.0;
     match child.kind {
         ChildKind::CustomRun => {
             if reference.is_object() {
@@ -98,16 +124,8 @@ pub(super) fn manifest(run: &PipelineRun, task: &Task, params: &Value, results: 
             if reference.is_object() {
                 put("taskRef", reference.clone());
             }
-            if let Some(mut embedded) = embedded.as_object().cloned() {
-                // Tekton writes some of these without a value.
-                for field in ["apiVersion", "kind", "metadata", "spec"] {
-                    embedded.remove(field);
-                }
-                let mut embedded = Value::Object(embedded);
-                fill(&mut embedded, &mut |variable| {
-                    of_results(variable, results).map_or(Found::Kept, Found::Value)
-                });
-                put("taskSpec", embedded);
+            if filled.steps.is_object() {
+                put("taskSpec", filled.steps);
             }
             let template = &run.spec["taskRunTemplate"]["podTemplate"];
             if template.is_object() {
@@ -115,8 +133,8 @@ pub(super) fn manifest(run: &PipelineRun, task: &Task, params: &Value, results: 
             }
         }
     }
-    if params.as_array().is_some_and(|params| !params.is_empty()) {
-        put("params", params.clone());
+    if !filled.params.is_empty() {
+        put("params", filled.params.into());
     }
     if task.retries > 0 {
         put("retries", task.retries.into());

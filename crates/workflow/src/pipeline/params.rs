@@ -1,6 +1,6 @@
 //! Parameters of a PipelineRun, and what is known of the run, in its tasks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -116,8 +116,6 @@ pub(super) fn fill_task(
     let retries = task["retries"].to_string();
     let context = |variable: &str| context(variable, run, &retries);
     let is_custom = is_custom_task(task);
-    let mut own: BTreeSet<String> = names(&task["params"]).collect();
-    own.extend(names(&task["taskSpec"]["params"]));
     let params = task.get_mut("params").and_then(Value::as_array_mut);
     for (index, given) in params.into_iter().flatten().enumerate() {
         let path = format!("{path}.params[{index}].value");
@@ -126,8 +124,11 @@ pub(super) fn fill_task(
             fill_value(value, &context, scope, &path)?;
         }
     }
+    let own = [&task["params"], &task["taskSpec"]["params"]].map(Clone::clone);
+    let own = || own.iter().filter_map(Value::as_array).flatten();
     let mut known = |variable: &str| {
-        let place = param(variable).filter(|place| !own.contains(place.name));
+        let is_own = |name: &str| own().any(|own| is_place_of(own, name, scope));
+        let place = param(variable).filter(|place| !is_own(place.name));
         let value = place.and_then(|place| place.of(|name| scope.get(name)).ok());
         let value = value.cloned().or_else(|| context(variable));
         value.map_or(Found::Kept, Found::Value)
@@ -143,9 +144,19 @@ pub(super) fn fill_task(
     Ok(())
 }
 
-fn names(list: &Value) -> impl Iterator<Item = String> {
-    let items = list.as_array().into_iter().flatten();
-    items.filter_map(|item| Some(item["name"].as_str()?.to_owned()))
+/// Whether a name is that of this parameter, or of a member of it that is none of the pipeline's by a dotted name.
+fn is_place_of(own: &Value, name: &str, scope: &Scope) -> bool {
+    let Some(rest) = own["name"].as_str().and_then(|own| name.strip_prefix(own)) else {
+        return false;
+    };
+    let has = |key: &str| {
+        // A text may be a result that is an object.
+        own["value"].is_string()
+            || ["value", "default", "properties"]
+                .iter()
+                .any(|field| own[field].get(key).is_some())
+    };
+    rest.is_empty() || !scope.contains_key(name) && rest.strip_prefix('.').is_some_and(has)
 }
 
 fn fill_value(

@@ -95,6 +95,19 @@ impl Task {
         Value::Object(fields.collect())
     }
 
+    /// Inline steps, for a TaskRun; null without.
+    pub(super) fn steps(&self) -> Value {
+        let mut spec = match &self.task_spec.0 {
+            Value::Object(spec) if !self.is_custom() => spec.clone(),
+            _ => return Value::Null,
+        };
+        // Tekton writes some of these without a value.
+        for field in ["apiVersion", "kind", "metadata", "spec"] {
+            spec.remove(field);
+        }
+        spec.into()
+    }
+
     /// The names of the tasks that succeed before this one starts.
     pub(super) fn after(&self) -> BTreeSet<&str> {
         let after = self.run_after.iter().map(String::as_str);

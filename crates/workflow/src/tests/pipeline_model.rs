@@ -2,8 +2,9 @@
 //! and die between any two steps, while its children end, time passes, and users cancel or delete.
 //!
 //! After every step it is asserted that a task has no more children than were deleted, and one; that none is
-//! created before the tasks it waits for have succeeded; and that the end does not change. When nothing happens any more, the PipelineRun has ended, and no child goes on that was not told to
-//! end.
+//! created before the tasks it waits for have succeeded, nor for a PipelineRun whose status does not say `Running`;
+//! and that the end does not change. When nothing happens any more, the PipelineRun has ended, and no child goes on
+//! that was not told to end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -183,6 +184,8 @@ impl World {
                 pass.wrote(read(&self.run));
             }
             Next::Create { child, manifest } => {
+                // After a failure or a stop it is another one.
+                assert_eq!(pass.run().status.reason(), Some("Running"), "{child:?}");
                 self.create(&child, manifest);
                 pass.saw(&child, self.see(&child));
             }

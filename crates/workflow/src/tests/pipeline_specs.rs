@@ -73,6 +73,59 @@ fn what_is_not_supported_is_refused_with_its_path() {
 }
 
 #[test]
+fn variables_where_they_are_not_filled_in_are_refused_with_their_path() {
+    let known = "$(context.pipelineRun.name)";
+    let mut spec = tasks(&json!([steps("a", &[])]));
+    spec["params"] = json!([{"name": "a", "value": "x"}, {"name": "b", "value": ["y", known]}]);
+    spec["pipelineSpec"]["params"] = json!([
+        {"name": "c", "default": "$(date) $(context.taskRun.name)"}, {"name": "d", "default": known},
+    ]);
+    spec["pipelineSpec"]["results"] = json!([
+        {"name": "r", "value": format!("$(tasks.a.results.r) of {known}")},
+        {"name": "s", "value": "$(tasks.a.results.r)-$(params.a)"},
+        {"name": "t", "value": "$(tasks.a.results.r)"},
+    ]);
+    let (reason, message) = refusal(&spec);
+    assert_eq!(reason, "UnsupportedFeature");
+    let why = "is not supported in delegated PipelineRuns";
+    let paths = [
+        "spec.params[1].value",
+        "spec.pipelineSpec.params[1].default",
+        "spec.pipelineSpec.results[0].value",
+        "spec.pipelineSpec.results[1].value",
+    ];
+    assert_eq!(
+        message,
+        paths.map(|path| format!("{path}: {why}")).join("; ")
+    );
+}
+
+#[test]
+fn members_of_a_tasks_own_object_are_not_those_of_the_pipelines() {
+    let mut task = steps("a", &[]);
+    task["params"] = json!([
+        {"name": "repo", "value": {"url": "own"}},
+        {"name": "result", "value": "$(tasks.b.results.r[*])"},
+    ]);
+    task["taskSpec"]["params"] = json!([{"name": "declared", "properties": {"url": {}}}]);
+    let args = ["repo.url", "result.url", "declared.url"].map(|own| format!("$(params.{own})"));
+    task["taskSpec"]["steps"][0]["args"] = json!(args);
+    task["taskSpec"]["steps"][0]["script"] = json!("$(params.repo.tag) $(params.other.url)");
+    let mut spec = tasks(&json!([task, {"name": "b", "taskRef": {"name": "x"}}]));
+    let theirs = json!({"url": "theirs"});
+    spec["params"] = json!([
+        {"name": "repo", "value": theirs}, {"name": "result", "value": theirs},
+        {"name": "declared", "value": theirs}, {"name": "other", "value": theirs},
+        {"name": "repo.tag", "value": "t"},
+    ]);
+    let mut world = World::new(&spec);
+    world.settle();
+    let step = &world.run["status"]["pipelineSpec"]["tasks"][0]["taskSpec"]["steps"][0];
+    assert_eq!(step["args"], json!(args));
+    assert_eq!(step["script"], "t theirs");
+}
+
+#[test]
 fn what_is_empty_is_as_good_as_not_there() {
     let mut spec = tasks(&json!([steps("a", &[])]));
     spec["workspaces"] = json!([]);

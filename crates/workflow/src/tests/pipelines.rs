@@ -38,7 +38,7 @@ pub(super) fn steps(name: &str, after: &[&str]) -> Value {
 pub(super) struct World {
     pub(super) run: Value,
     pub(super) children: Vec<Value>,
-    now: Timestamp,
+    pub(super) now: Timestamp,
     pub(super) events: Vec<&'static str>,
     writes: u32,
 }
@@ -125,14 +125,14 @@ impl World {
     }
 
     /// The run of a task ends with these results.
-    fn end(&mut self, task: &str, status: &str, reason: &str, results: &Value) {
+    pub(super) fn end(&mut self, task: &str, status: &str, reason: &str, results: &Value) {
         self.of(task)["status"] = json!({"results": results, "conditions": [
             {"type": "Succeeded", "status": status, "reason": reason},
         ]});
         self.settle();
     }
 
-    fn succeed(&mut self, task: &str) {
+    pub(super) fn succeed(&mut self, task: &str) {
         self.end(task, "True", "Succeeded", &json!([]));
     }
 

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
 use serde_json::{Value, json};
 
 use super::{
     super::{
         child::{Child, ChildName, Outcome},
-        manifest::{Results, manifest, name_of_child, of_results, params},
+        manifest::{Filled, Results, manifest, name_of_child, of_results},
         run::{PipelineRun, go},
         spec::{Pipeline, Task},
-        variables::{Found, fill, result},
+        variables::{Found, fill, result, variables},
     },
     ChildSeen, Next, Pass,
 };
@@ -37,7 +37,7 @@ struct Count<'p> {
     invalid: Vec<String>,
     /// Tasks that may start.
     ready: Vec<&'p Task>,
-    /// Tasks that were not started.
+    /// Tasks that were not started, or whose child is gone.
     waiting: Vec<&'p str>,
     create: Option<(ChildName, Value)>,
 }
@@ -77,7 +77,9 @@ pub(super) fn progress(
     };
     if let Some(reason) = skipping {
         skip(status, &count.waiting, reason);
+        count.create = None;
     } else if !is_due {
+        skip(status, &[], "");
         for task in std::mem::take(&mut count.ready) {
             status.claim_child(&task.name, &task.display_name, &name_of_child(run, task));
         }
@@ -108,7 +110,11 @@ pub(super) fn progress(
 
 /// When the PipelineRun has to be over, and what is said then of it and of tasks that were not started.
 fn limit(run: &PipelineRun, start: Timestamp) -> Option<(Timestamp, (String, &'static str))> {
-    let due = |timeout: SignedDuration| start.checked_add(timeout).ok();
+    // Time is told in whole seconds: at a fraction of one it would not have come.
+    let whole = TimestampRound::new()
+        .smallest(Unit::Second)
+        .mode(RoundMode::Ceil);
+    let due = |timeout: SignedDuration| start.checked_add(timeout).ok()?.round(whole).ok();
     let all = run.timeout().and_then(|timeout| {
         let (name, within) = (&run.name, go(timeout));
         let message = format!("PipelineRun {name:?} failed to finish within {within:?}");
@@ -127,12 +133,15 @@ fn limit(run: &PipelineRun, start: Timestamp) -> Option<(Timestamp, (String, &'s
     all.into_iter().chain(tasks).min_by_key(|(due, _)| *due)
 }
 
+/// These tasks are skipped, and no others.
 fn skip(status: &mut RunStatus, tasks: &[&str], reason: &str) {
-    if !tasks.is_empty() {
-        let tasks = tasks.iter();
-        let tasks = tasks.map(|name| json!({"name": name, "reason": reason}));
-        status.set("skippedTasks", tasks.collect());
+    let field = "skippedTasks";
+    if tasks.is_empty() {
+        return status.unset(field);
     }
+    let tasks = tasks.iter();
+    let tasks = tasks.map(|name| json!({"name": name, "reason": reason}));
+    status.set(field, tasks.collect());
 }
 
 impl Count<'_> {
@@ -151,8 +160,9 @@ impl<'p> Known<'p> {
             let Some(child) = pass.own(name) else {
                 continue;
             };
-            if let Some(outcome) = child.outcome {
-                ended.entry(task.clone()).or_insert(outcome);
+            if let Some(outcome) = child.outcome
+                && *ended.entry(task.clone()).or_insert(outcome) == Outcome::Succeeded
+            {
                 results.insert(task.clone(), child.results.iter().cloned().collect());
             }
         }
@@ -215,7 +225,11 @@ impl<'p> Known<'p> {
 
     fn is_ready(&self, task: &Task) -> bool {
         let mut after = task.after().into_iter();
-        after.all(|task| self.ended.get(task) == Some(&Outcome::Succeeded))
+        after.all(|task| self.has_succeeded(task))
+    }
+
+    fn has_succeeded(&self, task: &str) -> bool {
+        self.ended.get(task) == Some(&Outcome::Succeeded)
     }
 
     /// Counts a task that has no child and may have one.
@@ -225,9 +239,15 @@ impl<'p> Known<'p> {
         child: Option<&ChildName>,
         count: &mut Count<'t>,
     ) -> Result<(), Next> {
-        match (params(task, &self.results), child) {
+        let has_succeeded = |task: &str| self.has_succeeded(task);
+        match (Filled::new(task, &self.results, has_succeeded), child) {
             (Err(why), _) => {
-                self.look_at(task.after().into_iter())?;
+                let steps = task.steps();
+                let named = variables(&steps).into_iter().filter_map(result);
+                let named = named
+                    .map(|(task, _)| task)
+                    .filter(|task| has_succeeded(task));
+                self.look_at(task.after().into_iter().chain(named))?;
                 count.invalid.push(format!("task {}: {why}", task.name));
             }
             (Ok(_), None) => {
@@ -237,9 +257,9 @@ impl<'p> Known<'p> {
             (Ok(_), Some(child)) if !self.pass.looked.contains(child) => {
                 return Err(Next::Look(child.clone()));
             }
-            (Ok(params), Some(child)) => {
-                count.incomplete += 1;
-                let of = || manifest(&self.pass.run, task, &params, &self.results);
+            (Ok(filled), Some(child)) => {
+                count.waiting.push(&task.name);
+                let of = || manifest(&self.pass.run, task, filled);
                 count.create.get_or_insert_with(|| (child.clone(), of()));
             }
         }
@@ -314,8 +334,7 @@ impl<'p> Known<'p> {
                 found.map_or(Found::Kept, Found::Value)
             });
             self.look_at(without.iter().map(String::as_str))?;
-            let succeeded = |task: &String| self.ended.get(task) == Some(&Outcome::Succeeded);
-            if !mixed.is_empty() || without.iter().any(succeeded) {
+            if !mixed.is_empty() || without.iter().any(|task| self.has_succeeded(task)) {
                 lacking.push(name.clone());
             } else if without.is_empty() {
                 results.push(json!({"name": name, "value": value}));
