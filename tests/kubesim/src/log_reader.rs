@@ -22,28 +22,26 @@ use options::Options;
 /// How many bytes are sent at once, about.
 const CHUNK: usize = 32 << 10;
 
-/// Opens the log that is asked for.
+/// Opens the log that is asked for; none if no node has the pod yet.
 ///
 /// It fails as an API server and a kubelet refuse: 400 for what has no log, 422 for bad options.
 pub(crate) fn open(
     shared: &Arc<Shared>,
     pod: &Value,
     query: &Query,
-) -> Result<impl Stream<Item = io::Result<Bytes>> + use<>, Refusal> {
+) -> Result<Option<impl Stream<Item = io::Result<Bytes>> + use<>>, Refusal> {
     let name = pod["metadata"]["name"].as_str().unwrap_or_default();
     let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
     let options = Options::read(query, name, shared.clock.now())?;
     let container = container(pod, name, &options.container)?;
-    // A pod that no node has yet has an empty log.
     let is_placed = pod["spec"]["nodeName"].is_string() || pod["status"]["phase"].is_string();
-    let log = match is_placed {
-        false => None,
-        true => {
-            let number = start(pod, name, &container, options.previous)?;
-            shared.logs.start(uid, &container, Some(number))
-        }
-    };
-    Ok(Reader::new(shared, log.unwrap_or_else(over), options).stream())
+    if !is_placed {
+        return Ok(None);
+    }
+    let number = start(pod, name, &container, options.previous)?;
+    let log = shared.logs.start(uid, &container, Some(number));
+    let reader = Reader::new(shared, log.unwrap_or_else(over), options);
+    Ok(Some(reader.stream()))
 }
 
 fn over() -> SharedLog {
@@ -71,22 +69,15 @@ fn container(pod: &Value, name: &str, asked: &str) -> Result<String, Refusal> {
             .collect::<Vec<_>>()
     };
     let (main, init) = (names("containers"), names("initContainers"));
-    match (&main[..], &init[..]) {
-        ([only], _) => Ok((*only).to_owned()),
-        ([], _) => Err(Refusal::bad_request(format!(
+    match &main[..] {
+        [only] => Ok((*only).to_owned()),
+        [] => Err(Refusal::bad_request(format!(
             "a container name must be specified for pod {name}"
         ))),
-        _ => {
-            let mut why = format!(
-                "a container name must be specified for pod {name}, choose one of: [{}]",
-                main.join(" ")
-            );
-            if !init.is_empty() {
-                let init = init.join(" ");
-                why.push_str(&format!(" or one of the init containers: [{init}]"));
-            }
-            Err(Refusal::bad_request(why))
-        }
+        _ => Err(Refusal::bad_request(format!(
+            "a container name must be specified for pod {name}, choose one of: [{}]",
+            [init, main].concat().join(" ")
+        ))),
     }
 }
 

@@ -138,8 +138,10 @@ impl Asked<'_> {
             let found = world.existing(served.id, &key)?;
             found.value(&types(&served.kind, &served.version))
         };
-        let lines = log_reader::open(self.shared, &pod, self.query)?.map_ok(Frame::data);
-        let body = StreamBody::new(lines).boxed_unsync();
+        let Some(lines) = log_reader::open(self.shared, &pod, self.query)? else {
+            return Ok(text(StatusCode::NO_CONTENT, ""));
+        };
+        let body = StreamBody::new(lines.map_ok(Frame::data)).boxed_unsync();
         Ok(response(StatusCode::OK, "text/plain", body))
     }
 

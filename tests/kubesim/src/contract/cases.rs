@@ -81,7 +81,7 @@ pub const CASES: &[Case] = cases! {
     logs, Nothing:
         a_missing_pod_has_no_log,
         a_container_must_be_named,
-        a_pod_without_a_node_has_an_empty_log,
+        a_pod_without_a_node_has_no_log_yet,
         options_of_logs_are_checked;
     watches, Nothing:
         a_watch_from_nowhere_begins_with_what_is_there,
