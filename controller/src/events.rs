@@ -30,7 +30,7 @@ pub(crate) struct Events {
     chance: RandomState,
     waiting: TaskTracker,
     metrics: Arc<Metrics>,
-    /// Ends with this.
+    /// The tasks that post, which end when this is dropped.
     _posting: JoinSet<()>,
 }
 

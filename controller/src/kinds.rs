@@ -9,8 +9,7 @@ use tokio::{sync::mpsc::UnboundedReceiver, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-/// Follows a kind until `shutdown`, and looks for it every `poll` while the cluster does not have it or does not
-/// show it.
+/// Follows a kind until `shutdown`, while the cluster has it and shows it. Otherwise looks for it every `poll`.
 pub(crate) async fn follow_while_there<H, F>(
     name: &str,
     poll: Duration,
@@ -66,7 +65,7 @@ pub(crate) fn queued<N>(
     names.take_until(ending.cancelled_owned())
 }
 
-/// Whether a watch goes on failing until somebody changes something: the kind is gone, or not for us.
+/// Whether a watch fails until the cluster is changed: the kind is gone, or may not be read.
 pub(crate) fn is_lasting(error: &watcher::Error) -> bool {
     let refused = match error {
         watcher::Error::InitialListFailed(error)

@@ -1,5 +1,4 @@
-//! Delegated PipelineRuns of Tekton: passes over those whose `spec.managedBy` is ours, where the cluster has the
-//! kinds.
+//! Delegated PipelineRuns of Tekton: passes over those whose `spec.managedBy` is ours.
 
 mod follow;
 mod reconcile;

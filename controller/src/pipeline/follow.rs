@@ -33,8 +33,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, shutdown: CancellationToken) {
     .await;
 }
 
-/// Passes over PipelineRuns until the cluster has one of the kinds no more, or shows it no more, or until
-/// `shutdown`.
+/// Passes over PipelineRuns until `shutdown`, or until the cluster no longer has or shows one of the kinds.
 async fn follow(shared: &Arc<Shared>, shutdown: &CancellationToken) {
     let (runs, writer) = reflector::store();
     let writers = ChildKind::ALL.map(Writer::new);

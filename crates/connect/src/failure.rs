@@ -63,8 +63,8 @@ impl Failure {
         }
     }
 
-    /// What a server at `server` answered to a program whose flags of [`Connect`](crate::Connect) begin with
-    /// `flags`.
+    /// What the server at `server` answered. `flags` is what flags of [`Connect`](crate::Connect) begin with,
+    /// so that a remedy names them as the program does.
     pub fn status(server: &str, status: &Status, flags: &str) -> Self {
         let said = status.message();
         let (code, text) = match status.code() {
@@ -134,8 +134,8 @@ impl Failure {
     }
 }
 
-/// What is wrong between client and server before a call is heard, and the remedy, if the error
-/// tells.
+/// What is wrong between client and server before a call is heard, and the remedy; nothing if the error
+/// does not tell.
 fn handshake(server: &str, status: &Status, flags: &str) -> Option<String> {
     let mut text = status.message().to_owned();
     let mut error = status.source();

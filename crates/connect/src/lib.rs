@@ -56,8 +56,8 @@ pub struct Connect {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Server")]
 pub struct Credentials {
-    /// Bearer token; other users of this machine can read it from the command line, so prefer
-    /// a file
+    /// Bearer token; other users of this machine can read it from the command line,
+    /// so prefer a file
     #[arg(
         long,
         value_name = "TOKEN",
@@ -123,8 +123,8 @@ impl Connect {
         self.timeout
     }
 
-    /// A client of the server. It fails if there is no such context, or a file cannot be read or holds
-    /// something else.
+    /// A client of the server. It fails if there is no such context, or if a file cannot be read or
+    /// does not hold what it is for.
     pub fn client(&self) -> Result<Client, Failure> {
         let credentials = self.credentials.or_of(self.context()?);
         credentials.client(self.server(), self.deadline(), self.flags)
@@ -234,10 +234,8 @@ impl Credentials {
         }
     }
 
-    /// A client of `server` that shows these credentials, which flags that begin with `flags` named.
-    ///
-    /// # Errors
-    /// If a file cannot be read, or holds something else.
+    /// A client of `server` that shows these credentials, which flags that begin with `flags` named. It fails
+    /// if a file cannot be read or does not hold what it is for.
     pub fn client(&self, server: &str, deadline: Duration, flags: &str) -> Result<Client, Failure> {
         let read = |path: &Option<PathBuf>, flag| {
             let read = |path: &PathBuf| contents(path, &format!("{flags}{flag}"));

@@ -74,8 +74,7 @@ impl PipelineRun {
         })
     }
 
-    /// Whether a PipelineRun with this spec is delegated to us. All others belong to Tekton or to other
-    /// controllers.
+    /// Whether a PipelineRun with this spec is delegated to us. All others are never touched.
     #[must_use]
     pub fn is_delegated(spec: &Value) -> bool {
         spec["managedBy"] == keys::DELEGATED
@@ -100,8 +99,8 @@ impl PipelineRun {
         timeout.filter(|timeout| !timeout.is_zero())
     }
 
-    /// The limit of a task that has none: Tekton's own is an hour, which is too short beside a longer one of
-    /// all tasks.
+    /// The limit of a task that has none: Tekton's own is an hour, which is too short where all tasks
+    /// together have longer.
     pub(super) fn timeout_of_tasks(&self) -> Option<&str> {
         let text = self.spec["timeouts"]["tasks"].as_str()?;
         let timeout = duration(text)?;

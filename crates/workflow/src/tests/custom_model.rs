@@ -3,8 +3,7 @@
 //!
 //! After every step it is asserted that an attempt has no more workflows than were deleted, and one; that none
 //! is created beside one that the pass knows; that the end does not change; and that no attempt begins after
-//! the last one. When nothing happens any more, the run has ended as its last workflow has, and no workflow
-//! goes on.
+//! the last one. At rest no workflow goes on, and the run has ended as its last workflow has.
 
 use std::collections::BTreeMap;
 

@@ -131,7 +131,6 @@ impl World {
         }
     }
 
-    /// Children end.
     fn finish(&mut self, random: &mut Random) {
         for child in self.children.values_mut() {
             if child["status"].is_null() && random.one_in(3) {
