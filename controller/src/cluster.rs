@@ -132,7 +132,7 @@ impl Cluster {
         }
     }
 
-    /// Nobody writes before an API server that is busy wants it.
+    /// Writes wait until this moment, which an API server that is busy names.
     pub(crate) fn spare(&self, error: &ClusterError) {
         if let Some(wait) = error.retry_after()
             && let Ok(until) = self.clock.now().checked_add(wait)

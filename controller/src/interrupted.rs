@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use hindsight_cluster::ClusterError;
-use kube::runtime::controller::Action;
+use kube::{
+    Resource,
+    runtime::{controller::Action, reflector::ObjectRef},
+};
 use tracing::{debug, warn};
 
-use crate::metrics::Counter;
+use crate::{cluster::Cluster, metrics::Counter};
 
 /// Why a pass ended before there was nothing to do.
 #[derive(Debug, thiserror::Error)]
@@ -31,49 +34,51 @@ impl From<ClusterError> for Interrupted {
     }
 }
 
-/// What is counted and said of passes over the runs of a kind that ended early.
+/// What is counted and said of passes over the objects of a kind that ended early.
 pub(crate) struct Troubles<'m> {
     pub(crate) kind: &'static str,
+    pub(crate) cluster: &'m Cluster,
     pub(crate) conflicts: &'m Counter,
     pub(crate) errors: &'m Counter,
 }
 
 impl Troubles<'_> {
-    /// What becomes of a run over which a pass failed: another one after `wait`, if that may help.
-    pub(crate) fn after(
+    /// What becomes of an object over which a pass failed: another pass after `wait`, if that may help.
+    pub(crate) fn after<K: Resource>(
         &self,
         error: &Interrupted,
-        namespace: Option<&str>,
-        of: &str,
+        of: &ObjectRef<K>,
         wait: Duration,
     ) -> Action {
         let kind = self.kind;
+        let (namespace, name) = (of.namespace.as_deref(), of.name.as_str());
         match error {
             Interrupted::Overtaken => {
                 self.conflicts.inc();
                 debug!(
                     kind,
-                    run.namespace = namespace,
-                    run.name = of,
-                    "pass over `{of}` ended: {error}"
+                    object.namespace = namespace,
+                    object.name = name,
+                    "pass over `{name}` ended: {error}"
                 );
             }
-            Interrupted::Cluster(_) => {
+            Interrupted::Cluster(refused) => {
                 self.errors.inc();
+                self.cluster.spare(refused);
                 warn!(
                     kind,
-                    run.namespace = namespace,
-                    run.name = of,
-                    "pass over `{of}` will be retried: {error}"
+                    object.namespace = namespace,
+                    object.name = name,
+                    "pass over `{name}` will be retried: {error}"
                 );
             }
             Interrupted::Unreadable(_) => {
                 self.errors.inc();
                 warn!(
                     kind,
-                    run.namespace = namespace,
-                    run.name = of,
-                    "`{of}` is left alone: {error}"
+                    object.namespace = namespace,
+                    object.name = name,
+                    "`{name}` is left alone: {error}"
                 );
                 return Action::await_change();
             }

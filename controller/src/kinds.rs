@@ -1,6 +1,6 @@
 //! Kinds that a cluster may have: followed for as long as it has them, and looked for otherwise.
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, future::ready, pin::pin, time::Duration};
 
 use futures::{Stream, StreamExt, stream};
 use hindsight_cluster::{ClusterError, classify};
@@ -50,6 +50,24 @@ pub(crate) async fn follow_while_there<H, F>(
             () = shutdown.cancelled() => return,
             () = sleep(poll) => {}
         }
+    }
+}
+
+/// Passes for as long as `watches` go on; then cancels `ending`, by which their queue ends, and waits for those
+/// that are under way.
+pub(crate) async fn pass_beside<T>(
+    passes: impl Stream<Item = T>,
+    watches: impl Future<Output = ()>,
+    ending: &CancellationToken,
+) {
+    let mut passes = pin!(passes.for_each(|_| ready(())));
+    let is_over = tokio::select! {
+        () = &mut passes => true,
+        () = watches => false,
+    };
+    if !is_over {
+        ending.cancel();
+        passes.await;
     }
 }
 

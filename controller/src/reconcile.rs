@@ -9,15 +9,15 @@ use hindsight_workflow::{
 };
 use jiff::Timestamp;
 use kube::runtime::{controller::Action, reflector::ObjectRef};
-use tracing::{debug, info, warn};
+use tracing::info;
 
 use crate::{
     cluster::target_of,
     custom::owners,
-    interrupted::Interrupted,
+    interrupted::{Interrupted, Troubles},
     metrics::{OfEnd, reason},
     object::WorkflowObject,
-    shared::{RESYNC, Shared},
+    shared::{RESYNC, Shared, rest},
 };
 
 /// Most things that one pass does; a further one goes on where it ended.
@@ -79,42 +79,19 @@ pub(crate) fn retry(
     shared: Arc<Shared>,
 ) -> Action {
     let name = ObjectRef::from_obj(object.as_ref());
-    let (namespace, of) = (name.namespace.as_deref().unwrap_or_default(), &name.name);
     let wait = shared.failures.failed(&name);
-    match error {
-        Interrupted::Overtaken => {
-            shared.metrics.conflicts.inc();
-            debug!(
-                workflow.namespace = namespace,
-                workflow.name = of,
-                "pass over `{of}` ended: {error}"
-            );
-        }
-        Interrupted::Cluster(refused) => {
-            shared.metrics.errors.inc();
-            shared.cluster.spare(refused);
-            warn!(
-                workflow.namespace = namespace,
-                workflow.name = of,
-                "pass over `{of}` will be retried: {error}"
-            );
-        }
-        Interrupted::Unreadable(_) => {
-            shared.metrics.errors.inc();
-            warn!(
-                workflow.namespace = namespace,
-                workflow.name = of,
-                "`{of}` is left alone: {error}"
-            );
-            return Action::await_change();
-        }
-    }
     // Its deadline holds also while the cluster refuses something.
     let left = object.read().ok().and_then(|workflow| {
         let due = workflow.deadline(workflow.status.start_time?)?;
         Duration::try_from(due.duration_since(shared.cluster.now())).ok()
     });
-    Action::requeue(left.map_or(wait, |left| wait.min(left)))
+    let troubles = Troubles {
+        kind: hindsight_workflow::KIND,
+        cluster: &shared.cluster,
+        conflicts: &shared.metrics.conflicts,
+        errors: &shared.metrics.errors,
+    };
+    troubles.after(error, &name, left.map_or(wait, |left| wait.min(left)))
 }
 
 struct Task<'s> {
@@ -323,9 +300,7 @@ impl Task<'_> {
             true => self.shared.config.external_poll.min(RESYNC),
             false => RESYNC,
         };
-        let due = wake.map(|wake| wake.duration_since(now));
-        let due = due.map(|due| Duration::try_from(due).unwrap_or_default());
-        Action::requeue(due.map_or(most, |due| due.min(most)))
+        rest(now, wake, most)
     }
 
     /// News of these workflows are news of this one.

@@ -8,7 +8,8 @@ use std::{
 };
 
 use hindsight_workflow::ObjectReference;
-use kube::runtime::reflector::Store;
+use jiff::Timestamp;
+use kube::runtime::{controller::Action, reflector::Store};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::{
@@ -23,6 +24,12 @@ use crate::{
 
 /// How often what goes on is passed over without news.
 pub(crate) const RESYNC: Duration = Duration::from_secs(30);
+
+/// When to pass again over something if there is no news: at `wake`, and after `most` at the latest.
+pub(crate) fn rest(now: Timestamp, wake: Option<Timestamp>, most: Duration) -> Action {
+    let due = wake.map(|wake| Duration::try_from(wake.duration_since(now)).unwrap_or_default());
+    Action::requeue(due.map_or(most, |due| due.min(most)))
+}
 
 /// First wait after an error, which doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(100);

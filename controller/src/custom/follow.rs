@@ -16,7 +16,7 @@ use super::reconcile::{Context, reconcile, retry};
 use crate::{
     cluster::Cluster,
     following::Part,
-    kinds::{follow_while_there, is_lasting, queued},
+    kinds::{follow_while_there, is_lasting, pass_beside, queued},
     metrics::OfKind,
     object::RunObject,
     shared::Shared,
@@ -65,22 +65,17 @@ async fn follow(shared: &Arc<Shared>, form: Form, shutdown: &CancellationToken) 
         names,
         controller::Config::default().concurrency(concurrency),
     );
-    let mut passes = pin!(passes.for_each(|_| std::future::ready(())));
-    let is_over = tokio::select! {
-        () = &mut passes => true,
-        () = watch(shared, form, writer, &part) => false,
+    let over = || {
+        shared.following.set(form, None);
+        let following = &shared.metrics.custom.following;
+        following.get_or_create(&of_kind).set(0);
     };
-    shared.following.set(form, None);
-    shared
-        .metrics
-        .custom
-        .following
-        .get_or_create(&of_kind)
-        .set(0);
-    if !is_over {
-        ending.cancel();
-        passes.await;
-    }
+    let watches = async {
+        watch(shared, form, writer, &part).await;
+        over();
+    };
+    pass_beside(passes, watches, &ending).await;
+    over();
 }
 
 /// Puts into the queue what the watch is news of; returns when the cluster has the kind no more.

@@ -12,7 +12,7 @@ use crate::{
     interrupted::{Interrupted, Troubles},
     metrics::{OfEnd, custom_reason},
     object::RunObject,
-    shared::{Failures, RESYNC, Shared},
+    shared::{Failures, RESYNC, Shared, rest},
 };
 
 /// Most things that one pass does; a further one goes on where it ended.
@@ -83,13 +83,11 @@ pub(super) fn retry(object: Arc<RunObject>, error: &Interrupted, context: Arc<Co
     let metrics = &context.shared.metrics.custom;
     let troubles = Troubles {
         kind: context.form.kind(),
+        cluster: &context.shared.cluster,
         conflicts: &metrics.conflicts,
         errors: &metrics.errors,
     };
-    if let Interrupted::Cluster(refused) = error {
-        context.shared.cluster.spare(refused);
-    }
-    troubles.after(error, name.namespace.as_deref(), &name.name, wait)
+    troubles.after(error, &name, wait)
 }
 
 struct Task<'s> {
@@ -210,8 +208,7 @@ impl Task<'_> {
         if self.pass.run().status.is_done() {
             return Action::await_change();
         }
-        let due = wake.map(|wake| Duration::try_from(wake.duration_since(now)).unwrap_or_default());
-        Action::requeue(due.map_or(RESYNC, |due| due.min(RESYNC)))
+        rest(now, wake, RESYNC)
     }
 }
 

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::reconcile::{Children, Context, Name, reconcile, retry};
 use crate::{
     cluster::Cluster,
-    kinds::{follow_while_there, is_lasting, queued},
+    kinds::{follow_while_there, is_lasting, pass_beside, queued},
     object::pipeline::{ChildObject, PipelineObject},
     shared::Shared,
     watch::{Waits, told},
@@ -55,18 +55,16 @@ async fn follow(shared: &Arc<Shared>, shutdown: &CancellationToken) {
         names,
         controller::Config::default().concurrency(concurrency),
     );
-    let mut passes = pin!(passes.for_each(|_| std::future::ready(())));
-    let is_over = tokio::select! {
-        () = &mut passes => true,
-        () = watch_runs(shared, writer, &queue) => false,
-        () = watch_children(shared, ChildKind::TaskRun, tasks, &queue) => false,
-        () = watch_children(shared, ChildKind::CustomRun, custom, &queue) => false,
-    };
+    let watches = Box::pin(async {
+        tokio::select! {
+            () = watch_runs(shared, writer, &queue) => {}
+            () = watch_children(shared, ChildKind::TaskRun, tasks, &queue) => {}
+            () = watch_children(shared, ChildKind::CustomRun, custom, &queue) => {}
+        }
+        following.set(0);
+    });
+    pass_beside(passes, watches, &ending).await;
     following.set(0);
-    if !is_over {
-        ending.cancel();
-        passes.await;
-    }
 }
 
 /// Puts into the queue what the watch of PipelineRuns is news of; returns when the cluster has the kind no more.

@@ -17,7 +17,7 @@ use crate::{
     interrupted::{Interrupted, Troubles},
     metrics::{OfEnd, OfKind, pipeline_reason},
     object::pipeline::{ChildObject, PipelineObject},
-    shared::{Failures, RESYNC, Shared},
+    shared::{Failures, RESYNC, Shared, rest},
 };
 
 /// Names a PipelineRun.
@@ -101,13 +101,11 @@ pub(super) fn retry(
     let metrics = &context.shared.metrics.pipelines;
     let troubles = Troubles {
         kind: "PipelineRun",
+        cluster: &context.shared.cluster,
         conflicts: &metrics.conflicts,
         errors: &metrics.errors,
     };
-    if let Interrupted::Cluster(refused) = error {
-        context.shared.cluster.spare(refused);
-    }
-    troubles.after(error, name.namespace.as_deref(), &name.name, wait)
+    troubles.after(error, &name, wait)
 }
 
 struct Task<'s> {
@@ -219,7 +217,6 @@ impl Task<'_> {
         if self.pass.run().status.is_done() {
             return Action::await_change();
         }
-        let due = wake.map(|wake| Duration::try_from(wake.duration_since(now)).unwrap_or_default());
-        Action::requeue(due.map_or(RESYNC, |due| due.min(RESYNC)))
+        rest(now, wake, RESYNC)
     }
 }
