@@ -8,7 +8,7 @@ use super::{
     dialect::Dialect,
     statement::{Bind, Statement},
     stored_time,
-    time_window::TimeWindow,
+    time_window::{TimeWindow, Unit},
 };
 use crate::seam::ListQuery;
 use hindsight_filter::condition::{Column, Is, Test, Value};
@@ -122,16 +122,19 @@ pub(super) fn stored_in(out: &mut Statement, window: TimeWindow) {
     }
 }
 
-/// The statement that gives the first of these days on which records were stored that labels say may be
-/// in a list; it gives no row if there is none.
-pub(crate) fn first_stored(query: &ListQuery, days: Vec<i64>) -> Statement {
-    let mut out = Statement::new("SELECT day FROM unnest(");
-    out.bind(Bind::Ints(days));
+/// The statement that gives when the first of these days and weeks began in which records were stored that
+/// labels say may be in a list; it gives no row if there is none.
+pub(crate) fn first_stored(query: &ListQuery, units: &[Unit]) -> Statement {
+    let mut out = Statement::new("SELECT since FROM unnest(");
+    let bind = |field: fn(&Unit) -> i64| Bind::Ints(units.iter().map(field).collect());
+    out.bind(bind(|unit| unit.number)).push("::bigint[], ");
+    out.bind(bind(|unit| unit.first)).push("::bigint[], ");
+    out.bind(bind(|unit| unit.last)).push("::bigint[]");
     // Not an EXISTS, of which PostgreSQL would make a join, in another order.
-    out.push("::bigint[]) AS day WHERE (SELECT 1 FROM records WHERE ");
+    out.push(") AS unit (number, since, until) WHERE (SELECT 1 FROM records WHERE ");
     out.push(STORED_AT);
-    out.push(" BETWEEN (day - 1) * 86400000000 AND (day + 1) * 86400000000");
-    out.push(STORED).push("ARRAY[day]");
+    out.push(" BETWEEN since AND until");
+    out.push(STORED).push("ARRAY[number]");
     of_parent(&mut out, query);
     of_types(&mut out, query);
     unwell(&mut out, query);

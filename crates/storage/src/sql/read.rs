@@ -180,20 +180,31 @@ pub(crate) fn raw_record(row: &impl SqlRow, body: Option<usize>) -> Result<Store
 }
 
 /// A row of a page.
-pub(crate) trait SizeHint {
+pub(crate) trait ListRow {
     /// How many bytes its body has, if that was read.
     fn bytes(&self) -> usize;
+
+    /// Where it is.
+    fn position(&self) -> &Position;
 }
 
-impl SizeHint for Listed<RunResult> {
+impl ListRow for Listed<RunResult> {
     fn bytes(&self) -> usize {
         0
     }
+
+    fn position(&self) -> &Position {
+        &self.position
+    }
 }
 
-impl SizeHint for (StoredRecord, Position) {
+impl ListRow for (StoredRecord, Position) {
     fn bytes(&self) -> usize {
         self.0.size()
+    }
+
+    fn position(&self) -> &Position {
+        &self.1
     }
 }
 

@@ -64,9 +64,13 @@ pub(super) fn columns(row: &impl SqlRow, others: usize) -> Result<RecordColumns,
     Ok(RecordColumns { record, object })
 }
 
-impl read::SizeHint for (RecordColumns, Position) {
+impl read::ListRow for (RecordColumns, Position) {
     fn bytes(&self) -> usize {
         0
+    }
+
+    fn position(&self) -> &Position {
+        &self.1
     }
 }
 

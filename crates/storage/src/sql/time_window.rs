@@ -17,8 +17,9 @@ const GROWTH: i64 = 16;
 /// More weeks than a list of them is worth.
 const MOST_KEYS: i64 = 600;
 
-/// More days than are worth asking for one by one, of which each takes 12 µs.
-const MOST_DAYS: i64 = 300;
+/// How many days are sought one by one, of which each takes 12 µs: more than a week, so that a week
+/// that was found is.
+const MOST_DAYS: i64 = 3 * DAYS;
 
 /// Days after which what was found says how much the rest is likely to have: days of a week differ.
 const TYPICAL: i64 = 14 * DAY;
@@ -72,27 +73,33 @@ impl Windows {
         }
     }
 
-    /// Begins anew, with a day, where the day with this number does: it is in `part`, the last window
-    /// that there was, of which nothing before that day is wanted.
-    pub(crate) fn skip_to(&mut self, part: TimeWindow, day: i64) {
+    /// Begins anew with `unit` of `part`, the last window that there was, of which nothing before that is
+    /// wanted.
+    pub(crate) fn skip_to(&mut self, part: TimeWindow, unit: Unit) {
         let rest = self.rest.unwrap_or(part);
         let mut whole = TimeWindow::new(part.first.min(rest.first), part.last.max(rest.last));
         match self.descending {
-            true => whole.last = part.last.min((day + 1) * DAY - 1),
-            false => whole.first = part.first.max(first_of(day)),
+            true => whole.last = part.last.min(unit.last),
+            false => whole.first = part.first.max(unit.first),
         }
         *self = Self::new(whole, self.descending);
+        self.length = unit.last - unit.first + 1;
     }
 
-    /// Makes the next window as long as `wanted` rows are likely to take, after the last one had `found` of them.
-    pub(crate) fn found(&mut self, found: i64, wanted: i64) {
-        let last = self.length / GROWTH;
-        if found > 0 {
-            let likely = last / found * wanted / 2 * 3;
+    /// Makes the next window as long as `wanted` rows are likely to take, after `part` had `found` of them,
+    /// the first of which was stored at `first`: before it there may be none at all.
+    pub(crate) fn found(&mut self, part: TimeWindow, first: Option<i64>, found: i64, wanted: i64) {
+        if let Some(first) = first {
+            let time = match self.descending {
+                true => first.saturating_sub(part.first),
+                false => part.last.saturating_sub(first),
+            };
+            let likely = time.saturating_add(1) / found.max(1) * wanted / 2 * 3;
             self.length = likely.clamp(DAY, self.length);
         }
-        let (time, rows) = (self.seen.0.saturating_add(last), self.seen.1 + found);
-        self.seen = (time, rows);
+        let time = part.last.saturating_sub(part.first);
+        self.seen = (self.seen.0.saturating_add(time), self.seen.1 + found);
+        let (time, rows) = self.seen;
         let rest = self
             .rest
             .map_or(0, |rest| rest.last.saturating_sub(rest.first));
@@ -129,40 +136,75 @@ impl Iterator for Windows {
     }
 }
 
-/// When a day began at the earliest; PostgreSQL divides towards zero.
-fn first_of(day: i64) -> i64 {
-    (if day > 0 { day } else { day - 1 }) * DAY
+/// A day or a week, which has a number in the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unit {
+    pub(crate) number: i64,
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+}
+
+impl Unit {
+    /// As PostgreSQL divides, which is towards zero.
+    fn day(number: i64) -> Self {
+        Self {
+            number,
+            first: (if number > 0 { number } else { number - 1 }) * DAY,
+            last: (if number < 0 { number } else { number + 1 }) * DAY - 1,
+        }
+    }
+
+    /// The week that begins on a day.
+    fn week(day: i64) -> Self {
+        Self {
+            number: day / DAYS,
+            first: day * DAY,
+            last: (day + DAYS) * DAY - 1,
+        }
+    }
+
+    pub(crate) fn is_day(self) -> bool {
+        self.last - self.first < 2 * DAY
+    }
 }
 
 impl TimeWindow {
-    /// The numbers of its days, in this order; none if there are too many to ask for each of them.
-    pub(crate) fn days(self, descending: bool) -> Option<Vec<i64>> {
-        let (first, last) = (self.first / DAY, self.last / DAY);
-        let mut days = match !self.has_few && last - first < MOST_DAYS {
-            true => (first..=last).collect::<Vec<_>>(),
-            false => return None,
-        };
+    /// What to ask for, in this order, to learn where its first rows are: its days if they are few, and its
+    /// weeks otherwise. None if these are too many.
+    pub(crate) fn sought(self, descending: bool) -> Option<Vec<Unit>> {
+        let is_long = self.last / DAY - self.first / DAY > MOST_DAYS;
+        let mut units = self.units(is_long)?;
         if descending {
-            days.reverse();
+            units.reverse();
         }
-        Some(days)
+        Some(units)
     }
 
     /// The numbers of its whole weeks, and of the days before and after them; none if these are
-    /// too many, or the rows too few. As PostgreSQL divides, which is towards zero.
+    /// too many, or the rows too few.
     pub(super) fn keys(self) -> Option<Vec<i64>> {
+        let units = self.units(true)?;
+        Some(units.iter().map(|unit| unit.number).collect())
+    }
+
+    /// Its days, or its whole weeks and the days before and after them.
+    fn units(self, weeks: bool) -> Option<Vec<Unit>> {
         let (mut day, last) = (self.first / DAY, self.last / DAY);
         if self.has_few || last - day >= MOST_KEYS * DAYS {
             return None;
         }
-        let mut keys = Vec::new();
+        let mut units = Vec::new();
         while day <= last {
             // The first week has twice as many days, of both sides of zero.
-            let is_whole = day > 0 && day % DAYS == 0 && day + DAYS - 1 <= last;
-            keys.push(if is_whole { day / DAYS } else { day });
+            let is_whole = weeks && day > 0 && day % DAYS == 0 && day + DAYS - 1 <= last;
+            units.push(if is_whole {
+                Unit::week(day)
+            } else {
+                Unit::day(day)
+            });
             day += if is_whole { DAYS } else { 1 };
         }
-        Some(keys)
+        Some(units)
     }
 }
 
@@ -201,7 +243,7 @@ mod tests {
         let mut windows = Windows::new(whole, true);
         let mut days = |found: i64, wanted: i64| {
             let part = windows.next().unwrap();
-            windows.found(found, wanted);
+            windows.found(part, (found > 0).then_some(part.last), found, wanted);
             (part.last - part.first + 1) / DAY
         };
         assert_eq!(days(30, 40), 1);
@@ -209,23 +251,39 @@ mod tests {
         assert_eq!(days(1, 29), 32, "nothing was found");
         assert_eq!(days(1_000, 1), 365, "to the end");
         let mut windows = Windows::new(whole, false);
-        windows.next();
-        windows.found(1_000, 1);
+        let part = windows.next().unwrap();
+        windows.found(part, Some(part.first), 1_000, 1);
         let second = windows.next().unwrap();
         assert_eq!(second.last - second.first + 1, DAY, "a day at least");
     }
 
     #[test]
+    fn a_part_of_a_day_is_not_taken_for_a_day() {
+        let mut windows = Windows::new(TimeWindow::new(0, 400 * DAY - 1), true);
+        let part = windows.next().unwrap();
+        windows.found(part, Some(part.first + DAY / 100), 5, 45);
+        let second = windows.next().unwrap();
+        assert_eq!(second.last - second.first + 1, DAY);
+    }
+
+    #[test]
     fn windows_go_on_where_the_first_rows_are() {
         let whole = TimeWindow::new(0, 400 * DAY - 1);
-        for (descending, day, first) in [(true, 390, (390, 390)), (false, 10, (10, 10))] {
+        // The weeks from days 385 and 7, and days of them.
+        for (descending, weeks, day) in [(true, (385, 391), 390), (false, (7, 13), 10)] {
             let mut windows = Windows::new(whole, descending);
             windows.next();
-            windows.found(0, 50);
-            let second = windows.next().unwrap();
-            windows.skip_to(second, day);
+            windows.found(whole, None, 0, 50);
+            windows.next();
+            windows.skip_to(whole, Unit::week(weeks.0));
+            let week = windows.next().unwrap();
+            assert_eq!((week.first / DAY, week.last / DAY), weeks);
+            let sought = week.sought(descending).unwrap();
+            assert_eq!(sought.len(), 7);
+            let unit = sought.into_iter().find(|unit| unit.number == day).unwrap();
+            windows.skip_to(week, unit);
             let parts: Vec<_> = windows.collect();
-            assert_eq!((parts[0].first / DAY, parts[0].last / DAY), first);
+            assert_eq!((parts[0].first / DAY, parts[0].last / DAY), (day, day));
             let (least, most) = match descending {
                 true => (0, 391 * DAY - 1),
                 false => (10 * DAY, whole.last),
@@ -234,8 +292,9 @@ mod tests {
             assert_eq!(ends.clone().map(|(first, _)| first).min(), Some(least));
             assert_eq!(ends.map(|(_, last)| last).max(), Some(most));
         }
-        assert_eq!(TimeWindow::new(-1, DAY).days(true), Some(vec![1, 0]));
-        assert_eq!(whole.days(true), None);
+        let days = TimeWindow::new(-1, DAY).sought(true).unwrap();
+        assert_eq!(days, [Unit::day(1), Unit::day(0)]);
+        assert_eq!(whole.sought(true).unwrap().len(), 7 + 56 + 1);
     }
 
     #[test]
@@ -279,7 +338,7 @@ mod tests {
             let part = windows.next().unwrap();
             assert_eq!((part.last - part.first + 1) / DAY, days);
             assert!(part.keys().is_some());
-            windows.found(found, 51 - found);
+            windows.found(part, (found > 0).then_some(part.last), found, 51 - found);
         }
         let rest = windows.next().unwrap();
         assert_eq!((rest.first, rest.last), (0, 383 * DAY - 1));

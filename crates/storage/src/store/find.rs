@@ -9,7 +9,7 @@ use crate::{
         dialect::Dialect,
         labels,
         list::{self, Part},
-        read::SizeHint,
+        read::ListRow,
         row::{Row, SqlRow as _},
         statement::Statement,
         stored_time,
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 use hindsight_filter::model::Resource;
-use hindsight_filter::order::KeyValue;
+use hindsight_filter::order::{KeyValue, Position};
 
 /// Finds rows of one list.
 pub(super) struct Finder<'f, T> {
@@ -32,7 +32,7 @@ pub(super) struct Finder<'f, T> {
     pub(super) read: &'f (dyn Fn(&Row) -> Result<T, Error> + Sync),
 }
 
-impl<'f, T: Send + SizeHint> Finder<'f, T> {
+impl<'f, T: Send + ListRow> Finder<'f, T> {
     /// Adds rows of one part until the page is full.
     pub(super) async fn fill(&mut self, part: Part, page: &mut Vec<T>) -> Result<(), Error> {
         let Some(limit) = self.left(page) else {
@@ -81,7 +81,7 @@ impl<'f, T: Send + SizeHint> Finder<'f, T> {
     }
 
     fn is_enough(&self, found: &[T], limit: i64) -> bool {
-        let bytes: usize = found.iter().map(SizeHint::bytes).sum();
+        let bytes: usize = found.iter().map(ListRow::bytes).sum();
         i64::try_from(found.len()).is_ok_and(|rows| rows >= limit)
             || self.query.max_bytes.is_some_and(|most| bytes >= most)
     }
@@ -94,11 +94,10 @@ impl<'f, T: Send + SizeHint> Finder<'f, T> {
         let (Some(mut first), Some(mut last)) = (span.int(0)?, span.int(1)?) else {
             return Ok(());
         };
-        let after = self.query.after.as_ref();
-        if let Some(Some(KeyValue::Int(after))) = after.and_then(|row| row.keys.first()) {
+        if let Some(after) = self.query.after.as_ref().and_then(first_key) {
             match descending {
-                true => last = last.min(*after),
-                false => first = first.max(*after),
+                true => last = last.min(after),
+                false => first = first.max(after),
             }
         }
         let before = page.len();
@@ -106,30 +105,34 @@ impl<'f, T: Send + SizeHint> Finder<'f, T> {
         // Whether nothing was found yet, and where there is something was not asked.
         let (mut is_first, mut seeks) = (true, true);
         while let Some(part) = windows.next() {
-            let days = part.days(descending).filter(|_| seeks && !is_first);
+            let units = part.sought(descending).filter(|_| seeks && !is_first);
             is_first = false;
-            if let Some(days) = days {
-                let day = self
+            if let Some(units) = units {
+                let first = self
                     .reader
-                    .row(&labels::first_stored(self.query, days))
+                    .row(&labels::first_stored(self.query, &units))
                     .await?;
-                match day.map(|row| row.int(0)).transpose()?.flatten() {
-                    Some(day) => {
-                        seeks = false;
-                        windows.skip_to(part, day);
+                let first = first.map(|row| row.int(0)).transpose()?.flatten();
+                let unit = units.into_iter().find(|unit| Some(unit.first) == first);
+                match unit {
+                    Some(unit) => {
+                        // Its first day is asked for next if it is a week.
+                        seeks = !unit.is_day();
+                        windows.skip_to(part, unit);
                     }
-                    None => windows.found(0, 1),
+                    None => windows.found(part, None, 0, 1),
                 }
                 continue;
             }
-            let bytes = page[before..].iter().map(SizeHint::bytes).sum();
+            let bytes = page[before..].iter().map(ListRow::bytes).sum();
             let (Some(limit), Some(rest)) = (self.left(page), list::rest(self.query, bytes)) else {
                 break;
             };
             let path = AccessPath::LabelIndex(Some(part));
             let rows = self.rows(&rest, Part::With, path, limit).await?;
             let found = i64::try_from(rows.len()).unwrap_or(limit);
-            windows.found(found, limit - found);
+            let first = rows.first().and_then(|row| first_key(row.position()));
+            windows.found(part, first, found, limit - found);
             seeks &= found == 0;
             page.extend(rows);
         }
@@ -186,5 +189,13 @@ impl<'f, T: Send + SizeHint> Finder<'f, T> {
         };
         self.reader.each(&statement, &mut take).await?;
         Ok(rows)
+    }
+}
+
+/// When the row of a list by time was stored.
+fn first_key(position: &Position) -> Option<i64> {
+    match position.keys.first()? {
+        Some(KeyValue::Int(time)) => Some(*time),
+        _ => None,
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     seam::{EncodedRecord, Error, ListQuery, Listed, Priority, RecordColumns},
     sql::{
         access_path, indexed, list,
-        read::{self, SizeHint},
+        read::{self, ListRow},
         row::Row,
         statement::Statement,
         stored_time::{Stretch, stretches},
@@ -26,7 +26,7 @@ const READS: usize = 4;
 
 /// Reads a page, in one transaction if it comes from more than one statement, or from an index
 /// of which it must be known that it is whole.
-pub(super) async fn page<D: Database, T: Send + SizeHint>(
+pub(super) async fn page<D: Database, T: Send + ListRow>(
     db: &D,
     resource: Resource,
     query: &ListQuery,
@@ -51,7 +51,7 @@ pub(super) async fn columns<D: Database>(
     Ok(rows.into_iter().map(listed).collect())
 }
 
-async fn page_of<D: Database, T: Send + SizeHint>(
+async fn page_of<D: Database, T: Send + ListRow>(
     db: &D,
     resource: Resource,
     query: &ListQuery,
@@ -75,7 +75,7 @@ async fn page_of<D: Database, T: Send + SizeHint>(
     let mut page = Vec::new();
     for Stretch { query, is_late } in stretches(resource, query) {
         for part in &parts {
-            let bytes = page.iter().map(SizeHint::bytes).sum();
+            let bytes = page.iter().map(ListRow::bytes).sum();
             let Some(rest) = list::rest(&query, bytes) else {
                 break;
             };
