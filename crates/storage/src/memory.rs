@@ -20,14 +20,16 @@ use jiff::Timestamp;
 
 use crate::seam::{
     AggregateQuery, Batch, Change, Connections, EncodedBody, EncodedRecord, Error, Estimate,
-    FeedPage, FeedPosition, Filled, IndexedPath, ListQuery, Listed, Maintenance, Plan, Purge,
-    Purged, RecordColumns, Store,
+    FeedPage, FeedPosition, Filled, Hold, IndexedPath, ListQuery, Listed, Maintenance, Plan, Purge,
+    Purged, RecordColumns, Store, WholeVersion,
 };
 use hindsight_filter::columns::{ObjectColumns, object_columns, of_record};
 use hindsight_filter::condition::{Ability, Column, Test, Value};
 use hindsight_filter::indexed::{Kind, Path};
 use hindsight_filter::measure::{Group, Tally};
-use hindsight_filter::model::{Etag, Record, RecordName, Resource, ResultName, RunResult};
+use hindsight_filter::model::{
+    Etag, ParentPattern, Record, RecordName, Resource, ResultName, RunResult,
+};
 
 /// A row and the number that no other row has.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +68,8 @@ struct Rows {
     changes: BTreeMap<RecordName, i64>,
     changed: i64,
     floor: i64,
+    /// Holds by the numbers of their results.
+    holds: BTreeMap<i64, Hold>,
     secrets: BTreeMap<String, Vec<u8>>,
     cursors: BTreeMap<String, feed::Cursor>,
 }
@@ -110,6 +114,14 @@ impl Rows {
         self.changes.insert(name.clone(), self.changed);
     }
 
+    /// Removes a result with all that depends on it.
+    fn remove(&mut self, name: &ResultName) {
+        if let Some(was) = self.results.remove(name) {
+            self.holds.remove(&was.id);
+        }
+        self.records.retain(|record, _| record.result() != name);
+    }
+
     fn change(&mut self, change: &Change) -> Result<(), Error> {
         match change.clone() {
             Change::InsertResult(row) => {
@@ -134,8 +146,38 @@ impl Rows {
                 let was = self.results.get(&name);
                 let was = was.ok_or_else(|| Error::Missing(name.to_string()))?;
                 expected(&name.to_string(), &was.row.etag, expect.as_ref())?;
-                self.results.remove(&name);
-                self.records.retain(|record, _| *record.result() != name);
+                self.remove(&name);
+            }
+            Change::ExpireResult { name, version, now } => {
+                let was = self.results.get(&name);
+                let was = was.ok_or_else(|| Error::Missing(name.to_string()))?;
+                let held = self.holds.get(&was.id);
+                let held = held.is_some_and(|hold| hold.is_in_force(now));
+                let records = self.records.values().map(|found| &found.row.record);
+                let records = records.filter(|record| *record.name.result() == name);
+                let updates = records.map(|record| record.update_time);
+                if held || WholeVersion::of(&was.row, updates) != version {
+                    return Err(Error::Stale {
+                        name: name.to_string(),
+                        expected: version.etag,
+                    });
+                }
+                self.remove(&name);
+            }
+            Change::InsertHold(hold) => {
+                let name = hold.result.to_string();
+                let was = self.results.get(&hold.result);
+                let id = was.ok_or_else(|| Error::Missing(name.clone()))?.id;
+                let there = self.holds.get(&id);
+                if there.is_some_and(|there| there.is_in_force(hold.create_time)) {
+                    return Err(Error::Exists(name));
+                }
+                self.holds.insert(id, hold);
+            }
+            Change::DeleteHold { name } => {
+                let id = self.results.get(&name).map(|was| was.id);
+                let gone = id.and_then(|id| self.holds.remove(&id));
+                gone.ok_or_else(|| Error::Missing(name.to_string()))?;
             }
             Change::InsertRecord(row) => {
                 if !self.results.contains_key(row.name.result()) {
@@ -318,6 +360,23 @@ impl Store for Memory {
             rows: Estimate::Exactly(rows as u64),
             cost: None,
         })
+    }
+
+    async fn holds(
+        &self,
+        parent: &ParentPattern,
+        after: i64,
+        most: NonZeroU32,
+    ) -> Result<Vec<(i64, Hold)>, Error> {
+        let rows = self.rows().await?;
+        let is_within = |hold: &Hold| match parent {
+            ParentPattern::Any => true,
+            ParentPattern::Exact(parent) => hold.result.parent() == parent,
+        };
+        let holds = rows.holds.iter();
+        let holds = holds.filter(|(id, hold)| **id > after && is_within(hold));
+        let holds = holds.take(most.get() as usize);
+        Ok(holds.map(|(id, hold)| (*id, hold.clone())).collect())
     }
 
     async fn feed_end(&self) -> Result<FeedPosition, Error> {

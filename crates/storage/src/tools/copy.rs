@@ -24,7 +24,7 @@ use super::{fsck::Finding, snapshot::Snapshot};
 use crate::{
     codec::objects::{ObjectBackend, without_depot},
     driver::options::{Options, Schema},
-    seam::{Error, IndexedPath, LogStore, Maintenance, Store, StoredLog},
+    seam::{Error, Hold, IndexedPath, LogStore, Maintenance, Store, StoredLog},
     sql,
     store::resolve::open,
 };
@@ -196,6 +196,11 @@ pub(crate) trait Source: Send {
     /// Those at these places of the last page, with payloads; or why not.
     async fn records(&mut self, places: &[i64]) -> Result<Vec<Result<Record, Said>>, Error>;
 
+    /// The next holds of results after a row; none at the end, or where nothing is held.
+    async fn holds(&mut self, _after: i64) -> Result<Vec<(i64, Hold)>, Error> {
+        Ok(Vec::new())
+    }
+
     /// How many logs there are; none where logs are kept elsewhere.
     async fn log_total(&mut self) -> Result<u64, Error> {
         Ok(0)
@@ -285,7 +290,7 @@ pub(crate) async fn into(
 }
 
 impl Copy<'_> {
-    /// Copies results, then records.
+    /// Copies results, then records, then holds.
     async fn all(&mut self, source: &mut dyn Source) -> Result<(), Error> {
         let (results, records) = source.totals().await?;
         self.stage("results", results);
@@ -300,7 +305,7 @@ impl Copy<'_> {
             self.records(source, page).await?;
             (self.tell)(Event::Seen(count));
         }
-        Ok(())
+        self.holds(source).await
     }
 
     fn stage(&mut self, what: &'static str, total: u64) {
