@@ -39,7 +39,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("cli", &["app", "config", "import", "retention"]),
     ("app", &["*"]),
     ("events", &["service", "outgoing"]),
-    ("retention", &["service"]),
+    ("retention", &["query", "service"]),
     ("homes", &["service", "outgoing"]),
     ("outgoing", &[]),
     ("grpc", &["service"]),

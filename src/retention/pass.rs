@@ -429,7 +429,7 @@ fn oldest_first() -> Order {
 }
 
 /// A page of rows without payloads.
-fn query(scope: ResultPattern) -> ListQuery {
+pub(super) fn query(scope: ResultPattern) -> ListQuery {
     ListQuery {
         scope,
         condition: Condition::All,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 
 use super::file::{Entry, Kept, Rules, Whole};
 
@@ -19,7 +19,7 @@ struct ConfigMap {
     _api_version: Option<String>,
     kind: Option<String>,
     #[serde(rename = "metadata")]
-    _metadata: Option<serde_json::Value>,
+    _metadata: Option<IgnoredAny>,
     data: Data,
 }
 
