@@ -266,16 +266,20 @@ pub fn main() -> ExitCode {
 
 /// The arguments read again with the namespace of the context as the usual one, if that has one.
 fn in_namespace(matches: ArgMatches) -> Result<ArgMatches, Failure> {
-    let (Some(namespace), Some(name)) = (connect::namespace(&matches)?, matches.subcommand_name())
-    else {
+    let Some(namespace) = connect::namespace(&matches)? else {
         return Ok(matches);
     };
-    let given = |command: Command| {
-        command.mut_arg("namespace", |namespace_arg| {
-            namespace_arg.default_value(namespace)
-        })
-    };
-    Ok(command().mut_subcommand(name, given).get_matches())
+    Ok(with_namespace(command(), &matches, namespace).get_matches())
+}
+
+/// The command, in which the one that is meant has another usual namespace.
+fn with_namespace(command: Command, matches: &ArgMatches, namespace: String) -> Command {
+    match matches.subcommand() {
+        Some((name, below)) => {
+            command.mut_subcommand(name, |sub| with_namespace(sub, below, namespace))
+        }
+        None => command.mut_arg("namespace", |arg| arg.default_value(namespace)),
+    }
 }
 
 fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {

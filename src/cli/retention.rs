@@ -273,7 +273,7 @@ impl Show {
         let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
         let mut table = Table::new(columns(), &self.look, false)?;
         let mut results = Vec::new();
-        let mut out = self.look.out();
+        let mut out = (self.output == Form::Jsonl).then(|| self.look.out());
         while let Some(deletion) = deletions.recv().await {
             let shown = Shown::of(deletion);
             let sum = sums.entry(shown.policy.clone()).or_default();
@@ -283,16 +283,21 @@ impl Show {
             match self.output {
                 Form::Table => table.row(row(shown)),
                 Form::Json => results.push(shown),
-                Form::Jsonl => output::document(&mut out, false, &shown)?,
+                Form::Jsonl => {
+                    if let Some(out) = &mut out {
+                        output::document(out, false, &shown)?;
+                    }
+                }
             }
         }
         match self.output {
             Form::Table => table.print(false, &self.look)?,
             Form::Json => {
                 let policies = sums;
-                return output::document(out, false, &Document { policies, results });
+                let document = Document { policies, results };
+                return output::document(self.look.out(), false, &document);
             }
-            Form::Jsonl => {}
+            Form::Jsonl => drop(out),
         }
         for (policy, sum) in &sums {
             output::note(&format!(

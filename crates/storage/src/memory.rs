@@ -2,6 +2,7 @@
 //! proof that the seam asks for no SQL.
 
 mod feed;
+mod holds;
 mod list;
 
 use std::{
@@ -21,7 +22,7 @@ use jiff::Timestamp;
 use crate::seam::{
     AggregateQuery, Batch, Change, Connections, EncodedBody, EncodedRecord, Error, Estimate,
     FeedPage, FeedPosition, Filled, Hold, IndexedPath, ListQuery, Listed, Maintenance, Plan, Purge,
-    Purged, RecordColumns, Store, WholeVersion,
+    Purged, RecordColumns, Store,
 };
 use hindsight_filter::columns::{ObjectColumns, object_columns, of_record};
 use hindsight_filter::condition::{Ability, Column, Test, Value};
@@ -149,36 +150,10 @@ impl Rows {
                 self.remove(&name);
             }
             Change::ExpireResult { name, version, now } => {
-                let was = self.results.get(&name);
-                let was = was.ok_or_else(|| Error::Missing(name.to_string()))?;
-                let held = self.holds.get(&was.id);
-                let held = held.is_some_and(|hold| hold.is_in_force(now));
-                let records = self.records.values().map(|found| &found.row.record);
-                let records = records.filter(|record| *record.name.result() == name);
-                let updates = records.map(|record| record.update_time);
-                if held || WholeVersion::of(&was.row, updates) != version {
-                    return Err(Error::Stale {
-                        name: name.to_string(),
-                        expected: version.etag,
-                    });
-                }
-                self.remove(&name);
+                holds::expire(self, &name, version, now)?;
             }
-            Change::InsertHold(hold) => {
-                let name = hold.result.to_string();
-                let was = self.results.get(&hold.result);
-                let id = was.ok_or_else(|| Error::Missing(name.clone()))?.id;
-                let there = self.holds.get(&id);
-                if there.is_some_and(|there| there.is_in_force(hold.create_time)) {
-                    return Err(Error::Exists(name));
-                }
-                self.holds.insert(id, hold);
-            }
-            Change::DeleteHold { name } => {
-                let id = self.results.get(&name).map(|was| was.id);
-                let gone = id.and_then(|id| self.holds.remove(&id));
-                gone.ok_or_else(|| Error::Missing(name.to_string()))?;
-            }
+            Change::InsertHold(hold) => holds::insert(self, hold)?,
+            Change::DeleteHold { name } => holds::delete(self, &name)?,
             Change::InsertRecord(row) => {
                 if !self.results.contains_key(row.name.result()) {
                     return Err(Error::Missing(row.name.result().to_string()));
@@ -368,15 +343,7 @@ impl Store for Memory {
         after: i64,
         most: NonZeroU32,
     ) -> Result<Vec<(i64, Hold)>, Error> {
-        let rows = self.rows().await?;
-        let is_within = |hold: &Hold| match parent {
-            ParentPattern::Any => true,
-            ParentPattern::Exact(parent) => hold.result.parent() == parent,
-        };
-        let holds = rows.holds.iter();
-        let holds = holds.filter(|(id, hold)| **id > after && is_within(hold));
-        let holds = holds.take(most.get() as usize);
-        Ok(holds.map(|(id, hold)| (*id, hold.clone())).collect())
+        Ok(holds::list(&*self.rows().await?, parent, after, most))
     }
 
     async fn feed_end(&self) -> Result<FeedPosition, Error> {

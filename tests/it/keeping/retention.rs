@@ -16,7 +16,11 @@ const FILE: &str = "run_at = '30 3 * * * Europe/Berlin'\n[[policies]]\nname = 'f
 
 /// A run that ended in 2020, or goes on.
 fn object(name: &str, reason: Option<&str>) -> Vec<u8> {
-    let status = if reason == Some("Failed") { "False" } else { "True" };
+    let status = if reason == Some("Failed") {
+        "False"
+    } else {
+        "True"
+    };
     let mut object = json!({"kind": "PipelineRun", "metadata": {"name": name, "namespace": "ci"},
         "status": {"conditions": [{"type": "Succeeded", "status": "Unknown", "reason": "Running"}]}});
     if let Some(reason) = reason {
@@ -80,7 +84,10 @@ async fn hold(server: &TestServer, arguments: &[&str]) -> Said {
 }
 
 fn results(said: &Said) -> Vec<String> {
-    let lines = said.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
     let text = |line: &Value, key: &str| line[key].as_str().unwrap().to_owned();
     let mut all: Vec<_> = lines
         .map(|line| format!("{} {}", text(&line, "result"), text(&line, "policy")))
@@ -94,8 +101,16 @@ async fn a_plan_lists_what_a_run_deletes_and_what_is_held_stays() {
     for database in each_database().await {
         let server = TestServer::start(&database).await;
         given(&server).await;
-        let said = hold(&server, &["add", "held", "-n", "ci", "--reason", "an audit"]).await;
-        assert_eq!((said.code, said.out.as_str()), (0, "ci/results/held held\n"), "{said:?}");
+        let said = hold(
+            &server,
+            &["add", "held", "-n", "ci", "--reason", "an audit"],
+        )
+        .await;
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (0, "ci/results/held held\n"),
+            "{said:?}"
+        );
         let said = hold(&server, &["list", "-n", "ci", "-o", "json"]).await;
         let listed: Value = serde_json::from_str(&said.out).unwrap();
         assert_eq!(listed[0]["result"], "ci/results/held");
@@ -110,13 +125,18 @@ async fn a_plan_lists_what_a_run_deletes_and_what_is_held_stays() {
         let document = files.retention(&database, &["plan", "-o", "json"]).await;
         let document: Value = serde_json::from_str(&document.out).unwrap();
         let bytes = object("good", Some("Succeeded")).len();
-        assert_eq!(document["policies"]["default"], json!({"results": 1, "records": 1, "bytes": bytes}));
+        assert_eq!(
+            document["policies"]["default"],
+            json!({"results": 1, "records": 1, "bytes": bytes})
+        );
         assert_eq!(server.ids("ci/results/-", "").await.unwrap().len(), 4);
         assert_eq!(files.lines(), Vec::<Value>::new(), "nothing was deleted");
 
         let said = files.retention(&database, &["run"]).await;
         said.fails(2, "add --yes to delete");
-        let done = files.retention(&database, &["run", "--yes", "-o", "jsonl"]).await;
+        let done = files
+            .retention(&database, &["run", "--yes", "-o", "jsonl"])
+            .await;
         assert_eq!(done.code, 0, "{done:?}");
         assert_eq!(done.out, plan.out, "what was planned");
         let mut left = server.ids("ci/results/-", "").await.unwrap();
@@ -124,12 +144,18 @@ async fn a_plan_lists_what_a_run_deletes_and_what_is_held_stays() {
         assert_eq!(left, ["held", "running"]);
         let lines = files.lines();
         assert_eq!(lines.len(), 2, "{lines:?}");
-        let good = lines.iter().find(|line| line["name"] == "ci/results/good").unwrap();
+        let good = lines
+            .iter()
+            .find(|line| line["name"] == "ci/results/good")
+            .unwrap();
         assert_eq!(good["verb"], "delete");
         assert_eq!(good["outcome"], "OK");
         assert_eq!(good["policy"], "default");
         assert_eq!(good["bytes"], json!(bytes));
-        assert!(good["uid"].is_string() && good["before"].is_string(), "{good}");
+        assert!(
+            good["uid"].is_string() && good["before"].is_string(),
+            "{good}"
+        );
 
         let said = hold(&server, &["remove", "ci/results/held"]).await;
         assert_eq!(said.code, 0, "{said:?}");
@@ -148,13 +174,19 @@ async fn a_server_deletes_at_its_start_tells_so_and_counts_it() {
         server.stop().await;
         let files = Files::of(FILE);
         let (file, log) = (files.file(), files.log());
-        let more = [("retention_file", file.as_str()), ("audit_log", log.as_str())];
+        let more = [
+            ("retention_file", file.as_str()),
+            ("audit_log", log.as_str()),
+        ];
         let server = TestServer::start_with(&database, &more).await;
         let metrics = async || {
             let mut http = Http::one(&format!("http://{}", server.admin)).await;
             http.send("GET", "/metrics", &[], "").await.text()
         };
-        while metrics().await.contains("hindsight_retention_last_pass_timestamp_seconds 0\n") {
+        while metrics()
+            .await
+            .contains("hindsight_retention_last_pass_timestamp_seconds 0\n")
+        {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
         let text = metrics().await;
@@ -168,7 +200,12 @@ async fn a_server_deletes_at_its_start_tells_so_and_counts_it() {
         assert_eq!(server.ids("ci/results/-", "").await.unwrap(), ["running"]);
         let lines = files.lines();
         assert_eq!(lines.len(), 3, "{lines:?}");
-        assert!(lines.iter().all(|line| line["caller"] == "hindsight:retention"), "{lines:?}");
+        assert!(
+            lines
+                .iter()
+                .all(|line| line["caller"] == "hindsight:retention"),
+            "{lines:?}"
+        );
         server.stop().await;
         database.remove().await;
     }
@@ -187,12 +224,17 @@ async fn holds_are_told_by_rpc_and_their_mistakes_refused() {
             reason: reason.to_owned(),
             expire_time: seconds.map(|seconds| prost_types::Timestamp { seconds, nanos: 0 }),
         };
-        for (wrong, says) in [(ask(" ", None), "reason"), (ask("a", Some(1)), "expire_time")] {
+        for (wrong, says) in [
+            (ask(" ", None), "reason"),
+            (ask("a", Some(1)), "expire_time"),
+        ] {
             let refused = holds.create_hold(wrong).await.unwrap_err();
             assert_eq!(refused.code(), Code::InvalidArgument);
             assert!(refused.message().contains(says), "{refused:?}");
         }
-        let made = holds.create_hold(ask("an audit", Some(4_000_000_000))).await;
+        let made = holds
+            .create_hold(ask("an audit", Some(4_000_000_000)))
+            .await;
         let made = made.unwrap().into_inner();
         assert_eq!(made.reason, "an audit");
         let again = holds.create_hold(ask("another", None)).await.unwrap_err();
@@ -202,7 +244,11 @@ async fn holds_are_told_by_rpc_and_their_mistakes_refused() {
             page_size: 1,
             page_token: String::new(),
         };
-        let page = holds.list_holds(request.clone()).await.unwrap().into_inner();
+        let page = holds
+            .list_holds(request.clone())
+            .await
+            .unwrap()
+            .into_inner();
         assert_eq!(page.holds, [made]);
         let next = pb::ListHoldsRequest {
             page_token: page.next_page_token,
@@ -244,7 +290,9 @@ async fn holds_are_told_by_rpc_and_their_mistakes_refused() {
 
 #[tokio::test]
 async fn a_file_with_a_mistake_keeps_a_server_from_starting() {
-    let files = Files::of("run_at = '30 3 * * * UTC'\n[[policies]]\nname = 'p'\nkeep_for = '7d'\n[default]\nkeep_for = '7d'\n");
+    let files = Files::of(
+        "run_at = '30 3 * * * UTC'\n[[policies]]\nname = 'p'\nkeep_for = '7d'\n[default]\nkeep_for = '7d'\n",
+    );
     let (database, file) = (Database::sqlite(), files.file());
     let url = database.url();
     let common = ["--db", &url, "--retention-file", &file];
@@ -264,7 +312,9 @@ async fn a_config_map_of_the_agent_is_converted_or_refused() {
     let at = folder.path().join("map.yaml");
     let path = at.display().to_string();
     let map = |policies: &str| {
-        format!("kind: ConfigMap\ndata:\n  runAt: \"5 5 * * 0\"\n  defaultRetention: \"30\"\n  policies: |\n{policies}")
+        format!(
+            "kind: ConfigMap\ndata:\n  runAt: \"5 5 * * 0\"\n  defaultRetention: \"30\"\n  policies: |\n{policies}"
+        )
     };
     let good = "    - name: short\n      selector: {matchNamespaces: [ci]}\n      retention: 7d\n";
     std::fs::write(&at, map(good)).unwrap();
@@ -272,5 +322,7 @@ async fn a_config_map_of_the_agent_is_converted_or_refused() {
     said.prints(0, "run_at = \"5 5 * * 0 Europe/Berlin\"");
     assert!(said.out.contains("parent in [\"ci\"]"), "{said:?}");
     std::fs::write(&at, map(&good.replace("matchNamespaces", "matchNamespace"))).unwrap();
-    run(&["retention", "convert", &path]).await.fails(2, "matchNamespace");
+    run(&["retention", "convert", &path])
+        .await
+        .fails(2, "matchNamespace");
 }
