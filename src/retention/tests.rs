@@ -129,7 +129,7 @@ async fn passed(
     retention: &Retention,
     mode: Mode,
 ) -> (Result<Totals, Error>, BTreeMap<String, Deletion>) {
-    let (told, mut deletions) = mpsc::channel(4);
+    let (told, mut deletions) = mpsc::channel::<Deletion>(4);
     let listening = async {
         let mut all = BTreeMap::new();
         while let Some(gone) = deletions.recv().await {
