@@ -8,12 +8,14 @@ use hindsight_filter::model::{
     ParentPattern, Record, RecordName, Resource, ResultName, ResultPattern, RunResult,
 };
 use hindsight_filter::{Order, Position, Row, parse_order};
-use hindsight_run::json;
+use hindsight_run::{View, json};
 use hindsight_runtime::error::report;
-use hindsight_storage::{Batch, Change, Error as StoreError, Hold, ListQuery, Priority, Purge};
+use hindsight_storage::{Change, Error as StoreError, Hold, ListQuery, Priority, Purge};
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+
+use crate::service;
 
 use super::{
     Error, Retention,
@@ -27,8 +29,6 @@ const HOLD: &str = "hindsight.dev/hold";
 const PAGE: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
 /// Bytes of payloads that are read at once.
 const BYTES: usize = 4 << 20;
-/// Records that are deleted by one transaction; those of top runs go with the result.
-pub(super) const TOGETHER: usize = 200;
 /// The name of what a server holds while it is its turn. No receiver of events is called so.
 const TURN: &str = "retention.pass";
 /// For how long it is held at a time: longer than a page takes.
@@ -120,15 +120,19 @@ impl Pass {
         if !self.has_turn(HELD).await? {
             return Ok(self.totals);
         }
+        let walked = self.walks().await;
+        // Also of one that broke off, so that another need not wait.
+        let given_back = self.has_turn(Duration::ZERO).await;
+        self.totals.is_whole = walked?;
+        given_back?;
+        Ok(self.totals)
+    }
+
+    async fn walks(&mut self) -> Result<bool, Error> {
         self.read_holds().await?;
         let policies = &self.of.rules.policies;
         let counts = policies.iter().any(policy::Policy::counts);
-        let whole = (!counts || self.walk(false).await?) && self.walk(true).await?;
-        self.totals.is_whole = whole;
-        if whole {
-            self.has_turn(Duration::ZERO).await?;
-        }
-        Ok(self.totals)
+        Ok((!counts || self.walk(false).await?) && self.walk(true).await?)
     }
 
     /// Whether it is the turn of this pass, for so long from now on.
@@ -220,12 +224,21 @@ impl Pass {
             return Ok(());
         };
         let policies = &self.of.rules.policies;
+        // It may have ended since results were counted.
+        self.newest.note(policies, &ended);
         let Some(policy) = policy::due(policies, &self.newest, &ended, self.now) else {
             return Ok(());
         };
-        if self.is_held(&whole).await? {
-            self.totals.held += 1;
-            return Ok(());
+        match self.kept(&whole).await? {
+            Some(Kept::Held) => {
+                self.totals.held += 1;
+                return Ok(());
+            }
+            Some(Kept::Unfinished) => {
+                self.totals.unfinished += 1;
+                return Ok(());
+            }
+            None => {}
         }
         let what = Purge::Result(ended.name.clone());
         let size = self.of.source.maintenance.purgeable(&what).await;
@@ -332,15 +345,17 @@ impl Pass {
         Ok(None)
     }
 
-    async fn is_held(&self, whole: &Whole) -> Result<bool, Failed> {
+    /// What keeps a result that is due.
+    async fn kept(&self, whole: &Whole) -> Result<Option<Kept>, Failed> {
         let result = &whole.result;
         let has_own = result
             .annotations
             .get(HOLD)
             .is_some_and(|why| !why.is_empty());
         if has_own || self.holds.contains_key(&result.name) {
-            return Ok(true);
+            return Ok(Some(Kept::Held));
         }
+        let unknown = whole.of_unknown_outcome();
         let mut after: Option<Position> = None;
         loop {
             let query = ListQuery {
@@ -351,53 +366,53 @@ impl Pass {
             };
             let page = self.of.source.store.list_records(&query).await;
             let page = page.map_err(failed)?;
-            if page.iter().any(|listed| is_annotated(&listed.item)) {
-                return Ok(true);
+            for listed in &page {
+                let record = &listed.item;
+                let kept = kept_by(record, unknown.contains(&record.name));
+                if kept.is_some() {
+                    return Ok(kept);
+                }
             }
             // A page may end early because of its bytes.
             let Some(last) = page.last() else {
-                return Ok(false);
+                return Ok(None);
             };
             after = Some(last.position.clone());
         }
     }
 
-    /// Deletes a result with everything in it; false if it is not as it was read. Of one with very many records
-    /// those of top runs go last, with the result, so that it stays due until it is gone.
+    /// Deletes a result with everything in it, in one transaction; false if it is not as it was read.
     async fn delete(&self, whole: &Whole, deletion: &Deletion) -> Result<bool, Failed> {
         let expiry = Expired {
             policy: deletion.policy.clone(),
             uid: deletion.uid.clone(),
             bytes: deletion.bytes,
         };
-        let mut with: Vec<&Part> = whole.parts.iter().collect();
-        if with.len() > TOGETHER {
-            let before;
-            (before, with) = whole.divided();
-            for parts in before.chunks(TOGETHER) {
-                let changes = parts.iter().map(|part| Change::DeleteRecord {
-                    name: part.name.clone(),
-                    expect: Some(part.etag.clone()),
-                });
-                let changes = changes.collect();
-                if !self.expire(Batch { changes }, None).await? {
-                    return Ok(false);
-                }
-            }
-        }
         let change = Change::ExpireResult {
             name: deletion.name.clone(),
-            version: whole.version(with),
+            version: whole.version(),
             now: self.of.source.clock.now(),
         };
-        self.expire(change.into(), Some(expiry)).await
-    }
-
-    async fn expire(&self, batch: Batch, expiry: Option<Expired>) -> Result<bool, Failed> {
         let (service, by) = (&self.of.source.service, &self.of.by);
-        let gone = service.expire(by, batch, expiry).await;
-        gone.map_err(|error| Failed::All(error.into()))
+        let gone = service.expire(by, change.into(), expiry).await;
+        gone.map_err(|error| match error {
+            service::Error::Store(
+                why @ (StoreError::TooSlow { .. }
+                | StoreError::Corrupt(_)
+                | StoreError::MissingObject(_)),
+            ) => Failed::One(deletion.name.to_string(), report(&why)),
+            error => Failed::All(error.into()),
+        })
     }
+}
+
+/// What keeps a result that is due by its age and number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// A hold.
+    Held,
+    /// A run that goes on.
+    Unfinished,
 }
 
 /// Why a result was not looked at.
@@ -442,20 +457,21 @@ pub(super) fn query(scope: ResultPattern) -> ListQuery {
     }
 }
 
-/// Whether the object of a record is annotated to be held.
-fn is_annotated(record: &Record) -> bool {
-    let Some(data) = &record.data else {
-        return false;
-    };
+/// What the object of a record says that keeps its result. A run of unknown outcome may have the end of an earlier
+/// attempt.
+fn kept_by(record: &Record, is_unknown: bool) -> Option<Kept> {
+    let data = record.data.as_ref()?;
     // JSON may spell any part of it by escapes.
     let text = std::str::from_utf8(&data.value).unwrap_or_default();
-    if !text.contains("hindsight.dev") && !text.contains("\\u") {
-        return false;
+    if !is_unknown && !text.contains("hindsight.dev") && !text.contains("\\u") {
+        return None;
     }
-    let Ok(object) = json::parse(&data.value) else {
-        return false;
-    };
+    let object = json::parse(&data.value).ok()?;
+    let run = View::new(&object);
+    if is_unknown && !run.finish().done && run.closed().is_none() {
+        return Some(Kept::Unfinished);
+    }
     let annotations = object.pointer("/metadata/annotations");
     let why = annotations.and_then(|annotations| annotations.get(HOLD)?.as_str());
-    why.is_some_and(|why| !why.is_empty())
+    why.is_some_and(|why| !why.is_empty()).then_some(Kept::Held)
 }

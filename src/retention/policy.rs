@@ -96,7 +96,13 @@ impl Newest {
             };
             let group = (top.policy, namespace.to_owned(), pipeline.clone());
             let newest = self.0.entry(group).or_default();
-            newest.insert((ended.at, ended.name.clone()));
+            let noted = (ended.at, ended.name.clone());
+            if newest.contains(&noted) {
+                continue;
+            }
+            // It may have ended at another time when it was noted before.
+            newest.retain(|(_, name)| *name != ended.name);
+            newest.insert(noted);
             if newest.len() > most.get() as usize {
                 newest.pop_first();
             }

@@ -22,7 +22,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Deletion, Error, Mode, Retention, Rules, Source, Totals, pass::TOGETHER};
+use super::{Deletion, Error, Mode, Retention, Rules, Source, Totals};
 use faulty::Faulty;
 use hindsight_logs::Redaction;
 
@@ -233,29 +233,50 @@ async fn a_plan_is_what_goes_and_what_plain_policies_say() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_large_result_goes_in_bounded_transactions_and_its_top_run_last() {
+async fn a_large_result_goes_whole_or_not_at_all() {
     on_each(|url| async move {
         let world = World::open(&url).await;
-        let tasks = 2 * TOGETHER + 5;
+        let tasks = 400;
         world.given(finished("a/results/large", 30, tasks)).await;
-        // Two batches of tasks, the rest of them, and the result with its top run.
-        for (fails_at, left) in [(0, tasks + 1), (1, tasks + 1 - TOGETHER), (3, 1)] {
+        let what = hindsight_storage::Purge::Result("a/results/large".parse().unwrap());
+        for (fails_at, left) in [(0, tasks + 1), (1, 0)] {
             world.commits.store(0, Ordering::SeqCst);
-            let before = world.left().await;
             let (came, told) = passed(&world.retention(A_WEEK, fails_at), Mode::Delete).await;
-            if fails_at < 2 {
-                assert!(came.is_err(), "{came:?}");
-                assert!(told.is_empty() && world.left().await == before);
-                let what = "a/results/large".parse().unwrap();
-                let what = hindsight_storage::Purge::Result(what);
-                let there = world.opened.maintenance.purgeable(&what).await.unwrap();
-                assert_eq!(there.records, left as u64, "commit {fails_at} failed");
-            } else {
-                assert_eq!(told.len(), 1, "{came:?}");
-                assert!(world.left().await.is_empty());
-                assert!(world.commits.load(Ordering::SeqCst) <= 3);
-            }
+            assert_eq!(
+                (came.is_err(), told.len()),
+                (left > 0, fails_at),
+                "{came:?}"
+            );
+            let there = world.opened.maintenance.purgeable(&what).await.unwrap();
+            assert_eq!(there.records, left as u64, "commit {fails_at} failed");
         }
+        world.close().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_goes_on_after_an_attempt_ended_stays() {
+    on_each(|url| async move {
+        let world = World::open(&url).await;
+        let at = (now() - days(30)).to_string();
+        for (name, deployment) in [("goes-on", "Retrying"), ("over", "Complete")] {
+            let job = json!({"kind": "RayJob", "metadata": {"name": name}, "status": {
+                "jobDeploymentStatus": deployment, "jobStatus": "SUCCEEDED",
+                "startTime": at, "endTime": at}});
+            let name = format!("a/results/{name}");
+            let record = record(&format!("{name}/records/top"), "ray.io/v1.RayJob", &job);
+            world
+                .given(vec![
+                    Change::InsertResult(result(&name, BTreeMap::new())),
+                    Change::InsertRecord(record),
+                ])
+                .await;
+        }
+        let (totals, told) = passed(&world.retention(A_WEEK, usize::MAX), Mode::Delete).await;
+        let totals = totals.unwrap();
+        assert_eq!((totals.due, totals.unfinished), (1, 1), "{told:?}");
+        assert_eq!(world.left().await, ["a/results/goes-on".to_owned()].into());
         world.close().await;
     })
     .await;

@@ -1,8 +1,10 @@
 //! What a pass reads of a result.
 
+use std::collections::HashSet;
+
 use hindsight_filter::columns::ObjectColumns;
 use hindsight_filter::condition::ObjectField;
-use hindsight_filter::model::{Etag, RecordName, RunResult};
+use hindsight_filter::model::{RecordName, RunResult};
 use hindsight_run::{Outcome, keys};
 use hindsight_storage::{RecordColumns, WholeVersion};
 use jiff::Timestamp;
@@ -11,7 +13,6 @@ use jiff::Timestamp;
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) name: RecordName,
-    pub(super) etag: Etag,
     pub(super) run: Option<Run>,
     update_time: Timestamp,
 }
@@ -37,10 +38,9 @@ const OUTCOMES: [Outcome; 5] = [
 
 impl Part {
     pub(super) fn of(row: RecordColumns) -> Self {
-        let run = Run::of(&row.object, row.record.create_time);
+        let run = Run::of(&row.object, row.record.update_time);
         Self {
             name: row.record.name,
-            etag: row.record.etag,
             update_time: row.record.update_time,
             run,
         }
@@ -58,7 +58,7 @@ impl Run {
         let outcome = outcome.unwrap_or(Outcome::Unknown);
         let ended = object.run.ended;
         let ended = ended.and_then(|us| Timestamp::from_microsecond(us).ok());
-        // One that does not say when it ended was over when it was stored.
+        // One that does not say when it ended was over when it was stored last.
         let ended = ended.or_else(|| (outcome != Outcome::Unknown).then_some(stored));
         let task = || Some(format!("task {}", object.text(ObjectField::TaskRef)?));
         let pipeline = object.pipeline().map(|name| format!("pipeline {name}"));
@@ -99,17 +99,17 @@ impl Whole {
         runs
     }
 
-    /// Divides its records: those that go before the result, which are none of the top runs, and those that go with it.
-    pub(super) fn divided(&self) -> (Vec<&Part>, Vec<&Part>) {
-        let tops = self.tops();
-        let is_top = |part: &&Part| tops.iter().any(|(name, _)| **name == part.name);
-        let (with, before) = self.parts.iter().partition(is_top);
-        (before, with)
+    /// The names of its runs that do not say how they ended.
+    pub(super) fn of_unknown_outcome(&self) -> HashSet<&RecordName> {
+        let is_unknown =
+            |part: &&Part| matches!(&part.run, Some(run) if run.outcome == Outcome::Unknown);
+        let parts = self.parts.iter().filter(is_unknown);
+        parts.map(|part| &part.name).collect()
     }
 
-    /// The version of the result with these records alone.
-    pub(super) fn version<'p>(&self, parts: impl IntoIterator<Item = &'p Part>) -> WholeVersion {
-        let times = parts.into_iter().map(|part| part.update_time);
+    /// The version of the result with its records.
+    pub(super) fn version(&self) -> WholeVersion {
+        let times = self.parts.iter().map(|part| part.update_time);
         WholeVersion::of(&self.result, times)
     }
 }

@@ -109,8 +109,7 @@ impl Service {
         self.commit_told(batch, policy, lines).await
     }
 
-    /// Commits a batch by which retention deletes a result, or a part of one that is too large for one
-    /// transaction; false if another was faster.
+    /// Commits a batch by which retention deletes a result; false if another was faster.
     ///
     /// # Errors
     /// If the store does not do it for another reason.
@@ -118,7 +117,7 @@ impl Service {
         &self,
         by: &RequestContext,
         batch: Batch,
-        expired: Option<Expired>,
+        expired: Expired,
     ) -> Result<bool, Error> {
         let lines = self.lines(batch.changes.iter().map(|change| (by, change)));
         let lines = lines.into_iter().map(|line| line.expired(expired.clone()));

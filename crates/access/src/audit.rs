@@ -102,8 +102,11 @@ impl AuditEvent {
 
     /// The same, as a delete by retention.
     #[must_use]
-    pub fn expired(self, expired: Option<Expired>) -> Self {
-        Self { expired, ..self }
+    pub fn expired(self, expired: Expired) -> Self {
+        Self {
+            expired: Some(expired),
+            ..self
+        }
     }
 
     /// What a request asked for and was refused before the store was asked.

@@ -69,6 +69,22 @@ fn the_newest_of_a_pipeline_stay_whatever_their_age() {
 }
 
 #[test]
+fn a_run_that_ends_while_results_are_looked_at_is_one_of_the_newest() {
+    let policies = [policy(NOT, 1)];
+    let mut newest = Newest::default();
+    let build = |name, day| ended(name, day, &[(0, Some("build"))]);
+    newest.note(&policies, &build("old", 1));
+    // Each is noted again before it is judged.
+    newest.note(&policies, &build("late", 2));
+    assert_eq!(due(&policies, &newest, &build("late", 2), at(90)), None);
+    // A retry of it ended later: its first end takes no place.
+    newest.note(&policies, &build("late", 3));
+    newest.note(&policies, &build("late", 1));
+    newest.note(&policies, &build("other", 2));
+    assert_eq!(due(&policies, &newest, &build("other", 2), at(90)), None);
+}
+
+#[test]
 fn of_several_top_runs_all_must_be_due() {
     let policies = [policy(WEEK, 0), policy(KeepFor::Forever, 0)];
     let none = Newest::default();

@@ -17,8 +17,6 @@ use hindsight_storage::{
     Listed, Plan, RecordColumns, Store,
 };
 
-use super::TOGETHER;
-
 #[derive(Debug)]
 pub(super) struct Faulty {
     pub(super) store: Arc<dyn Store>,
@@ -57,7 +55,7 @@ impl Store for Faulty {
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {
-        assert!(batch.changes.len() <= TOGETHER, "a transaction is bounded");
+        assert_eq!(batch.changes.len(), 1, "a transaction has one result");
         if self.commits.fetch_add(1, Ordering::SeqCst) == self.fails_at {
             return Err(Error::Unavailable {
                 what: "writing",

@@ -116,7 +116,13 @@ pub(crate) fn locks(change: &PreparedChange) -> Vec<Statement> {
     );
     is_result(&mut records, name);
     records.push(") ORDER BY row_id FOR UPDATE");
-    vec![result, records]
+    // One that replaces an expired one does not lock its result.
+    let mut hold = Statement::new(
+        "SELECT result_row FROM holds WHERE result_row IN (SELECT row_id FROM results WHERE ",
+    );
+    is_result(&mut hold, name);
+    hold.push(") FOR UPDATE");
+    vec![result, records, hold]
 }
 
 /// The statements that each give a row if something is still so that a change was prepared from:

@@ -290,7 +290,7 @@ pub(crate) async fn into(
 }
 
 impl Copy<'_> {
-    /// Copies results, then records, then holds.
+    /// Copies results, then their holds, so that retention keeps them, then records.
     async fn all(&mut self, source: &mut dyn Source) -> Result<(), Error> {
         let (results, records) = source.totals().await?;
         self.stage("results", results);
@@ -299,13 +299,14 @@ impl Copy<'_> {
             self.results(page).await?;
             (self.tell)(Event::Seen(count));
         }
+        self.holds(source).await?;
         self.stage("records", records);
         while let Some(page) = source.outlines().await? {
             let count = page.count;
             self.records(source, page).await?;
             (self.tell)(Event::Seen(count));
         }
-        self.holds(source).await
+        Ok(())
     }
 
     fn stage(&mut self, what: &'static str, total: u64) {
