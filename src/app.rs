@@ -22,6 +22,7 @@ mod objects;
 mod reload;
 mod request_body;
 mod response_body;
+mod retention;
 mod serve;
 mod sign_in;
 mod sweep;
@@ -44,6 +45,7 @@ use crate::{
     config::{self, Config},
     events::Events,
     grpc::ResultsServer,
+    retention::Retention,
 };
 use hindsight_runtime::admin::{self};
 use hindsight_runtime::clock::Clock;
@@ -57,6 +59,7 @@ use assembly::{engine, probes, readiness, secured, service, services, store, tok
 pub use error::Error;
 pub use live::{Live, audit};
 pub use objects::{foreign_logs, object_backend, object_backend_at};
+pub use retention::retention_of;
 pub use tls::TlsError;
 
 /// What a reply may have more than the request that it answers: what the server adds to a
@@ -92,6 +95,7 @@ pub struct App {
     in_process: in_process::InProcessTransport,
     web: Option<Web>,
     events: Option<Events>,
+    retention: Option<Retention>,
 }
 
 impl App {
@@ -124,6 +128,7 @@ impl App {
         let budgets = live::budgets(config, Arc::clone(&clock), &mut registry);
         let service = service(config, &opened, engine, &clock, &mut registry)?.with_audit(audit);
         let events = assembly::events(config, &service, &opened, &clock, &mut registry).await?;
+        let retention = retention::retention(config, &service, &opened, &clock, &mut registry)?;
         let metrics = RequestMetrics::new(&mut registry);
         metrics::of_storage(&mut registry, &opened.maintenance, objects);
         let stopping = CancellationToken::new();
@@ -176,6 +181,7 @@ impl App {
             in_process,
             web,
             events,
+            retention,
         })
     }
 
@@ -226,6 +232,7 @@ impl App {
         });
         let sweeps = sweep::begin(&self.maintenance, &self.clock, self.changes_retention);
         let events = assembly::sending(self.events, &self.stopping);
+        let retention = retention::passing(self.retention, &self.stopping);
         let watch = tokio::spawn(self.health.watch(shutdown.clone()));
         let reload = tokio::spawn(reload::watch(self.reload));
         tracing::info!(address = %self.address, "serving");
@@ -263,6 +270,7 @@ impl App {
         }
         self.stopping.cancel();
         events.await;
+        retention.await;
         watch.abort();
         drop(sweeps);
         reload.abort();

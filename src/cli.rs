@@ -19,6 +19,7 @@ mod failure;
 mod flaky;
 mod fsck;
 mod get;
+mod hold;
 mod import;
 mod index;
 mod ledger;
@@ -36,6 +37,7 @@ mod place;
 mod progress;
 mod purge;
 mod rerun;
+mod retention;
 mod run_ref;
 mod runs;
 mod selection;
@@ -89,6 +91,7 @@ Ask a server:
   export      Write runs, records or logs as lines, for programs and for import
   explain     Explain how a list would be answered, and what it costs
   delete      Delete runs, records or results, with everything below them
+  hold        Keep runs from being deleted by retention
   import      Store objects or logs from files, or from the database or server of another archive
 
 Choose a server:
@@ -109,6 +112,7 @@ Keep a database:
   backup      Copy a SQLite database while it is in use
   restore     Bring back a backup
   copy        Copy a database into another
+  retention   Delete old runs by policies, or list what they would delete
   purge       Delete for good, free pages and object store included
 
   completion  Print a completion script for a shell
@@ -142,6 +146,7 @@ enum Ask {
     Stats(stats::Stats),
     /// Delete runs, records or results, with everything below them
     Delete(delete::Delete),
+    Hold(hold::HoldCommand),
     /// Store objects from files, or from the database or server of another archive
     Import(import::Import),
     Top(top::Top),
@@ -241,6 +246,7 @@ fn keeping(root: Command) -> Command {
             &["objects_above"],
         ))
         .subcommand(index::command())
+        .subcommand(retention::command())
         .subcommand(flags_of(
             purge::Purge::augment_args(Command::new("purge")),
             &["db", "objects_url", "objects_keep", "audit_log"],
@@ -260,16 +266,20 @@ pub fn main() -> ExitCode {
 
 /// The arguments read again with the namespace of the context as the usual one, if that has one.
 fn in_namespace(matches: ArgMatches) -> Result<ArgMatches, Failure> {
-    let (Some(namespace), Some(name)) = (connect::namespace(&matches)?, matches.subcommand_name())
-    else {
+    let Some(namespace) = connect::namespace(&matches)? else {
         return Ok(matches);
     };
-    let given = |command: Command| {
-        command.mut_arg("namespace", |namespace_arg| {
-            namespace_arg.default_value(namespace)
-        })
-    };
-    Ok(command().mut_subcommand(name, given).get_matches())
+    Ok(with_namespace(command(), &matches, namespace).get_matches())
+}
+
+/// The command, in which the one that is meant has another usual namespace.
+fn with_namespace(command: Command, matches: &ArgMatches, namespace: String) -> Command {
+    match matches.subcommand() {
+        Some((name, below)) => {
+            command.mut_subcommand(name, |sub| with_namespace(sub, below, namespace))
+        }
+        None => command.mut_arg("namespace", |arg| arg.default_value(namespace)),
+    }
 }
 
 fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -282,6 +292,7 @@ fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("restore", sub)) => backup::run_restore(sub),
         Some(("copy", sub)) => copy::run(sub),
         Some(("index", sub)) => index::run(sub),
+        Some(("retention", sub)) => retention::run(sub),
         Some(("purge", sub)) => purge::run(sub),
         Some(("import", sub)) if let Some(("tekton-results", sub)) = sub.subcommand() => {
             copy::tekton_results(sub)
@@ -340,6 +351,7 @@ fn ask(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             Ask::Flaky(flaky) => flaky.run().await,
             Ask::Stats(stats) => stats.run().await,
             Ask::Delete(delete) => delete.run().await,
+            Ask::Hold(hold) => hold.run().await,
             Ask::Import(import) => import.run().await,
             Ask::Top(top) => top.run().await,
             Ask::Logs(logs) => logs.run().await,

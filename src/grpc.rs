@@ -6,6 +6,7 @@ mod convert;
 mod deadline;
 mod explain;
 mod fields;
+mod holds;
 mod ingest;
 mod lifetime;
 mod logs;

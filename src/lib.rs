@@ -11,6 +11,7 @@ pub mod events;
 pub mod grpc;
 pub mod homes;
 pub mod import;
+pub mod retention;
 
 pub mod config;
 mod outgoing;

@@ -8,6 +8,7 @@ mod claims;
 mod commit;
 mod explain;
 mod feed;
+mod holds;
 mod known;
 mod limits;
 mod logs;
@@ -23,6 +24,7 @@ use std::{sync::Arc, time::Duration};
 
 pub use crate::query::{Certain, Explanation, Rest};
 pub use aggregate::{AggregateAsk, Answered, AnsweredGroup, Value as AggregateValue};
+pub use holds::Holds;
 pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use logs::{
     AppendAsk, AskedLog, HomeError, LogHit, LogHome, LogHomes, LogMetrics, LogReading, LogText,

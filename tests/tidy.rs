@@ -36,9 +36,10 @@ const LONGEST: usize = 500;
 /// The rooms of the server, and which others each may enter. `*` is every room. What is below them
 /// is a crate each, whose manifest says what it may enter.
 const ROOMS: &[(&str, &[&str])] = &[
-    ("cli", &["app", "config", "import"]),
+    ("cli", &["app", "config", "import", "retention"]),
     ("app", &["*"]),
     ("events", &["service", "outgoing"]),
+    ("retention", &["query", "service"]),
     ("homes", &["service", "outgoing"]),
     ("outgoing", &[]),
     ("grpc", &["service"]),

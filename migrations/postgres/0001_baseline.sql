@@ -371,6 +371,15 @@ CREATE TRIGGER records_replaced AFTER UPDATE ON records
 REFERENCING OLD TABLE AS was NEW TABLE AS changed
 FOR EACH STATEMENT EXECUTE FUNCTION records_replaced();
 
+-- Results that retention leaves alone, until a time if there is one; see docs/adr/0060.
+CREATE TABLE holds (
+    result_row BIGINT PRIMARY KEY REFERENCES results (row_id) ON DELETE CASCADE,
+    reason     TEXT NOT NULL,
+    caller     TEXT NOT NULL,
+    create_us  BIGINT NOT NULL,
+    expire_us  BIGINT
+);
+
 -- How far the events of each receiver were delivered, and which server sends them until when. See
 -- docs/adr/0048.
 CREATE TABLE event_cursors (

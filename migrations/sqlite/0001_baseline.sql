@@ -330,6 +330,15 @@ WHEN (NEW.update_us, NEW.etag) <> (OLD.update_us, OLD.etag) BEGIN
     INSERT INTO changes (record_row, update_us) VALUES (NEW.row_id, NEW.update_us);
 END;
 
+-- Results that retention leaves alone, until a time if there is one; see docs/adr/0060.
+CREATE TABLE holds (
+    result_row INTEGER PRIMARY KEY REFERENCES results (row_id) ON DELETE CASCADE,
+    reason     TEXT NOT NULL,
+    caller     TEXT NOT NULL,
+    create_us  INTEGER NOT NULL,
+    expire_us  INTEGER
+) STRICT;
+
 -- How far the events of each receiver were delivered, and which server sends them until when. See
 -- docs/adr/0048.
 CREATE TABLE event_cursors (

@@ -9,7 +9,7 @@ use hindsight_transcode as rest;
 use crate::{
     app::tls::TlsError,
     config::{self},
-    events,
+    events, retention,
 };
 
 /// Why a server does not start, or stopped.
@@ -45,6 +45,9 @@ pub enum Error {
     /// Events cannot be sent.
     #[error("the receivers of events (events_file) cannot be used")]
     Events(#[source] events::Error),
+    /// Old runs cannot be deleted.
+    #[error("the policies of retention (retention_file) cannot be used")]
+    Retention(#[source] retention::FileError),
     /// Logs of another system cannot be read.
     #[error("logs of another system (logs_loki_url, logs_objects_url) cannot be read: {0}")]
     LogHomes(String),

@@ -117,6 +117,10 @@ settings! {
     /// RESOURCE_EXHAUSTED, and a watcher ends such logs with a line that says so. When absent, no bound.
     logs_quota: Option<LogQuota>;
 
+    ["Retention"]
+    /// Policies by which old runs are deleted, in TOML, as docs/retention.md describes. When absent, runs stay.
+    retention_file: Option<PathBuf>;
+
     ["Events"]
     /// Receivers of events about runs, in TOML, as docs/events.md describes. When absent, none.
     events_file: Option<PathBuf>;

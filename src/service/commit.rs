@@ -7,9 +7,9 @@ use tracing::Instrument as _;
 
 use super::{Error, Service};
 use hindsight_access::RequestContext;
-use hindsight_access::audit::{AuditEvent, Changed};
+use hindsight_access::audit::{AuditEvent, Changed, Expired};
 use hindsight_access::auth::Verb;
-use hindsight_filter::model::Etag;
+use hindsight_filter::model::{Etag, ResultName};
 use hindsight_runtime::error::HasKind as _;
 use hindsight_storage as storage;
 use hindsight_storage::{Batch, Change};
@@ -105,8 +105,37 @@ impl Service {
         if !self.audit.is_on() {
             return self.store.commit(&batch).await;
         }
-        let (store, audit) = (Arc::clone(&self.store), self.audit.clone());
         let lines = self.lines(batch.changes.iter().map(|change| (by, change)));
+        self.commit_told(batch, policy, lines).await
+    }
+
+    /// Commits a batch by which retention deletes a result; false if another was faster.
+    ///
+    /// # Errors
+    /// If the store does not do it for another reason.
+    pub async fn expire(
+        &self,
+        by: &RequestContext,
+        batch: Batch,
+        expired: Expired,
+    ) -> Result<bool, Error> {
+        let lines = self.lines(batch.changes.iter().map(|change| (by, change)));
+        let lines = lines.into_iter().map(|line| line.expired(expired.clone()));
+        let told = self.commit_told(batch, AuditPolicy::UnlessLost, lines.collect());
+        match told.await {
+            Err(error) if lost(&error) => Ok(false),
+            outcome => Ok(outcome.map(|()| true)?),
+        }
+    }
+
+    /// Commits a batch, and writes these lines about it.
+    async fn commit_told(
+        &self,
+        batch: Batch,
+        policy: AuditPolicy,
+        lines: Vec<AuditEvent>,
+    ) -> Result<(), storage::Error> {
+        let (store, audit) = (Arc::clone(&self.store), self.audit.clone());
         let work = async move {
             let outcome = store.commit(&batch).await;
             let came = outcome.as_ref().copied();
@@ -197,8 +226,14 @@ impl Service {
     }
 }
 
+/// How the hold of a result is called.
+pub(super) fn hold_name(result: &ResultName) -> String {
+    format!("{result}/hold")
+}
+
 /// What the audit log says of a change.
 fn changed(change: &Change) -> Changed {
+    let hold;
     let (verb, name, before, after): (_, &dyn Display, _, _) = match change {
         Change::InsertResult(new) => (Verb::Create, &new.name, None, Some(&new.etag)),
         Change::InsertRecord(new) => (Verb::Create, &new.name, None, Some(&new.etag)),
@@ -209,6 +244,17 @@ fn changed(change: &Change) -> Changed {
             (Verb::Update, &value.name, Some(expect), Some(&value.etag))
         }
         Change::DeleteResult { name, expect } => (Verb::Delete, name, expect.as_ref(), None),
+        Change::ExpireResult { name, version, .. } => {
+            (Verb::Delete, name, Some(&version.etag), None)
+        }
+        Change::InsertHold(new) => {
+            hold = hold_name(&new.result);
+            (Verb::Create, &hold, None, None)
+        }
+        Change::DeleteHold { name } => {
+            hold = hold_name(name);
+            (Verb::Delete, &hold, None, None)
+        }
         Change::DeleteRecord { name, expect } => (Verb::Delete, name, expect.as_ref(), None),
     };
     let text = |etag: &Etag| etag.as_str().to_owned();

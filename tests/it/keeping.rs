@@ -6,4 +6,5 @@ mod copy;
 mod durability;
 mod fsck;
 mod purge;
+mod retention;
 mod tekton;

@@ -61,6 +61,19 @@ pub struct AuditEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<String>,
     outcome: &'static str,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    expired: Option<Expired>,
+}
+
+/// Why retention deleted a result, and what that was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Expired {
+    /// Name of the policy.
+    pub policy: String,
+    /// Identifier of the result.
+    pub uid: String,
+    /// Bytes of its payloads as they were sent, and of its logs as they were kept.
+    pub bytes: u64,
 }
 
 impl AuditEvent {
@@ -83,6 +96,16 @@ impl AuditEvent {
             before,
             after,
             outcome: "OK",
+            expired: None,
+        }
+    }
+
+    /// The same, as a delete by retention.
+    #[must_use]
+    pub fn expired(self, expired: Expired) -> Self {
+        Self {
+            expired: Some(expired),
+            ..self
         }
     }
 
@@ -120,6 +143,7 @@ impl AuditEvent {
             before: None,
             after: None,
             outcome: "OK",
+            expired: None,
         }
     }
 

@@ -21,8 +21,8 @@ pub use store::{Effect, Stored};
 use hindsight_proto::{
     MAX_MESSAGE_BYTES,
     v1::{
-        ingest_client::IngestClient, logs_client::LogsClient, queries_client::QueriesClient,
-        runs_client::RunsClient,
+        holds_client::HoldsClient, ingest_client::IngestClient, logs_client::LogsClient,
+        queries_client::QueriesClient, runs_client::RunsClient,
     },
     v1alpha2::{logs_client::LogsClient as UploadsClient, results_client::ResultsClient},
 };
@@ -112,6 +112,9 @@ pub type Ingest = IngestClient<InterceptedService<Channel, Bearer>>;
 /// The generated client of questions.
 pub type Queries = QueriesClient<InterceptedService<Channel, Bearer>>;
 
+/// The generated client of holds.
+pub type Holds = HoldsClient<InterceptedService<Channel, Bearer>>;
+
 /// The generated client of questions about single runs.
 pub type Runs = RunsClient<InterceptedService<Channel, Bearer>>;
 
@@ -131,6 +134,7 @@ pub struct Client {
     ingest: Ingest,
     queries: Queries,
     runs: Runs,
+    holds: Holds,
     logs: Logs,
     uploads: Uploads,
     deadline: Duration,
@@ -215,6 +219,7 @@ impl Client {
             .max_decoding_message_size(MAX_MESSAGE_BYTES);
         let runs = RunsClient::with_interceptor(channel.clone(), bearer.clone())
             .max_decoding_message_size(MAX_MESSAGE_BYTES);
+        let holds = HoldsClient::with_interceptor(channel.clone(), bearer.clone());
         let logs = LogsClient::with_interceptor(channel.clone(), bearer.clone())
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
@@ -228,6 +233,7 @@ impl Client {
             ingest,
             queries,
             runs,
+            holds,
             logs,
             uploads,
             deadline: DEADLINE,
@@ -249,6 +255,11 @@ impl Client {
     /// The generated client of questions about single runs.
     pub fn runs(&self) -> Runs {
         self.runs.clone()
+    }
+
+    /// The generated client of holds.
+    pub fn holds(&self) -> Holds {
+        self.holds.clone()
     }
 
     /// The generated client of logs.

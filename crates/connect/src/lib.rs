@@ -183,9 +183,10 @@ fn same_server(given: Option<&str>, name: Option<&str>, context: &Context) -> Re
 
 /// The namespace of the context that a command line means, for commands that have one.
 pub fn namespace(matches: &ArgMatches) -> Result<Option<String>, Failure> {
-    let Some((_, command)) = matches.subcommand() else {
-        return Ok(None);
-    };
+    let mut command = matches;
+    while let Some((_, below)) = command.subcommand() {
+        command = below;
+    }
     let text = |id| command.try_get_one::<String>(id).ok().flatten();
     if text("namespace").is_none() || command.try_contains_id("context").is_err() {
         return Ok(None);

@@ -6,6 +6,7 @@
 mod aggregates;
 pub(crate) mod backends;
 pub(crate) mod dictionaries;
+mod expiry;
 mod feed;
 mod filtering;
 pub(crate) mod fixtures;
@@ -146,6 +147,9 @@ macro_rules! cases {
 
 const CASES: &[Case] = cases![
     writes::what_is_written_is_read_back,
+    expiry::what_changed_since_does_not_expire,
+    expiry::what_is_held_does_not_expire,
+    expiry::a_hold_ends_with_its_result,
     payloads::a_big_body_comes_back_byte_for_byte,
     payloads::payloads_need_not_be_json,
     payloads::a_payload_can_come_and_go,

@@ -2,6 +2,7 @@
 //! proof that the seam asks for no SQL.
 
 mod feed;
+mod holds;
 mod list;
 
 use std::{
@@ -20,14 +21,16 @@ use jiff::Timestamp;
 
 use crate::seam::{
     AggregateQuery, Batch, Change, Connections, EncodedBody, EncodedRecord, Error, Estimate,
-    FeedPage, FeedPosition, Filled, IndexedPath, ListQuery, Listed, Maintenance, Plan, Purge,
+    FeedPage, FeedPosition, Filled, Hold, IndexedPath, ListQuery, Listed, Maintenance, Plan, Purge,
     Purged, RecordColumns, Store,
 };
 use hindsight_filter::columns::{ObjectColumns, object_columns, of_record};
 use hindsight_filter::condition::{Ability, Column, Test, Value};
 use hindsight_filter::indexed::{Kind, Path};
 use hindsight_filter::measure::{Group, Tally};
-use hindsight_filter::model::{Etag, Record, RecordName, Resource, ResultName, RunResult};
+use hindsight_filter::model::{
+    Etag, ParentPattern, Record, RecordName, Resource, ResultName, RunResult,
+};
 
 /// A row and the number that no other row has.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +69,8 @@ struct Rows {
     changes: BTreeMap<RecordName, i64>,
     changed: i64,
     floor: i64,
+    /// Holds by the numbers of their results.
+    holds: BTreeMap<i64, Hold>,
     secrets: BTreeMap<String, Vec<u8>>,
     cursors: BTreeMap<String, feed::Cursor>,
 }
@@ -110,6 +115,14 @@ impl Rows {
         self.changes.insert(name.clone(), self.changed);
     }
 
+    /// Removes a result with all that depends on it.
+    fn remove(&mut self, name: &ResultName) {
+        if let Some(was) = self.results.remove(name) {
+            self.holds.remove(&was.id);
+        }
+        self.records.retain(|record, _| record.result() != name);
+    }
+
     fn change(&mut self, change: &Change) -> Result<(), Error> {
         match change.clone() {
             Change::InsertResult(row) => {
@@ -134,9 +147,13 @@ impl Rows {
                 let was = self.results.get(&name);
                 let was = was.ok_or_else(|| Error::Missing(name.to_string()))?;
                 expected(&name.to_string(), &was.row.etag, expect.as_ref())?;
-                self.results.remove(&name);
-                self.records.retain(|record, _| *record.result() != name);
+                self.remove(&name);
             }
+            Change::ExpireResult { name, version, now } => {
+                holds::expire(self, &name, version, now)?;
+            }
+            Change::InsertHold(hold) => holds::insert(self, hold)?,
+            Change::DeleteHold { name } => holds::delete(self, &name)?,
             Change::InsertRecord(row) => {
                 if !self.results.contains_key(row.name.result()) {
                     return Err(Error::Missing(row.name.result().to_string()));
@@ -318,6 +335,15 @@ impl Store for Memory {
             rows: Estimate::Exactly(rows as u64),
             cost: None,
         })
+    }
+
+    async fn holds(
+        &self,
+        parent: &ParentPattern,
+        after: i64,
+        most: NonZeroU32,
+    ) -> Result<Vec<(i64, Hold)>, Error> {
+        Ok(holds::list(&*self.rows().await?, parent, after, most))
     }
 
     async fn feed_end(&self) -> Result<FeedPosition, Error> {

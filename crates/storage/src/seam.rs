@@ -13,6 +13,7 @@ mod error;
 mod explain;
 mod failed_log;
 mod feed;
+mod hold;
 mod logs;
 mod maintenance;
 mod query;
@@ -27,15 +28,15 @@ pub use self::{
     aggregate::Summed, change::Batch, change::Change, columns::RecordColumns, encoded::EncodedBody,
     encoded::EncodedRecord, error::Error, explain::Estimate, explain::Plan, failed_log::FailedPart,
     failed_log::failed_log, failed_log::log_tail, failed_log::signing_log, feed::ChangedRecord,
-    feed::FeedPage, feed::FeedPosition, logs::LogAppend, logs::LogChunks, logs::LogKey,
-    logs::LogKind, logs::LogSource, logs::LogStore, logs::StoredLog, maintenance::Connections,
-    maintenance::Filled, maintenance::IndexedPath, maintenance::MAX_INDEXES,
-    maintenance::Maintenance, maintenance::Purge, maintenance::Purged, query::ListQuery,
-    query::Listed, query::Priority, traced::Traced,
+    feed::FeedPage, feed::FeedPosition, hold::Hold, hold::WholeVersion, logs::LogAppend,
+    logs::LogChunks, logs::LogKey, logs::LogKind, logs::LogSource, logs::LogStore, logs::StoredLog,
+    maintenance::Connections, maintenance::Filled, maintenance::IndexedPath,
+    maintenance::MAX_INDEXES, maintenance::Maintenance, maintenance::Purge, maintenance::Purged,
+    query::ListQuery, query::Listed, query::Priority, traced::Traced,
 };
 use hindsight_filter::condition::{Ability, Test};
 use hindsight_filter::measure::Group;
-use hindsight_filter::model::{Record, RecordName, Resource, ResultName, RunResult};
+use hindsight_filter::model::{ParentPattern, Record, RecordName, Resource, ResultName, RunResult};
 
 /// Durable storage of results and records. A call that returned has happened; a write that
 /// returned survives the loss of power.
@@ -80,6 +81,15 @@ pub trait Store: Debug + Send + Sync + 'static {
         query: &ListQuery,
         most: u64,
     ) -> Result<Plan, Error>;
+
+    /// At most `most` holds of results within a parent, or of all, after a row, in the order of their rows. Those
+    /// that have expired are among them.
+    async fn holds(
+        &self,
+        parent: &ParentPattern,
+        after: i64,
+        most: NonZeroU32,
+    ) -> Result<Vec<(i64, Hold)>, Error>;
 
     /// The place after all changes of records that can be read: a feed that begins there tells only later ones.
     async fn feed_end(&self) -> Result<FeedPosition, Error>;

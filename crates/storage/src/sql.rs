@@ -15,6 +15,7 @@ pub(crate) mod dictionaries;
 pub(crate) mod etag;
 pub(crate) mod explain;
 pub(crate) mod feed;
+pub(crate) mod holds;
 pub(crate) mod index_build;
 pub(crate) mod indexed;
 pub(crate) mod labels;

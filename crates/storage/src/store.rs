@@ -30,16 +30,16 @@ use crate::{
     driver::{Database, Work},
     seam::{
         AggregateQuery, Batch, Change, Connections, EncodedRecord, Error, FeedPage, FeedPosition,
-        Filled, IndexedPath, ListQuery, Listed, Maintenance, Plan, Priority, Purge, Purged,
+        Filled, Hold, IndexedPath, ListQuery, Listed, Maintenance, Plan, Priority, Purge, Purged,
         RecordColumns, Store,
     },
-    sql::{dialect::Dialect, read, row::Row, statement::Statement},
+    sql::{dialect::Dialect, holds, read, row::Row, statement::Statement},
 };
 use async_trait::async_trait;
 use jiff::Timestamp;
 
 use hindsight_filter::measure::Group;
-use hindsight_filter::model::{Record, RecordName, Resource, ResultName, RunResult};
+use hindsight_filter::model::{ParentPattern, Record, RecordName, Resource, ResultName, RunResult};
 use hindsight_filter::{
     condition::{Ability, Test},
     indexed::{Kind, Path},
@@ -206,6 +206,17 @@ impl<D: Database> Store for SqlStore<D> {
         most: u64,
     ) -> Result<Plan, Error> {
         explain::plan(&self.db, resource, query, most).await
+    }
+
+    async fn holds(
+        &self,
+        parent: &ParentPattern,
+        after: i64,
+        most: NonZeroU32,
+    ) -> Result<Vec<(i64, Hold)>, Error> {
+        let statement = holds::list(parent, after, i64::from(most.get()));
+        let rows = self.rows(&statement, "listing holds").await?;
+        rows.iter().map(holds::hold).collect()
     }
 
     async fn feed_end(&self) -> Result<FeedPosition, Error> {

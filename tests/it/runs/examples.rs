@@ -10,7 +10,7 @@ use crate::support::{
 };
 
 /// Commands that ask a server, or that need none; those that delete come last.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "runs",
     "list",
     "get",
@@ -31,6 +31,7 @@ const COMMANDS: [&str; 21] = [
     "man",
     "context",
     "login",
+    "hold",
     "delete",
 ];
 /// Commands whose examples may find nothing in so few runs, or only do something.
@@ -163,6 +164,7 @@ fn every_command_about_a_server_is_among_them() {
         "restore",
         "copy",
         "purge",
+        "retention",
     ];
     for command in tree.get_subcommands().filter(|it| !it.is_hide_set()) {
         let name = command.get_name();

@@ -116,6 +116,11 @@ fn make_ready(change: Change, known: &IndexedPaths) -> PreparedChange {
         Change::InsertResult(value) => PreparedChange::InsertResult(value),
         Change::ReplaceResult { expect, value } => PreparedChange::ReplaceResult(expect, value),
         Change::DeleteResult { name, expect } => PreparedChange::DeleteResult(name, expect),
+        Change::ExpireResult { name, version, now } => {
+            PreparedChange::ExpireResult(name, version, now)
+        }
+        Change::InsertHold(hold) => PreparedChange::InsertHold(hold),
+        Change::DeleteHold { name } => PreparedChange::DeleteHold(name),
         Change::InsertRecord(record) => {
             PreparedChange::InsertRecord(Box::new(claimed(record, known)))
         }

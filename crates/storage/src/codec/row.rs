@@ -4,6 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use bytes::Bytes;
 use hindsight_run::{Kind, View};
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
@@ -12,7 +13,7 @@ use super::{
     known::IndexEntries,
     text::{self, words},
 };
-use crate::seam::Error;
+use crate::seam::{Error, Hold, WholeVersion};
 use hindsight_filter::model::{Etag, Record, RecordName, ResultName, RunResult};
 use hindsight_filter::{
     columns::{ObjectColumns, columns_of},
@@ -40,6 +41,9 @@ pub(crate) enum PreparedChange {
     InsertResult(RunResult),
     ReplaceResult(Etag, RunResult),
     DeleteResult(ResultName, Option<Etag>),
+    ExpireResult(ResultName, WholeVersion, Timestamp),
+    InsertHold(Hold),
+    DeleteHold(ResultName),
     InsertRecord(Box<RecordRow>),
     ReplaceRecord(Etag, Box<RecordRow>),
     DeleteRecord(RecordName, Option<Etag>),
@@ -50,7 +54,10 @@ impl PreparedChange {
     pub(crate) fn name(&self) -> String {
         match self {
             Self::InsertResult(value) | Self::ReplaceResult(_, value) => value.name.to_string(),
-            Self::DeleteResult(name, _) => name.to_string(),
+            Self::InsertHold(hold) => hold.result.to_string(),
+            Self::DeleteResult(name, _) | Self::ExpireResult(name, ..) | Self::DeleteHold(name) => {
+                name.to_string()
+            }
             Self::InsertRecord(row) | Self::ReplaceRecord(_, row) => row.record.name.to_string(),
             Self::DeleteRecord(name, _) => name.to_string(),
         }
@@ -70,7 +77,10 @@ impl PreparedChange {
     pub(crate) fn result(&self) -> &ResultName {
         match self {
             Self::InsertResult(value) | Self::ReplaceResult(_, value) => &value.name,
-            Self::DeleteResult(name, _) => name,
+            Self::InsertHold(hold) => &hold.result,
+            Self::DeleteResult(name, _) | Self::ExpireResult(name, ..) | Self::DeleteHold(name) => {
+                name
+            }
             Self::InsertRecord(row) | Self::ReplaceRecord(_, row) => row.record.name.result(),
             Self::DeleteRecord(name, _) => name.result(),
         }
@@ -81,7 +91,11 @@ impl PreparedChange {
         match self {
             Self::ReplaceResult(etag, _) | Self::ReplaceRecord(etag, _) => Some(etag),
             Self::DeleteResult(_, etag) | Self::DeleteRecord(_, etag) => etag.as_ref(),
-            Self::InsertResult(_) | Self::InsertRecord(_) => None,
+            Self::ExpireResult(_, version, _) => Some(&version.etag),
+            Self::InsertResult(_)
+            | Self::InsertRecord(_)
+            | Self::InsertHold(_)
+            | Self::DeleteHold(_) => None,
         }
     }
 
@@ -89,6 +103,7 @@ impl PreparedChange {
     pub(crate) fn refusal(&self, found: Option<Etag>) -> Error {
         match (self, self.expected()) {
             (Self::InsertResult(_), _) => Error::Exists(self.name()),
+            (Self::InsertHold(_), _) if found.is_some() => Error::Exists(self.name()),
             (Self::InsertRecord(row), _) => Error::Missing(row.record.name.result().to_string()),
             (_, Some(expected)) if found.is_some() => Error::Stale {
                 name: self.name(),

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::World;
-use crate::seam::{Batch, Change, Error, ListQuery, Priority};
+use crate::seam::{Batch, Change, Error, Hold, ListQuery, Priority};
 use hindsight_filter::model::{
     Etag, Payload, Record, RecordName, Resource, ResultName, RunResult, Summary,
 };
@@ -107,6 +107,17 @@ pub(crate) fn record(name: &str, us: i64, object: &Value) -> Record {
             data_type: "tekton.dev/v1.TaskRun".to_owned(),
             value: serde_json::to_vec(object).expect("it is JSON").into(),
         }),
+    }
+}
+
+/// A hold of a result, made at `us`.
+pub(crate) fn hold(result: &str, us: i64, expires: Option<i64>) -> Hold {
+    Hold {
+        result: result_name(result),
+        reason: format!("asked for at {us}"),
+        caller: "ann".to_owned(),
+        create_time: time(us),
+        expire_time: expires.map(time),
     }
 }
 

@@ -1,21 +1,21 @@
 //! Random histories: a database has the outcomes and the rows that maps in memory have.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, num::NonZeroU32};
 
 use serde_json::json;
 
 use super::{
     World,
     fixtures::{
-        Dice, everything, kind, later_record, later_result, map, record, record_name, result,
-        result_name,
+        Dice, everything, hold, kind, later_record, later_result, map, record, record_name, result,
+        result_name, time,
     },
 };
 use crate::{
     memory::Memory,
-    seam::{Batch, Change, Store},
+    seam::{Batch, Change, Hold, Store, WholeVersion},
 };
-use hindsight_filter::model::{Etag, Record, RunResult};
+use hindsight_filter::model::{Etag, ParentPattern, Record, RunResult};
 
 async fn change(dice: &mut Dice, model: &Memory, us: i64) -> Change {
     let result_text = format!("p{}/results/r{}", dice.below(2), dice.below(3));
@@ -37,7 +37,12 @@ async fn change(dice: &mut Dice, model: &Memory, us: i64) -> Change {
         of_result.etag = Etag::from_text(format!("of {us}"));
         of_record.etag = of_result.etag.clone();
     }
-    match dice.below(16) {
+    match dice.below(20) {
+        16 | 17 => expire(dice, model, &result_text, us).await,
+        18 => Change::InsertHold(hold(&result_text, us, dice.once_in(2).then_some(us + 40))),
+        19 => Change::DeleteHold {
+            name: result_name(&result_text),
+        },
         0..=2 => Change::InsertResult(of_result),
         3 | 4 => Change::ReplaceResult {
             expect: expect(dice, result_etag),
@@ -62,6 +67,24 @@ async fn change(dice: &mut Dice, model: &Memory, us: i64) -> Change {
                 expect,
             }
         }
+    }
+}
+
+/// An expiry of a result as it is, or as it was before its last change.
+async fn expire(dice: &mut Dice, model: &Memory, name: &str, us: i64) -> Change {
+    let name = result_name(name);
+    let found = model.result(&name).await.unwrap();
+    let of = found
+        .clone()
+        .unwrap_or_else(|| result(&name.to_string(), 0));
+    let records = model.list_records(&everything()).await.unwrap();
+    let records = records.iter().map(|listed| &listed.item);
+    let records = records.filter(|record| *record.name.result() == name);
+    let skipped = usize::from(dice.once_in(4));
+    Change::ExpireResult {
+        version: WholeVersion::of(&of, records.skip(skipped).map(|record| record.update_time)),
+        name,
+        now: time(us),
     }
 }
 
@@ -99,7 +122,10 @@ fn about(change: &Change) -> (String, bool) {
         Change::InsertResult(value) | Change::ReplaceResult { value, .. } => {
             (value.name.to_string(), false)
         }
-        Change::DeleteResult { name, .. } => (name.to_string(), false),
+        Change::InsertHold(hold) => (hold.result.to_string(), false),
+        Change::DeleteResult { name, .. }
+        | Change::ExpireResult { name, .. }
+        | Change::DeleteHold { name } => (name.to_string(), false),
         Change::InsertRecord(value) | Change::ReplaceRecord { value, .. } => {
             (value.name.to_string(), true)
         }
@@ -108,14 +134,22 @@ fn about(change: &Change) -> (String, bool) {
 }
 
 /// Everything that is stored, in the order of names.
-async fn stored(store: &dyn Store) -> (Vec<RunResult>, Vec<Record>) {
+async fn stored(store: &dyn Store) -> (Vec<RunResult>, Vec<Record>, Vec<Hold>) {
     let results = store.list_results(&everything()).await.unwrap();
     let records = store.list_records(&everything()).await.unwrap();
     let mut results: Vec<_> = results.into_iter().map(|row| row.item).collect();
     let mut records: Vec<_> = records.into_iter().map(|row| row.item).collect();
     results.sort_by(|a, b| a.name.cmp(&b.name));
     records.sort_by(|a, b| a.name.cmp(&b.name));
-    (results, records)
+    let holds = store.holds(&ParentPattern::Any, 0, NonZeroU32::MAX);
+    let mut holds: Vec<_> = holds
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|(_, hold)| hold)
+        .collect();
+    holds.sort_by(|a, b| a.result.cmp(&b.result));
+    (results, records, holds)
 }
 
 pub(super) async fn random_histories_agree_with_a_model(world: World) {
@@ -139,12 +173,9 @@ pub(super) async fn random_histories_agree_with_a_model(world: World) {
             let what = format!("step {step} of seed {seed}: {batch:?}: {got:?}");
             assert_eq!(kind(&got), wanted, "{what}");
         }
-        let (results, records) = stored(&model).await;
-        assert_eq!(
-            stored(&*world.store).await,
-            (results, records.clone()),
-            "seed {seed}"
-        );
+        let wanted = stored(&model).await;
+        let records = wanted.1.clone();
+        assert_eq!(stored(&*world.store).await, wanted, "seed {seed}");
         for value in records {
             assert_eq!(world.record(&value.name).await, Some(value));
         }

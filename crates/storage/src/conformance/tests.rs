@@ -56,6 +56,7 @@ async fn postgres_does_so_with_bodies_in_memory() {
 fn every_case_is_in_the_table() {
     let sources = [
         include_str!("aggregates.rs"),
+        include_str!("expiry.rs"),
         include_str!("feed.rs"),
         include_str!("filtering.rs"),
         include_str!("histories.rs"),

@@ -1,6 +1,9 @@
 //! Writes as values.
 
 use hindsight_filter::model::{Etag, Record, RecordName, ResultName, RunResult};
+use jiff::Timestamp;
+
+use super::{Hold, WholeVersion};
 
 /// One change, with what must be true for it to happen.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +23,24 @@ pub enum Change {
         name: ResultName,
         /// The etag it must have, if any is wanted.
         expect: Option<Etag>,
+    },
+    /// The result and all its records, if nothing of them has changed, and no hold is in force; otherwise it
+    /// is [`Error::Stale`](super::Error::Stale).
+    ExpireResult {
+        /// Full name of the result to delete.
+        name: ResultName,
+        /// The version that it must have.
+        version: WholeVersion,
+        /// The time at which no hold may be in force.
+        now: Timestamp,
+    },
+    /// A hold of a result; [`Error::Exists`](super::Error::Exists) if there is one that is in force when this one
+    /// is created.
+    InsertHold(Hold),
+    /// The hold of a result.
+    DeleteHold {
+        /// Full name of the result.
+        name: ResultName,
     },
     /// A new record; [`Error::Missing`] if its result is not there.
     InsertRecord(Record),

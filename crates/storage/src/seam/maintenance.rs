@@ -157,6 +157,8 @@ pub struct Purged {
     pub records: u64,
     /// Objects that held payloads of them.
     pub objects: u64,
+    /// Bytes of payloads as clients sent them, and of logs as they are kept.
+    pub bytes: u64,
     /// Why something of them is left, a sentence for each reason.
     pub left: Vec<String>,
 }

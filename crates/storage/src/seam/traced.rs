@@ -6,12 +6,12 @@ use async_trait::async_trait;
 use tracing::{Instrument as _, Span, info_span};
 
 use super::{
-    AggregateQuery, Batch, Change, EncodedRecord, Error, FeedPage, FeedPosition, ListQuery, Listed,
-    Plan, RecordColumns, Store,
+    AggregateQuery, Batch, Change, EncodedRecord, Error, FeedPage, FeedPosition, Hold, ListQuery,
+    Listed, Plan, RecordColumns, Store,
 };
 use hindsight_filter::condition::{Ability, Test};
 use hindsight_filter::measure::Group;
-use hindsight_filter::model::{Record, RecordName, Resource, ResultName, RunResult};
+use hindsight_filter::model::{ParentPattern, Record, RecordName, Resource, ResultName, RunResult};
 
 /// Does what the store in it does, and says how long that took.
 #[derive(Debug)]
@@ -89,6 +89,16 @@ impl Store for Traced {
     ) -> Result<Plan, Error> {
         let span = span("explain", None);
         self.0.explain(resource, query, most).instrument(span).await
+    }
+
+    async fn holds(
+        &self,
+        parent: &ParentPattern,
+        after: i64,
+        most: NonZeroU32,
+    ) -> Result<Vec<(i64, Hold)>, Error> {
+        let span = span("holds", None);
+        self.0.holds(parent, after, most).instrument(span).await
     }
 
     async fn feed_end(&self) -> Result<FeedPosition, Error> {

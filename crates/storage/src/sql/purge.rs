@@ -38,6 +38,11 @@ fn objects(out: &mut Statement, what: &Purge) {
     out.push("(log_line IS NULL AND holder IN (SELECT row_id FROM records WHERE ");
     records(out, what);
     out.push(") OR log_line IS NOT NULL AND holder IN (SELECT row_id FROM log_sources WHERE ");
+    sources(out, what);
+    out.push("))");
+}
+
+fn sources(out: &mut Statement, what: &Purge) {
     match what {
         Purge::Record(name) => {
             out.push("log = ").bind_id(name.id()).push(" AND ");
@@ -49,10 +54,9 @@ fn objects(out: &mut Statement, what: &Purge) {
             out.push(")");
         }
     }
-    out.push("))");
 }
 
-/// How many results, records and objects there are.
+/// How many results, records, objects and bytes there are.
 pub(crate) fn count(what: &Purge) -> Statement {
     let mut out = Statement::new("SELECT (SELECT count(*) FROM results WHERE ");
     results(&mut out, what);
@@ -60,7 +64,11 @@ pub(crate) fn count(what: &Purge) -> Statement {
     records(&mut out, what);
     out.push("), (SELECT count(*) FROM objects WHERE ");
     objects(&mut out, what);
-    out.push(")");
+    out.push("), CAST((SELECT coalesce(sum(body_size), 0) FROM records WHERE ");
+    records(&mut out, what);
+    out.push(") + (SELECT coalesce(sum(stored_bytes), 0) FROM log_sources WHERE ");
+    sources(&mut out, what);
+    out.push(") AS BIGINT)");
     out
 }
 

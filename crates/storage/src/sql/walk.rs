@@ -25,7 +25,7 @@ pub(crate) enum Table {
 /// All tables of the schema, and what `fsck` compares the rows of each with. Every one is also
 /// given to the engine's own check. PostgreSQL has an index in the place of `labels` and
 /// `record_labels`, and also `changes_floor`, a number that nothing else tells.
-pub(crate) const TABLES: [(&str, &str); 17] = [
+pub(crate) const TABLES: [(&str, &str); 18] = [
     ("results", "what a result may hold"),
     ("records", "their results and payloads"),
     ("bodies", "their records and SHA-256"),
@@ -49,6 +49,7 @@ pub(crate) const TABLES: [(&str, &str); 17] = [
         "event_cursors",
         "nothing: a place may be before all changes that are kept",
     ),
+    ("holds", "nothing: the database ties each to its result"),
 ];
 
 impl Table {

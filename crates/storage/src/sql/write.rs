@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use super::{
     condition::in_result,
     dialect::Dialect,
-    etag,
+    etag, holds,
     indexed::{self, AS_KEYS, INTO},
     objects,
     statement::{Bind, Statement},
@@ -24,6 +24,7 @@ use crate::codec::{
     row::{PreparedChange, RecordRow, all_labels_json, json},
     text::{NEVER, SAME},
 };
+use crate::seam::Hold;
 use hindsight_filter::condition::ObjectField;
 use hindsight_filter::model::{Etag, RecordName, ResultName, RunResult};
 
@@ -36,6 +37,27 @@ pub(crate) fn write(dialect: Dialect, change: &PreparedChange) -> Statement {
             let mut out = Statement::new("DELETE FROM results WHERE ");
             is_result(&mut out, name);
             with_etag(&mut out, dialect, etag::RESULTS, expect.as_ref());
+            out
+        }
+        PreparedChange::ExpireResult(name, version, now) => {
+            let mut out = Statement::new("DELETE FROM results WHERE ");
+            is_result(&mut out, name);
+            with_etag(&mut out, dialect, etag::RESULTS, Some(&version.etag));
+            holds::allow(&mut out, version, *now);
+            out
+        }
+        PreparedChange::InsertHold(hold) => {
+            let mut out = holds::insert(hold);
+            is_result(&mut out, &hold.result);
+            holds::unless_held(&mut out, hold);
+            out
+        }
+        PreparedChange::DeleteHold(name) => {
+            let mut out = Statement::new(
+                "DELETE FROM holds WHERE result_row IN (SELECT row_id FROM results WHERE ",
+            );
+            is_result(&mut out, name);
+            out.push(")");
             out
         }
         PreparedChange::InsertRecord(row) => insert_record(dialect, row),
@@ -61,6 +83,9 @@ pub(crate) fn etag_of(dialect: Dialect, change: &PreparedChange) -> Statement {
     match change {
         PreparedChange::InsertResult(RunResult { name, .. })
         | PreparedChange::ReplaceResult(_, RunResult { name, .. })
+        | PreparedChange::InsertHold(Hold { result: name, .. })
+        | PreparedChange::DeleteHold(name)
+        | PreparedChange::ExpireResult(name, ..)
         | PreparedChange::DeleteResult(name, _) => {
             out = of(etag::RESULTS, " FROM results WHERE ");
             is_result(&mut out, name);
@@ -75,6 +100,29 @@ pub(crate) fn etag_of(dialect: Dialect, change: &PreparedChange) -> Statement {
         }
     }
     out
+}
+
+/// The statements that come before a change on PostgreSQL, in its transaction, so that what it compares does
+/// not change any more: a row that is being inserted locks its result.
+pub(crate) fn locks(change: &PreparedChange) -> Vec<Statement> {
+    let PreparedChange::ExpireResult(name, ..) = change else {
+        return Vec::new();
+    };
+    let mut result = Statement::new("SELECT row_id FROM results WHERE ");
+    is_result(&mut result, name);
+    result.push(" FOR UPDATE");
+    let mut records = Statement::new(
+        "SELECT row_id FROM records WHERE result_row IN (SELECT row_id FROM results WHERE ",
+    );
+    is_result(&mut records, name);
+    records.push(") ORDER BY row_id FOR UPDATE");
+    // One that replaces an expired one does not lock its result.
+    let mut hold = Statement::new(
+        "SELECT result_row FROM holds WHERE result_row IN (SELECT row_id FROM results WHERE ",
+    );
+    is_result(&mut hold, name);
+    hold.push(") FOR UPDATE");
+    vec![result, records, hold]
 }
 
 /// The statements that each give a row if something is still so that a change was prepared from:

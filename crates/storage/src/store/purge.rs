@@ -30,6 +30,7 @@ pub(crate) async fn count(store: &SqlStore<impl Database>, what: &Purge) -> Resu
         results: number(0)?,
         records: number(1)?,
         objects: number(2)?,
+        bytes: number(3)?,
         left: Vec::new(),
     })
 }
@@ -54,6 +55,7 @@ pub(crate) async fn purge(
             all.results += gone.results;
             all.records += gone.records;
             all.objects += gone.objects;
+            all.bytes += gone.bytes;
             all.left.extend(gone.left);
         }
         if removed == 0 {

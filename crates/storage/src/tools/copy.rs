@@ -24,7 +24,7 @@ use super::{fsck::Finding, snapshot::Snapshot};
 use crate::{
     codec::objects::{ObjectBackend, without_depot},
     driver::options::{Options, Schema},
-    seam::{Error, IndexedPath, LogStore, Maintenance, Store, StoredLog},
+    seam::{Error, Hold, IndexedPath, LogStore, Maintenance, Store, StoredLog},
     sql,
     store::resolve::open,
 };
@@ -196,6 +196,11 @@ pub(crate) trait Source: Send {
     /// Those at these places of the last page, with payloads; or why not.
     async fn records(&mut self, places: &[i64]) -> Result<Vec<Result<Record, Said>>, Error>;
 
+    /// The next holds of results after a row; none at the end, or where nothing is held.
+    async fn holds(&mut self, _after: i64) -> Result<Vec<(i64, Hold)>, Error> {
+        Ok(Vec::new())
+    }
+
     /// How many logs there are; none where logs are kept elsewhere.
     async fn log_total(&mut self) -> Result<u64, Error> {
         Ok(0)
@@ -285,7 +290,7 @@ pub(crate) async fn into(
 }
 
 impl Copy<'_> {
-    /// Copies results, then records.
+    /// Copies results, then their holds, so that retention keeps them, then records.
     async fn all(&mut self, source: &mut dyn Source) -> Result<(), Error> {
         let (results, records) = source.totals().await?;
         self.stage("results", results);
@@ -294,6 +299,7 @@ impl Copy<'_> {
             self.results(page).await?;
             (self.tell)(Event::Seen(count));
         }
+        self.holds(source).await?;
         self.stage("records", records);
         while let Some(page) = source.outlines().await? {
             let count = page.count;

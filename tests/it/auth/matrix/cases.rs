@@ -93,6 +93,36 @@ pub(super) const CASES: &[Case] = &[
         missing: &[0],
     },
     Case {
+        method: "CreateHold",
+        verb: "update",
+        resource: "results",
+        grpc: |p, id| json!({"result": result(p, id), "reason": "an audit"}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/hold", result(p, id));
+            ("POST", path, json!({"reason": "an audit"}))
+        },
+        missing: &[5],
+    },
+    Case {
+        method: "DeleteHold",
+        verb: "update",
+        resource: "results",
+        grpc: |p, id| json!({"result": result(p, id)}),
+        rest: |p, id| {
+            let path = format!("{QUERIES}{}/hold", result(p, id));
+            ("DELETE", path, Value::Null)
+        },
+        missing: &[5],
+    },
+    Case {
+        method: "ListHolds",
+        verb: "list",
+        resource: "results",
+        grpc: |p, _| json!({"parent": p}),
+        rest: |p, _| query(p, "/holds"),
+        missing: &[0],
+    },
+    Case {
         method: "CreateRecord",
         verb: "create",
         resource: "records",

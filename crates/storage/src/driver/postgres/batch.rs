@@ -51,7 +51,7 @@ async fn attempt(pool: &PgPool, changes: &[PreparedChange]) -> Result<(), Failur
     let mut connection = pool.acquire().await.map_err(failed("connecting"))?;
     match changes {
         // It locks the records of its result one after the other.
-        [PreparedChange::DeleteResult(..)] => {}
+        [PreparedChange::DeleteResult(..) | PreparedChange::ExpireResult(..)] => {}
         [ready] => return change(&mut connection, ready).await,
         _ => {}
     }
@@ -163,6 +163,10 @@ pub(super) async fn change(
     ready: &PreparedChange,
 ) -> Result<(), Failure> {
     let failed = |error| Failure::Driver("writing", error);
+    for lock in write::locks(ready) {
+        let locked = query(&lock).execute(&mut *connection).await;
+        locked.map_err(failed)?;
+    }
     let statement = write::write(Dialect::Postgres, ready);
     match query(&statement).execute(&mut *connection).await {
         Ok(done) if done.rows_affected() > 0 => Ok(()),

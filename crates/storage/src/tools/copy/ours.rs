@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use super::{Outline, Page, Said, Source};
 use crate::{
     codec::objects::fetch_external,
-    seam::{Error, StoredLog},
+    seam::{Error, Hold, StoredLog},
     sql::{
-        etag,
+        etag, holds,
         logs::{self, chunks},
         read,
         row::{Row, SqlRow as _},
@@ -21,7 +21,7 @@ use crate::{
         snapshot::Snapshot,
     },
 };
-use hindsight_filter::model::{Record, RunResult};
+use hindsight_filter::model::{ParentPattern, Record, RunResult};
 use hindsight_logs::{Chunk, Window};
 use jiff::Timestamp;
 
@@ -156,6 +156,16 @@ impl Source for Ours {
             });
         }
         Ok(records)
+    }
+
+    async fn holds(&mut self, after: i64) -> Result<Vec<(i64, Hold)>, Error> {
+        let list = holds::list(&ParentPattern::Any, after, MOST_ROWS);
+        self.snapshot
+            .rows(&list)
+            .await?
+            .iter()
+            .map(holds::hold)
+            .collect()
     }
 
     async fn log_total(&mut self) -> Result<u64, Error> {

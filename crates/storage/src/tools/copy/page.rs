@@ -143,6 +143,25 @@ impl Copy<'_> {
         Ok(())
     }
 
+    /// Copies the holds of results that are in the target and have none.
+    pub(super) async fn holds(&mut self, source: &mut dyn Source) -> Result<(), Error> {
+        let mut after = i64::MIN;
+        loop {
+            let holds = source.holds(after).await?;
+            let Some((last, _)) = holds.last() else {
+                return Ok(());
+            };
+            after = *last;
+            let changes = holds.into_iter().map(|(_, hold)| Change::InsertHold(hold));
+            for (_, outcome) in self.commit(changes.collect()).await {
+                match outcome {
+                    Ok(()) | Err(Error::Exists(_) | Error::Missing(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+    }
+
     /// Commits all at once, or, if one is refused, each by itself.
     async fn commit(&self, changes: Vec<Change>) -> Vec<(Change, Result<(), Error>)> {
         if changes.is_empty() {
@@ -175,7 +194,10 @@ fn refusal(change: &Change, error: Error) -> Result<Said, Error> {
     let of = match change {
         Change::InsertResult(value) | Change::ReplaceResult { value, .. } => value.name.to_string(),
         Change::InsertRecord(value) | Change::ReplaceRecord { value, .. } => value.name.to_string(),
-        Change::DeleteResult { name, .. } => name.to_string(),
+        Change::InsertHold(hold) => hold.result.to_string(),
+        Change::DeleteResult { name, .. }
+        | Change::ExpireResult { name, .. }
+        | Change::DeleteHold { name } => name.to_string(),
         Change::DeleteRecord { name, .. } => name.to_string(),
     };
     match error {

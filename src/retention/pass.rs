@@ -1,0 +1,477 @@
+//! One pass over all results.
+
+use std::{collections::HashMap, num::NonZeroU32, time::Duration};
+
+use hindsight_access::audit::Expired;
+use hindsight_filter::condition::Condition;
+use hindsight_filter::model::{
+    ParentPattern, Record, RecordName, Resource, ResultName, ResultPattern, RunResult,
+};
+use hindsight_filter::{Order, Position, Row, parse_order};
+use hindsight_run::{View, json};
+use hindsight_runtime::error::report;
+use hindsight_storage::{Change, Error as StoreError, Hold, ListQuery, Priority, Purge};
+use jiff::Timestamp;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::service;
+
+use super::{
+    Error, Retention,
+    policy::{self, Ended, Newest, TopRun},
+    version::{Part, Run, Whole},
+};
+
+/// The annotation that keeps a result: its own, or that of the object of a run in it.
+const HOLD: &str = "hindsight.dev/hold";
+/// Results and records that are read at once.
+const PAGE: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
+/// Bytes of payloads that are read at once.
+const BYTES: usize = 4 << 20;
+/// The name of what a server holds while it is its turn. No receiver of events is called so.
+const TURN: &str = "retention.pass";
+/// For how long it is held at a time: longer than a page takes.
+const HELD: Duration = Duration::from_mins(5);
+
+/// Whether results are deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    /// They are told.
+    Plan,
+    /// They are deleted.
+    Delete,
+    /// They are, by the one server whose turn it is.
+    Turn {
+        /// The name of this server.
+        holder: String,
+    },
+}
+
+/// A result that is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deletion {
+    /// Name of the policy by which it goes.
+    pub policy: String,
+    /// The result.
+    pub name: ResultName,
+    /// Its identifier.
+    pub uid: String,
+    /// When the last of its runs ended.
+    pub ended: Timestamp,
+    /// How many records it has.
+    pub records: u64,
+    /// Bytes of payloads as they were sent, and of logs as they are kept.
+    pub bytes: u64,
+}
+
+/// What a pass came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Results that it looked at.
+    pub seen: u64,
+    /// Those of which runs go on, or that have none.
+    pub unfinished: u64,
+    /// Those that are due.
+    pub due: u64,
+    /// Those that would be due, and are held.
+    pub held: u64,
+    /// Those that others changed, held or deleted meanwhile.
+    pub lost: u64,
+    /// Those that could not be read.
+    pub failed: u64,
+    /// Whether it came to the end.
+    pub is_whole: bool,
+}
+
+pub(super) struct Pass {
+    of: Retention,
+    mode: Mode,
+    told: mpsc::Sender<Deletion>,
+    stop: CancellationToken,
+    now: Timestamp,
+    holds: HashMap<ResultName, Hold>,
+    newest: Newest,
+    totals: Totals,
+    deleted: u64,
+}
+
+impl Pass {
+    pub(super) fn new(
+        of: Retention,
+        mode: Mode,
+        told: mpsc::Sender<Deletion>,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            now: of.source.clock.now(),
+            of,
+            mode,
+            told,
+            stop,
+            holds: HashMap::new(),
+            newest: Newest::default(),
+            totals: Totals::default(),
+            deleted: 0,
+        }
+    }
+
+    pub(super) async fn go(mut self) -> Result<Totals, Error> {
+        if !self.has_turn(HELD).await? {
+            return Ok(self.totals);
+        }
+        let walked = self.walks().await;
+        // Also of one that broke off, so that another need not wait.
+        let given_back = self.has_turn(Duration::ZERO).await;
+        self.totals.is_whole = walked?;
+        given_back?;
+        Ok(self.totals)
+    }
+
+    async fn walks(&mut self) -> Result<bool, Error> {
+        self.read_holds().await?;
+        let policies = &self.of.rules.policies;
+        let counts = policies.iter().any(policy::Policy::counts);
+        Ok((!counts || self.walk(false).await?) && self.walk(true).await?)
+    }
+
+    /// Whether it is the turn of this pass, for so long from now on.
+    async fn has_turn(&self, time: Duration) -> Result<bool, Error> {
+        let Mode::Turn { holder } = &self.mode else {
+            return Ok(true);
+        };
+        let maintenance = &self.of.source.maintenance;
+        let place = maintenance.hold_cursor(TURN, holder, time).await?;
+        Ok(place.is_some())
+    }
+
+    async fn read_holds(&mut self) -> Result<(), Error> {
+        let mut after = i64::MIN;
+        loop {
+            let store = &self.of.source.store;
+            let page = store.holds(&ParentPattern::Any, after, PAGE).await?;
+            let Some((last, _)) = page.last() else {
+                return Ok(());
+            };
+            after = *last;
+            let in_force = page
+                .into_iter()
+                .filter(|(_, hold)| hold.is_in_force(self.now));
+            self.holds
+                .extend(in_force.map(|(_, hold)| (hold.result.clone(), hold)));
+        }
+    }
+
+    /// Looks at all results, oldest first, to count those that ended last, or to delete; false if it stopped
+    /// early.
+    async fn walk(&mut self, deletes: bool) -> Result<bool, Error> {
+        let mut after = None;
+        loop {
+            let query = ListQuery {
+                after,
+                limit: PAGE,
+                ..query(ResultPattern {
+                    parent: ParentPattern::Any,
+                    id: None,
+                })
+            };
+            let page = self.of.source.store.list_results(&query).await?;
+            let Some(last) = page.last() else {
+                return Ok(true);
+            };
+            after = Some(last.position.clone());
+            for listed in page {
+                if self.stop.is_cancelled() || self.told.is_closed() {
+                    return Ok(false);
+                }
+                let looked = match deletes {
+                    true => self.look(listed.item).await,
+                    false => self.count(listed.item).await,
+                };
+                self.survive(looked)?;
+            }
+            if !self.has_turn(HELD).await? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// What is wrong with one result does not keep others.
+    fn survive(&mut self, looked: Result<(), Failed>) -> Result<(), Error> {
+        match looked {
+            Ok(()) => Ok(()),
+            Err(Failed::One(name, why)) => {
+                self.totals.failed += 1;
+                self.of.metrics.failed();
+                tracing::warn!(%name, why, "retention cannot judge a result, which stays");
+                Ok(())
+            }
+            Err(Failed::All(error)) => Err(error),
+        }
+    }
+
+    async fn count(&mut self, result: RunResult) -> Result<(), Failed> {
+        if let Some((_, ended)) = self.ended(result).await? {
+            self.newest.note(&self.of.rules.policies, &ended);
+        }
+        Ok(())
+    }
+
+    async fn look(&mut self, result: RunResult) -> Result<(), Failed> {
+        self.totals.seen += 1;
+        let Some((whole, ended)) = self.ended(result).await? else {
+            self.totals.unfinished += 1;
+            return Ok(());
+        };
+        let policies = &self.of.rules.policies;
+        // It may have ended since results were counted.
+        self.newest.note(policies, &ended);
+        let Some(policy) = policy::due(policies, &self.newest, &ended, self.now) else {
+            return Ok(());
+        };
+        match self.kept(&whole).await? {
+            Some(Kept::Held) => {
+                self.totals.held += 1;
+                return Ok(());
+            }
+            Some(Kept::Unfinished) => {
+                self.totals.unfinished += 1;
+                return Ok(());
+            }
+            None => {}
+        }
+        let what = Purge::Result(ended.name.clone());
+        let size = self.of.source.maintenance.purgeable(&what).await;
+        let deletion = Deletion {
+            policy: policies[policy].name.clone(),
+            uid: whole.result.uid.clone(),
+            ended: ended.at,
+            records: whole.parts.len() as u64,
+            bytes: size.map_err(failed)?.bytes,
+            name: ended.name,
+        };
+        if self.mode != Mode::Plan {
+            if !self.delete(&whole, &deletion).await? {
+                self.totals.lost += 1;
+                return Ok(());
+            }
+            self.of.metrics.deleted(&deletion.policy, deletion.bytes);
+        }
+        self.totals.due += 1;
+        // Nobody listens any more if it is closed, which ends the walk.
+        self.told.send(deletion).await.unwrap_or_default();
+        self.rest().await;
+        Ok(())
+    }
+
+    /// Rests after each batch.
+    async fn rest(&mut self) {
+        self.deleted += 1;
+        let batch = u64::from(self.of.rules.batch.get());
+        if self.mode != Mode::Plan && self.deleted.is_multiple_of(batch) {
+            tokio::select! {
+                () = tokio::time::sleep(self.of.rules.pause) => {}
+                () = self.stop.cancelled() => {}
+            }
+        }
+    }
+
+    /// The result with its records and policies, if all of its runs have ended.
+    async fn ended(&self, result: RunResult) -> Result<Option<(Whole, Ended)>, Failed> {
+        let whole = self.whole(result).await?;
+        let Some(at) = whole.ended() else {
+            return Ok(None);
+        };
+        let mut tops = Vec::new();
+        for (name, run) in whole.tops() {
+            let Some(policy) = self.policy(name, run).await? else {
+                return Ok(None);
+            };
+            let pipeline = run.pipeline.clone();
+            tops.push(TopRun { policy, pipeline });
+        }
+        let name = whole.result.name.clone();
+        Ok(Some((whole, Ended { name, at, tops })))
+    }
+
+    async fn whole(&self, result: RunResult) -> Result<Whole, Failed> {
+        let (mut parts, mut after) = (Vec::new(), None);
+        loop {
+            let query = ListQuery {
+                after,
+                ..query(pattern(&result.name))
+            };
+            let page = self.of.source.store.list_columns(&query).await;
+            let page = page.map_err(failed)?;
+            after = page.last().map(|last| last.position.clone());
+            let is_last = page.len() < PAGE.get() as usize;
+            parts.extend(page.into_iter().map(|listed| Part::of(listed.item)));
+            if is_last {
+                return Ok(Whole { result, parts });
+            }
+        }
+    }
+
+    /// The number of the policy that governs a run; none if the run is gone.
+    async fn policy(&self, name: &RecordName, run: &Run) -> Result<Option<usize>, Failed> {
+        let mut read: Option<Record> = None;
+        for (number, policy) in self.of.rules.policies.iter().enumerate() {
+            if !policy.is_about(run.outcome) {
+                continue;
+            }
+            let Some(filter) = &policy.when else {
+                return Ok(Some(number));
+            };
+            if read.is_none() {
+                read = self.of.source.store.record(name).await.map_err(failed)?;
+            }
+            let Some(record) = &read else {
+                return Ok(None);
+            };
+            let body = filter.body(record);
+            let row = Row::Record {
+                record,
+                body: &body,
+            };
+            let matches = filter.matches(&row);
+            let matches = matches.map_err(|error| {
+                let why = format!("`when` of policy `{}`: {error}", policy.name);
+                Failed::One(name.to_string(), why)
+            })?;
+            if matches {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What keeps a result that is due.
+    async fn kept(&self, whole: &Whole) -> Result<Option<Kept>, Failed> {
+        let result = &whole.result;
+        let has_own = result
+            .annotations
+            .get(HOLD)
+            .is_some_and(|why| !why.is_empty());
+        if has_own || self.holds.contains_key(&result.name) {
+            return Ok(Some(Kept::Held));
+        }
+        let unknown = whole.of_unknown_outcome();
+        let mut after: Option<Position> = None;
+        loop {
+            let query = ListQuery {
+                after,
+                bodies: true,
+                max_bytes: Some(BYTES),
+                ..query(pattern(&result.name))
+            };
+            let page = self.of.source.store.list_records(&query).await;
+            let page = page.map_err(failed)?;
+            for listed in &page {
+                let record = &listed.item;
+                let kept = kept_by(record, unknown.contains(&record.name));
+                if kept.is_some() {
+                    return Ok(kept);
+                }
+            }
+            // A page may end early because of its bytes.
+            let Some(last) = page.last() else {
+                return Ok(None);
+            };
+            after = Some(last.position.clone());
+        }
+    }
+
+    /// Deletes a result with everything in it, in one transaction; false if it is not as it was read.
+    async fn delete(&self, whole: &Whole, deletion: &Deletion) -> Result<bool, Failed> {
+        let expiry = Expired {
+            policy: deletion.policy.clone(),
+            uid: deletion.uid.clone(),
+            bytes: deletion.bytes,
+        };
+        let change = Change::ExpireResult {
+            name: deletion.name.clone(),
+            version: whole.version(),
+            now: self.of.source.clock.now(),
+        };
+        let (service, by) = (&self.of.source.service, &self.of.by);
+        let gone = service.expire(by, change.into(), expiry).await;
+        gone.map_err(|error| match error {
+            service::Error::Store(
+                why @ (StoreError::TooSlow { .. }
+                | StoreError::Corrupt(_)
+                | StoreError::MissingObject(_)),
+            ) => Failed::One(deletion.name.to_string(), report(&why)),
+            error => Failed::All(error.into()),
+        })
+    }
+}
+
+/// What keeps a result that is due by its age and number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// A hold.
+    Held,
+    /// A run that goes on.
+    Unfinished,
+}
+
+/// Why a result was not looked at.
+enum Failed {
+    /// For a reason of its own: its name, and why.
+    One(String, String),
+    /// For a reason that others have too.
+    All(Error),
+}
+
+fn failed(error: StoreError) -> Failed {
+    match &error {
+        StoreError::Corrupt(what) | StoreError::MissingObject(what) => {
+            Failed::One(what.clone(), report(&error))
+        }
+        _ => Failed::All(error.into()),
+    }
+}
+
+fn pattern(name: &ResultName) -> ResultPattern {
+    ResultPattern {
+        parent: ParentPattern::Exact(name.parent().clone()),
+        id: Some(name.id().to_owned()),
+    }
+}
+
+fn oldest_first() -> Order {
+    parse_order("create_time asc", Resource::Results).expect("it is an order")
+}
+
+/// A page of rows without payloads.
+pub(super) fn query(scope: ResultPattern) -> ListQuery {
+    ListQuery {
+        scope,
+        condition: Condition::All,
+        order: oldest_first(),
+        after: None,
+        limit: PAGE,
+        bodies: false,
+        max_bytes: None,
+        priority: Priority::Low,
+    }
+}
+
+/// What the object of a record says that keeps its result. A run of unknown outcome may have the end of an earlier
+/// attempt.
+fn kept_by(record: &Record, is_unknown: bool) -> Option<Kept> {
+    let data = record.data.as_ref()?;
+    // JSON may spell any part of it by escapes.
+    let text = std::str::from_utf8(&data.value).unwrap_or_default();
+    if !is_unknown && !text.contains("hindsight.dev") && !text.contains("\\u") {
+        return None;
+    }
+    let object = json::parse(&data.value).ok()?;
+    let run = View::new(&object);
+    if is_unknown && !run.finish().done && run.closed().is_none() {
+        return Some(Kept::Unfinished);
+    }
+    let annotations = object.pointer("/metadata/annotations");
+    let why = annotations.and_then(|annotations| annotations.get(HOLD)?.as_str());
+    why.is_some_and(|why| !why.is_empty()).then_some(Kept::Held)
+}
