@@ -1,3 +1,5 @@
+//! What the file takes, and what it refuses with which words.
+
 use super::*;
 
 const RUN_AT: &str = "run_at = '30 3 * * * Europe/Berlin'\n";
