@@ -92,7 +92,7 @@ impl World {
         let clock: Arc<ManualClock> = Arc::clone(&self.clock);
         let engine = Engine::new(Arc::clone(&store), Tokens::new(b"key"), 1_000, 1 << 20);
         let source = Source {
-            service: Service::new(Arc::clone(&store), logs, engine, clock.clone()),
+            service: Service::new(Arc::clone(&store), logs, engine, Arc::clone(&clock) as _),
             store,
             maintenance: Arc::clone(&self.opened.maintenance),
             clock,
@@ -305,8 +305,10 @@ async fn of_two_servers_each_result_is_deleted_and_counted_by_one() {
             one.retention(A_WEEK, usize::MAX),
             two.retention(A_WEEK, usize::MAX),
         );
-        let (first, second) =
-            tokio::join!(passed(&first, Mode::Delete), passed(&second, Mode::Delete));
+        let (first, second) = tokio::join!(
+            Box::pin(passed(&first, Mode::Delete)),
+            Box::pin(passed(&second, Mode::Delete))
+        );
         let (by_first, by_second) = (first.0.unwrap(), second.0.unwrap());
         assert_eq!(by_first.due + by_second.due, 20);
         let names: BTreeSet<_> = first.1.keys().chain(second.1.keys()).collect();

@@ -15,7 +15,7 @@ const FILTERS: [(&str, Means); 4] = [
         top.app == "shop"
     }),
     ("data.metadata.labels.app in [\"shop\", \"web\"]", |top| {
-        top.app != ""
+        !top.app.is_empty()
     }),
     ("run.outcome == FAILURE", |top| top.outcome == "failed"),
 ];
