@@ -33,9 +33,9 @@ const PAGE: i32 = 1_000;
 #[command(after_long_help = format!("{RUN}
 
 Examples:
-  hindsight hold add release-47 -n shop --reason 'audit of 2026'
+  hindsight hold add shop/results/5d5f --reason 'audit of 2026'
   hindsight hold list -n shop
-  hindsight hold remove release-47 -n shop"))]
+  hindsight hold remove shop/results/5d5f"))]
 pub(super) struct HoldCommand {
     #[command(subcommand)]
     what: What,

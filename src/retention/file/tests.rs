@@ -1,3 +1,5 @@
+//! What the file takes, and what it refuses with which words.
+
 use super::*;
 
 const RUN_AT: &str = "run_at = '30 3 * * * Europe/Berlin'\n";
@@ -92,6 +94,15 @@ fn what_is_wrong_is_said_with_its_place_and_value() {
             file(&"[[policies]]\nname = 'p'\noutcomes = ['failed']\nkeep_last = 1\n".repeat(2)),
             "`p` is there twice",
         ),
+    ] {
+        let why = Rules::parse(&text).unwrap_err();
+        assert!(why.contains(said), "{text}: {why}");
+    }
+}
+
+#[test]
+fn what_is_wrong_beside_policies_is_said_too() {
+    for (text, said) in [
         (RUN_AT.to_owned(), "missing field `default`"),
         (
             "[default]\nkeep_for = '7d'\n".to_owned(),

@@ -1,3 +1,5 @@
+//! When a result is due.
+
 use super::*;
 
 fn policy(keep_for: KeepFor, keep_last: u32) -> Policy {

@@ -15,7 +15,7 @@ const FILTERS: [(&str, Means); 4] = [
         top.app == "shop"
     }),
     ("data.metadata.labels.app in [\"shop\", \"web\"]", |top| {
-        top.app != ""
+        !top.app.is_empty()
     }),
     ("run.outcome == FAILURE", |top| top.outcome == "failed"),
 ];
@@ -234,8 +234,8 @@ fn drawn(dice: &mut Dice, at: usize) -> (Given, Vec<Change>) {
     (given, changes)
 }
 
-/// Draws policies and runs, and compares.
-pub(super) async fn agrees(url: &str, seed: u64) {
+/// Draws policies and runs, and compares; says how many are due.
+pub(super) async fn agrees(url: &str, seed: u64) -> usize {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut all: Vec<_> = (0..dice.below(4))
         .map(|_| Plain::drawn(&mut dice, 0))
@@ -285,4 +285,5 @@ pub(super) async fn agrees(url: &str, seed: u64) {
     let (_, again) = passed(&retention, Mode::Plan).await;
     assert!(again.is_empty(), "seed {seed}: {again:?}");
     world.close().await;
+    wanted.len()
 }

@@ -1,3 +1,5 @@
+//! ConfigMaps that are converted, and those that are refused.
+
 use super::*;
 
 fn map(data: &str) -> String {
