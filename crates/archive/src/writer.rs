@@ -172,8 +172,6 @@ fn properties(limits: Limits) -> Result<WriterProperties, Error> {
         .set_key_value_metadata(Some(vec![version]))
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(LEVEL)?))
         .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_bloom_filter_fpp(FALSE_POSITIVES)
-        .set_bloom_filter_max_ndv(limits.rows as u64)
         .set_data_page_row_count_limit(ROWS_OF_A_PAGE)
         // Otherwise a page ends only after 1,024 values, whatever they weigh.
         .set_write_batch_size(1);
@@ -181,7 +179,10 @@ fn properties(limits: Limits) -> Result<WriterProperties, Error> {
         for leaf in column.leaves() {
             let path = ColumnPath::new(leaf.split('.').map(str::to_owned).collect());
             if column.is_sought {
-                properties = properties.set_column_bloom_filter_enabled(path.clone(), true);
+                // Without a column these would make filters of all columns.
+                properties = properties
+                    .set_column_bloom_filter_fpp(path.clone(), FALSE_POSITIVES)
+                    .set_column_bloom_filter_max_ndv(path.clone(), limits.rows as u64);
             }
             if column.is_unique {
                 properties = properties.set_column_dictionary_enabled(path.clone(), false);

@@ -9,7 +9,10 @@ use bytes::{Buf as _, Bytes, buf::Reader as BytesReader};
 use hindsight_archive::{Payloads, Reader, Row, Test};
 use parquet::{
     errors::Result,
-    file::reader::{ChunkReader, Length},
+    file::{
+        metadata::ParquetMetaDataReader,
+        reader::{ChunkReader, Length},
+    },
 };
 
 use crate::support::{runs, time, written};
@@ -160,4 +163,29 @@ fn a_page_of_payloads_is_read_for_one() {
     // 12 MB of payloads in pages of 1 MiB, which take half of that in the file.
     assert!(file.len() > 5_000_000, "{}", file.len());
     assert!(of_payload < 1 << 20, "{of_payload}");
+}
+
+#[test]
+fn what_is_sought_has_filters_and_payloads_have_no_statistics() {
+    let (file, _) = written(&runs(2), 100);
+    let metadata = ParquetMetaDataReader::new()
+        .parse_and_finish(&file)
+        .unwrap();
+    let columns = metadata.row_group(0).columns().iter();
+    let filtered = columns
+        .clone()
+        .filter(|it| it.bloom_filter_offset().is_some());
+    let filtered: Vec<_> = filtered.map(|it| it.column_path().string()).collect();
+    let sought = [
+        "result_id",
+        "record_id",
+        "uid",
+        "name",
+        "object_uid",
+        "label_pairs.list.element",
+    ];
+    assert_eq!(filtered, sought);
+    let bare = columns.filter(|it| it.statistics().is_none());
+    let bare: Vec<_> = bare.map(|it| it.column_path().string()).collect();
+    assert_eq!(bare, ["payload_sha256", "payload"]);
 }
