@@ -1,9 +1,9 @@
 //! The command `hindsight export`: runs, records or logs as lines, oldest first.
 
+mod columnar;
 mod cursor;
 mod line;
 mod logs;
-mod parquet;
 
 use std::{
     fs::{File, OpenOptions},
@@ -173,7 +173,7 @@ impl Export {
             },
         };
         if self.output == Form::Parquet {
-            return parquet::export(self, cursor).await;
+            return columnar::export(self, cursor).await;
         }
         if self.dir.is_some() {
             return Err(Failure::usage("a directory is for Parquet: `-o parquet`"));

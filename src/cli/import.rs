@@ -1,8 +1,8 @@
 //! `hindsight import`: objects from files, or from another results server, stored by ours.
 
 mod archive;
+mod columnar;
 mod logs;
-mod parquet;
 mod results_api;
 
 use std::{
@@ -20,7 +20,7 @@ use hindsight_proto::names::{Parent, ParseNameError};
 use hindsight_run::{SummaryPolicy, Upload, UploadError, View, upload};
 use tonic::Code;
 
-use self::parquet::{Archived, Stopped};
+use self::columnar::{Archived, Stopped};
 pub(super) use self::{
     archive::{ArgoArchive, KubeArchive, argo, kubearchive},
     logs::{ImportLogs, run as logs},
@@ -84,8 +84,8 @@ impl Import {
         for file in &self.files {
             let name = file.display().to_string();
             let unreadable = |error| Failure::usage(format!("{name}: {error}"));
-            if parquet::is_archive(file).map_err(unreadable)? {
-                archives.extend(parquet::open(file)?);
+            if columnar::is_archive(file).map_err(unreadable)? {
+                archives.extend(columnar::open(file)?);
                 continue;
             }
             let read = open(file).map_err(unreadable)?;
