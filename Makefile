@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-isolation flood crash chaos chaos-logs fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size-ui
+.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-isolation flood crash chaos chaos-logs fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size-ui
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -65,6 +65,11 @@ bench-feed: postgres
 SIZE ?= 64
 bench-logs: postgres
 	SIZE='$(SIZE)' tests/with-postgres $(CARGO) bench --locked --bench logs
+
+# What runs take as Parquet files, beside lines of JSON under zstd, and what is read to find them. It fails where
+# a run of eleven tasks takes more than 12 KB.
+bench-archive:
+	$(CARGO) bench --locked --package hindsight-archive --bench archive
 
 # Questions about runs among the same: lists, why, diff, flaky, completion. STRICT=1 fails where one
 # takes longer than it should; RUN_SIZES=10000 is done in a minute.

@@ -1,5 +1,6 @@
 //! The command `hindsight export`: runs, records or logs as lines, oldest first.
 
+mod columnar;
 mod cursor;
 mod line;
 mod logs;
@@ -54,16 +55,18 @@ enum What {
     Logs,
 }
 
-/// The form of lines.
+/// The form of lines, or of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
     /// A JSON object a line
     Jsonl,
     /// Values between commas, after a line with the names of columns
     Csv,
+    /// Parquet files of records, with columns of runs and payloads, which `hindsight import` reads
+    Parquet,
 }
 
-/// Write runs, records or logs as lines, those that were stored first first
+/// Write runs, records or logs as lines or Parquet files, those that were stored first first
 ///
 /// With --cursor an export that was interrupted goes on where it was: with --file exactly there, else
 /// the last page may come twice. Without --cursor, the error says with which --after it goes on.
@@ -72,10 +75,15 @@ enum Form {
     after_long_help = "WORDS are those of `hindsight runs`, and select runs among records. In CSV, the column `encoding` is `json`
 or, of payloads that are not one line of JSON, `base64`. Logs have no form in CSV.
 
+Parquet files are of records; docs/archive.md describes their columns. With --dir they are written into
+directories such as `cluster=east/namespace=shop/date=2026-01-02`, and each is read again and compared before it
+has its name. What was interrupted leaves no file that is not whole.
+
 Examples:
   hindsight export runs -A failed -o csv
   hindsight export records -n shop --file shop.jsonl --cursor shop.cursor
   hindsight export logs -n shop failed --file logs.jsonl --cursor logs.cursor
+  hindsight export records -A -o parquet --dir history --cursor history.cursor
   hindsight export records -A | hindsight import - --server http://127.0.0.1:8081"
 )]
 pub(super) struct Export {
@@ -92,13 +100,17 @@ pub(super) struct Export {
     #[command(flatten)]
     rows: Selection,
 
-    /// Form of lines
+    /// Form of lines, or of files
     #[arg(short, long, value_enum, default_value_t = Form::Jsonl)]
     output: Form,
 
     /// File to write, instead of standard output
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
+
+    /// Directory of Parquet files, which has one for each cluster, namespace and day
+    #[arg(long, value_name = "DIR", conflicts_with = "file")]
+    dir: Option<PathBuf>,
 
     /// File that says how far the export is
     #[arg(long, value_name = "FILE", conflicts_with = "after")]
@@ -151,7 +163,7 @@ impl Export {
             output::note("the export is complete; without its cursor it begins again");
             return Ok(ExitCode::SUCCESS);
         }
-        let mut cursor = match kept {
+        let cursor = match kept {
             Some(kept) => kept,
             None => Cursor {
                 export,
@@ -160,9 +172,19 @@ impl Export {
                 ..Cursor::default()
             },
         };
+        if self.output == Form::Parquet {
+            return columnar::export(self, cursor).await;
+        }
+        if self.dir.is_some() {
+            return Err(Failure::usage("a directory is for Parquet: `-o parquet`"));
+        }
         if self.what == What::Logs && self.output == Form::Csv {
             return Err(Failure::usage("logs are exported as jsonl only"));
         }
+        self.lines(cursor).await
+    }
+
+    async fn lines(&self, mut cursor: Cursor) -> Result<ExitCode, Failure> {
         let mut out = self.out(&cursor)?;
         let mut written = 0;
         while !cursor.done {
@@ -244,8 +266,8 @@ impl Export {
                 let (runs, next) = self.runs(cursor, RUNS).await?;
                 let count = runs.len();
                 let mut lines = match self.output {
-                    Form::Jsonl => Lines::jsonl(&mut *out)?,
                     Form::Csv => Lines::csv(&mut *out, is_first)?,
+                    Form::Jsonl | Form::Parquet => Lines::jsonl(&mut *out)?,
                 };
                 lines.page(runs)?;
                 Ok((count, next))
@@ -258,8 +280,8 @@ impl Export {
                 }
                 for record in &records {
                     match self.output {
-                        Form::Jsonl => line::json(record, &mut page)?,
                         Form::Csv => line::csv(record, &mut page)?,
+                        Form::Jsonl | Form::Parquet => line::json(record, &mut page)?,
                     }
                 }
                 out.write_all(&page)?;

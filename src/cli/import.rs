@@ -1,6 +1,7 @@
 //! `hindsight import`: objects from files, or from another results server, stored by ours.
 
 mod archive;
+mod columnar;
 mod logs;
 mod results_api;
 
@@ -19,6 +20,7 @@ use hindsight_proto::names::{Parent, ParseNameError};
 use hindsight_run::{SummaryPolicy, Upload, UploadError, View, upload};
 use tonic::Code;
 
+use self::columnar::{Archived, Stopped};
 pub(super) use self::{
     archive::{ArgoArchive, KubeArchive, argo, kubearchive},
     logs::{ImportLogs, run as logs},
@@ -31,16 +33,18 @@ use hindsight_runtime::error::report;
 /// Store objects that `kubectl get -o json|yaml` printed, as the watcher would
 ///
 /// `import logs` stores logs that `hindsight export logs` wrote. `import results-api` reads a server of Tekton Results instead, and `import tekton-results` its
-/// database. Reads Lists, single objects, and streams of either; `-` reads standard input. Importing the
+/// database. Reads Lists, single objects, and streams of either; `-` reads standard input. Records that
+/// `hindsight export` wrote are read as well, from lines, Parquet files and directories of these. Importing the
 /// same objects again changes nothing. Objects that cannot be stored are listed with the reason,
 /// the others are stored all the same, and the exit code is then 1.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Examples:
   kubectl get taskruns,pipelineruns -A -o json | hindsight import -
   hindsight import backup/*.json --server http://127.0.0.1:8080
+  hindsight import history
   hindsight import results-api https://tekton-results.example:8080 --from-token-file token")]
 pub(super) struct Import {
-    /// Files to read; `-` is standard input
+    /// Files to read, or directories of Parquet files; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -76,32 +80,42 @@ impl Import {
     pub(super) async fn run(&self) -> Result<ExitCode, Failure> {
         let parent = parent(self.parent.as_deref())?;
         // All files are read before anything is sent, so that a typing error changes nothing.
-        let mut objects = Vec::new();
+        let (mut objects, mut archives) = (Vec::new(), Vec::new());
         for file in &self.files {
             let name = file.display().to_string();
-            let read = open(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+            let unreadable = |error| Failure::usage(format!("{name}: {error}"));
+            if columnar::is_archive(file).map_err(unreadable)? {
+                archives.extend(columnar::open(file)?);
+                continue;
+            }
+            let read = open(file).map_err(unreadable)?;
             let read = self::read(&read)
                 .map_err(|error| Failure::usage(format!("{name}: {}", report(&error))))?;
             objects.extend(read);
         }
-        if objects.is_empty() {
+        if objects.is_empty() && archives.is_empty() {
             return Err(Failure::usage("there are no objects in the input"));
         }
         let client = self.connect.client()?.batched();
         let began = Instant::now();
-        let bar = progress::bar("objects", objects.len() as u64);
+        let archived: u64 = archives.iter().map(Archived::rows).sum();
+        let bar = progress::bar("objects", objects.len() as u64 + archived);
         let mut count = Count::default();
-        let send = count.send(
-            &client,
-            chains(objects, &Parents::of(parent)),
-            self.concurrency,
-            || {
-                bar.inc(1);
-            },
-        );
-        let sent = send.await;
+        let parents = Parents::of(parent);
+        let chains = chains(objects, &parents);
+        let sent = count.send(&client, chains, self.concurrency, || bar.inc(1));
+        let mut sent = sent.await.map_err(Stopped::Server);
+        for archive in &archives {
+            if sent.is_ok() {
+                let send = archive.send(&client, &parents, self.concurrency, &bar, &mut count);
+                sent = send.await;
+            }
+        }
         bar.finish_and_clear();
-        sent.map_err(|status| self.connect.failure(&status))?;
+        sent.map_err(|stopped| match stopped {
+            Stopped::File(failure) => failure,
+            Stopped::Server(status) => self.connect.failure(&status),
+        })?;
         let files = counted(self.files.len() as u64, "file");
         count.conclude(&files, began.elapsed())
     }

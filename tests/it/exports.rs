@@ -11,6 +11,7 @@ use crate::support::{
 };
 
 mod logs;
+mod parquet;
 
 async fn export(server: &TestServer, arguments: &[&str]) -> Said {
     let all = [&["export"], arguments, &["--server", &server.url]].concat();

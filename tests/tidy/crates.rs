@@ -67,6 +67,7 @@ pub(crate) const CRATES: &[Place] = &[
             "crates/storage/src/conformance/tests.rs",
         ],
     ),
+    only("parquet", &["crates/archive/src/"]),
     only("url", &["crates/storage/src/codec/objects*"]),
     only(
         "tonic",

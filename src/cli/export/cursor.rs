@@ -19,6 +19,10 @@ pub(super) struct Cursor {
     /// Bytes of the file that are whole, if the output is a file.
     pub(super) bytes: u64,
     pub(super) done: bool,
+    /// What the names of the files of a directory begin with.
+    pub(super) id: String,
+    /// The number of the next of those files.
+    pub(super) part: u64,
 }
 
 impl Cursor {
@@ -35,6 +39,11 @@ impl Cursor {
                 after: text("after")?,
                 bytes: value.get("bytes")?.as_u64()?,
                 done: value.get("done")?.as_bool()?,
+                id: text("id").unwrap_or_default(),
+                part: value
+                    .get("part")
+                    .and_then(Value::as_u64)
+                    .unwrap_or_default(),
             })
         };
         let whole = whole().ok_or_else(|| cursor::no_cursor(path, &"a field is missing"))?;
