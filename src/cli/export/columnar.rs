@@ -42,8 +42,8 @@ pub(super) async fn export(export: &Export, cursor: Cursor) -> Result<ExitCode, 
         results: HashMap::new(),
     };
     let said = match target {
-        Target::File(path) => source.to_file(path, cursor).await,
-        Target::Directory(path) => source.to_directory(path, cursor).await,
+        Target::File(path) => source.write_file(path, cursor).await,
+        Target::Directory(path) => source.write_directory(path, cursor).await,
     };
     bar.finish_and_clear();
     output::note(&said?);
@@ -78,7 +78,7 @@ struct Source<'e> {
 }
 
 impl Source<'_> {
-    async fn to_file(&mut self, path: &Path, mut cursor: Cursor) -> Result<String, Failure> {
+    async fn write_file(&mut self, path: &Path, mut cursor: Cursor) -> Result<String, Failure> {
         let mut out = Output::create(path.to_owned())?;
         while !cursor.done {
             for row in self.page(&mut cursor).await? {
@@ -90,7 +90,7 @@ impl Source<'_> {
         Ok(format!("exported {}", counted(rows, "record")))
     }
 
-    async fn to_directory(&mut self, dir: &Path, mut cursor: Cursor) -> Result<String, Failure> {
+    async fn write_directory(&mut self, dir: &Path, mut cursor: Cursor) -> Result<String, Failure> {
         if cursor.id.is_empty() {
             cursor.id = uuid::Uuid::new_v4().simple().to_string();
         }
