@@ -13,6 +13,7 @@ pub(crate) mod cursors;
 pub(crate) mod dialect;
 pub(crate) mod dictionaries;
 pub(crate) mod etag;
+pub(crate) mod expire;
 pub(crate) mod explain;
 pub(crate) mod feed;
 pub(crate) mod holds;

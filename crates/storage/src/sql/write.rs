@@ -102,29 +102,6 @@ pub(crate) fn etag_of(dialect: Dialect, change: &PreparedChange) -> Statement {
     out
 }
 
-/// The statements that come before a change on PostgreSQL, in its transaction, so that what it compares does
-/// not change any more: a row that is being inserted locks its result.
-pub(crate) fn locks(change: &PreparedChange) -> Vec<Statement> {
-    let PreparedChange::ExpireResult(name, ..) = change else {
-        return Vec::new();
-    };
-    let mut result = Statement::new("SELECT row_id FROM results WHERE ");
-    is_result(&mut result, name);
-    result.push(" FOR UPDATE");
-    let mut records = Statement::new(
-        "SELECT row_id FROM records WHERE result_row IN (SELECT row_id FROM results WHERE ",
-    );
-    is_result(&mut records, name);
-    records.push(") ORDER BY row_id FOR UPDATE");
-    // One that replaces an expired one does not lock its result.
-    let mut hold = Statement::new(
-        "SELECT result_row FROM holds WHERE result_row IN (SELECT row_id FROM results WHERE ",
-    );
-    is_result(&mut hold, name);
-    hold.push(") FOR UPDATE");
-    vec![result, records, hold]
-}
-
 /// The statements that each give a row if something is still so that a change was prepared from:
 /// the fields that are indexed, and what its body refers to.
 pub(crate) fn prepared_from(change: &PreparedChange) -> Vec<Statement> {
@@ -140,7 +117,7 @@ pub(crate) fn prepared_from(change: &PreparedChange) -> Vec<Statement> {
     fields.into_iter().chain(dictionary).chain(object).collect()
 }
 
-fn is_result(out: &mut Statement, name: &ResultName) {
+pub(super) fn is_result(out: &mut Statement, name: &ResultName) {
     out.push("id = ")
         .bind_id(name.id())
         .push(" AND parent = ")

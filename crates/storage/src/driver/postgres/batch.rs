@@ -14,7 +14,7 @@ use crate::{
         row::{PreparedChange, RecordRow},
     },
     seam::Error,
-    sql::{dialect::Dialect, many, write},
+    sql::{dialect::Dialect, expire, many, write},
 };
 use hindsight_filter::model::Etag;
 
@@ -163,7 +163,7 @@ pub(super) async fn change(
     ready: &PreparedChange,
 ) -> Result<(), Failure> {
     let failed = |error| Failure::Driver("writing", error);
-    for lock in write::locks(ready) {
+    for lock in expire::locks(ready) {
         let locked = query(&lock).execute(&mut *connection).await;
         locked.map_err(failed)?;
     }
