@@ -57,8 +57,7 @@ pub(super) fn passing(
     }
 }
 
-/// The policies of a configuration over its database, and what closes that; none if there is no file of
-/// policies.
+/// The policies of a configuration over its database, and what closes that; none if no file has any.
 ///
 /// # Errors
 /// If the file, the database or the audit log cannot be used.

@@ -1,4 +1,4 @@
-//! `hindsight hold`.
+//! `hindsight hold`: adds, removes and lists holds, which keep results from retention.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `hindsight retention`.
+//! `hindsight retention`: plans, runs and converts policies by which results are deleted.
 
 use std::{
     collections::BTreeMap,

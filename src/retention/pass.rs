@@ -53,9 +53,9 @@ pub enum Mode {
 pub struct Deletion {
     /// Name of the policy by which it goes.
     pub policy: String,
-    /// The result.
+    /// Full name of the result.
     pub name: ResultName,
-    /// Its identifier.
+    /// The identifier that the server gave to the result.
     pub uid: String,
     /// When the last of its runs ended.
     pub ended: Timestamp,
@@ -162,8 +162,8 @@ impl Pass {
         }
     }
 
-    /// Looks at all results, oldest first, to count those that ended last, or to delete; false if it stopped
-    /// early.
+    /// Looks at all results, oldest first, to count those that ended last, or to delete; false if it
+    /// stopped before the last one.
     async fn walk(&mut self, deletes: bool) -> Result<bool, Error> {
         let mut after = None;
         loop {
@@ -258,7 +258,7 @@ impl Pass {
             self.of.metrics.deleted(&deletion.policy, deletion.bytes);
         }
         self.totals.due += 1;
-        // Nobody listens any more if it is closed, which ends the walk.
+        // It is closed once its receiver is gone, which ends the walk.
         self.told.send(deletion).await.unwrap_or_default();
         self.rest().await;
         Ok(())
@@ -409,7 +409,7 @@ impl Pass {
 /// What keeps a result that is due by its age and number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
-    /// A hold.
+    /// A hold, or an annotation that says the same.
     Held,
     /// A run that goes on.
     Unfinished,
@@ -457,8 +457,8 @@ pub(super) fn query(scope: ResultPattern) -> ListQuery {
     }
 }
 
-/// What the object of a record says that keeps its result. A run of unknown outcome may have the end of an earlier
-/// attempt.
+/// What the object of a record says that keeps its result. A run of unknown outcome may have the end of an
+/// attempt that another one followed.
 fn kept_by(record: &Record, is_unknown: bool) -> Option<Kept> {
     let data = record.data.as_ref()?;
     // JSON may spell any part of it by escapes.

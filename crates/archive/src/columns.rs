@@ -23,7 +23,7 @@ pub(crate) struct View<'r> {
 
 /// What a column has of a row.
 pub(crate) enum Take {
-    /// UTF-8.
+    /// A text, which is UTF-8 in the file.
     Text(for<'r> fn(&'r View<'r>) -> Option<Cow<'r, str>>),
     /// Microseconds since 1970, in UTC.
     Time(for<'r> fn(&'r View<'r>) -> Option<Timestamp>),

@@ -1,4 +1,4 @@
-//! Reading files.
+//! Reads Parquet files: which row groups can have rows that are sought, and those rows of them.
 
 mod prune;
 mod values;

@@ -1,4 +1,4 @@
-//! Rows.
+//! What a row of a Parquet file is made of, and is read as.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use hindsight_filter::model::{Record, RunResult};
 /// A record with its payload, and the result that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The record.
+    /// The record, with its payload if that was read.
     pub record: Record,
     /// The result of that name.
     pub result: Arc<RunResult>,

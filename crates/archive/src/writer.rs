@@ -1,4 +1,4 @@
-//! Writing files.
+//! Writes Parquet files: gathers rows, sorts them, and makes a row group of them.
 
 use std::{
     collections::{BTreeMap, HashMap},

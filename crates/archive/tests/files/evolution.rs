@@ -21,7 +21,7 @@ use parquet::{
 
 use crate::support::{read, runs, written};
 
-/// The same file with another version and without some columns, and with a column that nobody knows.
+/// The same file with another version and without some columns, and with an unknown column.
 fn altered(file: &Bytes, version: Option<&str>, without: &[&str]) -> Bytes {
     let metadata = ParquetMetaDataReader::new().parse_and_finish(file).unwrap();
     let descriptor = metadata.file_metadata().schema_descr();

@@ -24,8 +24,8 @@ pub enum Change {
         /// The etag it must have, if any is wanted.
         expect: Option<Etag>,
     },
-    /// The result and all its records, if nothing of them has changed, and no hold is in force; otherwise it
-    /// is [`Error::Stale`](super::Error::Stale).
+    /// The result and all its records, if nothing of them has changed, and no hold is in force;
+    /// [`Error::Stale`](super::Error::Stale) otherwise.
     ExpireResult {
         /// Full name of the result to delete.
         name: ResultName,
@@ -34,8 +34,8 @@ pub enum Change {
         /// The time at which no hold may be in force.
         now: Timestamp,
     },
-    /// A hold of a result; [`Error::Exists`](super::Error::Exists) if there is one that is in force when this one
-    /// is created.
+    /// A hold of a result; [`Error::Exists`](super::Error::Exists) if another is in force
+    /// when this one is created.
     InsertHold(Hold),
     /// The hold of a result.
     DeleteHold {

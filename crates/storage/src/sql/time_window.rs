@@ -73,8 +73,7 @@ impl Windows {
         }
     }
 
-    /// Begins anew with `unit` of `part`, the last window that there was, of which nothing before that is
-    /// wanted.
+    /// Begins anew with `unit` of `part`, the last window that there was; nothing before that unit is wanted.
     pub(crate) fn skip_to(&mut self, part: TimeWindow, unit: Unit) {
         let rest = self.rest.unwrap_or(part);
         let mut whole = TimeWindow::new(part.first.min(rest.first), part.last.max(rest.last));
