@@ -263,7 +263,7 @@ async fn a_run_that_goes_on_after_an_attempt_ended_stays() {
         let world = World::open(&url).await;
         let at = (now() - days(30)).to_string();
         for (name, deployment) in [("goes-on", "Retrying"), ("over", "Complete")] {
-            let job = json!({"kind": "RayJob", "metadata": {"name": name}, "status": {
+            let job = json!({"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": name}, "status": {
                 "jobDeploymentStatus": deployment, "jobStatus": "SUCCEEDED",
                 "startTime": at, "endTime": at}});
             let name = format!("a/results/{name}");
