@@ -106,7 +106,7 @@ fn path(rest: &Rest, message: &DynamicMessage) -> Vec<u8> {
         let field = variable.split('=').next().unwrap();
         path += before;
         let mut text = text_at(message, field);
-        if text.is_empty() && !rest.body.is_empty() {
+        if text.is_empty() && !matches!(rest.body.as_str(), "" | "*") {
             // What creates says it in the name.
             let name = text_at(message, &format!("{}.name", rest.body));
             let parts: Vec<_> = name.rsplitn(3, '/').collect();
