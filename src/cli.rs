@@ -7,6 +7,7 @@ mod cluster;
 mod compared;
 mod complete;
 mod config;
+mod confirm;
 mod context;
 mod copy;
 mod cursor;

@@ -1,10 +1,6 @@
 //! `hindsight delete`.
 
-use std::{
-    collections::HashSet,
-    io::{BufRead as _, IsTerminal as _, Write as _},
-    process::ExitCode,
-};
+use std::{collections::HashSet, process::ExitCode};
 
 use clap::{Args, ValueEnum};
 use hindsight_client::{Client, Rpc};
@@ -15,6 +11,7 @@ use hindsight_proto::{
 use serde_json::Value;
 
 use super::{
+    confirm::confirm,
     connect::Connect,
     failure::Failure,
     output,
@@ -112,7 +109,7 @@ impl Delete {
                 Target::Result(_) => rpc.delete_result(pb::DeleteResultRequest { name }).await,
             };
             match answer {
-                Ok(_) => writeln!(std::io::stdout().lock(), "{} deleted", target.name())?,
+                Ok(_) => output::say(&format!("{} deleted", target.name()))?,
                 Err(status) => {
                     let failure = self.connect.failure(&status);
                     self.note(target.name(), failure, &mut failed)?;
@@ -202,28 +199,12 @@ impl Delete {
         if self.yes || targets.is_empty() {
             return Ok(());
         }
-        let stdin = std::io::stdin();
-        if !stdin.is_terminal() {
-            return Err(Failure::usage(
-                "not a terminal, cannot ask for confirmation; use --yes",
-            ));
-        }
-        let mut stderr = std::io::stderr().lock();
-        for target in targets {
-            match target {
-                Target::Record(name) => writeln!(stderr, "{name}")?,
-                Target::Result(name) => writeln!(stderr, "{name}, with all its records")?,
-            }
-        }
-        write!(stderr, "Delete these? This cannot be undone. [y/N] ")?;
-        stderr.flush()?;
-        let mut answer = String::new();
-        stdin.lock().read_line(&mut answer)?;
-        if matches!(answer.trim(), "y" | "Y" | "yes") {
-            Ok(())
-        } else {
-            Err(Failure::other("nothing was deleted"))
-        }
+        let names = targets.iter().map(|target| match target {
+            Target::Record(name) => format!("{name}\n"),
+            Target::Result(name) => format!("{name}, with all its records\n"),
+        });
+        let question = names.chain(["Delete these?".to_owned()]);
+        confirm(&question.collect::<String>(), "nothing was deleted")
     }
 }
 

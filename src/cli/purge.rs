@@ -1,13 +1,11 @@
 //! `hindsight purge`.
 
-use std::{
-    io::{BufRead as _, IsTerminal as _, Write as _},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use clap::{ArgGroup, ArgMatches, Args, FromArgMatches as _};
 
 use super::{
+    confirm::confirm,
     failure::{Failure, of_store},
     output, serve,
 };
@@ -118,7 +116,10 @@ impl Purge {
             // What cannot be written down is not begun.
             let audit = app::audit(config, &mut Registry::default())
                 .map_err(|error| Failure::other(format!("cannot write the audit log: {error}")))?;
-            self.confirm(&what, &there)?;
+            if !self.yes {
+                let (what, there) = (shown(&what), counted(&there));
+                confirm(&format!("Purge {what}, {there}?"), "nothing was purged")?;
+            }
             let now = SystemClock.now();
             let purged = base.purge(&what, now).await;
             let operator = format!("uid:{}", rustix::process::getuid().as_raw());
@@ -136,31 +137,6 @@ impl Purge {
         .await;
         base.close().await;
         done
-    }
-
-    fn confirm(&self, what: &What, there: &Purged) -> Result<(), Failure> {
-        if self.yes {
-            return Ok(());
-        }
-        let stdin = std::io::stdin();
-        if !stdin.is_terminal() {
-            return Err(Failure::usage(
-                "stdin is not a terminal to confirm on; add --yes to purge",
-            ));
-        }
-        let mut stderr = std::io::stderr().lock();
-        let (what, there) = (shown(what), counted(there));
-        write!(
-            stderr,
-            "Purge {what}, {there}? This cannot be undone. [y/N] "
-        )?;
-        stderr.flush()?;
-        let mut answer = String::new();
-        stdin.lock().read_line(&mut answer)?;
-        match answer.trim() {
-            "y" | "Y" | "yes" => Ok(()),
-            _ => Err(Failure::other("nothing was purged")),
-        }
     }
 }
 

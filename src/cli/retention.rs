@@ -1,12 +1,6 @@
 //! `hindsight retention`: plans, runs and converts policies by which results are deleted.
 
-use std::{
-    collections::BTreeMap,
-    io::{BufRead as _, IsTerminal as _, Read as _, Write as _},
-    path::PathBuf,
-    process::ExitCode,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, io::Read as _, path::PathBuf, process::ExitCode, sync::Arc};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, ValueEnum};
 use serde::Serialize;
@@ -14,6 +8,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    confirm::confirm,
     failure::Failure,
     flags_of, output, serve,
     table::{Column, Look, Table, Value},
@@ -167,7 +162,9 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("convert", sub)) => Convert::from_arg_matches(sub).map_err(usage)?.go(),
         Some(("run", sub)) => {
             let run = Run::from_arg_matches(sub).map_err(usage)?;
-            confirm(run.yes)?;
+            if !run.yes {
+                confirm("Delete what `retention plan` lists?", "nothing was deleted")?;
+            }
             pass(sub, &run.show, Mode::Delete)
         }
         Some((_, sub)) => {
@@ -193,30 +190,6 @@ impl Convert {
         let file = file.map_err(|why| Failure::usage(format!("{at}: {why}")))?;
         output::say(file.trim_end())?;
         Ok(ExitCode::SUCCESS)
-    }
-}
-
-fn confirm(yes: bool) -> Result<(), Failure> {
-    if yes {
-        return Ok(());
-    }
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
-        return Err(Failure::usage(
-            "stdin is not a terminal to confirm on; add --yes to delete",
-        ));
-    }
-    let mut stderr = std::io::stderr().lock();
-    write!(
-        stderr,
-        "Delete what `retention plan` lists? This cannot be undone. [y/N] "
-    )?;
-    stderr.flush()?;
-    let mut answer = String::new();
-    stdin.lock().read_line(&mut answer)?;
-    match answer.trim() {
-        "y" | "Y" | "yes" => Ok(()),
-        _ => Err(Failure::other("nothing was deleted")),
     }
 }
 

@@ -31,7 +31,7 @@ async fn what_is_purged_is_counted_confirmed_and_gone() {
 
         let said = purge(&database, &["--parent", "a"]).await;
         assert_eq!(said.code, 2, "nobody can confirm: {said:?}");
-        assert!(said.err.contains("add --yes to purge"), "{said:?}");
+        assert!(said.err.contains("add --yes to go on"), "{said:?}");
         let one = ["--record", "a/results/r/records/one", "--yes"];
         let said = purge(&database, &one).await;
         assert!(said.code == 0 || said.err.contains("is in use"), "{said:?}");

@@ -133,7 +133,7 @@ async fn a_plan_lists_what_a_run_deletes_and_what_is_held_stays() {
         assert_eq!(files.lines(), Vec::<Value>::new(), "nothing was deleted");
 
         let said = files.retention(&database, &["run"]).await;
-        said.fails(2, "add --yes to delete");
+        said.fails(2, "add --yes to go on");
         let done = files
             .retention(&database, &["run", "--yes", "-o", "jsonl"])
             .await;
