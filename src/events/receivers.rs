@@ -6,13 +6,11 @@ use std::{
     time::Duration,
 };
 
-use hindsight_config::{Endpoint, Span, Value as _};
+use hindsight_config::{Endpoint, Span, Value as _, entry_name};
 use serde::Deserialize;
 
 /// How many receivers one file may name.
 const MOST: usize = 32;
-/// Longest name of a receiver.
-const NAME: usize = 63;
 /// The source of events, unless the file says another.
 const SOURCE: &str = "/hindsight";
 /// Most requests to one receiver at once.
@@ -132,13 +130,8 @@ impl Receivers {
 
 impl Receiver {
     fn of(entry: Entry) -> Result<Self, String> {
-        let of_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let name = entry.name;
-        if name.is_empty() || name.len() > NAME || !name.bytes().all(of_name) {
-            return Err(format!(
-                "name is not 1 to {NAME} lower-case letters, digits and `-`"
-            ));
-        }
+        entry_name(&name).map_err(|bad| format!("name {bad}"))?;
         let url = Endpoint::read(&entry.url).map_err(|bad| format!("url {bad}"))?;
         let types = entry
             .types

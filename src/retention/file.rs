@@ -8,7 +8,7 @@ use std::{
 };
 
 use cronexpr::Crontab;
-use hindsight_config::{Span, Value as _};
+use hindsight_config::{Span, Value as _, entry_name};
 use hindsight_filter::Filter;
 use hindsight_filter::model::{Parent, Resource};
 use hindsight_run::Outcome;
@@ -18,8 +18,6 @@ use super::policy::{KeepFor, Policy, Terms};
 
 /// Most policies of a file.
 const MOST: usize = 100;
-/// Longest name of a policy.
-const NAME: usize = 63;
 /// The policy of runs that no other matches.
 const DEFAULT: &str = "default";
 
@@ -109,10 +107,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// If something in it is not understood, or contradicts something else.
+    /// Reads a file. It fails if something in it is not understood, or contradicts something else.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
         let rules = text.and_then(|text| Self::parse(&text));
@@ -179,13 +174,8 @@ fn crontab(text: &str) -> Result<Crontab, String> {
 }
 
 fn policy(entry: Entry) -> Result<Policy, String> {
-    let of_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let name = entry.name;
-    if name.is_empty() || name.len() > NAME || !name.bytes().all(of_name) {
-        return Err(format!(
-            "name is not 1 to {NAME} lower-case letters, digits and `-`"
-        ));
-    }
+    entry_name(&name).map_err(|bad| format!("name {bad}"))?;
     if name == DEFAULT {
         return Err("this name is taken by the table [default]".to_owned());
     }

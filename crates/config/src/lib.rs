@@ -8,6 +8,7 @@
 
 mod choice;
 mod endpoint;
+mod entry;
 mod flags;
 mod given;
 mod key;
@@ -26,6 +27,7 @@ mod tests;
 pub use self::{
     choice::one_of,
     endpoint::Endpoint,
+    entry::entry_name,
     given::Given,
     key::{Key, Kind, Program},
     problem::{BadValue, Origin, Problem, Problems},
