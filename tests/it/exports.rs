@@ -47,6 +47,21 @@ async fn stored(server: &TestServer) -> Vec<Vec<u8>> {
     payloads
 }
 
+/// Whether another server has the payloads of `given` once it has a file, and nothing more if it has it again.
+async fn is_imported(file: &str) {
+    let database = Database::sqlite();
+    let other = TestServer::start(&database).await;
+    let said = run(&["import", file, "--server", &other.url]).await;
+    said.prints(0, "imported 3 objects from 1 file");
+    said.prints(0, "3 created, 0 updated, 0 unchanged, 0 refused");
+    let mut wanted = payloads();
+    wanted.sort();
+    assert_eq!(stored(&other).await, wanted);
+    let said = run(&["import", file, "--server", &other.url]).await;
+    said.prints(0, "0 created, 0 updated, 3 unchanged, 0 refused");
+    other.stop().await;
+}
+
 #[tokio::test]
 async fn records_are_imported_again_byte_for_byte() {
     on_each(|server| async move {
@@ -55,16 +70,7 @@ async fn records_are_imported_again_byte_for_byte() {
         let file = folder.path().join("all.jsonl").display().to_string();
         let said = export(&server, &["records", "-A", "--file", &file]).await;
         said.fails(0, "exported 3 records");
-        let database = Database::sqlite();
-        let other = TestServer::start(&database).await;
-        let said = run(&["import", &file, "--server", &other.url]).await;
-        said.prints(0, "3 created, 0 updated, 0 unchanged, 0 refused");
-        let mut wanted = payloads();
-        wanted.sort();
-        assert_eq!(stored(&other).await, wanted);
-        let said = run(&["import", &file, "--server", &other.url]).await;
-        said.prints(0, "0 created, 0 updated, 3 unchanged");
-        other.stop().await;
+        is_imported(&file).await;
     })
     .await;
 }

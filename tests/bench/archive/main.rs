@@ -1,9 +1,7 @@
 //! What runs take in Parquet files, how fast they are written, and what is read to find them, beside the same
 //! records as lines of JSON under zstd.
 //!
-//! ```text
-//! cargo bench --bench archive
-//! ```
+//! Run it with `cargo bench --bench archive`.
 //!
 //! `HINDSIGHT_BENCH_RUNS` is the number of runs; the argument `small` or `large` plays one of the two shapes alone.
 #![expect(
@@ -18,12 +16,12 @@
 mod corpus;
 mod counted;
 mod lines;
+mod rows;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     fs::File,
     path::Path,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -31,25 +29,12 @@ use hindsight_archive::{Limits, Partition, Payloads, Reader, Row, Test, Writer};
 use jiff::{Timestamp, ToSpan as _};
 use serde_json::{Value, json};
 
-use self::{corpus::Corpus, counted::Counted};
+use self::{corpus::Corpus, counted::Counted, rows::rows};
 
 /// Bytes that a run of eleven tasks may take.
 const MOST: u64 = 12 << 10;
 const GETS: usize = 50;
 const PAGE: usize = 50;
-
-fn rows(corpus: &Corpus) -> Vec<Row> {
-    let results: HashMap<_, _> = corpus
-        .results
-        .iter()
-        .map(|it| (&it.name, Arc::new(it.clone())))
-        .collect();
-    let row = |record: &hindsight_filter::model::Record| Row {
-        record: record.clone(),
-        result: Arc::clone(&results[record.name.result()]),
-    };
-    corpus.records.iter().map(row).collect()
-}
 
 /// Writes rows by cluster, namespace and day, or into one file.
 fn write(rows: &[Row], dir: &Path, by_day: bool) {

@@ -8,5 +8,7 @@ mod damaged;
 mod evolution;
 mod identity;
 mod pruning;
+#[path = "../../../../tests/bench/archive/rows.rs"]
+mod rows;
 mod sizes;
 mod support;

@@ -1,4 +1,4 @@
-//! Rows for tests.
+//! Rows like those of a server, and files of them in memory, to be read back.
 
 use std::{collections::BTreeMap, sync::Arc};
 
