@@ -37,7 +37,7 @@ pub enum Error {
     /// The store did not answer, or refused.
     #[error(transparent)]
     Service(#[from] service::Error),
-    /// Its threads ended.
+    /// The thread that works at low priority ended before its work did.
     #[error(transparent)]
     Broken(#[from] Broken),
 }
@@ -71,15 +71,12 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// Reads the file of policies.
-    ///
-    /// # Errors
-    /// If it cannot be used.
+    /// Reads the file of policies. It fails if it cannot be used.
     pub fn load(path: &Path, source: Source, registry: &mut Registry) -> Result<Self, FileError> {
         Ok(Self::new(Rules::read(path)?, source, registry))
     }
 
-    /// With these rules.
+    /// A retention with rules that were read already.
     pub fn new(rules: Rules, source: Source, registry: &mut Registry) -> Self {
         Self {
             rules: Arc::new(rules),
@@ -101,10 +98,7 @@ impl Retention {
     }
 
     /// Looks at every result once, at low priority, and tells which are due, or were deleted. It ends early once
-    /// `stop` is cancelled.
-    ///
-    /// # Errors
-    /// If the store cannot be read or written; what was told is done.
+    /// `stop` is cancelled. It fails if the store cannot be read or written; what was told is done.
     pub async fn pass(
         &self,
         mode: Mode,

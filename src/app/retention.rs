@@ -57,10 +57,8 @@ pub(super) fn passing(
     }
 }
 
-/// The policies of a configuration over its database, and what closes that; none if no file has any.
-///
-/// # Errors
-/// If the file, the database or the audit log cannot be used.
+/// The policies of a configuration over its database, and what closes that; none if no file has any. It fails if
+/// the file, the database or the audit log cannot be used.
 pub async fn retention_of(
     config: &Config,
     clock: Arc<dyn Clock>,

@@ -22,7 +22,7 @@ use super::{
     terminal::Cut,
 };
 
-/// Holds of a page.
+/// How many holds are asked for at once.
 const PAGE: i32 = 1_000;
 
 /// Keep runs from being deleted by retention

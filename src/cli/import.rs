@@ -163,10 +163,8 @@ pub(super) fn counted(count: u64, what: &str) -> String {
 }
 
 impl Count {
-    /// Stores objects, and calls `done` after each.
-    ///
-    /// # Errors
-    /// If the server is not there, so that going on makes no sense.
+    /// Stores objects, and calls `done` after each. It fails if the server is not there, so that going on is of no
+    /// use to the records that are left.
     async fn send(
         &mut self,
         client: &Batched,

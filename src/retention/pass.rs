@@ -37,9 +37,9 @@ const HELD: Duration = Duration::from_mins(5);
 /// Whether results are deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mode {
-    /// They are told.
+    /// They are told, and nothing is deleted.
     Plan,
-    /// They are deleted.
+    /// They are deleted, whoever else does the same.
     Delete,
     /// They are, by the one server whose turn it is.
     Turn {

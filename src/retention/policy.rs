@@ -66,7 +66,7 @@ impl Policy {
 /// A top run, with the policy that governs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TopRun {
-    /// The number of its policy.
+    /// The number of the first policy that matches it, in the order of the file.
     pub(crate) policy: usize,
     /// What it is a run of; some are of nothing that others are runs of, too.
     pub(crate) pipeline: Option<String>,

@@ -55,10 +55,8 @@ struct Selector {
     match_statuses: Vec<String>,
 }
 
-/// The file that says what a ConfigMap says, for runs in their own right.
-///
-/// # Errors
-/// If something in it is not understood, or the agent would take it otherwise than it reads.
+/// The file that says what a ConfigMap says, for runs in their own right. It fails if something in it is not
+/// understood, or the agent would take it otherwise than it reads.
 pub fn converted(text: &str, zone: &str) -> Result<String, String> {
     let map: ConfigMap = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
     if map.kind.as_deref().is_some_and(|kind| kind != "ConfigMap") {

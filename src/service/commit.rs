@@ -109,10 +109,8 @@ impl Service {
         self.commit_told(batch, policy, lines).await
     }
 
-    /// Commits a batch by which retention deletes a result; false if another was faster.
-    ///
-    /// # Errors
-    /// If the store does not do it for another reason.
+    /// Commits a batch by which retention deletes a result; false if another was faster. It fails if the store does
+    /// not do it for another reason.
     pub async fn expire(
         &self,
         by: &RequestContext,

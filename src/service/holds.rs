@@ -17,7 +17,7 @@ const RESULTS: Resource = Resource::Results;
 /// Longest reason, in characters.
 const MAX_REASON: usize = 1_000;
 
-/// Holds of a list.
+/// The holds of one page of a list, and where the next begins.
 #[derive(Debug)]
 pub struct Holds {
     /// In the order in which their results came.

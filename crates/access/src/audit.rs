@@ -68,9 +68,9 @@ pub struct AuditEvent {
 /// Why retention deleted a result, and what that was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Expired {
-    /// Name of the policy.
+    /// Name of the policy of retention by which it was due.
     pub policy: String,
-    /// Identifier of the result.
+    /// Identifier of the result, which tells it from later ones of its name.
     pub uid: String,
     /// Bytes of its payloads as they were sent, and of its logs as they were kept.
     pub bytes: u64,

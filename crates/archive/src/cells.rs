@@ -29,7 +29,7 @@ impl<T> Default for Cells<T> {
 }
 
 impl<T> Cells<T> {
-    /// Rows without values.
+    /// That many rows, none of which has a value.
     pub(crate) fn empty(rows: usize) -> Self {
         Self {
             values: Vec::new(),
@@ -42,7 +42,7 @@ impl<T> Cells<T> {
         self.ends.push(self.values.len());
     }
 
-    /// The values of a row.
+    /// The values of a row, in the order in which they were pushed.
     pub(crate) fn row(&self, row: usize) -> &[T] {
         let from = row.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.values[from..self.ends[row]]

@@ -15,7 +15,7 @@ pub enum Test {
     Within(&'static str, Range<Timestamp>),
 }
 
-/// A row of a file.
+/// Where a row of a file stands: its row group, and its number within that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// When the record was stored first, so that places are in the order of time.

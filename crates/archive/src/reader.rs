@@ -42,10 +42,8 @@ pub struct Reader<R> {
 }
 
 impl<R: ChunkReader + 'static> Reader<R> {
-    /// Reads the end of a file, which says where everything is.
-    ///
-    /// # Errors
-    /// If it is no file that a [`Writer`](crate::Writer) of this or an earlier version made.
+    /// Reads the end of a file, which says where everything is. It fails if it is no file that a
+    /// [`Writer`](crate::Writer) of this or an earlier version made.
     pub fn open(source: R) -> Result<Self, Error> {
         let metadata = guarded(|| {
             ParquetMetaDataReader::new()
@@ -73,10 +71,8 @@ impl<R: ChunkReader + 'static> Reader<R> {
     }
 
     /// The rows that pass all tests. Of row groups that cannot have any, nothing is read; of others the columns
-    /// that are tested, and of columns that are tested later only the rows that are left.
-    ///
-    /// # Errors
-    /// If a column that is tested is not in the file, or it cannot be read.
+    /// that are tested, and of columns that are tested later only the rows that are left. It fails if a column that
+    /// is tested is not in the file, or it cannot be read.
     pub fn find(&self, tests: &[Test]) -> Result<Found, Error> {
         let mut found = Found::default();
         for group in 0..self.groups() {
@@ -136,10 +132,8 @@ impl<R: ChunkReader + 'static> Reader<R> {
         Ok(left.map(|(row, _)| row).collect())
     }
 
-    /// The rows at these places, in the order of the file.
-    ///
-    /// # Errors
-    /// If a row is not as it was written, or cannot be read.
+    /// The rows at these places, in the order of the file. It fails if a row is not as it was written, or cannot
+    /// be read from the source.
     pub fn read(&self, places: &[Place], payloads: Payloads) -> Result<Vec<Row>, Error> {
         let mut of_groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for place in places {
@@ -154,18 +148,13 @@ impl<R: ChunkReader + 'static> Reader<R> {
         Ok(found)
     }
 
-    /// All rows of a row group, with their payloads.
-    ///
-    /// # Errors
-    /// If a row is not as it was written, or cannot be read.
+    /// All rows of a row group, with their payloads. It fails if a row is not as it was written, or cannot be read.
     pub fn group(&self, group: usize) -> Result<Vec<Row>, Error> {
         self.rows_of(group, &self.all_rows(group), Payloads::Read)
     }
 
-    /// Reads everything, and compares it with the tally that the writer left in the file.
-    ///
-    /// # Errors
-    /// If a row is not as it was written, or cannot be read.
+    /// Reads everything, and compares it with the tally that the writer left in the file. It fails if a row is not
+    /// as it was written, or cannot be read.
     pub fn verify(&self) -> Result<Tally, Error> {
         let mut tally = Tally::default();
         for group in 0..self.groups() {

@@ -67,10 +67,7 @@ impl<W: Write + Send> std::fmt::Debug for Writer<W> {
 }
 
 impl<W: Write + Send> Writer<W> {
-    /// Begins a file.
-    ///
-    /// # Errors
-    /// If `out` does not take it.
+    /// Begins a file. It fails if `out` does not take it.
     pub fn new(out: W, limits: Limits) -> Result<Self, Error> {
         let schema = Arc::new(parse_message_type(&schema())?);
         let file = SerializedFileWriter::new(out, schema, Arc::new(properties(limits)?))?;
@@ -83,10 +80,8 @@ impl<W: Write + Send> Writer<W> {
         })
     }
 
-    /// Takes a row, whose result has the name that is in the name of the record.
-    ///
-    /// # Errors
-    /// If `out` does not take a row group.
+    /// Takes a row, whose result has the name that is in the name of the record. It fails if `out` does not take
+    /// the row group that this one makes full.
     pub fn push(&mut self, row: Row) -> Result<(), Error> {
         self.tally.add(&row);
         self.payload_bytes += row.payload_bytes();
@@ -99,10 +94,7 @@ impl<W: Write + Send> Writer<W> {
         }
     }
 
-    /// Ends the file, and says what is in it.
-    ///
-    /// # Errors
-    /// If `out` does not take it.
+    /// Ends the file, and says what is in it. It fails if `out` does not take it.
     pub fn finish(mut self) -> Result<(W, Tally), Error> {
         self.flush()?;
         let tally = KeyValue::new(TALLY_KEY.to_owned(), self.tally.to_string());

@@ -27,7 +27,7 @@ const AT_ONCE: usize = 16;
 /// What a file is called until it is whole.
 const UNFINISHED: &str = "part";
 
-/// Where files go.
+/// Where files go: into one that is named, or below a directory by namespace and day.
 enum Target<'e> {
     File(&'e Path),
     Directory(&'e Path),

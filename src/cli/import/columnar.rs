@@ -18,7 +18,7 @@ use crate::{cli::failure::Failure, import::Object};
 /// Records that are parsed before they are sent.
 const AT_ONCE: usize = 512;
 
-/// A Parquet file.
+/// A Parquet file that `hindsight export` wrote, whose rows are sent as they were stored.
 pub(super) struct Archived {
     path: PathBuf,
     reader: Reader<File>,
@@ -61,10 +61,7 @@ impl Archived {
         self.reader.rows()
     }
 
-    /// Stores the records.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or the server is not there.
+    /// Stores the records. It fails if the file cannot be read, or the server is not there.
     pub(super) async fn send(
         &self,
         client: &Batched,

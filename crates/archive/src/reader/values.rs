@@ -19,7 +19,7 @@ use crate::{
     columns,
 };
 
-/// A leaf of the schema.
+/// A leaf of the schema, whose values are read by row group.
 pub(super) struct Column<'r, R> {
     pub(super) reader: &'r Reader<R>,
     pub(super) path: &'r str,

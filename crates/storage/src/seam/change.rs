@@ -24,8 +24,8 @@ pub enum Change {
         /// The etag it must have, if any is wanted.
         expect: Option<Etag>,
     },
-    /// The result and all its records, if nothing of them has changed, and no hold is in force;
-    /// [`Error::Stale`](super::Error::Stale) otherwise.
+    /// The result and all its records; [`Error::Stale`](super::Error::Stale) if something of them has changed, or a
+    /// hold is in force.
     ExpireResult {
         /// Full name of the result to delete.
         name: ResultName,
@@ -37,7 +37,7 @@ pub enum Change {
     /// A hold of a result; [`Error::Exists`](super::Error::Exists) if another is in force
     /// when this one is created.
     InsertHold(Hold),
-    /// The hold of a result.
+    /// Ends the hold of a result, after which retention may delete that.
     DeleteHold {
         /// Full name of the result.
         name: ResultName,

@@ -28,7 +28,7 @@ impl Hold {
 /// The version of a result with all its records. Another version differs from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WholeVersion {
-    /// The etag of the result.
+    /// The etag of the result, as it was when its records were counted.
     pub etag: Etag,
     /// How many records it has.
     pub records: u64,

@@ -184,7 +184,7 @@ pub(crate) trait ListRow {
     /// How many bytes its body has, if that was read.
     fn bytes(&self) -> usize;
 
-    /// Where it is.
+    /// Where the item stands in the order of the list, for the token of the next page.
     fn position(&self) -> &Position;
 }
 
