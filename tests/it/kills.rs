@@ -6,6 +6,7 @@
 //! A few rounds by default; `HINDSIGHT_TEST_KILLS` says how many (`make crash`).
 
 mod load;
+mod retention;
 
 use std::{
     collections::BTreeMap,
