@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-isolation flood crash chaos chaos-logs fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size-ui
+.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-isolation flood crash chaos chaos-logs fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size-ui
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -70,6 +70,12 @@ bench-logs: postgres
 # a run of eleven tasks takes more than 12 KB.
 bench-archive:
 	$(CARGO) bench --locked --package hindsight-archive --bench archive
+
+# Lists and creates beside a pass of retention that deletes SIZES records, on both databases, and before it; the
+# longest wait for a lock. STRICT=1 fails where one is over its bound.
+bench-retention: SIZES = 100000
+bench-retention: postgres
+	SIZES='$(SIZES)' tests/with-postgres $(CARGO) bench --locked --bench retention
 
 # Questions about runs among the same: lists, why, diff, flaky, completion. STRICT=1 fails where one
 # takes longer than it should; RUN_SIZES=10000 is done in a minute.

@@ -12,7 +12,7 @@ use hindsight_run::{View, json};
 use hindsight_runtime::error::report;
 use hindsight_storage::{Change, Error as StoreError, Hold, ListQuery, Priority, Purge};
 use jiff::Timestamp;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::service;
@@ -33,6 +33,10 @@ const BYTES: usize = 4 << 20;
 const TURN: &str = "retention.pass";
 /// For how long it is held at a time: longer than a page takes.
 const HELD: Duration = Duration::from_mins(5);
+
+/// How many times as long as a delete took a pass rests after it: others have the database for three quarters of
+/// the time.
+const REST: u32 = 3;
 
 /// Whether results are deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -250,6 +254,7 @@ impl Pass {
             bytes: size.map_err(failed)?.bytes,
             name: ended.name,
         };
+        let began = Instant::now();
         if self.mode != Mode::Plan {
             if !self.delete(&whole, &deletion).await? {
                 self.totals.lost += 1;
@@ -257,22 +262,29 @@ impl Pass {
             }
             self.of.metrics.deleted(&deletion.policy, deletion.bytes);
         }
+        let took = began.elapsed();
         self.totals.due += 1;
         // It is closed once its receiver is gone, which ends the walk.
         self.told.send(deletion).await.unwrap_or_default();
-        self.rest().await;
+        self.rest(took).await;
         Ok(())
     }
 
-    /// Rests after each batch.
-    async fn rest(&mut self) {
+    /// Rests after a delete for several times as long as it took, and after each batch for the pause that the file
+    /// says.
+    async fn rest(&mut self, took: Duration) {
+        if self.mode == Mode::Plan {
+            return;
+        }
         self.deleted += 1;
         let batch = u64::from(self.of.rules.batch.get());
-        if self.mode != Mode::Plan && self.deleted.is_multiple_of(batch) {
-            tokio::select! {
-                () = tokio::time::sleep(self.of.rules.pause) => {}
-                () = self.stop.cancelled() => {}
-            }
+        let pause = match self.deleted.is_multiple_of(batch) {
+            true => self.of.rules.pause,
+            false => Duration::ZERO,
+        };
+        tokio::select! {
+            () = tokio::time::sleep((took * REST).max(pause)) => {}
+            () = self.stop.cancelled() => {}
         }
     }
 
