@@ -8,6 +8,7 @@ use crate::support::{
     Database, TestServer, each_database,
     http::Http,
     process::{Said, run},
+    schema::faults,
 };
 
 const PIPELINE_RUN: &str = "tekton.dev/v1.PipelineRun";
@@ -124,6 +125,10 @@ async fn a_plan_lists_what_a_run_deletes_and_what_is_held_stays() {
         assert!(plan.err.contains("1 more are held"), "{plan:?}");
         let document = files.retention(&database, &["plan", "-o", "json"]).await;
         let document: Value = serde_json::from_str(&document.out).unwrap();
+        let schemas: Value =
+            serde_json::from_str(include_str!("../../../docs/cli.schema.json")).unwrap();
+        let found = faults(&schemas, &schemas["$defs"]["retention"], &document);
+        assert_eq!(found, [""; 0]);
         let bytes = object("good", Some("Succeeded")).len();
         assert_eq!(
             document["policies"]["default"],

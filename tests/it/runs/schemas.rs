@@ -80,6 +80,13 @@ async fn json_is_as_its_schema_says() {
     given_recent(&server).await;
     let wrong = checked(&server, &RECENT).await;
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for (name, more) in [("release-42", &[][..]), ("release-44", &["--for", "90d"])] {
+        let hold = ["hold", "add", name, "-n", "shop", "--reason", "an audit"];
+        let said = run(&[&hold, more, &["--server", &server.url]].concat()).await;
+        said.prints(0, "held");
+    }
+    let wrong = checked(&server, &[("hold list -A", "/$defs/hold-list")]).await;
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     server.stop().await;
     database.remove().await;
 }
