@@ -114,16 +114,17 @@ impl Purge {
                 return Ok(ExitCode::SUCCESS);
             }
             // What cannot be written down is not begun.
-            let audit = app::audit(config, &mut Registry::default())
-                .map_err(|error| Failure::other(format!("cannot write the audit log: {error}")))?;
+            let audit = app::audit(config, &mut Registry::default()).map_err(unwritten)?;
             if !self.yes {
                 let (what, there) = (shown(&what), counted(&there));
                 confirm(&format!("Purge {what}, {there}?"), "nothing was purged")?;
             }
             let now = SystemClock.now();
-            let purged = base.purge(&what, now).await;
             let operator = format!("uid:{}", rustix::process::getuid().as_raw());
             let line = AuditEvent::purged(operator, place(&what), now);
+            let ahead = audit.write_ahead(vec![line.pending()]).await;
+            ahead.map_err(unwritten)?;
+            let purged = base.purge(&what, now).await;
             let came = purged.as_ref().map(|_purged| ());
             audit.write(vec![line.ended(came)]).await;
             let purged = purged.map_err(failed)?;
@@ -138,6 +139,10 @@ impl Purge {
         base.close().await;
         done
     }
+}
+
+fn unwritten(error: std::io::Error) -> Failure {
+    Failure::other(format!("cannot write the audit log: {error}"))
 }
 
 fn shown(what: &What) -> String {

@@ -109,8 +109,9 @@ impl Service {
         self.commit_told(batch, policy, lines).await
     }
 
-    /// Commits a batch by which retention deletes a result; false if another was faster. It fails if the store does
-    /// not do it for another reason.
+    /// Commits a batch by which retention deletes a result; false if another was faster. The audit log has it before it is
+    /// done, so that nothing goes without a line, and what came of it afterwards. It fails if the store or
+    /// the audit log does not do it.
     pub async fn expire(
         &self,
         by: &RequestContext,
@@ -118,8 +119,17 @@ impl Service {
         expired: Expired,
     ) -> Result<bool, Error> {
         let lines = self.lines(batch.changes.iter().map(|change| (by, change)));
-        let lines = lines.into_iter().map(|line| line.expired(expired.clone()));
-        let told = self.commit_told(batch, AuditPolicy::UnlessLost, lines.collect());
+        let lines: Vec<_> = lines
+            .into_iter()
+            .map(|line| line.expired(expired.clone()))
+            .collect();
+        let ahead = lines.iter().map(AuditEvent::pending).collect();
+        let written = self.audit.write_ahead(ahead).await;
+        written.map_err(|error| storage::Error::Unavailable {
+            what: "writing the audit log",
+            source: Box::new(error),
+        })?;
+        let told = self.commit_told(batch, AuditPolicy::All, lines);
         match told.await {
             Err(error) if lost(&error) => Ok(false),
             outcome => Ok(outcome.map(|()| true)?),

@@ -1,7 +1,8 @@
 //! The audit log: one line of JSON for every write and delete that a known caller asked for, with
 //! who asked, what for, and what came of it. A line is written before the caller is answered.
 //!
-//! What cannot be written is in the log of the program and counted; it refuses nothing.
+//! What cannot be written is in the log of the program and counted; it refuses nothing but deletes of retention and of
+//! `hindsight purge`, which are written before they are done as well.
 
 mod metrics;
 
@@ -147,6 +148,15 @@ impl AuditEvent {
         }
     }
 
+    /// The same, before it is done: a line that no other follows was cut off midway.
+    #[must_use]
+    pub fn pending(&self) -> Self {
+        Self {
+            outcome: "PENDING",
+            ..self.clone()
+        }
+    }
+
     /// The same, with what came of it.
     #[must_use]
     pub fn ended(mut self, outcome: Result<(), &impl HasKind>) -> Self {
@@ -160,7 +170,17 @@ impl AuditEvent {
 
 struct Message {
     lines: Vec<AuditEvent>,
-    written: oneshot::Sender<()>,
+    durability: Durability,
+    written: oneshot::Sender<io::Result<()>>,
+}
+
+/// What lines must outlive before they are said to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Durability {
+    /// The end of this process.
+    Process,
+    /// The end of the machine, if they are in a file.
+    Machine,
 }
 
 /// The log, or none. Clones write to the same.
@@ -182,8 +202,10 @@ impl Audit {
     /// # Errors
     /// If the file cannot be opened.
     pub fn open(place: Place, registry: &mut Registry) -> io::Result<Self> {
+        let open = place.open()?;
         let mut writer = Writer {
-            open: place.open()?,
+            torn: open.as_ref().is_some_and(is_torn),
+            open,
             place,
             metrics: Metrics::new(registry),
         };
@@ -196,10 +218,13 @@ impl Audit {
                     while let Ok(next) = messages.try_recv() {
                         together.push(next);
                     }
-                    writer.write(together.iter().flat_map(|message| &message.lines));
+                    let outcome = writer.write(&together);
                     for message in together {
-                        // Whoever asked may have gone.
-                        message.written.send(()).unwrap_or_default();
+                        let outcome = outcome.as_ref().copied();
+                        let own = outcome
+                            .map_err(|error| io::Error::new(error.kind(), error.to_string()));
+                        // The caller may have gone.
+                        message.written.send(own).unwrap_or(());
                     }
                 }
             })?;
@@ -230,14 +255,33 @@ impl Audit {
 
     /// Writes lines, in order, and returns once they are written.
     pub async fn write(&self, lines: Vec<AuditEvent>) {
+        // A failure is counted, and in the log of the program.
+        self.send(lines, Durability::Process).await.unwrap_or(());
+    }
+
+    /// Writes lines about what is to be done, which outlive the machine if they are in a file. Unless it
+    /// succeeds, that must not be done.
+    pub async fn write_ahead(&self, lines: Vec<AuditEvent>) -> io::Result<()> {
+        self.send(lines, Durability::Machine).await
+    }
+
+    async fn send(&self, lines: Vec<AuditEvent>, durability: Durability) -> io::Result<()> {
         let Some(sender) = self.sender.as_ref().filter(|_| !lines.is_empty()) else {
-            return;
+            return Ok(());
         };
         let (written, done) = oneshot::channel();
-        let message = Message { lines, written };
-        if sender.send(message).await.is_err() || done.await.is_err() {
-            tracing::error!("the audit log ended; what was changed is not in it");
+        let message = Message {
+            lines,
+            durability,
+            written,
+        };
+        if sender.send(message).await.is_ok()
+            && let Ok(outcome) = done.await
+        {
+            return outcome;
         }
+        tracing::error!("the audit log ended; what was changed is not in it");
+        Err(io::Error::other("the audit log ended"))
     }
 }
 
@@ -247,6 +291,7 @@ impl Place {
             Self::Stdout => Ok(None),
             Self::File(path) => File::options()
                 .append(true)
+                .read(true)
                 .create(true)
                 .open(path)
                 .map(Some),
@@ -254,35 +299,66 @@ impl Place {
     }
 }
 
+/// Whether a file ends within a line, as after a full disk or a crash of the machine.
+fn is_torn(file: &File) -> bool {
+    use std::os::unix::fs::FileExt as _;
+    let mut last = [b'\n'];
+    let end = file.metadata().map_or(0, |found| found.len());
+    end > 0 && file.read_exact_at(&mut last, end - 1).is_ok() && last != [b'\n']
+}
+
 struct Writer {
     place: Place,
     open: Option<File>,
+    /// Whether what is there may end within a line.
+    torn: bool,
     metrics: Metrics,
 }
 
 impl Writer {
-    fn write<'a>(&mut self, lines: impl Iterator<Item = &'a AuditEvent>) {
+    fn write(&mut self, messages: &[Message]) -> io::Result<()> {
         let (mut text, mut count) = (Vec::new(), 0);
-        for line in lines {
+        for line in messages.iter().flat_map(|message| &message.lines) {
             serde_json::to_writer(&mut text, line).expect("a line is JSON");
             text.push(b'\n');
             count += 1;
         }
-        let written = self.find().and_then(|()| match &mut self.open {
-            Some(file) => file.write_all(&text),
-            None => {
-                let mut out = io::stdout().lock();
-                out.write_all(&text).and_then(|()| out.flush())
-            }
-        });
-        match written {
+        let durability = messages.iter().map(|message| message.durability).max();
+        let written = self.append(&text, durability.unwrap_or(Durability::Process));
+        match &written {
             Ok(()) => self.metrics.written(count),
             Err(error) => {
+                self.torn = true;
                 self.metrics.lost(count);
                 let text = String::from_utf8_lossy(&text);
                 tracing::error!(%error, lines = %text.trim_end(), "cannot write the audit log");
             }
         }
+        written
+    }
+
+    fn append(&mut self, text: &[u8], durability: Durability) -> io::Result<()> {
+        self.find()?;
+        let start: &[u8] = match self.torn {
+            true => b"\n",
+            false => b"",
+        };
+        let text = [start, text].concat();
+        match &mut self.open {
+            Some(file) => {
+                file.write_all(&text)?;
+                // A pipe has no disk.
+                if durability == Durability::Machine && file.metadata()?.is_file() {
+                    file.sync_data()?;
+                }
+            }
+            None => {
+                let mut out = io::stdout().lock();
+                out.write_all(&text).and_then(|()| out.flush())?;
+            }
+        }
+        self.torn = false;
+        Ok(())
     }
 
     /// Opens the file again if it is no longer where it was, as after `logrotate`.
@@ -296,6 +372,7 @@ impl Writer {
             .is_ok_and(|found| file.metadata().is_ok_and(|own| of(own) == of(found)));
         if !is_there {
             self.open = self.place.open()?;
+            self.torn = self.open.as_ref().is_some_and(is_torn);
         }
         Ok(())
     }

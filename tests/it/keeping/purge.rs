@@ -80,7 +80,7 @@ async fn a_purged_payload_is_not_in_the_file_any_more() {
 }
 
 #[tokio::test]
-async fn a_purge_is_a_line_of_the_audit_log() {
+async fn a_purge_is_in_the_audit_log_before_and_after_it_or_does_nothing() {
     let database = Database::sqlite();
     let server = TestServer::start(&database).await;
     server
@@ -93,19 +93,28 @@ async fn a_purge_is_a_line_of_the_audit_log() {
     let purged = async |more: &[&str]| purge(&database, &[&["--parent", "a"], more].concat()).await;
     let said = purged(&["--audit-log", "/nonexistent/audit.jsonl", "--yes"]).await;
     said.fails(1, "cannot write the audit log");
+    let said = purged(&["--audit-log", "/dev/full", "--yes"]).await;
+    said.fails(1, "cannot write the audit log");
     let said = purged(&["--audit-log", &at, "--dry-run"]).await;
     assert_eq!(said.out, "would purge 1 result, 1 record and 0 objects\n");
     assert!(!log.exists(), "nothing was done");
     let said = purged(&["--audit-log", &at, "--yes"]).await;
     assert_eq!(said.code, 0, "{said:?}");
     let text = std::fs::read_to_string(&log).unwrap();
-    let mut line: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let time = line.as_object_mut().unwrap().remove("time").unwrap();
-    time.as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let mut lines: Vec<serde_json::Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    for line in &mut lines {
+        let time = line.as_object_mut().unwrap().remove("time").unwrap();
+        time.as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    }
     let uid = std::os::unix::fs::MetadataExt::uid(&log.metadata().unwrap());
-    let wanted = serde_json::json!({"caller": format!("uid:{uid}"), "verb": "purge",
-        "name": "a/results/-", "outcome": "OK"});
-    assert_eq!(line, wanted);
+    let wanted = ["PENDING", "OK"].map(|outcome| {
+        serde_json::json!({"caller": format!("uid:{uid}"), "verb": "purge",
+            "name": "a/results/-", "outcome": outcome})
+    });
+    assert_eq!(lines, wanted);
     database.remove().await;
 }
 

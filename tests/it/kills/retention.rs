@@ -81,12 +81,14 @@ fn pass(db: &str, objects: &str, folder: &Path) -> Child {
     command.spawn().unwrap()
 }
 
-/// The results that the audit log has, and how many lines each has. The last line may have been cut.
-fn told(folder: &Path) -> BTreeMap<String, usize> {
+/// The results of which the audit log has lines with this outcome, and how many. The last line may have been cut.
+fn told(folder: &Path, outcome: &str) -> BTreeMap<String, usize> {
     let text = std::fs::read_to_string(folder.join("audit.jsonl")).unwrap_or_default();
     let mut told = BTreeMap::new();
     for line in text.lines() {
-        if let Ok(line) = serde_json::from_str::<Value>(line) {
+        if let Ok(line) = serde_json::from_str::<Value>(line)
+            && line["outcome"] == outcome
+        {
             *told
                 .entry(line["name"].as_str().unwrap().to_owned())
                 .or_default() += 1;
@@ -120,10 +122,10 @@ async fn kills(db: &str) {
     let mut dice = Dice(0x5eed);
     let (mut left, mut midway) = (all.clone(), 0);
     for round in 0..rounds() {
-        let before = told(folder).values().sum::<usize>();
+        let before = told(folder, "OK").values().sum::<usize>();
         let mut passing = pass(db, &objects, folder);
         let wanted = 1 + usize::try_from(dice.below(OF_ROUND as u64 - 2)).unwrap();
-        while told(folder).values().sum::<usize>() < before + wanted {
+        while told(folder, "OK").values().sum::<usize>() < before + wanted {
             assert_eq!(
                 passing.try_wait().unwrap(),
                 None,
@@ -139,12 +141,15 @@ async fn kills(db: &str) {
         let now = whole(&server, round).await;
         assert!(now.is_subset(&left), "round {round}: what went came back");
         midway += usize::from(now.len() < left.len());
-        let told = told(folder);
+        let (begun, done) = (told(folder, "PENDING"), told(folder, "OK"));
         for gone in all.difference(&now) {
             assert!(
-                told.contains_key(gone),
+                begun.contains_key(gone),
                 "round {round}: {gone} went without a line"
             );
+        }
+        for name in done.keys() {
+            assert!(!now.contains(name), "round {round}: {name} did not go");
         }
         left = now;
     }
@@ -156,16 +161,14 @@ async fn kills(db: &str) {
     let end = pass(db, &objects, folder).wait_with_output().unwrap();
     assert!(end.status.success(), "{end:?}");
     assert_eq!(whole(&server, rounds()).await, BTreeSet::new());
-    let told = told(folder);
+    let (begun, done) = (told(folder, "PENDING"), told(folder, "OK"));
     assert_eq!(
-        told.keys().collect::<Vec<_>>(),
+        begun.keys().collect::<Vec<_>>(),
         all.iter().collect::<Vec<_>>()
     );
-    // What was told and not committed is told again.
-    assert!(
-        told.values().sum::<usize>() <= all.len() + rounds(),
-        "{told:?}"
-    );
+    assert!(done.values().all(|lines| *lines == 1), "{done:?}");
+    // What a kill cut off after it was done and before it was told.
+    assert!(done.len() + rounds() >= all.len(), "{done:?}");
     eprintln!("{} passes killed, {midway} of them after deletes", rounds());
 }
 

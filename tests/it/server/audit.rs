@@ -221,6 +221,24 @@ async fn a_log_that_was_moved_away_is_begun_anew() {
 }
 
 #[tokio::test]
+async fn a_log_that_ends_within_a_line_goes_on_with_a_new_one() {
+    let (database, folder) = (Database::sqlite(), tempfile::tempdir().unwrap());
+    let log = folder.path().join("audit.jsonl");
+    std::fs::write(&log, "{\"time\":\"2026-").unwrap();
+    let server = start(&database, &folder).await;
+    for name in ["ci/results/a", "ci/results/b"] {
+        let body = json!({ "name": name }).to_string();
+        let made = ask(&server, "ann", "POST", "ci/results", &[], &body).await;
+        made.ok();
+    }
+    server.stop().await;
+    let text = std::fs::read_to_string(&log).unwrap();
+    let whole = |line: &&str| serde_json::from_str::<Value>(line).is_ok();
+    assert_eq!(text.lines().count(), 3, "{text}");
+    assert_eq!(text.lines().filter(whole).count(), 2, "{text}");
+}
+
+#[tokio::test]
 async fn a_change_that_is_refused_on_its_way_to_the_store_is_told_too() {
     for database in each_database().await {
         let folder = tempfile::tempdir().unwrap();
