@@ -58,7 +58,7 @@ use assembly::{engine, probes, readiness, secured, service, services, store, tok
 
 pub use error::Error;
 pub use live::{Live, audit};
-pub use objects::{foreign_logs, object_backend, object_backend_at};
+pub use objects::{archive_bucket, foreign_logs, object_backend, object_backend_at};
 pub use retention::retention_of;
 pub use tls::TlsError;
 

@@ -1,6 +1,7 @@
 //! The command line: what is asked, what is printed, which exit code says how it went.
 
 mod all_in_one;
+mod archive;
 mod backup;
 mod caret;
 mod cluster;
@@ -114,6 +115,7 @@ Keep a database:
   restore     Bring back a backup
   copy        Copy a database into another
   retention   Delete old runs by policies, or list what they would delete
+  archive     Verify the archive, or put records back from it
   purge       Delete for good, free pages and object store included
 
   completion  Print a completion script for a shell
@@ -248,6 +250,7 @@ fn keeping(root: Command) -> Command {
         ))
         .subcommand(index::command())
         .subcommand(retention::command())
+        .subcommand(archive::command())
         .subcommand(flags_of(
             purge::Purge::augment_args(Command::new("purge")),
             &["db", "objects_url", "objects_keep", "audit_log"],
@@ -294,6 +297,7 @@ fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("copy", sub)) => copy::run(sub),
         Some(("index", sub)) => index::run(sub),
         Some(("retention", sub)) => retention::run(sub),
+        Some(("archive", sub)) => archive::run(sub),
         Some(("purge", sub)) => purge::run(sub),
         Some(("import", sub)) if let Some(("tekton-results", sub)) = sub.subcommand() => {
             copy::tekton_results(sub)

@@ -20,12 +20,12 @@ use hindsight_access::{RequestContext, auth::Caller};
 use hindsight_runtime::clock::Clock;
 use hindsight_runtime::low_priority::{self, Broken};
 use hindsight_runtime::telemetry::Registry;
-use hindsight_storage::{Maintenance, Store};
+use hindsight_storage::{Archive, ArchiveIndex, Maintenance, Store};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 pub use file::{FileError, Rules};
-pub use pass::{Deletion, Mode, Totals};
+pub use pass::{Deletion, Mode, Stage, Totals};
 pub use upstream::converted;
 
 use self::metrics::Metrics;
@@ -55,6 +55,10 @@ pub struct Source {
     pub service: Service,
     /// Lists results and records.
     pub store: Arc<dyn Store>,
+    /// Says which results are in which file of the archive.
+    pub index: Arc<dyn ArchiveIndex>,
+    /// The archive, if there is one.
+    pub archive: Option<Archive>,
     /// Says how much a result takes, and whose turn it is.
     pub maintenance: Arc<dyn Maintenance>,
     /// The time from which ages count.
@@ -106,6 +110,6 @@ impl Retention {
         stop: CancellationToken,
     ) -> Result<Totals, Error> {
         let pass = pass::Pass::new(self.clone(), mode, told, stop);
-        low_priority::run(pass.go()).await?
+        low_priority::run(Box::pin(pass.go())).await?
     }
 }

@@ -26,7 +26,32 @@ CREATE FUNCTION id_text(id BYTEA) RETURNS TEXT LANGUAGE sql IMMUTABLE PARALLEL S
     END
 $$;
 
--- Without a summary all its columns are null; with one, summary_record is not.
+-- Parquet files that have the records of results which refer to them; see docs/adr/0062. All of their
+-- records were stored first from min_create_us to max_create_us. A file that has no results any more is condemned, and
+-- removed a while later.
+CREATE TABLE archive_files (
+    row_id        BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    path          TEXT COLLATE "C" NOT NULL UNIQUE,
+    parent        TEXT COLLATE "C" NOT NULL,
+    min_create_us BIGINT NOT NULL,
+    max_create_us BIGINT NOT NULL,
+    records       BIGINT NOT NULL,
+    bytes         BIGINT NOT NULL,
+    sha256        BYTEA NOT NULL,
+    create_us     BIGINT NOT NULL,
+    condemned_us  BIGINT
+);
+
+-- How often files came or went, and how often records left a file; one row.
+CREATE TABLE archive_state (
+    files BIGINT NOT NULL,
+    left_files BIGINT NOT NULL
+);
+
+INSERT INTO archive_state (files, left_files) VALUES (0, 0);
+
+-- Without a summary all its columns are null; with one, summary_record is not. The records of a result that
+-- has an archive_file are in that, and not in this database.
 CREATE TABLE results (
     row_id              BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     create_us           BIGINT NOT NULL,
@@ -34,6 +59,7 @@ CREATE TABLE results (
     summary_start_us    BIGINT,
     summary_end_us      BIGINT,
     summary_status      BIGINT,
+    archive_file        BIGINT REFERENCES archive_files (row_id),
     parent              TEXT COLLATE "C" NOT NULL,
     id                  BYTEA NOT NULL,
     uid                 BYTEA NOT NULL,
@@ -45,6 +71,7 @@ CREATE TABLE results (
 );
 
 CREATE UNIQUE INDEX results_by_name ON results (id, parent);
+CREATE INDEX results_by_archive_file ON results (archive_file) WHERE archive_file IS NOT NULL;
 CREATE INDEX results_by_create ON results (create_us);
 CREATE INDEX results_by_parent_create ON results (parent, create_us);
 CREATE INDEX results_by_update ON results (update_us);
@@ -468,9 +495,23 @@ FOR EACH ROW WHEN (NEW.codec >= 16) EXECUTE FUNCTION log_chunks_hold();
 CREATE TRIGGER log_chunks_let_go AFTER DELETE ON log_chunks
 FOR EACH ROW WHEN (OLD.codec >= 16) EXECUTE FUNCTION log_chunks_let_go();
 
+CREATE FUNCTION results_leave_file() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE archive_state SET left_files = left_files + 1;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER results_leave_file AFTER UPDATE OF archive_file ON results
+FOR EACH ROW WHEN (OLD.archive_file IS NOT NULL AND NEW.archive_file IS DISTINCT FROM OLD.archive_file)
+EXECUTE FUNCTION results_leave_file();
+
+-- The logs of a run stay where they are when its record moves to a file.
 CREATE FUNCTION records_unlog() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    DELETE FROM log_sources WHERE result_row = OLD.result_row AND log = OLD.id;
+    DELETE FROM log_sources WHERE result_row = OLD.result_row AND log = OLD.id
+        AND NOT EXISTS (SELECT 1 FROM results
+            WHERE row_id = OLD.result_row AND archive_file IS NOT NULL);
     RETURN NULL;
 END
 $$;

@@ -15,7 +15,32 @@ CREATE TABLE secrets (
 
 -- Identifiers are blobs of the 16 bytes of a UUID in its canonical form, and otherwise text.
 
--- Without a summary all its columns are null; with one, summary_record is not.
+-- Parquet files that have the records of results which refer to them; see docs/adr/0062. All of their
+-- records were stored first from min_create_us to max_create_us. A file that has no results any more is condemned, and
+-- removed a while later.
+CREATE TABLE archive_files (
+    row_id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    path          TEXT NOT NULL UNIQUE,
+    parent        TEXT NOT NULL,
+    min_create_us INTEGER NOT NULL,
+    max_create_us INTEGER NOT NULL,
+    records       INTEGER NOT NULL,
+    bytes         INTEGER NOT NULL,
+    sha256        BLOB NOT NULL,
+    create_us     INTEGER NOT NULL,
+    condemned_us  INTEGER
+) STRICT;
+
+-- How often files came or went, and how often records left a file; one row.
+CREATE TABLE archive_state (
+    files INTEGER NOT NULL,
+    left_files INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO archive_state (files, left_files) VALUES (0, 0);
+
+-- Without a summary all its columns are null; with one, summary_record is not. The records of a result that
+-- has an archive_file are in that, and not in this database.
 CREATE TABLE results (
     row_id              INTEGER PRIMARY KEY,
     parent              TEXT NOT NULL,
@@ -30,10 +55,12 @@ CREATE TABLE results (
     summary_start_us    INTEGER,
     summary_end_us      INTEGER,
     summary_status      INTEGER,
-    summary_annotations TEXT
+    summary_annotations TEXT,
+    archive_file        INTEGER REFERENCES archive_files (row_id)
 ) STRICT;
 
 CREATE UNIQUE INDEX results_by_name ON results (id, parent);
+CREATE INDEX results_by_archive_file ON results (archive_file) WHERE archive_file IS NOT NULL;
 CREATE INDEX results_by_create ON results (create_us);
 CREATE INDEX results_by_parent_create ON results (parent, create_us);
 CREATE INDEX results_by_update ON results (update_us);
@@ -410,7 +437,15 @@ CREATE TRIGGER log_chunks_let_go AFTER DELETE ON log_chunks WHEN OLD.codec >= 16
     UPDATE objects SET holder = NULL, log_line = NULL WHERE object = substr(OLD.body, 1, 16);
 END;
 
-CREATE TRIGGER records_unlogged AFTER DELETE ON records BEGIN
+CREATE TRIGGER results_leave_file AFTER UPDATE OF archive_file ON results
+WHEN OLD.archive_file IS NOT NULL AND NEW.archive_file IS NOT OLD.archive_file BEGIN
+    UPDATE archive_state SET left_files = left_files + 1;
+END;
+
+-- The logs of a run stay where they are when its record moves to a file.
+CREATE TRIGGER records_unlogged AFTER DELETE ON records
+WHEN NOT EXISTS (SELECT 1 FROM results
+    WHERE row_id = OLD.result_row AND archive_file IS NOT NULL) BEGIN
     DELETE FROM log_sources WHERE result_row = OLD.result_row AND log = OLD.id;
 END;
 

@@ -223,6 +223,7 @@ pub(super) async fn store(
             other => Synchronous::Named(other.name()),
         },
         depot,
+        archive: super::objects::archive_bucket(config)?,
         objects: Unreachable::Refuse,
     };
     let mut opened = open(&config.db.expose(), &options).await?;

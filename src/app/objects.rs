@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::config::Config;
+use crate::config::{Config, ObjectsUrl};
 use hindsight_runtime::clock::{Clock as _, SystemClock};
 use hindsight_storage as storage;
 use hindsight_storage::{
-    objects::{ForeignObjects, ObjectBackend, Settings},
+    objects::{Bucket, ForeignObjects, ObjectBackend, Settings},
     tekton::ForeignLogs,
 };
 
@@ -17,6 +17,20 @@ use hindsight_storage::{
 pub fn object_backend(config: &Config) -> Result<Option<Arc<ObjectBackend>>, storage::Error> {
     let url = config.objects_url.as_ref().map(|url| url.as_str());
     url.map(|url| object_backend_at(config, url)).transpose()
+}
+
+/// The files of the archive, if there is one. It fails with [`storage::Error::Incompatible`] if it cannot be used.
+pub fn archive_bucket(config: &Config) -> Result<Option<Arc<Bucket>>, storage::Error> {
+    let open = |url: &ObjectsUrl| {
+        Bucket::open(&Settings {
+            url: url.as_str().to_owned(),
+            above: 0,
+            log_above: 0,
+            keep: None,
+            options: config.cloud(),
+        })
+    };
+    config.archive_url.as_ref().map(open).transpose()
 }
 
 /// The same at another place.

@@ -34,6 +34,8 @@ pub(super) fn retention(
     let source = Source {
         service: service.clone(),
         store: Arc::clone(&opened.store),
+        index: Arc::clone(&opened.index),
+        archive: opened.archive.clone(),
         maintenance: Arc::clone(&opened.maintenance),
         clock: Arc::clone(clock),
     };

@@ -203,6 +203,7 @@ fn on(
         let options = Options {
             schema: Schema::Require,
             depot: app::object_backend(&config).map_err(|error| of_store(&error))?,
+            archive: app::archive_bucket(&config).map_err(|error| of_store(&error))?,
             ..Options::default()
         };
         let opened = open(&config.db.expose(), &options).await;

@@ -97,6 +97,7 @@ impl Purge {
             // Rewriting takes as long as it takes.
             statement_timeout: std::time::Duration::ZERO,
             depot: app::object_backend(config).map_err(failed)?,
+            archive: app::archive_bucket(config).map_err(failed)?,
             ..Options::default()
         };
         let opened = open(&config.db.expose(), &options).await.map_err(failed)?;

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     app,
-    retention::{Deletion, Mode, Totals, converted},
+    retention::{Deletion, Mode, Stage, Totals, converted},
 };
 use hindsight_runtime::clock::SystemClock;
 use hindsight_runtime::error::report;
@@ -100,6 +100,7 @@ enum Form {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown {
+    stage: &'static str,
     policy: String,
     result: String,
     uid: String,
@@ -111,6 +112,10 @@ struct Shown {
 impl Shown {
     fn of(deletion: Deletion) -> Self {
         Self {
+            stage: match deletion.stage {
+                Stage::Archive => "archive",
+                Stage::Delete => "delete",
+            },
             policy: deletion.policy,
             result: deletion.name.to_string(),
             uid: deletion.uid,
@@ -141,6 +146,7 @@ pub(super) fn command() -> Command {
         "db",
         "objects_url",
         "objects_keep",
+        "archive_url",
         "audit_log",
         "retention_file",
     ];
@@ -244,12 +250,16 @@ impl Show {
         verb: &str,
     ) -> Result<(), Failure> {
         let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+        let mut archived = Sum::default();
         let mut table = Table::new(columns(), &self.look, false)?;
         let mut results = Vec::new();
         let mut out = (self.output == Form::Jsonl).then(|| self.look.out());
         while let Some(deletion) = deletions.recv().await {
             let shown = Shown::of(deletion);
-            let sum = sums.entry(shown.policy.clone()).or_default();
+            let sum = match shown.stage {
+                "archive" => &mut archived,
+                _ => sums.entry(shown.policy.clone()).or_default(),
+            };
             sum.results += 1;
             sum.records += shown.records;
             sum.bytes += shown.bytes;
@@ -278,7 +288,17 @@ impl Show {
                 sum.results, sum.records, sum.bytes
             ));
         }
-        if sums.is_empty() {
+        if archived.results > 0 {
+            let verb = match verb {
+                "deleted" => "moved to the archive",
+                _ => "would be moved to the archive",
+            };
+            output::note(&format!(
+                "{} results with {} records and {} bytes {verb}",
+                archived.results, archived.records, archived.bytes
+            ));
+        }
+        if sums.is_empty() && archived.results == 0 {
             output::note("nothing is due");
         }
         Ok(())
@@ -287,6 +307,7 @@ impl Show {
 
 fn columns() -> Vec<Column> {
     vec![
+        Column::usual("stage", Cut::Never),
         Column::usual("policy", Cut::Middle),
         Column::usual("result", Cut::Middle),
         Column::more("uid", Cut::Never),
@@ -298,6 +319,7 @@ fn columns() -> Vec<Column> {
 
 fn row(shown: Shown) -> Vec<Value> {
     vec![
+        Value::of(shown.stage.to_owned()),
         Value::of(shown.policy),
         Value::of(shown.result),
         Value::of(shown.uid),

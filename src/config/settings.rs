@@ -74,6 +74,12 @@ settings! {
     /// backup that should be of use, at least `1h`, or `forever`.
     objects_keep: Keep = "7d";
 
+    ["Archive"]
+    /// Where records of old runs are moved, as Parquet files, by policies of `retention_file` that have
+    /// `archive_after`: a URL as of `objects_url`. Lists have them all the same. It must not change while records are
+    /// there.
+    archive_url: Option<ObjectsUrl>;
+
     /// Time for which changes of runs are kept for those who follow them: a follower that was away for
     /// longer has to list again.
     changes_retention: Span<60_000> = "24h";

@@ -59,6 +59,8 @@ pub(super) struct Entry {
     pub(super) keep_for: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) keep_last: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) archive_after: Option<String>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -68,6 +70,8 @@ pub(super) struct Kept {
     pub(super) keep_for: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) keep_last: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) archive_after: Option<String>,
 }
 
 /// How a run ended, as `hindsight runs status:` calls it.
@@ -207,6 +211,7 @@ fn policy(entry: Entry) -> Result<Policy, String> {
         terms: terms(&Kept {
             keep_for: entry.keep_for,
             keep_last: entry.keep_last,
+            archive_after: entry.archive_after,
         })?,
         namespaces: BTreeMap::new(),
     })
@@ -232,9 +237,27 @@ fn terms(kept: &Kept) -> Result<Terms, String> {
     let keep_last = kept.keep_last.map(|count| {
         NonZeroU32::new(count).ok_or("keep_last is 0; leave it out, and give keep_for")
     });
+    let archive_after = match kept.archive_after.as_deref() {
+        None => None,
+        Some(text) => {
+            let span = Span::<60_000>::read(text);
+            Some(span.map_err(|bad| format!("archive_after {bad}"))?.get())
+        }
+    };
+    if let (Some(after), KeepFor::Age(age)) = (archive_after, keep_for)
+        && after >= age
+        && kept.keep_last.is_none()
+    {
+        return Err(format!(
+            "archive_after {} is not before keep_for {}, so nothing would be moved",
+            shown(KeepFor::Age(after)),
+            shown(keep_for)
+        ));
+    }
     Ok(Terms {
         keep_for,
         keep_last: keep_last.transpose()?,
+        archive_after,
     })
 }
 
@@ -245,7 +268,13 @@ fn tightened(policy: Option<&mut Policy>, namespace: &str, kept: &Kept) -> Resul
         .parse::<Parent>()
         .map_err(|error| format!("the namespace: {error}"))?;
     let whole = policy.terms;
-    let own = terms(kept)?;
+    if kept.archive_after.is_some() {
+        return Err("archive_after is that of the policy in every namespace".to_owned());
+    }
+    let own = Terms {
+        archive_after: whole.archive_after,
+        ..terms(kept)?
+    };
     // What the namespace does not say is as it is everywhere; to keep all says nothing of both.
     let terms = match whole.keep_for {
         KeepFor::Forever => own,
@@ -255,6 +284,7 @@ fn tightened(policy: Option<&mut Policy>, namespace: &str, kept: &Kept) -> Resul
                 None => whole.keep_for,
             },
             keep_last: own.keep_last.or(whole.keep_last),
+            archive_after: whole.archive_after,
         },
     };
     let is_longer = match (terms.keep_for, whole.keep_for) {

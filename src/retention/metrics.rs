@@ -16,6 +16,7 @@ struct Labels {
 pub(super) struct Metrics {
     runs: Family<Labels, Counter>,
     bytes: Family<Labels, Counter>,
+    archived: Family<Labels, Counter>,
     failures: Counter,
     finished: Gauge,
 }
@@ -30,6 +31,10 @@ impl Metrics {
             bytes: registry.register(
                 "retention_deleted_bytes",
                 "Bytes of payloads, as they were sent, and of logs, as they were kept, that retention deleted",
+            ),
+            archived: registry.register(
+                "retention_archived_runs",
+                "Results whose records retention moved to the archive",
             ),
             failures: registry.register(
                 "retention_failures",
@@ -48,6 +53,13 @@ impl Metrics {
         };
         self.runs.get_or_create(&labels).inc();
         self.bytes.get_or_create(&labels).inc_by(bytes);
+    }
+
+    pub(super) fn archived(&self, policy: &str) {
+        let labels = Labels {
+            policy: policy.to_owned(),
+        };
+        self.archived.get_or_create(&labels).inc();
     }
 
     pub(super) fn failed(&self) {

@@ -1,5 +1,8 @@
 //! One pass over all results.
 
+mod keeps;
+mod moves;
+
 use std::{collections::HashMap, num::NonZeroU32, time::Duration};
 
 use hindsight_access::audit::Expired;
@@ -7,28 +10,26 @@ use hindsight_filter::condition::Condition;
 use hindsight_filter::model::{
     ParentPattern, Record, RecordName, Resource, ResultName, ResultPattern, RunResult,
 };
-use hindsight_filter::{Order, Position, Row, parse_order};
-use hindsight_run::{View, json};
+use hindsight_filter::{Order, Row, parse_order};
 use hindsight_runtime::error::report;
-use hindsight_storage::{Change, Error as StoreError, Hold, ListQuery, Priority, Purge};
+use hindsight_storage::{
+    Change, Error as StoreError, Hold, ListQuery, Priority, Purge, WholeVersion,
+};
 use jiff::Timestamp;
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::service;
 
+use self::{keeps::Kept, moves::Buffer};
 use super::{
     Error, Retention,
     policy::{self, Ended, Newest, TopRun},
     version::{Part, Run, Whole},
 };
 
-/// The annotation that keeps a result: its own, or that of the object of a run in it.
-const HOLD: &str = "hindsight.dev/hold";
 /// Results and records that are read at once.
 const PAGE: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
-/// Bytes of payloads that are read at once.
-const BYTES: usize = 4 << 20;
 /// The name of what a server holds while it is its turn. No receiver of events is called so.
 const TURN: &str = "retention.pass";
 /// For how long it is held at a time: longer than a page takes.
@@ -52,9 +53,20 @@ pub enum Mode {
     },
 }
 
+/// What becomes of a result that is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Its records are moved to the archive.
+    Archive,
+    /// It is deleted.
+    Delete,
+}
+
 /// A result that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deletion {
+    /// What becomes of it.
+    pub stage: Stage,
     /// Name of the policy by which it goes.
     pub policy: String,
     /// Full name of the result.
@@ -76,8 +88,10 @@ pub struct Totals {
     pub seen: u64,
     /// Those of which runs go on, or that have none.
     pub unfinished: u64,
-    /// Those that are due.
+    /// Those that are due to be deleted.
     pub due: u64,
+    /// Those that are due to be moved to the archive.
+    pub archived: u64,
     /// Those that would be due, and are held.
     pub held: u64,
     /// Those that others changed, held or deleted meanwhile.
@@ -98,6 +112,7 @@ pub(super) struct Pass {
     newest: Newest,
     totals: Totals,
     deleted: u64,
+    moving: Buffer,
 }
 
 impl Pass {
@@ -117,6 +132,7 @@ impl Pass {
             newest: Newest::default(),
             totals: Totals::default(),
             deleted: 0,
+            moving: Buffer::default(),
         }
     }
 
@@ -124,7 +140,10 @@ impl Pass {
         if !self.has_turn(HELD).await? {
             return Ok(self.totals);
         }
-        let walked = self.walks().await;
+        let walked = match self.walks().await {
+            Ok(is_whole) => Box::pin(self.end()).await.map(|()| is_whole),
+            failed => failed,
+        };
         // Also of one that broke off, so that another need not wait.
         let given_back = self.has_turn(Duration::ZERO).await;
         self.totals.is_whole = walked?;
@@ -230,8 +249,14 @@ impl Pass {
         let policies = &self.of.rules.policies;
         // It may have ended since results were counted.
         self.newest.note(policies, &ended);
-        let Some(policy) = policy::due(policies, &self.newest, &ended, self.now) else {
-            return Ok(());
+        let file = self.file_of(&ended.name).await?;
+        let due = policy::due(policies, &self.newest, &ended, self.now);
+        let can_move = self.of.source.archive.is_some() && file.is_none();
+        let moves = || policy::archivable(policies, &ended, self.now).filter(|_| can_move);
+        let (stage, policy) = match (due, moves()) {
+            (Some(policy), _) => (Stage::Delete, policy),
+            (None, Some(policy)) => (Stage::Archive, policy),
+            (None, None) => return Ok(()),
         };
         match self.kept(&whole).await? {
             Some(Kept::Held) => {
@@ -247,6 +272,7 @@ impl Pass {
         let what = Purge::Result(ended.name.clone());
         let size = self.of.source.maintenance.purgeable(&what).await;
         let deletion = Deletion {
+            stage,
             policy: policies[policy].name.clone(),
             uid: whole.result.uid.clone(),
             ended: ended.at,
@@ -254,9 +280,12 @@ impl Pass {
             bytes: size.map_err(failed)?.bytes,
             name: ended.name,
         };
+        if stage == Stage::Archive {
+            return Box::pin(self.gather(whole, deletion)).await;
+        }
         let began = Instant::now();
         if self.mode != Mode::Plan {
-            if !self.delete(&whole, &deletion).await? {
+            if !self.delete(&whole, file, &deletion).await? {
                 self.totals.lost += 1;
                 return Ok(());
             }
@@ -357,44 +386,13 @@ impl Pass {
         Ok(None)
     }
 
-    /// What keeps a result that is due.
-    async fn kept(&self, whole: &Whole) -> Result<Option<Kept>, Failed> {
-        let result = &whole.result;
-        let has_own = result
-            .annotations
-            .get(HOLD)
-            .is_some_and(|why| !why.is_empty());
-        if has_own || self.holds.contains_key(&result.name) {
-            return Ok(Some(Kept::Held));
-        }
-        let unknown = whole.of_unknown_outcome();
-        let mut after: Option<Position> = None;
-        loop {
-            let query = ListQuery {
-                after,
-                bodies: true,
-                max_bytes: Some(BYTES),
-                ..query(pattern(&result.name))
-            };
-            let page = self.of.source.store.list_records(&query).await;
-            let page = page.map_err(failed)?;
-            for listed in &page {
-                let record = &listed.item;
-                let kept = kept_by(record, unknown.contains(&record.name));
-                if kept.is_some() {
-                    return Ok(kept);
-                }
-            }
-            // A page may end early because of its bytes.
-            let Some(last) = page.last() else {
-                return Ok(None);
-            };
-            after = Some(last.position.clone());
-        }
-    }
-
     /// Deletes a result with everything in it, in one transaction; false if it is not as it was read.
-    async fn delete(&self, whole: &Whole, deletion: &Deletion) -> Result<bool, Failed> {
+    async fn delete(
+        &self,
+        whole: &Whole,
+        file: Option<i64>,
+        deletion: &Deletion,
+    ) -> Result<bool, Failed> {
         let expiry = Expired {
             policy: deletion.policy.clone(),
             uid: deletion.uid.clone(),
@@ -402,7 +400,10 @@ impl Pass {
         };
         let change = Change::ExpireResult {
             name: deletion.name.clone(),
-            version: whole.version(),
+            version: match file {
+                Some(file) => WholeVersion::archived(&whole.result, file),
+                None => whole.version(),
+            },
             now: self.of.source.clock.now(),
         };
         let (service, by) = (&self.of.source.service, &self.of.by);
@@ -416,15 +417,6 @@ impl Pass {
             error => Failed::All(error.into()),
         })
     }
-}
-
-/// What keeps a result that is due by its age and number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
-    /// A hold, or an annotation that says the same.
-    Held,
-    /// A run that goes on.
-    Unfinished,
 }
 
 /// Why a result was not looked at.
@@ -467,23 +459,4 @@ pub(super) fn query(scope: ResultPattern) -> ListQuery {
         max_bytes: None,
         priority: Priority::Low,
     }
-}
-
-/// What the object of a record says that keeps its result. A run of unknown outcome may have the end of an
-/// attempt that another one followed.
-fn kept_by(record: &Record, is_unknown: bool) -> Option<Kept> {
-    let data = record.data.as_ref()?;
-    // JSON may spell any part of it by escapes.
-    let text = std::str::from_utf8(&data.value).unwrap_or_default();
-    if !is_unknown && !text.contains("hindsight.dev") && !text.contains("\\u") {
-        return None;
-    }
-    let object = json::parse(&data.value).ok()?;
-    let run = View::new(&object);
-    if is_unknown && !run.finish().done && run.closed().is_none() {
-        return Some(Kept::Unfinished);
-    }
-    let annotations = object.pointer("/metadata/annotations");
-    let why = annotations.and_then(|annotations| annotations.get(HOLD)?.as_str());
-    why.is_some_and(|why| !why.is_empty()).then_some(Kept::Held)
 }

@@ -30,6 +30,8 @@ pub(crate) struct Terms {
     pub(crate) keep_for: KeepFor,
     /// So many results of a pipeline in a namespace are kept whatever their age: those that ended last.
     pub(crate) keep_last: Option<NonZeroU32>,
+    /// So long after its end it is moved to the archive, if it still is there.
+    pub(crate) archive_after: Option<Duration>,
 }
 
 /// Which runs are kept on which terms.
@@ -142,6 +144,17 @@ pub(crate) fn due(
         is_old && is_beyond
     };
     let all = !ended.tops.is_empty() && ended.tops.iter().all(is_due);
+    all.then(|| ended.tops[0].policy)
+}
+
+/// The policy by which a result is moved to the archive at `now`: that of its first top run. None if it stays.
+pub(crate) fn archivable(policies: &[Policy], ended: &Ended, now: Timestamp) -> Option<usize> {
+    let is_old = |top: &TopRun| {
+        let terms = policies[top.policy].terms(ended.name.parent().as_str());
+        let at = terms.archive_after.map(|age| ended.at.checked_add(age));
+        at.is_some_and(|at| at.is_ok_and(|at| at <= now))
+    };
+    let all = !ended.tops.is_empty() && ended.tops.iter().all(is_old);
     all.then(|| ended.tops[0].policy)
 }
 

@@ -94,6 +94,8 @@ impl World {
         let source = Source {
             service: Service::new(Arc::clone(&store), logs, engine, Arc::clone(&clock) as _),
             store,
+            index: Arc::clone(&self.opened.index),
+            archive: self.opened.archive.clone(),
             maintenance: Arc::clone(&self.opened.maintenance),
             clock,
         };

@@ -86,6 +86,7 @@ pub fn converted(text: &str, zone: &str) -> Result<String, String> {
         default: Kept {
             keep_for: Some(duration(&whole).map_err(|why| format!("defaultRetention {why}"))?),
             keep_last: None,
+            archive_after: None,
         },
         namespaces: BTreeMap::new(),
     };
@@ -133,6 +134,7 @@ fn entry(policy: &Policy) -> Result<Entry, String> {
         outcomes: None,
         keep_for: Some(keep_for.map_err(|why| of(format!("retention {why}")))?),
         keep_last: None,
+        archive_after: None,
     })
 }
 

@@ -244,7 +244,9 @@ fn changed(change: &Change) -> Changed {
     let hold;
     let (verb, name, before, after): (_, &dyn Display, _, _) = match change {
         Change::InsertResult(new) => (Verb::Create, &new.name, None, Some(&new.etag)),
-        Change::InsertRecord(new) => (Verb::Create, &new.name, None, Some(&new.etag)),
+        Change::InsertRecord(new) | Change::ReturnRecord { value: new, .. } => {
+            (Verb::Create, &new.name, None, Some(&new.etag))
+        }
         Change::ReplaceResult { expect, value } => {
             (Verb::Update, &value.name, Some(expect), Some(&value.etag))
         }
@@ -255,6 +257,10 @@ fn changed(change: &Change) -> Changed {
         Change::ExpireResult { name, version, .. } => {
             (Verb::Delete, name, Some(&version.etag), None)
         }
+        Change::ArchiveResult { name, version, .. } => {
+            (Verb::Update, name, Some(&version.etag), Some(&version.etag))
+        }
+        Change::ReturnResult { name, .. } => (Verb::Update, name, None, None),
         Change::InsertHold(new) => {
             hold = hold_name(&new.result);
             (Verb::Create, &hold, None, None)

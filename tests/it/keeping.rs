@@ -8,3 +8,4 @@ mod fsck;
 mod purge;
 mod retention;
 mod tekton;
+mod tiers;

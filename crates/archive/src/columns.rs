@@ -5,9 +5,10 @@ use std::{borrow::Cow, collections::BTreeMap};
 use bytes::Bytes;
 use hindsight_filter::{
     columns::ObjectColumns,
-    condition::ObjectField,
+    condition::{Column as Field, ObjectField},
     model::{Etag, Payload, Summary},
 };
+use hindsight_proto::v1alpha2::record_summary::Status;
 use hindsight_run::{Engine, keys};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
@@ -211,7 +212,74 @@ pub(crate) const COLUMNS: &[Column] = &[
         "summary_annotations",
         Map(|v| Some(&v.summary()?.annotations)),
     ),
+    C::optional("row_number", Int(|v| Some(v.row.stored.as_ref()?.number))).unique(),
+    C::optional("pipeline_ref", Text(|v| v.text(ObjectField::PipelineRef))),
+    C::optional("task_ref", Text(|v| v.text(ObjectField::TaskRef))),
+    C::optional("condition_reason", Text(|v| v.text(ObjectField::Reason))),
+    C::optional(
+        "condition_status",
+        Text(|v| v.text(ObjectField::ConditionStatus)),
+    ),
+    C::optional("phase", Text(|v| v.text(ObjectField::Phase))),
+    C::optional(
+        "object_start_time",
+        Time(|v| v.object.time(ObjectField::StartTime)),
+    ),
+    C::optional(
+        "object_completion_time",
+        Time(|v| v.object.time(ObjectField::CompletionTime)),
+    ),
+    C::optional("odd_labels", Int(|v| v.object.has_odd_labels.then_some(1))),
 ];
+
+/// Leaves that have the fields of objects.
+pub(crate) const OBJECT_FIELDS: [(ObjectField, &str); ObjectField::ALL.len()] = [
+    (ObjectField::Kind, "kind"),
+    (ObjectField::Name, "name"),
+    (ObjectField::Namespace, "object_namespace"),
+    (ObjectField::Uid, "object_uid"),
+    (ObjectField::PipelineRef, "pipeline_ref"),
+    (ObjectField::TaskRef, "task_ref"),
+    (ObjectField::Reason, "condition_reason"),
+    (ObjectField::ConditionStatus, "condition_status"),
+    (ObjectField::Phase, "phase"),
+    (ObjectField::CreationTime, "created"),
+    (ObjectField::StartTime, "object_start_time"),
+    (ObjectField::CompletionTime, "object_completion_time"),
+];
+
+fn object_leaf(wanted: ObjectField) -> Option<&'static str> {
+    let mut fields = OBJECT_FIELDS.iter();
+    fields.find_map(|(field, leaf)| (*field == wanted).then_some(*leaf))
+}
+
+/// The leaf that has the text which filters know as this.
+pub(crate) fn text_leaf(field: &Field) -> Option<&'static str> {
+    Some(match field {
+        Field::Parent => "parent",
+        Field::Cluster => "cluster_id",
+        Field::ResultId => "result_id",
+        Field::RecordId => "record_id",
+        Field::Uid => "uid",
+        Field::Pipeline => "pipeline",
+        Field::Signature => "signature",
+        Field::DataType => "type",
+        Field::Object(field) if !field.is_time() => object_leaf(*field)?,
+        _ => return None,
+    })
+}
+
+/// The leaf that has the time which filters know as this.
+pub(crate) fn time_leaf(field: &Field) -> Option<&'static str> {
+    Some(match field {
+        Field::CreateTime => "create_time",
+        Field::UpdateTime => "update_time",
+        Field::Began => "start_time",
+        Field::Ended => "end_time",
+        Field::Object(field) if field.is_time() => object_leaf(*field)?,
+        _ => return None,
+    })
+}
 
 /// The column of this name.
 pub(crate) fn column(name: &str) -> Option<&'static Column> {
@@ -315,9 +383,13 @@ fn micros(us: Option<i64>) -> Option<Timestamp> {
 
 /// The name of an outcome as filters spell it.
 fn outcome(number: i64) -> &'static str {
-    use hindsight_proto::v1alpha2::record_summary::Status;
     let status = i32::try_from(number)
         .ok()
         .and_then(|it| Status::try_from(it).ok());
     status.unwrap_or(Status::Unknown).as_str_name()
+}
+
+/// The number of an outcome of this name.
+pub(crate) fn outcome_number(name: &str) -> i64 {
+    Status::from_str_name(name).unwrap_or(Status::Unknown) as i64
 }

@@ -12,15 +12,17 @@ mod partition;
 mod query;
 mod reader;
 mod row;
+mod source;
 mod tally;
 mod writer;
 
 pub use self::{
     error::Error,
     partition::Partition,
-    query::{Found, Place, Test},
-    reader::{Payloads, Reader},
-    row::Row,
+    query::{Found, Place},
+    reader::{Footer, Payloads, Reader},
+    row::{Row, Stored},
+    source::Source,
     tally::Tally,
     writer::{Limits, Writer},
 };

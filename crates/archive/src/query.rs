@@ -1,25 +1,8 @@
-//! What rows are asked for, and where they are.
+//! Where rows are that were found.
 
-use std::ops::Range;
-
-use jiff::Timestamp;
-
-/// A test that rows must pass.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Test {
-    /// The text in the column of this name.
-    Is(&'static str, String),
-    /// A label with this key and value.
-    Label(String, String),
-    /// The time in the column of this name, from the first up to but without the second.
-    Within(&'static str, Range<Timestamp>),
-}
-
-/// Where a row of a file stands: its row group, and its number within that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Where a row of a file stands: its row group, and its number within that. Places are in the order of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// When the record was stored first, so that places are in the order of time.
-    pub create_time: Timestamp,
     pub(crate) group: usize,
     pub(crate) row: usize,
 }

@@ -1,28 +1,28 @@
 //! Reads Parquet files: which row groups can have rows that are sought, and those rows of them.
 
+mod fields;
 mod prune;
 mod values;
 
 use std::{
     collections::BTreeMap,
+    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
+use hindsight_filter::condition::Condition;
 use hindsight_filter::model::{Payload, Record, ResultName, RunResult, Summary};
-use jiff::Timestamp;
 use parquet::{
     errors::ParquetError,
-    file::{
-        metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader},
-        reader::ChunkReader,
-    },
+    file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader},
 };
 
 use self::values::Column;
 use crate::{
-    Error, Found, Place, Row, TALLY_KEY, Tally, Test, VERSION, VERSION_KEY,
-    columns::{digest, etag, pair},
+    Error, Found, Place, Row, Source, Stored, TALLY_KEY, Tally, VERSION, VERSION_KEY,
+    columns::{digest, etag},
+    source::Chunks,
 };
 
 /// Whether payloads are read.
@@ -34,17 +34,32 @@ pub enum Payloads {
     Skip,
 }
 
+/// The end of a file, which says where everything is.
+#[derive(Debug, Clone)]
+pub struct Footer(Arc<ParquetMetaData>);
+
 /// Reads rows of a file.
-#[derive(Debug)]
-pub struct Reader<R> {
-    source: Arc<R>,
+pub struct Reader<S> {
+    source: Chunks<S>,
     metadata: Arc<ParquetMetaData>,
 }
 
-impl<R: ChunkReader + 'static> Reader<R> {
+impl<S> std::fmt::Debug for Reader<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").finish_non_exhaustive()
+    }
+}
+
+impl<S: Source> Reader<S> {
     /// Reads the end of a file, which says where everything is. It fails if it is no file that a
     /// [`Writer`](crate::Writer) of this or an earlier version made.
-    pub fn open(source: R) -> Result<Self, Error> {
+    pub fn open(source: S) -> Result<Self, Error> {
+        Self::over(Arc::new(source))
+    }
+
+    /// The same of a source that others hold too.
+    pub fn over(source: Arc<S>) -> Result<Self, Error> {
+        let source = Chunks(source);
         let metadata = guarded(|| {
             ParquetMetaDataReader::new()
                 .with_offset_index_policy(PageIndexPolicy::Optional)
@@ -53,11 +68,60 @@ impl<R: ChunkReader + 'static> Reader<R> {
         let version = value(&metadata, VERSION_KEY).ok_or(Error::Foreign)?;
         match version.parse::<u32>() {
             Ok(1..=VERSION) => Ok(Self {
-                source: Arc::new(source),
+                source,
                 metadata: Arc::new(metadata),
             }),
             _ => Err(Error::Version(version.to_owned())),
         }
+    }
+
+    /// The same file, opened again.
+    pub fn reopen(source: S, footer: &Footer) -> Self {
+        Self {
+            source: Chunks(Arc::new(source)),
+            metadata: Arc::clone(&footer.0),
+        }
+    }
+
+    /// The end of the file, to open it again.
+    pub fn footer(&self) -> Footer {
+        Footer(Arc::clone(&self.metadata))
+    }
+
+    /// What it reads from.
+    pub fn source(&self) -> &S {
+        &self.source.0
+    }
+
+    /// Where everything of a row group is but payloads and their digests.
+    pub fn parts(&self, group: usize) -> Vec<Range<u64>> {
+        let mut parts: Vec<Range<u64>> = Vec::new();
+        for column in self.metadata.row_group(group).columns() {
+            if matches!(
+                column.column_path().string().as_str(),
+                "payload" | "payload_sha256"
+            ) {
+                continue;
+            }
+            let (start, length) = column.byte_range();
+            parts.push(start..start + length);
+            let filter = column
+                .bloom_filter_offset()
+                .zip(column.bloom_filter_length());
+            if let Some((start, length)) = filter {
+                let start = u64::try_from(start).unwrap_or_default();
+                parts.push(start..start + u64::try_from(length).unwrap_or_default());
+            }
+        }
+        parts.sort_by_key(|part| part.start);
+        let mut joined: Vec<Range<u64>> = Vec::new();
+        for part in parts {
+            match joined.last_mut() {
+                Some(last) if part.start <= last.end => last.end = last.end.max(part.end),
+                _ => joined.push(part),
+            }
+        }
+        joined
     }
 
     /// How many row groups there are.
@@ -70,79 +134,28 @@ impl<R: ChunkReader + 'static> Reader<R> {
         u64::try_from(self.metadata.file_metadata().num_rows()).unwrap_or_default()
     }
 
-    /// The rows that pass all tests. Of row groups that cannot have any, nothing is read; of others the columns
-    /// that are tested, and of columns that are tested later only the rows that are left. It fails if a column that
-    /// is tested is not in the file, or it cannot be read.
-    pub fn find(&self, tests: &[Test]) -> Result<Found, Error> {
+    /// The rows that pass a condition. Of row groups that cannot have any, nothing is read; of others the columns
+    /// that are tested, and of columns that are tested later only the rows that are left. A test of
+    /// [`Column::Indexed`](hindsight_filter::condition::Column::Indexed) lets every row through. It fails if a column cannot be read.
+    pub fn find(&self, condition: &Condition) -> Result<Found, Error> {
         let mut found = Found::default();
         for group in 0..self.groups() {
-            if !self.may_have(group, tests)? {
+            if !self.may_have(group, condition)? {
                 continue;
             }
             found.groups_read += 1;
-            let mut rows = self.all_rows(group);
-            for test in tests {
-                if !rows.is_empty() {
-                    rows = self.pass(group, rows, test)?;
-                }
-            }
-            if !rows.is_empty() {
-                let times = self.column("create_time").times(group, &rows)?;
-                let places = rows.iter().zip(times).map(|(row, create_time)| {
-                    let create_time = create_time.ok_or_else(|| absent("create_time"))?;
-                    Ok(Place {
-                        create_time,
-                        group,
-                        row: *row,
-                    })
-                });
-                found
-                    .places
-                    .extend(places.collect::<Result<Vec<_>, Error>>()?);
-            }
+            let rows = self.passing(group, self.all_rows(group), condition)?;
+            let places = rows.into_iter().map(|row| Place { group, row });
+            found.places.extend(places);
         }
         Ok(found)
-    }
-
-    /// The rows of these that pass a test.
-    fn pass(&self, group: usize, rows: Vec<usize>, test: &Test) -> Result<Vec<usize>, Error> {
-        let passes: Vec<bool> = match test {
-            Test::Is(column, wanted) => {
-                let texts = self.column(column).texts(group, &rows)?;
-                texts
-                    .iter()
-                    .map(|text| text.as_ref() == Some(wanted))
-                    .collect()
-            }
-            Test::Label(key, value) => {
-                let pair = pair(key, value);
-                let pairs = self
-                    .column("label_pairs.list.element")
-                    .lists(group, &rows)?;
-                pairs.iter().map(|pairs| pairs.contains(&pair)).collect()
-            }
-            Test::Within(column, range) => {
-                let times = self.column(column).times(group, &rows)?;
-                let is_within =
-                    |time: &Option<Timestamp>| time.is_some_and(|time| range.contains(&time));
-                times.iter().map(is_within).collect()
-            }
-        };
-        let left = rows.into_iter().zip(passes).filter(|(_, passes)| *passes);
-        Ok(left.map(|(row, _)| row).collect())
     }
 
     /// The rows at these places, in the order of the file. It fails if a row is not as it was written, or cannot
     /// be read from the source.
     pub fn read(&self, places: &[Place], payloads: Payloads) -> Result<Vec<Row>, Error> {
-        let mut of_groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for place in places {
-            of_groups.entry(place.group).or_default().push(place.row);
-        }
         let mut found = Vec::with_capacity(places.len());
-        for (group, mut rows) in of_groups {
-            rows.sort_unstable();
-            rows.dedup();
+        for (group, rows) in of_groups(places) {
             found.extend(self.rows_of(group, &rows, payloads)?);
         }
         Ok(found)
@@ -178,11 +191,18 @@ impl<R: ChunkReader + 'static> Reader<R> {
         (0..usize::try_from(rows).unwrap_or_default()).collect()
     }
 
-    fn column<'r>(&'r self, path: &'r str) -> Column<'r, R> {
+    fn column<'r>(&'r self, path: &'r str) -> Column<'r, S> {
         Column { reader: self, path }
     }
 
+    /// Says that a row group will be read.
+    fn want(&self, group: usize) -> Result<(), Error> {
+        let wanted = self.source.0.want(&self.parts(group));
+        wanted.map_err(|error| ParquetError::External(Box::new(error)).into())
+    }
+
     fn rows_of(&self, group: usize, rows: &[usize], payloads: Payloads) -> Result<Vec<Row>, Error> {
+        self.want(group)?;
         let mut results = self.results(group, rows)?.into_iter();
         let mut ids = self.column("record_id").texts(group, rows)?.into_iter();
         let mut uids = self.column("uid").texts(group, rows)?.into_iter();
@@ -195,6 +215,7 @@ impl<R: ChunkReader + 'static> Reader<R> {
             Payloads::Skip => vec![None; rows.len()],
         }
         .into_iter();
+        let mut stored = self.stored(group, rows)?.into_iter();
         let mut found = Vec::with_capacity(rows.len());
         for _ in rows {
             let result = needed("result_uid", results.next())?;
@@ -222,9 +243,32 @@ impl<R: ChunkReader + 'static> Reader<R> {
                 update_time,
                 data: data.transpose()?,
             };
-            found.push(Row { record, result });
+            found.push(Row {
+                record,
+                result,
+                stored: stored.next().flatten(),
+            });
         }
         Ok(found)
+    }
+
+    /// What the store knew of rows, where it said so.
+    fn stored(&self, group: usize, rows: &[usize]) -> Result<Vec<Option<Stored>>, Error> {
+        let numbers = self.column("row_number").ints(group, rows)?;
+        if numbers.iter().all(Option::is_none) {
+            return Ok(vec![None; rows.len()]);
+        }
+        let mut signatures = self.column("signature").texts(group, rows)?.into_iter();
+        let mut messages = self.column("message").texts(group, rows)?.into_iter();
+        let stored = numbers.into_iter().map(|number| {
+            let (signature, message) = (signatures.next().flatten(), messages.next().flatten());
+            Some(Stored {
+                number: number?,
+                signature,
+                message,
+            })
+        });
+        Ok(stored.collect())
     }
 
     /// Payloads, compared with their digests.
@@ -243,20 +287,28 @@ impl<R: ChunkReader + 'static> Reader<R> {
         Ok(bodies)
     }
 
+    /// The maps in a column of them.
+    fn maps(
+        &self,
+        name: &str,
+        group: usize,
+        rows: &[usize],
+    ) -> Result<Vec<BTreeMap<String, String>>, Error> {
+        let leaf = |part: &str| {
+            let path = format!("{name}.key_value.{part}");
+            self.column(&path).lists(group, rows)
+        };
+        let pairs = leaf("key")?.into_iter().zip(leaf("value")?);
+        let map =
+            |(keys, values): (Vec<String>, Vec<String>)| keys.into_iter().zip(values).collect();
+        Ok(pairs.map(map).collect())
+    }
+
     /// The result of each row; rows after each other of one result share it.
     fn results(&self, group: usize, rows: &[usize]) -> Result<Vec<Arc<RunResult>>, Error> {
         let texts = |path: &str| self.column(path).texts(group, rows);
         let times = |path: &str| self.column(path).times(group, rows);
-        let maps = |name: &str| {
-            let leaf = |part: &str| {
-                let path = format!("{name}.key_value.{part}");
-                self.column(&path).lists(group, rows)
-            };
-            let pairs = leaf("key")?.into_iter().zip(leaf("value")?);
-            let map =
-                |(keys, values): (Vec<String>, Vec<String>)| keys.into_iter().zip(values).collect();
-            Ok::<Vec<BTreeMap<String, String>>, Error>(pairs.map(map).collect())
-        };
+        let maps = |name: &str| self.maps(name, group, rows);
         let (parents, ids) = (texts("parent")?, texts("result_id")?);
         let (uids, etags) = (texts("result_uid")?, texts("result_etag")?);
         let (created, updated) = (times("result_create_time")?, times("result_update_time")?);
@@ -304,6 +356,19 @@ impl<R: ChunkReader + 'static> Reader<R> {
         }
         Ok(found)
     }
+}
+
+/// The rows of each row group that has any, in order and each once.
+fn of_groups(places: &[Place]) -> BTreeMap<usize, Vec<usize>> {
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for place in places {
+        groups.entry(place.group).or_default().push(place.row);
+    }
+    for rows in groups.values_mut() {
+        rows.sort_unstable();
+        rows.dedup();
+    }
+    groups
 }
 
 fn value<'m>(metadata: &'m ParquetMetaData, key: &str) -> Option<&'m str> {

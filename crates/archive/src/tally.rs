@@ -43,7 +43,7 @@ impl fmt::Display for Tally {
 
 fn digest(row: &Row) -> [u8; 32] {
     let mut parts = Parts(Sha256::new());
-    let Row { record, result } = row;
+    let Row { record, result, .. } = row;
     parts.text(&record.name.to_string());
     parts.version(&record.uid, &record.etag);
     parts.time(Some(record.create_time));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use hindsight_filter::{columns::object_columns, model::ResultName};
+use hindsight_filter::model::ResultName;
 use parquet::{
     basic::{Compression, Encoding, ZstdLevel},
     data_type::{ByteArray, ByteArrayType, FixedLenByteArray, FixedLenByteArrayType, Int64Type},
@@ -124,12 +124,7 @@ impl<W: Write + Send> Writer<W> {
 fn sorted(rows: &[Row]) -> Vec<View<'_>> {
     let view = |row| View {
         row,
-        object: row
-            .record
-            .data
-            .as_ref()
-            .map(object_columns)
-            .unwrap_or_default(),
+        object: row.object(),
     };
     let mut views: Vec<View<'_>> = rows.iter().map(view).collect();
     let mut pipelines: HashMap<&ResultName, String> = HashMap::new();
@@ -143,7 +138,7 @@ fn sorted(rows: &[Row]) -> Vec<View<'_>> {
     }
     views.sort_by(|a, b| {
         let key = |view: &View<'_>| {
-            let Row { record, result } = view.row;
+            let Row { record, result, .. } = view.row;
             (result.create_time, record.create_time)
         };
         let pipeline = |view: &View<'_>| pipelines.get(&view.row.result.name).map(String::as_str);

@@ -2,11 +2,11 @@
 
 mod parse;
 
-use std::fmt;
+use std::{cmp::Ordering, fmt};
 
 pub use parse::{MAX_KEYS, OrderError, parse_order};
 
-use super::condition::Column;
+use super::condition::{Column, Value};
 
 /// Text keys are compared by so many characters at most, so that page tokens stay short.
 pub const KEY_CHARS: usize = 512;
@@ -59,6 +59,37 @@ impl Order {
     /// The direction of rows that are equal in all keys.
     pub fn ties_descend(&self) -> bool {
         self.keys.last().is_none_or(|key| key.descending)
+    }
+
+    /// The place of the row that has this id and these values.
+    pub fn position(&self, id: i64, value: &dyn Fn(&Column) -> Option<Value>) -> Position {
+        let key = |value: Option<Value>| {
+            Some(match value? {
+                Value::Text(text) => KeyValue::Text(text.chars().take(KEY_CHARS).collect()),
+                Value::Int(number) => KeyValue::Int(number),
+                Value::Time(time) => KeyValue::Int(time.as_microsecond()),
+            })
+        };
+        let keys = self.keys.iter();
+        Position {
+            keys: keys.map(|one| key(value(&one.column))).collect(),
+            id,
+        }
+    }
+
+    /// Which of two places comes first.
+    pub fn compare(&self, a: &Position, b: &Position) -> Ordering {
+        let keys = self.keys.iter().zip(a.keys.iter().zip(&b.keys));
+        let by_key = keys.map(|(key, (a, b))| match (a, b) {
+            (Some(a), Some(b)) if key.descending => b.cmp(a),
+            (Some(a), Some(b)) => a.cmp(b),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        });
+        let by_id = match self.ties_descend() {
+            true => b.id.cmp(&a.id),
+            false => a.id.cmp(&b.id),
+        };
+        by_key.fold(Ordering::Equal, Ordering::then).then(by_id)
     }
 }
 

@@ -18,6 +18,7 @@ mod model;
 mod payloads;
 mod purge;
 mod races;
+mod restless;
 pub(crate) mod tests;
 mod thin;
 mod ways;
@@ -25,7 +26,10 @@ mod writes;
 
 use std::{pin::Pin, sync::Arc};
 
-use self::backends::{Database, MemoryDatabase, memory};
+use self::{
+    backends::{Database, MemoryDatabase, memory},
+    restless::Share,
+};
 use crate::{
     codec::objects::{
         ObjectBackend,
@@ -33,7 +37,7 @@ use crate::{
     },
     driver::options::{Options, Schema},
     memory::Memory,
-    seam::{LogStore, Maintenance, Store},
+    seam::{ArchiveIndex, LogStore, Maintenance, Store},
     store::resolve::{Opened, open},
 };
 
@@ -45,6 +49,8 @@ pub(crate) struct World {
     pub(crate) maintenance: Arc<dyn Maintenance>,
     /// Logs, which no map in memory keeps.
     pub(crate) logs: Option<Arc<dyn LogStore>>,
+    /// Which results are in files, which no map in memory keeps.
+    pub(crate) index: Option<Arc<dyn ArchiveIndex>>,
     /// Where it is, to be opened again.
     pub(crate) url: String,
 }
@@ -75,6 +81,7 @@ impl World {
             store: Arc::<Memory>::clone(&memory),
             maintenance: memory,
             logs: None,
+            index: None,
             url: format!("memory:{name}"),
         }
     }
@@ -89,6 +96,7 @@ impl World {
             store: opened.store,
             maintenance: opened.maintenance,
             logs: Some(opened.logs),
+            index: Some(opened.index),
             url: url.to_owned(),
         }
     }
@@ -271,11 +279,32 @@ async fn run_outside<D: Database>(
     .await;
 }
 
+/// Runs the cases that are about records, which move to files and back meanwhile; says how many results did.
+async fn run_restless<D: Database>(
+    fresh: impl AsyncFn() -> D,
+    share: Share,
+    rooms: &[&str],
+) -> u64 {
+    let moved = Arc::default();
+    let cases = CASES.iter().filter(|case| rooms.contains(&case.room));
+    let restless = |world: World| world.restless(share, &moved);
+    run_in(cases, fresh, restless).await;
+    moved.load(std::sync::atomic::Ordering::Relaxed)
+}
+
 async fn run<D: Database>(cases: impl Iterator<Item = &'static Case>, fresh: impl AsyncFn() -> D) {
+    run_in(cases, fresh, |world| world).await;
+}
+
+async fn run_in<D: Database>(
+    cases: impl Iterator<Item = &'static Case>,
+    fresh: impl AsyncFn() -> D,
+    with: impl Fn(World) -> World,
+) {
     let mut failed = Vec::new();
     for case in cases {
         let database = fresh().await;
-        let world = World::open(&database.url()).await;
+        let world = with(World::open(&database.url()).await);
         let maintenance = Arc::clone(&world.maintenance);
         if tokio::spawn((case.run)(world)).await.is_err() {
             failed.push(case.name);

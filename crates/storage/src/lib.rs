@@ -5,6 +5,7 @@
 //! * `sql`: statements, and which way leads to the rows of a list. Pure.
 //! * `driver`: what runs statements, on SQLite and on PostgreSQL.
 //! * `store`: the store over a driver.
+//! * `tiers`: a store whose old records are in files of an archive.
 //! * `tools`: what operators do with whole databases.
 
 mod codec;
@@ -16,6 +17,7 @@ mod memory;
 mod seam;
 mod sql;
 mod store;
+mod tiers;
 mod tools;
 
 #[cfg(any(test, feature = "testing"))]
@@ -24,4 +26,5 @@ pub mod testing;
 pub use codec::objects;
 pub use seam::*;
 pub use store::resolve;
+pub use tiers::{Archive, Moving, Tiers};
 pub use tools::{archive, backup, copy, fsck, snapshot, tekton};

@@ -16,13 +16,12 @@ use std::{
 };
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use jiff::Timestamp;
 
 use crate::seam::{
-    AggregateQuery, Batch, Change, Connections, EncodedBody, EncodedRecord, Error, Estimate,
-    FeedPage, FeedPosition, Filled, Hold, IndexedPath, ListQuery, Listed, Maintenance, Plan, Purge,
-    Purged, RecordColumns, Store,
+    AggregateQuery, Batch, Change, Connections, EncodedRecord, Error, Estimate, FeedPage,
+    FeedPosition, Filled, Hold, IndexedPath, ListQuery, Listed, Maintenance, Plan, Purge, Purged,
+    RecordColumns, Store,
 };
 use hindsight_filter::columns::{ObjectColumns, object_columns, of_record};
 use hindsight_filter::condition::{Ability, Column, Test, Value};
@@ -152,6 +151,11 @@ impl Rows {
             Change::ExpireResult { name, version, now } => {
                 holds::expire(self, &name, version, now)?;
             }
+            Change::ArchiveResult { .. }
+            | Change::ReturnResult { .. }
+            | Change::ReturnRecord { .. } => {
+                return Err(Error::Incompatible("maps have no archive".to_owned()));
+            }
             Change::InsertHold(hold) => holds::insert(self, hold)?,
             Change::DeleteHold { name } => holds::delete(self, &name)?,
             Change::InsertRecord(row) => {
@@ -202,37 +206,6 @@ fn expected(name: &str, found: &Etag, expect: Option<&Etag>) -> Result<(), Error
     }
 }
 
-/// A payload as it is.
-#[derive(Debug)]
-struct Plain(Bytes);
-
-impl EncodedBody for Plain {
-    fn size(&self) -> usize {
-        self.0.len()
-    }
-
-    fn decode(&self) -> Result<Bytes, Error> {
-        Ok(self.0.clone())
-    }
-
-    fn decode_unverified(&self) -> Result<Bytes, Error> {
-        self.decode()
-    }
-
-    fn verify(&self, value: &[u8]) -> Result<(), Error> {
-        match self.0 == value {
-            true => Ok(()),
-            false => Err(Error::Corrupt("it is another payload".to_owned())),
-        }
-    }
-}
-
-fn encoded(mut record: Record) -> EncodedRecord {
-    let data = record.data.as_mut();
-    let body = data.map(|data| std::mem::take(&mut data.value));
-    EncodedRecord::new(record, body.map(|body| Box::new(Plain(body)) as Box<_>))
-}
-
 #[async_trait]
 impl Store for Memory {
     async fn result(&self, name: &ResultName) -> Result<Option<RunResult>, Error> {
@@ -273,7 +246,7 @@ impl Store for Memory {
         let listed = self.list_records(query).await?.into_iter();
         Ok(listed
             .map(|Listed { item, position }| Listed {
-                item: encoded(item),
+                item: EncodedRecord::plain(item),
                 position,
             })
             .collect())

@@ -6,6 +6,7 @@
 //! error: what it cannot do is an [`Error`], never an empty answer.
 
 mod aggregate;
+mod archive;
 mod change;
 mod columns;
 mod encoded;
@@ -25,7 +26,8 @@ use async_trait::async_trait;
 
 pub use self::{
     aggregate::AggregateQuery, aggregate::GroupKey, aggregate::MAX_KEYS, aggregate::Quantity,
-    aggregate::Summed, change::Batch, change::Change, columns::RecordColumns, encoded::EncodedBody,
+    aggregate::Summed, archive::ArchiveFile, archive::ArchiveIndex, archive::ArchiveState,
+    archive::Beside, change::Batch, change::Change, columns::RecordColumns, encoded::EncodedBody,
     encoded::EncodedRecord, error::Error, explain::Estimate, explain::Plan, failed_log::FailedPart,
     failed_log::failed_log, failed_log::log_tail, failed_log::signing_log, feed::ChangedRecord,
     feed::FeedPage, feed::FeedPosition, hold::Hold, hold::WholeVersion, logs::LogAppend,

@@ -5,6 +5,7 @@
 
 pub(crate) mod access_path;
 pub(crate) mod aggregate;
+pub(crate) mod archive;
 pub(crate) mod candidate;
 pub(crate) mod columns;
 pub(crate) mod condition;

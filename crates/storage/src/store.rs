@@ -1,6 +1,7 @@
 //! The store in a SQL database, whichever: what is read becomes statements by `sql`, what is
 //! written is packed by the codec, and a [`Database`] carries both out.
 
+mod archive;
 mod cursors;
 mod dictionaries;
 mod explain;
@@ -158,7 +159,8 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
-        sum::aggregate(&self.db, query).await
+        let (groups, _) = sum::aggregate(&self.db, query, &[]).await?;
+        Ok(groups)
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {

@@ -156,7 +156,11 @@ impl Source<'_> {
         let row = |record: Record| {
             let result = self.results.get(&record.name.result().to_string())?;
             let result = Arc::clone(result);
-            Some(Row { record, result })
+            Some(Row {
+                record,
+                result,
+                stored: None,
+            })
         };
         Ok(read.into_iter().filter_map(row).collect())
     }

@@ -10,6 +10,7 @@ fn policy(keep_for: KeepFor, keep_last: u32) -> Policy {
         terms: Terms {
             keep_for,
             keep_last: NonZeroU32::new(keep_last),
+            archive_after: None,
         },
         namespaces: BTreeMap::new(),
     }

@@ -2,7 +2,8 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader, Read},
+    io,
+    ops::Range,
     path::Path,
     sync::{
         Arc,
@@ -11,10 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use parquet::{
-    errors::Result,
-    file::reader::{ChunkReader, Length},
-};
+use hindsight_archive::Source;
 
 type Counter = Arc<AtomicU64>;
 
@@ -42,36 +40,14 @@ impl Counted {
     }
 }
 
-impl Length for Counted {
-    fn len(&self) -> u64 {
-        self.file.len()
-    }
-}
-
-impl ChunkReader for Counted {
-    type T = Counting;
-
-    fn get_read(&self, start: u64) -> Result<Self::T> {
-        Ok(Counting(
-            self.file.get_read(start)?,
-            Arc::clone(&self.counter),
-        ))
+impl Source for Counted {
+    fn size(&self) -> u64 {
+        self.file.size()
     }
 
-    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        self.counter.fetch_add(length as u64, Ordering::Relaxed);
-        self.file.get_bytes(start, length)
-    }
-}
-
-/// What is read one after the other.
-#[derive(Debug)]
-pub(crate) struct Counting(BufReader<File>, Counter);
-
-impl Read for Counting {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.0.read(into)?;
-        self.1.fetch_add(read as u64, Ordering::Relaxed);
-        Ok(read)
+    fn read_at(&self, range: Range<u64>) -> io::Result<Bytes> {
+        self.counter
+            .fetch_add(range.end - range.start, Ordering::Relaxed);
+        self.file.read_at(range)
     }
 }

@@ -25,7 +25,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hindsight_archive::{Limits, Partition, Payloads, Reader, Row, Test, Writer};
+use hindsight_archive::{Limits, Partition, Payloads, Reader, Row, Writer};
+use hindsight_filter::condition::{Column, Condition, Is, Test, Value as Sought};
 use jiff::{Timestamp, ToSpan as _};
 use serde_json::{Value, json};
 
@@ -59,6 +60,18 @@ fn write(rows: &[Row], dir: &Path, by_day: bool) {
     }
 }
 
+fn test(column: Column, is: Is) -> Condition {
+    Condition::Test(Test {
+        column,
+        is,
+        negated: false,
+    })
+}
+
+fn is(column: Column, text: &str) -> Condition {
+    test(column, Is::Equal(Sought::Text(text.to_owned())))
+}
+
 /// The files below a directory.
 fn files(dir: &Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
@@ -86,17 +99,17 @@ fn gets(rows: &[Row], dir: &Path, by_day: bool) -> Value {
         let began = Instant::now();
         let namespace = format!("namespace={}/", wanted.result.name.parent().namespace());
         let name = &wanted.record.name;
-        let tests = [
-            Test::Is("parent", name.result().parent().as_str().to_owned()),
-            Test::Is("record_id", name.id().to_owned()),
-        ];
+        let both = Condition::And(vec![
+            is(Column::Parent, name.result().parent().as_str()),
+            is(Column::RecordId, name.id()),
+        ]);
         let mut found = Vec::new();
         for file in files(dir) {
             if by_day && !file.display().to_string().contains(&namespace) {
                 continue;
             }
             let reader = Reader::open(Counted::open(&file, &counter)).unwrap();
-            let places = reader.find(&tests).unwrap().places;
+            let places = reader.find(&both).unwrap().places;
             if !places.is_empty() {
                 found.extend(reader.read(&places, Payloads::Read).unwrap());
             }
@@ -116,11 +129,12 @@ fn first_page(rows: &[Row], dir: &Path) -> Value {
     let counter = Counted::counter();
     let end = rows.iter().map(|row| row.record.create_time).max().unwrap();
     let begin: Timestamp = end - (30 * 24).hours();
-    let label = ("tekton.dev/pipeline".to_owned(), "pipeline-3".to_owned());
-    let tests = [
-        Test::Within("create_time", begin..end),
-        Test::Label(label.0, label.1),
-    ];
+    let label = Column::Label("tekton.dev/pipeline".to_owned());
+    let all = Condition::And(vec![
+        test(Column::CreateTime, Is::AtLeast(Sought::Time(begin))),
+        test(Column::CreateTime, Is::Less(Sought::Time(end))),
+        is(label, "pipeline-3"),
+    ]);
     let mut times = Vec::new();
     let (mut groups, mut read) = (0, 0);
     for _ in 0..5 {
@@ -132,10 +146,16 @@ fn first_page(rows: &[Row], dir: &Path) -> Value {
         let mut places = Vec::new();
         (groups, read) = (0, 0);
         for (number, reader) in readers.iter().enumerate() {
-            let found = reader.find(&tests).unwrap();
+            let found = reader.find(&all).unwrap();
             groups += reader.groups();
             read += found.groups_read;
-            places.extend(found.places.into_iter().map(|place| (place, number)));
+            let times = reader.values(&found.places, &Column::CreateTime).unwrap();
+            let times = times.into_iter().filter_map(|time| match time {
+                Some(Sought::Time(time)) => Some(time),
+                _ => None,
+            });
+            let found = times.zip(found.places);
+            places.extend(found.map(|(time, place)| (time, place, number)));
         }
         places.sort_unstable_by(|a, b| b.cmp(a));
         places.truncate(PAGE);
@@ -143,8 +163,8 @@ fn first_page(rows: &[Row], dir: &Path) -> Value {
         for (number, reader) in readers.iter().enumerate() {
             let of_it: Vec<_> = places
                 .iter()
-                .filter(|it| it.1 == number)
-                .map(|it| it.0)
+                .filter(|it| it.2 == number)
+                .map(|it| it.1)
                 .collect();
             page += reader.read(&of_it, Payloads::Skip).unwrap().len();
         }

@@ -17,6 +17,7 @@ pub(crate) fn rows(corpus: &Corpus) -> Vec<Row> {
     let row = |record: &Record| Row {
         record: record.clone(),
         result: Arc::clone(&results[record.name.result()]),
+        stored: None,
     };
     corpus.records.iter().map(row).collect()
 }

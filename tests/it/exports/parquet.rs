@@ -5,7 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hindsight_archive::{Reader, Row, Test};
+use hindsight_archive::{Reader, Row};
+use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Value as Sought};
 use hindsight_proto::v1alpha2 as pb;
 use serde_json::Value;
 
@@ -71,14 +72,19 @@ async fn a_file_has_what_is_stored_and_is_imported_byte_for_byte() {
         );
 
         let reader = Reader::open(File::open(&path).unwrap()).unwrap();
-        for (column, text, count) in [
-            ("name", "spaced", 1),
-            ("outcome", "FAILURE", 2),
-            ("engine", "tekton", 3),
-            ("pipeline", "nightly", 3),
+        let text = |text: &str| Sought::Text(text.to_owned());
+        for (column, value, count) in [
+            (Column::Object(ObjectField::Name), text("spaced"), 1),
+            (Column::Outcome, Sought::Int(2), 2),
+            (Column::Pipeline, text("nightly"), 3),
         ] {
-            let found = reader.find(&[Test::Is(column, text.to_owned())]).unwrap();
-            assert_eq!(found.places.len(), count, "{column}");
+            let test = Condition::Test(Test {
+                column,
+                is: Is::Equal(value),
+                negated: false,
+            });
+            let found = reader.find(&test).unwrap();
+            assert_eq!(found.places.len(), count, "{test:?}");
         }
         export(&server, &all)
             .await

@@ -165,6 +165,7 @@ fn every_command_about_a_server_is_among_them() {
         "copy",
         "purge",
         "retention",
+        "archive",
     ];
     for command in tree.get_subcommands().filter(|it| !it.is_hide_set()) {
         let name = command.get_name();

@@ -9,23 +9,23 @@ use parquet::{
     data_type::{
         AsBytes as _, ByteArray, ByteArrayType, DataType, FixedLenByteArrayType, Int64Type,
     },
-    file::{reader::ChunkReader, serialized_reader::SerializedPageReader},
+    file::serialized_reader::SerializedPageReader,
 };
 
 use super::{Reader, absent, guarded};
 use crate::{
-    Error,
+    Error, Source,
     cells::{Cells, read},
     columns,
 };
 
 /// A leaf of the schema, whose values are read by row group.
-pub(super) struct Column<'r, R> {
-    pub(super) reader: &'r Reader<R>,
+pub(super) struct Column<'r, S> {
+    pub(super) reader: &'r Reader<S>,
     pub(super) path: &'r str,
 }
 
-impl<R: ChunkReader + 'static> Column<'_, R> {
+impl<S: Source> Column<'_, S> {
     /// Its number in the file; none if the file has no such column.
     pub(super) fn leaf(&self) -> Option<usize> {
         let columns = self
@@ -64,7 +64,7 @@ impl<R: ChunkReader + 'static> Column<'_, R> {
             .and_then(|index| index.get(group)?.get(leaf));
         let pages = pages.map(|index| index.page_locations().clone());
         let count = usize::try_from(row_group.num_rows()).unwrap_or_default();
-        let source = Arc::clone(&self.reader.source);
+        let source = Arc::new(self.reader.source.clone());
         guarded(|| {
             let pages = SerializedPageReader::new(source, row_group.column(leaf), count, pages)?;
             read::<D>(descriptor, Box::new(pages), rows)

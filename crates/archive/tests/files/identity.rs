@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use hindsight_archive::{Partition, Reader, Row};
+use hindsight_archive::{Partition, Reader, Row, Stored};
 use hindsight_filter::model::{Etag, Payload, Record, ResultName, RunResult, Summary};
 use jiff::Timestamp;
 use proptest::{collection::btree_map, option, prelude::*};
@@ -113,9 +113,17 @@ fn row(result: &Arc<RunResult>, at: usize, parts: Parts) -> Row {
         update_time,
         data,
     };
+    let stored = at.is_multiple_of(2).then(|| Stored {
+        number: i64::try_from(at).unwrap() * 1_000_000_007,
+        signature: at.is_multiple_of(3).then(|| "0123456789abcdef".to_owned()),
+        message: at
+            .is_multiple_of(5)
+            .then(|| "the node ran out of memory".to_owned()),
+    });
     Row {
         record,
         result: Arc::clone(result),
+        stored,
     }
 }
 

@@ -1,21 +1,19 @@
 //! What is asked for is found by reading little.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
-
-use bytes::{Buf as _, Bytes, buf::Reader as BytesReader};
-use hindsight_archive::{Payloads, Reader, Row, Test};
-use parquet::{
-    errors::Result,
-    file::{
-        metadata::ParquetMetaDataReader,
-        reader::{ChunkReader, Length},
+use std::{
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
     },
 };
 
-use crate::support::{runs, time, written};
+use bytes::Bytes;
+use hindsight_archive::{Payloads, Reader, Row, Source};
+use hindsight_filter::condition::{Column, Condition, ObjectField};
+use parquet::file::metadata::ParquetMetaDataReader;
+
+use crate::support::{is, runs, stored, time, written};
 
 /// A file that counts what is read of it.
 #[derive(Debug, Clone)]
@@ -24,25 +22,15 @@ struct Counted {
     read: Arc<AtomicU64>,
 }
 
-impl Length for Counted {
-    fn len(&self) -> u64 {
+impl Source for Counted {
+    fn size(&self) -> u64 {
         self.file.len() as u64
     }
-}
 
-impl ChunkReader for Counted {
-    type T = BytesReader<Bytes>;
-
-    fn get_read(&self, start: u64) -> Result<Self::T> {
-        let bytes = self.file.slice(usize::try_from(start).unwrap()..);
-        // Such a reader is for the header of a page.
-        self.read.fetch_add(64, Ordering::Relaxed);
-        Ok(bytes.reader())
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        self.read.fetch_add(length as u64, Ordering::Relaxed);
-        self.file.get_bytes(start, length)
+    fn read_at(&self, range: Range<u64>) -> std::io::Result<Bytes> {
+        self.read
+            .fetch_add(range.end - range.start, Ordering::Relaxed);
+        self.file.read_at(range)
     }
 }
 
@@ -67,18 +55,18 @@ fn identifiers_are_found_by_bloom_filters() {
     let wanted = &rows[1234];
     let name = String::from("run-411-1");
     for (column, text) in [
-        ("uid", wanted.record.uid.clone()),
-        ("object_uid", wanted.record.uid.clone()),
-        ("record_id", wanted.record.name.id().to_owned()),
-        ("name", name),
+        (Column::Uid, wanted.record.uid.clone()),
+        (Column::Object(ObjectField::Uid), wanted.record.uid.clone()),
+        (Column::RecordId, wanted.record.name.id().to_owned()),
+        (Column::Object(ObjectField::Name), name),
     ] {
         read.store(0, Ordering::Relaxed);
-        let found = reader.find(&[Test::Is(column, text)]).unwrap();
-        assert_eq!(found.places.len(), 1, "{column}");
+        let found = reader.find(&is(column.clone(), &text)).unwrap();
+        assert_eq!(found.places.len(), 1, "{column:?}");
         // One, unless a filter of the nine others errs, of which each does once in a hundred times.
         assert!(
             found.groups_read <= 2,
-            "{column}: {} row groups",
+            "{column:?}: {} row groups",
             found.groups_read
         );
         let of_find = read.load(Ordering::Relaxed);
@@ -89,13 +77,11 @@ fn identifiers_are_found_by_bloom_filters() {
         let all = read.load(Ordering::Relaxed);
         assert!(
             all < file.len() as u64 / 10,
-            "{column}: {of_find}, {all} of {}",
+            "{column:?}: {of_find}, {all} of {}",
             file.len()
         );
     }
-    let found = reader
-        .find(&[Test::Is("uid", "absent".to_owned())])
-        .unwrap();
+    let found = reader.find(&is(Column::Uid, "absent")).unwrap();
     assert_eq!((found.places.len(), found.groups_read), (0, 0));
 }
 
@@ -105,11 +91,9 @@ fn times_are_found_by_statistics_and_payloads_are_left_alone() {
     let (file, reader, read) = opened(&rows);
     let hour = 3_600_000_000;
     let range = time(150 * hour)..time(180 * hour);
-    let tests = [
-        Test::Within("create_time", range.clone()),
-        Test::Label("team".to_owned(), "team-3".to_owned()),
-    ];
-    let found = reader.find(&tests).unwrap();
+    let label = Column::Label("team".to_owned());
+    let both = Condition::And(vec![stored(range.clone()), is(label, "team-3")]);
+    let found = reader.find(&both).unwrap();
     assert_eq!(found.groups_read, 1);
     let found_rows = reader.read(&found.places, Payloads::Skip).unwrap();
     assert!(read.load(Ordering::Relaxed) < file.len() as u64 / 50);
@@ -133,7 +117,7 @@ fn a_label_that_no_run_has_reads_filters_only() {
     let (file, reader, read) = opened(&runs(1000));
     for label in [("team", "team-77"), ("tea", "team-3")] {
         let found = reader
-            .find(&[Test::Label(label.0.to_owned(), label.1.to_owned())])
+            .find(&is(Column::Label(label.0.to_owned()), label.1))
             .unwrap();
         assert!(found.places.is_empty());
         assert!(found.groups_read <= 1);
@@ -153,7 +137,7 @@ fn a_page_of_payloads_is_read_for_one() {
     .unwrap();
     assert_eq!(reader.groups(), 1);
     let found = reader
-        .find(&[Test::Is("name", "run-411-1".to_owned())])
+        .find(&is(Column::Object(ObjectField::Name), "run-411-1"))
         .unwrap();
     read.store(0, Ordering::Relaxed);
     reader.read(&found.places, Payloads::Skip).unwrap();

@@ -1,9 +1,10 @@
 //! Rows like those of a server, and files of them in memory, to be read back.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use bytes::Bytes;
 use hindsight_archive::{Limits, Reader, Row, Tally, Writer};
+use hindsight_filter::condition::{Column, Condition, Is, Test, Value};
 use hindsight_filter::model::{Etag, Payload, Record, ResultName, RunResult};
 use jiff::{Timestamp, ToSpan as _};
 use serde_json::json;
@@ -33,6 +34,30 @@ pub(crate) fn read(file: &Bytes) -> Vec<Row> {
     let mut rows: Vec<Row> = groups.collect();
     rows.sort_by_key(|row| row.record.name.to_string());
     rows
+}
+
+/// Asks for a text.
+pub(crate) fn is(column: Column, text: &str) -> Condition {
+    Condition::Test(Test {
+        column,
+        is: Is::Equal(Value::Text(text.to_owned())),
+        negated: false,
+    })
+}
+
+/// Asks for a time of storing from the first up to but without the second.
+pub(crate) fn stored(range: Range<Timestamp>) -> Condition {
+    let test = |is| {
+        Condition::Test(Test {
+            column: Column::CreateTime,
+            is,
+            negated: false,
+        })
+    };
+    Condition::And(vec![
+        test(Is::AtLeast(Value::Time(range.start))),
+        test(Is::Less(Value::Time(range.end))),
+    ])
 }
 
 /// Runs of a PipelineRun and two TaskRuns, one an hour, each with a payload of some 4 KB.
@@ -76,6 +101,7 @@ fn run(number: i64) -> Vec<Row> {
         Row {
             record,
             result: Arc::clone(&result),
+            stored: None,
         }
     };
     (0..3).map(row).collect()

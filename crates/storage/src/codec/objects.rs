@@ -9,6 +9,7 @@
 //! and removed only after it. So whatever dies at whatever moment, no row loses its object, and
 //! every object that no row holds is known, and goes.
 
+mod bucket;
 mod client;
 mod counts;
 mod depot;
@@ -28,6 +29,7 @@ use object_store::path::Path;
 use uuid::Uuid;
 
 pub use self::{
+    bucket::Bucket,
     client::Settings,
     counts::Counted,
     depot::ObjectBackend,

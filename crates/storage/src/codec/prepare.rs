@@ -104,7 +104,9 @@ fn compress(
 
 fn payload_bytes(change: &Change) -> usize {
     match change {
-        Change::InsertRecord(record) | Change::ReplaceRecord { value: record, .. } => {
+        Change::InsertRecord(record)
+        | Change::ReturnRecord { value: record, .. }
+        | Change::ReplaceRecord { value: record, .. } => {
             record.data.as_ref().map_or(0, |data| data.value.len())
         }
         _ => 0,
@@ -119,10 +121,23 @@ fn make_ready(change: Change, known: &IndexedPaths) -> PreparedChange {
         Change::ExpireResult { name, version, now } => {
             PreparedChange::ExpireResult(name, version, now)
         }
+        Change::ArchiveResult {
+            name,
+            version,
+            now,
+            file,
+        } => PreparedChange::ArchiveResult(name, version, now, file),
+        Change::ReturnResult { name, file } => PreparedChange::ReturnResult(name, file),
         Change::InsertHold(hold) => PreparedChange::InsertHold(hold),
         Change::DeleteHold { name } => PreparedChange::DeleteHold(name),
         Change::InsertRecord(record) => {
             PreparedChange::InsertRecord(Box::new(claimed(record, known)))
+        }
+        Change::ReturnRecord { number, value } => {
+            PreparedChange::InsertRecord(Box::new(RecordRow {
+                number: Some(number),
+                ..claimed(value, known)
+            }))
         }
         Change::ReplaceRecord { expect, value } => {
             PreparedChange::ReplaceRecord(expect, Box::new(claimed(value, known)))

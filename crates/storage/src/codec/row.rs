@@ -23,6 +23,8 @@ use hindsight_filter::{
 /// A record with all that its row needs.
 #[derive(Debug, Clone)]
 pub(crate) struct RecordRow {
+    /// The number that its row had before, if it comes back.
+    pub(crate) number: Option<i64>,
     /// The record; the bytes of its payload are in `body`.
     pub(crate) record: Record,
     /// The packed payload, if there is one.
@@ -42,6 +44,8 @@ pub(crate) enum PreparedChange {
     ReplaceResult(Etag, RunResult),
     DeleteResult(ResultName, Option<Etag>),
     ExpireResult(ResultName, WholeVersion, Timestamp),
+    ArchiveResult(ResultName, WholeVersion, Timestamp, i64),
+    ReturnResult(ResultName, i64),
     InsertHold(Hold),
     DeleteHold(ResultName),
     InsertRecord(Box<RecordRow>),
@@ -55,9 +59,11 @@ impl PreparedChange {
         match self {
             Self::InsertResult(value) | Self::ReplaceResult(_, value) => value.name.to_string(),
             Self::InsertHold(hold) => hold.result.to_string(),
-            Self::DeleteResult(name, _) | Self::ExpireResult(name, ..) | Self::DeleteHold(name) => {
-                name.to_string()
-            }
+            Self::DeleteResult(name, _)
+            | Self::ExpireResult(name, ..)
+            | Self::ArchiveResult(name, ..)
+            | Self::ReturnResult(name, _)
+            | Self::DeleteHold(name) => name.to_string(),
             Self::InsertRecord(row) | Self::ReplaceRecord(_, row) => row.record.name.to_string(),
             Self::DeleteRecord(name, _) => name.to_string(),
         }
@@ -78,9 +84,11 @@ impl PreparedChange {
         match self {
             Self::InsertResult(value) | Self::ReplaceResult(_, value) => &value.name,
             Self::InsertHold(hold) => &hold.result,
-            Self::DeleteResult(name, _) | Self::ExpireResult(name, ..) | Self::DeleteHold(name) => {
-                name
-            }
+            Self::DeleteResult(name, _)
+            | Self::ExpireResult(name, ..)
+            | Self::ArchiveResult(name, ..)
+            | Self::ReturnResult(name, _)
+            | Self::DeleteHold(name) => name,
             Self::InsertRecord(row) | Self::ReplaceRecord(_, row) => row.record.name.result(),
             Self::DeleteRecord(name, _) => name.result(),
         }
@@ -91,8 +99,11 @@ impl PreparedChange {
         match self {
             Self::ReplaceResult(etag, _) | Self::ReplaceRecord(etag, _) => Some(etag),
             Self::DeleteResult(_, etag) | Self::DeleteRecord(_, etag) => etag.as_ref(),
-            Self::ExpireResult(_, version, _) => Some(&version.etag),
+            Self::ExpireResult(_, version, _) | Self::ArchiveResult(_, version, ..) => {
+                Some(&version.etag)
+            }
             Self::InsertResult(_)
+            | Self::ReturnResult(..)
             | Self::InsertRecord(_)
             | Self::InsertHold(_)
             | Self::DeleteHold(_) => None,
@@ -144,6 +155,7 @@ impl PreparedChange {
 pub(crate) fn row(mut record: Record) -> RecordRow {
     let Some(data) = &mut record.data else {
         return RecordRow {
+            number: None,
             record,
             body: None,
             columns: ObjectColumns::default(),
@@ -159,6 +171,7 @@ pub(crate) fn row(mut record: Record) -> RecordRow {
     let parent = record.name.result().parent().as_str();
     let keys = keys(parent, &data.data_type, &value, object.as_ref());
     RecordRow {
+        number: None,
         record,
         body: Some(Packed::loose(value)),
         columns: columns.unwrap_or_default(),

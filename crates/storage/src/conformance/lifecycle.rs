@@ -15,12 +15,14 @@ pub(super) async fn what_was_acknowledged_is_there_after_reopening(world: World)
         store,
         maintenance,
         logs,
+        index,
         url,
     } = world;
     let first = World {
         store,
         maintenance,
         logs,
+        index,
         url: url.clone(),
     };
     first

@@ -125,10 +125,12 @@ fn about(change: &Change) -> (String, bool) {
         Change::InsertHold(hold) => (hold.result.to_string(), false),
         Change::DeleteResult { name, .. }
         | Change::ExpireResult { name, .. }
+        | Change::ArchiveResult { name, .. }
+        | Change::ReturnResult { name, .. }
         | Change::DeleteHold { name } => (name.to_string(), false),
-        Change::InsertRecord(value) | Change::ReplaceRecord { value, .. } => {
-            (value.name.to_string(), true)
-        }
+        Change::InsertRecord(value)
+        | Change::ReturnRecord { value, .. }
+        | Change::ReplaceRecord { value, .. } => (value.name.to_string(), true),
         Change::DeleteRecord { name, .. } => (name.to_string(), true),
     }
 }

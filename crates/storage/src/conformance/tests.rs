@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::{
     CASES,
     backends::{PostgresDatabase, SqliteFile},
-    run_all, run_in_memory, run_outside,
+    restless::Share,
+    run_all, run_in_memory, run_outside, run_restless,
 };
 use crate::codec::objects::{ObjectBackend, Settings};
 pub(crate) use crate::testing::postgres_server;
@@ -50,6 +51,40 @@ async fn postgres_does_so_with_bodies_in_memory() {
     };
     let depot = || ObjectBackend::over(Arc::new(InMemory::new()), 40, None);
     run_outside(async || PostgresDatabase::fresh(&server).await, depot).await;
+}
+
+/// What is about records, wherever they are.
+const OF_RECORDS: [&str; 8] = [
+    "writes",
+    "payloads",
+    "listing",
+    "thin",
+    "filtering",
+    "aggregates",
+    "races",
+    "model",
+];
+
+/// What differs between databases while records move.
+const OF_MOVES: [&str; 4] = ["writes", "listing", "races", "model"];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlite_does_so_with_records_in_files() {
+    assert!(run_restless(SqliteFile::fresh, Share::All, &OF_RECORDS).await > 100);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlite_does_so_with_records_that_move() {
+    assert!(run_restless(SqliteFile::fresh, Share::Half, &OF_MOVES).await > 50);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_does_so_with_records_that_move() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let fresh = async || PostgresDatabase::fresh(&server).await;
+    assert!(run_restless(fresh, Share::Half, &OF_MOVES).await > 50);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
-use crate::codec::objects::ObjectBackend;
+use crate::codec::objects::{Bucket, ObjectBackend};
 
 /// How to open a store.
 #[derive(Debug, Clone)]
@@ -21,7 +21,9 @@ pub struct Options {
     pub synchronous: Synchronous,
     /// Where big bodies lie, if not in the database.
     pub depot: Option<Arc<ObjectBackend>>,
-    /// What to do if that is somewhere else.
+    /// Where the files of an archive are, if there is one.
+    pub archive: Option<Arc<Bucket>>,
+    /// What to do if one of them is somewhere else.
     pub objects: Unreachable,
 }
 
@@ -55,6 +57,7 @@ impl Default for Options {
             schema: Schema::Require,
             synchronous: Synchronous::Durable,
             depot: None,
+            archive: None,
             objects: Unreachable::Refuse,
         }
     }

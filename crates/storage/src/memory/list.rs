@@ -1,14 +1,11 @@
 //! Lists of maps: every row is looked at, those that pass are sorted, and a page is cut out.
 
-use std::cmp::Ordering;
-
 use super::{Numbered, Row, Rows};
 use crate::seam::{ListQuery, Listed, RecordColumns};
+use hindsight_filter::Position;
 use hindsight_filter::columns::of_result;
 use hindsight_filter::condition::{Column, Value};
 use hindsight_filter::model::{ParentPattern, Record, ResultName, ResultPattern, RunResult};
-use hindsight_filter::order::{KEY_CHARS, KeyValue};
-use hindsight_filter::{Order, Position};
 
 /// Whether a result is of a scope.
 pub(super) fn in_scope(scope: &ResultPattern, name: &ResultName) -> bool {
@@ -74,18 +71,8 @@ fn position(
     query: &ListQuery,
     column: &dyn Fn(&Column) -> Option<Value>,
 ) -> Option<Position> {
-    let key = |column: Option<Value>| {
-        Some(match column? {
-            Value::Text(text) => KeyValue::Text(text.chars().take(KEY_CHARS).collect()),
-            Value::Int(number) => KeyValue::Int(number),
-            Value::Time(time) => KeyValue::Int(time.as_microsecond()),
-        })
-    };
-    let keys = query.order.keys().iter();
-    query.condition.passes(column).then(|| Position {
-        keys: keys.map(|one| key(column(&one.column))).collect(),
-        id,
-    })
+    let passes = query.condition.passes(column);
+    passes.then(|| query.order.position(id, column))
 }
 
 fn page<T>(
@@ -93,9 +80,9 @@ fn page<T>(
     query: &ListQuery,
     size: impl Fn(&T) -> usize,
 ) -> Vec<(Position, T)> {
-    rows.sort_by(|(a, _), (b, _)| compare(&query.order, a, b));
+    rows.sort_by(|(a, _), (b, _)| query.order.compare(a, b));
     if let Some(after) = &query.after {
-        rows.retain(|(place, _)| compare(&query.order, place, after).is_gt());
+        rows.retain(|(place, _)| query.order.compare(place, after).is_gt());
     }
     rows.truncate(usize::try_from(query.limit.get()).unwrap_or(usize::MAX));
     let Some(most) = query.max_bytes.filter(|_| query.bodies) else {
@@ -109,19 +96,4 @@ fn page<T>(
     });
     rows.truncate(end.unwrap_or(rows.len()));
     rows
-}
-
-/// Rows without a key come last in either direction; the number decides among equal ones.
-fn compare(order: &Order, a: &Position, b: &Position) -> Ordering {
-    let keys = order.keys().iter().zip(a.keys.iter().zip(&b.keys));
-    let by_key = keys.map(|(key, (a, b))| match (a, b) {
-        (Some(a), Some(b)) if key.descending => b.cmp(a),
-        (Some(a), Some(b)) => a.cmp(b),
-        (a, b) => b.is_some().cmp(&a.is_some()),
-    });
-    let by_id = match order.ties_descend() {
-        true => b.id.cmp(&a.id),
-        false => a.id.cmp(&b.id),
-    };
-    by_key.fold(Ordering::Equal, Ordering::then).then(by_id)
 }

@@ -34,6 +34,26 @@ pub enum Change {
         /// The time at which no hold may be in force.
         now: Timestamp,
     },
+    /// The records of a result are in an archive file, and not in the store any more;
+    /// [`Error::Stale`](super::Error::Stale) as for [`Change::ExpireResult`].
+    ArchiveResult {
+        /// Full name of the result whose records are moved.
+        name: ResultName,
+        /// The version that it must have, which is what the file has.
+        version: WholeVersion,
+        /// The time at which no hold may be in force.
+        now: Timestamp,
+        /// The number of the file.
+        file: i64,
+    },
+    /// The records of a result are no longer in an archive file, and may be inserted again;
+    /// [`Error::Missing`](super::Error::Missing) if they are not in that file.
+    ReturnResult {
+        /// Full name of the result.
+        name: ResultName,
+        /// The number of the file.
+        file: i64,
+    },
     /// A hold of a result; [`Error::Exists`](super::Error::Exists) if another is in force
     /// when this one is created.
     InsertHold(Hold),
@@ -44,6 +64,13 @@ pub enum Change {
     },
     /// A new record; [`Error::Missing`] if its result is not there.
     InsertRecord(Record),
+    /// A record that comes back from an archive file, after [`Change::ReturnResult`].
+    ReturnRecord {
+        /// The number that its row had. It has another one if that was given to another row since.
+        number: i64,
+        /// The record as it was.
+        value: Record,
+    },
     /// Everything but name, uid and create time of the record whose etag is `expect`.
     ReplaceRecord {
         /// The etag it must have.

@@ -47,7 +47,24 @@ impl EncodedRecord {
 
     /// How many bytes it takes in a message once it is decoded, about; never fewer.
     pub fn weight(&self) -> usize {
-        self.record.weight() + self.body.as_ref().map_or(0, |body| body.size())
+        self.record.weight() + self.payload_bytes()
+    }
+
+    /// A record whose payload is not encoded, and was compared with its digest.
+    pub(crate) fn plain(mut record: Record) -> Self {
+        let data = record.data.as_mut();
+        let body = data.map(|data| std::mem::take(&mut data.value));
+        Self::new(record, body.map(|body| Box::new(Plain(body)) as Box<_>))
+    }
+
+    /// The identifier of the record.
+    pub fn uid(&self) -> &str {
+        &self.record.uid
+    }
+
+    /// How many bytes the payload has, if it was read.
+    pub fn payload_bytes(&self) -> usize {
+        self.body.as_ref().map_or(0, |body| body.size())
     }
 
     /// The record with its payload.
@@ -103,4 +120,29 @@ fn with(mut record: Record, value: Bytes) -> Record {
         data.value = value;
     }
     record
+}
+
+/// A payload as it is.
+#[derive(Debug)]
+struct Plain(Bytes);
+
+impl EncodedBody for Plain {
+    fn size(&self) -> usize {
+        self.0.len()
+    }
+
+    fn decode(&self) -> Result<Bytes, Error> {
+        Ok(self.0.clone())
+    }
+
+    fn decode_unverified(&self) -> Result<Bytes, Error> {
+        self.decode()
+    }
+
+    fn verify(&self, value: &[u8]) -> Result<(), Error> {
+        match self.0 == value {
+            true => Ok(()),
+            false => Err(Error::Corrupt("it is another payload".to_owned())),
+        }
+    }
 }

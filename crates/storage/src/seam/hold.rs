@@ -35,6 +35,8 @@ pub struct WholeVersion {
     /// What the update times of these are after the create time of the result, added up in microseconds:
     /// each update of a record makes it more.
     pub age: i64,
+    /// The archive file that has its records. Then the two numbers are 0.
+    pub file: Option<i64>,
 }
 
 impl WholeVersion {
@@ -45,11 +47,20 @@ impl WholeVersion {
             etag: result.etag.clone(),
             records: 0,
             age: 0,
+            file: None,
         };
         for update in updates {
             version.records += 1;
             version.age += update.as_microsecond() - base;
         }
         version
+    }
+
+    /// The version of `result`, whose records are in an archive file.
+    pub fn archived(result: &RunResult, file: i64) -> Self {
+        Self {
+            file: Some(file),
+            ..Self::of(result, [])
+        }
     }
 }

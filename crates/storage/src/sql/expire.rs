@@ -1,4 +1,4 @@
-//! What is locked before a result goes by its age.
+//! What is locked before a result goes by its age, or its records to a file.
 
 use super::{statement::Statement, write::is_result};
 use crate::codec::row::PreparedChange;
@@ -6,7 +6,8 @@ use crate::codec::row::PreparedChange;
 /// The statements that come before a change on PostgreSQL, in its transaction, so that what it compares does
 /// not change any more: a row that is being inserted locks its result.
 pub(crate) fn locks(change: &PreparedChange) -> Vec<Statement> {
-    let PreparedChange::ExpireResult(name, ..) = change else {
+    let (PreparedChange::ExpireResult(name, ..) | PreparedChange::ArchiveResult(name, ..)) = change
+    else {
         return Vec::new();
     };
     let mut result = Statement::new("SELECT row_id FROM results WHERE ");

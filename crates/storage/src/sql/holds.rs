@@ -61,6 +61,10 @@ pub(super) fn unless_held(out: &mut Statement, hold: &Hold) {
 
 /// Appends that the records of a result are those of `version`, and that no hold of it is in force.
 pub(super) fn allow(out: &mut Statement, version: &WholeVersion, now: Timestamp) {
+    match version.file {
+        Some(file) => out.push(" AND archive_file = ").bind(file),
+        None => out.push(" AND archive_file IS NULL"),
+    };
     let records = i64::try_from(version.records).unwrap_or(i64::MAX);
     out.push(" AND (SELECT count(*) FROM records WHERE result_row = results.row_id) = ");
     out.bind(records);

@@ -130,8 +130,8 @@ pub(crate) fn insert_records(rows: &[&RecordRow]) -> Statement {
     let record = &columns[1..columns.len() - AFTER_STATE];
     let mut out = given(&columns);
     out.push(", placed AS MATERIALIZED (SELECT given.*, results.row_id AS result_row FROM given ");
-    out.push("JOIN results ON results.id = given.result_id AND results.parent = given.parent), ");
-    out.push("made AS (INSERT INTO records (result_row");
+    out.push("JOIN results ON results.id = given.result_id AND results.parent = given.parent ");
+    out.push("AND results.archive_file IS NULL), made AS (INSERT INTO records (result_row");
     for column in record {
         out.push(", ").push(column.name);
     }

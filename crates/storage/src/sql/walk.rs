@@ -25,7 +25,7 @@ pub(crate) enum Table {
 /// All tables of the schema, and what `fsck` compares the rows of each with. Every one is also
 /// given to the engine's own check. PostgreSQL has an index in the place of `labels` and
 /// `record_labels`, and also `changes_floor`, a number that nothing else tells.
-pub(crate) const TABLES: [(&str, &str); 18] = [
+pub(crate) const TABLES: [(&str, &str); 20] = [
     ("results", "what a result may hold"),
     ("records", "their results and payloads"),
     ("bodies", "their records and SHA-256"),
@@ -50,6 +50,11 @@ pub(crate) const TABLES: [(&str, &str); 18] = [
         "nothing: a place may be before all changes that are kept",
     ),
     ("holds", "nothing: the database ties each to its result"),
+    (
+        "archive_files",
+        "the files, which `hindsight archive verify` reads",
+    ),
+    ("archive_state", "being one row"),
 ];
 
 impl Table {
@@ -84,6 +89,11 @@ pub(crate) fn count(dialect: Dialect, table: Table) -> Statement {
         out.push(" WHERE ctid >= '(0,0)'");
     }
     out
+}
+
+/// The statement that counts results whose records are in files.
+pub(crate) fn archived() -> Statement {
+    Statement::new("SELECT count(*) FROM results WHERE archive_file IS NOT NULL")
 }
 
 /// The statement that gives rows and their bytes after a row, at most `limit`.

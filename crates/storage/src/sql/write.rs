@@ -3,6 +3,7 @@
 //!
 //! A change happened if and only if the driver reports affected rows.
 
+mod archive;
 mod set;
 
 pub(super) use self::set::Set;
@@ -46,6 +47,10 @@ pub(crate) fn write(dialect: Dialect, change: &PreparedChange) -> Statement {
             holds::allow(&mut out, version, *now);
             out
         }
+        PreparedChange::ArchiveResult(name, version, now, file) => {
+            archive::archive_result(dialect, name, version, (*now, *file))
+        }
+        PreparedChange::ReturnResult(name, file) => archive::return_result(name, *file),
         PreparedChange::InsertHold(hold) => {
             let mut out = holds::insert(hold);
             is_result(&mut out, &hold.result);
@@ -86,6 +91,8 @@ pub(crate) fn etag_of(dialect: Dialect, change: &PreparedChange) -> Statement {
         | PreparedChange::InsertHold(Hold { result: name, .. })
         | PreparedChange::DeleteHold(name)
         | PreparedChange::ExpireResult(name, ..)
+        | PreparedChange::ArchiveResult(name, ..)
+        | PreparedChange::ReturnResult(name, _)
         | PreparedChange::DeleteResult(name, _) => {
             out = of(etag::RESULTS, " FROM results WHERE ");
             is_result(&mut out, name);
@@ -334,12 +341,11 @@ fn insert_record(dialect: Dialect, row: &RecordRow) -> Statement {
     let nested = dialect == Dialect::Postgres && body.is_some();
     let mut out = Statement::new(if nested { "WITH made AS (" } else { "" });
     give_labels(&mut out, dialect, row);
-    out.push("INSERT INTO records (result_row, ");
-    names(&mut out, &sets);
-    out.push(") SELECT row_id, ");
+    archive::begin_insert(&mut out, dialect, row.number, &sets);
     values(&mut out, dialect, sets);
     out.push(" FROM results WHERE ");
     is_result(&mut out, name.result());
+    out.push(" AND archive_file IS NULL");
     indexed::is_current(out.push(" AND "), &row.entries);
     with_referred(&mut out, dialect, row);
     let Some(body) = body else { return out };

@@ -9,7 +9,8 @@ use super::{SqlStore, objects};
 use crate::{
     codec::objects::{FOLDER, Objects, new_folder},
     driver::{Database, options::Opening, postgres, sqlite},
-    seam::{Error, LogStore, Maintenance, Store},
+    seam::{ArchiveIndex, Error, LogStore, Maintenance, Store},
+    tiers::{Archive, Tiers},
 };
 pub use crate::{
     driver::options::Options, driver::options::Schema, driver::options::Synchronous,
@@ -23,6 +24,10 @@ pub struct Opened {
     pub store: Arc<dyn Store>,
     /// The logs of runs in the same database.
     pub logs: Arc<dyn LogStore>,
+    /// Which results have their records in files of an archive, as the same database knows it.
+    pub index: Arc<dyn ArchiveIndex>,
+    /// The archive, if there is one. Then `store` has its records too.
+    pub archive: Option<Archive>,
     /// For operators. It is the same database.
     pub maintenance: Arc<dyn Maintenance>,
     /// The migrations that opening applied.
@@ -45,9 +50,29 @@ impl Opened {
             return Err(error);
         }
         let store = Arc::new(store);
+        let index: Arc<dyn ArchiveIndex> = Arc::<SqlStore<D>>::clone(&store);
+        let archive = options.archive.as_ref();
+        let archive = archive.map(|bucket| Archive::new(Arc::clone(bucket), Arc::clone(&index)));
+        if options.objects == Unreachable::Refuse
+            && archive.is_none()
+            && !index.archive_files().await?.is_empty()
+        {
+            store.close().await;
+            return Err(Error::Incompatible(
+                "records were moved from this database to the files of an archive, and none is configured; set \
+                 archive_url to where they are"
+                    .to_owned(),
+            ));
+        }
+        let rows: Arc<dyn Store> = Arc::<SqlStore<D>>::clone(&store);
         Ok(Self {
-            store: Arc::<SqlStore<D>>::clone(&store),
+            store: match &archive {
+                Some(archive) => Arc::new(Tiers::new(rows, archive.clone())),
+                None => rows,
+            },
             logs: Arc::<SqlStore<D>>::clone(&store),
+            index,
+            archive,
             maintenance: store,
             applied,
             weak,

@@ -22,11 +22,12 @@ use hindsight_filter::measure::{Group, Tally};
 
 const BLOCKS: &str = "SELECT pg_relation_size('records') / current_setting('block_size')::bigint";
 
-/// The groups of `query`, all as of one moment.
+/// The groups of `query`, and the rows of statements beside it, all as of one moment.
 pub(super) async fn aggregate<D: Database>(
     db: &D,
     query: &AggregateQuery,
-) -> Result<Vec<Group>, Error> {
+    beside: &[Statement],
+) -> Result<(Vec<Group>, Vec<Vec<Row>>), Error> {
     let mut first = db.reader(Work::Scan, query.priority, "adding up").await?;
     first.begin(Purpose::Aggregate).await?;
     let mut plans = plans(&mut *first, D::DIALECT, query).await?;
@@ -52,12 +53,16 @@ pub(super) async fn aggregate<D: Database>(
         }
         _ => add_up(&mut *first, &plans, &next, &tally).await?,
     }
+    let mut rows = Vec::new();
+    for statement in beside {
+        rows.push(first.rows(statement).await?);
+    }
     for mut reader in [first].into_iter().chain(second) {
         reader.end().await?;
         reader.release().await;
     }
     let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(tally.finish())
+    Ok((tally.finish(), rows))
 }
 
 /// The plans that together answer `query` as of this moment.

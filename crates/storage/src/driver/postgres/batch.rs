@@ -51,7 +51,11 @@ async fn attempt(pool: &PgPool, changes: &[PreparedChange]) -> Result<(), Failur
     let mut connection = pool.acquire().await.map_err(failed("connecting"))?;
     match changes {
         // It locks the records of its result one after the other.
-        [PreparedChange::DeleteResult(..) | PreparedChange::ExpireResult(..)] => {}
+        [
+            PreparedChange::DeleteResult(..)
+            | PreparedChange::ExpireResult(..)
+            | PreparedChange::ArchiveResult(..),
+        ] => {}
         [ready] => return change(&mut connection, ready).await,
         _ => {}
     }
@@ -128,7 +132,7 @@ fn first_inserts(changes: &[PreparedChange]) -> Vec<&RecordRow> {
         .iter()
         .take(MOST_ROWS)
         .map_while(|ready| match ready {
-            PreparedChange::InsertRecord(row) if bytes < MOST_BYTES => {
+            PreparedChange::InsertRecord(row) if bytes < MOST_BYTES && row.number.is_none() => {
                 bytes += ready.weight();
                 Some(&**row)
             }

@@ -68,6 +68,13 @@ impl Ours {
 #[async_trait]
 impl Source for Ours {
     async fn totals(&mut self) -> Result<(u64, u64), Error> {
+        let archived = self.snapshot.number(&walk::archived()).await?;
+        if archived > 0 {
+            return Err(Error::Incompatible(format!(
+                "the records of {archived} results are in files of an archive, which a copy does not take; put them back \
+                 with `hindsight archive restore`, or copy a backup that is older than archive_after"
+            )));
+        }
         let results = self.count(Table::Results).await?;
         Ok((results, self.count(Table::Records).await?))
     }

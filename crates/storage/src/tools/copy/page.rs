@@ -193,10 +193,14 @@ fn bytes(change: &Change) -> u64 {
 fn refusal(change: &Change, error: Error) -> Result<Said, Error> {
     let of = match change {
         Change::InsertResult(value) | Change::ReplaceResult { value, .. } => value.name.to_string(),
-        Change::InsertRecord(value) | Change::ReplaceRecord { value, .. } => value.name.to_string(),
+        Change::InsertRecord(value)
+        | Change::ReturnRecord { value, .. }
+        | Change::ReplaceRecord { value, .. } => value.name.to_string(),
         Change::InsertHold(hold) => hold.result.to_string(),
         Change::DeleteResult { name, .. }
         | Change::ExpireResult { name, .. }
+        | Change::ArchiveResult { name, .. }
+        | Change::ReturnResult { name, .. }
         | Change::DeleteHold { name } => name.to_string(),
         Change::DeleteRecord { name, .. } => name.to_string(),
     };

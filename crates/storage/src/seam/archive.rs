@@ -1,0 +1,94 @@
+//! What a store knows of records that were moved to files.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt::Debug,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use hindsight_filter::measure::Group;
+use hindsight_filter::model::{Parent, ResultName};
+use jiff::Timestamp;
+
+use super::{AggregateQuery, Error};
+
+/// A file that has the records of results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArchiveFile {
+    /// Its number, which no other file gets.
+    pub id: i64,
+    /// Its path below the URL of the archive.
+    pub path: String,
+    /// The parent of all its results.
+    pub parent: Parent,
+    /// When the first of its records was stored first.
+    pub begin: Timestamp,
+    /// When the last of its records was stored first.
+    pub end: Timestamp,
+    /// How many records it has, also of results that are no longer in it.
+    pub records: u64,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// The SHA-256 of all of them.
+    pub sha256: Bytes,
+}
+
+/// How often something of the archive changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ArchiveState {
+    /// Files that came or went.
+    pub files: i64,
+    /// Results whose records left a file, for another or for the store.
+    pub left: i64,
+}
+
+/// What the store adds up, and what is in files at that moment.
+#[derive(Debug)]
+pub struct Beside {
+    /// The groups of the store.
+    pub groups: Vec<Group>,
+    /// The identifiers of the results that are in each file.
+    pub results: HashMap<i64, HashSet<String>>,
+    /// How often something had changed.
+    pub state: ArchiveState,
+}
+
+/// Which results have their records in files, and in which. A result is in one file at most.
+#[async_trait]
+pub trait ArchiveIndex: Debug + Send + Sync + 'static {
+    /// How often something changed until now.
+    async fn archive_state(&self) -> Result<ArchiveState, Error>;
+
+    /// The files that are not condemned.
+    async fn archive_files(&self) -> Result<Vec<ArchiveFile>, Error>;
+
+    /// Notes a file that is about to be written, and gives its number. No result is in it yet.
+    async fn begin_file(&self, file: &ArchiveFile, now: Timestamp) -> Result<i64, Error>;
+
+    /// The number of the file that has the records of a result; none if they are in the store, or
+    /// there is no such result.
+    async fn file_of(&self, name: &ResultName) -> Result<Option<i64>, Error>;
+
+    /// Adds up records of the store, and says which results are in which of these files at the same moment.
+    async fn aggregate_beside(
+        &self,
+        query: &AggregateQuery,
+        files: &[i64],
+    ) -> Result<Beside, Error>;
+
+    /// The identifiers of the results that are in a file.
+    async fn results_in(&self, file: i64) -> Result<HashSet<String>, Error>;
+
+    /// Moves all results of a file to another that has the same records.
+    async fn replace_file(&self, file: i64, with: i64) -> Result<u64, Error>;
+
+    /// Condemns files that were noted before a time and have no results.
+    async fn condemn_files(&self, before: Timestamp, now: Timestamp) -> Result<u64, Error>;
+
+    /// Files that were condemned before a time.
+    async fn condemned_files(&self, before: Timestamp) -> Result<Vec<ArchiveFile>, Error>;
+
+    /// Forgets a file that is removed.
+    async fn forget_file(&self, file: i64) -> Result<(), Error>;
+}

@@ -1,0 +1,98 @@
+//! Which results have their records in files.
+
+use std::collections::{HashMap, HashSet};
+
+use async_trait::async_trait;
+use hindsight_filter::model::ResultName;
+use jiff::Timestamp;
+
+use super::{SqlStore, sum};
+use crate::{
+    driver::Database,
+    seam::{AggregateQuery, ArchiveFile, ArchiveIndex, ArchiveState, Beside, Error},
+    sql::{archive as sql, read, row::Row},
+};
+
+#[async_trait]
+impl<D: Database> ArchiveIndex for SqlStore<D> {
+    async fn archive_state(&self) -> Result<ArchiveState, Error> {
+        state_in(self.ask(&sql::state()).await?.first())
+    }
+
+    async fn archive_files(&self) -> Result<Vec<ArchiveFile>, Error> {
+        self.ask(&sql::files())
+            .await?
+            .iter()
+            .map(sql::file)
+            .collect()
+    }
+
+    async fn begin_file(&self, file: &ArchiveFile, now: Timestamp) -> Result<i64, Error> {
+        self.tell(vec![sql::begin(file, now), sql::changed()])
+            .await?;
+        let rows = self.ask(&sql::number(&file.path)).await?;
+        let number = rows.first().map(|row| row.int(0)).transpose()?.flatten();
+        number.ok_or_else(|| Error::Missing(file.path.clone()))
+    }
+
+    async fn file_of(&self, name: &ResultName) -> Result<Option<i64>, Error> {
+        let rows = self.ask(&sql::file_of(name)).await?;
+        Ok(rows.first().map(|row| row.int(0)).transpose()?.flatten())
+    }
+
+    async fn aggregate_beside(
+        &self,
+        query: &AggregateQuery,
+        files: &[i64],
+    ) -> Result<Beside, Error> {
+        let mut statements = vec![sql::state()];
+        statements.extend(files.iter().map(|file| sql::results_in(*file)));
+        let (groups, rows) = sum::aggregate(&self.db, query, &statements).await?;
+        let (state, of_files) = rows.split_first().unzip();
+        let state = state_in(state.and_then(|rows| rows.first()))?;
+        let mut results = HashMap::new();
+        for (file, rows) in files.iter().zip(of_files.unwrap_or_default()) {
+            results.insert(*file, uids(rows)?);
+        }
+        Ok(Beside {
+            groups,
+            results,
+            state,
+        })
+    }
+
+    async fn results_in(&self, file: i64) -> Result<HashSet<String>, Error> {
+        uids(&self.ask(&sql::results_in(file)).await?)
+    }
+
+    async fn replace_file(&self, file: i64, with: i64) -> Result<u64, Error> {
+        self.tell(vec![sql::replace(file, with)]).await
+    }
+
+    async fn condemn_files(&self, before: Timestamp, now: Timestamp) -> Result<u64, Error> {
+        let condemned = self.tell(vec![sql::condemn(before, now)]).await?;
+        if condemned > 0 {
+            self.tell(vec![sql::changed()]).await?;
+        }
+        Ok(condemned)
+    }
+
+    async fn condemned_files(&self, before: Timestamp) -> Result<Vec<ArchiveFile>, Error> {
+        let rows = self.ask(&sql::condemned(before)).await?;
+        rows.iter().map(sql::file).collect()
+    }
+
+    async fn forget_file(&self, file: i64) -> Result<(), Error> {
+        self.tell(vec![sql::forget(file)]).await.map(drop)
+    }
+}
+
+fn state_in(row: Option<&Row>) -> Result<ArchiveState, Error> {
+    let lost = || Error::Corrupt("the table archive_state has no row".to_owned());
+    row.map_or_else(|| Err(lost()), sql::state_in)
+}
+
+fn uids(rows: &[Row]) -> Result<HashSet<String>, Error> {
+    let uid = |row| Ok(read::text(row, 0)?.unwrap_or_default());
+    rows.iter().map(uid).collect()
+}

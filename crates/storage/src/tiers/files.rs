@@ -1,0 +1,112 @@
+//! The archive: which files there are, and readers of them.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use hindsight_archive::{Error as FileError, Footer, Reader};
+use tokio::runtime::Handle;
+
+use super::object::Object;
+use crate::{
+    codec::objects::Bucket,
+    seam::{ArchiveFile, ArchiveIndex, ArchiveState, Error},
+};
+
+/// How many footers are kept, each of some 100 KB.
+const FOOTERS: usize = 256;
+
+/// Files in a bucket that have the records of results, as an index knows them.
+#[derive(Debug, Clone)]
+pub struct Archive {
+    pub(super) bucket: Arc<Bucket>,
+    pub(super) index: Arc<dyn ArchiveIndex>,
+    known: Arc<Mutex<Known>>,
+    footers: Arc<Mutex<HashMap<i64, Footer>>>,
+}
+
+/// The files as of a state of the index.
+#[derive(Debug, Default)]
+struct Known {
+    files: Option<i64>,
+    all: Arc<Vec<ArchiveFile>>,
+}
+
+impl Archive {
+    /// The files of `bucket` that `index` knows.
+    pub fn new(bucket: Arc<Bucket>, index: Arc<dyn ArchiveIndex>) -> Self {
+        Self {
+            bucket,
+            index,
+            known: Arc::default(),
+            footers: Arc::default(),
+        }
+    }
+
+    /// The files that there are, at the least those as of `state`.
+    pub(super) async fn files(&self, state: ArchiveState) -> Result<Arc<Vec<ArchiveFile>>, Error> {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        {
+            let known = known();
+            if known.files == Some(state.files) {
+                return Ok(Arc::clone(&known.all));
+            }
+        }
+        let all = Arc::new(self.index.archive_files().await?);
+        let mut known = known();
+        // Others may have looked later.
+        if known.files.is_none_or(|files| files < state.files) {
+            *known = Known {
+                files: Some(state.files),
+                all: Arc::clone(&all),
+            };
+        }
+        Ok(all)
+    }
+
+    /// Does `work` with the reader of a file, on a thread that may block.
+    pub(super) async fn with_reader<T: Send + 'static>(
+        &self,
+        file: &ArchiveFile,
+        work: impl FnOnce(&Reader<Object>) -> Result<T, FileError> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (id, footers) = (file.id, Arc::clone(&self.footers));
+        let object = Object::new(&self.bucket, &file.path, file.bytes, Handle::current());
+        let read = move || {
+            let reader = open(id, object, &footers)?;
+            work(&reader).map_err(|error| reader.source().explain(&error))
+        };
+        let done = tokio::task::spawn_blocking(read).await;
+        done.unwrap_or_else(|broken| {
+            Err(Error::Unavailable {
+                what: "reading an archive file",
+                source: Box::new(broken),
+            })
+        })
+    }
+}
+
+fn open(
+    id: i64,
+    object: Object,
+    footers: &Mutex<HashMap<i64, Footer>>,
+) -> Result<Reader<Object>, Error> {
+    let footers = || footers.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = footers().get(&id).cloned();
+    if let Some(footer) = known {
+        return Ok(Reader::reopen(object, &footer));
+    }
+    let object = Arc::new(object);
+    let opened = object
+        .want_end()
+        .map_err(|_failed| FileError::Damaged)
+        .and_then(|()| Reader::over(Arc::clone(&object)));
+    let reader = opened.map_err(|error| object.explain(&error))?;
+    let mut footers = footers();
+    if footers.len() >= FOOTERS {
+        footers.clear();
+    }
+    footers.insert(id, reader.footer());
+    Ok(reader)
+}

@@ -1,0 +1,242 @@
+//! Rows of files that a list asks for.
+
+use std::{collections::HashSet, sync::Arc};
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use hindsight_archive::{Error as FileError, Payloads, Place, Reader, Row};
+use hindsight_filter::{
+    Order, Position,
+    columns::ObjectColumns,
+    condition::{Column, Condition, Is, Test, Value},
+    order::KeyValue,
+};
+
+use super::{candidates, files::Archive, object::Object};
+use crate::{
+    codec::text::stored,
+    seam::{ArchiveFile, Error, ListQuery},
+};
+
+/// Files that are read at once for one list.
+const AT_ONCE: usize = 8;
+
+/// A row of a file that a list may give.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub(super) position: Position,
+    /// Which of the files it is in.
+    file: usize,
+    place: Place,
+    /// The identifier of the record.
+    pub(super) uid: String,
+    /// Bytes of its payload.
+    pub(super) size: u64,
+}
+
+/// A row that was read.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) row: Row,
+    pub(super) object: ObjectColumns,
+}
+
+/// What is read of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Parts {
+    pub(super) payloads: bool,
+    pub(super) objects: bool,
+}
+
+/// A search in files of an archive.
+pub(super) struct Search<'s> {
+    archive: &'s Archive,
+    query: &'s ListQuery,
+    /// Nothing after this row is wanted.
+    until: Option<Position>,
+    files: Vec<ArchiveFile>,
+}
+
+impl<'s> Search<'s> {
+    /// A search for rows of `query` in these files, up to a row.
+    pub(super) fn new(
+        archive: &'s Archive,
+        query: &'s ListQuery,
+        until: Option<&Position>,
+        mut files: Vec<ArchiveFile>,
+    ) -> Self {
+        let first = |file: &ArchiveFile| candidates::first(file, &query.order);
+        files.sort_by_key(first);
+        if query.order.keys().first().is_some_and(|key| key.descending) {
+            files.reverse();
+        }
+        Self {
+            archive,
+            query,
+            until: until.cloned(),
+            files,
+        }
+    }
+
+    /// The first rows, in order: as many as the query asks for, with those of other files that come before them.
+    pub(super) async fn find(&self) -> Result<Vec<Candidate>, Error> {
+        let most = usize::try_from(self.query.limit.get()).unwrap_or(usize::MAX);
+        let order = &self.query.order;
+        let mut found: Vec<Candidate> = Vec::new();
+        for (number, files) in self.files.chunks(AT_ONCE).enumerate() {
+            let is_full = found.len() >= most;
+            let last = found.last().and_then(|row| created(&row.position));
+            let beyond = |file: &ArchiveFile| {
+                is_full && last.is_some_and(|us| candidates::is_beyond(file, order, us))
+            };
+            let searches = files.iter().enumerate();
+            let searches = searches.filter(|(_, file)| !beyond(file));
+            let searches: Vec<_> = searches
+                .map(|(at, file)| self.find_in(number * AT_ONCE + at, file))
+                .collect();
+            let parts: Vec<Vec<Candidate>> = stream::iter(searches)
+                .buffered(AT_ONCE)
+                .try_collect()
+                .await?;
+            found.extend(parts.into_iter().flatten());
+            found.sort_by(|a, b| order.compare(&a.position, &b.position));
+            found.truncate(most);
+        }
+        Ok(found)
+    }
+
+    /// The rows of one file that pass, of results that are in it.
+    async fn find_in(&self, number: usize, file: &ArchiveFile) -> Result<Vec<Candidate>, Error> {
+        // One that is being written has none yet.
+        let live = self.archive.index.results_in(file.id).await?;
+        if live.is_empty() {
+            return Ok(Vec::new());
+        }
+        let condition = scoped(self.query.scope.id.as_deref(), &self.query.condition);
+        let (order, after, until) = (
+            self.query.order.clone(),
+            self.query.after.clone(),
+            self.until.clone(),
+        );
+        let found = self
+            .archive
+            .with_reader(file, move |reader| {
+                let mut found = candidates_of(reader, number, &condition, &order)?;
+                found.retain(|row| {
+                    let is = |bound: &Option<Position>, wanted: std::cmp::Ordering| {
+                        bound
+                            .as_ref()
+                            .is_none_or(|at| order.compare(&row.position, at) == wanted)
+                    };
+                    is(&after, std::cmp::Ordering::Greater) && is(&until, std::cmp::Ordering::Less)
+                });
+                let places: Vec<Place> = found.iter().map(|row| row.place).collect();
+                let mut results = reader.result_uids(&places)?.into_iter();
+                let mut sizes = reader.sizes(&places)?.into_iter();
+                let mut uids = reader.values(&places, &Column::Uid)?.into_iter();
+                for row in &mut found {
+                    row.size = sizes.next().unwrap_or_default();
+                    if let Some(Some(Value::Text(uid))) = uids.next() {
+                        row.uid = uid;
+                    }
+                }
+                found.retain(|_| results.next().is_some_and(|uid| live.contains(&uid)));
+                Ok(found)
+            })
+            .await?;
+        Ok(found)
+    }
+
+    /// Reads rows that were found, in the order of `rows`.
+    pub(super) async fn read(&self, rows: &[Candidate], parts: Parts) -> Result<Vec<Read>, Error> {
+        let mut all: Vec<Option<Read>> = rows.iter().map(|_| None).collect();
+        let used: HashSet<usize> = rows.iter().map(|row| row.file).collect();
+        for number in used {
+            let of_file = rows
+                .iter()
+                .enumerate()
+                .filter(|(_, row)| row.file == number);
+            let mut of_file: Vec<(Place, usize)> =
+                of_file.map(|(at, row)| (row.place, at)).collect();
+            of_file.sort_unstable();
+            let places: Arc<[Place]> = of_file.iter().map(|(place, _)| *place).collect();
+            let file = &self.files[number];
+            let read = self
+                .archive
+                .with_reader(file, move |reader| read(reader, &places, parts));
+            for ((_, at), row) in of_file.into_iter().zip(read.await?) {
+                all[at] = Some(row);
+            }
+        }
+        Ok(all.into_iter().flatten().collect())
+    }
+}
+
+/// The condition of a list with its scope, of which the file has several results.
+pub(super) fn scoped(result: Option<&str>, condition: &Condition) -> Condition {
+    match result {
+        None => condition.clone(),
+        Some(id) => {
+            let of_result = Condition::Test(Test {
+                column: Column::ResultId,
+                is: Is::Equal(Value::Text(id.to_owned())),
+                negated: false,
+            });
+            Condition::And(vec![of_result, condition.clone()])
+        }
+    }
+}
+
+fn candidates_of(
+    reader: &Reader<Object>,
+    file: usize,
+    condition: &Condition,
+    order: &Order,
+) -> Result<Vec<Candidate>, FileError> {
+    let places = reader.find(condition)?.places;
+    let numbers = reader.numbers(&places)?;
+    let mut keys = Vec::new();
+    for key in order.keys() {
+        keys.push((&key.column, reader.values(&places, &key.column)?));
+    }
+    let rows = places.into_iter().zip(numbers).enumerate();
+    let candidate = |(at, (place, number)): (usize, (Place, i64))| {
+        let value = |column: &Column| {
+            let (_, values) = keys.iter().find(|(known, _)| *known == column)?;
+            // As the store spells it.
+            Some(match values[at].clone()? {
+                Value::Text(text) => Value::Text(stored(&text).into_owned()),
+                other => other,
+            })
+        };
+        Candidate {
+            position: order.position(number, &value),
+            file,
+            place,
+            uid: String::new(),
+            size: 0,
+        }
+    };
+    Ok(rows.map(candidate).collect())
+}
+
+/// The time of storing in a position of an order of which it is the first key.
+fn created(position: &Position) -> Option<i64> {
+    match position.keys.first()? {
+        Some(KeyValue::Int(us)) => Some(*us),
+        _ => None,
+    }
+}
+
+fn read(reader: &Reader<Object>, places: &[Place], parts: Parts) -> Result<Vec<Read>, FileError> {
+    let payloads = match parts.payloads {
+        true => Payloads::Read,
+        false => Payloads::Skip,
+    };
+    let rows = reader.read(places, payloads)?;
+    let objects = match parts.objects {
+        true => reader.objects(places)?,
+        false => vec![ObjectColumns::default(); rows.len()],
+    };
+    let read = rows.into_iter().zip(objects);
+    Ok(read.map(|(row, object)| Read { row, object }).collect())
+}

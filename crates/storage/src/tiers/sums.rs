@@ -1,0 +1,143 @@
+//! Adding up records of the store and of files.
+
+use std::collections::{HashMap, HashSet};
+
+use hindsight_archive::{Error as FileError, Place, Reader};
+use hindsight_filter::{
+    Order,
+    condition::{Column, Condition, Value},
+    measure::{Group, Tally},
+};
+
+use super::{Tiers, object::Object};
+use crate::seam::{AggregateQuery, ArchiveFile, Error, GroupKey, ListQuery, Quantity};
+
+/// How often it is begun again because files came meanwhile.
+const RETRIES: usize = 16;
+
+impl Tiers {
+    /// The groups of `query`, all as of one moment: which results are in which file is read at the moment at which
+    /// the store adds up.
+    pub(super) async fn sums(&self, query: &AggregateQuery) -> Result<Vec<Group>, Error> {
+        let listed = ListQuery {
+            scope: query.scope.clone(),
+            condition: query.condition.clone(),
+            order: Order::newest_first(),
+            after: None,
+            limit: std::num::NonZeroU32::MIN,
+            bodies: false,
+            max_bytes: None,
+            priority: query.priority,
+        };
+        for _ in 0..RETRIES {
+            let before = self.archive.index.archive_state().await?;
+            let files = self.candidates(&listed, before).await?;
+            if files.is_empty() {
+                let groups = self.store.aggregate(query).await?;
+                let after = self.archive.index.archive_state().await?;
+                // What left the store meanwhile is in a file that was noted before.
+                if after == before && self.candidates(&listed, after).await?.is_empty() {
+                    return Ok(groups);
+                }
+                continue;
+            }
+            let numbers: Vec<i64> = files.iter().map(|file| file.id).collect();
+            let beside = self.archive.index.aggregate_beside(query, &numbers).await?;
+            if beside.state.files != before.files {
+                continue;
+            }
+            let mut tally = Tally::new(query.shape());
+            for group in beside.groups {
+                tally.merge(group.keys, group.sums)?;
+            }
+            for file in &files {
+                let results = beside.results.get(&file.id);
+                self.add(query, file, results, &mut tally).await?;
+            }
+            return Ok(tally.finish());
+        }
+        Err(Error::Unavailable {
+            what: "adding up",
+            source: "records are moved to archive files all the time; try again".into(),
+        })
+    }
+
+    /// Adds the records of results in a file.
+    async fn add(
+        &self,
+        query: &AggregateQuery,
+        file: &ArchiveFile,
+        results: Option<&HashSet<String>>,
+        tally: &mut Tally,
+    ) -> Result<(), Error> {
+        let Some(results) = results.filter(|results| !results.is_empty()) else {
+            return Ok(());
+        };
+        let (condition, columns) = (condition_of(query), columns_of(query));
+        let read = self
+            .archive
+            .with_reader(file, move |reader| values(reader, &condition, &columns));
+        let (uids, values) = read.await?;
+        for (at, uid) in uids.iter().enumerate() {
+            if !results.contains(uid) {
+                continue;
+            }
+            let column = |column: &Column| values.get(column)?[at].clone();
+            let keys = query.keys.iter().map(|key| key.of(&column)).collect();
+            query.add(tally, keys, &column)?;
+        }
+        Ok(())
+    }
+}
+
+type Values = (Vec<String>, HashMap<Column, Vec<Option<Value>>>);
+
+fn values(
+    reader: &Reader<Object>,
+    condition: &Condition,
+    columns: &HashSet<Column>,
+) -> Result<Values, FileError> {
+    let places: Vec<Place> = reader.find(condition)?.places;
+    let mut values = HashMap::new();
+    for column in columns {
+        values.insert(column.clone(), reader.values(&places, column)?);
+    }
+    Ok((reader.result_uids(&places)?, values))
+}
+
+fn condition_of(query: &AggregateQuery) -> Condition {
+    super::search::scoped(query.scope.id.as_deref(), &query.condition)
+}
+
+/// The columns that are grouped by, counted and added up.
+fn columns_of(query: &AggregateQuery) -> HashSet<Column> {
+    let mut columns = HashSet::new();
+    for key in &query.keys {
+        let (GroupKey::Column(column) | GroupKey::Bucket(column, _)) = key;
+        columns.insert(column.clone());
+    }
+    for count in &query.counts {
+        tested(count, &mut columns);
+    }
+    for amount in &query.amounts {
+        match &amount.of {
+            Quantity::Value(column) => {
+                columns.insert(column.clone());
+            }
+            Quantity::Between(from, to) => columns.extend([from.clone(), to.clone()]),
+        }
+    }
+    columns
+}
+
+fn tested(condition: &Condition, columns: &mut HashSet<Column>) {
+    match condition {
+        Condition::All | Condition::Nothing => {}
+        Condition::And(parts) | Condition::Or(parts) => {
+            parts.iter().for_each(|part| tested(part, columns));
+        }
+        Condition::Test(test) => {
+            columns.insert(test.column.clone());
+        }
+    }
+}
