@@ -5,6 +5,7 @@
 //! after a kill: the last that was acknowledged, and the one that was asked for and not answered.
 //! A few rounds by default; `HINDSIGHT_TEST_KILLS` says how many (`make crash`).
 
+mod archive;
 mod load;
 mod retention;
 
@@ -52,6 +53,7 @@ impl Server {
             .args(["--listen", &format!("127.0.0.1:{port}")])
             .args(["--log-level", "off"])
             .args(["--objects-url", objects, "--objects-above", "1KiB"])
+            .args(["--archive-url", &objects.replace("/objects", "/archive")])
             .stderr(Stdio::null())
             .spawn()
             .unwrap();

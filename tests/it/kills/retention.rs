@@ -36,7 +36,7 @@ fn object(name: &str, number: usize) -> Vec<u8> {
     serde_json::to_vec(&object).unwrap()
 }
 
-async fn given(server: &Server, results: usize) {
+pub(super) async fn given(server: &Server, results: usize) {
     for result in 0..results {
         let name = format!("ci/results/r{result}");
         let request = pb::CreateResultRequest {
