@@ -1,6 +1,6 @@
 //! Rows in databases, and the same rows in memory, where the answer is worked out the plain way.
 
-use std::{cmp::Ordering, num::NonZeroU32, sync::Arc};
+use std::{cmp::Ordering, collections::BTreeMap, num::NonZeroU32, sync::Arc};
 
 use crate::query::{Engine, Error, List, Tokens};
 use hindsight_filter::model::{
@@ -9,11 +9,12 @@ use hindsight_filter::model::{
 use hindsight_filter::{
     Body, Filter, Order, Row,
     columns::{ObjectColumns, object_columns, of_record, of_result},
-    condition::{Column, Value},
+    condition::{Column, Condition, Value},
     indexed::Kind,
 };
 use hindsight_storage::{
-    Batch, Change, Maintenance, Store,
+    Archive, Batch, Change, ListQuery, Maintenance, Moving, Priority, Store, WholeVersion,
+    objects::Bucket,
     resolve::{Options, Schema, open},
 };
 
@@ -23,6 +24,7 @@ pub(super) struct Opened {
     pub(super) name: &'static str,
     pub(super) store: Arc<dyn Store>,
     maintenance: Arc<dyn Maintenance>,
+    archive: Option<Archive>,
 }
 
 impl Opened {
@@ -30,6 +32,7 @@ impl Opened {
         let options = Options {
             max_connections: NonZeroU32::new(2).unwrap(),
             schema: Schema::Migrate,
+            archive: name.ends_with("in files").then(Bucket::in_memory),
             ..Options::default()
         };
         let opened = open(url, &options).await.unwrap();
@@ -37,7 +40,47 @@ impl Opened {
             name,
             store: opened.store,
             maintenance: opened.maintenance,
+            archive: opened.archive,
         }
+    }
+
+    /// Moves the records of every so many results to a file for each parent.
+    pub(super) async fn move_to_files(&self, every: usize) {
+        let Some(archive) = &self.archive else { return };
+        let all = || ListQuery {
+            scope: "-/results/-".parse().unwrap(),
+            condition: Condition::All,
+            order: Order::newest_first(),
+            after: None,
+            limit: NonZeroU32::MAX,
+            bodies: false,
+            max_bytes: None,
+            priority: Priority::Normal,
+        };
+        let mut of_parents: BTreeMap<String, Vec<Moving>> = BTreeMap::new();
+        let results = self.store.list_results(&all()).await.unwrap();
+        for listed in results.into_iter().step_by(every) {
+            let mut of_result = all();
+            of_result.scope.parent = ParentPattern::Exact(listed.item.name.parent().clone());
+            of_result.scope.id = Some(listed.item.name.id().to_owned());
+            let rows = self.store.list_columns(&of_result).await.unwrap();
+            let updates = rows.iter().map(|row| row.item.record.update_time);
+            let version = WholeVersion::of(&listed.item, updates);
+            let moving = Moving::of(&*self.store, listed.item, version).await;
+            let moving = moving.unwrap().unwrap();
+            let parent = moving.name().parent().to_string();
+            of_parents.entry(parent).or_default().push(moving);
+        }
+        let mut moved = 0;
+        for moving in of_parents.into_values() {
+            let changes = archive.write(moving, jiff::Timestamp::UNIX_EPOCH).await;
+            for change in changes.unwrap() {
+                // One without records has none that move.
+                self.store.commit(&change.into()).await.unwrap();
+                moved += 1;
+            }
+        }
+        assert!(moved > 0, "{}: nothing was moved", self.name);
     }
 
     /// Indexes fields, one after the other, and has their indexes filled.

@@ -80,15 +80,15 @@ impl<S: Source> Reader<S> {
         Ok(numbers)
     }
 
-    /// The identifiers of the results of these rows, in the order of the file. It fails if they cannot be read.
-    pub fn result_uids(&self, places: &[Place]) -> Result<Vec<String>, Error> {
-        let mut uids = Vec::with_capacity(places.len());
+    /// The ids of the results of these rows, in the order of the file. It fails if they cannot be read.
+    pub fn result_ids(&self, places: &[Place]) -> Result<Vec<String>, Error> {
+        let mut ids = Vec::with_capacity(places.len());
         for (group, rows) in of_groups(places) {
-            for uid in self.column("result_uid").texts(group, &rows)? {
-                uids.push(needed("result_uid", uid)?);
+            for id in self.column("result_id").texts(group, &rows)? {
+                ids.push(needed("result_id", id)?);
             }
         }
-        Ok(uids)
+        Ok(ids)
     }
 
     /// How many bytes the payloads of these rows have, in the order of the file. It fails if that cannot be read.

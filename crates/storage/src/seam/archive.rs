@@ -48,7 +48,7 @@ pub struct ArchiveState {
 pub struct Beside {
     /// The groups of the store.
     pub groups: Vec<Group>,
-    /// The identifiers of the results that are in each file.
+    /// The ids of the results that are in each file.
     pub results: HashMap<i64, HashSet<String>>,
     /// How often something had changed.
     pub state: ArchiveState,
@@ -77,7 +77,7 @@ pub trait ArchiveIndex: Debug + Send + Sync + 'static {
         files: &[i64],
     ) -> Result<Beside, Error>;
 
-    /// The identifiers of the results that are in a file.
+    /// The ids of the results that are in a file, all of one parent.
     async fn results_in(&self, file: i64) -> Result<HashSet<String>, Error>;
 
     /// Moves all results of a file to another that has the same records.

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use bytes::Bytes;
 
 use super::Error;
-use hindsight_filter::model::Record;
+use hindsight_filter::model::{Record, RecordName};
 
 /// The bytes of a payload as a store keeps them.
 pub trait EncodedBody: Debug + Send + Sync {
@@ -57,9 +57,9 @@ impl EncodedRecord {
         Self::new(record, body.map(|body| Box::new(Plain(body)) as Box<_>))
     }
 
-    /// The identifier of the record.
-    pub fn uid(&self) -> &str {
-        &self.record.uid
+    /// The name of the record.
+    pub fn name(&self) -> &RecordName {
+        &self.record.name
     }
 
     /// How many bytes the payload has, if it was read.

@@ -95,7 +95,7 @@ pub(crate) fn file_of(name: &ResultName) -> Statement {
 }
 
 pub(crate) fn results_in(file: i64) -> Statement {
-    let mut out = Statement::new("SELECT uid FROM results WHERE archive_file = ");
+    let mut out = Statement::new("SELECT id FROM results WHERE archive_file = ");
     out.bind(file);
     out
 }

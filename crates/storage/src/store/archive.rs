@@ -52,7 +52,7 @@ impl<D: Database> ArchiveIndex for SqlStore<D> {
         let state = state_in(state.and_then(|rows| rows.first()))?;
         let mut results = HashMap::new();
         for (file, rows) in files.iter().zip(of_files.unwrap_or_default()) {
-            results.insert(*file, uids(rows)?);
+            results.insert(*file, ids(rows)?);
         }
         Ok(Beside {
             groups,
@@ -62,7 +62,7 @@ impl<D: Database> ArchiveIndex for SqlStore<D> {
     }
 
     async fn results_in(&self, file: i64) -> Result<HashSet<String>, Error> {
-        uids(&self.ask(&sql::results_in(file)).await?)
+        ids(&self.ask(&sql::results_in(file)).await?)
     }
 
     async fn replace_file(&self, file: i64, with: i64) -> Result<u64, Error> {
@@ -92,7 +92,7 @@ fn state_in(row: Option<&Row>) -> Result<ArchiveState, Error> {
     row.map_or_else(|| Err(lost()), sql::state_in)
 }
 
-fn uids(rows: &[Row]) -> Result<HashSet<String>, Error> {
-    let uid = |row| Ok(read::text(row, 0)?.unwrap_or_default());
-    rows.iter().map(uid).collect()
+fn ids(rows: &[Row]) -> Result<HashSet<String>, Error> {
+    let id = |row| Ok(read::text(row, 0)?.unwrap_or_default());
+    rows.iter().map(id).collect()
 }

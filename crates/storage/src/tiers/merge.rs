@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use hindsight_filter::{
     Order, Position,
-    model::{ParentPattern, Record, ResultName},
+    model::{ParentPattern, Record, RecordName, ResultName},
     order::KeyValue,
 };
 
@@ -29,8 +29,8 @@ pub(super) trait Item: Sized + Send {
     async fn stored(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error>;
     /// A row of a file.
     fn archived(read: Read) -> Self;
-    /// The identifier of the record.
-    fn uid(&self) -> &str;
+    /// The name of the record.
+    fn name(&self) -> &RecordName;
     /// Bytes of the payload.
     fn size(&self) -> u64;
 }
@@ -52,8 +52,8 @@ impl Item for Record {
         read.row.record
     }
 
-    fn uid(&self) -> &str {
-        &self.uid
+    fn name(&self) -> &RecordName {
+        &self.name
     }
 
     fn size(&self) -> u64 {
@@ -81,8 +81,8 @@ impl Item for RecordColumns {
         }
     }
 
-    fn uid(&self) -> &str {
-        &self.record.uid
+    fn name(&self) -> &RecordName {
+        &self.record.name
     }
 
     fn size(&self) -> u64 {
@@ -104,8 +104,8 @@ impl Item for EncodedRecord {
         Self::plain(read.row.record)
     }
 
-    fn uid(&self) -> &str {
-        self.uid()
+    fn name(&self) -> &RecordName {
+        self.name()
     }
 
     fn size(&self) -> u64 {
@@ -197,11 +197,14 @@ fn merged<T: Item>(
     stored: Vec<Listed<T>>,
     found: Vec<Candidate>,
 ) -> Vec<(Position, Either<T>)> {
-    let uids: HashSet<String> = stored.iter().map(|row| row.item.uid().to_owned()).collect();
+    let names: HashSet<String> = stored
+        .iter()
+        .map(|row| row.item.name().to_string())
+        .collect();
     let stored = stored
         .into_iter()
         .map(|row| (row.position, Either::Stored(row.item)));
-    let found = found.into_iter().filter(|row| !uids.contains(&row.uid));
+    let found = found.into_iter().filter(|row| !names.contains(&row.name));
     let found = found.map(|row| (row.position.clone(), Either::Archived(row)));
     let mut all: Vec<_> = stored.chain(found).collect();
     all.sort_by(|(a, _), (b, _)| query.order.compare(a, b));

@@ -201,17 +201,17 @@ impl Archive {
             }
             verified => verified?,
         }
-        let uids = self.with_reader(file, |reader| {
+        let ids = self.with_reader(file, |reader| {
             let places = reader.find(&Condition::All)?.places;
-            reader.result_uids(&places)
+            reader.result_ids(&places)
         });
-        let there: HashSet<String> = uids.await?.into_iter().collect();
+        let there: HashSet<String> = ids.await?.into_iter().collect();
         let wanted = self.index.results_in(file.id).await?;
-        match wanted.iter().find(|uid| !there.contains(*uid)) {
+        match wanted.iter().find(|id| !there.contains(*id)) {
             None => Ok(wanted.len() as u64),
-            Some(uid) => Err(Error::Corrupt(format!(
-                "the archive file `{}` has no records of the result with the uid `{uid}`, which names it",
-                file.path
+            Some(id) => Err(Error::Corrupt(format!(
+                "the archive file `{}` has no records of the result `{id}` of `{}`, which names it",
+                file.path, file.parent
             ))),
         }
     }

@@ -27,8 +27,8 @@ pub(super) struct Candidate {
     /// Which of the files it is in.
     file: usize,
     place: Place,
-    /// The identifier of the record.
-    pub(super) uid: String,
+    /// The name of the record.
+    pub(super) name: String,
     /// Bytes of its payload.
     pub(super) size: u64,
 }
@@ -130,16 +130,16 @@ impl<'s> Search<'s> {
                     is(&after, std::cmp::Ordering::Greater) && is(&until, std::cmp::Ordering::Less)
                 });
                 let places: Vec<Place> = found.iter().map(|row| row.place).collect();
-                let mut results = reader.result_uids(&places)?.into_iter();
+                let mut results = reader.result_ids(&places)?.into_iter();
                 let mut sizes = reader.sizes(&places)?.into_iter();
-                let mut uids = reader.values(&places, &Column::Uid)?.into_iter();
+                let mut names = reader.values(&places, &Column::RecordName)?.into_iter();
                 for row in &mut found {
                     row.size = sizes.next().unwrap_or_default();
-                    if let Some(Some(Value::Text(uid))) = uids.next() {
-                        row.uid = uid;
+                    if let Some(Some(Value::Text(name))) = names.next() {
+                        row.name = name;
                     }
                 }
-                found.retain(|_| results.next().is_some_and(|uid| live.contains(&uid)));
+                found.retain(|_| results.next().is_some_and(|id| live.contains(&id)));
                 Ok(found)
             })
             .await?;
@@ -212,7 +212,7 @@ fn candidates_of(
             position: order.position(number, &value),
             file,
             place,
-            uid: String::new(),
+            name: String::new(),
             size: 0,
         }
     };

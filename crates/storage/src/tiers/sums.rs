@@ -77,9 +77,9 @@ impl Tiers {
         let read = self
             .archive
             .with_reader(file, move |reader| values(reader, &condition, &columns));
-        let (uids, values) = read.await?;
-        for (at, uid) in uids.iter().enumerate() {
-            if !results.contains(uid) {
+        let (ids, values) = read.await?;
+        for (at, id) in ids.iter().enumerate() {
+            if !results.contains(id) {
                 continue;
             }
             let column = |column: &Column| values.get(column)?[at].clone();
@@ -102,7 +102,7 @@ fn values(
     for column in columns {
         values.insert(column.clone(), reader.values(&places, column)?);
     }
-    Ok((reader.result_uids(&places)?, values))
+    Ok((reader.result_ids(&places)?, values))
 }
 
 fn condition_of(query: &AggregateQuery) -> Condition {
