@@ -170,7 +170,7 @@ fn compare_on_one_set(urls: &[(&'static str, String)]) {
         let outcome = runner.run(&questions, |question| {
             asked.set(asked.get() + 1);
             // Files take as long to ask as all the others.
-            let without_files = usize::from(asked.get() % 4 > 0);
+            let without_files = usize::from(asked.get() % 16 > 0);
             let databases = &databases[..databases.len() - without_files];
             runtime.block_on(agree(&question, resource, &rows, databases))
         });
