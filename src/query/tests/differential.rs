@@ -165,12 +165,12 @@ fn compare_on_one_set(urls: &[(&'static str, String)]) {
         databases.push(opened);
     }
     let all = |resource, questions: BoxedStrategy<Question>| {
-        let asked = Cell::new(0);
+        let asked = Cell::new(0_u32);
         let mut runner = TestRunner::new(config.clone());
         let outcome = runner.run(&questions, |question| {
             asked.set(asked.get() + 1);
             // Files take as long to ask as all the others.
-            let without_files = usize::from(asked.get() % 16 > 0);
+            let without_files = usize::from(!asked.get().is_multiple_of(16));
             let databases = &databases[..databases.len() - without_files];
             runtime.block_on(agree(&question, resource, &rows, databases))
         });
