@@ -29,9 +29,6 @@ use crate::seam::{
     Listed, Plan, Priority, RecordColumns, Store,
 };
 
-/// How often a write is tried again whose result was moved meanwhile.
-const RETRIES: usize = 4;
-
 /// A store over another one, and over an archive of records that were moved from it.
 #[derive(Debug)]
 pub struct Tiers {
@@ -45,22 +42,24 @@ impl Tiers {
         Self { store, archive }
     }
 
-    /// Puts the records of those results back that a change of a record is about and that are in files. False if
-    /// there were none.
+    /// Puts the records of those results back that changes of records are about and that are in files. False if that
+    /// cannot be why something is missing: there are no such results.
     async fn restore_of<'c>(
         &self,
         changes: impl IntoIterator<Item = &'c Change>,
     ) -> Result<bool, Error> {
-        let mut restored = false;
+        let mut may_help = false;
         for change in changes {
             let name = match change {
                 Change::InsertRecord(value) | Change::ReplaceRecord { value, .. } => &value.name,
                 Change::DeleteRecord { name, .. } => name,
                 _ => continue,
             };
-            restored |= self.archive.restore(&*self.store, name.result()).await?;
+            // Another may have put them back since they were missing.
+            may_help |= self.archive.restore(&*self.store, name.result()).await?
+                || self.store.result(name.result()).await?.is_some();
         }
-        Ok(restored)
+        Ok(may_help)
     }
 }
 
@@ -121,17 +120,12 @@ impl Store for Tiers {
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {
-        let mut restored = true;
-        for _ in 0..RETRIES {
-            match self.store.commit(batch).await {
-                // Where nothing is in files any more, it may have been when this was committed.
-                Err(Error::Missing(_)) if restored => {
-                    restored = self.restore_of(&batch.changes).await?;
-                }
-                outcome => return outcome,
+        match self.store.commit(batch).await {
+            Err(Error::Missing(_)) if self.restore_of(&batch.changes).await? => {
+                self.store.commit(batch).await
             }
+            outcome => outcome,
         }
-        self.store.commit(batch).await
     }
 
     async fn commit_each(&self, changes: &[Change]) -> Vec<Result<(), Error>> {
@@ -140,7 +134,11 @@ impl Store for Tiers {
             if !matches!(outcome, Err(Error::Missing(_))) {
                 continue;
             }
-            *outcome = self.commit(&change.clone().into()).await;
+            match self.restore_of([change]).await {
+                Ok(false) => {}
+                Ok(true) => *outcome = self.store.commit(&change.clone().into()).await,
+                Err(error) => *outcome = Err(error),
+            }
         }
         outcomes
     }

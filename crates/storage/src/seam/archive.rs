@@ -80,9 +80,6 @@ pub trait ArchiveIndex: Debug + Send + Sync + 'static {
     /// The ids of the results that are in a file, all of one parent.
     async fn results_in(&self, file: i64) -> Result<HashSet<String>, Error>;
 
-    /// Moves all results of a file to another that has the same records.
-    async fn replace_file(&self, file: i64, with: i64) -> Result<u64, Error>;
-
     /// Condemns files that were noted before a time and have no results.
     async fn condemn_files(&self, before: Timestamp, now: Timestamp) -> Result<u64, Error>;
 

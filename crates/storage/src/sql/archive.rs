@@ -100,12 +100,6 @@ pub(crate) fn results_in(file: i64) -> Statement {
     out
 }
 
-pub(crate) fn replace(file: i64, with: i64) -> Statement {
-    let mut out = Statement::new("UPDATE results SET archive_file = ");
-    out.bind(with).push(" WHERE archive_file = ").bind(file);
-    out
-}
-
 pub(crate) fn condemn(before: Timestamp, now: Timestamp) -> Statement {
     let mut out = Statement::new("UPDATE archive_files SET condemned_us = ");
     out.bind(now);

@@ -65,10 +65,6 @@ impl<D: Database> ArchiveIndex for SqlStore<D> {
         ids(&self.ask(&sql::results_in(file)).await?)
     }
 
-    async fn replace_file(&self, file: i64, with: i64) -> Result<u64, Error> {
-        self.tell(vec![sql::replace(file, with)]).await
-    }
-
     async fn condemn_files(&self, before: Timestamp, now: Timestamp) -> Result<u64, Error> {
         let condemned = self.tell(vec![sql::condemn(before, now)]).await?;
         if condemned > 0 {

@@ -130,8 +130,8 @@ async fn remove(
     }
     if let Some(file) = file {
         gone.left.push(format!(
-            "`{name}`: its records stay in archive file {file}, of which no list tells them any more, until the next \
-             pass of retention writes that again"
+            "`{name}`: its records are in no list, and stay in archive file {file} until all results of that file are \
+             deleted"
         ));
     }
     let Some(depot) = store.objects().filter(|_| !objects.is_empty()) else {

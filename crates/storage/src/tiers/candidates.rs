@@ -1,9 +1,10 @@
 //! Which files can have rows of a list.
 
 use hindsight_filter::{
-    Order,
+    Order, Position,
     condition::{Column, Condition, Is, Test, Value},
     model::{ParentPattern, ResultPattern},
+    order::KeyValue,
 };
 use jiff::Timestamp;
 
@@ -43,6 +44,44 @@ fn may_pass_test(file: &ArchiveFile, test: &Test) -> bool {
         Is::Greater(Value::Time(time)) => *time < file.end,
         Is::AtLeast(Value::Time(time)) => *time <= file.end,
         _ => true,
+    }
+}
+
+/// What rows of a list pass that come after one row and before another: bounds of their time of storing, if that is
+/// the first key of the order.
+pub(super) fn between(
+    order: &Order,
+    after: Option<&Position>,
+    until: Option<&Position>,
+) -> Condition {
+    let Some(key) = order
+        .keys()
+        .first()
+        .filter(|key| key.column == Column::CreateTime)
+    else {
+        return Condition::All;
+    };
+    let (earliest, latest) = match key.descending {
+        true => (until, after),
+        false => (after, until),
+    };
+    let bound = |place: Option<&Position>, is: fn(Value) -> Is| {
+        let time = Timestamp::from_microsecond(created(place?)?).ok()?;
+        Some(Condition::Test(Test {
+            column: Column::CreateTime,
+            is: is(Value::Time(time)),
+            negated: false,
+        }))
+    };
+    let bounds = [bound(earliest, Is::AtLeast), bound(latest, Is::AtMost)];
+    Condition::And(bounds.into_iter().flatten().collect())
+}
+
+/// The time of storing in a position of an order of which it is the first key, in microseconds.
+pub(super) fn created(position: &Position) -> Option<i64> {
+    match position.keys.first()? {
+        Some(KeyValue::Int(us)) => Some(*us),
+        _ => None,
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use hindsight_filter::{
-    Order, Position,
+    Position,
+    condition::Condition,
     model::{ParentPattern, Record, RecordName, ResultName},
-    order::KeyValue,
 };
 
 use super::{
@@ -133,15 +133,16 @@ impl Tiers {
             let is_full = stored.len() >= usize::try_from(query.limit.get()).unwrap_or(usize::MAX);
             let until = stored.last().filter(|_| is_full || is_cut);
             let until = until.map(|last| &last.position);
-            let files = self.candidates(query, before).await?;
-            let files: Vec<_> = files
-                .into_iter()
-                .filter(|file| until.is_none_or(|last| !beyond(file, &query.order, last)))
-                .collect();
+            let between = candidates::between(&query.order, query.after.as_ref(), until);
+            let bounded = ListQuery {
+                condition: Condition::And(vec![between, query.condition.clone()]),
+                ..query.clone()
+            };
+            let files = self.candidates(&bounded, before).await?;
             if files.is_empty() {
                 return Ok(stored);
             }
-            let search = Search::new(&self.archive, query, until, files);
+            let search = Search::new(&self.archive, &bounded, until, files);
             let found = search.find().await?;
             let merged = merged(query, stored, found);
             let rows = read(&search, merged, T::parts(query)).await?;
@@ -181,13 +182,6 @@ impl Tiers {
                 && candidates::may_have(file, &query.scope, &query.condition)
         });
         Ok(files.cloned().collect())
-    }
-}
-
-fn beyond(file: &ArchiveFile, order: &Order, last: &Position) -> bool {
-    match last.keys.first() {
-        Some(Some(KeyValue::Int(us))) => candidates::is_beyond(file, order, *us),
-        _ => false,
     }
 }
 

@@ -8,7 +8,6 @@ use hindsight_filter::{
     Order, Position,
     columns::ObjectColumns,
     condition::{Column, Condition, Is, Test, Value},
-    order::KeyValue,
 };
 
 use super::{candidates, files::Archive, object::Object};
@@ -84,7 +83,9 @@ impl<'s> Search<'s> {
         let mut found: Vec<Candidate> = Vec::new();
         for (number, files) in self.files.chunks(AT_ONCE).enumerate() {
             let is_full = found.len() >= most;
-            let last = found.last().and_then(|row| created(&row.position));
+            let last = found
+                .last()
+                .and_then(|row| candidates::created(&row.position));
             let beyond = |file: &ArchiveFile| {
                 is_full && last.is_some_and(|us| candidates::is_beyond(file, order, us))
             };
@@ -167,7 +168,10 @@ impl<'s> Search<'s> {
                 all[at] = Some(row);
             }
         }
-        Ok(all.into_iter().flatten().collect())
+        let all: Option<Vec<Read>> = all.into_iter().collect();
+        all.ok_or_else(|| {
+            Error::Corrupt("an archive file has fewer rows than were found".to_owned())
+        })
     }
 }
 
@@ -217,14 +221,6 @@ fn candidates_of(
         }
     };
     Ok(rows.map(candidate).collect())
-}
-
-/// The time of storing in a position of an order of which it is the first key.
-fn created(position: &Position) -> Option<i64> {
-    match position.keys.first()? {
-        Some(KeyValue::Int(us)) => Some(*us),
-        _ => None,
-    }
 }
 
 fn read(reader: &Reader<Object>, places: &[Place], parts: Parts) -> Result<Vec<Read>, FileError> {
