@@ -114,7 +114,7 @@ Keep a database:
   backup      Copy a SQLite database while it is in use
   restore     Bring back a backup
   copy        Copy a database into another
-  retention   Delete old runs by policies, or list what they would delete
+  retention   Move old runs to the archive and delete them by policies, or list which
   archive     Verify the archive, or put records back from it
   purge       Delete for good, free pages and object store included
 
@@ -253,7 +253,13 @@ fn keeping(root: Command) -> Command {
         .subcommand(archive::command())
         .subcommand(flags_of(
             purge::Purge::augment_args(Command::new("purge")),
-            &["db", "objects_url", "objects_keep", "audit_log"],
+            &[
+                "db",
+                "objects_url",
+                "objects_keep",
+                "archive_url",
+                "audit_log",
+            ],
         ))
 }
 

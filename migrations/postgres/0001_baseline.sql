@@ -35,6 +35,7 @@ CREATE TABLE archive_files (
     parent        TEXT COLLATE "C" NOT NULL,
     min_create_us BIGINT NOT NULL,
     max_create_us BIGINT NOT NULL,
+    results       BIGINT NOT NULL,
     records       BIGINT NOT NULL,
     bytes         BIGINT NOT NULL,
     sha256        BYTEA NOT NULL,

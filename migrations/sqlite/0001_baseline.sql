@@ -24,6 +24,7 @@ CREATE TABLE archive_files (
     parent        TEXT NOT NULL,
     min_create_us INTEGER NOT NULL,
     max_create_us INTEGER NOT NULL,
+    results       INTEGER NOT NULL,
     records       INTEGER NOT NULL,
     bytes         INTEGER NOT NULL,
     sha256        BLOB NOT NULL,

@@ -19,16 +19,17 @@ use hindsight_runtime::clock::{Clock as _, SystemClock};
 use hindsight_runtime::telemetry::Registry;
 use hindsight_storage::{
     Error, Purge as What, Purged,
-    resolve::{Options, Schema, open},
+    resolve::{Opened, Options, Schema, open},
 };
+use jiff::Timestamp;
 
 /// Delete for good: from the database's free pages, dictionaries and the object store too
 ///
 /// `hindsight delete` and the API delete rows; within minutes no other record holds bytes of the
 /// payload, and its object goes when no backup needs it any more (objects_keep). This command is
 /// for what must be gone now, as the law or a leaked secret demand: it deletes, packs again the
-/// records whose payloads referred to a deleted one, removes objects at once, and has the database
-/// rewrite its free space: `VACUUM` on SQLite, which takes as much room again as the file has, and
+/// records whose payloads referred to a deleted one, removes objects at once, writes the files of an archive
+/// again that have rows of deleted runs of the same parent, and has the database rewrite its free space: `VACUUM` on SQLite, which takes as much room again as the file has, and
 /// on PostgreSQL.
 ///
 /// It works on the database itself and may run beside servers; on SQLite they should be stopped,
@@ -103,8 +104,19 @@ impl Purge {
         let opened = open(&config.db.expose(), &options).await.map_err(failed)?;
         let base = &opened.maintenance;
         let done = async {
-            let there = base.purgeable(&what).await.map_err(failed)?;
-            if there.results + there.records == 0 {
+            let mut there = base.purgeable(&what).await.map_err(failed)?;
+            if let What::Record(name) = &what
+                && there.records == 0
+            {
+                let archived = opened.store.record(name).await.map_err(failed)?;
+                there.records = u64::from(archived.is_some());
+            }
+            // Also those that a purge which broke off has left.
+            let files = match &opened.archive {
+                Some(archive) => archive.erasable(parent(&what)).await.map_err(failed)?.len(),
+                None => 0,
+            };
+            if there.results + there.records == 0 && files == 0 {
                 return Err(Failure::missing(format!(
                     "there is nothing of {}",
                     shown(&what)
@@ -112,6 +124,11 @@ impl Purge {
             }
             if self.dry_run {
                 output::say(&format!("would purge {}", counted(&there)))?;
+                if files > 0 {
+                    output::note(&format!(
+                        "{files} archive files have rows of runs that were deleted before, and would be written again"
+                    ));
+                }
                 return Ok(ExitCode::SUCCESS);
             }
             // What cannot be written down is not begun.
@@ -125,7 +142,7 @@ impl Purge {
             let line = AuditEvent::purged(operator, place(&what), now);
             let ahead = audit.write_ahead(vec![line.pending()]).await;
             ahead.map_err(unwritten)?;
-            let purged = base.purge(&what, now).await;
+            let purged = purge(&opened, &what, now).await;
             let came = purged.as_ref().map(|_purged| ());
             audit.write(vec![line.ended(came)]).await;
             let purged = purged.map_err(failed)?;
@@ -139,6 +156,32 @@ impl Purge {
         .await;
         base.close().await;
         done
+    }
+}
+
+/// Purges the database, and then the files of an archive that have rows of what was purged.
+async fn purge(opened: &Opened, what: &What, now: Timestamp) -> Result<Purged, Error> {
+    let Some(archive) = &opened.archive else {
+        return opened.maintenance.purge(what, now).await;
+    };
+    if let What::Record(name) = what {
+        archive.restore(&*opened.store, name.result()).await?;
+    }
+    let mut purged = opened.maintenance.purge(what, now).await?;
+    for file in archive.erase(parent(what), now).await? {
+        purged.left.push(format!(
+            "the archive file `{}` has rows of deleted runs, because runs moved to it meanwhile; purge again",
+            file.path
+        ));
+    }
+    Ok(purged)
+}
+
+fn parent(what: &What) -> &Parent {
+    match what {
+        What::Parent(parent) => parent,
+        What::Result(name) => name.parent(),
+        What::Record(name) => name.result().parent(),
     }
 }
 

@@ -24,10 +24,10 @@ use hindsight_runtime::error::report;
 /// Deletions that may wait to be printed.
 const WAITING: usize = 256;
 
-const ABOUT: &str = "Delete old runs by policies, or list what they would delete
+const ABOUT: &str = "Move old runs to the archive and delete them by policies, or list which
 
 The policies are those of the file that `retention_file` names; docs/retention.md describes it. A server that \
-has the file deletes at its start and when the file says. These commands work on the database itself, beside \
+has the file does so at its start and when the file says. These commands work on the database itself, beside \
 servers or without one, and decide as a server does.";
 
 const EXAMPLES: &str = "Examples:
@@ -37,9 +37,9 @@ const EXAMPLES: &str = "Examples:
   kubectl get configmap tekton-results-config-results-retention-policy -n tekton-pipelines -o yaml |
     hindsight retention convert - --zone Europe/Berlin > retention.toml";
 
-/// List what would be deleted now, by which policy, with bytes
+/// List what would be moved or deleted now, by which policy, with bytes
 ///
-/// Nothing is deleted. `retention run` at the same moment deletes exactly this.
+/// Nothing is moved or deleted. `retention run` at the same moment moves and deletes exactly this.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 struct Plan {
@@ -47,11 +47,11 @@ struct Plan {
     show: Show,
 }
 
-/// Delete now what is due
+/// Move and delete now what is due
 ///
 /// With `audit_log`, every delete is a line there. What is interrupted goes on with the next run.
 ///
-/// Exit codes: 0 all that is due is deleted, 1 some could not be read, or nothing was confirmed, 2 wrong usage or
+/// Exit codes: 0 all that is due is moved or deleted, 1 some could not be read, or nothing was confirmed, 2 wrong usage or
 /// configuration, 5 the database cannot be reached.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -59,7 +59,7 @@ struct Run {
     #[command(flatten)]
     show: Show,
 
-    /// Delete without asking for confirmation
+    /// Move and delete without asking for confirmation
     #[arg(short, long)]
     yes: bool,
 }
@@ -152,7 +152,7 @@ pub(super) fn command() -> Command {
     ];
     let of_db = |command| flags_of(command, &keys);
     Command::new("retention")
-        .about("Delete old runs by policies, or list what they would delete")
+        .about("Move old runs to the archive and delete them by policies, or list which")
         .long_about(ABOUT)
         .after_long_help(EXAMPLES)
         .subcommand_required(true)
@@ -169,7 +169,10 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("run", sub)) => {
             let run = Run::from_arg_matches(sub).map_err(usage)?;
             if !run.yes {
-                confirm("Delete what `retention plan` lists?", "nothing was deleted")?;
+                confirm(
+                    "Move and delete what `retention plan` lists?",
+                    "nothing was moved or deleted",
+                )?;
             }
             pass(sub, &run.show, Mode::Delete)
         }

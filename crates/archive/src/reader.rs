@@ -6,6 +6,7 @@ mod values;
 
 use std::{
     collections::BTreeMap,
+    io,
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -15,7 +16,9 @@ use hindsight_filter::condition::Condition;
 use hindsight_filter::model::{Payload, Record, ResultName, RunResult, Summary};
 use parquet::{
     errors::ParquetError,
-    file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader},
+    file::metadata::{
+        ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader,
+    },
 };
 
 use self::values::Column;
@@ -76,9 +79,9 @@ impl<S: Source> Reader<S> {
     }
 
     /// The same file, opened again.
-    pub fn reopen(source: S, footer: &Footer) -> Self {
+    pub fn reopen(source: Arc<S>, footer: &Footer) -> Self {
         Self {
-            source: Chunks(Arc::new(source)),
+            source: Chunks(source),
             metadata: Arc::clone(&footer.0),
         }
     }
@@ -105,13 +108,7 @@ impl<S: Source> Reader<S> {
             }
             let (start, length) = column.byte_range();
             parts.push(start..start + length);
-            let filter = column
-                .bloom_filter_offset()
-                .zip(column.bloom_filter_length());
-            if let Some((start, length)) = filter {
-                let start = u64::try_from(start).unwrap_or_default();
-                parts.push(start..start + u64::try_from(length).unwrap_or_default());
-            }
+            parts.extend(filter(column));
         }
         parts.sort_by_key(|part| part.start);
         let mut joined: Vec<Range<u64>> = Vec::new();
@@ -144,6 +141,7 @@ impl<S: Source> Reader<S> {
                 continue;
             }
             found.groups_read += 1;
+            self.want(group)?;
             let rows = self.passing(group, self.all_rows(group), condition)?;
             let places = rows.into_iter().map(|row| Place { group, row });
             found.places.extend(places);
@@ -197,8 +195,7 @@ impl<S: Source> Reader<S> {
 
     /// Says that a row group will be read.
     fn want(&self, group: usize) -> Result<(), Error> {
-        let wanted = self.source.0.want(&self.parts(group));
-        wanted.map_err(|error| ParquetError::External(Box::new(error)).into())
+        self.source.0.want(&self.parts(group)).map_err(failed)
     }
 
     fn rows_of(&self, group: usize, rows: &[usize], payloads: Payloads) -> Result<Vec<Row>, Error> {
@@ -356,6 +353,17 @@ impl<S: Source> Reader<S> {
         }
         Ok(found)
     }
+}
+
+/// Where the Bloom filter of a column chunk is, if it has one.
+fn filter(column: &ColumnChunkMetaData) -> Option<Range<u64>> {
+    let start = u64::try_from(column.bloom_filter_offset()?).ok()?;
+    let length = u64::try_from(column.bloom_filter_length()?).ok()?;
+    Some(start..start + length)
+}
+
+fn failed(error: io::Error) -> Error {
+    ParquetError::External(Box::new(error)).into()
 }
 
 /// The rows of each row group that has any, in order and each once.

@@ -8,6 +8,7 @@ pub(crate) mod backends;
 pub(crate) mod dictionaries;
 mod expiry;
 mod feed;
+mod files;
 mod filtering;
 pub(crate) mod fixtures;
 mod histories;
@@ -172,6 +173,10 @@ const CASES: &[Case] = cases![
     dictionaries::a_refused_payload_is_in_no_dictionary_after_a_sweep,
     purge::a_parent_is_purged_and_nothing_of_it_is_left,
     purge::a_record_and_a_result_are_purged_and_others_stay,
+    files::small_files_are_joined_and_what_left_them_is_in_none,
+    files::what_is_erased_is_in_no_file,
+    files::no_result_gets_into_a_file_that_is_removed,
+    files::lists_are_whole_while_files_are_written_again_and_removed,
     writes::a_name_is_taken_once,
     writes::a_record_needs_its_result,
     writes::what_is_not_there_is_missing,
@@ -247,7 +252,8 @@ async fn run_in_memory() {
         "migrating_again_changes_nothing",
     ];
     let is_about_rows = |case: &&Case| {
-        !["dictionaries", "ways", "logs"].contains(&case.room) && !ABOUT_TABLES.contains(&case.name)
+        !["dictionaries", "files", "ways", "logs"].contains(&case.room)
+            && !ABOUT_TABLES.contains(&case.name)
     };
     run(CASES.iter().filter(is_about_rows), async || {
         MemoryDatabase::fresh()

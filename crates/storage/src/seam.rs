@@ -27,12 +27,12 @@ use async_trait::async_trait;
 pub use self::{
     aggregate::AggregateQuery, aggregate::GroupKey, aggregate::MAX_KEYS, aggregate::Quantity,
     aggregate::Summed, archive::ArchiveFile, archive::ArchiveIndex, archive::ArchiveState,
-    archive::Beside, change::Batch, change::Change, columns::RecordColumns, encoded::EncodedBody,
-    encoded::EncodedRecord, error::Error, explain::Estimate, explain::Plan, failed_log::FailedPart,
-    failed_log::failed_log, failed_log::log_tail, failed_log::signing_log, feed::ChangedRecord,
-    feed::FeedPage, feed::FeedPosition, hold::Hold, hold::WholeVersion, logs::LogAppend,
-    logs::LogChunks, logs::LogKey, logs::LogKind, logs::LogSource, logs::LogStore, logs::StoredLog,
-    maintenance::Connections, maintenance::Filled, maintenance::IndexedPath,
+    archive::Beside, archive::Condemn, change::Batch, change::Change, columns::RecordColumns,
+    encoded::EncodedBody, encoded::EncodedRecord, error::Error, explain::Estimate, explain::Plan,
+    failed_log::FailedPart, failed_log::failed_log, failed_log::log_tail, failed_log::signing_log,
+    feed::ChangedRecord, feed::FeedPage, feed::FeedPosition, hold::Hold, hold::WholeVersion,
+    logs::LogAppend, logs::LogChunks, logs::LogKey, logs::LogKind, logs::LogSource, logs::LogStore,
+    logs::StoredLog, maintenance::Connections, maintenance::Filled, maintenance::IndexedPath,
     maintenance::MAX_INDEXES, maintenance::Maintenance, maintenance::Purge, maintenance::Purged,
     query::ListQuery, query::Listed, query::Priority, traced::Traced,
 };

@@ -6,6 +6,7 @@
 //! none, are no rows of any list.
 
 mod candidates;
+mod compact;
 mod files;
 mod merge;
 mod moves;

@@ -7,7 +7,7 @@ use hindsight_storage::{Error as StoreError, Moving, WholeVersion};
 use jiff::SignedDuration;
 use tokio::time::Instant;
 
-use super::{Deletion, Error, Failed, Mode, Pass, failed};
+use super::{Deletion, Error, Failed, HELD, Mode, Pass, failed};
 use crate::retention::version::Whole;
 
 /// Bytes of payloads that are gathered before files of them are written.
@@ -92,21 +92,28 @@ impl Pass {
         Ok(())
     }
 
-    /// Moves what is left, and removes files that no result is in any more.
+    /// Moves what is left, writes files again that are mostly empty or many, and removes those that no result is in
+    /// any more.
     pub(super) async fn end(&mut self) -> Result<(), Error> {
         let moved = self.move_all().await;
         self.survive(moved)?;
-        if let Some(archive) = self
-            .of
-            .source
-            .archive
-            .clone()
-            .filter(|_| self.mode != Mode::Plan)
-        {
+        let archive = self.of.source.archive.clone();
+        let Some(archive) = archive.filter(|_| self.mode != Mode::Plan) else {
+            return Ok(());
+        };
+        for files in archive.compactable().await? {
+            if self.stop.is_cancelled() || !self.has_turn(HELD).await? {
+                break;
+            }
+            let began = Instant::now();
             let now = self.of.source.clock.now();
-            let before = now.checked_sub(EMPTY).unwrap_or(now);
-            archive.sweep(before, now).await?;
+            let compacted = archive.compact(&files, now).await;
+            self.survive(compacted.map_err(failed))?;
+            self.rest(began.elapsed()).await;
         }
+        let now = self.of.source.clock.now();
+        let before = now.checked_sub(EMPTY).unwrap_or(now);
+        archive.sweep(before, now).await?;
         Ok(())
     }
 }

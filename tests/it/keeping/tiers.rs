@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
+use hindsight_archive::Reader;
 use hindsight_proto::v1alpha2 as pb;
 use serde_json::{Value, json};
 use tonic::Code;
@@ -151,6 +153,13 @@ impl Folder {
     }
 }
 
+/// The ids of all records that a file has.
+fn records_in(file: &Path) -> Vec<String> {
+    let reader = Reader::open(Bytes::from(std::fs::read(file).unwrap())).unwrap();
+    let groups = (0..reader.groups()).flat_map(|group| reader.group(group).unwrap());
+    groups.map(|row| row.record.name.id().to_owned()).collect()
+}
+
 fn stages(said: &Said) -> Vec<String> {
     let lines = said.out.lines();
     let lines = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -287,6 +296,111 @@ async fn a_write_brings_records_back_and_a_delete_takes_them() {
         let url = database.url();
         let said = run(&["serve", "--listen", "127.0.0.1:0", "--db", &url]).await;
         said.fails(1, "set archive_url to where they are");
+        database.remove().await;
+    }
+}
+
+#[tokio::test]
+async fn a_policy_deletes_results_whose_records_are_in_files() {
+    for database in each_database().await {
+        let folder = Folder::new();
+        let server = TestServer::start(&database).await;
+        given(&server).await;
+        server.stop().await;
+        let moved = folder.retention(&database, &["run", "--yes"]).await;
+        assert_eq!(moved.code, 0, "{moved:?}");
+
+        let file = "run_at = '30 3 * * * UTC'\n[default]\nkeep_for = 'forever'\n\
+            [namespaces.ci.default]\nkeep_for = '60d'\n";
+        std::fs::write(folder.0.path().join("retention.toml"), file).unwrap();
+        let plan = folder.retention(&database, &["plan", "-o", "jsonl"]).await;
+        assert_eq!((plan.code, stages(&plan).len()), (0, 9), "{plan:?}");
+        assert_eq!(stages(&plan)[8], "delete ci/results/r8");
+        let run = folder
+            .retention(&database, &["run", "--yes", "-o", "jsonl"])
+            .await;
+        assert_eq!((run.code, stages(&run)), (0, stages(&plan)), "{run:?}");
+
+        let url = folder.url();
+        let server = TestServer::start_with(&database, &[("archive_url", &url)]).await;
+        let mut left = server.ids("-/results/-", "").await.unwrap();
+        left.sort();
+        assert_eq!(left, ["e", "t27", "t28", "t29"]);
+        let gone = server.get_record("ci/results/r4/records/t13").await;
+        assert_eq!(gone.unwrap_err().code(), Code::NotFound);
+        server.stop().await;
+        database.remove().await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_purged_is_in_no_file() {
+    for database in each_database().await {
+        let folder = Folder::new();
+        let server = TestServer::start(&database).await;
+        given(&server).await;
+        server.stop().await;
+        let moved = folder.retention(&database, &["run", "--yes"]).await;
+        assert_eq!(moved.code, 0, "{moved:?}");
+        let (db, archive) = (database.url(), folder.url());
+        let common = ["--db", &db, "--archive-url", &archive, "--yes"];
+        let purge = async |what: &[&str]| run(&[&["purge"][..], what, &common].concat()).await;
+        let before = folder.paths();
+
+        let record = ["--record", "ci/results/r1/records/t4"];
+        let said = purge(&[&record[..], &["--dry-run"]].concat()).await;
+        said.prints(0, "would purge 0 results, 1 record");
+        assert_eq!(folder.paths(), before, "nothing was purged");
+        purge(&record).await.prints(0, "purged 0 results, 1 record");
+        let said = purge(&["--result", "ci/results/r2"]).await;
+        said.prints(0, "purged 1 result");
+        for path in folder.paths() {
+            let records = records_in(&path);
+            let is_gone = |id: &str| !records.iter().any(|record| record == id);
+            assert!(is_gone("t4") && is_gone("t6"), "{records:?}");
+        }
+        let said = purge(&["--parent", "other"]).await;
+        said.prints(0, "purged 1 result");
+        assert_eq!(folder.files(), 1, "{:?}", folder.paths());
+
+        let server = TestServer::start_with(&database, &[("archive_url", &archive)]).await;
+        let left = server.ids("-/results/-", "").await.unwrap();
+        assert_eq!(left.len(), 26);
+        server.stop().await;
+        database.remove().await;
+    }
+}
+
+#[tokio::test]
+async fn a_pass_joins_the_files_of_passes_before() {
+    for database in each_database().await {
+        let folder = Folder::new();
+        let server = TestServer::start(&database).await;
+        given(&server).await;
+        let before = answers(&server).await;
+        server.stop().await;
+        let (db, archive) = (database.url(), folder.url());
+        for result in ["r0", "r1", "r2"] {
+            let moved = folder.retention(&database, &["run", "--yes"]).await;
+            assert_eq!(moved.code, 0, "{moved:?}");
+            let name = format!("ci/results/{result}");
+            let what = ["archive", "restore", &name];
+            let said = run(&[&what[..], &["--db", &db, "--archive-url", &archive]].concat()).await;
+            said.prints(0, "restored");
+        }
+        let of_ci = |path: &PathBuf| path.to_string_lossy().contains("namespace=ci");
+        let files = folder.paths().iter().filter(|path| of_ci(path)).count();
+        assert_eq!(files, 3);
+        let moved = folder.retention(&database, &["run", "--yes"]).await;
+        assert_eq!(moved.code, 0, "{moved:?}");
+        let whole = folder.paths().into_iter().filter(of_ci);
+        let whole: Vec<_> = whole.filter(|path| records_in(path).len() == 27).collect();
+        // The first one of all, which is removed a day later, and the one of all that were left.
+        assert_eq!(whole.len(), 2, "{:?}", folder.paths());
+
+        let server = TestServer::start_with(&database, &[("archive_url", &archive)]).await;
+        assert_eq!(answers(&server).await, before);
+        server.stop().await;
         database.remove().await;
     }
 }

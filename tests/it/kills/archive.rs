@@ -1,13 +1,15 @@
 //! A pass that moves records to files is killed again and again: every record is in a list once, as it was stored.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::{BufRead as _, BufReader},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Stdio},
     time::Duration,
 };
 
+use bytes::Bytes;
+use hindsight_archive::Reader;
 use hindsight_proto::v1alpha2 as pb;
 
 use super::{Server, is_clean, load::Dice, retention::given, rounds};
@@ -96,7 +98,8 @@ async fn kills(db: &str) {
         cut += usize::from(passing.try_wait().unwrap().is_none());
         passing.kill().unwrap();
         passing.wait().unwrap();
-        is_clean(db, &objects, round).await;
+        let outside = is_clean(db, &objects, round).await;
+        assert!(outside > 0, "round {round}: some lie outside");
         let now = listed(&server).await;
         assert!(now == all, "round {round}: lists changed");
     }
@@ -111,6 +114,112 @@ async fn kills(db: &str) {
     let results = format!("{} results of the database: 0 damaged", rounds() * OF_ROUND);
     assert!(said.contains(&results), "{verified:?}");
     eprintln!("{} passes killed, {cut} of them midway", rounds());
+    rewrites(db, &objects, folder, &server, all).await;
+}
+
+/// Restores, compactions and purges are killed. What is purged is gone whole or there whole, and is gone once the
+/// command was given again.
+async fn rewrites(
+    db: &str,
+    objects: &str,
+    folder: &Path,
+    server: &Server,
+    mut all: BTreeMap<String, (usize, Vec<u8>)>,
+) {
+    let mut dice = Dice(0x0dd5);
+    let mut spans = [400_000_u64, 400_000, 20_000];
+    let mut purges = 0;
+    for round in 0..rounds() {
+        let names: Vec<String> = results_of(&all).into_iter().collect();
+        let any = |dice: &mut Dice| {
+            let at = dice.below(names.len() as u64);
+            names[usize::try_from(at).unwrap()].clone()
+        };
+        let one = any(&mut dice);
+        let commands: [&[&str]; 2] = [
+            &["archive", "restore", &one],
+            &["retention", "run", "--yes"],
+        ];
+        for (what, span) in commands.into_iter().zip(&mut spans) {
+            // Of a restore and a pass, each is cut off once in a round, at whatever it was doing.
+            while !cut_off(command(what, db, objects, folder), &mut dice, span).await {}
+            is_clean(db, objects, round).await;
+            assert!(listed(server).await == all, "round {round}: after {what:?}");
+        }
+        if round % 3 != 0 {
+            continue;
+        }
+        let name = any(&mut dice);
+        let purge = ["purge", "--yes", "--result", &name];
+        let is_cut = cut_off(
+            command(&purge, db, objects, folder),
+            &mut dice,
+            &mut spans[2],
+        )
+        .await;
+        purges += usize::from(is_cut);
+        let now = listed(server).await;
+        let before = all.clone();
+        all.retain(|record, _| !record.starts_with(&format!("{name}/")));
+        assert!(
+            now == all || is_cut && now == before,
+            "round {round}: {name} is in part"
+        );
+        let again = command(&purge, db, objects, folder)
+            .wait_with_output()
+            .unwrap();
+        // Nothing is left of one that ended.
+        assert!(matches!(again.status.code(), Some(0 | 3)), "{again:?}");
+        assert!(
+            listed(server).await == all,
+            "round {round}: after the purge"
+        );
+        for file in files_below(&folder.join("archive")) {
+            let reader = Reader::open(Bytes::from(std::fs::read(&file).unwrap())).unwrap();
+            let rows = (0..reader.groups()).flat_map(|group| reader.group(group).unwrap());
+            let mut results = rows.map(|row| row.record.name.result().to_string());
+            assert!(results.all(|result| result != name), "{file:?} has {name}");
+        }
+    }
+    let verified = command(&["archive", "verify"], db, objects, folder);
+    let verified = verified.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&verified.stdout).into_owned();
+    assert!(said.contains(": 0 damaged"), "{verified:?}");
+    eprintln!(
+        "killed midway: {0} restores, {0} passes, {purges} purges",
+        rounds()
+    );
+}
+
+/// Kills a command within a time, in microseconds, and says whether that cut it off. The time follows how long such
+/// commands take.
+async fn cut_off(mut child: Child, dice: &mut Dice, span: &mut u64) -> bool {
+    tokio::time::sleep(Duration::from_micros(dice.below(*span))).await;
+    let cut = child.try_wait().unwrap().is_none();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    *span = if cut {
+        *span * 5 / 4
+    } else {
+        (*span / 2).max(1_000)
+    };
+    cut
+}
+
+fn results_of(all: &BTreeMap<String, (usize, Vec<u8>)>) -> BTreeSet<String> {
+    let result = |record: &String| record.split("/records/").next().unwrap().to_owned();
+    all.keys().map(result).collect()
+}
+
+fn files_below(path: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(path)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let below = entries.flat_map(|path| match path.is_dir() {
+        true => files_below(&path),
+        false => vec![path],
+    });
+    below.collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -137,7 +137,8 @@ async fn kills(db: &str) {
         tokio::time::sleep(Duration::from_micros(dice.below(3_000))).await;
         passing.kill().unwrap();
         passing.wait().unwrap();
-        is_clean(db, &objects, round).await;
+        let outside = is_clean(db, &objects, round).await;
+        assert!(outside > 0, "round {round}: some lie outside");
         let now = whole(&server, round).await;
         assert!(now.is_subset(&left), "round {round}: what went came back");
         midway += usize::from(now.len() < left.len());

@@ -1,9 +1,11 @@
 //! Whether a row group can have rows that pass a condition, by its statistics and Bloom filters.
 
+use std::ops::Range;
+
 use hindsight_filter::condition::{Column as Field, Condition, Is, Test, Value};
 use parquet::{bloom_filter::Sbbf, file::statistics::Statistics};
 
-use super::{Reader, guarded};
+use super::{Reader, failed, filter, guarded};
 use crate::{
     Error, Source,
     columns::{pair, text_leaf, time_leaf},
@@ -27,8 +29,28 @@ impl<S: Source> Reader<S> {
         })? {
             return Ok(false);
         }
-        self.want(group)?;
+        // Most row groups are excluded by filters, which are small.
+        let mut filters = Vec::new();
+        self.filters(group, condition, &mut filters);
+        self.source.0.want(&filters).map_err(failed)?;
         possible(condition, &mut |sought| self.filter_lets(group, sought))
+    }
+
+    /// Where the filters are that a condition is tried on.
+    fn filters(&self, group: usize, condition: &Condition, out: &mut Vec<Range<u64>>) {
+        match condition {
+            Condition::All | Condition::Nothing => {}
+            Condition::And(parts) | Condition::Or(parts) => {
+                parts.iter().for_each(|part| self.filters(group, part, out));
+            }
+            Condition::Test(test) => {
+                if let Some(Sought::Texts(path, _)) = Sought::by(test)
+                    && let Some(leaf) = self.column(path).leaf()
+                {
+                    out.extend(filter(self.metadata.row_group(group).column(leaf)));
+                }
+            }
+        }
     }
 
     fn statistics_let(&self, group: usize, sought: &Sought<'_>) -> bool {

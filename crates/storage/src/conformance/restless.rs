@@ -123,7 +123,14 @@ impl Restless {
                 of_parents.entry(parent).or_default().push(moving);
             }
         }
-        for moving in of_parents.into_values() {
+        for files in self.archive.compactable().await? {
+            self.archive.compact(&files, time(1)).await?;
+        }
+        for (parent, moving) in of_parents {
+            if dice.once_in(4) {
+                let parent = parent.parse().expect("it is one");
+                self.archive.erase(&parent, time(1)).await?;
+            }
             for change in self.archive.write(moving, time(1)).await? {
                 match self.store.commit(&change.into()).await {
                     Ok(()) => drop(self.moved.fetch_add(1, Ordering::Relaxed)),

@@ -93,6 +93,7 @@ fn every_case_is_in_the_table() {
         include_str!("aggregates.rs"),
         include_str!("expiry.rs"),
         include_str!("feed.rs"),
+        include_str!("files.rs"),
         include_str!("filtering.rs"),
         include_str!("histories.rs"),
         include_str!("lifecycle.rs"),

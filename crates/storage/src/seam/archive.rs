@@ -26,6 +26,8 @@ pub struct ArchiveFile {
     pub begin: Timestamp,
     /// When the last of its records was stored first.
     pub end: Timestamp,
+    /// How many results it was written with.
+    pub results: u64,
     /// How many records it has, also of results that are no longer in it.
     pub records: u64,
     /// How many bytes it has.
@@ -54,6 +56,15 @@ pub struct Beside {
     pub state: ArchiveState,
 }
 
+/// Which files are condemned if no result is in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condemn {
+    /// Those that were noted before a time.
+    Before(Timestamp),
+    /// The one of this number.
+    File(i64),
+}
+
 /// Which results have their records in files, and in which. A result is in one file at most.
 #[async_trait]
 pub trait ArchiveIndex: Debug + Send + Sync + 'static {
@@ -80,8 +91,15 @@ pub trait ArchiveIndex: Debug + Send + Sync + 'static {
     /// The ids of the results that are in a file, all of one parent.
     async fn results_in(&self, file: i64) -> Result<HashSet<String>, Error>;
 
-    /// Condemns files that were noted before a time and have no results.
-    async fn condemn_files(&self, before: Timestamp, now: Timestamp) -> Result<u64, Error>;
+    /// The files that are not condemned, each with how many results are in it.
+    async fn results_of_files(&self) -> Result<Vec<(ArchiveFile, u64)>, Error>;
+
+    /// Names another file in those of these results that are in a file, in one transaction. The other one has their
+    /// records too. It does nothing if that is condemned.
+    async fn change_file(&self, from: i64, to: i64, ids: &[String]) -> Result<(), Error>;
+
+    /// Condemns those of these files that have no results. None gets into one that is condemned.
+    async fn condemn_files(&self, which: Condemn, now: Timestamp) -> Result<(), Error>;
 
     /// Files that were condemned before a time.
     async fn condemned_files(&self, before: Timestamp) -> Result<Vec<ArchiveFile>, Error>;

@@ -2,12 +2,24 @@
 
 use jiff::Timestamp;
 
-use super::{read, row::SqlRow, statement::Statement, write::is_result};
-use crate::seam::{ArchiveFile, ArchiveState, Error};
+use super::{
+    dialect::Dialect,
+    read,
+    row::SqlRow,
+    statement::Statement,
+    write::{is_result, takes_results},
+};
+use crate::seam::{ArchiveFile, ArchiveState, Condemn, Error};
 use hindsight_filter::model::ResultName;
 
-const FILES: &str = "SELECT row_id, path, parent, min_create_us, max_create_us, records, bytes, sha256 \
-                     FROM archive_files WHERE ";
+const COLUMNS: &str =
+    "SELECT row_id, path, parent, min_create_us, max_create_us, results, records, bytes, sha256";
+
+fn of_files(more: &'static str) -> Statement {
+    let mut out = Statement::new(COLUMNS);
+    out.push(more).push(" FROM archive_files WHERE ");
+    out
+}
 
 pub(crate) fn state() -> Statement {
     Statement::new("SELECT files, left_files FROM archive_state")
@@ -22,13 +34,27 @@ pub(crate) fn state_in(row: &impl SqlRow) -> Result<ArchiveState, Error> {
 }
 
 pub(crate) fn files() -> Statement {
-    let mut out = Statement::new(FILES);
+    let mut out = of_files("");
     out.push("condemned_us IS NULL");
     out
 }
 
+/// The same, with how many results are in each.
+pub(crate) fn files_and_results() -> Statement {
+    let mut out =
+        of_files(", (SELECT COUNT(*) FROM results WHERE archive_file = archive_files.row_id)");
+    out.push("condemned_us IS NULL");
+    out
+}
+
+/// The number of results in a row of [`files_and_results`].
+pub(crate) fn results(row: &impl SqlRow) -> Result<u64, Error> {
+    let count = row.int(9)?.unwrap_or_default();
+    Ok(u64::try_from(count).unwrap_or_default())
+}
+
 pub(crate) fn condemned(before: Timestamp) -> Statement {
-    let mut out = Statement::new(FILES);
+    let mut out = of_files("");
     out.push("condemned_us < ").bind(before);
     out
 }
@@ -53,9 +79,10 @@ pub(crate) fn file(row: &impl SqlRow) -> Result<ArchiveFile, Error> {
         parent: parent.map_err(|error| corrupt(format!("its parent: {error}")))?,
         begin: time(3)?,
         end: time(4)?,
-        records: count(5)?,
-        bytes: count(6)?,
-        sha256: row.bytes(7)?.unwrap_or_default().into(),
+        results: count(5)?,
+        records: count(6)?,
+        bytes: count(7)?,
+        sha256: row.bytes(8)?.unwrap_or_default().into(),
     })
 }
 
@@ -67,13 +94,14 @@ pub(crate) fn changed() -> Statement {
 pub(crate) fn begin(file: &ArchiveFile, now: Timestamp) -> Statement {
     let int = |count| i64::try_from(count).unwrap_or(i64::MAX);
     let mut out = Statement::new(
-        "INSERT INTO archive_files (path, parent, min_create_us, max_create_us, records, bytes, \
-         sha256, create_us) VALUES (",
+        "INSERT INTO archive_files (path, parent, min_create_us, max_create_us, results, records, \
+         bytes, sha256, create_us) VALUES (",
     );
     out.bind(file.path.as_str()).push(", ");
     out.bind(file.parent.as_str()).push(", ");
     out.bind(file.begin).push(", ");
     out.bind(file.end).push(", ");
+    out.bind(int(file.results)).push(", ");
     out.bind(int(file.records)).push(", ");
     out.bind(int(file.bytes)).push(", ");
     out.bind(Some(file.sha256.clone())).push(", ");
@@ -100,12 +128,37 @@ pub(crate) fn results_in(file: i64) -> Statement {
     out
 }
 
-pub(crate) fn condemn(before: Timestamp, now: Timestamp) -> Statement {
-    let mut out = Statement::new("UPDATE archive_files SET condemned_us = ");
-    out.bind(now);
-    out.push(" WHERE condemned_us IS NULL AND create_us < ");
-    out.bind(before);
-    out.push(" AND NOT EXISTS (SELECT 1 FROM results WHERE archive_file = archive_files.row_id)");
+/// Condemns files without results. The first statement waits for what is about to name one of them, so that the
+/// second one sees it.
+pub(crate) fn condemn(which: Condemn, now: Timestamp) -> Vec<Statement> {
+    let empty = |out: &mut Statement| {
+        out.push(" WHERE condemned_us IS NULL AND ");
+        match which {
+            Condemn::Before(time) => out.push("create_us < ").bind(time),
+            Condemn::File(file) => out.push("row_id = ").bind(file),
+        };
+        out.push(
+            " AND NOT EXISTS (SELECT 1 FROM results WHERE archive_file = archive_files.row_id)",
+        );
+    };
+    let mut lock = Statement::new("UPDATE archive_files SET condemned_us = NULL");
+    empty(&mut lock);
+    let mut condemn = Statement::new("UPDATE archive_files SET condemned_us = ");
+    condemn.bind(now);
+    empty(&mut condemn);
+    vec![lock, condemn]
+}
+
+pub(crate) fn change_file(dialect: Dialect, from: i64, to: i64, ids: &[String]) -> Statement {
+    let mut out = Statement::new("UPDATE results SET archive_file = ");
+    out.bind(to).push(" WHERE archive_file = ").bind(from);
+    out.push(" AND ");
+    takes_results(&mut out, dialect, to);
+    for (at, id) in ids.iter().enumerate() {
+        out.push(if at == 0 { " AND id IN (" } else { ", " });
+        out.bind_id(id);
+    }
+    out.push(")");
     out
 }
 

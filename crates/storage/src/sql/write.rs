@@ -6,7 +6,7 @@
 mod archive;
 mod set;
 
-pub(super) use self::set::Set;
+pub(super) use self::{archive::takes_results, set::Set};
 
 use bytes::Bytes;
 use jiff::Timestamp;

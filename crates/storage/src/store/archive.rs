@@ -9,9 +9,12 @@ use jiff::Timestamp;
 use super::{SqlStore, sum};
 use crate::{
     driver::Database,
-    seam::{AggregateQuery, ArchiveFile, ArchiveIndex, ArchiveState, Beside, Error},
+    seam::{AggregateQuery, ArchiveFile, ArchiveIndex, ArchiveState, Beside, Condemn, Error},
     sql::{archive as sql, read, row::Row},
 };
+
+/// Ids in one statement.
+const IDS: usize = 500;
 
 #[async_trait]
 impl<D: Database> ArchiveIndex for SqlStore<D> {
@@ -65,12 +68,24 @@ impl<D: Database> ArchiveIndex for SqlStore<D> {
         ids(&self.ask(&sql::results_in(file)).await?)
     }
 
-    async fn condemn_files(&self, before: Timestamp, now: Timestamp) -> Result<u64, Error> {
-        let condemned = self.tell(vec![sql::condemn(before, now)]).await?;
-        if condemned > 0 {
+    async fn results_of_files(&self) -> Result<Vec<(ArchiveFile, u64)>, Error> {
+        let rows = self.ask(&sql::files_and_results()).await?;
+        let file = |row| Ok((sql::file(row)?, sql::results(row)?));
+        rows.iter().map(file).collect()
+    }
+
+    async fn change_file(&self, from: i64, to: i64, ids: &[String]) -> Result<(), Error> {
+        let change = |ids| sql::change_file(D::DIALECT, from, to, ids);
+        self.tell(ids.chunks(IDS).map(change).collect())
+            .await
+            .map(drop)
+    }
+
+    async fn condemn_files(&self, which: Condemn, now: Timestamp) -> Result<(), Error> {
+        if self.tell(sql::condemn(which, now)).await? > 0 {
             self.tell(vec![sql::changed()]).await?;
         }
-        Ok(condemned)
+        Ok(())
     }
 
     async fn condemned_files(&self, before: Timestamp) -> Result<Vec<ArchiveFile>, Error> {

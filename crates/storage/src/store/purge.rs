@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::SqlStore;
 use crate::{
     driver::Database,
-    seam::{ArchiveIndex as _, Change, Error, Purge, Purged, Store},
+    seam::{Change, Error, Purge, Purged, Store},
     sql::{dictionaries as sql_dictionaries, objects as sql_objects, purge as sql},
 };
 use hindsight_filter::model::Parent;
@@ -98,21 +98,6 @@ async fn remove(
     let objects = store.ask(&sql::objects_of(one)).await?;
     let objects = objects.iter().map(|row| sql_objects::object(row, 0));
     let objects = objects.collect::<Result<Vec<_>, _>>()?;
-    let result = match one {
-        Purge::Result(name) => Some(name),
-        Purge::Record(name) => Some(name.result()),
-        Purge::Parent(_) => None,
-    };
-    let file = match result {
-        Some(result) => store.file_of(result).await?,
-        None => None,
-    };
-    if let (Some(file), Purge::Record(name)) = (file, one) {
-        return Err(Error::Incompatible(format!(
-            "`{name}` is in archive file {file}; run `hindsight archive restore {}`, and purge again",
-            name.result()
-        )));
-    }
     let (name, change) = match one.clone() {
         Purge::Result(name) => (
             name.to_string(),
@@ -127,12 +112,6 @@ async fn remove(
     match store.commit(&change.into()).await {
         Err(Error::Missing(_)) => return Ok(Purged::default()),
         outcome => outcome?,
-    }
-    if let Some(file) = file {
-        gone.left.push(format!(
-            "`{name}`: its records are in no list, and stay in archive file {file} until all results of that file are \
-             deleted"
-        ));
     }
     let Some(depot) = store.objects().filter(|_| !objects.is_empty()) else {
         if !objects.is_empty() {

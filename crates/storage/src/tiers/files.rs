@@ -65,14 +65,29 @@ impl Archive {
         Ok(all)
     }
 
+    /// A file of which nothing is read yet.
+    pub(super) fn object(&self, file: &ArchiveFile) -> Object {
+        Object::new(&self.bucket, &file.path, file.bytes, Handle::current())
+    }
+
     /// Does `work` with the reader of a file, on a thread that may block.
     pub(super) async fn with_reader<T: Send + 'static>(
         &self,
         file: &ArchiveFile,
         work: impl FnOnce(&Reader<Object>) -> Result<T, FileError> + Send + 'static,
     ) -> Result<T, Error> {
-        let (id, footers) = (file.id, Arc::clone(&self.footers));
-        let object = Object::new(&self.bucket, &file.path, file.bytes, Handle::current());
+        let object = Arc::new(self.object(file));
+        self.with_object(file.id, object, work).await
+    }
+
+    /// The same with what is known of the file of this number already.
+    pub(super) async fn with_object<T: Send + 'static>(
+        &self,
+        id: i64,
+        object: Arc<Object>,
+        work: impl FnOnce(&Reader<Object>) -> Result<T, FileError> + Send + 'static,
+    ) -> Result<T, Error> {
+        let footers = Arc::clone(&self.footers);
         let read = move || {
             let reader = open(id, object, &footers)?;
             work(&reader).map_err(|error| reader.source().explain(&error))
@@ -89,20 +104,24 @@ impl Archive {
 
 fn open(
     id: i64,
-    object: Object,
+    object: Arc<Object>,
     footers: &Mutex<HashMap<i64, Footer>>,
 ) -> Result<Reader<Object>, Error> {
     let footers = || footers.lock().unwrap_or_else(PoisonError::into_inner);
     let known = footers().get(&id).cloned();
-    if let Some(footer) = known {
-        return Ok(Reader::reopen(object, &footer));
+    let reader = || {
+        if known.is_none() || object.is_whole() {
+            object.want_end().map_err(|_failed| FileError::Damaged)?;
+        }
+        match &known {
+            Some(footer) => Ok(Reader::reopen(Arc::clone(&object), footer)),
+            None => Reader::over(Arc::clone(&object)),
+        }
+    };
+    let reader = reader().map_err(|error| object.explain(&error))?;
+    if known.is_some() {
+        return Ok(reader);
     }
-    let object = Arc::new(object);
-    let opened = object
-        .want_end()
-        .map_err(|_failed| FileError::Damaged)
-        .and_then(|()| Reader::over(Arc::clone(&object)));
-    let reader = opened.map_err(|error| object.explain(&error))?;
     let mut footers = footers();
     if footers.len() >= FOOTERS {
         footers.clear();

@@ -143,11 +143,14 @@ impl Tiers {
                 return Ok(stored);
             }
             let search = Search::new(&self.archive, &bounded, until, files);
-            let found = search.find().await?;
-            let merged = merged(query, stored, found);
-            let rows = read(&search, merged, T::parts(query)).await?;
+            let rows = async {
+                let found = search.find().await?;
+                read(&search, merged(query, stored, found), T::parts(query)).await
+            };
+            let rows = rows.await;
+            // What is missing may have left for another file.
             if self.archive.index.archive_state().await?.left == before.left {
-                return Ok(rows);
+                return rows;
             }
         }
         Err(Error::Unavailable {

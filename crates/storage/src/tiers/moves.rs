@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     codec::parallel::par_map_blocking,
-    seam::{ArchiveFile, Batch, Change, Error, ListQuery, Priority, Store, WholeVersion},
+    seam::{ArchiveFile, Batch, Change, Condemn, Error, ListQuery, Priority, Store, WholeVersion},
 };
 
 /// Records that are read at once.
@@ -134,42 +134,58 @@ impl Archive {
     /// result by which its records are in the file and no longer in the store. A file of which none happens is removed by
     /// [`Self::sweep`].
     pub async fn write(&self, moving: Vec<Moving>, now: Timestamp) -> Result<Vec<Change>, Error> {
-        let rows = moving.iter().flat_map(|one| one.rows.iter());
-        let times: Vec<_> = rows.map(|row| row.record.create_time).collect();
-        let first = moving.iter().find_map(|one| Some((one, one.partition()?)));
-        let (Some(begin), Some(end), Some((one, partition))) =
-            (times.iter().min(), times.iter().max(), first)
-        else {
-            return Ok(Vec::new());
-        };
-        let parent = one.name.parent().clone();
-        let (begin, end, records) = (*begin, *end, times.len() as u64);
         let (mut changes, mut rows) = (Vec::new(), Vec::new());
         for one in moving {
             rows.extend(one.rows);
             changes.push((one.name, one.version));
         }
-        let made = made(rows).await?;
-        let mut file = ArchiveFile {
-            id: 0,
-            path: format!("{partition}/{}.parquet", Uuid::new_v4().simple()),
-            parent,
-            begin,
-            end,
-            records,
-            bytes: made.bytes.len() as u64,
-            sha256: sha256(&made.bytes),
+        let Some(file) = self.write_rows(rows, now).await? else {
+            return Ok(Vec::new());
         };
-        file.id = self.index.begin_file(&file, now).await?;
-        self.bucket.put_new(&file.path, made.bytes).await?;
-        self.verify(&file, Some(&made.written)).await?;
         let change = |(name, version)| Change::ArchiveResult {
             name,
             version,
             now,
-            file: file.id,
+            file,
         };
         Ok(changes.into_iter().map(change).collect())
+    }
+
+    /// Writes rows of one directory into a file, and reads it again. It gives the number of the file, which no result
+    /// names yet.
+    pub(super) async fn write_rows(
+        &self,
+        rows: Vec<Row>,
+        now: Timestamp,
+    ) -> Result<Option<i64>, Error> {
+        let times = || rows.iter().map(|row| row.record.create_time);
+        let (Some(begin), Some(end), Some(first)) = (times().min(), times().max(), rows.first())
+        else {
+            return Ok(None);
+        };
+        let results: HashSet<_> = rows.iter().map(|row| row.result.name.id()).collect();
+        let mut file = ArchiveFile {
+            id: 0,
+            path: format!(
+                "{}/{}.parquet",
+                Partition::of(&first.result),
+                Uuid::new_v4().simple()
+            ),
+            parent: first.result.name.parent().clone(),
+            begin,
+            end,
+            results: results.len() as u64,
+            records: rows.len() as u64,
+            bytes: 0,
+            sha256: Bytes::new(),
+        };
+        let made = made(rows).await?;
+        file.bytes = made.bytes.len() as u64;
+        file.sha256 = sha256(&made.bytes);
+        file.id = self.index.begin_file(&file, now).await?;
+        self.bucket.put_new(&file.path, made.bytes).await?;
+        self.verify(&file, Some(&made.written)).await?;
+        Ok(Some(file.id))
     }
 
     /// Reads a file from end to end, and compares it with the sum of its rows that is in it, and with `written`.
@@ -219,13 +235,18 @@ impl Archive {
     /// Removes files that were noted before a time and have no results any more: first they are condemned, and once
     /// they have been for as long, so that no list reads them, they go. Says how many went.
     pub async fn sweep(&self, before: Timestamp, now: Timestamp) -> Result<u64, Error> {
-        self.index.condemn_files(before, now).await?;
+        self.index
+            .condemn_files(Condemn::Before(before), now)
+            .await?;
         let files = self.index.condemned_files(before).await?;
-        let removals = files.iter().map(|file| async {
-            self.bucket.remove(&file.path).await?;
-            self.index.forget_file(file.id).await
-        });
+        let removals = files.iter().map(|file| self.remove(file));
         Ok(try_join_all(removals).await?.len() as u64)
+    }
+
+    /// Removes a file that is condemned.
+    pub(super) async fn remove(&self, file: &ArchiveFile) -> Result<(), Error> {
+        self.bucket.remove(&file.path).await?;
+        self.index.forget_file(file.id).await
     }
 }
 

@@ -12,14 +12,18 @@ use tokio::runtime::Handle;
 
 use crate::{codec::objects::Bucket, seam::Error};
 
-/// How much is read of the end of a file when it is opened: its footer, mostly.
+/// How much is read of the end of a file when it is opened: its footer and Bloom filters, mostly.
 const END: u64 = 64 << 10;
+/// Most bytes of a file that is read at once where it is known to have rows: one request takes less time than four
+/// that follow each other, and clients of buckets join parts that are not farther apart.
+const WHOLE: u64 = 1 << 20;
 
 /// A file of which parts are kept in memory while it is read. It is read on threads that may block.
 pub(super) struct Object {
     bucket: Arc<Bucket>,
     path: String,
     size: u64,
+    is_whole: bool,
     runtime: Handle,
     parts: Mutex<Vec<(Range<u64>, Bytes)>>,
     /// Why the bucket did not give a part.
@@ -32,15 +36,30 @@ impl Object {
             bucket: Arc::clone(bucket),
             path: path.to_owned(),
             size,
+            is_whole: false,
             runtime,
             parts: Mutex::default(),
             failed: Mutex::default(),
         }
     }
 
-    /// Reads the end, which says where everything is.
+    /// The same of one that is read at once, unless it is large.
+    pub(super) fn whole(self) -> Self {
+        Self {
+            is_whole: self.size <= WHOLE,
+            ..self
+        }
+    }
+
+    /// Whether it is read at once.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Reads the end, which says where everything is, or all of it.
     pub(super) fn want_end(&self) -> io::Result<()> {
-        let end = self.size.saturating_sub(END)..self.size;
+        let bytes = if self.is_whole { self.size } else { END };
+        let end = self.size.saturating_sub(bytes)..self.size;
         self.want(std::slice::from_ref(&end))
     }
 

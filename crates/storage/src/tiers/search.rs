@@ -1,6 +1,6 @@
 //! Rows of files that a list asks for.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use hindsight_archive::{Error as FileError, Payloads, Place, Reader, Row};
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Files that are read at once for one list.
-const AT_ONCE: usize = 8;
+pub(super) const AT_ONCE: usize = 8;
 
 /// A row of a file that a list may give.
 #[derive(Debug, Clone)]
@@ -53,6 +53,8 @@ pub(super) struct Search<'s> {
     /// Nothing after this row is wanted.
     until: Option<Position>,
     files: Vec<ArchiveFile>,
+    /// The one file of a list of one result, which is read once for its rows and their payloads.
+    only: Option<Arc<Object>>,
 }
 
 impl<'s> Search<'s> {
@@ -68,12 +70,22 @@ impl<'s> Search<'s> {
         if query.order.keys().first().is_some_and(|key| key.descending) {
             files.reverse();
         }
+        let only = match (&query.scope.id, &files[..]) {
+            (Some(_), [file]) => Some(Arc::new(archive.object(file).whole())),
+            _ => None,
+        };
         Self {
             archive,
             query,
             until: until.cloned(),
             files,
+            only,
         }
+    }
+
+    fn object(&self, file: &ArchiveFile) -> Arc<Object> {
+        let only = self.only.clone();
+        only.unwrap_or_else(|| Arc::new(self.archive.object(file)))
     }
 
     /// The first rows, in order: as many as the query asks for, with those of other files that come before them.
@@ -120,7 +132,7 @@ impl<'s> Search<'s> {
         );
         let found = self
             .archive
-            .with_reader(file, move |reader| {
+            .with_object(file.id, self.object(file), move |reader| {
                 let mut found = candidates_of(reader, number, &condition, &order)?;
                 found.retain(|row| {
                     let is = |bound: &Option<Position>, wanted: std::cmp::Ordering| {
@@ -149,22 +161,26 @@ impl<'s> Search<'s> {
 
     /// Reads rows that were found, in the order of `rows`.
     pub(super) async fn read(&self, rows: &[Candidate], parts: Parts) -> Result<Vec<Read>, Error> {
+        let mut of_files: BTreeMap<usize, Vec<(Place, usize)>> = BTreeMap::new();
+        for (at, row) in rows.iter().enumerate() {
+            of_files.entry(row.file).or_default().push((row.place, at));
+        }
+        let reads = of_files
+            .into_iter()
+            .map(|(number, mut of_file)| async move {
+                of_file.sort_unstable();
+                let places: Vec<Place> = of_file.iter().map(|(place, _)| *place).collect();
+                let file = &self.files[number];
+                let (archive, object) = (self.archive, self.object(file));
+                let read = move |reader: &Reader<Object>| read(reader, &places, parts);
+                let read = archive.with_object(file.id, object, read);
+                Ok::<_, Error>((of_file, read.await?))
+            });
+        let reads: Vec<_> = reads.collect();
+        let mut reads = stream::iter(reads).buffer_unordered(AT_ONCE);
         let mut all: Vec<Option<Read>> = rows.iter().map(|_| None).collect();
-        let used: HashSet<usize> = rows.iter().map(|row| row.file).collect();
-        for number in used {
-            let of_file = rows
-                .iter()
-                .enumerate()
-                .filter(|(_, row)| row.file == number);
-            let mut of_file: Vec<(Place, usize)> =
-                of_file.map(|(at, row)| (row.place, at)).collect();
-            of_file.sort_unstable();
-            let places: Arc<[Place]> = of_file.iter().map(|(place, _)| *place).collect();
-            let file = &self.files[number];
-            let read = self
-                .archive
-                .with_reader(file, move |reader| read(reader, &places, parts));
-            for ((_, at), row) in of_file.into_iter().zip(read.await?) {
+        while let Some((of_file, read)) = reads.try_next().await? {
+            for ((_, at), row) in of_file.into_iter().zip(read) {
                 all[at] = Some(row);
             }
         }

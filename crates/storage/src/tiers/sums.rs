@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use hindsight_archive::{Error as FileError, Place, Reader};
 use hindsight_filter::{
     Order,
@@ -9,7 +10,7 @@ use hindsight_filter::{
     measure::{Group, Tally},
 };
 
-use super::{Tiers, object::Object};
+use super::{Tiers, object::Object, search::AT_ONCE};
 use crate::seam::{AggregateQuery, ArchiveFile, Error, GroupKey, ListQuery, Quantity};
 
 /// How often it is begun again because files came meanwhile.
@@ -50,11 +51,24 @@ impl Tiers {
             for group in beside.groups {
                 tally.merge(group.keys, group.sums)?;
             }
-            for file in &files {
-                let results = beside.results.get(&file.id);
-                self.add(query, file, results, &mut tally).await?;
+            let of_files = files.iter().filter_map(|file| {
+                let results = beside.results.get(&file.id)?;
+                Some(self.values_of(query, file, results))
+            });
+            let of_files: Vec<_> = of_files.collect();
+            let mut of_files = stream::iter(of_files).buffered(AT_ONCE);
+            let added = async {
+                while let Some((results, read)) = of_files.try_next().await? {
+                    add(query, results, read, &mut tally)?;
+                }
+                Ok(())
+            };
+            match added.await {
+                // It was removed at once, for the sake of what was purged.
+                Err(Error::MissingObject(_))
+                    if self.archive.index.archive_state().await?.files != before.files => {}
+                added => return added.map(|()| tally.finish()),
             }
-            return Ok(tally.finish());
         }
         Err(Error::Unavailable {
             what: "adding up",
@@ -62,32 +76,37 @@ impl Tiers {
         })
     }
 
-    /// Adds the records of results in a file.
-    async fn add(
+    /// What is added up of the records of a file, and the results that are in it.
+    async fn values_of<'r>(
         &self,
         query: &AggregateQuery,
         file: &ArchiveFile,
-        results: Option<&HashSet<String>>,
-        tally: &mut Tally,
-    ) -> Result<(), Error> {
-        let Some(results) = results.filter(|results| !results.is_empty()) else {
-            return Ok(());
-        };
+        results: &'r HashSet<String>,
+    ) -> Result<(&'r HashSet<String>, Values), Error> {
         let (condition, columns) = (condition_of(query), columns_of(query));
         let read = self
             .archive
             .with_reader(file, move |reader| values(reader, &condition, &columns));
-        let (ids, values) = read.await?;
-        for (at, id) in ids.iter().enumerate() {
-            if !results.contains(id) {
-                continue;
-            }
-            let column = |column: &Column| values.get(column)?[at].clone();
-            let keys = query.keys.iter().map(|key| key.of(&column)).collect();
-            query.add(tally, keys, &column)?;
-        }
-        Ok(())
+        Ok((results, read.await?))
     }
+}
+
+/// Adds the records of results.
+fn add(
+    query: &AggregateQuery,
+    results: &HashSet<String>,
+    (ids, values): Values,
+    tally: &mut Tally,
+) -> Result<(), Error> {
+    for (at, id) in ids.iter().enumerate() {
+        if !results.contains(id) {
+            continue;
+        }
+        let column = |column: &Column| values.get(column)?[at].clone();
+        let keys = query.keys.iter().map(|key| key.of(&column)).collect();
+        query.add(tally, keys, &column)?;
+    }
+    Ok(())
 }
 
 type Values = (Vec<String>, HashMap<Column, Vec<Option<Value>>>);

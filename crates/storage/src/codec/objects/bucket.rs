@@ -37,9 +37,20 @@ impl Bucket {
     /// One in memory.
     #[cfg(any(test, feature = "testing"))]
     pub fn in_memory() -> Arc<Self> {
+        Self::slow(std::time::Duration::ZERO)
+    }
+
+    /// One in memory that takes so long for each read.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn slow(wait_get_per_call: std::time::Duration) -> Arc<Self> {
+        let config = object_store::throttle::ThrottleConfig {
+            wait_get_per_call,
+            ..Default::default()
+        };
+        let store = object_store::memory::InMemory::new();
         Arc::new(Self {
             url: "memory:".to_owned(),
-            store: Arc::new(object_store::memory::InMemory::new()),
+            store: Arc::new(object_store::throttle::ThrottledStore::new(store, config)),
             root: Path::default(),
         })
     }

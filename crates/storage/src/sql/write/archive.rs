@@ -22,8 +22,8 @@ pub(super) fn archive_result(
     is_result(&mut out, name);
     with_etag(&mut out, dialect, etag::RESULTS, Some(&version.etag));
     holds::allow(&mut out, version, now);
-    out.push(" AND EXISTS (SELECT 1 FROM archive_files WHERE condemned_us IS NULL AND row_id = ");
-    out.bind(file).push(")");
+    out.push(" AND ");
+    takes_results(&mut out, dialect, file);
     match dialect {
         Dialect::Postgres => out.push(
             " RETURNING row_id), gone AS (DELETE FROM records USING moved \
@@ -71,4 +71,13 @@ pub(super) fn begin_insert(
             out.push(" END, row_id, ")
         }
     };
+}
+
+/// That a file is not condemned, and is not until the end of the transaction.
+pub(crate) fn takes_results(out: &mut Statement, dialect: Dialect, file: i64) {
+    out.push("EXISTS (SELECT 1 FROM archive_files WHERE condemned_us IS NULL AND row_id = ");
+    out.bind(file).push(match dialect {
+        Dialect::Postgres => " FOR SHARE)",
+        Dialect::Sqlite => ")",
+    });
 }
