@@ -65,10 +65,16 @@ pub struct Server {
 
 impl Server {
     pub async fn start(database: &Database, more: &[&str]) -> Self {
+        Self::start_in(database, more, &[]).await
+    }
+
+    /// The same with more environment.
+    pub async fn start_in(database: &Database, more: &[&str], env: &[(&str, &str)]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_hindsight"))
             .args(["serve", "--db", &database.url, "--listen", "127.0.0.1:0"])
             .args(["--metrics-listen", "off", "--log-format", "json"])
             .args(more)
+            .envs(env.iter().copied())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -97,10 +103,14 @@ impl Server {
 
     /// The most memory that it ever held.
     pub fn most_mib(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-        let kib = line.unwrap().split_whitespace().nth(1).unwrap();
-        kib.parse::<u64>().unwrap() / 1024
+        self.told("status", "VmHWM:") / 1024
+    }
+
+    /// The number in a line of a file of its process.
+    pub fn told(&self, file: &str, line: &str) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap();
+        let found = text.lines().find_map(|it| it.strip_prefix(line)).unwrap();
+        found.split_whitespace().next().unwrap().parse().unwrap()
     }
 
     pub fn url(&self) -> &str {

@@ -13,8 +13,8 @@ const STEPS: usize = 4;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) tasks: usize,
-    pipelines: usize,
-    namespaces: usize,
+    pub(crate) pipelines: usize,
+    pub(crate) namespaces: usize,
     /// Lines of the scripts in a TaskRun, and in a PipelineRun.
     lines: [usize; 2],
     /// Bytes that a run may take: on PostgreSQL after `VACUUM`, and on SQLite as written.
@@ -57,11 +57,11 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % end as u64).unwrap()
     }
 
-    fn hex(&mut self, digits: usize) -> String {
+    pub(crate) fn hex(&mut self, digits: usize) -> String {
         let mut text = String::new();
         while text.len() < digits {
             text.push_str(&format!("{:016x}", self.next()));
@@ -71,7 +71,7 @@ impl Dice {
     }
 
     /// The end that the API server puts after a prefix.
-    fn suffix(&mut self) -> String {
+    pub(crate) fn suffix(&mut self) -> String {
         let letters = b"bcdfghjklmnpqrstvwxz2456789";
         (0..5)
             .map(|_| char::from(letters[self.below(letters.len())]))
