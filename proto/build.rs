@@ -3,6 +3,7 @@
 use std::{env, error::Error, fs, path::PathBuf};
 
 use prost::Message as _;
+use prost_types::FileDescriptorSet;
 
 #[expect(
     clippy::disallowed_methods,
@@ -11,11 +12,9 @@ use prost::Message as _;
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=google");
     println!("cargo:rerun-if-changed=hindsight");
+    println!("cargo:rerun-if-changed=ray");
     println!("cargo:rerun-if-changed=tekton");
-    let mut compiler = protox::Compiler::new(["."])?;
-    compiler.include_imports(true);
-    compiler.include_source_info(true);
-    compiler.open_files([
+    let core = described(&[
         "tekton/results/v1alpha2/api.proto",
         "tekton/results/v1alpha2/logs.proto",
         "tekton/results/v1alpha3/logs.proto",
@@ -25,13 +24,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         "hindsight/v1/queries.proto",
         "hindsight/v1/runs.proto",
     ])?;
-
-    // The encoded set keeps the google.api.http options, which the typed one drops.
-    let encoded = compiler.encode_file_descriptor_set();
+    let ray = described(&[
+        "ray/v1/cluster.proto",
+        "ray/v1/config.proto",
+        "ray/v1alpha2/cluster.proto",
+        "ray/v1alpha2/config.proto",
+    ])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    fs::write(out.join("descriptors.bin"), &encoded)?;
+    fs::write(out.join("descriptors.bin"), &core)?;
+    fs::write(out.join("ray.bin"), &ray)?;
 
-    let typed = prost_types_set(&encoded)?;
+    let mut typed = FileDescriptorSet::decode(&*core)?;
+    for file in FileDescriptorSet::decode(&*ray)?.file {
+        if !typed.file.iter().any(|known| known.name == file.name) {
+            typed.file.push(file);
+        }
+    }
     tonic_prost_build::configure()
         .bytes(".tekton.results.v1alpha2.Any")
         .bytes(".tekton.results.v1alpha2.Log.data")
@@ -41,6 +49,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn prost_types_set(encoded: &[u8]) -> Result<prost_types::FileDescriptorSet, Box<dyn Error>> {
-    Ok(prost_types::FileDescriptorSet::decode(encoded)?)
+/// These files and what they import. The encoded set keeps the google.api.http options, which the typed one drops.
+fn described(files: &[&str]) -> Result<Vec<u8>, Box<dyn Error>> {
+    let mut compiler = protox::Compiler::new(["."])?;
+    compiler.include_imports(true);
+    compiler.include_source_info(true);
+    compiler.open_files(files)?;
+    Ok(compiler.encode_file_descriptor_set())
 }

@@ -19,6 +19,7 @@ mod listen;
 mod live;
 mod metrics;
 mod objects;
+mod ray;
 mod reload;
 mod request_body;
 mod response_body;
@@ -54,7 +55,7 @@ use hindsight_storage::Maintenance;
 use hindsight_transcode::Rest;
 use hindsight_web::Web;
 
-use assembly::{engine, probes, readiness, secured, service, services, store, tokens};
+use assembly::{engine, probes, readiness, secured, service, store, tokens};
 
 pub use error::Error;
 pub use live::{Live, audit};
@@ -76,6 +77,7 @@ pub struct App {
     admin_address: Option<SocketAddr>,
     grpc: Router,
     rest: Rest,
+    has_ray: bool,
     gate: gate::Gate,
     health: health::Health,
     registry: Arc<Registry>,
@@ -140,8 +142,9 @@ impl App {
         let server = ResultsServer::new(service, authorizer, metrics, budgets, stopping.clone());
         let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance)).await;
 
-        let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).map_err(Error::Descriptors)?;
-        let grpc = services(server, (taken, limit), config.request_timeout.get(), &pool)?
+        let mut pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).map_err(Error::Descriptors)?;
+        let grpc = ray::services(config, server, (taken, limit), &mut pool)
+            .await?
             .add_service(health_service)
             .into_axum_router();
         let only_json = config.auth == config::Auth::Off;
@@ -161,6 +164,7 @@ impl App {
             admin,
             grpc,
             rest,
+            has_ray: config.enable_ray,
             gate,
             health,
             registry: Arc::new(registry),
@@ -215,7 +219,11 @@ impl App {
         let drained = CancellationToken::new();
         let readiness = readiness(Arc::clone(&self.maintenance), shutdown.clone());
         let pages = admin::router(self.registry, readiness);
-        let rest = self.gate.before(self.rest.router(), gate::Protocol::Rest);
+        let mut rest = self.rest.router();
+        if self.has_ray {
+            rest = ray::refusals(rest);
+        }
+        let rest = self.gate.before(rest, gate::Protocol::Rest);
         let mut http = probes(rest, &pages);
         if let Some(cors) = self.cors {
             http = http.layer(cors);

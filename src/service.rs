@@ -97,6 +97,9 @@ pub enum Error {
     /// Logs that are read from another system take too much memory.
     #[error("{0}")]
     LogsBusy(String),
+    /// A cluster of Ray was not made, shown or deleted.
+    #[error(transparent)]
+    Ray(#[from] hindsight_ray::Error),
     /// The store did not do it.
     #[error(transparent)]
     Store(#[from] storage::Error),
@@ -115,6 +118,7 @@ impl HasKind for Error {
             Self::LogHome(_) => ErrorKind::Unavailable,
             Self::LogsBusy(_) => ErrorKind::Exhausted,
             Self::LogQuota { .. } => ErrorKind::Exhausted,
+            Self::Ray(error) => error.kind(),
             Self::Store(error) => error.kind(),
         }
     }

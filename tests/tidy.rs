@@ -65,6 +65,10 @@ const READS_JSON: &[(&str, &str)] = &[
         "answers of the issuer",
     ),
     ("controller/src/object.rs", "raw objects"),
+    (
+        "crates/ray/src/clusters.rs",
+        "objects whose keys were checked, or the API server sent",
+    ),
     ("controller/src/object/text.rs", "raw members"),
     ("src/cli/output.rs", "raw payloads"),
     ("src/homes/loki/answer.rs", "answers of Loki"),

@@ -51,6 +51,9 @@ pub enum Error {
     /// Logs of another system cannot be read.
     #[error("logs of another system (logs_loki_url, logs_objects_url) cannot be read: {0}")]
     LogHomes(String),
+    /// Clusters of Ray cannot be made anywhere.
+    #[error("the cluster service of KubeRay (enable_ray) cannot be offered")]
+    Ray(#[source] hindsight_ray::ConnectError),
     /// Connections cannot be secured.
     #[error("secure connections (TLS) cannot be offered")]
     Tls(#[source] TlsError),

@@ -5,7 +5,7 @@ use hindsight_config::{Problem, Settings as _};
 use super::{AuditLog, Auth, Config, Origins, Synchronous};
 
 impl Config {
-    /// What would let in more than was meant, or keep silent about it.
+    /// What would let in more than was meant, or keep silent about it, or be passed over.
     fn open_doors(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let remote = !self.listen.ip().is_loopback() && !self.allow_unauthenticated_remote;
@@ -31,6 +31,9 @@ impl Config {
             };
             let text = format!("{why}; name the origins, or choose another auth");
             problems.push(self.problem("cors_origins", text));
+        }
+        if self.ray_kubeconfig.is_some() && !self.enable_ray {
+            problems.push(self.problem("ray_kubeconfig", "needs enable_ray too"));
         }
         if self.audit_denied_reads && self.audit_log == AuditLog::Off {
             problems.push(self.problem("audit_denied_reads", "needs audit_log too"));

@@ -252,6 +252,14 @@ settings! {
     /// database, so that all replicas agree.
     page_token_key: Option<PageTokenKey>;
 
+    ["Clusters of Ray"]
+    /// Offer the cluster service of KubeRay: `/apis/v1/` and `/apis/v1alpha2/`, and the same over gRPC. It acts with the
+    /// rights of this server on the Kubernetes cluster.
+    enable_ray: bool = "false";
+    /// Kubeconfig of the cluster in which clusters of Ray are made. When absent, the cluster that this pod runs in, or
+    /// that `KUBECONFIG` names.
+    ray_kubeconfig: Option<PathBuf>;
+
     ["Logs, traces and audit"]
     /// Level of log events: `error`, `warn`, `info`, `debug`, `trace` or `off`, and per module
     /// as in `info,hindsight_storage=debug`.

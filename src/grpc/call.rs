@@ -88,6 +88,9 @@ impl ResultsServer {
             Guarded::Results => format!("{parent}/results/-"),
             Guarded::Records => format!("{parent}/results/-/records/-"),
             Guarded::Logs => format!("{parent}/results/-/logs/-"),
+            Guarded::Clusters | Guarded::ComputeTemplates => {
+                format!("{parent}/{}/-", resource.name())
+            }
         };
         let admitted = self.admit(metadata, verb, resource, parent).await;
         if let Err((Some(by), why @ Error::Auth(_))) = &admitted {

@@ -13,6 +13,7 @@ mod upload;
 
 use std::{
     collections::BTreeMap,
+    fmt::Display,
     hash::{BuildHasher as _, RandomState},
     sync::Arc,
 };
@@ -299,7 +300,7 @@ impl Service {
     ) -> Result<(), Error> {
         grant.check(Verb::Delete, Guarded::Logs, name.record().result().parent())?;
         let deleted = self.delete_found(by, name).await;
-        self.audit_log(by, Verb::Delete, name, deleted.as_ref().copied())
+        self.audit_change(by, Verb::Delete, name, deleted.as_ref().copied())
             .await;
         deleted
     }
@@ -342,12 +343,12 @@ impl Service {
         Ok(self.engine.with_quota(&by.quota).records(list).await?)
     }
 
-    /// Writes a change of a log to the audit log.
-    pub async fn audit_log(
+    /// Writes a change of what is in no store, such as a log, to the audit log.
+    pub async fn audit_change(
         &self,
         by: &RequestContext,
         verb: Verb,
-        name: &LogName,
+        name: &(dyn Display + Sync),
         outcome: Result<(), &Error>,
     ) {
         if self.audit.is_on() {
@@ -361,6 +362,11 @@ impl Service {
             let line = line.ended(outcome);
             self.audit.write(vec![line]).await;
         }
+    }
+
+    /// What time it is for requests.
+    pub fn now(&self) -> jiff::Timestamp {
+        self.clock.now()
     }
 
     /// Whether a result is there.

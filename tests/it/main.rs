@@ -37,6 +37,7 @@ mod lists;
 mod logs;
 mod old_commands;
 mod outside;
+mod ray;
 mod resources;
 mod rest;
 mod runs;

@@ -217,6 +217,7 @@ const WATCHING: &[&str] = &[
     "watcher/src/",
     "tests/kubesim/src/",
     "crates/access/src/auth/kube*",
+    "crates/ray/src/",
 ];
 
 /// What decides without talking to anyone.

@@ -67,6 +67,10 @@ pub enum Guarded {
     Records,
     /// Logs of runs.
     Logs,
+    /// Clusters of Ray.
+    Clusters,
+    /// Compute templates of such clusters.
+    ComputeTemplates,
 }
 
 impl Guarded {
@@ -77,6 +81,18 @@ impl Guarded {
             Self::Results => "results",
             Self::Records => "records",
             Self::Logs => "logs",
+            Self::Clusters => "clusters",
+            Self::ComputeTemplates => "computetemplates",
+        }
+    }
+
+    /// The API group under which roles of a cluster name it. Clusters of Ray have one of their own, so that a role for
+    /// everything of the history does not make pods.
+    #[must_use]
+    pub fn group(self) -> &'static str {
+        match self {
+            Self::Results | Self::Records | Self::Logs => "results.tekton.dev",
+            Self::Clusters | Self::ComputeTemplates => "ray.hindsight.dev",
         }
     }
 }

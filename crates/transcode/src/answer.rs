@@ -58,6 +58,10 @@ impl Refusal {
         Self::of(ErrorKind::Denied, message)
     }
 
+    pub(super) fn unsupported(message: impl Into<String>) -> Self {
+        Self::of(ErrorKind::Unsupported, message)
+    }
+
     /// A body in a form that is not read.
     pub(super) fn unsupported_media(message: impl Into<String>) -> Self {
         Self {

@@ -14,6 +14,10 @@ pub(super) struct Dialect {
     pub(super) unknown: Unknown,
     /// What the first wildcard of a path stands for.
     pub(super) first: First,
+    /// The fields that answers have also when they are zero, for clients that do not look whether they are there.
+    pub(super) kept: &'static [&'static str],
+    /// Whether calls take selectors and parts of answers beside their message.
+    pub(super) has_extras: bool,
 }
 
 /// How fields are spelled.
@@ -55,6 +59,8 @@ pub(super) const TEKTON: Dialect = Dialect {
     enums: Enums::Name,
     unknown: Unknown::Ignored,
     first: First::Segments,
+    kept: &[],
+    has_extras: true,
 };
 
 pub(super) const HINDSIGHT: Dialect = Dialect {
@@ -63,9 +69,27 @@ pub(super) const HINDSIGHT: Dialect = Dialect {
     enums: Enums::Name,
     unknown: Unknown::Refused,
     first: First::Segments,
+    kept: &[],
+    has_extras: true,
 };
 
-const DIALECTS: &[Dialect] = &[TEKTON, HINDSIGHT];
+/// The API server of KubeRay. Its Python client indexes the fields that are kept.
+const KUBERAY: Dialect = Dialect {
+    prefix: "/apis/v1/",
+    names: Names::Camel,
+    enums: Enums::Number,
+    unknown: Unknown::Ignored,
+    first: First::Segment,
+    kept: &["clusters", "compute_templates", "volume_type"],
+    has_extras: false,
+};
+
+const KUBERAY_ALPHA: Dialect = Dialect {
+    prefix: "/apis/v1alpha2/",
+    ..KUBERAY
+};
+
+const DIALECTS: &[Dialect] = &[TEKTON, HINDSIGHT, KUBERAY, KUBERAY_ALPHA];
 
 impl Dialect {
     /// The dialect of the family that `path` belongs to.

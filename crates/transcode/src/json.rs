@@ -4,7 +4,9 @@
 use std::fmt::Display;
 
 use base64::{display::Base64Display, engine::general_purpose::STANDARD};
-use prost_reflect::{DynamicMessage, Kind, MapKey, ReflectMessage as _, SerializeOptions, Value};
+use prost_reflect::{
+    DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage as _, SerializeOptions, Value,
+};
 use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 
 use super::dialect::{Dialect, Enums, Names};
@@ -43,12 +45,21 @@ impl Serialize for Json<'_> {
             }
             _ => {
                 let mut map = serializer.serialize_map(None)?;
-                for (field, value) in self.message.fields() {
+                let mut entry = |field: &FieldDescriptor, value: &Value| {
                     let kind = field.kind();
                     let item = self.item(value, &kind);
                     match self.dialect.names {
-                        Names::Snake => map.serialize_entry(field.name(), &item)?,
-                        Names::Camel => map.serialize_entry(field.json_name(), &item)?,
+                        Names::Snake => map.serialize_entry(field.name(), &item),
+                        Names::Camel => map.serialize_entry(field.json_name(), &item),
+                    }
+                };
+                for (field, value) in self.message.fields() {
+                    entry(&field, value)?;
+                }
+                let kept = |field: &FieldDescriptor| self.dialect.kept.contains(&field.name());
+                for field in descriptor.fields().filter(kept) {
+                    if !self.message.has_field(&field) {
+                        entry(&field, &self.message.get_field(&field))?;
                     }
                 }
                 map.end()
@@ -68,7 +79,10 @@ impl<'a> Json<'a> {
         })
     }
 
-    fn item(&self, value: &'a Value, kind: &'a Kind) -> Item<'a> {
+    fn item<'b>(&self, value: &'b Value, kind: &'b Kind) -> Item<'b>
+    where
+        'a: 'b,
+    {
         Item {
             value,
             kind,

@@ -255,6 +255,11 @@ pub fn denied(why: impl Into<String>) -> Response<Body> {
     Refusal::denied(why).into_response()
 }
 
+/// A refusal of what this server does not offer.
+pub fn unsupported(why: impl Into<String>) -> Response<Body> {
+    Refusal::unsupported(why).into_response()
+}
+
 /// A refusal of a request that makes no sense before it is looked at.
 pub fn invalid(why: impl Into<String>) -> Response<Body> {
     Refusal::invalid(why).into_response()

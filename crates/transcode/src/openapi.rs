@@ -29,7 +29,17 @@ pub(super) fn describe(routes: &Routes) -> Value {
     for route in routes.all() {
         let (path, _) = route.template.spelled();
         let verb = route.verb.as_str().to_ascii_lowercase();
-        let operation = operation(route, &mut schemas);
+        let mut operation = operation(route, &mut schemas);
+        let name = route.method.name();
+        if routes
+            .all()
+            .iter()
+            .filter(|other| other.method.name() == name)
+            .count()
+            > 1
+        {
+            operation["operationId"] = route.method.full_name().replace('.', "_").into();
+        }
         paths.entry(path).or_default().insert(verb, operation);
     }
     let mut components = schemas.done;
@@ -93,7 +103,7 @@ fn parameters(route: &Route, schemas: &mut Schemas) -> Vec<Value> {
             let in_body = route.body == Body::Field(field.clone());
             if !in_path && !in_body {
                 let mut schema = schemas.of(&field, dialect);
-                if BOUNDED.contains(&field.name()) {
+                if dialect.has_extras && BOUNDED.contains(&field.name()) {
                     schema["minimum"] = 0.into();
                     schema["maximum"] = MOST.into();
                 }
@@ -106,6 +116,9 @@ fn parameters(route: &Route, schemas: &mut Schemas) -> Vec<Value> {
                 parameters.push(parameter);
             }
         }
+    }
+    if !dialect.has_extras {
+        return parameters;
     }
     if method.input().get_field_by_name("filter").is_some() {
         for (_, [name, _], what) in BESIDE {

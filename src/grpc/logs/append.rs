@@ -225,7 +225,9 @@ impl Appending<'_> {
         };
         for name in &self.touched {
             let service = &self.server.service;
-            service.audit_log(&self.by, Verb::Update, name, ended).await;
+            service
+                .audit_change(&self.by, Verb::Update, name, ended)
+                .await;
         }
     }
 

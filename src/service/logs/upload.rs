@@ -175,7 +175,7 @@ impl Upload {
     async fn audit(&self, outcome: Result<(), &Error>) {
         let (by, name) = (&self.by, &self.name);
         self.service
-            .audit_log(by, Verb::Update, name, outcome)
+            .audit_change(by, Verb::Update, name, outcome)
             .await;
     }
 }

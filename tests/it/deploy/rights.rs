@@ -169,3 +169,43 @@ async fn the_watcher_may_write_at_the_server_and_not_delete() {
         .flat_map(|resource| ["create", "get", "list", "update"].map(|verb| (*resource, verb)));
     assert_eq!(verbs, expected.collect());
 }
+
+#[tokio::test]
+async fn the_component_for_ray_grants_what_its_server_asks() {
+    let sim = Sim::new();
+    sim.install_all(kubesim::Crd::ray()).namespace("ci");
+    let listening = sim.listen(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let mut objects = overlay("sqlite");
+    let before = granted(&objects, "hindsight");
+    render::add(&render::root().join("components/ray"), &mut objects);
+    let pods = super::pods(&objects);
+    let given = super::programs::environment(super::container(pods["hindsight"]));
+    let enabled = given["HINDSIGHT_ENABLE_RAY"].as_str();
+    let more = [
+        ("enable_ray", enabled),
+        ("ray_kubeconfig", text(listening.kubeconfig())),
+    ];
+    let database = Database::sqlite();
+    let server = TestServer::start_with(&database, &more).await;
+    let mut http = Http::one(&server.url).await;
+    let clusters = "/apis/v1/namespaces/ci/clusters";
+    let templates = "/apis/v1/namespaces/ci/compute_templates";
+    let template = r#"{"name": "t", "namespace": "ci", "cpu": 1, "memory": 1}"#;
+    let cluster = r#"{"name": "a", "namespace": "ci", "user": "u", "version": "2.9.0", "clusterSpec":
+                      {"headGroupSpec": {"computeTemplate": "t"}}}"#;
+    for (method, path, body) in [
+        ("POST", templates.to_owned(), template),
+        ("POST", clusters.to_owned(), cluster),
+        ("GET", clusters.to_owned(), ""),
+        ("GET", "/apis/v1/clusters".to_owned(), ""),
+        ("GET", templates.to_owned(), ""),
+        ("DELETE", format!("{clusters}/a"), ""),
+        ("DELETE", format!("{templates}/t"), ""),
+    ] {
+        let reply = http.send(method, &path, &[], body).await;
+        assert_eq!(reply.status, 200, "{path}: {}", reply.text());
+    }
+    let of_ray: BTreeSet<_> = &granted(&objects, "hindsight") - &before;
+    assert_eq!(asked(sim.calls().all()), of_ray);
+    server.stop().await;
+}

@@ -64,8 +64,11 @@ enum Kind {
     Results,
     Records,
     Logs,
+    Clusters,
+    ComputeTemplates,
 }
 
+/// What rights without resources are about. Those that make pods are named.
 fn all() -> Vec<Kind> {
     vec![Kind::Results, Kind::Records, Kind::Logs]
 }
@@ -113,6 +116,8 @@ impl Rights {
                     Kind::Results => Guarded::Results,
                     Kind::Records => Guarded::Records,
                     Kind::Logs => Guarded::Logs,
+                    Kind::Clusters => Guarded::Clusters,
+                    Kind::ComputeTemplates => Guarded::ComputeTemplates,
                 })
                 .collect(),
         })

@@ -14,9 +14,6 @@ use crate::auth::{
 };
 use hindsight_proto::names::ParentPattern;
 
-/// The API group under which roles name our resources.
-const GROUP: &str = "results.tekton.dev";
-
 /// Somebody, as the cluster knows them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Subject {
@@ -79,7 +76,7 @@ impl Attributes {
     pub(super) fn of(access: &Access) -> Self {
         Self {
             namespace: namespace(&access.parent).to_owned(),
-            group: GROUP,
+            group: access.resource.group(),
             resource: access.resource.name(),
             verb: access.verb.name(),
             ..Self::default()

@@ -1,0 +1,54 @@
+//! Parts of JSON objects that others may have changed: what is not there or of another type is the default.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+/// The text at a pointer.
+pub(crate) fn text(value: &Value, at: &str) -> String {
+    let text = value.pointer(at).and_then(Value::as_str);
+    text.unwrap_or_default().to_owned()
+}
+
+pub(crate) fn flag(value: &Value, at: &str) -> bool {
+    value.pointer(at).and_then(Value::as_bool) == Some(true)
+}
+
+/// The number at a pointer, bounded by those of 32 bits.
+pub(crate) fn number(value: &Value, at: &str) -> Option<i32> {
+    let number = value.pointer(at)?.as_i64()?;
+    Some(i32::try_from(number).unwrap_or(if number < 0 { i32::MIN } else { i32::MAX }))
+}
+
+pub(crate) fn items<'a>(value: &'a Value, at: &str) -> &'a [Value] {
+    let items = value.pointer(at).and_then(Value::as_array);
+    items.map_or(&[], Vec::as_slice)
+}
+
+/// The texts of an object, by key. Other scalars are as they are written.
+pub(crate) fn texts(value: &Value, at: &str) -> BTreeMap<String, String> {
+    let fields = value.pointer(at).and_then(Value::as_object);
+    let written = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    fields
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (key.clone(), written(value)))
+        .collect()
+}
+
+/// An object of the fields that say something: no nulls, empty texts, lists or objects.
+pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    let says = |value: &Value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+    };
+    let fields = fields.into_iter().filter(|(_, value)| says(value));
+    let fields: Map<_, _> = fields.map(|(key, value)| (key.to_owned(), value)).collect();
+    Value::Object(fields)
+}

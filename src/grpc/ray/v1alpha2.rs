@@ -1,0 +1,154 @@
+//! `kuberay.v1alpha2`: clusters of Ray and compute templates.
+
+use hindsight_proto::ray_v1alpha2::{
+    self as pb, cluster_service_server::ClusterService,
+    compute_template_service_server::ComputeTemplateService,
+};
+use hindsight_ray::{Listed, Page, alpha};
+use tonic::{Request, Response, Status};
+
+use super::RayServer;
+
+#[tonic::async_trait]
+impl ClusterService for RayServer {
+    async fn create_cluster(
+        &self,
+        request: Request<pb::CreateClusterRequest>,
+    ) -> Result<Response<pb::Cluster>, Status> {
+        let work = |metadata, request: pb::CreateClusterRequest| async move {
+            let cluster = request.cluster.map(alpha::asked);
+            let made = self.create_cluster(metadata, request.namespace, cluster);
+            made.await.map(alpha::answered)
+        };
+        self.server.answer("CreateCluster", request, work).await
+    }
+
+    async fn get_cluster(
+        &self,
+        request: Request<pb::GetClusterRequest>,
+    ) -> Result<Response<pb::Cluster>, Status> {
+        let work = |metadata, request: pb::GetClusterRequest| async move {
+            let found = self.get_cluster(metadata, request.namespace, request.name);
+            found.await.map(alpha::answered)
+        };
+        self.server.answer("GetCluster", request, work).await
+    }
+
+    async fn list_cluster(
+        &self,
+        request: Request<pb::ListClustersRequest>,
+    ) -> Result<Response<pb::ListClustersResponse>, Status> {
+        let work = |metadata, request: pb::ListClustersRequest| async move {
+            let page = Page::default();
+            let Listed { clusters, .. } = self
+                .list_clusters(metadata, Some(request.namespace), page)
+                .await?;
+            let clusters = clusters.into_iter().map(alpha::answered).collect();
+            Ok(pb::ListClustersResponse { clusters })
+        };
+        self.server.answer("ListCluster", request, work).await
+    }
+
+    async fn list_all_clusters(
+        &self,
+        request: Request<pb::ListAllClustersRequest>,
+    ) -> Result<Response<pb::ListAllClustersResponse>, Status> {
+        let work = |metadata, _: pb::ListAllClustersRequest| async move {
+            let page = Page::default();
+            let Listed { clusters, .. } = self.list_clusters(metadata, None, page).await?;
+            let clusters = clusters.into_iter().map(alpha::answered).collect();
+            Ok(pb::ListAllClustersResponse { clusters })
+        };
+        self.server.answer("ListAllClusters", request, work).await
+    }
+
+    async fn delete_cluster(
+        &self,
+        request: Request<pb::DeleteClusterRequest>,
+    ) -> Result<Response<()>, Status> {
+        let work = |metadata, request: pb::DeleteClusterRequest| async move {
+            self.delete_cluster(metadata, request.namespace, request.name)
+                .await
+        };
+        self.server.answer("DeleteCluster", request, work).await
+    }
+}
+
+#[tonic::async_trait]
+impl ComputeTemplateService for RayServer {
+    async fn create_compute_template(
+        &self,
+        request: Request<pb::CreateComputeTemplateRequest>,
+    ) -> Result<Response<pb::ComputeTemplate>, Status> {
+        let work = |metadata, request: pb::CreateComputeTemplateRequest| async move {
+            let template = request.compute_template.map(alpha::template_asked);
+            let made = self.create_template(metadata, request.namespace, template);
+            made.await.map(alpha::template_answered)
+        };
+        self.server
+            .answer("CreateComputeTemplate", request, work)
+            .await
+    }
+
+    async fn get_compute_template(
+        &self,
+        request: Request<pb::GetComputeTemplateRequest>,
+    ) -> Result<Response<pb::ComputeTemplate>, Status> {
+        let work = |metadata, request: pb::GetComputeTemplateRequest| async move {
+            let found = self.get_template(metadata, request.namespace, request.name);
+            found.await.map(alpha::template_answered)
+        };
+        self.server
+            .answer("GetComputeTemplate", request, work)
+            .await
+    }
+
+    async fn list_compute_templates(
+        &self,
+        request: Request<pb::ListComputeTemplatesRequest>,
+    ) -> Result<Response<pb::ListComputeTemplatesResponse>, Status> {
+        let work = |metadata, request: pb::ListComputeTemplatesRequest| async move {
+            let compute_templates = self
+                .list_templates(metadata, Some(request.namespace))
+                .await?;
+            let compute_templates = compute_templates
+                .into_iter()
+                .map(alpha::template_answered)
+                .collect();
+            Ok(pb::ListComputeTemplatesResponse { compute_templates })
+        };
+        self.server
+            .answer("ListComputeTemplates", request, work)
+            .await
+    }
+
+    async fn list_all_compute_templates(
+        &self,
+        request: Request<pb::ListAllComputeTemplatesRequest>,
+    ) -> Result<Response<pb::ListAllComputeTemplatesResponse>, Status> {
+        let work = |metadata, _: pb::ListAllComputeTemplatesRequest| async move {
+            let compute_templates = self.list_templates(metadata, None).await?;
+            let compute_templates = compute_templates
+                .into_iter()
+                .map(alpha::template_answered)
+                .collect();
+            Ok(pb::ListAllComputeTemplatesResponse { compute_templates })
+        };
+        self.server
+            .answer("ListAllComputeTemplates", request, work)
+            .await
+    }
+
+    async fn delete_compute_template(
+        &self,
+        request: Request<pb::DeleteComputeTemplateRequest>,
+    ) -> Result<Response<()>, Status> {
+        let work = |metadata, request: pb::DeleteComputeTemplateRequest| async move {
+            self.delete_template(metadata, request.namespace, request.name)
+                .await
+        };
+        self.server
+            .answer("DeleteComputeTemplate", request, work)
+            .await
+    }
+}
