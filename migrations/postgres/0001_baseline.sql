@@ -207,9 +207,12 @@ CREATE INDEX records_by_labels ON records
 -- goes by one of them and not by all records; see docs/adr/0057.
 CREATE INDEX records_by_pipeline ON records (left(object_pipeline_ref, 128), (create_us + 0))
     WHERE left(object_pipeline_ref, 128) IS NOT NULL;
+-- A phase is in the place of a reason that is not there.
 -- What went well is found among the newest: Q, R and W are the words Succeeded, Completed and True.
-CREATE INDEX records_by_reason ON records (left(object_reason, 128), (create_us + 0))
-    WHERE left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R';
+CREATE INDEX records_by_reason
+    ON records (left(coalesce(object_reason, object_phase), 128), (create_us + 0))
+    WHERE left(coalesce(object_reason, object_phase), 128) <> E'\x01Q'
+        AND left(coalesce(object_reason, object_phase), 128) <> E'\x01R';
 CREATE INDEX records_by_status ON records (left(object_condition_status, 128), (create_us + 0))
     WHERE left(object_condition_status, 128) <> E'\x01W';
 -- Runs that did not do what they should, or not yet: 1 is success.
@@ -229,14 +232,17 @@ CREATE INDEX records_by_labels_unwell ON records
                (ARRAY[create_us / 604800000000, create_us / 86400000000]))
     WITH (gin_pending_list_limit = 256)
     WHERE left(object_condition_status, 128) <> E'\x01W'
-        OR (left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R');
+        OR (left(coalesce(object_reason, object_phase), 128) <> E'\x01Q'
+            AND left(coalesce(object_reason, object_phase), 128) <> E'\x01R');
 CREATE INDEX records_by_pipeline_unwell
     ON records (left(object_pipeline_ref, 128), (create_us + 0))
     WHERE left(object_condition_status, 128) <> E'\x01W'
-        OR (left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R');
+        OR (left(coalesce(object_reason, object_phase), 128) <> E'\x01Q'
+            AND left(coalesce(object_reason, object_phase), 128) <> E'\x01R');
 CREATE INDEX records_by_took_unwell ON records ((object_completion_us - object_start_us))
     WHERE left(object_condition_status, 128) <> E'\x01W'
-        OR (left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R');
+        OR (left(coalesce(object_reason, object_phase), 128) <> E'\x01Q'
+            AND left(coalesce(object_reason, object_phase), 128) <> E'\x01R');
 
 -- What was stored more than six hours before or after it began, more than six hours before it
 -- completed, or more than one hour after that, as an object or a run. Everything else is found by the
@@ -261,7 +267,8 @@ CREATE INDEX results_by_status ON results (summary_status, create_us);
 
 -- What the planner learns of an index that leaves rows out it does not use for the table.
 CREATE STATISTICS records_pipelines ON (left(object_pipeline_ref, 128)) FROM records;
-CREATE STATISTICS records_reasons ON (left(object_reason, 128)) FROM records;
+CREATE STATISTICS records_reasons
+    ON (left(coalesce(object_reason, object_phase), 128)) FROM records;
 CREATE STATISTICS records_statuses ON (left(object_condition_status, 128)) FROM records;
 
 -- Parts of payloads that operators have indexed; see docs/adr/0021.

@@ -182,9 +182,12 @@ END;
 -- docs/adr/0020.
 CREATE INDEX records_by_pipeline ON records (object_pipeline_ref, create_us, parent)
     WHERE object_pipeline_ref IS NOT NULL;
+-- A phase is in the place of a reason that is not there.
 -- What went well is found among the newest: Q, R and W are the words Succeeded, Completed and True.
-CREATE INDEX records_by_reason ON records (object_reason, create_us, parent)
-    WHERE object_reason <> (char(1) || 'Q') AND object_reason <> (char(1) || 'R');
+CREATE INDEX records_by_reason ON records
+    (coalesce(object_reason, object_phase), create_us, parent)
+    WHERE coalesce(object_reason, object_phase) <> (char(1) || 'Q')
+        AND coalesce(object_reason, object_phase) <> (char(1) || 'R');
 CREATE INDEX records_by_status ON records (object_condition_status, create_us, parent)
     WHERE object_condition_status <> (char(1) || 'W');
 -- Runs that did not do what they should, or not yet: 1 is success.
