@@ -50,6 +50,7 @@ mod table;
 mod terminal;
 mod token;
 mod top;
+mod when;
 mod why;
 
 use std::{io::Write as _, process::ExitCode};
