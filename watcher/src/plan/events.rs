@@ -3,8 +3,13 @@
 use hindsight_proto::names::RecordName;
 use hindsight_run::{Upload, View, keys};
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::{EventRecord, Remembered};
 use crate::{content::EVENT_LIST, policy::Policy};
+
+/// How often the events of a run are copied that lasts until it is deleted. Clusters forget events after an hour.
+const COPY_EVERY: SignedDuration = SignedDuration::from_mins(30);
 
 /// The record of the run's events, if they are wanted. Its name follows from the run's UID, unless
 /// the run says where Tekton Results' watcher has put them.
@@ -32,6 +37,23 @@ pub(super) fn missing(
     let is_stored = remembered.events != EventRecord::Unknown
         || (policy.collect.is_none() && marked(view, upload).is_some());
     record.filter(|_| !is_stored).cloned()
+}
+
+/// Whether the events of a run that lasts until it is deleted are copied now: now and then while it is there, and when it
+/// is gone.
+pub(super) fn are_due(remembered: &Remembered, now: Timestamp) -> bool {
+    remembered.presence.is_gone() || next_copy(false, remembered, now) <= now
+}
+
+/// When they are copied next, if they are copied now or not.
+pub(super) fn next_copy(is_copied_now: bool, remembered: &Remembered, now: Timestamp) -> Timestamp {
+    let last = match remembered.events {
+        EventRecord::Until(last) if !is_copied_now => Some(last),
+        _ => is_copied_now.then_some(now),
+    };
+    last.map_or(now, |last| {
+        last.saturating_add(COPY_EVERY).unwrap_or(Timestamp::MAX)
+    })
 }
 
 /// Where the run says that its events are, if it says so of itself: a copy of another run, and a
