@@ -1,8 +1,7 @@
 //! Clusters of Ray in the history: records of RayCluster objects, for callers who may see such clusters.
 
-use std::{num::NonZeroU32, sync::Arc};
+use std::{collections::HashMap, num::NonZeroU32, sync::Arc};
 
-use futures::{StreamExt as _, TryStreamExt as _, stream};
 use hindsight_filter::condition::{Column, ObjectField};
 use hindsight_filter::model::{Parent, ParentPattern, Record, RecordName, Resource, ResultPattern};
 use hindsight_filter::order::OrderKey;
@@ -10,7 +9,6 @@ use hindsight_filter::{CostBudget, Filter, Order};
 use hindsight_proto::ray_v1::Cluster;
 use hindsight_ray::history;
 use hindsight_run::json;
-use hindsight_storage as storage;
 use serde_json::Value;
 
 use super::{Error, Selector, Service, selection::understood};
@@ -20,9 +18,7 @@ use hindsight_access::auth::{Grant, Guarded, Verb};
 
 /// Clusters of a page unless asked otherwise, and at most.
 const DEFAULT_PAGE: u32 = 50;
-const MAX_PAGE: u32 = 1_000;
-/// Lists of events that one call reads at once.
-const EVENTS_AT_ONCE: usize = 8;
+const MAX_PAGE: u32 = 200;
 /// Longest `sort_by`, in bytes.
 const MAX_SORT_BYTES: usize = 1_000;
 
@@ -153,39 +149,30 @@ impl Service {
         by: &RequestContext,
         records: Vec<Record>,
     ) -> Result<Vec<Cluster>, Error> {
-        let names: Vec<RecordName> = records.iter().map(|record| record.name.clone()).collect();
-        let events = stream::iter(names)
-            .map(|name| async move { self.events_of(by, &name).await })
-            .buffered(EVENTS_AT_ONCE);
-        let events: Vec<Option<Record>> = events.try_collect().await?;
+        let engine = self.engine.with_quota(&by.quota);
+        let names = records.iter().filter_map(|record| events_of(&record.name));
+        let events = engine.named(names.collect()).await?;
+        let events: HashMap<RecordName, Record> = events
+            .into_iter()
+            .map(|record| (record.name.clone(), record))
+            .collect();
         let read = move || {
-            let both = records.iter().zip(&events);
-            both.filter_map(|(record, events)| {
+            let of = |record: &Record| {
                 // A payload that is left out, because no message holds it, is none.
-                let object = payload(Some(record)).filter(Value::is_object)?;
-                let events = payload(events.as_ref()).unwrap_or_default();
-                Some(history::stored(&object, &events))
-            })
-            .collect()
+                let object = payload(record).filter(Value::is_object)?;
+                let events = events_of(&record.name).and_then(|name| payload(events.get(&name)?));
+                Some(history::stored(&object, &events.unwrap_or_default()))
+            };
+            records.iter().filter_map(of).collect()
         };
-        Ok(self.engine.with_quota(&by.quota).compute(read).await?)
+        Ok(engine.compute(read).await?)
     }
+}
 
-    /// The record of the events of the cluster in the record of this name.
-    async fn events_of(
-        &self,
-        by: &RequestContext,
-        cluster: &RecordName,
-    ) -> Result<Option<Record>, Error> {
-        let Ok(name) = cluster.result().record(&format!("{}-events", cluster.id())) else {
-            return Ok(None);
-        };
-        match self.read_record(by, &name).await {
-            Ok(record) => Ok(Some(record)),
-            Err(Error::Store(storage::Error::Missing(_))) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
+/// The record of the events of the cluster in the record of this name.
+fn events_of(cluster: &RecordName) -> Option<RecordName> {
+    let events = format!("{}-events", cluster.id());
+    cluster.result().record(&events).ok()
 }
 
 /// The parent of the records of a namespace.
@@ -197,8 +184,8 @@ fn stored_in(namespace: &Parent, of: Option<&str>) -> Result<Parent, Error> {
     parent.map_err(|error| Error::Invalid(format!("namespace: {error}")))
 }
 
-fn payload(record: Option<&Record>) -> Option<Value> {
-    json::parse(&record?.data.as_ref()?.value).ok()
+fn payload(record: &Record) -> Option<Value> {
+    json::parse(&record.data.as_ref()?.value).ok()
 }
 
 /// Which records are clusters that the service shows, in CEL.

@@ -452,6 +452,11 @@ async fn a_server_that_does_not_enable_it_has_no_route_and_asks_no_cluster() {
     }
     let described = ask(&server.url, "GET", "/openapi.json", "none", "").await;
     assert!(!described.text().contains("kuberay"));
+    let services = crate::wire::services(&server.url).await;
+    assert!(
+        services.len() > 3 && !services.iter().any(|name| name.contains("ClusterService")),
+        "{services:?}"
+    );
     let channel = Channel::from_shared(server.url.clone()).unwrap();
     let channel = channel.connect().await.unwrap();
     let mut client = ray_v1::cluster_service_client::ClusterServiceClient::new(channel);

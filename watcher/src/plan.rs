@@ -88,11 +88,7 @@ pub fn plan(
     let is_stored = remembered.copy().is_some_and(|copy| {
         copy.is_at(&upload.grouping.record) && copy.digest == Digest::of(view.object())
     });
-    let events = events::record(view, &upload, policy).filter(|_| lifetime != Lifetime::Endless);
-    let news = match lifetime {
-        Lifetime::UntilDeleted => events.clone().filter(|_| events::are_due(remembered, now)),
-        _ => events::missing(events.as_ref(), view, &upload, remembered, policy),
-    };
+    let (events, news) = events::wanted(view, &upload, lifetime, remembered, policy, now);
     if remembered.presence.is_gone() {
         return on_deleted(upload, is_stored, news, (is_final, lifetime), remembered);
     }
@@ -147,13 +143,10 @@ pub fn plan(
     if !is_stored {
         steps.push(Step::Store(Box::new(upload)));
     }
-    if lifetime == Lifetime::UntilDeleted && events.is_some() {
-        let next = events::next_copy(news.is_some(), remembered, now);
-        steps.extend(news.map(Step::StoreEvents));
-        steps.push(Step::LookAgain(next));
-    } else {
-        steps.extend(news.map(Step::StoreEvents));
-    }
+    let copied_again = events.filter(|_| lifetime == Lifetime::UntilDeleted);
+    let next = copied_again.map(|_| events::next_copy(news.is_some(), remembered, now));
+    steps.extend(news.map(Step::StoreEvents));
+    steps.extend(next.map(Step::LookAgain));
     conclude(view, steps, annotate, remembered, policy, now)
 }
 

@@ -1,7 +1,7 @@
 //! Where the Kubernetes events about a run are kept: in one record beside that of the run.
 
 use hindsight_proto::names::RecordName;
-use hindsight_run::{Upload, View, keys};
+use hindsight_run::{Lifetime, Upload, View, keys};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -10,6 +10,23 @@ use crate::{content::EVENT_LIST, policy::Policy};
 
 /// How often the events of a run are copied that lasts until it is deleted. Clusters forget events after an hour.
 const COPY_EVERY: SignedDuration = SignedDuration::from_mins(30);
+
+/// The record of the run's events, if they are wanted, and the same again if they are to be stored now.
+pub(super) fn wanted(
+    view: &View<'_>,
+    upload: &Upload,
+    lifetime: Lifetime,
+    remembered: &Remembered,
+    policy: &Policy,
+    now: Timestamp,
+) -> (Option<RecordName>, Option<RecordName>) {
+    let record = record(view, upload, policy).filter(|_| lifetime != Lifetime::Endless);
+    let news = match lifetime {
+        Lifetime::UntilDeleted => record.clone().filter(|_| are_due(remembered, now)),
+        _ => missing(record.as_ref(), view, upload, remembered, policy),
+    };
+    (record, news)
+}
 
 /// The record of the run's events, if they are wanted. Its name follows from the run's UID, unless
 /// the run says where Tekton Results' watcher has put them.
@@ -27,7 +44,7 @@ pub(crate) fn own(record: &RecordName, uid: &str) -> Option<RecordName> {
 
 /// The record, unless it is there already. What the run says of itself is no proof; it is enough
 /// where nothing is deleted because of it.
-pub(super) fn missing(
+fn missing(
     record: Option<&RecordName>,
     view: &View<'_>,
     upload: &Upload,
@@ -41,7 +58,7 @@ pub(super) fn missing(
 
 /// Whether the events of a run that lasts until it is deleted are copied now: now and then while it is there, and when it
 /// is gone.
-pub(super) fn are_due(remembered: &Remembered, now: Timestamp) -> bool {
+fn are_due(remembered: &Remembered, now: Timestamp) -> bool {
     remembered.presence.is_gone() || next_copy(false, remembered, now) <= now
 }
 

@@ -17,7 +17,7 @@ use crate::{
 /// `data.type` of a list of events.
 const EVENT_LIST: &str = "results.tekton.dev/v1.EventList";
 /// Most events that are kept of a run that lasts until it is deleted.
-const MOST: usize = 1_000;
+const MOST: usize = 200;
 
 impl Task<'_> {
     /// Stores the events of the run and of its pods as they are now, unless that was done before:
