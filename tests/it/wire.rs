@@ -73,7 +73,7 @@ macro_rules! reflected {
 
 /// The names of the services that reflection lists.
 pub(crate) async fn services(url: &str) -> Vec<String> {
-    reflected!(v1, url.to_owned())
+    reflected!(v1, url)
 }
 
 #[tokio::test]

@@ -61,8 +61,9 @@ fn worker_to_v1(of: alpha::WorkerGroupSpec) -> Result<v1::WorkerGroupSpec, Error
 fn volumes_to_v1(volumes: Vec<alpha::Volume>) -> Result<Vec<v1::Volume>, Error> {
     let volumes = volumes.into_iter().map(|of| {
         let known = alpha::volume::VolumeType::try_from(of.volume_type);
-        let known = known
-            .map_err(|_| invalid(format!("volume_type: there is no value {}", of.volume_type)))?;
+        let known = known.map_err(|_unknown| {
+            invalid(format!("volume_type: there is no value {}", of.volume_type))
+        })?;
         Ok(v1::Volume {
             mount_path: of.mount_path,
             volume_type: known.into(),

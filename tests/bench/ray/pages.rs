@@ -31,6 +31,18 @@ pub struct Asked {
     pub rows: usize,
 }
 
+impl Asked {
+    fn new(case: &'static str) -> Self {
+        Self {
+            case,
+            times: Vec::new(),
+            rows: 0,
+        }
+    }
+}
+
+type ClusterClient = ClusterServiceClient<Channel>;
+
 fn namespace(number: usize) -> String {
     format!("team-{}", number % NAMESPACES)
 }
@@ -141,93 +153,104 @@ fn is_whole(cluster: &Cluster) {
     assert_eq!(cluster.cluster_state, "ready");
 }
 
-/// Asks a server for pages of such a history, `times` of each kind, and looks at every answer.
-pub async fn ask(channel: Channel, clusters: usize, times: usize) -> Vec<Asked> {
-    let mut client = ClusterServiceClient::new(channel);
-    let of_one = clusters.div_ceil(NAMESPACES);
-    let mut all = Vec::new();
-    for (case, sort_by, filter, share) in [
-        ("by namespace and name", "", "", 1),
-        (
-            "by the time of deletion, newest first",
-            "deleted_at desc",
-            "",
-            1,
-        ),
-        (
-            "of one user, by the time of creation",
-            "created_at",
-            "data.metadata.labels['ray.io/user'] == 'user-4'",
-            USERS / NAMESPACES,
-        ),
-    ] {
-        let mut asked = Asked {
-            case,
-            times: Vec::new(),
-            rows: 0,
-        };
-        let mut seen = BTreeSet::new();
+/// A question that is asked page by page.
+struct Question {
+    case: &'static str,
+    sort_by: &'static str,
+    filter: &'static str,
+    /// Of so many clusters of a namespace one matches.
+    share: usize,
+}
+
+const QUESTIONS: [Question; 3] = [
+    Question {
+        case: "by namespace and name",
+        sort_by: "",
+        filter: "",
+        share: 1,
+    },
+    Question {
+        case: "by the time of deletion, newest first",
+        sort_by: "deleted_at desc",
+        filter: "",
+        share: 1,
+    },
+    Question {
+        case: "of one user, by the time of creation",
+        sort_by: "created_at",
+        filter: "data.metadata.labels['ray.io/user'] == 'user-4'",
+        share: USERS / NAMESPACES,
+    },
+];
+
+impl Question {
+    /// Whether two clusters may follow each other.
+    fn is_in_order(&self, first: &Cluster, second: &Cluster) -> bool {
+        match self.sort_by {
+            "deleted_at desc" => seconds(&first.deleted_at) > seconds(&second.deleted_at),
+            "created_at" => seconds(&first.created_at) < seconds(&second.created_at),
+            _ => first.name < second.name,
+        }
+    }
+
+    /// Asks for `times` pages of one namespace, again from the first after the last.
+    async fn ask(&self, client: &mut ClusterClient, clusters: usize, times: usize) -> Asked {
+        let mut asked = Asked::new(self.case);
+        let mut seen: Vec<Cluster> = Vec::new();
         let mut request = ListClustersRequest {
             namespace: namespace(0),
             include_deleted: true,
             page_size: PAGE,
-            sort_by: sort_by.to_owned(),
-            filter: filter.to_owned(),
+            sort_by: self.sort_by.to_owned(),
+            filter: self.filter.to_owned(),
             ..Default::default()
         };
-        let mut last: Option<Cluster> = None;
         while asked.times.len() < times {
             let began = Instant::now();
-            let page = client
-                .list_cluster(request.clone())
-                .await
-                .unwrap()
-                .into_inner();
+            let page = client.list_cluster(request.clone()).await.unwrap();
             asked.times.push(began.elapsed());
+            let page = page.into_inner();
             asked.rows = asked.rows.max(page.clusters.len());
-            for cluster in page.clusters {
-                is_whole(&cluster);
-                assert_eq!(cluster.namespace, namespace(0));
-                if let Some(last) = &last {
-                    let is_in_order = match sort_by {
-                        "deleted_at desc" => {
-                            seconds(&last.deleted_at) > seconds(&cluster.deleted_at)
-                        }
-                        "created_at" => seconds(&last.created_at) < seconds(&cluster.created_at),
-                        _ => last.name < cluster.name,
-                    };
-                    assert!(is_in_order, "{} before {}", last.name, cluster.name);
-                }
-                assert!(
-                    seen.insert(cluster.name.clone()),
-                    "{} is told twice",
-                    cluster.name
-                );
-                last = Some(cluster);
-            }
+            seen.extend(page.clusters);
             if page.next_page_token.is_empty() {
-                assert_eq!(
-                    seen.len(),
-                    of_one.div_ceil(share),
-                    "{case}: every cluster once"
-                );
+                self.check(&seen, clusters);
                 seen.clear();
-                last = None;
             }
             request.page_token = page.next_page_token;
         }
-        all.push(asked);
+        asked
     }
-    let mut everywhere = Asked {
-        case: "first page of all namespaces",
-        times: Vec::new(),
-        rows: 0,
-    };
-    let mut one = Asked {
-        case: "one deleted cluster",
-        times: Vec::new(),
-        rows: 1,
-    };
+
+    /// That these are all clusters of the namespace that match, each once and whole, in order.
+    #[track_caller]
+    fn check(&self, seen: &[Cluster], clusters: usize) {
+        let expected = clusters.div_ceil(NAMESPACES).div_ceil(self.share);
+        let names: BTreeSet<_> = seen.iter().map(|cluster| &cluster.name).collect();
+        assert_eq!(
+            (seen.len(), names.len()),
+            (expected, expected),
+            "{}",
+            self.case
+        );
+        for pair in seen.windows(2) {
+            assert!(self.is_in_order(&pair[0], &pair[1]), "{}", pair[0].name);
+        }
+        for cluster in seen {
+            is_whole(cluster);
+            assert_eq!(cluster.namespace, namespace(0));
+        }
+    }
+}
+
+/// Asks a server about such a history, `times` of each kind, and looks at every answer.
+pub async fn ask(channel: Channel, clusters: usize, times: usize) -> Vec<Asked> {
+    let mut client = ClusterServiceClient::new(channel);
+    let mut all = Vec::new();
+    for question in QUESTIONS {
+        all.push(question.ask(&mut client, clusters, times).await);
+    }
+    let mut everywhere = Asked::new("first page of all namespaces");
+    let mut one = Asked::new("one deleted cluster");
     for number in 0..times {
         let request = ListAllClustersRequest {
             include_deleted: true,
@@ -235,18 +258,14 @@ pub async fn ask(channel: Channel, clusters: usize, times: usize) -> Vec<Asked> 
             ..Default::default()
         };
         let began = Instant::now();
-        let page = client
-            .list_all_clusters(request)
-            .await
-            .unwrap()
-            .into_inner();
+        let page = client.list_all_clusters(request).await.unwrap();
         everywhere.times.push(began.elapsed());
-        everywhere.rows = page.clusters.len();
-        let names: Vec<_> = page.clusters.iter().map(name).collect();
+        let names: Vec<_> = page.into_inner().clusters.iter().map(name).collect();
         assert!(
             names.is_sorted() && names.len() == clusters.min(50),
             "{names:?}"
         );
+        everywhere.rows = names.len();
         let number = number * 7 % clusters;
         let wanted = format!("train-{:05}", number / NAMESPACES);
         let request = GetClusterRequest {
@@ -255,10 +274,12 @@ pub async fn ask(channel: Channel, clusters: usize, times: usize) -> Vec<Asked> 
             include_deleted: true,
         };
         let began = Instant::now();
-        let found = client.get_cluster(request).await.unwrap().into_inner();
+        let found = client.get_cluster(request).await.unwrap();
         one.times.push(began.elapsed());
+        let found = found.into_inner();
         is_whole(&found);
         assert_eq!(found.name, wanted);
+        one.rows = 1;
     }
     all.extend([everywhere, one]);
     all

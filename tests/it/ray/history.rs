@@ -189,6 +189,45 @@ fn names(list: &Value) -> Vec<&str> {
         .collect()
 }
 
+/// That what is not deleted, not shown or not valid is refused; `token` is of another order of `all`.
+async fn refuses_others(scene: &Scene, all: &str, token: &str) {
+    for name in ["live", "kubectl", "none", "A b"] {
+        let path = format!(
+            "{CLUSTERS}/{}?include_deleted=true",
+            name.replace(' ', "%20")
+        );
+        assert_eq!(
+            scene.ask("GET", &path, &Value::Null).await.status,
+            404,
+            "{name}"
+        );
+    }
+    scene
+        .refuses(&format!("{all}&limit=3"), "send page_size and page_token")
+        .await;
+    scene
+        .refuses(&format!("{CLUSTERS}?continue=x&page_token=y"), "page_size")
+        .await;
+    scene
+        .refuses(&format!("{all}&page_token=garbage"), "page token")
+        .await;
+    scene
+        .refuses(&format!("{all}&page_token={token}"), "another list")
+        .await;
+    scene
+        .refuses(&format!("{all}&page_size=-1"), "out of range")
+        .await;
+    scene
+        .refuses(&format!("{all}&page_size=201"), "out of range")
+        .await;
+    scene
+        .refuses(&format!("{all}&sort_by=cluster_state"), "sort_by")
+        .await;
+    scene
+        .refuses(&format!("{all}&filter=nonsense%20=="), "filter")
+        .await;
+}
+
 #[tokio::test]
 async fn ray_17_the_history_has_pages_orders_and_filters() {
     for database in each_database().await {
@@ -242,41 +281,7 @@ async fn ray_17_the_history_has_pages_orders_and_filters() {
             .get(&format!("{CLUSTERS}/c0?include_deleted=true"))
             .await;
         assert_eq!(last["deletedAt"], "2026-03-02T10:00:59Z");
-        for name in ["live", "kubectl", "none", "A b"] {
-            let path = format!(
-                "{CLUSTERS}/{}?include_deleted=true",
-                name.replace(' ', "%20")
-            );
-            assert_eq!(
-                scene.ask("GET", &path, &Value::Null).await.status,
-                404,
-                "{name}"
-            );
-        }
-        scene
-            .refuses(&format!("{all}&limit=3"), "send page_size and page_token")
-            .await;
-        scene
-            .refuses(&format!("{CLUSTERS}?continue=x&page_token=y"), "page_size")
-            .await;
-        scene
-            .refuses(&format!("{all}&page_token=garbage"), "page token")
-            .await;
-        scene
-            .refuses(&format!("{all}&page_token={token}"), "another list")
-            .await;
-        scene
-            .refuses(&format!("{all}&page_size=-1"), "out of range")
-            .await;
-        scene
-            .refuses(&format!("{all}&page_size=201"), "out of range")
-            .await;
-        scene
-            .refuses(&format!("{all}&sort_by=cluster_state"), "sort_by")
-            .await;
-        scene
-            .refuses(&format!("{all}&filter=nonsense%20=="), "filter")
-            .await;
+        refuses_others(&scene, &all, &token).await;
         scene.server.stop().await;
     }
 }

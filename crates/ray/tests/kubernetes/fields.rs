@@ -23,10 +23,9 @@ const OUTPUTS: [&str; 5] = [
 fn fields(message: &MessageDescriptor, all: &mut BTreeSet<String>) {
     for field in message.fields() {
         let is_output = OUTPUTS.contains(&field.name());
-        if !is_output && all.insert(field.full_name().to_owned()) {
-            if let Some(inner) = field.kind().as_message() {
-                fields(inner, all);
-            }
+        let is_new = !is_output && all.insert(field.full_name().to_owned());
+        if let Some(inner) = field.kind().as_message().filter(|_| is_new) {
+            fields(inner, all);
         }
     }
 }

@@ -2,6 +2,7 @@
 //! are played on simulated clusters alone. They have the names of the requirements of the proposal.
 #![expect(
     clippy::unwrap_used,
+    clippy::print_stderr,
     unreachable_pub,
     reason = "a test that meets the unexpected fails"
 )]
